@@ -1,0 +1,352 @@
+//! The region's layout: what stands at which byte, and who may change it.
+//!
+//! This file is the ABI between the traced process, its writer thread and a tool of another
+//! version that looks at the region after the process died. It holds no policy.
+//!
+//! ```text
+//! 0          RegionHeader                  (512 bytes)
+//! 512        free bitmap                   (1 bit a chunk, 64-bit words; 1 = free)
+//! chunks_offset (multiple of 4096)
+//!            chunk 0   [ChunkHeader 64 bytes][payload ..........]
+//!            chunk 1   ...                      chunk_size bytes each
+//! ```
+//!
+//! All integers are little-endian and of fixed width. A zeroed chunk header means "free".
+//!
+//! # A chunk's life
+//!
+//! | from     | to       | who                              | ordering            | what the other side may conclude |
+//! |----------|----------|----------------------------------|---------------------|----------------------------------|
+//! | Free     | Writing  | the thread that cleared its bit in the bitmap | `state` Release | a reader that loads Writing (Acquire) sees the header's fields |
+//! | Writing  | Writing  | the owner: a commit              | `commit` Release    | a reader that loads `commit` (Acquire) may read that many bytes of the payload; they never change again |
+//! | Writing  | Complete | the owner                        | `state` Release     | a reader that loads Complete (Acquire), and `commit` after it, has the chunk's last commit |
+//! | Complete | Free     | the drain, when it has taken all | `state` Release, then the bit is set with Release | the thread that clears the bit (Acquire) owns the chunk alone, and the drain has read all it will of its former life |
+//!
+//! # Payload
+//!
+//! `[context][records...]`. *Context* (its length is in the header) is what must stand in the
+//! output before any fragment of this chunk if the fragment before it was of another sequence.
+//! It is committed with the chunk's first record and is not itself a record.
+
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+/// First bytes of a region.
+pub const MAGIC: [u8; 8] = *b"HAIRLINE";
+
+/// Grows when a reader of the old layout could no longer read the new one.
+pub const ABI_VERSION: u32 = 1;
+
+/// Bytes of [`RegionHeader`].
+pub const REGION_HEADER_SIZE: usize = 512;
+
+/// Bytes of [`ChunkHeader`]; a chunk's payload begins there.
+pub const CHUNK_HEADER_SIZE: usize = size_of::<ChunkHeader>();
+
+/// Alignment of the first chunk, and of every region in memory.
+pub const PAGE: usize = 4096;
+
+/// Smallest and largest chunk, in bytes. The upper bound keeps every offset in an `i32`.
+pub const CHUNK_SIZE_RANGE: core::ops::RangeInclusive<u32> = 4096..=(1 << 24);
+
+/// Why an event was not recorded. The number is the index in [`RegionHeader::lost`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+#[non_exhaustive]
+pub enum LossReason {
+    /// No free chunk: the writer thread could not keep up with the ring's size.
+    BufferFull = 0,
+    /// The event came while its own thread was writing one (a signal handler, an allocator that traces).
+    Reentrant = 1,
+    /// The record would not fit a whole chunk.
+    TooLarge = 2,
+    /// The event came from a thread whose writer had been torn down (a destructor that traces).
+    ThreadExit = 3,
+    /// The output could not be written; the records were committed but have no place to go.
+    Output = 4,
+    /// Not an event: an argument for which the record of its event has no place.
+    Argument = 5,
+}
+
+/// Every reason, in the order of their numbers.
+pub const LOSS_REASONS: [LossReason; 6] = [
+    LossReason::BufferFull,
+    LossReason::Reentrant,
+    LossReason::TooLarge,
+    LossReason::ThreadExit,
+    LossReason::Output,
+    LossReason::Argument,
+];
+
+impl LossReason {
+    /// A short name in words, for summaries and traces.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::BufferFull => "buffer full",
+            Self::Reentrant => "re-entrant",
+            Self::TooLarge => "too large",
+            Self::ThreadExit => "thread exit",
+            Self::Output => "output error",
+            Self::Argument => "argument",
+        }
+    }
+}
+
+/// The process still writes.
+pub const REGION_ACTIVE: u32 = 1;
+/// Everything was drained; nothing is to be recovered.
+pub const REGION_CLOSED: u32 = 2;
+
+/// What stands at the start of a region. Written once before the region is shared, but for the atomics.
+#[repr(C)]
+#[derive(Debug)]
+pub struct RegionHeader {
+    /// [`MAGIC`].
+    pub magic: [u8; 8],
+    /// [`ABI_VERSION`].
+    pub abi_version: u32,
+    /// [`REGION_HEADER_SIZE`] of the writer.
+    pub header_size: u32,
+    /// Bytes from one chunk to the next.
+    pub chunk_size: u32,
+    /// Number of chunks.
+    pub chunk_count: u32,
+    /// Bytes of a chunk's header.
+    pub chunk_header_size: u32,
+    /// Where the free bitmap begins.
+    pub bitmap_offset: u32,
+    /// Where chunk 0 begins.
+    pub chunks_offset: u64,
+    /// The output's format, as the writer numbers them (this crate knows none).
+    pub format: u32,
+    /// What happens when no chunk is free: 0 = the event is dropped and counted.
+    pub overflow: u32,
+    /// The traced process.
+    pub pid: u32,
+    /// [`REGION_ACTIVE`] or [`REGION_CLOSED`].
+    pub state: AtomicU32,
+    /// Field 22 of `/proc/PID/stat`: with the pid it names one process for good.
+    pub process_start: u64,
+    /// Identifies the session.
+    pub session: [u8; 16],
+    /// Clock parameters at the start: ns = (ticks * multiplier >> 64) + offset; multiplier 0: ticks are ns.
+    pub clock_multiplier: u64,
+    /// See `clock_multiplier`.
+    pub clock_offset: u64,
+    /// Bytes that the drain has handed to the output.
+    pub output_bytes: AtomicU64,
+    /// Next sequence id to give out.
+    pub next_sequence: AtomicU32,
+    reserved0: u32,
+    /// Executable's name, NUL-padded.
+    pub process_name: [u8; 64],
+    reserved1: [u64; 10],
+    /// Events not recorded, by [`LossReason`]. On cache lines of their own.
+    pub lost: [AtomicU64; 16],
+    reserved2: [u64; 16],
+}
+
+/// What a sequence's chunk says of itself, beside its bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChunkInfo {
+    /// The thread writer's number in its session.
+    pub sequence: u32,
+    /// Place of this chunk in its sequence, from 0.
+    pub index: u32,
+    /// The thread that writes.
+    pub tid: u32,
+    /// Bytes at the payload's start that are context.
+    pub context_len: u32,
+}
+
+/// The owner's last chunk: its sequence ends here.
+pub const FLAG_LAST: u32 = 1;
+
+/// Stands before each chunk's payload.
+///
+/// Its fields are changed through the chunk's owner and the drain only: what they say is what the drain reads by.
+///
+/// One cache line: the owner stores `commit` after each record; the drain loads it, and stores
+/// `drained`, once a pass.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct ChunkHeader {
+    /// [`State`] in the low 2 bits, above it a generation that grows with each claim.
+    pub(crate) state: AtomicU32,
+    /// [`ChunkInfo::sequence`]; like the other fields below stable from Writing to Free.
+    pub(crate) sequence: AtomicU32,
+    /// What readers may read, see [`Commit`]. Only the chunk's owner stores it.
+    pub(crate) commit: AtomicU64,
+    /// What the output already has, in the same form. Only the drain stores it.
+    pub(crate) drained: AtomicU64,
+    /// [`ChunkInfo::index`].
+    pub(crate) index: AtomicU32,
+    /// [`ChunkInfo::tid`].
+    pub(crate) tid: AtomicU32,
+    /// [`FLAG_LAST`].
+    pub(crate) flags: AtomicU32,
+    /// [`ChunkInfo::context_len`].
+    pub(crate) context_len: AtomicU32,
+    reserved: [u32; 4],
+    /// Under loom the payload's bytes are guarded by cells, one a record, so that a read that is
+    /// not ordered after its write fails the model.
+    #[cfg(loom)]
+    pub(crate) guards: [loom::cell::UnsafeCell<u64>; 4],
+}
+
+/// A chunk's state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum State {
+    /// Nobody's; its bit in the bitmap is set or about to be.
+    Free = 0,
+    /// One thread writes it.
+    Writing = 1,
+    /// Its owner has given it back; the drain may take the rest and free it.
+    Complete = 2,
+}
+
+impl State {
+    /// The state in a `state` word; an unknown number (foreign memory) reads as free.
+    #[must_use]
+    pub fn of(word: u32) -> Self {
+        match word & 3 {
+            1 => Self::Writing,
+            2 => Self::Complete,
+            _ => Self::Free,
+        }
+    }
+
+    /// The word for this state with the generation of `previous`.
+    #[must_use]
+    pub fn in_generation_of(self, previous: u32) -> u32 {
+        (previous & !3) | self as u32
+    }
+
+    /// The word for Writing, one generation after `previous`.
+    #[must_use]
+    pub fn next_generation(previous: u32) -> u32 {
+        (previous & !3).wrapping_add(4) | Self::Writing as u32
+    }
+}
+
+/// A chunk's `commit` word: payload bytes in the low half, event records among them in the high half.
+///
+/// Both grow by one addition, so counting the records costs a writer nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Commit(pub u64);
+
+impl Commit {
+    /// `bytes` more, `records` more.
+    #[must_use]
+    pub const fn new(bytes: u32, records: u32) -> Self {
+        Self(bytes as u64 | (records as u64) << 32)
+    }
+
+    /// Payload bytes that may be read.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation)] // the low half is meant
+    pub const fn bytes(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// Event records in them.
+    #[must_use]
+    pub const fn records(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}
+
+impl ChunkHeader {
+    /// A free chunk's header; equal to zeroed memory.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub const fn zeroed() -> Self {
+        Self {
+            state: AtomicU32::new(0),
+            sequence: AtomicU32::new(0),
+            commit: AtomicU64::new(0),
+            drained: AtomicU64::new(0),
+            index: AtomicU32::new(0),
+            tid: AtomicU32::new(0),
+            flags: AtomicU32::new(0),
+            context_len: AtomicU32::new(0),
+            reserved: [0; 4],
+        }
+    }
+
+    /// A free chunk's header.
+    #[cfg(loom)]
+    pub fn zeroed() -> Self {
+        Self {
+            state: AtomicU32::new(0),
+            sequence: AtomicU32::new(0),
+            commit: AtomicU64::new(0),
+            drained: AtomicU64::new(0),
+            index: AtomicU32::new(0),
+            tid: AtomicU32::new(0),
+            flags: AtomicU32::new(0),
+            context_len: AtomicU32::new(0),
+            reserved: [0; 4],
+            guards: core::array::from_fn(|_| loom::cell::UnsafeCell::new(0)),
+        }
+    }
+
+    /// The fields that its owner set at the claim. True from Writing to Free.
+    pub fn info(&self) -> ChunkInfo {
+        ChunkInfo {
+            sequence: self.sequence.load(Ordering::Relaxed),
+            index: self.index.load(Ordering::Relaxed),
+            tid: self.tid.load(Ordering::Relaxed),
+            context_len: self.context_len.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl RegionHeader {
+    /// A header with every field zero.
+    pub(crate) fn zeroed() -> Self {
+        Self {
+            magic: [0; 8],
+            abi_version: 0,
+            header_size: 0,
+            chunk_size: 0,
+            chunk_count: 0,
+            chunk_header_size: 0,
+            bitmap_offset: 0,
+            chunks_offset: 0,
+            format: 0,
+            overflow: 0,
+            pid: 0,
+            state: AtomicU32::new(0),
+            process_start: 0,
+            session: [0; 16],
+            clock_multiplier: 0,
+            clock_offset: 0,
+            output_bytes: AtomicU64::new(0),
+            next_sequence: AtomicU32::new(0),
+            reserved0: 0,
+            process_name: [0; 64],
+            reserved1: [0; 10],
+            lost: core::array::from_fn(|_| AtomicU64::new(0)),
+            reserved2: [0; 16],
+        }
+    }
+}
+
+#[cfg(not(loom))]
+const _: () = {
+    use core::mem::offset_of;
+    assert!(size_of::<RegionHeader>() == REGION_HEADER_SIZE);
+    assert!(offset_of!(RegionHeader, chunk_size) == 16);
+    assert!(offset_of!(RegionHeader, chunks_offset) == 32);
+    assert!(offset_of!(RegionHeader, state) == 52);
+    assert!(offset_of!(RegionHeader, output_bytes) == 96);
+    assert!(offset_of!(RegionHeader, lost) == 256);
+    assert!(size_of::<ChunkHeader>() == 64 && align_of::<ChunkHeader>() == 64);
+    assert!(offset_of!(ChunkHeader, state) == 0);
+    assert!(offset_of!(ChunkHeader, commit) == 8);
+    assert!(offset_of!(ChunkHeader, drained) == 16);
+    assert!(offset_of!(ChunkHeader, context_len) == 36);
+    assert!(cfg!(target_endian = "little"), "the region's ABI is little-endian");
+};

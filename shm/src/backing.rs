@@ -1,0 +1,206 @@
+//! The memory under a region: a file in `/dev/shm`, a memfd, or the heap.
+//!
+//! | backing | outlives a kill | used                                     |
+//! |---------|-----------------|------------------------------------------|
+//! | file    | yes             | by default                               |
+//! | memfd   | no              | where `/dev/shm` is absent, full or closed |
+//! | heap    | no              | where neither is to be had; loom; tests  |
+//!
+//! A file is `fallocate`d, so that a full tmpfs is an error here and not a SIGBUS in the middle of an event.
+
+#![allow(unsafe_code)] // mmap and the allocator
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ffi::CString;
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+
+use crate::abi::PAGE;
+
+/// Which memory to take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BackingChoice {
+    /// The first of file, memfd, heap that can be had.
+    #[default]
+    Auto,
+    /// A file in `/dev/shm` or nothing.
+    File,
+    /// A memfd or nothing.
+    Memfd,
+    /// The process's own heap.
+    Heap,
+}
+
+/// Which memory was taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Backing {
+    /// A file in `/dev/shm`, at this path until the region is closed.
+    File(String),
+    /// A memfd: gone with the process.
+    Memfd,
+    /// The heap: gone with the process.
+    Heap,
+}
+
+/// Zeroed, page-aligned memory, given back on drop.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    base: NonNull<u8>,
+    len: usize,
+    backing: Backing,
+    linked: bool,
+}
+
+// SAFETY: the memory is plain bytes owned by this value; who may touch which byte when is the
+// business of `Region` (abi.rs), not of the thread that holds the mapping.
+unsafe impl Send for Memory {}
+// SAFETY: as above; the methods here only read the fields.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    /// `len` bytes (a multiple of the page size) as `choice` says.
+    pub(crate) fn new(choice: BackingChoice, len: usize) -> Result<Self, (&'static str, io::Error)> {
+        debug_assert!(len.is_multiple_of(PAGE) && len > 0);
+        match choice {
+            BackingChoice::File => Self::file(len).map_err(|e| ("a file in /dev/shm", e)),
+            BackingChoice::Memfd => Self::memfd(len).map_err(|e| ("a memfd", e)),
+            BackingChoice::Heap => Self::heap(len).map_err(|e| ("the heap", e)),
+            BackingChoice::Auto => Self::file(len)
+                .or_else(|_| Self::memfd(len))
+                .or_else(|_| Self::heap(len))
+                .map_err(|e| ("the heap", e)),
+        }
+    }
+
+    fn file(len: usize) -> io::Result<Self> {
+        let mut random = [0u8; 8];
+        // SAFETY: the pointer and the length describe `random`.
+        let n = unsafe { libc::getrandom(random.as_mut_ptr().cast(), random.len(), 0) };
+        if n != 8 {
+            return Err(io::Error::last_os_error());
+        }
+        let path = format!("/dev/shm/hairline-{}-{:016x}", std::process::id(), u64::from_le_bytes(random));
+        let c_path = CString::new(path.as_str()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+        // SAFETY: `c_path` is NUL-terminated and outlives the call.
+        let fd = unsafe { libc::open(c_path.as_ptr(), flags, 0o600) };
+        let fd = owned(fd)?;
+        let mapped = reserve(&fd, len).and_then(|()| map(&fd, len));
+        match mapped {
+            Ok(base) => Ok(Self { base, len, backing: Backing::File(path), linked: true }),
+            Err(e) => {
+                let _ = std::fs::remove_file(&path);
+                Err(e)
+            }
+        }
+    }
+
+    fn memfd(len: usize) -> io::Result<Self> {
+        // SAFETY: the name is a NUL-terminated literal.
+        let fd = unsafe { libc::memfd_create(c"hairline".as_ptr(), libc::MFD_CLOEXEC) };
+        let fd = owned(fd)?;
+        reserve(&fd, len)?;
+        Ok(Self { base: map(&fd, len)?, len, backing: Backing::Memfd, linked: false })
+    }
+
+    fn heap(len: usize) -> io::Result<Self> {
+        // SAFETY: the layout's size is not zero (asserted by the caller's contract in `new`).
+        let base = NonNull::new(unsafe { alloc_zeroed(Self::layout(len)?) });
+        let base = base.ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        Ok(Self { base, len, backing: Backing::Heap, linked: false })
+    }
+
+    fn layout(len: usize) -> io::Result<Layout> {
+        Layout::from_size_align(len, PAGE).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))
+    }
+
+    pub(crate) fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
+    pub(crate) fn backing(&self) -> &Backing {
+        &self.backing
+    }
+
+    /// Makes the pages of a range present, so that no event pays for a page fault. Best effort.
+    pub(crate) fn populate(&self, pages: Range<usize>) {
+        let (from, to) = (pages.start.min(self.len) & !(PAGE - 1), pages.end.min(self.len));
+        if self.backing != Backing::Heap && from < to {
+            // SAFETY: the range is inside this mapping; populating changes no byte of it. Kernels before 5.14 refuse,
+            // harmlessly.
+            unsafe {
+                let start = self.base.as_ptr().add(from);
+                libc::madvise(start.cast(), to - from, libc::MADV_POPULATE_WRITE);
+            }
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Removes the file's name; the mapping stays until drop.
+    pub(crate) fn unlink(&self) {
+        if let Backing::File(path) = &self.backing
+            && self.linked
+        {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if self.backing == Backing::Heap {
+            if let Ok(layout) = Self::layout(self.len) {
+                // SAFETY: `base` came from `alloc_zeroed` with this very layout.
+                unsafe { dealloc(self.base.as_ptr(), layout) };
+            }
+        } else {
+            // SAFETY: `base` and `len` are those of the mmap; nobody holds a pointer into it, since
+            // every chunk's owner holds the region that holds this value.
+            unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
+        }
+    }
+}
+
+fn owned(fd: i32) -> io::Result<OwnedFd> {
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call that returned `fd` succeeded, and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn file_len(len: usize) -> io::Result<libc::off_t> {
+    libc::off_t::try_from(len).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
+}
+
+/// Gives the file `len` bytes that are really there.
+fn reserve(fd: &OwnedFd, len: usize) -> io::Result<()> {
+    let len = file_len(len)?;
+    loop {
+        // SAFETY: a call on an open descriptor.
+        match unsafe { libc::fallocate(fd.as_raw_fd(), 0, 0, len) } {
+            0 => return Ok(()),
+            _ => {
+                let e = io::Error::last_os_error();
+                if e.kind() != io::ErrorKind::Interrupted {
+                    return Err(e);
+                }
+            }
+        }
+    }
+}
+
+fn map(fd: &OwnedFd, len: usize) -> io::Result<NonNull<u8>> {
+    let prot = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a new mapping of an open descriptor, at an address of the kernel's choice.
+    let p = unsafe { libc::mmap(std::ptr::null_mut(), len, prot, libc::MAP_SHARED, fd.as_raw_fd(), 0) };
+    if p == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    NonNull::new(p.cast()).ok_or_else(io::Error::last_os_error)
+}

@@ -1,0 +1,213 @@
+//! A chunk in the hands of the thread that writes it.
+//!
+//! Owning a chunk is owning a [`WriteChunk`]: claiming makes it, dropping it gives the chunk back.
+//! Records go in by [`WriteChunk::append`], or, where every instruction counts, by plain stores below
+//! [`WriteChunk::payload`] and one store of `commit`.
+
+#![allow(unsafe_code)] // writes the payload
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use crate::abi::{CHUNK_HEADER_SIZE, ChunkHeader, ChunkInfo, Commit, FLAG_LAST, State};
+use crate::region::Region;
+use crate::sync::Ordering;
+
+/// A chunk that only its holder writes.
+#[derive(Debug)]
+pub struct WriteChunk {
+    header: NonNull<ChunkHeader>,
+    number: u32,
+    region: Arc<Region>,
+}
+
+// SAFETY: the holder is the only writer whichever thread it is on; the header is all atomics, and `region`
+// keeps the memory mapped.
+unsafe impl Send for WriteChunk {}
+
+impl WriteChunk {
+    /// Chunk `number` of `region`, whose bit the caller has just cleared.
+    pub(crate) fn begin(region: Arc<Region>, number: u32, mut info: ChunkInfo, context: &[u8]) -> Self {
+        assert!(context.len() < region.payload_len() as usize);
+        #[allow(clippy::cast_possible_truncation)] // just compared with a u32
+        let context_len = context.len() as u32;
+        info.context_len = context_len;
+        let chunk = Self { header: region.header_ptr(number), number, region };
+        // SAFETY: in the payload by the assertion; the cleared bit makes us the only one to touch this chunk.
+        unsafe { chunk.payload().copy_from_nonoverlapping(context.as_ptr(), context.len()) };
+        let header = chunk.header();
+        let start = Commit::new(context_len, 0).0;
+        header.sequence.store(info.sequence, Ordering::Relaxed);
+        header.index.store(info.index, Ordering::Relaxed);
+        header.tid.store(info.tid, Ordering::Relaxed);
+        header.context_len.store(info.context_len, Ordering::Relaxed);
+        header.flags.store(0, Ordering::Relaxed);
+        header.commit.store(start, Ordering::Relaxed);
+        header.drained.store(start, Ordering::Relaxed);
+        let before = header.state.load(Ordering::Relaxed);
+        // Release pairs with the Acquire of `ReadChunk::open`: who sees Writing sees the fields above.
+        header.state.store(State::next_generation(before), Ordering::Release);
+        chunk
+    }
+
+    /// This chunk's header.
+    pub fn header(&self) -> &ChunkHeader {
+        // SAFETY: the pointer is that of a live chunk of `region`, which we hold.
+        unsafe { self.header.as_ref() }
+    }
+
+    /// Where the payload begins; [`WriteChunk::capacity`] bytes may be written there by the holder,
+    /// above what is committed.
+    pub fn payload(&self) -> *mut u8 {
+        // SAFETY: the header is followed by the payload inside one chunk.
+        unsafe { self.header.as_ptr().cast::<u8>().add(CHUNK_HEADER_SIZE) }
+    }
+
+    /// Bytes of the payload.
+    pub fn capacity(&self) -> u32 {
+        self.region.payload_len()
+    }
+
+    /// Number of the chunk in its region.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// What was committed so far.
+    pub fn committed(&self) -> Commit {
+        self.header().own_commit()
+    }
+
+    /// Writes `bytes` (whole records, `records` of which are events) and commits them. False, and nothing
+    /// done, when there is no room.
+    pub fn append(&mut self, bytes: &[u8], records: u32) -> bool {
+        let commit = self.committed();
+        let at = commit.bytes() as usize;
+        if bytes.len() > self.capacity() as usize - at {
+            return false;
+        }
+        #[cfg(loom)]
+        self.header().guards[commit.records() as usize].with_mut(|p| {
+            // SAFETY: loom checks that no other access is concurrent.
+            unsafe { *p += 1 }
+        });
+        // SAFETY: in the payload by the comparison, above `commit`, so no reader looks there yet.
+        unsafe { self.payload().add(at).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        #[allow(clippy::cast_possible_truncation)] // fits the payload
+        let grown = Commit(commit.0 + Commit::new(bytes.len() as u32, records).0);
+        // SAFETY: we hold the chunk; the bytes were written just above, within the payload.
+        unsafe { self.header().publish(grown) };
+        true
+    }
+
+    /// Gives the chunk back as the last of its sequence.
+    pub fn finish_sequence(self) {
+        self.header().flags.store(FLAG_LAST, Ordering::Relaxed); // published by the state in `drop`
+    }
+}
+
+impl Drop for WriteChunk {
+    fn drop(&mut self) {
+        let header = self.header();
+        let state = header.state.load(Ordering::Relaxed);
+        // Release pairs with the Acquire of `ReadChunk::open`: who sees Complete sees the last commit and the flags.
+        header.state.store(State::Complete.in_generation_of(state), Ordering::Release);
+    }
+}
+
+impl ChunkHeader {
+    /// What was committed so far, for the chunk's holder: its own last commit.
+    #[inline(always)]
+    pub fn own_commit(&self) -> Commit {
+        Commit(self.commit.load(Ordering::Relaxed))
+    }
+
+    /// Commits: readers may read so much from now on.
+    ///
+    /// # Safety
+    /// Only for the chunk's holder. `commit` must be no less than the last one and within the payload, and all the bytes
+    /// below it must have been written.
+    #[inline(always)]
+    pub unsafe fn publish(&self, commit: Commit) {
+        // Release pairs with the Acquire of `ReadChunk::refresh`: who sees this commit sees the bytes under it.
+        self.commit.store(commit.0, Ordering::Release);
+    }
+}
+
+/// A chunk as its region's own drain sees it. The writer is this process, so its lengths are trusted.
+#[derive(Debug)]
+pub(crate) struct ReadChunk<'r> {
+    header: &'r ChunkHeader,
+    payload: NonNull<u8>,
+    complete: bool,
+    commit: Commit,
+}
+
+impl<'r> ReadChunk<'r> {
+    /// None when the chunk is free, or claimed but not yet begun.
+    pub(crate) fn open(region: &'r Region, number: u32) -> Option<Self> {
+        let header = region.chunk_header(number);
+        // Acquire pairs with the Release stores of Writing and Complete.
+        let state = State::of(header.state.load(Ordering::Acquire));
+        // SAFETY: the payload follows the header.
+        let payload = unsafe { region.header_ptr(number).cast::<u8>().add(CHUNK_HEADER_SIZE) };
+        let chunk = Self { header, payload, complete: state == State::Complete, commit: Commit::default() };
+        (state != State::Free).then_some(chunk)
+    }
+
+    pub(crate) fn info(&self) -> ChunkInfo {
+        self.header.info()
+    }
+
+    /// Looks again: first whether the owner is done, then how far it came. In this order a Complete chunk's
+    /// commit is its last.
+    pub(crate) fn refresh(&mut self) {
+        self.complete = State::of(self.header.state.load(Ordering::Acquire)) == State::Complete;
+        // Acquire pairs with the Release of the commit: the bytes under it may be read.
+        self.commit = Commit(self.header.commit.load(Ordering::Acquire));
+        #[cfg(loom)]
+        for guard in &self.header.guards[..self.commit.records() as usize] {
+            guard.with(|p| {
+                // SAFETY: loom checks that no write is concurrent.
+                unsafe { *p }
+            });
+        }
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    pub(crate) fn is_last(&self) -> bool {
+        self.header.flags.load(Ordering::Relaxed) & FLAG_LAST != 0
+    }
+
+    pub(crate) fn commit(&self) -> Commit {
+        self.commit
+    }
+
+    pub(crate) fn drained(&self) -> Commit {
+        Commit(self.header.drained.load(Ordering::Relaxed)) // our own last store, or the claim's
+    }
+
+    pub(crate) fn set_drained(&self) {
+        self.header.drained.store(self.commit.0, Ordering::Release);
+    }
+
+    pub(crate) fn context(&self) -> &'r [u8] {
+        self.slice(0, self.info().context_len as usize)
+    }
+
+    /// What was committed and not yet drained.
+    pub(crate) fn fresh(&self) -> &'r [u8] {
+        self.slice(self.drained().bytes() as usize, self.commit.bytes() as usize)
+    }
+
+    fn slice(&self, from: usize, to: usize) -> &'r [u8] {
+        debug_assert!(from <= to && to <= self.commit.bytes() as usize);
+        // SAFETY: [from, to) is under a `commit` that was loaded with Acquire, so it is initialised and its
+        // writer never touches it again until the drain has freed the chunk, which needs `&mut Drain`, and
+        // the slices it gave out are gone by then.
+        unsafe { std::slice::from_raw_parts(self.payload.as_ptr().add(from), to - from) }
+    }
+}

@@ -1,0 +1,236 @@
+//! The drain: takes what is committed, in each sequence's order, and frees what is read to its end.
+//!
+//! A pass lists the chunks that are taken and goes through them sequence by sequence. In a sequence,
+//! chunk n + 1 is touched only after chunk n was seen Complete and taken to its end; a chunk whose
+//! predecessor was not on the list (it was claimed behind the scan's back) waits for the next pass. So the
+//! output holds every sequence's bytes in order, each once, whatever the threads do meanwhile.
+//!
+//! The bytes go from the region to the output directly: gathered slices, no copy in between. Only
+//! when the output has taken them does `drained` move and a chunk become free, so a failing output loses
+//! nothing silently and a tool that recovers the region knows what is already written.
+
+use std::collections::HashMap;
+use std::io::{self, IoSlice};
+use std::sync::Arc;
+
+use crate::abi::{ChunkInfo, LossReason};
+use crate::chunk::ReadChunk;
+use crate::region::Region;
+use crate::sync::Ordering;
+
+/// Where drained bytes go.
+pub trait Output {
+    /// Takes all the parts, in order, or none of them.
+    ///
+    /// # Errors
+    /// When the bytes could not be stored; they are then offered again, or discarded, by the caller's choice.
+    fn write_all_parts(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()>;
+}
+
+/// Slices handed to the output at once; the kernel's limit for one gathered write.
+const MAX_PARTS: usize = 1024;
+
+/// Bytes handed to the output at once, about: chunks become free again when it has taken them.
+const MAX_BATCH: usize = 1 << 20;
+
+/// Sequences whose records are counted each on its own.
+const MAX_COUNTED: usize = 4096;
+
+/// Stands for all further sequences in [`Drain::records_by_sequence`], so that a program of a million short-lived
+/// threads does not pay for them in memory.
+pub const OTHER_SEQUENCES: u32 = u32::MAX;
+
+/// What one pass did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pass {
+    /// Bytes handed to the output, contexts included.
+    pub bytes: u64,
+    /// Event records among them.
+    pub records: u64,
+    /// Chunks freed.
+    pub freed: u32,
+}
+
+/// The one reader of a region, in the process that writes it.
+#[derive(Debug)]
+pub struct Drain {
+    region: Arc<Region>,
+    /// Next chunk index of each sequence that has begun and not ended.
+    next_index: HashMap<u32, u32>,
+    /// Event records of each sequence that the output has.
+    records: HashMap<u32, u64>,
+    /// Whose fragment is the last in the output.
+    last_sequence: Option<u32>,
+    scan: Vec<(ChunkInfo, u32)>,
+}
+
+struct Fragment {
+    chunk: u32,
+    info: ChunkInfo,
+    records: u32,
+    done: bool,
+    last: bool,
+}
+
+impl Drain {
+    /// The drain of `region`.
+    ///
+    /// # Panics
+    /// When the region has one already: two would free each other's chunks.
+    #[must_use]
+    pub fn new(region: Arc<Region>) -> Self {
+        assert!(region.take_drain(), "a region has one drain");
+        Self {
+            region,
+            next_index: HashMap::new(),
+            records: HashMap::new(),
+            last_sequence: None,
+            scan: Vec::new(),
+        }
+    }
+
+    /// The next fragment is led by its context again: something else was put into the output.
+    pub fn forget_last_sequence(&mut self) {
+        self.last_sequence = None;
+    }
+
+    /// Event records of each sequence that an output has taken so far; what was discarded is not among them. The first
+    /// 4,096 sequences each have an entry; the others are summed in [`OTHER_SEQUENCES`].
+    #[must_use]
+    pub fn records_by_sequence(&self) -> &HashMap<u32, u64> {
+        &self.records
+    }
+
+    /// Hands everything committed before the call to `output`, and much of what is committed meanwhile.
+    ///
+    /// # Errors
+    /// What `output` said; what it did not take is still in the region.
+    pub fn pass(&mut self, output: &mut dyn Output) -> io::Result<Pass> {
+        let mut pass = Pass::default();
+        let result = self.run(output, &mut pass);
+        // Also when a later one of its writes failed: what the earlier ones took is in the output.
+        self.region.header().output_bytes.fetch_add(pass.bytes, Ordering::Relaxed);
+        result.map(|()| pass)
+    }
+
+    fn run(&mut self, output: &mut dyn Output, pass: &mut Pass) -> io::Result<()> {
+        self.list_taken();
+        let scan = std::mem::take(&mut self.scan);
+        let mut rest = scan.as_slice();
+        let mut result = Ok(());
+        while !rest.is_empty() && result.is_ok() {
+            result = self.batch(&mut rest, output, pass);
+        }
+        self.scan = scan;
+        result
+    }
+
+    /// Frees what is committed without an output and counts its records as lost for [`LossReason::Output`].
+    pub fn discard(&mut self) -> Pass {
+        struct Nowhere;
+        impl Output for Nowhere {
+            fn write_all_parts(&mut self, _: &[IoSlice<'_>]) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        // The output has not heard of what goes nowhere: neither its records nor whose fragment came last.
+        let (taken, last_sequence) = (self.records.clone(), self.last_sequence);
+        let mut pass = Pass::default();
+        let _ = self.run(&mut Nowhere, &mut pass); // takes everything
+        (self.records, self.last_sequence) = (taken, last_sequence);
+        if pass.records > 0 {
+            self.region.count_lost(LossReason::Output, pass.records);
+        }
+        pass
+    }
+
+    fn list_taken(&mut self) {
+        self.scan.clear();
+        for number in self.region.taken() {
+            if let Some(chunk) = ReadChunk::open(&self.region, number) {
+                self.scan.push((chunk.info(), number));
+            }
+        }
+        self.scan.sort_unstable_by_key(|(info, _)| (info.sequence, info.index));
+    }
+
+    /// Takes fragments off `rest` until the output's parts are full, writes them, and frees what is done.
+    fn batch(
+        &mut self,
+        rest: &mut &[(ChunkInfo, u32)],
+        output: &mut dyn Output,
+        pass: &mut Pass,
+    ) -> io::Result<()> {
+        let region = Arc::clone(&self.region);
+        let mut parts: Vec<IoSlice<'_>> = Vec::new();
+        let mut fragments: Vec<Fragment> = Vec::new();
+        let mut chunks: Vec<ReadChunk<'_>> = Vec::new();
+        // The batch's own idea of the state that is stored only when the output has taken it.
+        let mut last_sequence = self.last_sequence;
+        let mut expected: Option<(u32, u32)> = None;
+        let mut bytes = 0;
+        while let Some(&(info, number)) = rest.first()
+            && parts.len() + 2 <= MAX_PARTS
+            && bytes < MAX_BATCH
+        {
+            *rest = &rest[1..];
+            let next = match expected {
+                Some((sequence, next)) if sequence == info.sequence => next,
+                _ => self.next_index.get(&info.sequence).copied().unwrap_or(0),
+            };
+            if info.index != next {
+                expected = Some((info.sequence, next)); // its predecessor is missing or still being written
+                continue;
+            }
+            let Some(mut chunk) = ReadChunk::open(&region, number) else { continue };
+            chunk.refresh();
+            let fresh = chunk.fresh();
+            if !fresh.is_empty() {
+                if last_sequence != Some(info.sequence) && info.context_len > 0 {
+                    parts.push(IoSlice::new(chunk.context()));
+                }
+                parts.push(IoSlice::new(fresh));
+                bytes += fresh.len();
+                last_sequence = Some(info.sequence);
+            }
+            let done = chunk.is_complete();
+            expected = Some((info.sequence, if done { next + 1 } else { next }));
+            if chunk.commit() == chunk.drained() && !done {
+                continue; // nothing to settle, and its header stays in its owner's cache
+            }
+            let records = chunk.commit().records() - chunk.drained().records();
+            fragments.push(Fragment { chunk: number, info, records, done, last: done && chunk.is_last() });
+            chunks.push(chunk);
+        }
+        let bytes: usize = parts.iter().map(|p| p.len()).sum();
+        if bytes > 0 {
+            output.write_all_parts(&parts)?;
+        }
+        drop(parts);
+        self.last_sequence = last_sequence;
+        for (fragment, chunk) in fragments.iter().zip(&chunks) {
+            chunk.set_drained();
+            self.settle(fragment, pass);
+        }
+        pass.bytes += bytes as u64;
+        Ok(())
+    }
+
+    /// The output has this fragment.
+    fn settle(&mut self, fragment: &Fragment, pass: &mut Pass) {
+        let sequence = fragment.info.sequence;
+        pass.records += u64::from(fragment.records);
+        let counted = self.records.len() < MAX_COUNTED || self.records.contains_key(&sequence);
+        let counted_as = if counted { sequence } else { OTHER_SEQUENCES };
+        *self.records.entry(counted_as).or_default() += u64::from(fragment.records);
+        if fragment.done {
+            self.region.free(fragment.chunk);
+            pass.freed += 1;
+            if fragment.last {
+                self.next_index.remove(&sequence);
+            } else {
+                self.next_index.insert(sequence, fragment.info.index + 1);
+            }
+        }
+    }
+}

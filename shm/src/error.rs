@@ -1,0 +1,28 @@
+use std::io;
+
+/// Why a region could not be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegionError {
+    /// The chunk size is not a power of two in [`CHUNK_SIZE_RANGE`](crate::abi::CHUNK_SIZE_RANGE).
+    #[error("chunk size {0} is not a power of two from 4 KiB to 16 MiB")]
+    ChunkSize(u32),
+    /// The buffer has no room for four chunks, or for more than 2^24.
+    #[error("a buffer of {buffer} bytes holds {chunks} chunks of {chunk} bytes; 4 to 16777216 are possible")]
+    BufferSize {
+        /// Bytes asked for.
+        buffer: u64,
+        /// Bytes of a chunk.
+        chunk: u32,
+        /// How many that makes.
+        chunks: u64,
+    },
+    /// The memory could not be had.
+    #[error("no memory for the ring ({what}): {source}")]
+    Memory {
+        /// What was tried.
+        what: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}

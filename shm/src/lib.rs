@@ -1,0 +1,60 @@
+//! The ring under [Hairline](https://docs.rs/hairline): a region of shared memory, cut into chunks, each
+//! written by one thread at a time and read by one drain, with no lock anywhere.
+//!
+//! This crate moves bytes. It knows no trace format, no thread and no file to write to.
+//!
+//! ```
+//! use hairline_shm::{ChunkInfo, Drain, Output, Region, RegionConfig};
+//! # use std::io::{self, IoSlice};
+//! # struct Bytes(Vec<u8>);
+//! # impl Output for Bytes {
+//! #     fn write_all_parts(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
+//! #         parts.iter().for_each(|p| self.0.extend_from_slice(p));
+//! #         Ok(())
+//! #     }
+//! # }
+//! let region = Region::create(&RegionConfig::small())?;
+//! let mut drain = Drain::new(region.clone());
+//!
+//! let mut chunk = region.claim(ChunkInfo { sequence: region.new_sequence(), ..Default::default() }, b"").unwrap();
+//! assert!(chunk.append(b"a record", 1));
+//!
+//! let mut out = Bytes(Vec::new());
+//! let pass = drain.pass(&mut out)?;          // the chunk is still being written: what is committed is taken
+//! assert_eq!((out.0.as_slice(), pass.records), (&b"a record"[..], 1));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Why no byte is read before it is written
+//!
+//! Four pairs carry the whole argument; each is named again where it stands.
+//!
+//! 1. **Claim.** The bitmap's `fetch_and` (Acquire) that finds a bit set reads from the drain's `fetch_or`
+//!    (Release) that set it. One `fetch_and` only can find it set, so one thread only owns the chunk, and
+//!    whatever the drain read of the chunk's former life happened before the owner's first store.
+//! 2. **Begin.** The owner's store of Writing (Release) is read by the drain (Acquire) before it looks at the
+//!    header's fields or `commit`: a chunk whose bit is cleared but which is not begun reads as Free and is left alone.
+//! 3. **Commit.** The owner writes a record above `commit`, then stores `commit` (Release). The drain loads it
+//!    (Acquire) and reads below it. The owner never writes below it. So the two never touch the same
+//!    byte, though neither waits for the other.
+//! 4. **Complete.** The owner stores Complete (Release) after its last commit. The drain loads the state
+//!    *first* and `commit` second: if it saw Complete, then the commit it saw is the last, and it may free the chunk.
+//!
+//! `tests/loom.rs` tries every interleaving of each pair.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+pub mod abi;
+mod backing;
+mod chunk;
+mod drain;
+mod error;
+mod region;
+mod sync;
+
+pub use abi::{ChunkHeader, ChunkInfo, Commit, LOSS_REASONS, LossReason, State};
+pub use backing::{Backing, BackingChoice};
+pub use chunk::WriteChunk;
+pub use drain::{Drain, OTHER_SEQUENCES, Output, Pass};
+pub use error::RegionError;
+pub use region::{Region, RegionConfig};

@@ -1,0 +1,322 @@
+//! A region: the header, the free bitmap and the chunks, and how a thread comes by a chunk.
+//!
+//! # Claim
+//!
+//! The bitmap has one bit a chunk, 1 = free. A claim clears the lowest set bit it finds with one
+//! `fetch_and`; whoever sees the bit set in the value that comes back has won. Losing means trying the next
+//! bit; nobody waits. So a quiet program touches few pages, and a busy thread gets back the chunk that
+//! the drain freed last, cache-warm.
+
+#![allow(unsafe_code)] // forms references into the mapping
+
+use std::ops::Range;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use crate::abi::{
+    ABI_VERSION, CHUNK_HEADER_SIZE, CHUNK_SIZE_RANGE, ChunkHeader, ChunkInfo, LossReason, MAGIC, PAGE,
+    REGION_ACTIVE, REGION_CLOSED, RegionHeader, State,
+};
+use crate::backing::{Backing, BackingChoice, Memory};
+use crate::chunk::WriteChunk;
+use crate::error::RegionError;
+use crate::sync::{AtomicU64, Ordering};
+
+/// What a region is made from.
+#[derive(Clone, Debug)]
+pub struct RegionConfig {
+    /// Bytes of all chunks together; rounded down to whole chunks.
+    pub buffer_size: u64,
+    /// Bytes of one chunk, header included: a power of two, 4 KiB to 16 MiB.
+    pub chunk_size: u32,
+    /// Which memory to take.
+    pub backing: BackingChoice,
+    /// For the header: the output's format, as the caller numbers them.
+    pub format: u32,
+    /// For the header: identifies the session.
+    pub session: [u8; 16],
+    /// For the header: clock multiplier and offset.
+    pub clock: (u64, u64),
+    /// For the header: the executable's name; cut to 63 bytes.
+    pub process_name: String,
+}
+
+/// The ring of one session. Lives until the session and every chunk's owner have let go of it.
+#[derive(Debug)]
+pub struct Region {
+    memory: Memory,
+    chunk_size: u32,
+    chunk_count: u32,
+    bitmap_offset: usize,
+    chunks_offset: usize,
+    /// Whether the region has its drain.
+    has_drain: AtomicBool,
+}
+
+const _: () = assert!(align_of::<RegionHeader>() <= PAGE);
+
+impl Region {
+    /// Makes a region whose chunks are all free.
+    ///
+    /// # Errors
+    /// When the sizes make no sense or the memory cannot be had.
+    pub fn create(config: &RegionConfig) -> Result<Arc<Self>, RegionError> {
+        let chunk_size = config.chunk_size;
+        if !chunk_size.is_power_of_two() || !CHUNK_SIZE_RANGE.contains(&chunk_size) {
+            return Err(RegionError::ChunkSize(chunk_size));
+        }
+        let chunks = config.buffer_size / u64::from(chunk_size);
+        let out_of_range = RegionError::BufferSize { buffer: config.buffer_size, chunk: chunk_size, chunks };
+        let chunk_count = match u32::try_from(chunks) {
+            Ok(n @ 4..=0x100_0000) => n,
+            _ => return Err(out_of_range),
+        };
+        let bitmap_offset = size_of::<RegionHeader>().next_multiple_of(64);
+        let bitmap_len = (chunk_count as usize).div_ceil(64) * size_of::<AtomicU64>();
+        let chunks_offset = (bitmap_offset + bitmap_len).next_multiple_of(PAGE);
+        let len = (chunk_count as usize)
+            .checked_mul(chunk_size as usize)
+            .and_then(|n| n.checked_add(chunks_offset));
+        let memory = Memory::new(config.backing, len.ok_or(out_of_range)?)
+            .map_err(|(what, source)| RegionError::Memory { what, source })?;
+        let has_drain = AtomicBool::new(false);
+        let region = Self { memory, chunk_size, chunk_count, bitmap_offset, chunks_offset, has_drain };
+        region.initialise(config);
+        Ok(Arc::new(region))
+    }
+
+    fn initialise(&self, config: &RegionConfig) {
+        let mut header = RegionHeader::zeroed();
+        header.magic = MAGIC;
+        header.abi_version = ABI_VERSION;
+        header.header_size = small(size_of::<RegionHeader>());
+        header.chunk_size = self.chunk_size;
+        header.chunk_count = self.chunk_count;
+        header.chunk_header_size = small(CHUNK_HEADER_SIZE);
+        header.bitmap_offset = small(self.bitmap_offset);
+        header.chunks_offset = self.chunks_offset as u64;
+        header.format = config.format;
+        header.pid = std::process::id();
+        header.state = crate::sync::AtomicU32::new(REGION_ACTIVE);
+        header.process_start = process_start_time();
+        header.session = config.session;
+        (header.clock_multiplier, header.clock_offset) = config.clock;
+        let name = config.process_name.as_bytes();
+        let n = name.len().min(header.process_name.len() - 1);
+        header.process_name[..n].copy_from_slice(&name[..n]);
+        // SAFETY: the memory is at least a page, page-aligned, ours alone (the region is not shared yet), and
+        // RegionHeader has no drop.
+        unsafe { self.memory.base().cast::<RegionHeader>().write(header) };
+        #[cfg(loom)]
+        self.initialise_loom_atomics();
+        let words = (self.chunk_count as usize).div_ceil(64);
+        for w in 0..words {
+            let chunks_here = (self.chunk_count as usize - w * 64).min(64);
+            self.bitmap(w).store(u64::MAX >> (64 - chunks_here), Ordering::Relaxed);
+        }
+    }
+
+    /// loom's atomics are not valid as zeroed memory; each must be made.
+    #[cfg(loom)]
+    fn initialise_loom_atomics(&self) {
+        for w in 0..(self.chunk_count as usize).div_ceil(64) {
+            // SAFETY: inside the memory by the layout in `create`; not shared yet.
+            unsafe { self.at(self.bitmap_offset).cast::<AtomicU64>().add(w).write(AtomicU64::new(0)) };
+        }
+        for i in 0..self.chunk_count {
+            // SAFETY: as above.
+            unsafe { self.header_ptr(i).as_ptr().write(ChunkHeader::zeroed()) };
+        }
+    }
+
+    fn at(&self, offset: usize) -> NonNull<u8> {
+        // SAFETY: every offset used here is below the memory's length by the layout in `create`.
+        unsafe { self.memory.base().add(offset) }
+    }
+
+    /// The header at the region's start.
+    pub fn header(&self) -> &RegionHeader {
+        // SAFETY: written by `initialise`; after that only its atomics change.
+        unsafe { self.memory.base().cast().as_ref() }
+    }
+
+    fn bitmap(&self, word: usize) -> &AtomicU64 {
+        assert!(word * 64 < self.chunk_count as usize);
+        // SAFETY: in bounds by the assertion and the layout in `create`, and 8-aligned.
+        unsafe { self.at(self.bitmap_offset).cast::<AtomicU64>().add(word).as_ref() }
+    }
+
+    pub(crate) fn header_ptr(&self, chunk: u32) -> NonNull<ChunkHeader> {
+        assert!(chunk < self.chunk_count);
+        self.at(self.chunks_offset + chunk as usize * self.chunk_size as usize).cast()
+    }
+
+    /// The header of chunk number `chunk` (below [`Region::chunk_count`]).
+    pub fn chunk_header(&self, chunk: u32) -> &ChunkHeader {
+        // SAFETY: in bounds and aligned (`header_ptr`); zeroed memory is a valid header, and it is all atomics
+        // but for its reserved words, which nobody writes.
+        unsafe { self.header_ptr(chunk).as_ref() }
+    }
+
+    /// Number of chunks.
+    pub fn chunk_count(&self) -> u32 {
+        self.chunk_count
+    }
+
+    /// Bytes of a chunk, header included.
+    pub fn chunk_size(&self) -> u32 {
+        self.chunk_size
+    }
+
+    /// Payload bytes of a chunk.
+    pub fn payload_len(&self) -> u32 {
+        self.chunk_size - small(CHUNK_HEADER_SIZE)
+    }
+
+    /// What memory the region stands in.
+    pub fn backing(&self) -> &Backing {
+        self.memory.backing()
+    }
+
+    /// Makes the pages of a range of the region's bytes present; some 4 GB/s. What lies beyond the end does not count.
+    pub fn populate(&self, bytes: Range<usize>) {
+        self.memory.populate(bytes);
+    }
+
+    /// Bytes of the whole region.
+    #[allow(clippy::len_without_is_empty)] // there is no empty one
+    pub fn len(&self) -> usize {
+        self.memory.len()
+    }
+
+    /// A number for a new sequence, unique in this region. The first is `1`.
+    pub fn new_sequence(&self) -> u32 {
+        self.header().next_sequence.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Takes the lowest free chunk, with `context` at its start. None when all are taken.
+    ///
+    /// `info.context_len` is set from `context`, which must be shorter than the payload.
+    pub fn claim(self: &Arc<Self>, info: ChunkInfo, context: &[u8]) -> Option<WriteChunk> {
+        assert!(context.len() < self.payload_len() as usize); // before a chunk is taken, which a panic would lose
+        let chunk = self.take_lowest_free()?;
+        Some(WriteChunk::begin(Arc::clone(self), chunk, info, context))
+    }
+
+    fn take_lowest_free(&self) -> Option<u32> {
+        for w in 0..(self.chunk_count as usize).div_ceil(64) {
+            let word = self.bitmap(w);
+            let mut candidates = word.load(Ordering::Relaxed);
+            while candidates != 0 {
+                let bit = candidates & candidates.wrapping_neg();
+                // Acquire pairs with the Release of `free`: the drain's last read of the payload, and its store of
+                // Free, stay before the winner's first write.
+                let before = word.fetch_and(!bit, Ordering::Acquire);
+                if before & bit != 0 {
+                    return Some(small(w * 64) + bit.trailing_zeros());
+                }
+                candidates = before & !bit;
+            }
+        }
+        None
+    }
+
+    /// Numbers of the chunks that are not free, in no more than one word of doubt: a chunk claimed or
+    /// freed meanwhile may or may not be among them.
+    pub(crate) fn taken(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..(self.chunk_count as usize).div_ceil(64)).flat_map(move |w| {
+            let chunks_here = (self.chunk_count as usize - w * 64).min(64);
+            // Relaxed: what the chunk holds is learnt from its own `state` and `commit`.
+            let mut taken = !self.bitmap(w).load(Ordering::Relaxed) & (u64::MAX >> (64 - chunks_here));
+            std::iter::from_fn(move || {
+                let bit = taken.trailing_zeros();
+                taken &= taken.wrapping_sub(1);
+                (bit < 64).then(|| small(w * 64) + bit)
+            })
+        })
+    }
+
+    /// Whether there was a free chunk at some moment of the call.
+    pub fn has_free_chunk(&self) -> bool {
+        (0..(self.chunk_count as usize).div_ceil(64)).any(|w| self.bitmap(w).load(Ordering::Relaxed) != 0)
+    }
+
+    /// Number of free chunks at some moment of the call.
+    pub fn free_chunks(&self) -> u32 {
+        (0..(self.chunk_count as usize).div_ceil(64))
+            .map(|w| self.bitmap(w).load(Ordering::Relaxed).count_ones())
+            .sum()
+    }
+
+    /// True for the first to ask.
+    pub(crate) fn take_drain(&self) -> bool {
+        !self.has_drain.swap(true, Ordering::Relaxed)
+    }
+
+    /// Gives a Complete chunk, read to its end, back to the free ones.
+    pub(crate) fn free(&self, chunk: u32) {
+        let header = self.chunk_header(chunk);
+        let state = header.state.load(Ordering::Relaxed);
+        debug_assert_eq!(State::of(state), State::Complete);
+        // What else the header says is void with this store, and said anew at the next claim.
+        header.state.store(State::Free.in_generation_of(state), Ordering::Release);
+        // Release pairs with the Acquire of `take_lowest_free`.
+        self.bitmap(chunk as usize / 64).fetch_or(1 << (chunk % 64), Ordering::Release);
+    }
+
+    /// Adds to the count of events lost for `reason`.
+    #[cold]
+    pub fn count_lost(&self, reason: LossReason, n: u64) {
+        self.header().lost[reason as usize].fetch_add(n, Ordering::Relaxed);
+    }
+
+    /// Events lost for `reason` so far.
+    pub fn lost(&self, reason: LossReason) -> u64 {
+        self.header().lost[reason as usize].load(Ordering::Relaxed)
+    }
+
+    /// Says that everything was drained, and removes the file's name. Owners of chunks may go on writing
+    /// into memory that nobody will read.
+    pub fn close(&self) {
+        self.header().state.store(REGION_CLOSED, Ordering::Release);
+        self.memory.unlink();
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        self.memory.unlink(); // not closed: the session never came to run
+    }
+}
+
+/// A length that the layout keeps below 2^32.
+#[allow(clippy::cast_possible_truncation)]
+const fn small(n: usize) -> u32 {
+    debug_assert!(n <= u32::MAX as usize);
+    n as u32
+}
+
+/// Field 22 of `/proc/self/stat`, in clock ticks since boot; 0 where it cannot be read.
+fn process_start_time() -> u64 {
+    let Ok(stat) = std::fs::read_to_string("/proc/self/stat") else { return 0 };
+    // The command name may hold spaces and parentheses: count from the last ')'. What follows is field 3.
+    let after_name = stat.rfind(')').map_or("", |i| &stat[i + 1..]);
+    after_name.split_ascii_whitespace().nth(22 - 3).and_then(|s| s.parse().ok()).unwrap_or(0)
+}
+
+impl RegionConfig {
+    /// Sixteen chunks of 4 KiB on the heap: for tests and examples.
+    #[must_use]
+    pub fn small() -> Self {
+        Self {
+            buffer_size: 16 * 4096,
+            chunk_size: 4096,
+            backing: BackingChoice::Heap,
+            format: 0,
+            session: [0; 16],
+            clock: (0, 0),
+            process_name: String::new(),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The atomics of this crate: `core`'s, or loom's under `--cfg loom`.
+
+#[cfg(not(loom))]
+pub(crate) use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+#[cfg(loom)]
+pub(crate) use explored::{AtomicU32, AtomicU64, Ordering};
+
+/// loom's atomics, made to be explored to the end.
+///
+/// loom runs another order of two accesses only when it sees that the later one conflicts with the *last*
+/// access to that atomic. A thread that loads its own last store before it stores again is itself the last, and
+/// so hides every other thread's load: such a store is never tried before that load. Here each access is led by
+/// a relaxed read-modify-write of a cell beside the atomic. It orders no memory, but it conflicts with every
+/// other, so loom tries all orders of the accesses, own loads or not.
+#[cfg(loom)]
+mod explored {
+    use loom::sync::atomic::AtomicUsize;
+    pub(crate) use loom::sync::atomic::Ordering;
+
+    macro_rules! explored {
+        ($Atomic:ident, $int:ty) => {
+            #[derive(Debug)]
+            pub struct $Atomic {
+                turn: AtomicUsize,
+                value: loom::sync::atomic::$Atomic,
+            }
+
+            #[allow(dead_code)] // not every integer needs every operation
+            impl $Atomic {
+                pub fn new(value: $int) -> Self {
+                    Self { turn: AtomicUsize::new(0), value: loom::sync::atomic::$Atomic::new(value) }
+                }
+
+                fn in_turn(&self) -> &loom::sync::atomic::$Atomic {
+                    self.turn.fetch_add(0, Ordering::Relaxed);
+                    &self.value
+                }
+
+                pub fn load(&self, order: Ordering) -> $int {
+                    self.in_turn().load(order)
+                }
+
+                pub fn store(&self, value: $int, order: Ordering) {
+                    self.in_turn().store(value, order);
+                }
+
+                pub fn fetch_add(&self, value: $int, order: Ordering) -> $int {
+                    self.in_turn().fetch_add(value, order)
+                }
+
+                pub fn fetch_and(&self, value: $int, order: Ordering) -> $int {
+                    self.in_turn().fetch_and(value, order)
+                }
+
+                pub fn fetch_or(&self, value: $int, order: Ordering) -> $int {
+                    self.in_turn().fetch_or(value, order)
+                }
+            }
+        };
+    }
+
+    explored!(AtomicU32, u32);
+    explored!(AtomicU64, u64);
+}
