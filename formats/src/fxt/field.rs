@@ -1,0 +1,53 @@
+//! A field: some neighbouring bits of a word.
+
+/// The bits `lo..=hi` of a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    lo: u32,
+    hi: u32,
+}
+
+/// The field of the bits `lo..=hi`, counted from the least significant.
+#[must_use]
+pub const fn bits(lo: u32, hi: u32) -> Field {
+    assert!(lo <= hi && hi < 64);
+    Field { lo, hi }
+}
+
+impl Field {
+    /// The largest value the field holds.
+    #[must_use]
+    pub const fn max(self) -> u64 {
+        u64::MAX >> (63 - (self.hi - self.lo))
+    }
+
+    /// A word with `value` in the field, cut to the field's width, and zeros elsewhere.
+    #[inline]
+    #[must_use]
+    pub const fn set(self, value: u64) -> u64 {
+        (value & self.max()) << self.lo
+    }
+
+    /// The field's value in `word`.
+    #[inline]
+    #[must_use]
+    pub const fn get(self, word: u64) -> u64 {
+        word >> self.lo & self.max()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_holds_what_fits_and_touches_nothing_else() {
+        for (lo, hi) in [(0, 0), (0, 3), (4, 15), (32, 63), (0, 63), (63, 63)] {
+            let field = bits(lo, hi);
+            assert_eq!(field.set(u64::MAX).count_ones(), hi - lo + 1);
+            assert_eq!(field.set(u64::MAX).trailing_zeros(), lo);
+            assert_eq!(field.get(field.set(field.max())), field.max());
+            assert_eq!(field.get(!field.set(u64::MAX)), 0);
+        }
+    }
+}

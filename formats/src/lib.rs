@@ -1,0 +1,42 @@
+//! The wire formats of [Hairline](https://docs.rs/hairline), each stated once, for writing and for reading.
+//!
+//! | module | format |
+//! |---|---|
+//! | [`fxt`] | the Fuchsia trace format: records of 64-bit words |
+//! | [`track_event`] | Perfetto's TrackEvent: a stream of protobuf packets |
+//! | [`proto`] | the protobuf wire format underneath the latter |
+//!
+//! This crate moves bytes: it opens no file, starts no thread and has no unsafe code. Writers append to
+//! anything that takes words or bytes ([`fxt::Put`], [`proto::Put`]); readers stream from any
+//! [`std::io::Read`] in bounded memory. They are made for foreign bytes: no input makes them panic or
+//! allocate out of proportion to it, what they do not know they pass over, and an error names its byte.
+//!
+//! ```
+//! use hairline_formats::{Value, fxt};
+//!
+//! let mut trace = Vec::new();
+//! fxt::magic(&mut trace);
+//! fxt::event(&mut trace, &fxt::Event {
+//!     kind: fxt::EventKind::Instant,
+//!     timestamp: 1_000,
+//!     thread: fxt::ThreadRef::Inline { process: 1, thread: 2 },
+//!     category: fxt::StringRef::Inline("net"),
+//!     name: fxt::StringRef::Inline("retry"),
+//!     args: &[(fxt::StringRef::Inline("attempt"), Value::I64(3))],
+//!     payload: None,
+//! });
+//! assert_eq!(trace.len() % 8, 0);
+//! ```
+
+mod error;
+pub mod fxt;
+mod input;
+mod numbered;
+pub mod proto;
+mod text;
+pub mod track_event;
+mod value;
+
+pub use error::{DecodeError, DecodeErrorKind};
+pub use text::truncate_utf8;
+pub use value::{Entries, Value};

@@ -1,0 +1,175 @@
+//! Reads the fields of a message that is in memory.
+//!
+//! Every length is checked before it is used, and a message inside is only a slice: reading it is the
+//! caller's choice, so no depth of nesting can hurt.
+
+use super::{MAX_FIELD, MAX_VARINT, WIRE_TYPE_BITS, WireType};
+use crate::text::valid_prefix;
+use crate::{DecodeError, DecodeErrorKind};
+
+/// A field of a message.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Field<'a> {
+    /// Its number.
+    pub number: u32,
+    /// Its value.
+    pub value: FieldValue<'a>,
+    /// Where its tag stands in the input.
+    pub offset: u64,
+}
+
+/// A field's value. What it means is for the message's schema to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldValue<'a> {
+    /// An integer, boolean or enum.
+    Varint(u64),
+    /// A `fixed64` or the bits of a `double`.
+    Fixed64(u64),
+    /// A `fixed32` or the bits of a `float`.
+    Fixed32(u32),
+    /// A string, bytes, a message, or numbers packed together.
+    Bytes {
+        /// What they are.
+        bytes: &'a [u8],
+        /// Where they begin in the input.
+        offset: u64,
+    },
+}
+
+impl<'a> FieldValue<'a> {
+    /// A string's text, up to where it stops being UTF-8.
+    pub(crate) fn text(self) -> Option<&'a str> {
+        match self {
+            Self::Bytes { bytes, .. } => Some(valid_prefix(bytes)),
+            _ => None,
+        }
+    }
+
+    /// The fields of a message.
+    pub(crate) fn message(self) -> Option<Fields<'a>> {
+        match self {
+            Self::Bytes { bytes, offset } => Some(Fields::new(bytes, offset)),
+            _ => None,
+        }
+    }
+}
+
+/// The fields of a message, in their order. Ends after the first error.
+#[derive(Clone, Debug)]
+pub struct Fields<'a> {
+    rest: &'a [u8],
+    offset: u64,
+}
+
+impl<'a> Fields<'a> {
+    /// The fields of `message`, which begins at byte `offset` of the input.
+    #[must_use]
+    pub fn new(message: &'a [u8], offset: u64) -> Self {
+        Self { rest: message, offset }
+    }
+
+    /// The fields of no message at all.
+    pub(crate) fn none() -> Self {
+        Self::new(&[], 0)
+    }
+
+    fn take(&mut self, len: usize) -> &'a [u8] {
+        let (taken, rest) = self.rest.split_at(len);
+        self.rest = rest;
+        self.offset += len as u64;
+        taken
+    }
+
+    fn varint(&mut self, what: &'static str) -> Result<u64, DecodeError> {
+        match varint(self.rest) {
+            Varint::Complete(value, len) => {
+                self.take(len);
+                Ok(value)
+            }
+            Varint::Cut => Err(DecodeError::past_end(self.offset, what)),
+            Varint::TooLong => Err(DecodeError::new(self.offset, DecodeErrorKind::LongVarint)),
+        }
+    }
+
+    fn bytes(&mut self, len: u64, what: &'static str) -> Result<&'a [u8], DecodeError> {
+        match usize::try_from(len) {
+            Ok(len) if len <= self.rest.len() => Ok(self.take(len)),
+            _ => Err(DecodeError::past_end(self.offset, what)),
+        }
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.bytes(N as u64, "a fixed-width field")?);
+        Ok(array)
+    }
+
+    fn field(&mut self) -> Result<Field<'a>, DecodeError> {
+        let offset = self.offset;
+        let (number, wire) = split_tag(self.varint("a field's tag")?, offset)?;
+        let value = match wire {
+            WireType::Varint => FieldValue::Varint(self.varint("a varint")?),
+            WireType::Fixed64 => FieldValue::Fixed64(u64::from_le_bytes(self.array()?)),
+            WireType::Fixed32 => FieldValue::Fixed32(u32::from_le_bytes(self.array()?)),
+            WireType::Bytes => {
+                let len = self.varint("a field's length")?;
+                let offset = self.offset;
+                FieldValue::Bytes { bytes: self.bytes(len, "a field")?, offset }
+            }
+        };
+        Ok(Field { number, value, offset })
+    }
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = Result<Field<'a>, DecodeError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let field = self.field();
+        if field.is_err() {
+            self.rest = &[];
+        }
+        Some(field)
+    }
+}
+
+/// What a varint at the beginning of some bytes is.
+pub(crate) enum Varint {
+    /// A value, and its bytes.
+    Complete(u64, usize),
+    /// The bytes end before it does.
+    Cut,
+    /// It goes on after ten bytes.
+    TooLong,
+}
+
+/// Bits above the 64th are dropped, as protobuf's own readers do.
+pub(crate) fn varint(bytes: &[u8]) -> Varint {
+    let mut value = 0;
+    for (i, byte) in bytes.iter().take(MAX_VARINT).enumerate() {
+        value |= u64::from(byte & 0x7f) << (7 * i);
+        if byte & 0x80 == 0 {
+            return Varint::Complete(value, i + 1);
+        }
+    }
+    if bytes.len() < MAX_VARINT { Varint::Cut } else { Varint::TooLong }
+}
+
+/// A tag's field number and wire type.
+pub(crate) fn split_tag(tag: u64, offset: u64) -> Result<(u32, WireType), DecodeError> {
+    let number = match u32::try_from(tag >> WIRE_TYPE_BITS) {
+        Ok(number @ 1..=MAX_FIELD) => number,
+        _ => return Err(DecodeError::new(offset, DecodeErrorKind::FieldNumber(tag >> WIRE_TYPE_BITS))),
+    };
+    let wire = match tag as u8 & ((1 << WIRE_TYPE_BITS) - 1) {
+        0 => WireType::Varint,
+        1 => WireType::Fixed64,
+        2 => WireType::Bytes,
+        5 => WireType::Fixed32,
+        other => return Err(DecodeError::new(offset, DecodeErrorKind::WireType(other))),
+    };
+    Ok((number, wire))
+}

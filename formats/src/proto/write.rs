@@ -1,0 +1,177 @@
+//! Writes fields: a tag and a value each.
+
+use super::{MAX_VARINT, WireType, tag, varint_len};
+
+/// Where fields are written to.
+///
+/// Only [`bytes`](Put::bytes) is needed; whoever can store numbers faster overrides the rest.
+pub trait Put {
+    /// Appends the bytes.
+    fn bytes(&mut self, bytes: &[u8]);
+
+    /// Appends a varint of the fewest bytes.
+    #[inline]
+    fn varint(&mut self, value: u64) {
+        if value < 0x80 {
+            return self.bytes(&[value as u8]); // by far the most
+        }
+        let mut buffer = [0; MAX_VARINT];
+        let len = varint_len(value);
+        let mut rest = value;
+        for byte in &mut buffer[..len] {
+            *byte = rest as u8 | 0x80;
+            rest >>= 7;
+        }
+        buffer[len - 1] &= 0x7f;
+        self.bytes(&buffer[..len]);
+    }
+
+    /// Appends 8 bytes, little-endian.
+    #[inline]
+    fn fixed64(&mut self, value: u64) {
+        self.bytes(&value.to_le_bytes());
+    }
+}
+
+impl Put for Vec<u8> {
+    #[inline]
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
+    }
+}
+
+/// A bare varint, without a tag.
+#[inline]
+pub fn put_varint(out: &mut impl Put, value: u64) {
+    out.varint(value);
+}
+
+#[inline]
+fn put_tag(out: &mut impl Put, field: u32, wire: WireType) {
+    out.varint(u64::from(tag(field, wire)));
+}
+
+/// A field of type `uint32`, `uint64`, `bool` or an enum.
+#[inline]
+pub fn put_uint(out: &mut impl Put, field: u32, value: u64) {
+    put_tag(out, field, WireType::Varint);
+    out.varint(value);
+}
+
+/// A field of type `int32` or `int64`: two's complement, as protobuf has it. (Its `sint64`, which zigzags, does
+/// not occur in traces.)
+#[inline]
+pub fn put_sint64(out: &mut impl Put, field: u32, value: i64) {
+    put_uint(out, field, value.cast_unsigned());
+}
+
+/// A field of type `bytes`, or a message that is there already.
+#[inline]
+pub fn put_bytes(out: &mut impl Put, field: u32, value: &[u8]) {
+    put_tag(out, field, WireType::Bytes);
+    out.varint(value.len() as u64);
+    out.bytes(value);
+}
+
+/// A field of type `string`.
+#[inline]
+pub fn put_str(out: &mut impl Put, field: u32, value: &str) {
+    put_bytes(out, field, value.as_bytes());
+}
+
+/// A field of type `fixed64`.
+#[inline]
+pub fn put_fixed64(out: &mut impl Put, field: u32, value: u64) {
+    put_tag(out, field, WireType::Fixed64);
+    out.fixed64(value);
+}
+
+/// A field of type `double`.
+#[inline]
+pub fn put_double(out: &mut impl Put, field: u32, value: f64) {
+    put_fixed64(out, field, value.to_bits());
+}
+
+/// A message inside the message: what `write` appends.
+#[inline]
+pub fn put_message(out: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8>)) {
+    put_tag(out, field, WireType::Bytes);
+    // Only afterwards is the length known, and how many bytes it takes: nearly always the one that is left for it.
+    let at = out.len();
+    out.push(0);
+    write(out);
+    let len = out.len() - at - 1;
+    if len < 0x80 {
+        out[at] = len as u8;
+    } else {
+        put_long_length(out, at, len);
+    }
+}
+
+/// Puts the length of more than one byte in the place of the one byte at `at`.
+#[cold]
+fn put_long_length(out: &mut Vec<u8>, at: usize, len: usize) {
+    let more = varint_len(len as u64) - 1;
+    let end = out.len();
+    out.varint(len as u64); // the last byte of it would be one too many
+    let length: [u8; MAX_VARINT] = {
+        let mut bytes = [0; MAX_VARINT];
+        bytes[..=more].copy_from_slice(&out[end..]);
+        bytes
+    };
+    out.truncate(end + more);
+    out.copy_within(at + 1..end, at + 1 + more);
+    out[at..=at + more].copy_from_slice(&length[..=more]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The least and greatest value of every length.
+    fn edges() -> impl Iterator<Item = (usize, u64)> {
+        (1..=10).flat_map(|len: usize| {
+            let low = if len == 1 { 0 } else { 1 << (7 * (len - 1)) };
+            let high = if len == 10 { u64::MAX } else { (1 << (7 * len)) - 1 };
+            [(len, low), (len, high)]
+        })
+    }
+
+    #[test]
+    fn a_varint_of_every_length_has_that_length() {
+        for (len, value) in edges() {
+            let mut out = Vec::new();
+            put_varint(&mut out, value);
+            assert_eq!((out.len(), varint_len(value)), (len, len), "{value:#x}");
+            let carry_on: Vec<bool> = out.iter().map(|b| b & 0x80 != 0).collect();
+            assert_eq!(carry_on.iter().filter(|c| **c).count(), len - 1);
+            assert!(!carry_on[len - 1]);
+        }
+    }
+
+    #[test]
+    fn fields_are_written_as_the_format_says() {
+        let mut out = Vec::new();
+        put_uint(&mut out, 8, 150);
+        put_sint64(&mut out, 1, -1);
+        put_str(&mut out, 2, "hi");
+        put_fixed64(&mut out, 47, 1);
+        put_double(&mut out, 5, 1.0);
+        assert_eq!(out[..3], [0x40, 0x96, 0x01]);
+        assert_eq!(out[3..14], [0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01]);
+        assert_eq!(out[14..18], [0x12, 2, b'h', b'i']);
+        assert_eq!(out[18..28], [0xf9, 0x02, 1, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(out[28..], [0x29, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f]);
+    }
+
+    #[test]
+    fn a_nested_message_has_its_length_in_front_whatever_it_takes() {
+        for len in [0, 1, 125, 127, 128, 16_383, 16_384] {
+            let (mut nested, mut plain) = (vec![7], vec![7]);
+            let content: Vec<u8> = (0..len).map(|i| i as u8).collect();
+            put_message(&mut nested, 11, |m| m.extend_from_slice(&content));
+            put_bytes(&mut plain, 11, &content);
+            assert_eq!(nested, plain, "{len}");
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Writes an argument of an event: a DebugAnnotation, which the traced program waits for.
+//!
+//! ```text
+//! 22 LEN | 08 <name iid> | 10 <0 or 1>              bool
+//!                        | 18 <varint>              unsigned, and kernel object ids
+//!                        | 20 <varint>              signed
+//!                        | 29 <8 bytes>             floating point
+//!                        | 32 LEN <bytes>           text, and blobs in hexadecimal
+//!                        | 38 <varint>              pointer
+//!                        | 88 01 <iid>              text that has a number
+//!                        | 5a LEN <annotation> ...  dict
+//!                        | 62 LEN <value> ...       array
+//!                        |                          null: nothing
+//! ```
+//!
+//! Every tag but one is one byte. [`annotation_len`] and [`put_annotation`] are made to be inlined where the value's variant is
+//! known, and know no nested values; [`put_named`] takes all there is.
+
+use super::fields::{debug_annotation as annotation, track_event};
+use super::write::Name;
+use crate::proto::{self, Put, WireType, put_message, put_str, put_uint, varint_len};
+use crate::value::MAX_DEPTH;
+use crate::{Entries, Value};
+
+/// Bytes of a tag of a field below 16, as all here are.
+const TAG: usize = 1;
+
+const fn one_byte(field: u32, wire: WireType) -> u8 {
+    let tag = proto::tag(field, wire);
+    assert!(tag < 0x80);
+    tag as u8
+}
+
+const ANNOTATION: u8 = one_byte(track_event::DEBUG_ANNOTATIONS, WireType::Bytes);
+const NAME_IID: u8 = one_byte(annotation::NAME_IID, WireType::Varint);
+const BOOL: u8 = one_byte(annotation::BOOL_VALUE, WireType::Varint);
+const UINT: u8 = one_byte(annotation::UINT_VALUE, WireType::Varint);
+const INT: u8 = one_byte(annotation::INT_VALUE, WireType::Varint);
+const DOUBLE: u8 = one_byte(annotation::DOUBLE_VALUE, WireType::Fixed64);
+const STRING: u8 = one_byte(annotation::STRING_VALUE, WireType::Bytes);
+/// Two bytes.
+const STRING_IID: u64 = proto::tag(annotation::STRING_VALUE_IID, WireType::Varint) as u64;
+const TAG_OF_TWO: usize = 2;
+const POINTER: u8 = one_byte(annotation::POINTER_VALUE, WireType::Varint);
+
+/// Bytes of the value's field in the annotation.
+#[inline(always)]
+fn value_len(value: &Value<'_>) -> usize {
+    let bytes = |len: usize| TAG + varint_len(len as u64) + len;
+    match *value {
+        Value::Null | Value::Dict(_) | Value::Array(_) => 0,
+        Value::Bool(_) => TAG + 1,
+        Value::I64(v) => TAG + varint_len(v.cast_unsigned()),
+        Value::U64(v) | Value::Koid(v) | Value::Pointer(v) => TAG + varint_len(v),
+        Value::F64(_) => TAG + 8,
+        Value::Str(v) => bytes(v.len()),
+        Value::Interned { iid, .. } => TAG_OF_TWO + varint_len(iid),
+        Value::Blob(v) => bytes(v.len() * 2),
+    }
+}
+
+/// Bytes inside the annotation.
+#[inline(always)]
+fn content_len(name_iid: u64, value: &Value<'_>) -> usize {
+    TAG + varint_len(name_iid) + value_len(value)
+}
+
+/// Bytes that [`put_annotation`] will write.
+#[inline(always)]
+#[must_use]
+pub fn annotation_len(name_iid: u64, value: &Value<'_>) -> usize {
+    let content = content_len(name_iid, value);
+    TAG + varint_len(content as u64) + content
+}
+
+/// `TrackEvent.debug_annotations`: one annotation with an interned name, tag and length included.
+///
+/// Names are numbered from 1. A blob becomes text in hexadecimal; [`Value::Null`], a dict and an array become a name
+/// without a value, which importers drop: leave it out, and take [`put_named`].
+#[inline(always)]
+pub fn put_annotation(out: &mut impl Put, name_iid: u64, value: &Value<'_>) {
+    out.bytes(&[ANNOTATION]);
+    out.varint(content_len(name_iid, value) as u64);
+    out.bytes(&[NAME_IID]);
+    out.varint(name_iid);
+    put_value(out, value);
+}
+
+/// The value's field.
+#[inline(always)]
+fn put_value(out: &mut impl Put, value: &Value<'_>) {
+    match *value {
+        Value::Null | Value::Dict(_) | Value::Array(_) => {}
+        Value::Bool(v) => out.bytes(&[BOOL, u8::from(v)]),
+        Value::I64(v) => put_integer(out, INT, v.cast_unsigned()),
+        Value::U64(v) | Value::Koid(v) => put_integer(out, UINT, v),
+        Value::Pointer(v) => put_integer(out, POINTER, v),
+        Value::F64(v) => {
+            out.bytes(&[DOUBLE]);
+            out.fixed64(v.to_bits());
+        }
+        Value::Str(v) => {
+            out.bytes(&[STRING]);
+            out.varint(v.len() as u64);
+            out.bytes(v.as_bytes());
+        }
+        Value::Interned { iid, .. } => {
+            out.varint(STRING_IID);
+            out.varint(iid);
+        }
+        Value::Blob(v) => put_blob(out, v),
+    }
+}
+
+/// `TrackEvent.debug_annotations`: one annotation of any kind. Nesting beyond 32 levels is cut off.
+pub fn put_named(out: &mut Vec<u8>, name: Name<'_>, value: &Value<'_>) {
+    put_message(out, track_event::DEBUG_ANNOTATIONS, |a| {
+        match name {
+            Name::Iid(iid) => put_uint(a, annotation::NAME_IID, iid),
+            Name::Text(text) => put_str(a, annotation::NAME, text),
+        }
+        put_any(a, value, 0);
+    });
+}
+
+fn put_any(out: &mut Vec<u8>, value: &Value<'_>, depth: usize) {
+    match value {
+        Value::Dict(_) | Value::Array(_) if depth == MAX_DEPTH => put_value(out, &Value::Str("...")),
+        Value::Dict(entries) => put_entries(out, annotation::DICT_ENTRIES, *entries, depth),
+        Value::Array(entries) => put_entries(out, annotation::ARRAY_VALUES, *entries, depth),
+        scalar => put_value(out, scalar),
+    }
+}
+
+fn put_entries(out: &mut Vec<u8>, field: u32, entries: &dyn Entries, depth: usize) {
+    let empty = out.len();
+    entries.each(&mut |name, value| {
+        // An entry without a value would be refused: null is left out of a dict, and is "null" in an array, whose
+        // other values keep their places.
+        let value = match value {
+            Value::Null if field == annotation::DICT_ENTRIES => return,
+            Value::Null => Value::Str("null"),
+            Value::Interned { text, .. } => Value::Str(text),
+            value => value,
+        };
+        put_message(out, field, |entry| {
+            if field == annotation::DICT_ENTRIES {
+                put_str(entry, annotation::NAME, name);
+            }
+            put_any(entry, &value, depth + 1);
+        });
+    });
+    if out.len() == empty {
+        put_value(out, &Value::Str(if field == annotation::DICT_ENTRIES { "{}" } else { "[]" }));
+    }
+}
+
+#[inline(always)]
+fn put_integer(out: &mut impl Put, tag: u8, value: u64) {
+    out.bytes(&[tag]);
+    out.varint(value);
+}
+
+#[cold]
+fn put_blob(out: &mut impl Put, bytes: &[u8]) {
+    const DIGITS: [u8; 16] = *b"0123456789abcdef";
+    out.bytes(&[STRING]);
+    out.varint(bytes.len() as u64 * 2);
+    for byte in bytes {
+        out.bytes(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 0xf)]]);
+    }
+}

@@ -1,0 +1,105 @@
+//! An argument of an event, as it is read.
+
+use crate::proto::{Field, FieldValue, Fields};
+use crate::track_event::fields::debug_annotation as annotation;
+use crate::{DecodeError, Value};
+
+/// `DebugAnnotation`.
+#[derive(Clone, Debug)]
+pub struct Annotation<'a> {
+    /// The number of its name.
+    pub name_iid: Option<u64>,
+    /// Its name.
+    pub name: Option<&'a str>,
+    /// Its value.
+    pub value: AnnotationValue<'a>,
+}
+
+/// What an annotation says.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum AnnotationValue<'a> {
+    /// A value. A string that is not UTF-8 is a [`Value::Blob`]; nothing, or nothing known, is a [`Value::Null`].
+    Value(Value<'a>),
+    /// A string, by its number.
+    StringIid(u64),
+    /// Text that is JSON.
+    Json(&'a str),
+    /// Names and values.
+    Dict(Annotations<'a>),
+    /// Values without names.
+    Array(Annotations<'a>),
+}
+
+/// A message's annotations, in their order. What is nested in them is not looked at before it is asked for.
+#[derive(Clone, Debug)]
+pub struct Annotations<'a> {
+    message: Fields<'a>,
+    field: u32,
+}
+
+impl<'a> Annotations<'a> {
+    pub(super) fn new(message: Fields<'a>, field: u32) -> Self {
+        Self { message, field }
+    }
+}
+
+impl<'a> Iterator for Annotations<'a> {
+    type Item = Result<Annotation<'a>, DecodeError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match self.message.next()? {
+                Ok(field) if field.number == self.field => {
+                    if let Some(message) = field.value.message() {
+                        return Some(Annotation::decode(&message));
+                    }
+                }
+                Ok(_) => {}
+                Err(e) => return Some(Err(e)),
+            }
+        }
+    }
+}
+
+impl<'a> Annotation<'a> {
+    fn decode(message: &Fields<'a>) -> Result<Self, DecodeError> {
+        let mut decoded = Self { name_iid: None, name: None, value: AnnotationValue::Value(Value::Null) };
+        for field in message.clone() {
+            let field = field?;
+            match (field.number, field.value) {
+                (annotation::NAME_IID, FieldValue::Varint(v)) => decoded.name_iid = Some(v),
+                (annotation::NAME, value @ FieldValue::Bytes { .. }) => decoded.name = value.text(),
+                _ => {
+                    if let Some(value) = AnnotationValue::decode(&field, message) {
+                        decoded.value = value;
+                    }
+                }
+            }
+        }
+        Ok(decoded)
+    }
+}
+
+impl<'a> AnnotationValue<'a> {
+    /// What this field of an annotation says, if it is a value.
+    fn decode(field: &Field<'a>, message: &Fields<'a>) -> Option<Self> {
+        use FieldValue::{Bytes, Fixed64, Varint};
+        let nested = || Annotations::new(message.clone(), field.number);
+        Some(Self::Value(match (field.number, field.value) {
+            (annotation::BOOL_VALUE, Varint(v)) => Value::Bool(v != 0),
+            (annotation::UINT_VALUE, Varint(v)) => Value::U64(v),
+            (annotation::INT_VALUE, Varint(v)) => Value::I64(v.cast_signed()),
+            (annotation::DOUBLE_VALUE, Fixed64(v)) => Value::F64(f64::from_bits(v)),
+            (annotation::POINTER_VALUE, Varint(v)) => Value::Pointer(v),
+            (annotation::STRING_VALUE, Bytes { bytes, .. }) => {
+                std::str::from_utf8(bytes).map_or(Value::Blob(bytes), Value::Str)
+            }
+            (annotation::STRING_VALUE_IID, Varint(v)) => return Some(Self::StringIid(v)),
+            (annotation::LEGACY_JSON_VALUE, value) => return value.text().map(Self::Json),
+            (annotation::DICT_ENTRIES, Bytes { .. }) => return Some(Self::Dict(nested())),
+            (annotation::ARRAY_VALUES, Bytes { .. }) => return Some(Self::Array(nested())),
+            _ => return None,
+        }))
+    }
+}

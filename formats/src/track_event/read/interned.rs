@@ -1,0 +1,86 @@
+//! What a packet gives numbers to, as it is read.
+
+use crate::DecodeError;
+use crate::proto::{FieldValue, Fields};
+use crate::track_event::fields::{interned_data, interned_string, source_location, trace_packet};
+use crate::track_event::{Interned, SourceLocation};
+
+/// The strings and places that a packet gives numbers to. Kinds that [`Interned`] does not have are passed over.
+#[derive(Clone, Debug)]
+pub struct InternedStrings<'a> {
+    packet: Fields<'a>,
+    data: Fields<'a>,
+}
+
+impl<'a> InternedStrings<'a> {
+    pub(super) fn new(packet: Fields<'a>) -> Self {
+        Self { packet, data: Fields::none() }
+    }
+}
+
+impl<'a> Iterator for InternedStrings<'a> {
+    type Item = Result<Interned<'a>, DecodeError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match self.data.next() {
+                Some(Ok(field)) => {
+                    match field.value.message().and_then(|m| entry(field.number, m).transpose()) {
+                        Some(entry) => return Some(entry),
+                        None => continue,
+                    }
+                }
+                Some(Err(e)) => return Some(Err(e)),
+                None => {}
+            }
+            match self.packet.next()? {
+                Ok(field) if field.number == trace_packet::INTERNED_DATA => {
+                    self.data = field.value.message().unwrap_or_else(Fields::none);
+                }
+                Ok(_) => {}
+                Err(e) => return Some(Err(e)),
+            }
+        }
+    }
+}
+
+/// The entry of InternedData's field `kind`; None if [`Interned`] does not have the kind.
+fn entry<'a>(kind: u32, message: Fields<'a>) -> Result<Option<Interned<'a>>, DecodeError> {
+    if kind == interned_data::SOURCE_LOCATIONS {
+        let (iid, at) = location(message, &mut 0)?;
+        return Ok(Some(Interned::Location { iid, at }));
+    }
+    // Other kinds are other messages, which need not even be looked at.
+    if Interned::from_parts(kind, 0, "").is_none() {
+        return Ok(None);
+    }
+    let (mut iid, mut name) = (0, "");
+    for field in message {
+        let field = field?;
+        match (field.number, field.value) {
+            (interned_string::IID, FieldValue::Varint(v)) => iid = v,
+            (interned_string::NAME, value) => name = value.text().unwrap_or(name),
+            _ => {}
+        }
+    }
+    Ok(Interned::from_parts(kind, iid, name))
+}
+
+/// `SourceLocation`, and its number; 0 if it has none.
+pub(super) fn location<'a>(
+    message: Fields<'a>,
+    skipped: &mut u32,
+) -> Result<(u64, SourceLocation<'a>), DecodeError> {
+    let (mut iid, mut at) = (0, SourceLocation::default());
+    for field in message {
+        let field = field?;
+        match (field.number, field.value) {
+            (source_location::IID, FieldValue::Varint(v)) => iid = v,
+            (source_location::FILE_NAME, value) => at.file = value.text().unwrap_or(at.file),
+            (source_location::FUNCTION_NAME, value) => at.function = value.text().unwrap_or(at.function),
+            (source_location::LINE_NUMBER, FieldValue::Varint(v)) => at.line = v as u32,
+            _ => *skipped += 1,
+        }
+    }
+    Ok((iid, at))
+}

@@ -1,0 +1,159 @@
+//! Packets about the stream as a whole, as they are read.
+
+use super::repeated::Texts;
+use crate::DecodeError;
+use crate::proto::{FieldValue, Fields};
+use crate::track_event::fields::{
+    buffer_stats, process_tree, process_tree_process as process, system_info as system, trace_stats as stats,
+    trace_uuid as uuid_fields, utsname,
+};
+use crate::track_event::{SystemInfo, TraceStats};
+
+/// `TraceUuid`.
+pub(super) fn trace_uuid(message: Fields<'_>, skipped: &mut u32) -> Result<u128, DecodeError> {
+    let (mut upper, mut lower) = (0, 0);
+    for field in message {
+        let field = field?;
+        match (field.number, field.value) {
+            (uuid_fields::MSB, FieldValue::Varint(v)) => upper = v,
+            (uuid_fields::LSB, FieldValue::Varint(v)) => lower = v,
+            _ => *skipped += 1,
+        }
+    }
+    Ok(u128::from(upper) << 64 | u128::from(lower))
+}
+
+/// `SystemInfo`: what is missing is "" or 0.
+pub(super) fn system_info<'a>(message: Fields<'a>, skipped: &mut u32) -> Result<SystemInfo<'a>, DecodeError> {
+    let mut info = SystemInfo::default();
+    for field in message {
+        let field = field?;
+        match (field.number, field.value) {
+            (system::UTSNAME, FieldValue::Bytes { bytes, offset }) => {
+                for field in Fields::new(bytes, offset) {
+                    let field = field?;
+                    let text = match field.number {
+                        utsname::SYSNAME => &mut info.sysname,
+                        utsname::VERSION => &mut info.version,
+                        utsname::RELEASE => &mut info.release,
+                        utsname::MACHINE => &mut info.machine,
+                        _ => {
+                            *skipped += 1;
+                            continue;
+                        }
+                    };
+                    *text = field.value.text().unwrap_or(text);
+                }
+            }
+            (system::TRACING_SERVICE_VERSION, value) => info.tracer = value.text().unwrap_or(info.tracer),
+            (system::PAGE_SIZE, FieldValue::Varint(v)) => info.page_size = v as u32,
+            (system::NUM_CPUS, FieldValue::Varint(v)) => info.num_cpus = v as u32,
+            (system::TIMEZONE_OFF_MINS, FieldValue::Varint(v)) => info.timezone_off_mins = v as i32,
+            (system::SYSTEM_RAM_BYTES, FieldValue::Varint(v)) => info.ram_bytes = v,
+            _ => *skipped += 1,
+        }
+    }
+    Ok(info)
+}
+
+/// `TraceStats`: the sums of all its buffers, or [`u64::MAX`] where they are more.
+pub(super) fn trace_stats(message: Fields<'_>, skipped: &mut u32) -> Result<TraceStats, DecodeError> {
+    let mut sums = TraceStats::default();
+    for field in message {
+        let field = field?;
+        match (field.number, field.value) {
+            (stats::BUFFER_STATS, FieldValue::Bytes { bytes, offset }) => {
+                add_buffer(&mut sums, Fields::new(bytes, offset), skipped)?;
+            }
+            (stats::FLUSHES_REQUESTED, FieldValue::Varint(v)) => sums.flushes_requested = v,
+            (stats::FLUSHES_SUCCEEDED, FieldValue::Varint(v)) => sums.flushes_succeeded = v,
+            (stats::PRODUCERS_CONNECTED | stats::TOTAL_BUFFERS | stats::INVALID_PACKETS, _) => {}
+            _ => *skipped += 1,
+        }
+    }
+    Ok(sums)
+}
+
+fn add_buffer(sums: &mut TraceStats, buffer: Fields<'_>, skipped: &mut u32) -> Result<(), DecodeError> {
+    for field in buffer {
+        let field = field?;
+        let sum = match field.number {
+            buffer_stats::BUFFER_SIZE => &mut sums.size,
+            buffer_stats::BYTES_WRITTEN => &mut sums.bytes_written,
+            buffer_stats::CHUNKS_WRITTEN => &mut sums.chunks_written,
+            buffer_stats::CHUNKS_DISCARDED => &mut sums.chunks_discarded,
+            buffer_stats::TRACE_WRITER_PACKET_LOSS => &mut sums.events_lost,
+            buffer_stats::BYTES_READ | buffer_stats::CHUNKS_READ => continue,
+            _ => {
+                *skipped += 1;
+                continue;
+            }
+        };
+        match field.value {
+            FieldValue::Varint(v) => *sum = sum.saturating_add(v),
+            _ => *skipped += 1,
+        }
+    }
+    Ok(())
+}
+
+/// A process of a process tree: `ProcessTree.Process`.
+#[derive(Clone, Debug)]
+pub struct TreeProcess<'a> {
+    /// Its id.
+    pub pid: Option<i32>,
+    /// Its parent's id.
+    pub parent: Option<i32>,
+    message: Fields<'a>,
+}
+
+impl<'a> TreeProcess<'a> {
+    fn decode(message: Fields<'a>) -> Result<Self, DecodeError> {
+        let mut decoded = Self { pid: None, parent: None, message: message.clone() };
+        for field in message {
+            let field = field?;
+            match (field.number, field.value) {
+                (process::PID, FieldValue::Varint(v)) => decoded.pid = Some(v as i32),
+                (process::PPID, FieldValue::Varint(v)) => decoded.parent = Some(v as i32),
+                _ => {}
+            }
+        }
+        Ok(decoded)
+    }
+
+    /// The command line, an entry for each argument.
+    #[must_use]
+    pub fn command_line(&self) -> Texts<'a> {
+        Texts::new(self.message.clone(), process::CMDLINE)
+    }
+}
+
+/// `ProcessTree`: its processes, in their order. What else it has is passed over.
+#[derive(Clone, Debug)]
+pub struct Processes<'a> {
+    tree: Fields<'a>,
+}
+
+impl<'a> Processes<'a> {
+    pub(super) fn new(tree: Fields<'a>) -> Self {
+        Self { tree }
+    }
+}
+
+impl<'a> Iterator for Processes<'a> {
+    type Item = Result<TreeProcess<'a>, DecodeError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match self.tree.next()? {
+                Ok(field) if field.number == process_tree::PROCESSES => {
+                    if let Some(message) = field.value.message() {
+                        return Some(TreeProcess::decode(message));
+                    }
+                }
+                Ok(_) => {}
+                Err(e) => return Some(Err(e)),
+            }
+        }
+    }
+}

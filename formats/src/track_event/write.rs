@@ -1,0 +1,228 @@
+//! Writes packets that set a sequence's state: its clock, its tracks, its strings. Each function writes one packet.
+
+use super::fields::{
+    SEQUENCE_CLOCK, clock, clock_reading, clock_snapshot as snapshot_fields, interned_data, interned_string,
+    sequence_flags, source_location as location_fields, trace, trace_packet as packet_fields,
+    trace_packet_defaults as defaults_fields, track_event_defaults as event_defaults_fields,
+};
+use crate::proto::{put_message, put_str, put_uint};
+
+/// A string of an event: by its number on the sequence, or in full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Name<'a> {
+    /// The number, from 1, that an [`Interned`] gave it.
+    Iid(u64),
+    /// The string itself.
+    Text(&'a str),
+}
+
+/// A packet of `sequence`.
+pub(super) fn packet(out: &mut Vec<u8>, sequence: u32, write: impl FnOnce(&mut Vec<u8>)) {
+    put_message(out, trace::PACKET, |p| {
+        put_uint(p, packet_fields::TRUSTED_PACKET_SEQUENCE_ID, u64::from(sequence));
+        write(p);
+    });
+}
+
+/// The state that a sequence begins with, or begins anew with after a loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SequenceStart<'a> {
+    /// The sequence's number, from 1.
+    pub sequence: u32,
+    /// Whether this is the sequence's first packet.
+    pub first: bool,
+    /// Whether packets before this one were lost.
+    pub dropped: bool,
+    /// The track of events that name none: the thread's.
+    pub track_uuid: u64,
+    /// What the extra counter values of its events are samples of.
+    pub extra_counters: &'a [u64],
+    /// `CLOCK_BOOTTIME`, from which the first event's timestamp counts.
+    pub timestamp_ns: u64,
+}
+
+/// Makes void what the sequence said before, and sets its clock and default track.
+pub fn sequence_start(out: &mut Vec<u8>, start: &SequenceStart<'_>) {
+    packet(out, start.sequence, |p| {
+        put_uint(
+            p,
+            packet_fields::SEQUENCE_FLAGS,
+            u64::from(sequence_flags::CLEARED | sequence_flags::NEEDS),
+        );
+        if start.first {
+            put_uint(p, packet_fields::FIRST_PACKET_ON_SEQUENCE, 1);
+        }
+        if start.dropped {
+            put_uint(p, packet_fields::PREVIOUS_PACKET_DROPPED, 1);
+        }
+        put_message(p, packet_fields::TRACE_PACKET_DEFAULTS, |d| {
+            put_uint(d, defaults_fields::TIMESTAMP_CLOCK_ID, u64::from(SEQUENCE_CLOCK));
+            put_message(d, defaults_fields::TRACK_EVENT_DEFAULTS, |e| {
+                put_uint(e, event_defaults_fields::TRACK_UUID, start.track_uuid);
+                for uuid in start.extra_counters {
+                    put_uint(e, event_defaults_fields::EXTRA_COUNTER_TRACK_UUIDS, *uuid);
+                }
+            });
+        });
+        put_message(p, packet_fields::CLOCK_SNAPSHOT, |s| {
+            put_reading(s, SEQUENCE_CLOCK, start.timestamp_ns, true);
+            put_reading(s, clock::BOOTTIME, start.timestamp_ns, false);
+        });
+    });
+}
+
+fn put_reading(snapshot: &mut Vec<u8>, clock_id: u32, ns: u64, incremental: bool) {
+    put_message(snapshot, snapshot_fields::CLOCKS, |c| {
+        put_uint(c, clock_reading::CLOCK_ID, u64::from(clock_id));
+        put_uint(c, clock_reading::TIMESTAMP, ns);
+        if incremental {
+            put_uint(c, clock_reading::IS_INCREMENTAL, 1);
+        }
+    });
+}
+
+/// What the clocks (see [`clock`]) showed at one moment, in ns.
+pub fn clock_snapshot(out: &mut Vec<u8>, sequence: u32, clocks: &[(u32, u64)]) {
+    packet(out, sequence, |p| {
+        put_message(p, packet_fields::CLOCK_SNAPSHOT, |s| {
+            for &(clock_id, ns) in clocks {
+                put_reading(s, clock_id, ns, false);
+            }
+        });
+    });
+}
+
+/// A string and the number that stands for it on its sequence. Each kind has numbers of its own, from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interned<'a> {
+    /// An event's category.
+    Category {
+        /// The number.
+        iid: u64,
+        /// The string.
+        name: &'a str,
+    },
+    /// An event's name.
+    EventName {
+        /// The number.
+        iid: u64,
+        /// The string.
+        name: &'a str,
+    },
+    /// An annotation's name.
+    AnnotationName {
+        /// The number.
+        iid: u64,
+        /// The string.
+        name: &'a str,
+    },
+    /// An annotation's value.
+    AnnotationText {
+        /// The number.
+        iid: u64,
+        /// The string.
+        name: &'a str,
+    },
+    /// A log message's text.
+    LogBody {
+        /// The number.
+        iid: u64,
+        /// The text.
+        name: &'a str,
+    },
+    /// A correlation id.
+    CorrelationId {
+        /// The number.
+        iid: u64,
+        /// The id.
+        name: &'a str,
+    },
+    /// A place in the source.
+    Location {
+        /// The number.
+        iid: u64,
+        /// The place.
+        at: SourceLocation<'a>,
+    },
+}
+
+/// A place in the source of a program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SourceLocation<'a> {
+    /// The file's path.
+    pub file: &'a str,
+    /// The function's name; "" where it is not known.
+    pub function: &'a str,
+    /// The line, from 1; 0 where it is not known.
+    pub line: u32,
+}
+
+impl SourceLocation<'_> {
+    /// The fields, but for the number.
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        put_str(out, location_fields::FILE_NAME, self.file);
+        if !self.function.is_empty() {
+            put_str(out, location_fields::FUNCTION_NAME, self.function);
+        }
+        if self.line != 0 {
+            put_uint(out, location_fields::LINE_NUMBER, u64::from(self.line));
+        }
+    }
+}
+
+impl<'a> Interned<'a> {
+    /// The field of InternedData and the number.
+    fn place(&self) -> (u32, u64) {
+        match *self {
+            Interned::Category { iid, .. } => (interned_data::EVENT_CATEGORIES, iid),
+            Interned::EventName { iid, .. } => (interned_data::EVENT_NAMES, iid),
+            Interned::AnnotationName { iid, .. } => (interned_data::DEBUG_ANNOTATION_NAMES, iid),
+            Interned::AnnotationText { iid, .. } => (interned_data::DEBUG_ANNOTATION_STRING_VALUES, iid),
+            Interned::LogBody { iid, .. } => (interned_data::LOG_MESSAGE_BODY, iid),
+            Interned::CorrelationId { iid, .. } => (interned_data::CORRELATION_ID_STR, iid),
+            Interned::Location { iid, .. } => (interned_data::SOURCE_LOCATIONS, iid),
+        }
+    }
+
+    /// What the number stands for.
+    fn put(&self, out: &mut Vec<u8>) {
+        match *self {
+            Interned::Category { name, .. }
+            | Interned::EventName { name, .. }
+            | Interned::AnnotationName { name, .. }
+            | Interned::AnnotationText { name, .. }
+            | Interned::LogBody { name, .. }
+            | Interned::CorrelationId { name, .. } => put_str(out, interned_string::NAME, name),
+            Interned::Location { at, .. } => at.put(out),
+        }
+    }
+
+    /// A string of the kind with this field of InternedData; None for what is not one of these.
+    pub(super) fn from_parts(field: u32, iid: u64, name: &'a str) -> Option<Self> {
+        Some(match field {
+            interned_data::EVENT_CATEGORIES => Interned::Category { iid, name },
+            interned_data::EVENT_NAMES => Interned::EventName { iid, name },
+            interned_data::DEBUG_ANNOTATION_NAMES => Interned::AnnotationName { iid, name },
+            interned_data::DEBUG_ANNOTATION_STRING_VALUES => Interned::AnnotationText { iid, name },
+            interned_data::LOG_MESSAGE_BODY => Interned::LogBody { iid, name },
+            interned_data::CORRELATION_ID_STR => Interned::CorrelationId { iid, name },
+            _ => return None,
+        })
+    }
+}
+
+/// Numbers for strings, for the packets of the sequence that follow.
+pub fn interned(out: &mut Vec<u8>, sequence: u32, strings: &[Interned<'_>]) {
+    packet(out, sequence, |p| {
+        put_uint(p, packet_fields::SEQUENCE_FLAGS, u64::from(sequence_flags::NEEDS));
+        put_message(p, packet_fields::INTERNED_DATA, |data| {
+            for string in strings {
+                let (field, iid) = string.place();
+                put_message(data, field, |entry| {
+                    put_uint(entry, interned_string::IID, iid);
+                    string.put(entry);
+                });
+            }
+        });
+    });
+}

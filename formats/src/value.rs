@@ -1,0 +1,161 @@
+//! The value of an argument, in any format.
+
+use std::fmt::{self, Write};
+
+/// The value of an argument: what FXT calls an argument's payload and TrackEvent a debug annotation's value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value<'a> {
+    /// A name without a value.
+    Null,
+    /// True or false.
+    Bool(bool),
+    /// A signed integer.
+    I64(i64),
+    /// An unsigned integer.
+    U64(u64),
+    /// A floating point number.
+    F64(f64),
+    /// Text.
+    Str(&'a str),
+    /// Text that has a number on its sequence: in TrackEvent an [`AnnotationText`](crate::track_event::Interned), in FXT
+    /// the index of a String record, as far as those go.
+    Interned {
+        /// The number, from 1.
+        iid: u64,
+        /// The text.
+        text: &'a str,
+    },
+    /// An address in the traced process, shown in hexadecimal.
+    Pointer(u64),
+    /// The number of a kernel object: a process or thread id.
+    Koid(u64),
+    /// Bytes that are not text.
+    Blob(&'a [u8]),
+    /// Names and values.
+    Dict(&'a dyn Entries),
+    /// Values without names.
+    Array(&'a dyn Entries),
+}
+
+/// What a [`Value::Dict`] or [`Value::Array`] holds.
+pub trait Entries {
+    /// Shows each entry, in their order: its name, "" in an array, and its value.
+    fn each(&self, show: &mut dyn FnMut(&str, Value<'_>));
+}
+
+impl fmt::Debug for dyn Entries + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut map = f.debug_map();
+        self.each(&mut |name, value| {
+            map.entry(&name, &value);
+        });
+        map.finish()
+    }
+}
+
+impl PartialEq for dyn Entries + '_ {
+    /// Whether both show the same.
+    fn eq(&self, other: &Self) -> bool {
+        format!("{self:?}") == format!("{other:?}")
+    }
+}
+
+impl Value<'_> {
+    /// Shows what is nested in the value, each scalar with the path to it: `outer.inner` through a dict, `outer[2]`
+    /// through an array, as Perfetto names them; what is empty is shown as `{}` or `[]`. A scalar is shown with the `path` that is given, to which the others are
+    /// appended and which is the same afterwards. Null is left out, but in an array, where it is "null".
+    pub fn flatten(&self, path: &mut String, show: &mut dyn FnMut(&str, Value<'_>)) {
+        flatten(self, path, 0, show);
+    }
+}
+
+/// Nesting beyond this depth is cut off.
+pub(crate) const MAX_DEPTH: usize = 32;
+
+fn flatten(value: &Value<'_>, path: &mut String, depth: usize, show: &mut dyn FnMut(&str, Value<'_>)) {
+    let len = path.len();
+    match value {
+        Value::Null => {}
+        Value::Dict(_) | Value::Array(_) if depth == MAX_DEPTH => {}
+        Value::Dict(entries) => {
+            let mut empty = true;
+            entries.each(&mut |name, value| {
+                empty = false;
+                path.push('.');
+                path.push_str(name);
+                flatten(&value, path, depth + 1, show);
+                path.truncate(len);
+            });
+            if empty {
+                show(path, Value::Str("{}"));
+            }
+        }
+        Value::Array(entries) => {
+            let mut index = 0_usize;
+            entries.each(&mut |_, value| {
+                let _ = write!(path, "[{index}]"); // a String takes it
+                if value == Value::Null {
+                    show(path, Value::Str("null")); // the others keep their places
+                }
+                flatten(&value, path, depth + 1, show);
+                path.truncate(len);
+                index += 1;
+            });
+            if index == 0 {
+                show(path, Value::Str("[]"));
+            }
+        }
+        Value::Interned { text, .. } if depth > 0 => show(path, Value::Str(text)),
+        scalar => show(path, *scalar),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Host;
+    impl Entries for Host {
+        fn each(&self, show: &mut dyn FnMut(&str, Value<'_>)) {
+            show("name", Value::Str("a"));
+            show("ports", Value::Array(&Ports));
+            show("none", Value::Null);
+        }
+    }
+
+    struct Ports;
+    impl Entries for Ports {
+        fn each(&self, show: &mut dyn FnMut(&str, Value<'_>)) {
+            show("", Value::U64(80));
+            show("", Value::U64(443));
+        }
+    }
+
+    struct Endless;
+    impl Entries for Endless {
+        fn each(&self, show: &mut dyn FnMut(&str, Value<'_>)) {
+            show("", Value::U64(1));
+            show("", Value::Array(&Endless));
+        }
+    }
+
+    fn flat(value: Value<'_>) -> Vec<String> {
+        let mut all = Vec::new();
+        value.flatten(&mut "v".to_owned(), &mut |path, value| all.push(format!("{path}={value:?}")));
+        all
+    }
+
+    #[test]
+    fn nested_values_have_paths() {
+        assert_eq!(flat(Value::I64(1)), ["v=I64(1)"]);
+        assert_eq!(
+            flat(Value::Dict(&Host)),
+            ["v.name=Str(\"a\")", "v.ports[0]=U64(80)", "v.ports[1]=U64(443)"]
+        );
+    }
+
+    #[test]
+    fn endless_nesting_is_cut_off() {
+        assert_eq!(flat(Value::Array(&Endless)).len(), MAX_DEPTH);
+    }
+}

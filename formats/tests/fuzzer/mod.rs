@@ -1,0 +1,233 @@
+//! A fuzzer for the two decoders: no input may make them panic, go on for ever, name a byte that is not there,
+//! hold more memory than the input is worth, or depend on the pieces in which the input comes.
+//!
+//! ```text
+//! seed, index -> units of the corpus in a row -> damage -> walk in one piece -> walk in tiny pieces, same outcome?
+//! ```
+//!
+//! It is blind (no coverage) and needs nothing but this crate. An input depends only on the seed and its index, so that
+//! a failure can be run again by itself.
+
+mod alloc;
+mod fxt;
+mod mutate;
+mod random;
+mod track_event;
+mod walk;
+
+use std::fmt::{self, Write};
+use std::io::Read;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use random::Random;
+use walk::{ERRORS, Outcome, Pieces, Walk};
+
+pub(crate) use fxt::Fxt;
+pub(crate) use track_event::TrackEvent;
+
+#[global_allocator]
+static ALLOC: alloc::Meter = alloc::Meter;
+
+/// A decoder to be fuzzed.
+pub(crate) trait Format {
+    const NAME: &'static str;
+    /// The fewest bytes of a record or packet.
+    const MIN_ITEM: usize;
+    /// Valid records or packets: any row of them is a valid trace.
+    fn units() -> Vec<Vec<u8>>;
+    /// Damage that goes by the format, so that what reads it gets deep before it fails.
+    fn mutate(bytes: &mut Vec<u8>, random: &mut Random);
+    /// Reads all there is.
+    fn walk(reader: impl Read, walk: &mut Walk) -> Result<(), String>;
+}
+
+/// What a decoder may hold whatever the input: its buffer, and some room.
+const FIXED_MEMORY: usize = 128 * 1024;
+/// What it may hold for a byte of input: its buffer grows twofold, and is there twice while it does.
+const MEMORY_PER_BYTE: usize = 4;
+/// An input that takes this long does not end.
+const STALL: Duration = Duration::from_secs(30);
+/// Inputs that a thread takes at once.
+const BATCH: u64 = 64;
+
+/// What a run came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    inputs: u64,
+    bytes: u64,
+    pub(crate) items: u64,
+    pub(crate) parts: u64,
+    pub(crate) errors: [u64; ERRORS.len()],
+    /// The most memory beyond what is in proportion to the input.
+    peak: usize,
+}
+
+impl Tally {
+    fn add(&mut self, other: &Self) {
+        self.inputs += other.inputs;
+        self.bytes += other.bytes;
+        self.items += other.items;
+        self.parts += other.parts;
+        self.errors.iter_mut().zip(other.errors).for_each(|(to, from)| *to += from);
+        self.peak = self.peak.max(other.peak);
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { inputs, bytes, items, parts, errors, peak } = self;
+        write!(f, "{inputs} inputs, {bytes} bytes, {items} items, {parts} parts; errors:")?;
+        for (name, count) in ERRORS.iter().zip(errors) {
+            write!(f, " {name} {count},")?;
+        }
+        write!(f, " at most {peak} bytes of memory")
+    }
+}
+
+/// An input that should have been read otherwise.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    decoder: &'static str,
+    seed: u64,
+    index: u64,
+    what: String,
+    input: Vec<u8>,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { decoder, seed, index, what, input } = self;
+        let hex = input.iter().fold(String::new(), |mut hex, byte| {
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        });
+        writeln!(f, "{decoder}, seed {seed}, input {index}: {what}")?;
+        writeln!(f, "again: ci/fuzz.sh {decoder} --seed {seed} --from {index} --inputs 1")?;
+        write!(f, "{} bytes: {hex}", input.len())
+    }
+}
+
+/// Runs the inputs of these indices; stops at the first failure.
+pub(crate) fn run<F: Format>(seed: u64, indices: Range<u64>) -> Result<Tally, Box<Failure>> {
+    let units = F::units();
+    let (next, stop) = (AtomicU64::new(indices.start), AtomicBool::new(false));
+    let (tally, failure) = (Mutex::new(Tally::default()), Mutex::new(None));
+    let work = || {
+        let mut own = Tally::default();
+        while !stop.load(Ordering::Relaxed) {
+            let first = next.fetch_add(BATCH, Ordering::Relaxed);
+            if first >= indices.end {
+                break;
+            }
+            for index in first..(first + BATCH).min(indices.end) {
+                let (mut random, input, damaged) = input::<F>(&units, seed, index);
+                let checked = catch_unwind(AssertUnwindSafe(|| check::<F>(&input, damaged, &mut random)));
+                match checked.unwrap_or_else(|_| Err("panicked".to_owned())) {
+                    Ok(one) => own.add(&one),
+                    Err(what) => {
+                        stop.store(true, Ordering::Relaxed);
+                        let found = Failure { decoder: F::NAME, seed, index, what, input };
+                        *failure.lock().unwrap() = Some(Box::new(found));
+                        return;
+                    }
+                }
+            }
+        }
+        tally.lock().unwrap().add(&own);
+    };
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let mut seen = (0, Instant::now());
+        while !workers.iter().all(|worker| worker.is_finished()) {
+            thread::sleep(Duration::from_millis(10));
+            let now = next.load(Ordering::Relaxed);
+            if now != seen.0 {
+                seen = (now, Instant::now());
+            } else if seen.1.elapsed() > STALL {
+                // A thread cannot be stopped from outside: only the process can.
+                let first = now.saturating_sub(BATCH * threads as u64);
+                eprintln!("{}, seed {seed}: one of the inputs {first}..{now} does not end", F::NAME);
+                std::process::exit(1);
+            }
+        }
+    });
+    match failure.into_inner().unwrap() {
+        Some(failure) => Err(failure),
+        None => Ok(tally.into_inner().unwrap()),
+    }
+}
+
+/// An input, whether it is damaged, and the choices that are left.
+fn input<F: Format>(units: &[Vec<u8>], seed: u64, index: u64) -> (Random, Vec<u8>, bool) {
+    let mut random = Random::new(seed, index);
+    let mut bytes = Vec::new();
+    // Now and then more than the reader's buffer holds.
+    let least = if random.one_in(1024) { 60_000 + random.below(100_000) } else { 0 };
+    for _ in 0..=random.below(6) {
+        bytes.extend_from_slice(random.pick::<Vec<u8>>(units));
+    }
+    while bytes.len() < least {
+        bytes.extend_from_slice(random.pick::<Vec<u8>>(units));
+    }
+    let damages = [0, 1, 1, 2, 2, 3, 5, 9][random.below(8)];
+    for _ in 0..damages {
+        if random.one_in(2) {
+            let other = random.pick(units);
+            mutate::mutate(&mut bytes, other, &mut random);
+        } else {
+            F::mutate(&mut bytes, &mut random);
+        }
+    }
+    bytes.truncate(mutate::MAX_INPUT);
+    (random, bytes, damages > 0)
+}
+
+fn check<F: Format>(input: &[u8], damaged: bool, random: &mut Random) -> Result<Tally, String> {
+    // What was given is looked at in full in a share of the runs: to print it all takes longer than to read it.
+    let hashed = random.one_in(4);
+    let read = |bytes: &[u8], reader: &mut dyn Read| -> Result<(Outcome, usize), String> {
+        let mut walk = Walk::new(bytes.len(), F::MIN_ITEM, hashed);
+        let (walked, peak) = alloc::peak_during(|| F::walk(reader, &mut walk));
+        walked?;
+        let limit = FIXED_MEMORY + MEMORY_PER_BYTE * bytes.len();
+        if peak > limit {
+            return Err(format!("{peak} bytes of memory, which is more than {limit}"));
+        }
+        Ok((walk.end(), peak))
+    };
+    let (outcome, peak) = read(input, &mut &input[..])?;
+    let errors = outcome.errors;
+    if !damaged && errors.iter().any(|count| *count > 0) {
+        return Err(format!("a valid trace has errors: {outcome:?}"));
+    }
+    if hashed {
+        let pieces = Random::new(random.next(), 0);
+        let (slow, _) = read(input, &mut Pieces { bytes: input, random: pieces })?;
+        if slow != outcome {
+            return Err(format!("in pieces it is {slow:?}, in one piece {outcome:?}"));
+        }
+    }
+    // What comes before the place where a trace was cut is a trace.
+    if let Some((offset, hash)) = outcome.truncated {
+        let kept = &input[..offset as usize];
+        let (prefix, _) = read(kept, &mut &kept[..])?;
+        if prefix.truncated.is_some() || prefix.hash != hash {
+            return Err(format!("cut at {offset} it is {prefix:?}, whole {outcome:?}"));
+        }
+    }
+    let Outcome { items, parts, .. } = outcome;
+    Ok(Tally {
+        inputs: 1,
+        bytes: input.len() as u64,
+        items,
+        parts,
+        errors,
+        peak: peak.saturating_sub(MEMORY_PER_BYTE * input.len()),
+    })
+}
