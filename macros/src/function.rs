@@ -1,0 +1,154 @@
+//! A function, as far as its tokens have to be understood.
+//!
+//! ```text
+//! #[..] pub(..) async unsafe fn name <..> (parameters) -> output where .. { body }
+//! ```
+
+use proc_macro::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
+
+use super::{Error, fill_in, words};
+
+/// A function and its parts.
+pub(crate) struct Function {
+    /// All but the body.
+    pub(crate) head: Vec<TokenTree>,
+    pub(crate) name: Ident,
+    pub(crate) is_async: bool,
+    pub(crate) body: Group,
+    /// The names of parameters that have one.
+    pub(crate) parameters: Vec<Ident>,
+    output: Vec<TokenTree>,
+}
+
+impl Function {
+    pub(crate) fn parse(item: TokenStream) -> Result<Self, Error> {
+        let mut head: Vec<TokenTree> = item.into_iter().collect();
+        let here = Span::call_site();
+        let Some(at) = head.iter().position(|t| is(t, "fn")) else {
+            return Err(Error::new("#[trace] goes on a function", here));
+        };
+        let body = match head.pop() {
+            Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace => group,
+            other => {
+                let span = other.map_or(here, |token| token.span());
+                return Err(Error::new("#[trace] goes on a function with a body", span));
+            }
+        };
+        if let Some(keyword) = head[..at].iter().find(|t| is(t, "const")) {
+            return Err(Error::new(
+                "a const fn cannot be traced: it may run in the compiler",
+                keyword.span(),
+            ));
+        }
+        let is_async = head[..at].iter().any(|t| is(t, "async"));
+        let Some(TokenTree::Ident(name)) = head.get(at + 1).cloned() else {
+            return Err(Error::new("a function's name is missing", head[at].span()));
+        };
+        let after_generics = skip_generics(&head, at + 2);
+        let parameters = match head.get(after_generics) {
+            Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis => {
+                names(group.stream())
+            }
+            _ => return Err(Error::new("a function's parameters are missing", name.span())),
+        };
+        let output =
+            head[after_generics + 1..].iter().skip(2).take_while(|t| !is(t, "where")).cloned().collect();
+        Ok(Self { head, name, is_async, body, parameters, output })
+    }
+
+    /// What tells the compiler the type of an async block that stands for the body, where it has words for it.
+    pub(crate) fn output_hint(&self) -> TokenStream {
+        let never = matches!(self.output.as_slice(), [token] if is_punct(token, '!'));
+        if self.output.is_empty() || never || self.output.iter().any(mentions_impl) {
+            return TokenStream::new();
+        }
+        let hint = "#[allow(unreachable_code, clippy::diverging_sub_expression, clippy::needless_return, \
+                    clippy::let_unit_value)] \
+                    if false { let __hairline_output: __type = loop {}; return __hairline_output; }";
+        fill_in(words(hint), &[("__type", self.output.iter().cloned().collect())])
+    }
+}
+
+fn is(token: &TokenTree, word: &str) -> bool {
+    matches!(token, TokenTree::Ident(ident) if ident.to_string() == word)
+}
+
+fn is_punct(token: &TokenTree, c: char) -> bool {
+    matches!(token, TokenTree::Punct(punct) if punct.as_char() == c)
+}
+
+/// Whether `impl Trait` is part of a type, which cannot be written in a `let`.
+fn mentions_impl(token: &TokenTree) -> bool {
+    match token {
+        TokenTree::Group(group) => group.stream().into_iter().any(|t| mentions_impl(&t)),
+        token => is(token, "impl"),
+    }
+}
+
+/// The place after `<...>`, if that is what stands at `at`.
+fn skip_generics(tokens: &[TokenTree], mut at: usize) -> usize {
+    let mut depth = 0_usize;
+    while let Some(token) = tokens.get(at) {
+        let arrow = at > 0 && is_punct(&tokens[at - 1], '-'); // `->` closes nothing
+        if is_punct(token, '<') {
+            depth += 1;
+        } else if is_punct(token, '>') && !arrow {
+            depth = depth.saturating_sub(1);
+        } else if depth == 0 {
+            return at;
+        }
+        at += 1;
+    }
+    at
+}
+
+/// The names of parameters: `name: Type`, `mut name: Type`, `ref name: Type`; not `self`, not patterns.
+fn names(parameters: TokenStream) -> Vec<Ident> {
+    split(parameters)
+        .into_iter()
+        .filter_map(|parameter| {
+            let mut tokens = parameter.into_iter().peekable();
+            // Attributes, and what may stand before a name.
+            loop {
+                match tokens.peek()? {
+                    token if is_punct(token, '#') => {
+                        tokens.next();
+                        tokens.next();
+                    }
+                    token if is(token, "mut") || is(token, "ref") => {
+                        tokens.next();
+                    }
+                    _ => break,
+                }
+            }
+            match (tokens.next()?, tokens.next()?) {
+                (TokenTree::Ident(name), colon) if is_punct(&colon, ':') => {
+                    let text = name.to_string();
+                    (text != "self" && text != "_").then_some(name)
+                }
+                _ => None,
+            }
+        })
+        .collect()
+}
+
+/// What stands between the commas that are not inside of `<...>`.
+pub(crate) fn split(tokens: TokenStream) -> Vec<Vec<TokenTree>> {
+    let (mut all, mut depth) = (vec![Vec::new()], 0_usize);
+    let mut arrow = false;
+    for token in tokens {
+        if is_punct(&token, '<') {
+            depth += 1;
+        } else if is_punct(&token, '>') && !arrow {
+            depth = depth.saturating_sub(1);
+        }
+        arrow = is_punct(&token, '-') || is_punct(&token, '=');
+        if depth == 0 && is_punct(&token, ',') {
+            all.push(Vec::new());
+        } else if let Some(last) = all.last_mut() {
+            last.push(token);
+        }
+    }
+    all.retain(|part| !part.is_empty());
+    all
+}
