@@ -1,0 +1,203 @@
+use std::fmt;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::error::Error;
+use crate::filter::Filter;
+use crate::options::{ClockSource, Format, Overflow};
+use crate::output::MemoryOutput;
+use crate::session::Session;
+
+/// Bytes of the ring, unless said otherwise: 5 to 10 ms of recording flat out.
+pub(crate) const DEFAULT_BUFFER: u64 = 16 << 20;
+/// Bytes of a chunk, unless said otherwise: some 500 scopes.
+pub(crate) const DEFAULT_CHUNK: u32 = 16 << 10;
+
+/// Time between two heartbeats, unless said otherwise.
+pub(crate) const HEARTBEAT: Duration = Duration::from_secs(10);
+
+/// What a session is started from. Made by [`Session::builder`](crate::Session::builder).
+#[must_use = "a session starts with `start`"]
+#[derive(Debug)]
+pub struct SessionBuilder {
+    pub(crate) config: Config,
+    categories: Option<String>,
+}
+
+/// Everything that was set.
+#[derive(Debug)]
+#[cfg_attr(not(feature = "enable"), allow(dead_code))]
+pub(crate) struct Config {
+    pub(crate) output: OutputConfig,
+    pub(crate) format: Option<Format>,
+    pub(crate) filter: Filter,
+    pub(crate) buffer_size: u64,
+    pub(crate) chunk_size: u32,
+    pub(crate) overflow: Overflow,
+    pub(crate) clock: ClockSource,
+    pub(crate) detail: Detail,
+    pub(crate) heartbeat: Duration,
+    #[cfg(feature = "compress")]
+    pub(crate) compress: bool,
+}
+
+/// What is recorded with each event, if it is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(not(feature = "enable"), allow(dead_code))]
+pub(crate) struct Detail {
+    /// The CPU time of the thread, at both ends of a scope.
+    pub(crate) thread_time: bool,
+    /// Where in the source it is.
+    pub(crate) source_locations: bool,
+}
+
+#[cfg_attr(not(feature = "enable"), allow(dead_code))]
+impl Detail {
+    /// Whether no event may take the hot path, which knows nothing of these.
+    pub(crate) fn is_all_cold(self) -> bool {
+        self.thread_time || self.source_locations
+    }
+}
+
+#[cfg_attr(not(feature = "enable"), allow(dead_code))]
+pub(crate) enum OutputConfig {
+    None,
+    Path(PathBuf),
+    Memory(MemoryOutput),
+    Writer(Box<dyn Write + Send>),
+}
+
+impl fmt::Debug for OutputConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("None"),
+            Self::Path(path) => f.debug_tuple("Path").field(path).finish(),
+            Self::Memory(_) => f.write_str("Memory"),
+            Self::Writer(_) => f.write_str("Writer"),
+        }
+    }
+}
+
+impl SessionBuilder {
+    pub(crate) fn new() -> Self {
+        Self {
+            config: Config {
+                output: OutputConfig::None,
+                format: None,
+                filter: Filter::default(),
+                buffer_size: DEFAULT_BUFFER,
+                chunk_size: DEFAULT_CHUNK,
+                overflow: Overflow::Drop,
+                clock: ClockSource::Counter,
+                detail: Detail::default(),
+                heartbeat: HEARTBEAT,
+                #[cfg(feature = "compress")]
+                compress: false,
+            },
+            categories: None,
+        }
+    }
+
+    /// Writes the trace to a file, made anew. Its extension names the format, unless
+    /// [`format`](Self::format) does. `%p` in the path becomes the process's id, `%e` its executable's name,
+    /// `%%` a percent sign.
+    pub fn output(mut self, path: impl AsRef<Path>) -> Self {
+        self.config.output = OutputConfig::Path(path.as_ref().to_owned());
+        self
+    }
+
+    /// Keeps the trace in memory; [`format`](Self::format) says in which format (by default `TrackEvent`).
+    pub fn output_memory(mut self, memory: &MemoryOutput) -> Self {
+        self.config.output = OutputConfig::Memory(memory.clone());
+        self
+    }
+
+    /// Writes the trace to any writer, from the writer thread; [`format`](Self::format) says in which format (by
+    /// default `TrackEvent`). The writer should not be one that records events itself.
+    pub fn output_writer(mut self, writer: impl Write + Send + 'static) -> Self {
+        self.config.output = OutputConfig::Writer(Box::new(writer));
+        self
+    }
+
+    /// The trace's format.
+    pub fn format(mut self, format: Format) -> Self {
+        self.config.format = Some(format);
+        self
+    }
+
+    /// Which categories are recorded: patterns between commas, the last one that matches decides.
+    /// `"net,db.*,-db.verbose"` takes `net` and all of `db.` but `db.verbose`; `"-gpu"` takes all but
+    /// `gpu`; `*` stands for any run of characters. By default all are recorded.
+    pub fn categories(mut self, filter: &str) -> Self {
+        self.categories = Some(filter.to_owned());
+        self
+    }
+
+    /// Bytes of the ring between the threads and the output (16 MiB by default). At least four chunks.
+    pub fn buffer_size(mut self, bytes: u64) -> Self {
+        self.config.buffer_size = bytes;
+        self
+    }
+
+    /// Bytes of the ring's chunks (16 KiB by default), of which each recording thread holds one: a power of two
+    /// from 4 KiB to 16 MiB. The longest record is a little shorter.
+    pub fn chunk_size(mut self, bytes: u32) -> Self {
+        self.config.chunk_size = bytes;
+        self
+    }
+
+    /// What happens to events for which the ring has no room.
+    pub fn overflow(mut self, overflow: Overflow) -> Self {
+        self.config.overflow = overflow;
+        self
+    }
+
+    /// What events read the time from.
+    pub fn clock(mut self, clock: ClockSource) -> Self {
+        self.config.clock = clock;
+        self
+    }
+
+    /// Records the CPU time of the thread at both ends of each scope (`false` by default). Reading it is a system call of
+    /// some 100 ns to 300 ns, and no event of the session takes the fastest path.
+    pub fn thread_time(mut self, on: bool) -> Self {
+        self.config.detail.thread_time = on;
+        self
+    }
+
+    /// Records with each scope and instant where in the source it is (`false` by default). No event of the session takes
+    /// the fastest path then.
+    pub fn source_locations(mut self, on: bool) -> Self {
+        self.config.detail.source_locations = on;
+        self
+    }
+
+    /// How often a `TrackEvent` stream repeats what all clocks show, and marks a place at which a reader of a part of it can
+    /// begin (10 s by default; at least 10 ms).
+    pub fn heartbeat(mut self, every: Duration) -> Self {
+        self.config.heartbeat = every.max(Duration::from_millis(10));
+        self
+    }
+
+    /// Compresses a `TrackEvent` trace while it is written (`false` by default), to about a fifth, on the writer thread and
+    /// at its cost: some 100 MB/s. An FXT trace stays as it is.
+    #[cfg(feature = "compress")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "compress")))]
+    pub fn compress(mut self, on: bool) -> Self {
+        self.config.compress = on;
+        self
+    }
+
+    /// Starts recording. Takes some 10 ms, for the clock's calibration.
+    ///
+    /// # Errors
+    /// When a session is running, the output cannot be created, or a setting makes no sense. Nothing has
+    /// changed then.
+    pub fn start(mut self) -> Result<Session, Error> {
+        if let Some(text) = &self.categories {
+            self.config.filter = Filter::parse(text)?;
+        }
+        Session::start(self.config)
+    }
+}

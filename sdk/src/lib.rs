@@ -1,0 +1,130 @@
+//! Low-overhead tracing from inside a program: scopes, instants and counters, into a trace that opens in the
+//! [Perfetto UI](https://ui.perfetto.dev).
+//!
+//! ```
+//! use hairline::{Session, trace_counter, trace_instant, trace_scope};
+//!
+//! # fn main() -> Result<(), hairline::Error> {
+//! # let path = std::env::temp_dir().join(format!("hairline-doc-{}.pftrace", std::process::id()));
+//! let session = Session::builder().output(&path).categories("net,db.*,-db.verbose").start()?;
+//! {
+//!     trace_scope!("net", "request", bytes = 512);     // a slice, to the end of the block
+//!     trace_instant!("net", "retry", attempt = 2);
+//!     trace_counter!("net", "in_flight", 17);
+//! }
+//! let summary = session.stop()?;
+//! # if cfg!(feature = "enable") {
+//! assert_eq!((summary.records, summary.lost.total()), (4, 0));
+//! # }
+//! # let _ = std::fs::remove_file(path);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Or without a line of session code, from the environment: `HAIRLINE=trace.pftrace ./program`
+//! (also `HAIRLINE_CATEGORIES`, `HAIRLINE_BUFFER`, `HAIRLINE_OVERFLOW`, `HAIRLINE_CLOCK`, `HAIRLINE_LOG`).
+//!
+//! # What an event costs
+//!
+//! Off, a load and a branch. On, little more than reading the clock: the macro writes the final bytes of the trace
+//! into the thread's own piece of a ring, without a lock, a call or an allocation; a writer thread copies
+//! them to the output. The repository's `report` measures it on your machine.
+//!
+//! # What a trace holds
+//!
+//! Whole scopes. When the ring is full, events are dropped, counted by reason in [`Summary::lost`], and a scope
+//! whose begin was dropped has no end either.
+//!
+//! # Features
+//!
+//! * `enable` (default): without it every macro compiles to nothing and the same code still builds.
+//! * `compress`: `SessionBuilder::compress`.
+//! * `subscriber`: `Subscriber`, which records the spans and events of the `tracing` crate; `tracing`: `layer`, the same beside other
+//!   layers.
+//! * `futures`: `TraceStream`, which traces streams as [`TraceFuture`] does futures.
+//! * `serde`: `serialize`, which makes an argument of anything that is `serde::Serialize`.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod builder;
+mod error;
+mod filter;
+#[cfg(not(feature = "enable"))]
+mod off;
+#[cfg(feature = "enable")]
+mod on;
+mod options;
+mod output;
+mod vocabulary;
+
+#[cfg(not(feature = "enable"))]
+use off as imp;
+#[cfg(feature = "enable")]
+use on as imp;
+
+use imp::session;
+
+pub use builder::SessionBuilder;
+pub use error::Error;
+pub use options::{ClockSource, Format, Lost, Overflow, Summary, ThreadSummary, parse_size};
+pub use output::MemoryOutput;
+pub use session::Session;
+pub use vocabulary::{Level, Ordering, Unit};
+
+#[cfg(all(feature = "serde", not(feature = "enable")))]
+#[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
+pub use off::serialize;
+#[cfg(all(feature = "serde", feature = "enable"))]
+#[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
+pub use on::serialize::{Serialized, serialize};
+
+pub use hairline_macros::trace;
+#[cfg(all(feature = "futures", not(feature = "enable")))]
+pub use off::TraceStream;
+#[cfg(not(feature = "enable"))]
+pub use off::{
+    Argument, AsyncScope, Bytes, Flow, Interned, Koid, MapKey, OnTrack, Scope, TraceFuture, Traced, Track,
+    TrackScope, bytes, interned, koid,
+};
+#[cfg(all(feature = "futures", feature = "enable"))]
+pub use on::traced::TraceStream;
+#[cfg(feature = "tracing")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tracing")))]
+pub use on::tracing::{Layer, layer};
+#[cfg(feature = "subscriber")]
+#[cfg_attr(docsrs, doc(cfg(feature = "subscriber")))]
+pub use on::tracing::{Mode, Subscriber};
+#[cfg(feature = "enable")]
+pub use on::{
+    argument::Argument,
+    flow::Flow,
+    nested::{Bytes, Interned, Koid, MapKey, bytes, interned, koid},
+    thread::{AsyncScope, Scope, TrackScope},
+    traced::{TraceFuture, Traced},
+    track::{OnTrack, Track},
+};
+
+/// For the macros.
+#[cfg(feature = "enable")]
+#[doc(hidden)]
+pub mod __private {
+    pub use core::module_path;
+
+    pub use crate::on::argument::{Argument, number};
+    pub use crate::on::callsite::{Callsite, CounterOptions, Key, Kind, Site};
+    pub use crate::on::extras::Extras;
+    pub use crate::on::thread::{
+        AsyncScope, Scope, Text, TrackScope, counter, event_rich, instant, instant_with, log, track_begin,
+        track_end, track_left_out, track_was_used,
+    };
+    pub use crate::on::traced::Life;
+}
+
+/// For the macros.
+#[cfg(not(feature = "enable"))]
+#[doc(hidden)]
+pub mod __private {
+    pub use core::module_path;
+
+    pub use crate::off::Life;
+}

@@ -1,0 +1,109 @@
+//! The macros, doing nothing. What they are given is type-checked and never evaluated.
+
+/// Would record a slice to the end of the enclosing block.
+#[macro_export]
+macro_rules! trace_scope {
+    ($($tokens:tt)+) => {
+        let _hairline_scope = $crate::scope!($($tokens)+);
+    };
+}
+
+/// Would record a slice until the guard is dropped.
+#[macro_export]
+macro_rules! scope {
+    ($category:expr, $name:expr $(, $($arguments:tt)*)?) => {
+        $crate::__hairline_unused!((Scope) [$category, $name] $($($arguments)*)?)
+    };
+}
+
+/// Would record a moment.
+#[macro_export]
+macro_rules! trace_instant {
+    ($category:expr, $name:expr $(, $($arguments:tt)*)?) => {
+        $crate::__hairline_unused!(() [$category, $name] $($($arguments)*)?)
+    };
+}
+
+/// Would record a counter's value.
+#[macro_export]
+macro_rules! trace_counter {
+    ($category:expr, $name:expr, $value:expr $(, $($options:tt)*)?) => {
+        $crate::__hairline_unused!(() [$category, $name, $value] $($($options)*)?)
+    };
+}
+
+/// Would begin a slice on a track.
+#[macro_export]
+macro_rules! trace_begin {
+    ($category:expr, $name:expr, $($arguments:tt)+) => {
+        $crate::__hairline_unused!(() [$category, $name] $($arguments)+)
+    };
+}
+
+/// Would end a slice on a track.
+#[macro_export]
+macro_rules! trace_end {
+    ($track:expr $(, $($arguments:tt)*)?) => {
+        $crate::__hairline_unused!(() [$track] $($($arguments)*)?)
+    };
+}
+
+/// Would begin an interval on a track of its own.
+#[macro_export]
+macro_rules! trace_async {
+    ($category:expr, $name:expr $(, $($arguments:tt)*)?) => {
+        $crate::__hairline_unused!((AsyncScope) [$category, $name] $($($arguments)*)?)
+    };
+}
+
+/// Would record a message.
+#[macro_export]
+macro_rules! trace_log {
+    ($level:expr, $category:expr, $format:literal $($arguments:tt)*) => {
+        $crate::__hairline_unused!(() [$level, $category, ::core::format_args!($format $($arguments)*)])
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __hairline_life {
+    ($category:expr, $name:expr $(, $($arguments:tt)*)?) => {{
+        $crate::__hairline_unused!(() [$category, $name] $($($arguments)*)?);
+        $crate::__private::Life
+    }};
+}
+
+/// `(guard) [what is used]`; a guard on a track of its own choosing becomes a `TrackScope`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __hairline_unused {
+    (() [$($used:expr),*] $(,)?) => {
+        if false {
+            $(let _ = &$used;)*
+        }
+    };
+    (($guard:ident) [$($used:expr),*] $(,)?) => {{
+        if false {
+            $(let _ = &$used;)*
+        }
+        $crate::$guard::none()
+    }};
+    ((Scope) [$($used:expr),*] track: $value:expr $(, $($rest:tt)*)?) => {
+        $crate::__hairline_unused!((TrackScope) [$($used,)* $value] $($($rest)*)?)
+    };
+    ($guard:tt [$($used:expr),*] $option:ident: $value:expr $(, $($rest:tt)*)?) => {
+        $crate::__hairline_unused!($guard [$($used,)* $value] $($($rest)*)?)
+    };
+    ($guard:tt [$($used:expr),*] $key:ident = % $value:expr $(, $($rest:tt)*)?) => {
+        $crate::__hairline_unused!($guard [$($used,)* $value] $($($rest)*)?)
+    };
+    ($guard:tt [$($used:expr),*] $key:ident = ? $value:expr $(, $($rest:tt)*)?) => {
+        $crate::__hairline_unused!($guard [$($used,)* $value] $($($rest)*)?)
+    };
+    ($guard:tt [$($used:expr),*] $key:ident = $value:expr $(, $($rest:tt)*)?) => {
+        $crate::__hairline_unused!($guard [$($used,)* $value] $($($rest)*)?)
+    };
+    ($guard:tt [$($used:expr),*] $key:ident $(, $($rest:tt)*)?) => {
+        $crate::__hairline_unused!($guard [$($used,)* $key] $($($rest)*)?)
+    };
+}

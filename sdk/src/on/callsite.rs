@@ -1,0 +1,338 @@
+//! Callsites: what is static about an event, computed once.
+//!
+//! Each macro makes one static [`Callsite`]. Its `word` says in one load what to do:
+//!
+//! | word             | meaning                                                    |
+//! |------------------|------------------------------------------------------------|
+//! | 0                | off: no session, or the filter leaves the category out     |
+//! | [`UNREGISTERED`] | never hit: take the cold path once, which registers it     |
+//! | other            | on, in the session with this epoch; bit 0 is the format    |
+//!
+//! Registration gives the callsite an id, gives its strings their process-wide numbers, and lays down the
+//! parts of its records that never change: the FXT header word, the TrackEvent message.
+
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+use hairline_formats::fxt;
+
+use super::registry;
+use super::thread::{Few, message, near_bit};
+use crate::vocabulary::Unit;
+
+/// A callsite that was never hit.
+pub(crate) const UNREGISTERED: u32 = 1;
+
+/// Bit 0 of an epoch: set where the session writes TrackEvent packets, clear for FXT records.
+pub(crate) const TRACK_EVENT: u32 = 1;
+
+/// An id that no thread's "seen" bits reach, so that every event takes the cold path.
+const NO_ID: u32 = u32::MAX;
+
+/// What kind of event a callsite records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A slice, begun and ended on one thread.
+    Scope,
+    /// A moment.
+    Instant,
+    /// A value over time.
+    Counter,
+    /// The end of a slice on a track, whatever category that has.
+    End,
+}
+
+/// Where a callsite is, and what else is fixed about it.
+#[derive(Debug)]
+pub struct Site {
+    /// The file's path.
+    pub file: &'static str,
+    /// The line in it.
+    pub line: u32,
+    /// The module's path.
+    pub module: &'static str,
+    /// What a counter's values mean.
+    pub counter: CounterOptions,
+}
+
+/// What a counter's values mean.
+#[derive(Clone, Copy, Debug)]
+pub struct CounterOptions {
+    /// `unit:`.
+    pub unit: Unit,
+    /// `multiplier:`; 1 by default.
+    pub multiplier: i64,
+    /// `incremental:`.
+    pub incremental: bool,
+}
+
+impl CounterOptions {
+    /// Bare numbers.
+    pub const NONE: Self = Self { unit: Unit::None, multiplier: 1, incremental: false };
+
+    /// Whether there is anything to be said that FXT has no place for.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.unit == Unit::None && self.multiplier == 1
+    }
+}
+
+/// An argument's name and its process-wide number.
+#[derive(Debug)]
+pub struct Key {
+    name: &'static str,
+    id: AtomicU32,
+}
+
+impl Key {
+    /// A key not yet numbered.
+    #[must_use]
+    pub const fn new(name: &'static str) -> Self {
+        // A raw identifier's mark is not part of its name.
+        let name = match name.as_bytes() {
+            [b'r', b'#', _, ..] => name.split_at(2).1,
+            _ => name,
+        };
+        Self { name, id: AtomicU32::new(0) }
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The string's number; 0 before the callsite's registration.
+    #[inline(always)]
+    pub(crate) fn id(&self) -> u32 {
+        self.id.load(Ordering::Relaxed) // ordered by the callsite's word
+    }
+}
+
+/// One place in the code that records events.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct Callsite {
+    word: AtomicU32,
+    /// Index of this callsite's bit in each thread's "seen" set; [`NO_ID`] where it has no constants.
+    id: AtomicU32,
+    /// The same for all callsites, in the order of their registration.
+    serial: AtomicU32,
+    /// The FXT header word of a record without arguments.
+    fxt_header: AtomicU64,
+    /// `68 02 5a L <message>`: sequence flags and the TrackEvent without annotations or counter value.
+    message: [AtomicU64; 2],
+    message_len: AtomicU8,
+    /// Where the bit of this callsite stands in each thread's set, if it is one of the first.
+    near_mask: AtomicU8,
+    near_byte: AtomicU32,
+    kind: Kind,
+    category_id: AtomicU32,
+    name_id: AtomicU32,
+    next: AtomicPtr<Callsite>,
+    /// The numbers of its categories, where they are not just [`category_id`](Self::category_id).
+    categories: AtomicPtr<Box<[u32]>>,
+    category: &'static str,
+    name: &'static str,
+    keys: &'static [Key],
+    site: &'static Site,
+}
+
+impl Callsite {
+    /// A callsite, as the macros make it.
+    #[must_use]
+    pub const fn new(
+        kind: Kind,
+        category: &'static str,
+        name: &'static str,
+        keys: &'static [Key],
+        site: &'static Site,
+    ) -> Self {
+        Self {
+            word: AtomicU32::new(UNREGISTERED),
+            id: AtomicU32::new(NO_ID),
+            serial: AtomicU32::new(0),
+            fxt_header: AtomicU64::new(0),
+            message: [AtomicU64::new(0), AtomicU64::new(0)],
+            message_len: AtomicU8::new(0),
+            near_mask: AtomicU8::new(near_bit(NO_ID).1),
+            near_byte: AtomicU32::new(near_bit(NO_ID).0),
+            kind,
+            category_id: AtomicU32::new(0),
+            name_id: AtomicU32::new(0),
+            next: AtomicPtr::new(std::ptr::null_mut()),
+            categories: AtomicPtr::new(std::ptr::null_mut()),
+            category,
+            name,
+            keys,
+            site,
+        }
+    }
+
+    /// The enable word. Relaxed: a change of filter or session need not be seen at once, and who finds a
+    /// session's epoch in it takes an Acquire fence before the constants (`Hot::take`).
+    #[inline(always)]
+    #[must_use]
+    pub fn word(&'static self) -> u32 {
+        self.word.load(Ordering::Relaxed)
+    }
+
+    /// As [`word`](Self::word), but registered first if it was never hit: for events with arguments, which are
+    /// evaluated only if the event is recorded.
+    #[inline(always)]
+    #[must_use]
+    pub fn registered_word(&'static self) -> u32 {
+        match self.word() {
+            UNREGISTERED => super::thread::first_hit(self),
+            word => word,
+        }
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    pub(crate) fn category(&self) -> &'static str {
+        self.category
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    pub(crate) fn site(&self) -> &'static Site {
+        self.site
+    }
+
+    /// Its categories: `"net,slow"` are two.
+    pub(crate) fn categories(&self) -> impl Iterator<Item = &'static str> {
+        self.category.split(',').map(str::trim).filter(|part| !part.is_empty())
+    }
+
+    /// The numbers of its categories, in their order.
+    pub(crate) fn category_ids(&self) -> Few<u32, 4> {
+        let mut ids = Few::new(0);
+        match registry::shared(self.categories.load(Ordering::Acquire)) {
+            Some(several) => several.iter().for_each(|id| ids.push(*id)),
+            None if self.category_id() != 0 => ids.push(self.category_id()),
+            None => {}
+        }
+        ids
+    }
+
+    #[inline(always)]
+    pub(crate) fn keys(&self) -> &'static [Key] {
+        self.keys
+    }
+
+    pub(crate) fn category_id(&self) -> u32 {
+        self.category_id.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn name_id(&self) -> u32 {
+        self.name_id.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    pub(crate) fn id(&self) -> u32 {
+        self.id.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn serial(&self) -> u32 {
+        self.serial.load(Ordering::Relaxed)
+    }
+
+    /// Whether the hot path can write its records.
+    pub(crate) fn has_constants(&self) -> bool {
+        self.id() != NO_ID
+    }
+
+    /// Byte and mask of this callsite's bit in `Hot`.
+    #[inline(always)]
+    pub(crate) fn near_bit(&self) -> (u32, u8) {
+        (self.near_byte.load(Ordering::Relaxed), self.near_mask.load(Ordering::Relaxed))
+    }
+
+    #[inline(always)]
+    pub(crate) fn fxt_header(&self) -> u64 {
+        self.fxt_header.load(Ordering::Relaxed)
+    }
+
+    /// The constant TrackEvent bytes and how many of the 16 count.
+    #[inline(always)]
+    pub(crate) fn message(&self) -> ([u64; 2], usize) {
+        let [low, high] = &self.message;
+        let len = self.message_len.load(Ordering::Relaxed);
+        ([low.load(Ordering::Relaxed), high.load(Ordering::Relaxed)], len as usize)
+    }
+
+    /// Switches on (an epoch) or off (0). Release: who reads the epoch and then fences sees the constants.
+    pub(crate) fn set_word(&self, word: u32) {
+        self.word.store(word, Ordering::Release);
+    }
+
+    pub(crate) fn next(&self) -> Option<&'static Callsite> {
+        registry::pointee(self.next.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn set_next(&self, next: *mut Callsite) {
+        self.next.store(next, Ordering::Relaxed); // published by the head's store
+    }
+
+    /// Lays down the constants. `intern` numbers a string.
+    pub(crate) fn prepare(&self, id: u32, mut intern: impl FnMut(&'static str) -> u32) {
+        let category = intern(self.category);
+        let name = intern(self.name);
+        let mut widest = category.max(name);
+        for key in self.keys {
+            let number = intern(key.name);
+            key.id.store(number, Ordering::Relaxed);
+            widest = widest.max(number);
+        }
+        self.serial.store(id, Ordering::Relaxed);
+        self.category_id.store(category, Ordering::Relaxed);
+        self.name_id.store(name, Ordering::Relaxed);
+        // Not where its one category is the whole text; blanks are none.
+        if category != 0 && self.categories().ne([self.category]) {
+            let several: Box<[u32]> = self.categories().map(&mut intern).collect();
+            let several = Box::into_raw(Box::new(several)); // for the rest of the process, as the callsite
+            self.categories.store(several, Ordering::Release);
+        }
+        self.prepare_header(category, name);
+        if widest <= u32::from(fxt::MAX_STRING_INDEX) && self.prepare_message(name) {
+            self.id.store(id, Ordering::Relaxed);
+            let (byte, mask) = near_bit(id);
+            self.near_byte.store(byte, Ordering::Relaxed);
+            self.near_mask.store(mask, Ordering::Relaxed);
+        }
+        // Else the strings have numbers that a constant header cannot hold; without an id the events go the
+        // cold way, which writes strings inline.
+    }
+
+    /// The header word, of an end too: with strings by their index, or without them where they have none.
+    fn prepare_header(&self, category: u32, name: u32) {
+        let kind = match self.kind {
+            Kind::Scope => fxt::EventKind::DurationBegin,
+            Kind::Instant => fxt::EventKind::Instant,
+            Kind::Counter => fxt::EventKind::Counter,
+            Kind::End => fxt::EventKind::DurationEnd,
+        };
+        let index = |id: u32| if id <= u32::from(fxt::MAX_STRING_INDEX) { u64::from(id) } else { 0 };
+        let thread = u64::from(super::thread::FXT_THREAD);
+        let header = fxt::event_header(kind, 2, 0, thread, index(category), index(name));
+        self.fxt_header.store(header, Ordering::Relaxed);
+    }
+
+    /// The message. False: there is more to say than it has room for.
+    fn prepare_message(&self, name: u32) -> bool {
+        let categories = self.category_ids();
+        let message = message::constant(self.kind, categories.as_slice(), u64::from(name), self.name);
+        if message.len() > message::LONGEST || self.site.counter.incremental || self.kind == Kind::End {
+            return false;
+        }
+        let mut padded = [0u8; message::LONGEST];
+        padded[..message.len()].copy_from_slice(&message);
+        for (word, bytes) in self.message.iter().zip(padded.chunks_exact(8)) {
+            word.store(u64::from_le_bytes(bytes.try_into().unwrap_or_default()), Ordering::Relaxed);
+        }
+        #[allow(clippy::cast_possible_truncation)] // at most LONGEST
+        self.message_len.store(message.len() as u8, Ordering::Relaxed);
+        true
+    }
+}

@@ -1,0 +1,154 @@
+//! Recording that the environment asks for: `HAIRLINE=trace.pftrace ./program`.
+//!
+//! | variable              | meaning                                                                    |
+//! |-----------------------|----------------------------------------------------------------------------|
+//! | `HAIRLINE`            | the output; `.pftrace` or `.fxt`; `%p` is the process's id, `%e` its name    |
+//! | `HAIRLINE_CATEGORIES` | as [`SessionBuilder::categories`](crate::SessionBuilder::categories)       |
+//! | `HAIRLINE_BUFFER`     | bytes of the ring: `4M`, `64MiB`                                           |
+//! | `HAIRLINE_OVERFLOW`   | `drop`                                                                     |
+//! | `HAIRLINE_CLOCK`      | `counter` or `system`                                                      |
+//! | `HAIRLINE_THREAD_TIME`, `HAIRLINE_SOURCE_LOCATIONS` | `on` or `off` (default), as the builder's methods   |
+//! | `HAIRLINE_COMPRESS`   | `on` or `off` (default); with the feature `compress`                       |
+//! | `HAIRLINE_LOG`        | `error` (default): what goes wrong, on stderr; `info`: also start and end; `off` |
+//!
+//! Read at the process's first event. A value that makes no sense is one line on stderr, and nothing is recorded.
+
+use std::sync::{Once, OnceLock};
+
+use crate::builder::SessionBuilder;
+use crate::error::Error;
+use crate::options::{ClockSource, Overflow, Summary, parse_size};
+use crate::session::Session;
+
+/// How much is said on stderr.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Off,
+    Error,
+    Info,
+}
+
+/// Starts the session that the environment asks for, if it does, at the first call.
+pub(crate) fn start_once() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        if let Err(e) = start() {
+            say(Level::Error, format_args!("{e}; not tracing"));
+        }
+    });
+}
+
+fn start() -> Result<(), Error> {
+    let Some(path) = std::env::var_os("HAIRLINE").filter(|p| !p.is_empty()) else { return Ok(()) };
+    log_level()?;
+    let mut builder = Session::builder().output(path);
+    if let Some(filter) = variable("HAIRLINE_CATEGORIES")? {
+        builder = builder.categories(&filter);
+    }
+    if let Some(size) = variable("HAIRLINE_BUFFER")? {
+        builder = builder.buffer_size(parse_size(&size)?);
+    }
+    if let Some(policy) = variable("HAIRLINE_OVERFLOW")? {
+        builder =
+            builder.overflow(one_of("HAIRLINE_OVERFLOW", policy, &[("drop", Overflow::Drop)], "use drop")?);
+    }
+    if let Some(clock) = variable("HAIRLINE_CLOCK")? {
+        let known = [("counter", ClockSource::Counter), ("system", ClockSource::System)];
+        builder = builder.clock(one_of("HAIRLINE_CLOCK", clock, &known, "use counter or system")?);
+    }
+    if let Some(on) = variable("HAIRLINE_THREAD_TIME")? {
+        builder = builder.thread_time(one_of("HAIRLINE_THREAD_TIME", on, &ON_OFF, "use on or off")?);
+    }
+    if let Some(on) = variable("HAIRLINE_SOURCE_LOCATIONS")? {
+        builder =
+            builder.source_locations(one_of("HAIRLINE_SOURCE_LOCATIONS", on, &ON_OFF, "use on or off")?);
+    }
+    if let Some(on) = variable("HAIRLINE_COMPRESS")? {
+        builder = compress(builder, one_of("HAIRLINE_COMPRESS", on, &ON_OFF, "use on or off")?)?;
+    }
+    match builder.start() {
+        // It belongs to the process: the exit handler stops it.
+        Ok(session) => std::mem::forget(session),
+        // The program's own session came first; it decides.
+        Err(Error::AlreadyRunning) => return Ok(()),
+        Err(e) => return Err(e),
+    }
+    STARTED.get_or_init(|| ());
+    say(Level::Info, format_args!("tracing"));
+    Ok(())
+}
+
+#[cfg(feature = "compress")]
+#[allow(clippy::unnecessary_wraps)] // its twin may fail
+fn compress(builder: SessionBuilder, on: bool) -> Result<SessionBuilder, Error> {
+    Ok(builder.compress(on))
+}
+
+#[cfg(not(feature = "compress"))]
+fn compress(builder: SessionBuilder, on: bool) -> Result<SessionBuilder, Error> {
+    if on {
+        let expected = "build hairline with the feature `compress`";
+        return Err(Error::Value { what: "HAIRLINE_COMPRESS", value: "on".to_owned(), expected });
+    }
+    Ok(builder)
+}
+
+const ON_OFF: [(&str, bool); 4] = [("on", true), ("1", true), ("off", false), ("0", false)];
+
+/// Set when the running session came from the environment.
+static STARTED: OnceLock<()> = OnceLock::new();
+
+/// Tells how the session ended, if `HAIRLINE_LOG=info` asks for it.
+pub(crate) fn report(summary: &Summary) {
+    if STARTED.get().is_some() {
+        let path = summary.path.as_deref().unwrap_or("".as_ref()).display();
+        let Summary { records, bytes, lost, .. } = summary;
+        say(
+            Level::Info,
+            format_args!("{path}: {records} records, {bytes} bytes, {} events lost", lost.total()),
+        );
+        summary.notes.iter().for_each(|note| say(Level::Info, format_args!("{note}")));
+    }
+}
+
+/// One line on stderr for something that went wrong.
+pub(crate) fn complain(e: &Error) {
+    say(Level::Error, format_args!("{e}"));
+}
+
+fn say(level: Level, what: std::fmt::Arguments<'_>) {
+    use std::io::Write;
+    if level <= log_level().unwrap_or(Level::Error) {
+        let _ = writeln!(std::io::stderr(), "hairline: {what}"); // a closed stderr is no reason to panic
+    }
+}
+
+fn log_level() -> Result<Level, Error> {
+    match variable("HAIRLINE_LOG")? {
+        None => Ok(Level::Error),
+        Some(level) => {
+            let known = [("off", Level::Off), ("error", Level::Error), ("info", Level::Info)];
+            one_of("HAIRLINE_LOG", level, &known, "use off, error or info")
+        }
+    }
+}
+
+fn variable(name: &'static str) -> Result<Option<String>, Error> {
+    let Some(value) = std::env::var_os(name).filter(|v| !v.is_empty()) else { return Ok(None) };
+    let wrong = |v: std::ffi::OsString| Error::Value {
+        what: name,
+        value: v.to_string_lossy().into_owned(),
+        expected: "use UTF-8",
+    };
+    value.into_string().map(Some).map_err(wrong)
+}
+
+fn one_of<T: Copy>(
+    what: &'static str,
+    value: String,
+    known: &[(&str, T)],
+    expected: &'static str,
+) -> Result<T, Error> {
+    let found = known.iter().find(|(name, _)| name.eq_ignore_ascii_case(&value));
+    found.map(|(_, t)| *t).ok_or(Error::Value { what, value, expected })
+}

@@ -1,0 +1,81 @@
+//! Flows: arrows from one slice to the next.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use super::process;
+use super::thread::message;
+
+/// A row of arrows between slices, across threads: work that is handed on.
+///
+/// Events name it with `flow: &flow`; the last one may say `end_flow: &flow`. A flow does not fork: it goes
+/// from each event to the next one in time.
+///
+/// ```
+/// use hairline::{Flow, trace_scope};
+///
+/// let flow = Flow::new();
+/// {
+///     trace_scope!("queue", "push", flow: &flow);
+/// }
+/// std::thread::spawn(move || {
+///     trace_scope!("queue", "run", end_flow: &flow);
+/// })
+/// .join()
+/// .unwrap();
+/// ```
+#[derive(Debug)]
+pub struct Flow {
+    id: u64,
+    /// The epoch in which it began; [`ELSEWHERE`] if that was in another process.
+    begun: AtomicU32,
+}
+
+/// No session's epoch.
+const ELSEWHERE: u32 = 1;
+
+impl Flow {
+    /// A flow that has not begun, with a random id.
+    #[must_use]
+    pub fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let serial = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self { id: message::mix(process::uuid() ^ serial.rotate_left(24)), begun: AtomicU32::new(0) }
+    }
+
+    /// The flow with this id, begun in another process that sent its [`id`](Self::id).
+    #[must_use]
+    pub fn from_id(id: u64) -> Self {
+        Self { id, begun: AtomicU32::new(ELSEWHERE) }
+    }
+
+    /// The number that is the same in all processes.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Whether it began in the trace of this epoch, or elsewhere.
+    pub(crate) fn has_begun(&self, epoch: u32) -> bool {
+        let begun = self.begun.load(Ordering::Relaxed);
+        begun == epoch || begun == ELSEWHERE
+    }
+
+    /// It is in the trace of this epoch.
+    pub(crate) fn set_begun(&self, epoch: u32) {
+        if self.begun.load(Ordering::Relaxed) != ELSEWHERE {
+            self.begun.store(epoch, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Default for Flow {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl AsRef<Flow> for Flow {
+    fn as_ref(&self) -> &Flow {
+        self
+    }
+}

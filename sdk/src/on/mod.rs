@@ -1,0 +1,24 @@
+//! The SDK with the feature `enable`.
+
+pub(crate) mod argument;
+pub(crate) mod callsite;
+pub(crate) mod clock;
+mod env;
+mod exit;
+pub(crate) mod extras;
+pub(crate) mod flow;
+mod lanes;
+pub(crate) mod macros;
+pub(crate) mod nested;
+mod process;
+mod registry;
+#[cfg(feature = "serde")]
+pub(crate) mod serialize;
+pub(crate) mod session;
+mod system;
+pub(crate) mod thread;
+pub(crate) mod traced;
+#[cfg(feature = "subscriber")]
+pub(crate) mod tracing;
+pub(crate) mod track;
+mod tree;

@@ -1,0 +1,142 @@
+//! What the system says of this process and its threads.
+
+#![allow(unsafe_code)] // gettid and prctl
+
+use std::sync::OnceLock;
+
+use super::thread::message;
+
+/// A thread, as a trace shows it.
+#[derive(Clone, Debug)]
+pub(crate) struct Thread {
+    /// The kernel's id.
+    pub(crate) tid: u32,
+    /// Its Rust name, or the one the system knows.
+    pub(crate) name: String,
+}
+
+impl Thread {
+    /// The thread that calls.
+    pub(crate) fn current() -> Self {
+        let tid = tid();
+        let name = if tid == id() { "main".to_owned() } else { thread_name() };
+        Self { tid, name }
+    }
+}
+
+/// The calling thread's id.
+pub(crate) fn tid() -> u32 {
+    // SAFETY: takes nothing, cannot fail.
+    let tid = unsafe { libc::syscall(libc::SYS_gettid) };
+    u32::try_from(tid).unwrap_or(0)
+}
+
+/// The longest name that the kernel keeps of a thread.
+const SYSTEM_NAME: usize = 15;
+
+/// The thread's name: as the system knows it, and where that may be cut, as Rust does.
+///
+/// The system is asked first, for a reason: `thread::current` on a thread that the standard library is still
+/// setting up makes its setting up abort the process, and a signal handler that records can bring us there. Such a
+/// thread still has its parent's name, which is hardly ever of just this length.
+fn thread_name() -> String {
+    let system = system_name();
+    if system.len() < SYSTEM_NAME
+        || std::fs::read_to_string("/proc/self/comm").is_ok_and(|c| c.trim_end() == system)
+    {
+        return system;
+    }
+    let current = std::thread::current();
+    current.name().filter(|name| name.starts_with(&system)).map_or(system, str::to_owned)
+}
+
+/// The thread's name as the kernel has it: at most 15 bytes.
+fn system_name() -> String {
+    let mut name = [0u8; 16];
+    // SAFETY: PR_GET_NAME writes at most 16 bytes, with a NUL.
+    unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
+    let len = name.iter().position(|b| *b == 0).unwrap_or(name.len());
+    String::from_utf8_lossy(&name[..len]).into_owned()
+}
+
+/// While it lives this thread gets no signal, and a thread that it starts none ever.
+pub(crate) struct SignalsBlocked(libc::sigset_t);
+
+impl SignalsBlocked {
+    pub(crate) fn new() -> Self {
+        // SAFETY: both sets are valid for the calls; an all-zero set is a valid one.
+        unsafe {
+            let (mut all, mut before) = std::mem::zeroed();
+            libc::sigfillset(&raw mut all);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+            Self(before)
+        }
+    }
+}
+
+impl Drop for SignalsBlocked {
+    fn drop(&mut self) {
+        // SAFETY: the set is the one that pthread_sigmask gave.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, std::ptr::null_mut()) };
+    }
+}
+
+pub(crate) fn id() -> u32 {
+    std::process::id()
+}
+
+/// A random number that is this process's own; never 0.
+pub(crate) fn uuid() -> u64 {
+    static UUID: OnceLock<u64> = OnceLock::new();
+    if let Some(uuid) = UUID.get() {
+        return *uuid;
+    }
+    let _busy = super::thread::busy(); // a signal handler's event, of this thread, would wait for itself
+    *UUID.get_or_init(|| u64::from_le_bytes(random()) | 1)
+}
+
+/// The process's track.
+pub(crate) fn track_uuid() -> u64 {
+    message::uuid(uuid())
+}
+
+/// Random bytes; from the pid and the time where the system has none to give.
+pub(crate) fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0u8; N];
+    // SAFETY: the pointer and the length describe `bytes`.
+    let n = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), N, libc::GRND_NONBLOCK) };
+    if usize::try_from(n) != Ok(N) {
+        let seed = super::clock::boottime() ^ u64::from(id()) << 40;
+        for (i, b) in bytes.iter_mut().enumerate() {
+            *b = (message::uuid(seed.wrapping_add(i as u64)) >> 8) as u8;
+        }
+    }
+    bytes
+}
+
+/// The executable's file name.
+pub(crate) fn name() -> String {
+    let path = std::env::current_exe().ok();
+    let name = path.as_deref().and_then(|p| p.file_name()).map(|n| n.to_string_lossy().into_owned());
+    name.unwrap_or_else(|| "unknown".to_owned())
+}
+
+/// The command line.
+pub(crate) fn command_line() -> Vec<String> {
+    std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_named_thread_has_its_name_and_an_unnamed_one_the_systems() {
+        let named = std::thread::Builder::new().name("a name of more than fifteen bytes".into());
+        let named = named.spawn(Thread::current).unwrap().join().unwrap();
+        assert_eq!(named.name, "a name of more than fifteen bytes");
+        let unnamed = std::thread::spawn(Thread::current).join().unwrap();
+        assert!(!unnamed.name.is_empty());
+        assert_ne!(named.tid, unnamed.tid);
+    }
+}

@@ -1,0 +1,216 @@
+//! All callsites that were hit, the strings they use, and which of them are on.
+//!
+//! The list is lock-free to walk. Registration, a session's start and stop and a change of filter
+//! hold the registry's lock, so that a callsite registered meanwhile ends up on or off as the last of
+//! them says. A thread that holds the lock has marked its writer busy, so an event that interrupts it there is
+//! counted and does not wait for the lock.
+
+#![allow(unsafe_code)] // callsites are statics behind raw pointers
+
+use std::collections::HashMap;
+use std::panic::Location;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+
+use parking_lot::Mutex;
+
+use super::callsite::{Callsite, CounterOptions, Kind, Site, UNREGISTERED};
+use super::thread;
+use crate::filter::Filter;
+
+static HEAD: AtomicPtr<Callsite> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Set in a forked child, where the lock may be held by a thread that does not exist any more.
+static DETACHED: AtomicBool = AtomicBool::new(false);
+
+/// The epoch of the session that runs, 0 if there is none.
+static ACTIVE: AtomicU32 = AtomicU32::new(0);
+
+/// Called when callsites were switched on or off: who keeps a copy of that brings it up to date.
+static ON_CHANGE: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
+
+static REGISTRY: Mutex<Option<Registry>> = Mutex::new(None);
+
+#[derive(Default)]
+struct Registry {
+    strings: HashMap<&'static str, u32>,
+    callsites: u32,
+    /// The running session's epoch and filter.
+    active: Option<(u32, Filter)>,
+    /// Callsites made at run time.
+    made: HashMap<Made, &'static Callsite>,
+}
+
+/// What a callsite that is made at run time is found again by.
+#[derive(PartialEq, Eq, Hash)]
+struct Made {
+    category: &'static str,
+    name: &'static str,
+    file: &'static str,
+    line: u32,
+}
+
+/// The callsite of scopes with this category and name at the caller's place in the source, made at the first call.
+#[track_caller]
+pub(crate) fn callsite_of(category: &'static str, name: &'static str) -> &'static Callsite {
+    let at = Location::caller();
+    let (file, line) = (at.file(), at.line());
+    if thread::is_barred() {
+        // Inside of an event, which may be holding the lock: nothing is recorded there.
+        static NOWHERE: Site = Site { file: "", line: 0, module: "", counter: CounterOptions::NONE };
+        static NOTHING: Callsite = Callsite::new(Kind::Scope, "", "", &[], &NOWHERE);
+        return &NOTHING;
+    }
+    with(|registry| {
+        let made = Made { category, name, file, line };
+        *registry.made.entry(made).or_insert_with(|| {
+            let site = Box::leak(Box::new(Site { file, line, module: "", counter: CounterOptions::NONE }));
+            Box::leak(Box::new(Callsite::new(Kind::Scope, category, name, &[], site)))
+        })
+    })
+}
+
+/// The callsite behind a pointer of the list.
+pub(crate) fn pointee(p: *mut Callsite) -> Option<&'static Callsite> {
+    // SAFETY: only `register` puts pointers into the list, each made from a `&'static Callsite`.
+    unsafe { p.as_ref() }
+}
+
+/// What a callsite keeps for the rest of the process behind a pointer.
+pub(crate) fn shared<T>(p: *mut T) -> Option<&'static T> {
+    // SAFETY: null, or from a Box that `Callsite::prepare` leaked.
+    unsafe { p.as_ref() }
+}
+
+/// The number of a string that no callsite needs to have; 0, none, where the lock may not be waited for.
+pub(crate) fn number_of(text: &'static str) -> u32 {
+    if thread::is_barred() {
+        return 0;
+    }
+    with(|registry| number(&mut registry.strings, text))
+}
+
+fn with<R>(f: impl FnOnce(&mut Registry) -> R) -> R {
+    let _busy = thread::busy();
+    f(REGISTRY.lock().get_or_insert_default())
+}
+
+/// Every registered callsite.
+fn callsites() -> impl Iterator<Item = &'static Callsite> {
+    // Acquire pairs with the Release in `register`.
+    std::iter::successors(pointee(HEAD.load(Ordering::Acquire)), |c| c.next())
+}
+
+/// Makes the callsite known and applies the filter. Idempotent.
+pub(crate) fn register(callsite: &'static Callsite) {
+    if DETACHED.load(Ordering::Relaxed) {
+        callsite.set_word(0);
+        return;
+    }
+    with(|registry| {
+        if callsite.word() != UNREGISTERED {
+            return;
+        }
+        let Registry { strings, callsites, active, .. } = registry;
+        callsite.prepare(*callsites, |text| number(strings, text));
+        *callsites += 1;
+        callsite.set_next(HEAD.load(Ordering::Relaxed));
+        // Release: who walks the list sees the callsite's constants and its `next`.
+        HEAD.store(std::ptr::from_ref(callsite).cast_mut(), Ordering::Release);
+        callsite.set_word(word(active.as_ref(), callsite));
+    });
+}
+
+/// Numbers from 1 in the order of first use; the empty string is 0, as both formats have it.
+fn number(strings: &mut HashMap<&'static str, u32>, text: &'static str) -> u32 {
+    if text.is_empty() {
+        return 0;
+    }
+    #[allow(clippy::cast_possible_truncation)] // 4 billion distinct static strings do not fit a program
+    let next = strings.len() as u32 + 1;
+    *strings.entry(text).or_insert(next)
+}
+
+fn word(active: Option<&(u32, Filter)>, callsite: &Callsite) -> u32 {
+    match active {
+        Some((epoch, filter)) if callsite.kind() == Kind::End || takes(filter, callsite) => *epoch,
+        _ => 0,
+    }
+}
+
+/// From now on `hook` is called when callsites were switched on or off.
+#[cfg(feature = "subscriber")]
+pub(crate) fn on_change(hook: fn()) {
+    ON_CHANGE.store(hook as *mut (), Ordering::Release);
+}
+
+fn changed() {
+    let hook = ON_CHANGE.load(Ordering::Acquire);
+    if !hook.is_null() {
+        // SAFETY: `on_change` alone stores here, a `fn()`.
+        let hook: fn() = unsafe { std::mem::transmute(hook) };
+        hook();
+    }
+}
+
+/// Whether a callsite of this category would be on.
+#[cfg(feature = "subscriber")]
+pub(crate) fn would_record(category: &str) -> bool {
+    !thread::is_barred()
+        && with(|registry| registry.active.as_ref().is_some_and(|(_, filter)| filter.matches(category)))
+}
+
+/// Whether the filter takes one of the callsite's categories.
+fn takes(filter: &Filter, callsite: &Callsite) -> bool {
+    let mut categories = callsite.categories().peekable();
+    if categories.peek().is_none() { filter.matches("") } else { categories.any(|c| filter.matches(c)) }
+}
+
+/// The epoch of the session that runs, 0 if there is none.
+pub(crate) fn active_epoch() -> u32 {
+    ACTIVE.load(Ordering::Relaxed)
+}
+
+/// Switches every callsite that `filter` matches on, with `epoch`, and the others off.
+pub(crate) fn activate(epoch: u32, filter: Filter) {
+    with(|registry| {
+        registry.active = Some((epoch, filter));
+        ACTIVE.store(epoch, Ordering::Relaxed);
+        callsites().for_each(|c| c.set_word(word(registry.active.as_ref(), c)));
+    });
+    changed();
+}
+
+/// Applies another filter, if the session with `epoch` still runs.
+pub(crate) fn set_filter(epoch: u32, filter: Filter) {
+    with(|registry| {
+        if registry.active.as_ref().is_some_and(|(e, _)| *e == epoch) {
+            registry.active = Some((epoch, filter));
+            callsites().for_each(|c| c.set_word(word(registry.active.as_ref(), c)));
+        }
+    });
+    changed();
+}
+
+/// Switches every callsite off, if the session with `epoch` is the one that runs.
+pub(crate) fn deactivate(epoch: u32) {
+    with(|registry| {
+        if registry.active.as_ref().is_some_and(|(e, _)| *e == epoch) {
+            registry.active = None;
+            ACTIVE.store(0, Ordering::Relaxed);
+            callsites().for_each(|c| c.set_word(0));
+        }
+    });
+    changed();
+}
+
+/// In a forked child: everything off, for good, without a lock.
+pub(crate) fn detach_after_fork() {
+    DETACHED.store(true, Ordering::Relaxed);
+    ACTIVE.store(0, Ordering::Relaxed);
+    callsites().for_each(|c| c.set_word(0));
+}
+
+/// Whether this process is a forked child that does not trace.
+pub(crate) fn is_detached() -> bool {
+    DETACHED.load(Ordering::Relaxed)
+}

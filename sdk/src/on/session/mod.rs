@@ -1,0 +1,165 @@
+//! A session: from its start to its summary.
+//!
+//! ```text
+//! Session (the user's handle) ──┐
+//! CURRENT (attach, exit) ───────┼──> Shared: region, clock, wake-up, requests ──> writer thread: drain, sink
+//! each recording thread ────────┘
+//! ```
+//!
+//! [`Shared`] lives as long as anyone who may still write into its region: a thread lets go of a stopped
+//! session at its next event or at its exit.
+
+#[cfg(feature = "compress")]
+mod compress;
+mod output;
+mod shared;
+mod sink;
+mod stream;
+mod writer;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hairline_shm::{BackingChoice, Region, RegionConfig};
+use parking_lot::Mutex;
+
+use super::clock::Calibration;
+use super::{exit, process, registry, thread};
+pub(crate) use crate::builder::Detail;
+use crate::builder::{Config, SessionBuilder};
+use crate::error::Error;
+use crate::filter::Filter;
+use crate::options::{Format, Summary};
+use shared::About;
+pub(crate) use shared::Shared;
+pub(crate) use stream::OWN_SEQUENCE;
+
+/// The running session.
+static CURRENT: Mutex<Option<Arc<Shared>>> = Mutex::new(None);
+
+/// The running session, if it has this epoch. None in a forked child: it is the parent's.
+pub(crate) fn current(epoch: u32) -> Option<Arc<Shared>> {
+    if registry::is_detached() {
+        return None;
+    }
+    CURRENT.lock().as_ref().filter(|shared| shared.epoch() == epoch).cloned()
+}
+
+/// Recording into one trace, until [`stop`](Session::stop) or drop. A process has one session at a time.
+#[derive(Debug)]
+#[must_use = "dropping the session stops it"]
+pub struct Session {
+    shared: Arc<Shared>,
+}
+
+impl Session {
+    /// A session to be configured.
+    pub fn builder() -> SessionBuilder {
+        SessionBuilder::new()
+    }
+
+    pub(crate) fn start(config: Config) -> Result<Self, Error> {
+        if registry::is_detached() {
+            return Err(Error::Forked);
+        }
+        let calibration = Calibration::start(config.clock);
+        let busy = thread::busy();
+        let mut current = CURRENT.lock();
+        if current.is_some() {
+            return Err(Error::AlreadyRunning);
+        }
+        let format = output::format(&config)?;
+        // The region first: when its sizes make no sense no file has been touched.
+        let uuid: [u8; 16] = process::random();
+        let region = create_region(&config, format, uuid)?;
+        let mut sink = output::open(config.output)?;
+        region.populate(0..writer::POPULATED_AT_START);
+        let clock = calibration.finish();
+        let path = sink.path.clone();
+        let about =
+            About { detail: config.detail, uuid: u128::from_le_bytes(uuid), heartbeat: config.heartbeat };
+        let shared = Arc::new(Shared::new(format, about, region, &clock, path.clone()));
+        stream::write_start(&shared, &mut sink)
+            .map_err(|source| Error::Create { path: path.unwrap_or_default(), source })?;
+        #[cfg(feature = "compress")]
+        if config.compress && shared.is_track_event() {
+            sink.compressor = Some(compress::Compressor::default());
+        }
+        shared.spawn_writer(sink, clock)?;
+        exit::install();
+        *current = Some(Arc::clone(&shared));
+        drop(current);
+        drop(busy); // who is told that callsites are on may look at them
+        registry::activate(shared.epoch(), config.filter);
+        Ok(Self { shared })
+    }
+
+    /// Records other categories from now on; see [`SessionBuilder::categories`].
+    ///
+    /// # Errors
+    /// When the filter makes no sense; then nothing changes.
+    pub fn set_categories(&self, filter: &str) -> Result<(), Error> {
+        let filter = Filter::parse(filter)?;
+        if !registry::is_detached() {
+            registry::set_filter(self.shared.epoch(), filter);
+        }
+        Ok(())
+    }
+
+    /// Waits until everything recorded before the call is in the output.
+    ///
+    /// # Errors
+    /// When the output has failed.
+    pub fn flush(&self) -> Result<(), Error> {
+        self.shared.flush()
+    }
+
+    /// Stops recording and waits until the trace is complete.
+    ///
+    /// # Errors
+    /// When the output has failed; the summary is in the error.
+    pub fn stop(self) -> Result<Summary, Error> {
+        self.shared.stop()
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.shared.stop_or_report();
+    }
+}
+
+/// Stops the running session, if there is one: the end of the process.
+pub(crate) fn stop_current() {
+    if registry::is_detached() {
+        return; // the session is the parent's
+    }
+    let _busy = thread::busy();
+    let Some(current) = CURRENT.try_lock_for(Duration::from_secs(1)) else { return };
+    let shared = current.clone();
+    drop(current);
+    if let Some(shared) = shared {
+        shared.stop_or_report();
+    }
+}
+
+/// The session with this epoch is not the running one any more.
+fn forget(epoch: u32) {
+    let mut current = CURRENT.lock();
+    if current.as_ref().is_some_and(|shared| shared.epoch() == epoch) {
+        *current = None;
+    }
+}
+
+fn create_region(config: &Config, format: Format, session: [u8; 16]) -> Result<Arc<Region>, Error> {
+    let region = Region::create(&RegionConfig {
+        buffer_size: config.buffer_size,
+        chunk_size: config.chunk_size,
+        backing: BackingChoice::Auto,
+        format: format as u32,
+        session,
+        clock: (0, 0),
+        process_name: process::name(),
+    });
+    region.map_err(|e| Error::Buffer(e.to_string()))
+}

@@ -1,0 +1,72 @@
+//! From the builder's output to an open sink.
+
+use std::path::{Path, PathBuf};
+
+use super::sink::{Sink, Target};
+use crate::builder::{Config, OutputConfig};
+use crate::error::Error;
+use crate::on::process;
+use crate::options::Format;
+
+/// The format to write: as set, else by the file's extension, else `TrackEvent`.
+pub(super) fn format(config: &Config) -> Result<Format, Error> {
+    match (&config.output, config.format) {
+        (OutputConfig::None, _) => Err(Error::NoOutput),
+        (_, Some(format)) => Ok(format),
+        (OutputConfig::Path(path), None) => {
+            Format::from_path(path).ok_or_else(|| Error::UnknownFormat { path: path.clone() })
+        }
+        (OutputConfig::Memory(_) | OutputConfig::Writer(_), None) => Ok(Format::TrackEvent),
+    }
+}
+
+/// Creates the output.
+pub(super) fn open(output: OutputConfig) -> Result<Sink, Error> {
+    match output {
+        OutputConfig::None => Err(Error::NoOutput),
+        OutputConfig::Memory(memory) => Ok(Sink::new(Target::Memory(memory), None)),
+        OutputConfig::Writer(writer) => Ok(Sink::new(Target::Writer(writer), None)),
+        OutputConfig::Path(template) => {
+            let path = expand(&template);
+            match std::fs::File::create(&path) {
+                Ok(file) => Ok(Sink::new(Target::File(file, 0), Some(path))),
+                Err(source) => Err(Error::Create { path, source }),
+            }
+        }
+    }
+}
+
+/// Replaces `%p`, `%e` and `%%`.
+fn expand(template: &Path) -> PathBuf {
+    let Some(text) = template.to_str().filter(|t| t.contains('%')) else { return template.to_owned() };
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        let mut ahead = rest.clone();
+        match (c, ahead.next()) {
+            ('%', Some('p')) => out.push_str(&process::id().to_string()),
+            ('%', Some('e')) => out.push_str(&process::name()),
+            ('%', Some('%')) => out.push('%'),
+            _ => {
+                out.push(c);
+                continue;
+            }
+        }
+        rest = ahead;
+    }
+    PathBuf::from(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_may_name_the_process() {
+        let of = |t: &str| expand(Path::new(t)).to_string_lossy().into_owned();
+        assert_eq!(of("a-%p.fxt"), format!("a-{}.fxt", std::process::id()));
+        assert_eq!(of("%e"), process::name());
+        assert_eq!(of("100%%.fxt"), "100%.fxt");
+        assert_eq!(of("50%x-%"), "50%x-%");
+    }
+}

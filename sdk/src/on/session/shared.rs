@@ -1,0 +1,333 @@
+//! What a session's threads share: those that record, the one that writes, those that ask it to.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::{JoinHandle, Thread};
+use std::time::{Duration, Instant};
+
+use hairline_shm::{Backing, LOSS_REASONS, LossReason, Region};
+use parking_lot::{Condvar, Mutex};
+
+use super::sink::Sink;
+use super::writer;
+use crate::builder::Detail;
+use crate::error::Error;
+use crate::on::callsite::TRACK_EVENT;
+use crate::on::clock::{Clock, Published};
+use crate::on::thread::event::Event;
+use crate::on::{env, process, registry, thread};
+use crate::options::{Format, Lost, Summary, ThreadSummary};
+
+/// What the threads of a session share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(super) epoch: u32,
+    pid: u32,
+    pub(super) region: Arc<Region>,
+    pub(super) clock: Published,
+    pub(super) started: Instant,
+    detail: Detail,
+    /// The trace's own number.
+    uuid: u128,
+    /// Time between two heartbeats of the stream.
+    pub(super) heartbeat: Duration,
+    path: Option<PathBuf>,
+    late: Mutex<Late>,
+    /// Losses of no region before this session's start.
+    stray_before: [u64; LOSS_REASONS.len()],
+    threads: Mutex<Threads>,
+    /// The writer thread, to be woken. Set once it runs.
+    writer: Mutex<Option<JoinHandle<()>>>,
+    writer_thread: OnceLock<Thread>,
+    pub(super) wake_sent: AtomicBool,
+    pub(super) requests: Mutex<Requests>,
+    pub(super) answered: Condvar,
+}
+
+/// Ends of slices that their threads had no room for.
+#[derive(Debug)]
+struct Late {
+    /// As they are written into the trace.
+    records: Vec<u8>,
+    /// Where they are put together.
+    scratch: Vec<u8>,
+    count: u64,
+}
+
+/// Bytes for late ends that need no allocation.
+pub(super) const LATE_ROOM: usize = 16 << 10;
+
+impl Late {
+    fn new() -> Self {
+        Self { records: Vec::with_capacity(LATE_ROOM), scratch: Vec::with_capacity(LATE_ROOM), count: 0 }
+    }
+}
+
+/// What a session is told of itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct About {
+    pub(super) detail: Detail,
+    pub(super) uuid: u128,
+    pub(super) heartbeat: Duration,
+}
+
+/// The threads that have recorded.
+#[derive(Debug, Default)]
+struct Threads {
+    /// Sequence and thread, the first [`MAX_LISTED`] of them.
+    listed: Vec<(u32, process::Thread)>,
+    others: u64,
+}
+
+/// Threads that the summary lists each on its own: memory may not grow with every thread that ever was.
+const MAX_LISTED: usize = 4096;
+
+/// What is asked of the writer thread, and what it answers.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    pub(super) flushes_asked: u64,
+    pub(super) flushes_done: u64,
+    pub(super) stop: bool,
+    /// The first error of the output.
+    pub(super) error: Option<std::io::Error>,
+    /// Set when the writer thread is done.
+    pub(super) end: Option<writer::End>,
+}
+
+/// Epochs are never reused: a thread that slept through a session must see that its own has ended. The first is 2,
+/// and bit 0 is the format's.
+fn new_epoch(format: Format) -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(2);
+    let epoch = NEXT.fetch_add(2, Ordering::Relaxed);
+    epoch | if format == Format::TrackEvent { TRACK_EVENT } else { 0 }
+}
+
+impl Shared {
+    pub(super) fn new(
+        format: Format,
+        about: About,
+        region: Arc<Region>,
+        clock: &Clock,
+        path: Option<PathBuf>,
+    ) -> Self {
+        Self {
+            epoch: new_epoch(format),
+            pid: process::id(),
+            region,
+            clock: Published::new(clock.parameters()),
+            started: Instant::now(),
+            detail: about.detail,
+            uuid: about.uuid,
+            heartbeat: about.heartbeat,
+            path,
+            late: Mutex::new(Late::new()),
+            stray_before: LOSS_REASONS.map(thread::stray_losses),
+            threads: Mutex::new(Threads::default()),
+            writer: Mutex::new(None),
+            writer_thread: OnceLock::new(),
+            wake_sent: AtomicBool::new(false),
+            requests: Mutex::new(Requests::default()),
+            answered: Condvar::new(),
+        }
+    }
+
+    pub(super) fn spawn_writer(self: &Arc<Self>, sink: Sink, clock: Clock) -> Result<(), Error> {
+        let shared = Arc::clone(self);
+        let builder = std::thread::Builder::new().name("hairline-writer".to_owned());
+        // Born with all signals blocked: the application's handlers belong on the application's threads.
+        let handle = {
+            let _blocked = process::SignalsBlocked::new();
+            builder.spawn(move || writer::run(&shared, sink, clock)).map_err(Error::Thread)?
+        };
+        let _ = self.writer_thread.set(handle.thread().clone());
+        *self.writer.lock() = Some(handle);
+        Ok(())
+    }
+
+    pub(crate) fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    pub(crate) fn is_track_event(&self) -> bool {
+        self.epoch & TRACK_EVENT != 0
+    }
+
+    pub(crate) fn region(&self) -> &Arc<Region> {
+        &self.region
+    }
+
+    pub(crate) fn detail(&self) -> Detail {
+        self.detail
+    }
+
+    pub(super) fn uuid(&self) -> u128 {
+        self.uuid
+    }
+
+    /// Ends a slice on a track, on the writer thread's own sequence: for a thread that has no room. When it ended.
+    pub(crate) fn end_late(&self, event: &Event<'_>) -> u64 {
+        let now = self.clock.load().now();
+        let mut late = self.late.lock();
+        let Late { records, scratch, count } = &mut *late;
+        let left_out = thread::put_late_end(records, scratch, event, self.is_track_event(), now);
+        if left_out > 0 {
+            self.region.count_lost(LossReason::Argument, left_out);
+        }
+        *count += 1;
+        now
+    }
+
+    /// Puts the late ends since the last call into `taken`, whose room serves the next ones. Gives their number.
+    pub(super) fn take_late(&self, taken: &mut Vec<u8>) -> u64 {
+        taken.clear();
+        let mut late = self.late.lock();
+        std::mem::swap(taken, &mut late.records);
+        std::mem::take(&mut late.count)
+    }
+
+    pub(crate) fn clock(&self) -> &Published {
+        &self.clock
+    }
+
+    /// A thread begins to record.
+    pub(crate) fn add_thread(&self, sequence: u32, thread: process::Thread) {
+        let mut threads = self.threads.lock();
+        if threads.listed.len() < MAX_LISTED {
+            threads.listed.push((sequence, thread));
+        } else {
+            threads.others += 1;
+        }
+    }
+
+    /// A thread has taken chunk `number`. The lowest free one is taken first, so a number in the upper half
+    /// means that half of the ring waits for the writer thread.
+    pub(crate) fn chunk_taken(&self, number: u32) {
+        if number >= self.region.chunk_count() / 2 {
+            self.wake();
+        }
+    }
+
+    /// Wakes the writer thread, once until it has looked. Does not wait.
+    pub(crate) fn wake(&self) {
+        if !self.wake_sent.swap(true, Ordering::Relaxed)
+            && let Some(thread) = self.writer_thread.get()
+        {
+            thread.unpark();
+        }
+    }
+
+    /// Whether this is the process that started the session, and not the writer thread itself.
+    fn may_wait(&self) -> bool {
+        let own = self.writer_thread.get().is_some_and(|w| w.id() == std::thread::current().id());
+        self.pid == process::id() && !own
+    }
+
+    pub(super) fn flush(&self) -> Result<(), Error> {
+        if !self.may_wait() {
+            return Ok(());
+        }
+        let _busy = thread::busy();
+        let mut requests = self.requests.lock();
+        requests.flushes_asked += 1;
+        let mine = requests.flushes_asked;
+        self.unpark();
+        self.answered.wait_while(&mut requests, |r| r.flushes_done < mine && r.end.is_none());
+        match &requests.error {
+            Some(e) => Err(Error::Write { source: copy_of(e), summary: Box::new(self.summary(&requests)) }),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn stop(&self) -> Result<Summary, Error> {
+        if !self.may_wait() {
+            return Ok(Summary::default());
+        }
+        let _busy = thread::busy();
+        registry::deactivate(self.epoch);
+        self.requests.lock().stop = true;
+        self.unpark();
+        let writer = self.writer.lock().take();
+        if let Some(writer) = writer {
+            let _ = writer.join(); // it does not panic: `writer::run`
+        }
+        super::forget(self.epoch);
+        let mut requests = self.requests.lock();
+        // Where two stop at once, one has joined the thread and the other waits here.
+        self.answered.wait_while(&mut requests, |r| r.end.is_none());
+        let summary = self.summary(&requests);
+        match &requests.error {
+            Some(e) => Err(Error::Write { source: copy_of(e), summary: Box::new(summary) }),
+            None => Ok(summary),
+        }
+    }
+
+    /// For those ends of a session at which nobody asks for the outcome.
+    pub(super) fn stop_or_report(&self) {
+        if !self.may_wait() || self.requests.lock().end.is_some() {
+            return; // not ours to stop, or whoever stopped it has been told
+        }
+        match self.stop() {
+            Ok(summary) => env::report(&summary),
+            Err(e) => env::complain(&e),
+        }
+    }
+
+    fn unpark(&self) {
+        if let Some(thread) = self.writer_thread.get() {
+            thread.unpark();
+        }
+    }
+
+    pub(crate) fn lost(&self) -> Lost {
+        let [buffer_full, reentrant, too_large, thread_exit, output, arguments] =
+            LOSS_REASONS.map(|reason| self.lost_for(reason));
+        Lost { buffer_full, reentrant, too_large, thread_exit, output, arguments }
+    }
+
+    fn lost_for(&self, reason: LossReason) -> u64 {
+        let stray = thread::stray_losses(reason) - self.stray_before[reason as usize];
+        self.region.lost(reason) + stray
+    }
+
+    fn summary(&self, requests: &Requests) -> Summary {
+        let end = requests.end.clone().unwrap_or_default();
+        let of = |sequence: &u32| end.records_by_sequence.get(sequence).copied().unwrap_or(0);
+        let Threads { listed, others } = &*self.threads.lock();
+        let mut threads: Vec<_> = listed
+            .iter()
+            .map(|(sequence, t)| ThreadSummary { tid: t.tid, name: t.name.clone(), records: of(sequence) })
+            .collect();
+        if *others > 0 {
+            let records = end.records - threads.iter().map(|t| t.records).sum::<u64>();
+            threads.push(ThreadSummary { tid: 0, name: format!("{others} more threads"), records });
+        }
+        Summary {
+            records: end.records,
+            bytes: end.bytes,
+            lost: self.lost(),
+            threads,
+            duration: end.duration,
+            path: self.path.clone(),
+            notes: self.notes(),
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        match self.region.backing() {
+            Backing::File(_) => Vec::new(),
+            Backing::Memfd | Backing::Heap => {
+                vec![
+                    "no room in /dev/shm: what the ring holds would be lost if the process were killed"
+                        .to_owned(),
+                ]
+            }
+        }
+    }
+}
+
+/// An error to hand out while the first one is kept.
+fn copy_of(e: &std::io::Error) -> std::io::Error {
+    e.raw_os_error()
+        .map_or_else(|| std::io::Error::new(e.kind(), e.to_string()), std::io::Error::from_raw_os_error)
+}

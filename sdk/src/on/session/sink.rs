@@ -1,0 +1,132 @@
+//! Where drained bytes go: a file, memory, or any writer.
+
+use std::fs::File;
+use std::io::{self, IoSlice, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+
+use hairline_shm::Output;
+
+use crate::output::MemoryOutput;
+
+pub(crate) enum Target {
+    /// The file, and how long it is.
+    File(File, u64),
+    Memory(MemoryOutput),
+    Writer(Box<dyn Write + Send>),
+}
+
+/// The session's output.
+pub(crate) struct Sink {
+    target: Target,
+    pub(crate) path: Option<PathBuf>,
+    pub(crate) written: u64,
+    /// Compresses what is drained, but not what the writer thread itself writes: the stream's head, its markers and its
+    /// statistics can be found without decompressing.
+    #[cfg(feature = "compress")]
+    pub(crate) compressor: Option<super::compress::Compressor>,
+}
+
+impl Sink {
+    pub(crate) fn new(target: Target, path: Option<PathBuf>) -> Self {
+        Self {
+            target,
+            path,
+            written: 0,
+            #[cfg(feature = "compress")]
+            compressor: None,
+        }
+    }
+
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.write_plain(&[IoSlice::new(bytes)])
+    }
+
+    /// Pushes out what a writer may hold back.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        match &mut self.target {
+            Target::Writer(writer) => writer.flush(),
+            Target::File(..) | Target::Memory(_) => Ok(()),
+        }
+    }
+}
+
+impl Output for Sink {
+    fn write_all_parts(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        #[cfg(feature = "compress")]
+        if let Some(mut compressor) = self.compressor.take() {
+            let result = compressor.pack(parts).and_then(|packed| self.write_plain(&[IoSlice::new(packed)]));
+            self.compressor = Some(compressor);
+            return result;
+        }
+        self.write_plain(parts)
+    }
+}
+
+impl Sink {
+    /// All of the parts, or none.
+    fn write_plain(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        let bytes: u64 = parts.iter().map(|p| p.len() as u64).sum();
+        match &mut self.target {
+            Target::Memory(memory) => memory.append(parts),
+            Target::Writer(writer) => write_vectored(writer, parts)?,
+            Target::File(file, len) => match write_vectored(file, parts) {
+                Ok(()) => *len += bytes,
+                Err(e) => {
+                    // Half a record at the end helps nobody: back to the last whole one.
+                    let _ = file.set_len(*len).and_then(|()| file.seek(SeekFrom::Start(*len)));
+                    return Err(e);
+                }
+            },
+        }
+        self.written += bytes;
+        Ok(())
+    }
+}
+
+/// Writes all parts with as few calls as the writer lets.
+fn write_vectored(writer: &mut impl Write, parts: &[IoSlice<'_>]) -> io::Result<()> {
+    let mut owned = parts.to_vec();
+    let mut rest = owned.as_mut_slice();
+    IoSlice::advance_slices(&mut rest, 0); // drops empty ones
+    while !rest.is_empty() {
+        match writer.write_vectored(rest) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(n) => IoSlice::advance_slices(&mut rest, n),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes at most three bytes at a time, and is interrupted every other time.
+    struct Slow(Vec<u8>, bool);
+
+    impl Write for Slow {
+        fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+            self.1 = !self.1;
+            if self.1 {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            let n = buf.len().min(3);
+            self.0.extend_from_slice(&buf[..n]);
+            Ok(n)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_writer_that_takes_little_gets_all_of_it() {
+        let mut slow = Slow(Vec::new(), false);
+        let parts = [b"".as_slice(), b"hair", b"", b"line is long", b"!"].map(IoSlice::new);
+        write_vectored(&mut slow, &parts).unwrap();
+        assert_eq!(slow.0, b"hairline is long!");
+    }
+}

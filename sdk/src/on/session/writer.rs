@@ -1,0 +1,193 @@
+//! The writer thread: drains the ring into the output, keeps the clock true, answers flush and stop.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use hairline_shm::Drain;
+
+use super::Shared;
+use super::shared::LATE_ROOM;
+use super::sink::Sink;
+use super::stream::{self, Counts};
+use crate::on::clock::Clock;
+use crate::on::registry;
+
+/// The longest a committed record waits for the output while events come.
+const TICK: Duration = Duration::from_millis(50);
+/// The longest sleep while none come.
+const IDLE: Duration = Duration::from_secs(1);
+/// Bytes of the ring whose pages are made present while the session starts, where the clock's calibration has to be
+/// waited for anyway; and how many at a time the writer thread adds after that, between two passes.
+pub(super) const POPULATED_AT_START: usize = 16 << 20;
+const POPULATE: usize = 4 << 20;
+
+/// Time to the first refinement of the clock, after which it doubles, and the longest between two.
+const REFINE: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
+
+/// Passes at the end, as long as there is something: threads go on ending scopes.
+const LAST_PASSES: u32 = 8;
+
+/// What the writer thread leaves behind.
+#[derive(Clone, Debug, Default)]
+pub(super) struct End {
+    pub(super) records: u64,
+    pub(super) bytes: u64,
+    pub(super) duration: Duration,
+    pub(super) records_by_sequence: HashMap<u32, u64>,
+}
+
+struct Writer<'s> {
+    shared: &'s Arc<Shared>,
+    drain: Drain,
+    sink: Sink,
+    /// Records written here in place of threads without room.
+    late: u64,
+    late_records: Vec<u8>,
+    counts: Counts,
+    failed: bool,
+}
+
+/// The writer thread's whole life. A panic can only come from an output that the user gave; it counts as that
+/// output's error.
+pub(super) fn run(shared: &Arc<Shared>, sink: Sink, clock: Clock) {
+    let life = std::panic::AssertUnwindSafe(|| live(shared, sink, clock));
+    if std::panic::catch_unwind(life).is_err() {
+        registry::deactivate(shared.epoch);
+        shared.region.close();
+        let mut requests = shared.requests.lock();
+        requests.error.get_or_insert_with(|| std::io::Error::other("the output panicked"));
+        requests.end.get_or_insert_default();
+        shared.answered.notify_all();
+    }
+}
+
+fn live(shared: &Arc<Shared>, sink: Sink, mut clock: Clock) {
+    let drain = Drain::new(Arc::clone(&shared.region));
+    let mut writer = Writer {
+        shared,
+        drain,
+        sink,
+        late: 0,
+        late_records: Vec::with_capacity(LATE_ROOM),
+        counts: Counts::default(),
+        failed: false,
+    };
+    let mut sleep = TICK;
+    let mut populated = POPULATED_AT_START;
+    let mut beaten = Instant::now();
+    let (mut refined, mut refine_after) = (Instant::now(), REFINE.0);
+    loop {
+        // Asked before this moment, answered after the pass below.
+        let (asked, stop) = {
+            let requests = shared.requests.lock();
+            (requests.flushes_asked, requests.stop)
+        };
+        // Before the pass: who finds the ring full during it must be able to wake us again.
+        shared.wake_sent.store(false, Ordering::Relaxed);
+        let any = writer.pass(asked != shared.requests.lock().flushes_done || stop);
+        if beaten.elapsed() >= shared.heartbeat {
+            writer.heartbeat();
+            beaten = Instant::now();
+        }
+        if refined.elapsed() >= refine_after {
+            clock.refine(&shared.clock);
+            (refined, refine_after) = (Instant::now(), (refine_after * 2).min(REFINE.1));
+        }
+        if stop {
+            // A pass looks at one thread after the other, so it may have an end that it read later than it would have found
+            // the begin, which another thread was about to commit. The next one finds it.
+            for _ in 0..LAST_PASSES {
+                if !writer.pass(true) {
+                    break;
+                }
+            }
+            break;
+        }
+        let mut requests = shared.requests.lock();
+        if requests.flushes_done != asked {
+            writer.counts.flushes += asked - requests.flushes_done;
+            requests.flushes_done = asked;
+            shared.answered.notify_all();
+        }
+        drop(requests);
+        if populated < shared.region.len() {
+            let next = populated + POPULATE;
+            shared.region.populate(populated..next);
+            populated = next;
+            continue; // the ring may have filled meanwhile
+        }
+        sleep = if any { TICK } else { (sleep * 2).min(IDLE) };
+        std::thread::park_timeout(sleep.min(shared.heartbeat));
+    }
+    writer.end();
+}
+
+impl Writer<'_> {
+    /// Moves what is committed to the output. Whether there was anything.
+    fn pass(&mut self, flush: bool) -> bool {
+        if self.failed {
+            return self.drain.discard().records > 0;
+        }
+        let passed = self.drain.pass(&mut self.sink).and_then(|pass| self.write_late().map(|()| pass));
+        let flushed = if flush { self.sink.flush() } else { Ok(()) };
+        match passed.and_then(|pass| flushed.map(|()| pass)) {
+            Ok(pass) => {
+                self.counts.chunks += u64::from(pass.freed);
+                pass.bytes > 0
+            }
+            Err(e) => {
+                self.fail(e);
+                false
+            }
+        }
+    }
+
+    /// What the stream repeats.
+    fn heartbeat(&mut self) {
+        if !self.failed
+            && let Err(e) = stream::write_heartbeat(self.shared, &mut self.sink)
+        {
+            self.fail(e);
+        }
+    }
+
+    /// The ends that threads had no room for. Their begins are committed, if not written yet.
+    fn write_late(&mut self) -> std::io::Result<()> {
+        let count = self.shared.take_late(&mut self.late_records);
+        if count > 0 {
+            self.sink.write(&self.late_records)?;
+            self.late += count;
+        }
+        Ok(())
+    }
+
+    /// The output is gone: nothing more is recorded, and what the ring holds counts as lost.
+    fn fail(&mut self, e: std::io::Error) {
+        self.failed = true;
+        registry::deactivate(self.shared.epoch);
+        self.shared.requests.lock().error = Some(e);
+        self.drain.discard();
+    }
+
+    fn end(mut self) {
+        if !self.failed
+            && let Err(e) =
+                stream::write_end(self.shared, &mut self.sink, self.counts).and_then(|()| self.sink.flush())
+        {
+            self.fail(e);
+        }
+        self.shared.region.close();
+        let records_by_sequence = self.drain.records_by_sequence().clone();
+        let mut requests = self.shared.requests.lock();
+        requests.end = Some(End {
+            records: records_by_sequence.values().sum::<u64>() + self.late,
+            bytes: self.sink.written,
+            duration: self.shared.started.elapsed(),
+            records_by_sequence,
+        });
+        requests.flushes_done = requests.flushes_asked;
+        self.shared.answered.notify_all();
+    }
+}

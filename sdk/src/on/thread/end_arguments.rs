@@ -1,0 +1,61 @@
+//! Arguments that a guard keeps until its end.
+
+use std::cell::RefCell;
+
+use hairline_formats::Value;
+
+use super::super::argument::{Argument, Held};
+use super::kept::Kept;
+
+/// A guard's arguments. The lists of a thread are used again by its later guards.
+#[derive(Debug, Default)]
+pub(crate) struct EndArguments(Kept);
+
+/// Lists that a thread keeps for later.
+const KEPT: usize = 8;
+
+thread_local! {
+    #[allow(clippy::vec_box)] // the boxes are what is kept
+    static FREE: RefCell<Vec<Box<EndArguments>>> = const { RefCell::new(Vec::new()) };
+}
+
+impl EndArguments {
+    /// Adds an argument, to a list that is made if there is none.
+    pub(super) fn add(list: &mut Option<Box<Self>>, key: &'static str, value: &impl Argument) {
+        let held = value.hold();
+        let _busy = super::busy();
+        Self::of(list).0.add(key, &held.value());
+    }
+
+    /// Adds an argument whose name is not static.
+    #[cfg(feature = "subscriber")]
+    pub(super) fn add_named(list: &mut Option<Box<Self>>, name: &str, value: &Value<'_>) {
+        let _busy = super::busy();
+        Self::of(list).0.add_named(name, value);
+    }
+
+    fn of(list: &mut Option<Box<Self>>) -> &mut Self {
+        let free = || FREE.try_with(|free| free.try_borrow_mut().ok()?.pop()).ok().flatten();
+        list.get_or_insert_with(|| free().unwrap_or_default())
+    }
+
+    /// Gives the list back.
+    pub(super) fn keep(mut list: Box<Self>) {
+        let _busy = super::busy();
+        list.0.clear();
+        let _ = FREE.try_with(|free| {
+            if let Ok(mut free) = free.try_borrow_mut()
+                && free.len() < KEPT
+            {
+                free.push(list);
+            }
+        });
+    }
+
+    /// Hands all arguments on.
+    pub(super) fn show<R>(&self, with: impl FnOnce(&[(&str, Value<'_>)]) -> R) -> R {
+        let mut few = super::Few::<_>::new(("", Value::Null));
+        self.0.iter().for_each(|argument| few.push(argument));
+        with(few.as_slice())
+    }
+}

@@ -1,0 +1,147 @@
+//! The guards that the macros hand out: what begins with one ends when it is dropped.
+
+use std::marker::PhantomData;
+
+use hairline_formats::Value;
+
+use super::super::argument::{Argument, Values};
+use super::super::callsite::{Callsite, TRACK_EVENT};
+use super::super::extras::Extras;
+use super::super::flow::Flow;
+use super::super::track::TrackRef;
+use super::cold::{self, TrackEnd};
+use super::end_arguments::EndArguments;
+use super::event::{Action, Event};
+
+mod interval;
+mod on_track;
+
+pub use interval::AsyncScope;
+pub use on_track::{TrackScope, track_begin, track_end, track_left_out, track_was_used};
+
+/// An interval on this thread's track, from the macro to the drop.
+#[must_use = "the scope ends when this guard is dropped"]
+#[derive(Debug)]
+pub struct Scope {
+    callsite: &'static Callsite,
+    /// The epoch its begin was recorded in; 0 = it was not.
+    word: u32,
+    arguments: Option<Box<EndArguments>>,
+    /// A scope begins and ends on one thread.
+    not_send: PhantomData<*const ()>,
+}
+
+impl Scope {
+    #[inline(always)]
+    fn new(callsite: &'static Callsite, word: u32) -> Self {
+        Self { callsite, word, arguments: None, not_send: PhantomData }
+    }
+
+    /// A scope of which nothing is recorded.
+    #[inline(always)]
+    pub fn none(callsite: &'static Callsite) -> Self {
+        Self::new(callsite, 0)
+    }
+
+    /// Begins a scope; `word` is the callsite's, not 0.
+    #[inline(always)]
+    pub fn begin(callsite: &'static Callsite, word: u32) -> Self {
+        Self::new(callsite, super::begin(callsite, word))
+    }
+
+    /// Begins a scope with arguments.
+    #[inline(always)]
+    pub fn begin_with(callsite: &'static Callsite, word: u32, values: &impl Values) -> Self {
+        Self::new(callsite, super::begin_with(callsite, word, values))
+    }
+
+    /// Begins a scope with options.
+    pub fn begin_rich(
+        callsite: &'static Callsite,
+        word: u32,
+        values: &impl Values,
+        extras: &Extras<'_>,
+    ) -> Self {
+        Self::new(callsite, super::rich(callsite, word, values, extras))
+    }
+
+    /// Begins a scope that a flow goes through.
+    #[inline(always)]
+    pub fn begin_flow(callsite: &'static Callsite, word: u32, flow: &Flow) -> Self {
+        Self::new(callsite, super::begin_flow(callsite, word, flow))
+    }
+
+    /// Whether the begin was recorded.
+    #[inline]
+    #[must_use]
+    pub fn is_recorded(&self) -> bool {
+        self.word != 0
+    }
+
+    /// An argument that is known only later: it goes on the record of the scope's end. Where the ring has no room for
+    /// it, the end is recorded without it, and [`Lost::arguments`](crate::Lost::arguments) counts it.
+    ///
+    /// ```
+    /// let mut query = hairline::scope!("db", "query");
+    /// let rows = [1, 2, 3];
+    /// query.arg("rows", rows.len());
+    /// ```
+    pub fn arg(&mut self, key: &'static str, value: impl Argument) -> &mut Self {
+        if self.word != 0 {
+            EndArguments::add(&mut self.arguments, key, &value);
+        }
+        self
+    }
+}
+
+impl Drop for Scope {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.word != 0 {
+            match self.arguments.take() {
+                None => super::end(self.callsite, self.word),
+                Some(arguments) => end_scope_with(self.callsite, self.word, arguments),
+            }
+        }
+    }
+}
+
+#[cold]
+fn end_scope_with(callsite: &'static Callsite, word: u32, arguments: Box<EndArguments>) {
+    let extras = Extras::new();
+    arguments.show(|named| {
+        let event = Event { action: Action::End, named, ..Event::new(callsite, &[], &extras) };
+        cold::end_with(&event, word);
+    });
+    EndArguments::keep(arguments);
+}
+
+/// Records the end of a slice on a track.
+fn end_on_track(
+    callsite: &'static Callsite,
+    word: u32,
+    track: TrackRef<'_>,
+    arguments: Option<Box<EndArguments>>,
+) -> TrackEnd {
+    let extras = Extras::new();
+    let event = Event { action: Action::End, track: Some(track), ..Event::new(callsite, &[], &extras) };
+    match arguments {
+        None => cold::end_on_track(word, &event),
+        Some(arguments) => {
+            let end = arguments.show(|named| cold::end_on_track(word, &Event { named, ..event }));
+            EndArguments::keep(arguments);
+            end
+        }
+    }
+}
+
+/// What a log message records.
+pub fn log(callsite: &'static Callsite, word: u32, level: crate::Level, body: &super::Text) {
+    let Value::Str(body) = body.value() else { return };
+    let named = [("level", Value::Str(level.name())), ("message", Value::Str(body))];
+    let extras = Extras::new();
+    let log = Some((super::priority(level), body));
+    // In TrackEvent the message is a field of its own.
+    let named: &[_] = if word & TRACK_EVENT == 0 { &named } else { &[] };
+    cold::event(word, &Event { log, named, ..Event::new(callsite, &[], &extras) });
+}

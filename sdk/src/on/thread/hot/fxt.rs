@@ -1,0 +1,159 @@
+//! FXT records in the hot path: whole words, sizes known beforehand.
+
+use hairline_formats::{Value, fxt};
+
+use super::super::super::argument::Visitor;
+use super::super::super::callsite::Key;
+use super::super::raw::Raw;
+use super::super::{COUNTER_ID, FXT_THREAD};
+use super::{Callsite, Hot, Kind, Taken, Values};
+
+/// A record without arguments: header and time.
+const PLAIN: i32 = 16;
+
+/// Bytes kept for the end of a scope.
+pub(crate) const END: i32 = PLAIN;
+
+/// What makes a begin's header an end's.
+const BEGIN_TO_END: u64 =
+    fxt::layout::event::KIND.set(fxt::EventKind::DurationEnd as u64 - fxt::EventKind::DurationBegin as u64);
+
+fn kept_for_end(kind: Kind) -> i32 {
+    if kind == Kind::Scope { END } else { 0 }
+}
+
+#[inline(always)]
+pub(super) fn plain<const WARM: bool>(
+    hot: &Hot,
+    callsite: &'static Callsite,
+    kind: Kind,
+    taken: Taken,
+) -> bool {
+    let room = taken.room - PLAIN - kept_for_end(kind);
+    if room < 0 || !hot.has_seen::<WARM>(callsite) {
+        return taken.put_back(hot);
+    }
+    write::<WARM>(hot, callsite.fxt_header(), taken, room)
+}
+
+/// The header of a flow record of this thread.
+const fn flow_header(kind: fxt::EventKind) -> u64 {
+    fxt::event_header(kind, 3, 0, FXT_THREAD as u64, 0, 0)
+}
+
+/// A begin, and after it the record of a flow: header, time, id.
+#[inline(always)]
+pub(super) fn with_flow<const WARM: bool>(
+    hot: &Hot,
+    callsite: &'static Callsite,
+    flow: u64,
+    begun: bool,
+    taken: Taken,
+) -> bool {
+    const LEN: i32 = PLAIN + 24;
+    let room = taken.room - LEN - END;
+    if room < 0 || !hot.has_seen::<WARM>(callsite) {
+        return taken.put_back(hot);
+    }
+    let Some((now, _)) = hot.tick::<WARM>() else { return taken.put_back(hot) };
+    let flow_header =
+        if begun { flow_header(fxt::EventKind::FlowStep) } else { flow_header(fxt::EventKind::FlowBegin) };
+    // SAFETY: room for LEN bytes.
+    let mut raw = unsafe { taken.raw() };
+    for word in [callsite.fxt_header(), now, flow_header, now, flow] {
+        fxt::Put::word(&mut raw, word);
+    }
+    taken.commit(hot, now, LEN as u32, room);
+    true
+}
+
+#[inline(always)]
+pub(super) fn end<const WARM: bool>(hot: &Hot, callsite: &'static Callsite, taken: Taken) -> bool {
+    let room = taken.room;
+    write::<WARM>(hot, callsite.fxt_header() + BEGIN_TO_END, taken, room)
+}
+
+/// Two words; the caller has the room for them.
+#[inline(always)]
+fn write<const WARM: bool>(hot: &Hot, header: u64, taken: Taken, room: i32) -> bool {
+    let Some((now, _)) = hot.tick::<WARM>() else { return taken.put_back(hot) };
+    // SAFETY: room for PLAIN bytes.
+    let mut raw = unsafe { taken.raw() };
+    fxt::Put::word(&mut raw, header);
+    fxt::Put::word(&mut raw, now);
+    taken.commit(hot, now, PLAIN as u32, room);
+    true
+}
+
+#[inline(always)]
+pub(super) fn with_values<const WARM: bool>(
+    hot: &Hot,
+    callsite: &'static Callsite,
+    kind: Kind,
+    values: &impl Values,
+    taken: Taken,
+) -> bool {
+    if values.count() > fxt::MAX_ARGS {
+        return taken.put_back(hot);
+    }
+    let keys = callsite.keys();
+    let mut size = Size { words: if kind == Kind::Counter { 3 } else { 2 }, arguments: 0 };
+    values.each(0, &mut size);
+    let Size { words, arguments } = size;
+    if words > fxt::MAX_RECORD_WORDS {
+        return taken.put_back(hot);
+    }
+    let bytes = words as i32 * 8;
+    let room = taken.room - bytes - kept_for_end(kind);
+    if room < 0 {
+        return taken.put_back(hot);
+    }
+    let Some((now, _)) = hot.tick::<WARM>() else { return taken.put_back(hot) };
+    // SAFETY: room for `words`.
+    let mut raw = unsafe { taken.raw() };
+    let header = callsite.fxt_header()
+        + fxt::layout::record::SIZE.set(words as u64 - 2)
+        + fxt::layout::event::ARGS.set(arguments);
+    fxt::Put::word(&mut raw, header);
+    fxt::Put::word(&mut raw, now);
+    values.each(0, &mut Put { raw: &mut raw, keys });
+    if kind == Kind::Counter {
+        fxt::Put::word(&mut raw, COUNTER_ID);
+    }
+    taken.commit(hot, now, bytes as u32, room);
+    true
+}
+
+/// What the arguments take.
+struct Size {
+    words: usize,
+    arguments: u64,
+}
+
+impl Visitor<'_> for Size {
+    #[inline(always)]
+    fn visit(&mut self, _: usize, value: Value<'_>) {
+        if matches!(value, Value::Str(text) if text.len() > fxt::MAX_STRING) {
+            self.words = fxt::MAX_RECORD_WORDS + 1; // the cold path cuts it, with a mark
+        } else if value != Value::Null {
+            self.words += fxt::argument_words(fxt::StringRef::Index(0), &value);
+            self.arguments += 1;
+        }
+    }
+}
+
+/// Writes the arguments.
+struct Put<'r> {
+    raw: &'r mut Raw,
+    keys: &'static [Key],
+}
+
+impl Visitor<'_> for Put<'_> {
+    #[inline(always)]
+    fn visit(&mut self, at: usize, value: Value<'_>) {
+        if value != Value::Null {
+            let name = fxt::StringRef::Index(self.keys[at].id() as u16);
+            fxt::put_argument(self.raw, name, &value);
+        }
+    }
+}

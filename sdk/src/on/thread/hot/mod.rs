@@ -1,0 +1,328 @@
+//! The hot path: an event of a thread that is set up, at a callsite it has seen, with room in its chunk.
+//!
+//! Everything it needs stands in one thread-local struct without a destructor, so the access is an
+//! offset from the thread pointer. In order:
+//!
+//! 1. the writer is **taken**: found free, and marked busy, so that an event which interrupts this one from now on
+//!    (a signal handler) is counted by the cold path. One that came between the two has run to its end; all else is
+//!    read after the mark;
+//! 2. the callsite's word equals the thread's epoch: the session is the one this thread writes for;
+//! 3. there is room, and the callsite's strings are known on this sequence;
+//! 4. the clock is read; the time since the last event is sane (not negative, and below [`GAP`]);
+//! 5. the record's final bytes are stored above `commit`;
+//! 6. `commit` is stored with Release: the record is in the trace;
+//! 7. `room` gets its new value, and the writer is free again.
+//!
+//! Where any check fails the writer is put back as it was and another path does the whole event anew: the
+//! **warm** one, this same code with `WARM` set, which also knows the fallback clock and the callsites whose "seen"
+//! bit is not in the struct; and where that fails too, the cold one. The functions that hold the hot path call
+//! nothing but in tail position, so that they need no stack and save no register.
+//!
+//! # Room
+//!
+//! `room` is how many bytes of the chunk are neither written nor kept for the end of an open scope. A
+//! recorded begin takes its own size and that of its end; the end then uses what was kept and leaves
+//! `room` as it is. So an end always fits, and loss leaves out whole scopes.
+
+#![allow(unsafe_code)] // stores into the chunk
+
+mod fxt;
+mod packet;
+
+use std::cell::Cell;
+use std::sync::atomic::{Ordering, compiler_fence, fence};
+
+use hairline_shm::abi::CHUNK_HEADER_SIZE;
+use hairline_shm::{ChunkHeader, Commit};
+
+use super::super::argument::Values;
+use super::super::callsite::{Callsite, Kind, TRACK_EVENT};
+use super::super::clock;
+use super::raw::Raw;
+
+pub(crate) use fxt::END as FXT_END;
+pub(crate) use packet::{END as TRACK_EVENT_END, TIME_LEN};
+
+/// The longest time between two events of a thread, in ns, that the hot path writes: its delta is a varint
+/// of at most 3 bytes. Beyond it the cold path writes the event and takes the clock's newest parameters.
+pub(crate) const GAP: u64 = 1 << 21;
+
+/// Callsites whose "seen" bit stands in [`Hot`] itself.
+pub(crate) const NEAR_CALLSITES: u32 = 1024;
+const NEAR_BYTES: usize = NEAR_CALLSITES as usize / 8;
+
+/// Where the bit of the callsite with this id stands: byte and mask. Beyond [`NEAR_CALLSITES`], a byte that is
+/// always 0.
+pub(crate) const fn near_bit(id: u32) -> (u32, u8) {
+    if id < NEAR_CALLSITES { (id / 8, 1 << (id % 8)) } else { (NEAR_BYTES as u32, 0xff) }
+}
+
+thread_local! {
+    static HOT: Hot = const { Hot::new() };
+}
+
+/// This thread's.
+#[inline(always)]
+pub(crate) fn hot<'t>() -> &'t Hot {
+    // Through a pointer, since what is done inside of `LocalKey::with` is compiled as a function of its own.
+    let hot = HOT.with(std::ptr::from_ref);
+    // SAFETY: `Hot` has no destructor, so it is there as long as its thread is; and being neither Send nor Sync
+    // the reference cannot leave the thread.
+    unsafe { &*hot }
+}
+
+/// What a thread's events need. Set up, refilled and emptied by the cold path alone.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Hot {
+    /// The session's epoch, equal to the word of a callsite that is on; 0 while there is no chunk.
+    pub(crate) epoch: Cell<u32>,
+    /// Bytes of the chunk neither written nor kept for ends. To be read and written by who has taken the writer.
+    pub(crate) room: Cell<i32>,
+    /// Whether a record is being written, or a lock held.
+    busy: Cell<bool>,
+    pub(crate) chunk: Cell<*const ChunkHeader>,
+    /// Time of the last event, ns.
+    pub(crate) last: Cell<u64>,
+    pub(crate) multiplier: Cell<u64>,
+    pub(crate) offset: Cell<u64>,
+    /// As `epoch`, but 0 while ends of open scopes are kept in other chunks than this one.
+    pub(crate) end_epoch: Cell<u32>,
+    /// Bytes of a packet besides its message: the prefix and the time.
+    pub(crate) packet_base: Cell<u32>,
+    /// `0a LEN 50 SEQUENCE`, LEN counting all but the message.
+    pub(crate) prefix: Cell<u64>,
+    pub(crate) prefix_len: Cell<usize>,
+    /// The end of a scope, complete but for its time.
+    pub(crate) end_packet: Cell<[u64; 2]>,
+    /// Callsites from [`NEAR_CALLSITES`] on whose strings this sequence has: words of bits, and bits in them.
+    pub(crate) far: Cell<*const u64>,
+    pub(crate) far_len: Cell<u32>,
+    /// The same for the first callsites; the last byte stays 0.
+    near: [Cell<u8>; NEAR_BYTES + 1],
+}
+
+/// The writer, taken for one record.
+struct Taken {
+    room: i32,
+    commit: u64,
+    chunk: *const ChunkHeader,
+}
+
+impl Hot {
+    const fn new() -> Self {
+        Self {
+            epoch: Cell::new(0),
+            room: Cell::new(0),
+            busy: Cell::new(false),
+            chunk: Cell::new(std::ptr::null()),
+            last: Cell::new(0),
+            multiplier: Cell::new(0),
+            offset: Cell::new(0),
+            end_epoch: Cell::new(0),
+            packet_base: Cell::new(0),
+            prefix: Cell::new(0),
+            prefix_len: Cell::new(0),
+            end_packet: Cell::new([0; 2]),
+            far: Cell::new(std::ptr::null()),
+            far_len: Cell::new(0),
+            near: [const { Cell::new(0) }; NEAR_BYTES + 1],
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_busy(&self) -> bool {
+        self.busy.get()
+    }
+
+    /// Sets the mark where a signal handler on this thread sees it at once: neither merged with another store nor
+    /// moved across what it guards.
+    #[inline(always)]
+    pub(crate) fn set_busy(&self, busy: bool) {
+        compiler_fence(Ordering::SeqCst);
+        // SAFETY: a Cell of this thread, written through its own pointer.
+        unsafe { self.busy.as_ptr().write_volatile(busy) };
+        compiler_fence(Ordering::SeqCst);
+    }
+
+    /// Until the guard is dropped, events of this thread (from a signal handler, from an allocator) are counted as
+    /// re-entrant. To be held wherever a lock of this crate is, so that no such event can wait for it.
+    pub(crate) fn busy(&self) -> Busy<'_> {
+        let before = self.is_busy();
+        self.set_busy(true);
+        Busy { hot: self, before }
+    }
+
+    /// No event takes the hot path until a writer is set up.
+    pub(crate) fn detach(&self) {
+        self.epoch.set(0);
+        self.end_epoch.set(0);
+    }
+
+    /// This sequence has the callsite's strings.
+    pub(crate) fn set_seen(&self, id: u32) {
+        if id < NEAR_CALLSITES {
+            let (byte, mask) = near_bit(id);
+            let cell = &self.near[byte as usize];
+            cell.set(cell.get() | mask);
+        }
+    }
+
+    /// This sequence has no strings.
+    pub(crate) fn clear_seen(&self) {
+        self.near.iter().for_each(|cell| cell.set(0));
+    }
+
+    /// Takes the writer for a record of the session with epoch `word` (not 0), which `session` (`epoch` or
+    /// `end_epoch`) must show. None: nothing has changed.
+    #[inline(always)]
+    fn take(&self, session: &Cell<u32>, word: u32) -> Option<Taken> {
+        if self.is_busy() {
+            return None;
+        }
+        self.set_busy(true);
+        if session.get() != word {
+            self.set_busy(false);
+            return None;
+        }
+        // Acquire pairs with the Release in `Callsite::set_word`: the word we came in with was an epoch, so the
+        // callsite's constants are seen. (No instruction on x86-64.)
+        fence(Ordering::Acquire);
+        let chunk = self.chunk.get();
+        // SAFETY: with an epoch set, `chunk` is a live chunk of this thread's; the commit is our own last store.
+        let commit = unsafe { (*chunk).own_commit().0 };
+        Some(Taken { room: self.room.get(), commit, chunk })
+    }
+
+    /// Whether the callsite's strings stand in this sequence.
+    #[inline(always)]
+    fn has_seen<const WARM: bool>(&self, callsite: &'static Callsite) -> bool {
+        let (byte, mask) = callsite.near_bit();
+        // SAFETY: `near_bit` made the byte, at most NEAR_BYTES.
+        let near = unsafe { self.near.get_unchecked(byte as usize) };
+        near.get() & mask != 0 || WARM && self.has_seen_far(callsite.id())
+    }
+
+    fn has_seen_far(&self, id: u32) -> bool {
+        // SAFETY: `far` has `far_len` bits (cold path), and id is below.
+        (NEAR_CALLSITES..self.far_len.get()).contains(&id)
+            && unsafe { *self.far.get().add(id as usize / 64) } >> (id % 64) & 1 != 0
+    }
+
+    /// Now, and the ns since the last event, if that is something the hot path may write.
+    #[inline(always)]
+    fn tick<const WARM: bool>(&self) -> Option<(u64, u64)> {
+        let (multiplier, offset) = (self.multiplier.get(), self.offset.get());
+        let now = if WARM { clock::now(multiplier, offset) } else { clock::counter_now(multiplier, offset)? };
+        let delta = now.wrapping_sub(self.last.get());
+        (delta < GAP).then_some((now, delta))
+    }
+}
+
+/// See [`Hot::busy`].
+pub(crate) struct Busy<'h> {
+    hot: &'h Hot,
+    before: bool,
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.hot.set_busy(self.before);
+    }
+}
+
+impl Taken {
+    /// Where the next record goes.
+    ///
+    /// # Safety
+    /// The record must fit the chunk's room.
+    #[inline(always)]
+    unsafe fn raw(&self) -> Raw {
+        let at = CHUNK_HEADER_SIZE + Commit(self.commit).bytes() as usize;
+        // SAFETY: the payload follows the header; room by the contract; only this thread writes above `commit`.
+        unsafe { Raw::at(self.chunk.cast::<u8>().cast_mut().add(at)) }
+    }
+
+    /// The record's `bytes` are in the trace, and `room` is left.
+    #[inline(always)]
+    fn commit(self, hot: &Hot, now: u64, bytes: u32, room: i32) {
+        hot.last.set(now);
+        // SAFETY: a live chunk of this thread's, as in `Hot::take`; the record's bytes were written, within the room that was found.
+        unsafe { (*self.chunk).publish(Commit(self.commit + Commit::new(bytes, 1).0)) };
+        hot.room.set(room);
+        hot.set_busy(false);
+    }
+
+    /// As if nothing had been tried.
+    #[inline(always)]
+    fn put_back(self, hot: &Hot) -> bool {
+        hot.set_busy(false);
+        false
+    }
+}
+
+/// A record without arguments: begin or instant. False: nothing was written, take the cold path.
+#[inline(always)]
+pub(crate) fn plain<const WARM: bool>(hot: &Hot, callsite: &'static Callsite, word: u32, kind: Kind) -> bool {
+    let Some(taken) = hot.take(&hot.epoch, word) else { return false };
+    if word & TRACK_EVENT == 0 {
+        fxt::plain::<WARM>(hot, callsite, kind, taken)
+    } else {
+        packet::plain::<WARM>(hot, callsite, kind, taken)
+    }
+}
+
+/// The begin of a scope that a flow goes through, `begun` already or here. False: nothing was written, take the cold path.
+#[inline(always)]
+pub(crate) fn with_flow<const WARM: bool>(
+    hot: &Hot,
+    callsite: &'static Callsite,
+    word: u32,
+    flow: u64,
+    begun: bool,
+) -> bool {
+    let Some(taken) = hot.take(&hot.epoch, word) else { return false };
+    if word & TRACK_EVENT == 0 {
+        fxt::with_flow::<WARM>(hot, callsite, flow, begun, taken)
+    } else {
+        packet::with_flow::<WARM>(hot, callsite, flow, taken)
+    }
+}
+
+/// The end of a recorded scope. False: nothing was written, take the cold path.
+#[inline(always)]
+pub(crate) fn end<const WARM: bool>(hot: &Hot, callsite: &'static Callsite, word: u32) -> bool {
+    let Some(taken) = hot.take(&hot.end_epoch, word) else { return false };
+    // The room is there: the begin kept it, in this chunk.
+    if word & TRACK_EVENT == 0 {
+        fxt::end::<WARM>(hot, callsite, taken)
+    } else {
+        packet::end::<WARM>(hot, taken)
+    }
+}
+
+/// A record with arguments. False: nothing was written, take the cold path.
+#[inline(always)]
+pub(crate) fn with_values<const WARM: bool, V: Values>(
+    hot: &Hot,
+    callsite: &'static Callsite,
+    word: u32,
+    kind: Kind,
+    values: &V,
+) -> bool {
+    if V::NESTED {
+        return false;
+    }
+    let Some(taken) = hot.take(&hot.epoch, word) else { return false };
+    // The macros make as many keys as values. Said here, it spares a bounds check for each.
+    if callsite.keys().len() != values.count() || !hot.has_seen::<WARM>(callsite) {
+        return taken.put_back(hot);
+    }
+    if word & TRACK_EVENT == 0 {
+        fxt::with_values::<WARM>(hot, callsite, kind, values, taken)
+    } else if kind == Kind::Counter {
+        packet::counter::<WARM>(hot, callsite, values, taken)
+    } else {
+        packet::with_values::<WARM>(hot, callsite, kind, values, taken)
+    }
+}

@@ -1,0 +1,233 @@
+//! TrackEvent packets in the hot path. The layout is drawn in `message.rs`.
+//!
+//! The time is always 4 bytes: its tag and a varint of 3. A shorter delta is padded, which costs at most
+//! two bytes and makes every packet's length known before the clock is read.
+
+use hairline_formats::proto::{self, varint_len};
+use hairline_formats::track_event::CounterValue;
+use hairline_formats::{Value, track_event};
+
+use super::super::super::argument::Visitor;
+use super::super::super::callsite::Key;
+use super::super::message::{FIELDS_AT, LENGTH_AT, counter_value};
+use super::super::raw::Raw;
+use super::{Callsite, Hot, Kind, Taken, Values};
+
+/// Bytes kept for the end of a scope: prefix (8), message (6), tag and the longest varint (11).
+pub(crate) const END: i32 = 25;
+
+/// The longest packet without arguments: prefix (8), message (16), time (4).
+const PLAIN: i32 = 28;
+
+/// Bytes of the time.
+pub(crate) const TIME_LEN: usize = 4;
+
+fn kept_for_end(kind: Kind) -> i32 {
+    if kind == Kind::Scope { END } else { 0 }
+}
+
+/// `40` and the varint of a delta below 2^21, padded to 3 bytes.
+#[inline(always)]
+pub(crate) fn time(delta: u64) -> u64 {
+    let groups = (delta & 0x7f) | (delta & 0x3f80) << 1 | (delta & 0x1f_c000) << 2;
+    (groups | 0x8080) << 8 | 0x40
+}
+
+#[inline(always)]
+pub(super) fn plain<const WARM: bool>(
+    hot: &Hot,
+    callsite: &'static Callsite,
+    kind: Kind,
+    taken: Taken,
+) -> bool {
+    let kept = kept_for_end(kind);
+    if taken.room < PLAIN + kept || !hot.has_seen::<WARM>(callsite) {
+        return taken.put_back(hot);
+    }
+    let Some((now, delta)) = hot.tick::<WARM>() else { return taken.put_back(hot) };
+    let (message, message_len) = callsite.message();
+    // SAFETY: room for PLAIN bytes.
+    let mut raw = unsafe { taken.raw() };
+    raw.word_of(hot.prefix.get() + ((message_len as u64) << 8), hot.prefix_len.get());
+    raw.two_words_of(message, message_len);
+    raw.word_of(time(delta), TIME_LEN);
+    let len = hot.packet_base.get() + message_len as u32;
+    let room = taken.room - kept - len as i32;
+    taken.commit(hot, now, len, room);
+    true
+}
+
+/// `f9 02` and the id: a flow in an event.
+const FLOW_TAG: u64 = proto::tag(track_event::fields::track_event::FLOW_IDS, proto::WireType::Fixed64) as u64;
+const FLOW: usize = 10;
+
+#[inline(always)]
+pub(super) fn with_flow<const WARM: bool>(
+    hot: &Hot,
+    callsite: &'static Callsite,
+    flow: u64,
+    taken: Taken,
+) -> bool {
+    if taken.room < PLAIN + FLOW as i32 + END || !hot.has_seen::<WARM>(callsite) {
+        return taken.put_back(hot);
+    }
+    let Some((now, delta)) = hot.tick::<WARM>() else { return taken.put_back(hot) };
+    let (message, message_len) = callsite.message();
+    let prefix_len = hot.prefix_len.get();
+    // Both lengths are below 128: a byte each.
+    let event_len = message_len - FIELDS_AT + FLOW;
+    let body = (prefix_len - 2) + FIELDS_AT + event_len + TIME_LEN;
+    // SAFETY: room for PLAIN bytes and the flow.
+    let mut raw = unsafe { taken.raw() };
+    raw.word_of(0x0a | (body as u64) << 8, 2);
+    raw.word_of(hot.prefix.get() >> 16, prefix_len - 2);
+    raw.word_of(message[0], LENGTH_AT);
+    raw.word_of(event_len as u64, 1);
+    let fields =
+        [message[0] >> (8 * FIELDS_AT) | message[1] << (64 - 8 * FIELDS_AT), message[1] >> (8 * FIELDS_AT)];
+    raw.two_words_of(fields, message_len - FIELDS_AT);
+    raw.word_of(FLOW_TAG >> 7 << 8 | FLOW_TAG & 0x7f | 0x80, 2);
+    raw.word_of(flow, 8);
+    raw.word_of(time(delta), TIME_LEN);
+    let len = 2 + body as u32;
+    let room = taken.room - END - len as i32;
+    taken.commit(hot, now, len, room);
+    true
+}
+
+#[inline(always)]
+pub(super) fn end<const WARM: bool>(hot: &Hot, taken: Taken) -> bool {
+    let Some((now, delta)) = hot.tick::<WARM>() else { return taken.put_back(hot) };
+    let len = hot.packet_base.get() + super::super::message::END_MESSAGE_LEN as u32;
+    // SAFETY: the begin kept END bytes.
+    let mut raw = unsafe { taken.raw() };
+    raw.two_words_of(hot.end_packet.get(), len as usize - TIME_LEN);
+    raw.word_of(time(delta), TIME_LEN);
+    let room = taken.room + (END - len as i32);
+    taken.commit(hot, now, len, room);
+    true
+}
+
+#[inline(always)]
+pub(super) fn with_values<const WARM: bool>(
+    hot: &Hot,
+    callsite: &'static Callsite,
+    kind: Kind,
+    values: &impl Values,
+    taken: Taken,
+) -> bool {
+    let keys = callsite.keys();
+    let (message, message_len) = callsite.message();
+    let prefix_len = hot.prefix_len.get();
+    let mut len = Len { bytes: message_len - FIELDS_AT, keys };
+    values.each(0, &mut len);
+    let event_len = len.bytes;
+    if event_len > 1 << 24 {
+        return taken.put_back(hot); // larger than any chunk; also keeps what follows in range
+    }
+    // From the sequence's tag to the end: 50 SEQUENCE 68 02 5a L event 40 DELTA
+    let body = (prefix_len - 2) + LENGTH_AT + varint_len(event_len as u64) + event_len + TIME_LEN;
+    let len = 1 + varint_len(body as u64) + body;
+    let room = taken.room - len as i32 - kept_for_end(kind);
+    if room < 0 {
+        return taken.put_back(hot);
+    }
+    let Some((now, delta)) = hot.tick::<WARM>() else { return taken.put_back(hot) };
+    // SAFETY: room for `len` bytes.
+    let mut raw = unsafe { taken.raw() };
+    raw.word_of(0x0a, 1);
+    raw.varint(body as u64);
+    raw.word_of(hot.prefix.get() >> 16, prefix_len - 2);
+    raw.word_of(message[0], LENGTH_AT);
+    raw.varint(event_len as u64);
+    let fields =
+        [message[0] >> (8 * FIELDS_AT) | message[1] << (64 - 8 * FIELDS_AT), message[1] >> (8 * FIELDS_AT)];
+    raw.two_words_of(fields, message_len - FIELDS_AT);
+    values.each(0, &mut Put { raw: &mut raw, keys });
+    raw.word_of(time(delta), TIME_LEN);
+    taken.commit(hot, now, len as u32, room);
+    true
+}
+
+#[inline(always)]
+pub(super) fn counter<const WARM: bool>(
+    hot: &Hot,
+    callsite: &'static Callsite,
+    values: &impl Values,
+    taken: Taken,
+) -> bool {
+    // Prefix (8), message (16), value (2 + 10), time (4).
+    const LONGEST: i32 = 40;
+    let mut shown = Shown(None);
+    values.each(0, &mut shown);
+    let Shown(Some(value)) = shown else { return taken.put_back(hot) };
+    if taken.room < LONGEST {
+        return taken.put_back(hot);
+    }
+    let Some((now, delta)) = hot.tick::<WARM>() else { return taken.put_back(hot) };
+    let (message, message_len) = callsite.message();
+    let value_len = 2 + match value {
+        CounterValue::Int(v) => varint_len(v.cast_unsigned()),
+        CounterValue::Double(_) => 8,
+    };
+    let added = (message_len + value_len) as u64;
+    // SAFETY: room for LONGEST bytes.
+    let mut raw = unsafe { taken.raw() };
+    raw.word_of(hot.prefix.get() + (added << 8), hot.prefix_len.get());
+    raw.two_words_of([message[0] + ((value_len as u64) << (8 * LENGTH_AT)), message[1]], message_len);
+    match value {
+        CounterValue::Int(v) => {
+            raw.word_of(0x01f0, 2); // field 30, varint
+            raw.varint(v.cast_unsigned());
+        }
+        CounterValue::Double(v) => {
+            raw.word_of(0x02e1, 2); // field 44, 8 bytes
+            raw.word_of(v.to_bits(), 8);
+        }
+    }
+    raw.word_of(time(delta), TIME_LEN);
+    let len = hot.packet_base.get() + added as u32;
+    let room = taken.room - len as i32;
+    taken.commit(hot, now, len, room);
+    true
+}
+
+/// What the annotations take.
+struct Len {
+    bytes: usize,
+    keys: &'static [Key],
+}
+
+impl Visitor<'_> for Len {
+    #[inline(always)]
+    fn visit(&mut self, at: usize, value: Value<'_>) {
+        if value != Value::Null {
+            self.bytes += track_event::annotation_len(u64::from(self.keys[at].id()), &value);
+        }
+    }
+}
+
+/// Writes the annotations.
+struct Put<'r> {
+    raw: &'r mut Raw,
+    keys: &'static [Key],
+}
+
+impl Visitor<'_> for Put<'_> {
+    #[inline(always)]
+    fn visit(&mut self, at: usize, value: Value<'_>) {
+        if value != Value::Null {
+            track_event::put_annotation(self.raw, u64::from(self.keys[at].id()), &value);
+        }
+    }
+}
+
+/// The value of a counter.
+struct Shown(Option<CounterValue>);
+
+impl Visitor<'_> for Shown {
+    #[inline(always)]
+    fn visit(&mut self, _: usize, value: Value<'_>) {
+        self.0 = counter_value(&value);
+    }
+}

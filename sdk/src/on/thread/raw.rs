@@ -1,0 +1,171 @@
+//! Plain stores into the payload, behind the interface that the formats' encoders write to.
+
+#![allow(unsafe_code)] // raw stores; the caller has the room
+
+use hairline_formats::{fxt, proto};
+
+/// Bytes that a store may reach beyond the record's end; kept free at the end of each chunk.
+pub(crate) const OVERHANG: usize = 32;
+
+/// A write position.
+pub(crate) struct Raw(*mut u8);
+
+impl Raw {
+    /// A position to write from.
+    ///
+    /// # Safety
+    /// Everything that is then put must fit between `at` and the end of the room less [`OVERHANG`], and nobody
+    /// else may read or write there.
+    #[inline(always)]
+    pub(crate) unsafe fn at(at: *mut u8) -> Self {
+        Self(at)
+    }
+
+    /// Stores 8 bytes, of which the first `len` count.
+    #[inline(always)]
+    pub(crate) fn word_of(&mut self, word: u64, len: usize) {
+        debug_assert!(len <= 8);
+        // SAFETY: room for `len` by the contract of `at`; what is stored beyond is within the overhang.
+        unsafe {
+            self.0.cast::<u64>().write_unaligned(word.to_le());
+            self.0 = self.0.add(len);
+        }
+    }
+
+    /// Stores 16 bytes, of which the first `len` count.
+    #[inline(always)]
+    pub(crate) fn two_words_of(&mut self, words: [u64; 2], len: usize) {
+        debug_assert!(len <= 16);
+        // SAFETY: as in `word_of`.
+        unsafe {
+            self.0.cast::<[u64; 2]>().write_unaligned(words.map(u64::to_le));
+            self.0 = self.0.add(len);
+        }
+    }
+
+    /// A varint of any length; short ones without a loop.
+    #[inline(always)]
+    pub(crate) fn varint(&mut self, value: u64) {
+        if value < 0x80 {
+            self.word_of(value, 1); // nearly every length and number of a string
+        } else if value < 1 << 28 {
+            let (bytes, len) = varint28(value as u32);
+            self.word_of(u64::from(bytes), len);
+        } else {
+            self.long_varint(value);
+        }
+    }
+
+    #[inline(never)]
+    fn long_varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.word_of(value & 0x7f | 0x80, 1);
+            value >>= 7;
+        }
+        self.word_of(value, 1);
+    }
+
+    /// `bytes` as they are.
+    #[inline(always)]
+    fn copy(&mut self, bytes: &[u8]) {
+        let len = bytes.len();
+        // SAFETY: room for `len` by the contract of `at`; the loads stay inside `bytes`. Two 8-byte moves
+        // that overlap cover 8..=16 bytes, the usual length of a name, without a call.
+        unsafe {
+            let from = bytes.as_ptr();
+            if (8..=16).contains(&len) {
+                let head = from.cast::<u64>().read_unaligned();
+                let tail = from.add(len - 8).cast::<u64>().read_unaligned();
+                self.0.cast::<u64>().write_unaligned(head);
+                self.0.add(len - 8).cast::<u64>().write_unaligned(tail);
+            } else {
+                self.0.copy_from_nonoverlapping(from, len);
+            }
+            self.0 = self.0.add(len);
+        }
+    }
+}
+
+/// The varint of a value below 2^28, in the low bytes, and its length.
+///
+/// The 7-bit groups are spread to bytes by masks and shifts; the length comes from the highest bit.
+#[inline(always)]
+pub(crate) fn varint28(value: u32) -> (u32, usize) {
+    debug_assert!(value < 1 << 28);
+    let groups =
+        (value & 0x7f) | (value & 0x3f80) << 1 | (value & 0x001f_c000) << 2 | (value & 0x0fe0_0000) << 3;
+    // Bytes that carry on: all below the highest group.
+    let bits = 31 - (groups | 1).leading_zeros(); // of the spread value: 0..=30, its byte is bits / 8
+    let last = bits / 8;
+    let carry_on = 0x0080_8080 & ((1u32 << (8 * last)) - 1);
+    (groups | carry_on, last as usize + 1)
+}
+
+impl fxt::Put for Raw {
+    #[inline(always)]
+    fn word(&mut self, w: u64) {
+        self.word_of(w, 8);
+    }
+
+    /// Zero-padded to 8 bytes: the padding is stored first, the bytes over it.
+    #[inline(always)]
+    fn stream(&mut self, bytes: &[u8]) {
+        let padded = bytes.len().next_multiple_of(8);
+        if padded == 0 {
+            return;
+        }
+        // SAFETY: room for `padded` bytes by the contract of `at`.
+        unsafe {
+            self.0.add(padded - 8).cast::<u64>().write_unaligned(0);
+            let end = self.0.add(padded);
+            self.copy(bytes);
+            self.0 = end;
+        }
+    }
+}
+
+impl proto::Put for Raw {
+    #[inline(always)]
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.copy(bytes);
+    }
+
+    #[inline(always)]
+    fn varint(&mut self, value: u64) {
+        Raw::varint(self, value);
+    }
+
+    #[inline(always)]
+    fn fixed64(&mut self, value: u64) {
+        self.word_of(value, 8);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_varint_equals_the_plain_one_at_every_boundary() {
+        let edges = [0, 1, 0x7f, 0x80, 0x3fff, 0x4000, 0x1f_ffff, 0x20_0000, 0x0fff_ffff];
+        for value in edges.into_iter().flat_map(|v: u32| [v, v.saturating_sub(1)]) {
+            let mut plain = Vec::new();
+            proto::put_varint(&mut plain, u64::from(value));
+            let (bytes, len) = varint28(value);
+            assert_eq!(&bytes.to_le_bytes()[..len], plain, "{value:#x}");
+        }
+    }
+
+    #[test]
+    fn streams_of_every_length_are_padded_with_zeros() {
+        for len in 0..64 {
+            let text: Vec<u8> = (1..=len).collect();
+            let mut plain = Vec::new();
+            fxt::Put::stream(&mut plain, &text);
+            let mut room = [0xaa_u8; 64 + OVERHANG];
+            // SAFETY: 64 bytes of room and the overhang.
+            fxt::Put::stream(&mut unsafe { Raw::at(room.as_mut_ptr()) }, &text);
+            assert_eq!(&room[..plain.len()], plain);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Sets of numbers: of strings and callsites, which are small, and of tracks, which are random.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// Numbers of tracks. They are spread over all their bits as they are.
+pub(crate) type Uuids = HashSet<u64, BuildHasherDefault<Spread>>;
+
+/// A hash of numbers that are random already.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Spread(u64);
+
+impl Hasher for Spread {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|b| self.0 = self.0.rotate_left(8) ^ u64::from(*b));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = number;
+    }
+}
+
+/// A growing set of small numbers, 64 to a word.
+#[derive(Debug, Default)]
+pub(crate) struct Bits(Vec<u64>);
+
+impl Bits {
+    /// Puts `n` in; false if it was there.
+    pub(crate) fn insert(&mut self, n: u32) -> bool {
+        let (word, bit) = (n as usize / 64, 1 << (n % 64));
+        if word >= self.0.len() {
+            self.0.resize(word + 1, 0);
+        }
+        let new = self.0[word] & bit == 0;
+        self.0[word] |= bit;
+        new
+    }
+
+    pub(crate) fn contains(&self, n: u32) -> bool {
+        self.0.get(n as usize / 64).is_some_and(|word| word >> (n % 64) & 1 != 0)
+    }
+
+    /// The words, and the number of bits in them.
+    pub(crate) fn raw(&self) -> (*const u64, u32) {
+        (self.0.as_ptr(), self.0.len() as u32 * 64) // a bit for each callsite and string of a program
+    }
+}

@@ -1,0 +1,61 @@
+//! Slices and events without the guards of the macros: for the spans of others, which begin and end them on their own.
+
+use hairline_formats::Value;
+
+use super::super::callsite::{Callsite, TRACK_EVENT};
+use super::super::extras::Extras;
+use super::cold;
+use super::event::{Action, Event};
+use super::kept::Kept;
+use crate::vocabulary::Level;
+
+pub(crate) use super::{begin as begin_slice, begin_flow as begin_flow_slice, end as end_slice};
+
+/// Begins a slice with the values of its callsite's keys. The epoch it was recorded in, 0 if it was not.
+pub(crate) fn begin_slice_with(callsite: &'static Callsite, word: u32, values: &[Value<'_>]) -> u32 {
+    cold::event(word, &Event::new(callsite, values, &Extras::new()))
+}
+
+/// Begins a slice with options.
+pub(crate) fn begin_slice_rich(callsite: &'static Callsite, word: u32, extras: &Extras<'_>) -> u32 {
+    cold::event(word, &Event::new(callsite, &[], extras))
+}
+
+/// Ends a slice with arguments.
+pub(crate) fn end_slice_with(callsite: &'static Callsite, word: u32, arguments: &Kept) {
+    let mut few = super::Few::<_>::new(("", Value::Null));
+    arguments.iter().for_each(|argument| few.push(argument));
+    let extras = Extras::new();
+    let event = Event { action: Action::End, named: few.as_slice(), ..Event::new(callsite, &[], &extras) };
+    cold::end_with(&event, word);
+}
+
+/// An instant, whatever the callsite's own events are.
+pub(crate) fn instant_of(callsite: &'static Callsite, word: u32, extras: &Extras<'_>) {
+    cold::event(word, &Event { action: Action::Instant, ..Event::new(callsite, &[], extras) });
+}
+
+/// An event with a level: an instant, or with a message a log message that is named after it.
+pub(crate) fn event_of(
+    callsite: &'static Callsite,
+    word: u32,
+    values: &[Value<'_>],
+    message: Option<&str>,
+    level: Level,
+) {
+    let Some(message) = message else {
+        cold::event(word, &Event::new(callsite, values, &Extras::new()));
+        return;
+    };
+    let extras = Extras::new().name(message);
+    let named = [("level", Value::Str(level.name())), ("message", Value::Str(message))];
+    // In TrackEvent the message is a field of its own.
+    let named: &[_] = if word & TRACK_EVENT == 0 { &named } else { &[] };
+    let log = Some((super::priority(level), message));
+    cold::event(word, &Event { log, named, ..Event::new(callsite, values, &extras) });
+}
+
+/// When this thread's last event was.
+pub(crate) fn last_time() -> u64 {
+    super::hot::hot().last.get()
+}

@@ -1,0 +1,114 @@
+//! The values of fields, which are there only while they are visited.
+
+use std::cell::RefCell;
+use std::error::Error;
+use std::fmt::{self, Write};
+
+use hairline_formats::Value;
+use tracing_core::field::{Field, Visit};
+
+use super::super::callsite::Callsite;
+use super::super::thread::{Few, Kept};
+
+/// Fields with their values; an event's message apart.
+#[derive(Debug, Default)]
+pub(super) struct Fields {
+    pub(super) kept: Kept,
+    pub(super) message: String,
+    text: String,
+}
+
+impl Fields {
+    pub(super) fn clear(&mut self) {
+        self.kept.clear();
+        self.message.clear();
+    }
+
+    /// Hands on the values in the order of the callsite's keys; null where there is none.
+    pub(super) fn with_values<R>(&self, callsite: &'static Callsite, f: impl FnOnce(&[Value<'_>]) -> R) -> R {
+        let mut values = Few::<_>::new(Value::Null);
+        for key in callsite.keys() {
+            values
+                .push(self.kept.iter().find(|(name, _)| *name == key.name()).map_or(Value::Null, |(_, v)| v));
+        }
+        f(values.as_slice())
+    }
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Fields> = RefCell::default();
+}
+
+/// Hands on empty fields, which have their room already where this thread is not using them.
+pub(super) fn with_scratch<R>(f: impl FnOnce(&mut Fields) -> R) -> R {
+    let taken =
+        SCRATCH.try_with(|scratch| scratch.try_borrow_mut().map(|mut scratch| std::mem::take(&mut *scratch)));
+    let mut fields = taken.ok().and_then(Result::ok).unwrap_or_default();
+    fields.clear();
+    let result = f(&mut fields);
+    let _ = SCRATCH.try_with(|scratch| scratch.try_borrow_mut().map(|mut scratch| *scratch = fields));
+    result
+}
+
+/// What tracing's macros put the message of an event into.
+const MESSAGE: &str = "message";
+
+impl Visit for Fields {
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.kept.add(field.name(), &Value::F64(value));
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.kept.add(field.name(), &Value::I64(value));
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.kept.add(field.name(), &Value::U64(value));
+    }
+
+    fn record_i128(&mut self, field: &Field, value: i128) {
+        match i64::try_from(value) {
+            Ok(value) => self.record_i64(field, value),
+            Err(_) => self.record_debug(field, &value),
+        }
+    }
+
+    fn record_u128(&mut self, field: &Field, value: u128) {
+        match u64::try_from(value) {
+            Ok(value) => self.record_u64(field, value),
+            Err(_) => self.record_debug(field, &value),
+        }
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.kept.add(field.name(), &Value::Bool(value));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == MESSAGE {
+            self.message.push_str(value);
+        } else {
+            self.kept.add(field.name(), &Value::Str(value));
+        }
+    }
+
+    fn record_bytes(&mut self, field: &Field, value: &[u8]) {
+        self.kept.add(field.name(), &Value::Blob(value));
+    }
+
+    fn record_error(&mut self, field: &Field, value: &(dyn Error + 'static)) {
+        self.record_debug(field, &format_args!("{value}"));
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() == MESSAGE {
+            let _ = write!(self.message, "{value:?}"); // a Debug that fails leaves what it wrote
+            return;
+        }
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
+        let _ = write!(text, "{value:?}");
+        self.kept.add(field.name(), &Value::Str(&text));
+        self.text = text;
+    }
+}

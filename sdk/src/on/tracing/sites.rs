@@ -1,0 +1,91 @@
+//! The callsites of `tracing`, as callsites of this crate.
+
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+
+use parking_lot::RwLock;
+use tracing_core::{Event, Interest, Metadata};
+
+use super::super::callsite::{Callsite, CounterOptions, Key, Kind, Site};
+use super::super::registry;
+use super::super::thread::{self, Spread};
+use super::fields::with_scratch;
+use crate::vocabulary::Level;
+
+type Sites = HashMap<u64, (&'static Metadata<'static>, &'static Callsite), BuildHasherDefault<Spread>>;
+
+/// By the address of their metadata, which is static.
+static SITES: RwLock<Option<Sites>> = RwLock::new(None);
+
+/// The callsite, made at the first call. None from inside of an event, which may be holding the lock.
+pub(super) fn site(metadata: &'static Metadata<'static>) -> Option<&'static Callsite> {
+    if thread::is_barred() {
+        return None;
+    }
+    let _busy = thread::busy();
+    let address = std::ptr::from_ref(metadata).addr() as u64;
+    if let Some((_, site)) = SITES.read().as_ref().and_then(|sites| sites.get(&address)) {
+        return Some(site);
+    }
+    let mut sites = SITES.write();
+    Some(sites.get_or_insert_default().entry(address).or_insert_with(|| (metadata, make(metadata))).1)
+}
+
+/// What `site` made the callsite from.
+pub(super) fn metadata(callsite: &'static Callsite) -> Option<&'static Metadata<'static>> {
+    if thread::is_barred() {
+        return None;
+    }
+    let _busy = thread::busy();
+    let sites = SITES.read();
+    sites.as_ref()?.values().find(|(_, site)| std::ptr::eq(*site, callsite)).map(|(metadata, _)| *metadata)
+}
+
+/// Whether a callsite with this target would be recorded.
+pub(super) fn would_record(metadata: &Metadata<'_>) -> bool {
+    registry::would_record(metadata.target())
+}
+
+/// An event: an instant with its fields, or with a message a log message.
+pub(super) fn event(event: &Event<'_>) {
+    let Some(site) = site(event.metadata()) else { return };
+    let word = site.registered_word();
+    if word == 0 {
+        return;
+    }
+    let level = match *event.metadata().level() {
+        tracing_core::Level::TRACE => Level::Trace,
+        tracing_core::Level::DEBUG => Level::Debug,
+        tracing_core::Level::INFO => Level::Info,
+        tracing_core::Level::WARN => Level::Warn,
+        tracing_core::Level::ERROR => Level::Error,
+    };
+    with_scratch(|fields| {
+        event.record(fields);
+        let message = Some(fields.message.as_str()).filter(|message| !message.is_empty());
+        fields.with_values(site, |values| thread::event_of(site, word, values, message, level));
+    });
+}
+
+/// Its category is the target, its keys the fields but for the message.
+fn make(metadata: &'static Metadata<'static>) -> &'static Callsite {
+    let keys: Box<[Key]> = metadata.fields().iter().map(|field| Key::new(field.name())).collect();
+    let site = Site {
+        file: metadata.file().unwrap_or(""),
+        line: metadata.line().unwrap_or(0),
+        module: metadata.module_path().unwrap_or(""),
+        counter: CounterOptions::NONE,
+    };
+    let kind = if metadata.is_span() { Kind::Scope } else { Kind::Instant };
+    let site: &'static Site = Box::leak(Box::new(site));
+    Box::leak(Box::new(Callsite::new(kind, metadata.target(), metadata.name(), Box::leak(keys), site)))
+}
+
+/// Whether the callsite is on, to be kept in tracing's own cache until the session or its filter changes.
+pub(super) fn interest(metadata: &'static Metadata<'static>) -> Interest {
+    registry::on_change(tracing_core::callsite::rebuild_interest_cache);
+    match site(metadata) {
+        Some(site) if site.registered_word() != 0 => Interest::always(),
+        _ => Interest::never(),
+    }
+}

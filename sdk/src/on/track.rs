@@ -1,0 +1,381 @@
+//! Tracks: where events lie besides the threads that record them.
+//!
+//! ```text
+//! process ── thread "main"              Track::process(), Track::thread()
+//!         └─ "queue"                    Track::process().child("queue")
+//! "gpu" ──── "engine 0"                 Track::new("gpu").child("engine 0"): a tree of its own
+//! ```
+//!
+//! A track is described in the trace before its first event on each thread's sequence, and all tracks above it: an
+//! importer refuses the events of a track with a parent that it never hears of.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+
+use super::process;
+use super::thread::{AsyncScope, message};
+use crate::vocabulary::Ordering;
+
+/// A place for slices, instants and counters. Clones are the same track.
+///
+/// Slices on a track are begun and ended like brackets: an end closes the slice begun last, on whichever thread. What
+/// overlaps without nesting belongs on several tracks; siblings with the same name are shown as one.
+///
+/// ```
+/// use hairline::{Ordering, Track, trace_begin, trace_end};
+///
+/// let gpu = Track::new("gpu").ordering(Ordering::Explicit).description("as the driver tells it");
+/// let engine = gpu.child("engine 0").rank(3);
+/// trace_begin!("gpu", "frame", number = 17, track: &engine);
+/// trace_end!(&engine);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Track(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    uuid: u64,
+    depth: u32,
+    place: Place,
+    open: Open,
+}
+
+/// What a track is.
+#[derive(Clone, Debug)]
+pub(crate) enum Place {
+    Process,
+    Thread(process::Thread),
+    Named(Named),
+}
+
+/// A track that is nothing but its name.
+#[derive(Clone, Debug)]
+pub(crate) struct Named {
+    pub(crate) parent: Option<Track>,
+    pub(crate) name: Cow<'static, str>,
+    pub(crate) description: Cow<'static, str>,
+    pub(crate) ordering: Ordering,
+    pub(crate) rank: i32,
+}
+
+/// Tracks below this depth are put beside their parents: a tree is walked from the leaf to the root.
+const MAX_DEPTH: u32 = 64;
+
+impl Track {
+    /// The root of a tree of its own, beside the processes. Each call makes another track.
+    pub fn new(name: impl Into<Cow<'static, str>>) -> Self {
+        Self::named(None, name.into())
+    }
+
+    /// The process's own track.
+    pub fn process() -> Self {
+        static PROCESS: OnceLock<Track> = OnceLock::new();
+        if let Some(process) = PROCESS.get() {
+            return process.clone();
+        }
+        let _busy = super::thread::busy(); // an event from inside would wait for itself
+        PROCESS.get_or_init(|| Self::make(process::track_uuid(), 0, Place::Process)).clone()
+    }
+
+    /// The calling thread's track. The handle stays that thread's wherever it is used.
+    pub fn thread() -> Self {
+        thread_local! {
+            // One for all handles: what one of them begins another one ends.
+            static OWN: OnceCell<Track> = const { OnceCell::new() };
+        }
+        let make = || Self::make(super::thread::own_uuid(), 1, Place::Thread(process::Thread::current()));
+        if super::thread::is_barred() {
+            return make(); // perhaps while the one is being made
+        }
+        let _busy = super::thread::busy();
+        OWN.try_with(|own| own.get_or_init(make).clone()).unwrap_or_else(|_| make())
+    }
+
+    /// A track below this one. Each call makes another track. Below 64 levels it is put beside its parent.
+    #[must_use]
+    pub fn child(&self, name: impl Into<Cow<'static, str>>) -> Self {
+        let parent = match &self.0.place {
+            Place::Named(named) if self.0.depth >= MAX_DEPTH => named.parent.clone(),
+            _ => Some(self.clone()),
+        };
+        Self::named(parent, name.into())
+    }
+
+    /// How the tracks below this one are shown.
+    #[must_use]
+    pub fn ordering(self, ordering: Ordering) -> Self {
+        self.change(|named| named.ordering = ordering)
+    }
+
+    /// Its place among its siblings, the smallest first, where their parent's order is [`Ordering::Explicit`].
+    #[must_use]
+    pub fn rank(self, rank: i32) -> Self {
+        self.change(|named| named.rank = rank)
+    }
+
+    /// What it is about, in a sentence or two.
+    #[must_use]
+    pub fn description(self, description: impl Into<Cow<'static, str>>) -> Self {
+        self.change(|named| named.description = description.into())
+    }
+
+    /// The track's number in the trace.
+    #[must_use]
+    pub fn uuid(&self) -> u64 {
+        self.0.uuid
+    }
+
+    pub(crate) fn place(&self) -> &Place {
+        &self.0.place
+    }
+
+    pub(crate) fn open(&self) -> &Open {
+        &self.0.open
+    }
+
+    /// The track above.
+    pub(crate) fn parent(&self) -> Option<Track> {
+        match &self.0.place {
+            Place::Process => None,
+            Place::Thread(_) => Some(Self::process()),
+            Place::Named(named) => named.parent.clone(),
+        }
+    }
+
+    fn named(parent: Option<Self>, name: Cow<'static, str>) -> Self {
+        let depth = parent.as_ref().map_or(0, |p| p.0.depth + 1);
+        let named =
+            Named { parent, name, description: Cow::Borrowed(""), ordering: Ordering::Unspecified, rank: 0 };
+        Self::make(new_uuid(), depth, Place::Named(named))
+    }
+
+    fn make(uuid: u64, depth: u32, place: Place) -> Self {
+        Self(Arc::new(Inner { uuid, depth, place, open: Open::default() }))
+    }
+
+    /// The track with other properties. One that has clones or children by now, which may be in a trace already, stays
+    /// as it is, and the change makes a track of its own. Threads and the process have no properties.
+    fn change(mut self, change: impl FnOnce(&mut Named)) -> Self {
+        if let Some(Inner { place: Place::Named(named), .. }) = Arc::get_mut(&mut self.0) {
+            change(named);
+        } else if let Place::Named(named) = &self.0.place {
+            let mut named = named.clone();
+            change(&mut named);
+            return Self::make(new_uuid(), self.0.depth, Place::Named(named));
+        }
+        self
+    }
+}
+
+/// The number of a track that is not derived from what it is.
+pub(crate) fn new_uuid() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    message::uuid(process::uuid() ^ NEXT.fetch_add(1, Relaxed).rotate_left(32))
+}
+
+/// The slices that were begun on a track and not ended: for each, from the outermost, whether it is in the trace. One
+/// that is not, for want of room or by the filter, has no end there either.
+#[derive(Debug, Default)]
+pub(crate) struct Open {
+    stack: Mutex<Stack>,
+    /// The stack's epoch, to be looked at without the lock; 0 while nothing was ever begun.
+    epoch: AtomicU32,
+}
+
+/// A stack of bits, 64 to a word.
+#[derive(Debug, Default)]
+struct Stack {
+    /// The session's; what another one began is forgotten.
+    epoch: u32,
+    depth: usize,
+    /// The first 64, so that few tracks need more.
+    low: u64,
+    high: Vec<u64>,
+}
+
+impl Open {
+    /// A slice was begun in the session with this epoch.
+    pub(crate) fn push(&self, epoch: u32, is_recorded: bool) {
+        self.with(epoch, |stack| stack.push(is_recorded));
+    }
+
+    /// The session in which a slice was begun last; 0: none was.
+    pub(crate) fn epoch(&self) -> u32 {
+        self.epoch.load(Relaxed)
+    }
+
+    /// The slice begun last ends. Whether it is in the trace.
+    pub(crate) fn pop(&self, epoch: u32) -> bool {
+        self.with(epoch, Stack::pop).unwrap_or(false)
+    }
+
+    /// None: this thread is inside of an event, which may be holding the lock, or in a forked child. A begin there was not
+    /// recorded, and its end comes the same way.
+    fn with<R>(&self, epoch: u32, f: impl FnOnce(&mut Stack) -> R) -> Option<R> {
+        if super::thread::is_barred() {
+            return None;
+        }
+        let _busy = super::thread::busy();
+        let mut stack = self.stack.lock();
+        if stack.epoch > epoch {
+            return None; // of a session before this one
+        }
+        if stack.epoch < epoch {
+            *stack = Stack { epoch, ..Stack::default() };
+            self.epoch.store(epoch, Relaxed);
+        }
+        Some(f(&mut stack))
+    }
+}
+
+impl Stack {
+    fn word(&mut self, n: usize) -> &mut u64 {
+        match n.checked_sub(1) {
+            None => &mut self.low,
+            Some(n) => {
+                if n >= self.high.len() {
+                    self.high.resize(n + 1, 0);
+                }
+                &mut self.high[n]
+            }
+        }
+    }
+
+    fn push(&mut self, bit: bool) {
+        let (word, at) = (self.depth / 64, self.depth % 64);
+        let word = self.word(word);
+        *word = *word & !(1 << at) | u64::from(bit) << at;
+        self.depth += 1;
+    }
+
+    fn pop(&mut self) -> bool {
+        let Some(depth) = self.depth.checked_sub(1) else { return false };
+        self.depth = depth;
+        *self.word(depth / 64) >> (depth % 64) & 1 != 0
+    }
+}
+
+/// A track that an event is on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum TrackRef<'a> {
+    Track(&'a Track),
+    Async(&'a AsyncScope),
+}
+
+impl TrackRef<'_> {
+    /// Whether it is a track in the session with this epoch.
+    pub(crate) fn is_of(self, epoch: u32) -> bool {
+        match self {
+            Self::Track(_) => true,
+            Self::Async(scope) => scope.is_of(epoch),
+        }
+    }
+
+    pub(crate) fn uuid(self) -> u64 {
+        match self {
+            Self::Track(track) => track.uuid(),
+            Self::Async(scope) => scope.uuid(),
+        }
+    }
+}
+
+impl AsRef<Track> for Track {
+    fn as_ref(&self) -> &Track {
+        self
+    }
+}
+
+mod sealed {
+    use super::TrackRef;
+
+    pub trait Sealed {
+        /// None: an interval that is not recorded at all, and so no track.
+        #[doc(hidden)]
+        #[allow(private_interfaces)] // nobody outside can name the trait
+        fn track_ref(&self) -> Option<TrackRef<'_>>;
+    }
+}
+
+pub(crate) use sealed::Sealed;
+
+/// What `track:` takes: a [`Track`], or a guard of [`trace_async!`](crate::trace_async).
+pub trait OnTrack: sealed::Sealed {}
+
+impl<T: sealed::Sealed + ?Sized> OnTrack for T {}
+
+impl sealed::Sealed for Track {
+    #[allow(private_interfaces)]
+    fn track_ref(&self) -> Option<TrackRef<'_>> {
+        Some(TrackRef::Track(self))
+    }
+}
+
+impl sealed::Sealed for AsyncScope {
+    #[allow(private_interfaces)]
+    fn track_ref(&self) -> Option<TrackRef<'_>> {
+        (self.uuid() != 0).then_some(TrackRef::Async(self))
+    }
+}
+
+impl<T: sealed::Sealed + ?Sized> sealed::Sealed for &T {
+    #[allow(private_interfaces)]
+    fn track_ref(&self) -> Option<TrackRef<'_>> {
+        (**self).track_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_belongs_to_the_begin_before_it() {
+        let open = Open::default();
+        assert!(!open.pop(2)); // nothing was begun
+        [true, false, true].iter().for_each(|bit| open.push(2, *bit));
+        assert_eq!([open.pop(2), open.pop(2), open.pop(2), open.pop(2)], [true, false, true, false]);
+    }
+
+    #[test]
+    fn slices_may_be_nested_to_any_depth() {
+        let open = Open::default();
+        let bits: Vec<bool> = (0..1000).map(|n| n % 3 == 0).collect();
+        bits.iter().for_each(|bit| open.push(2, *bit));
+        assert!(bits.iter().rev().all(|bit| open.pop(2) == *bit));
+    }
+
+    #[test]
+    fn what_another_session_began_does_not_count() {
+        let open = Open::default();
+        open.push(2, true);
+        assert!(!open.pop(4));
+        open.push(4, true);
+        assert!(!open.pop(2) && open.pop(4));
+    }
+
+    #[test]
+    fn every_track_has_a_number_of_its_own() {
+        let parent = Track::new("a");
+        let child = parent.child("a");
+        assert!(parent.uuid() != child.uuid() && parent.uuid() == parent.clone().uuid());
+        assert!(child.parent().is_some_and(|p| p.uuid() == parent.uuid()));
+        // A change after a clone is another track; before, the same.
+        let clone = child.clone();
+        assert!(child.rank(3).uuid() != clone.uuid());
+        let uuid = clone.uuid();
+        assert_eq!(clone.rank(3).uuid(), uuid);
+    }
+
+    #[test]
+    fn a_tree_does_not_grow_without_bounds() {
+        let mut track = Track::new("0");
+        for _ in 0..1000 {
+            track = track.child("n");
+        }
+        assert_eq!(std::iter::successors(Some(track), Track::parent).count(), MAX_DEPTH as usize + 1);
+    }
+}

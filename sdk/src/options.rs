@@ -1,0 +1,156 @@
+//! What a session is told and what it tells at its end.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::error::Error;
+
+/// The format of a trace. Both open in the Perfetto UI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// Perfetto's protobuf format, `TrackEvent` packets: `.pftrace`.
+    TrackEvent,
+    /// Fuchsia's trace format: `.fxt`. The cheapest to write.
+    Fxt,
+}
+
+impl Format {
+    /// The format that a file's extension stands for: `.pftrace`, `.perfetto-trace`, `.fxt`.
+    #[must_use]
+    pub fn from_path(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()? {
+            "pftrace" | "perfetto-trace" => Some(Self::TrackEvent),
+            "fxt" => Some(Self::Fxt),
+            _ => None,
+        }
+    }
+}
+
+/// What happens to an event for which there is no room in the ring.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Overflow {
+    /// It is dropped and counted; a scope as a whole, never one half of it. The application never waits.
+    #[default]
+    Drop,
+}
+
+/// What events read the time from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ClockSource {
+    /// The processor's counter where it is invariant, else [`System`](ClockSource::System).
+    #[default]
+    Counter,
+    /// `clock_gettime(CLOCK_BOOTTIME)`.
+    System,
+}
+
+/// What a session recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Event records in the trace: two for a scope, one for an instant or a counter value.
+    pub records: u64,
+    /// Bytes written to the output.
+    pub bytes: u64,
+    /// Events that were not recorded.
+    pub lost: Lost,
+    /// Every thread that recorded something, in the order of their first events. The 4,097th and all after it share the
+    /// last entry.
+    pub threads: Vec<ThreadSummary>,
+    /// From start to stop.
+    pub duration: Duration,
+    /// The output's path, if it has one.
+    pub path: Option<PathBuf>,
+    /// What is worth knowing: for instance that the ring would not survive a kill.
+    pub notes: Vec<String>,
+}
+
+/// Events that were not recorded, by reason. A scope counts once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Lost {
+    /// The ring was full.
+    pub buffer_full: u64,
+    /// The event came while its own thread was writing one: from a signal handler, or an allocator that traces.
+    pub reentrant: u64,
+    /// The record is larger than a chunk.
+    pub too_large: u64,
+    /// The event came from a destructor that ran after the thread's own writer was torn down.
+    pub thread_exit: u64,
+    /// Records that were committed and that the output then refused.
+    pub output: u64,
+    /// Arguments, not events: those beyond the 15 for which an FXT record has room. Their events were recorded.
+    pub arguments: u64,
+}
+
+impl Lost {
+    /// All events that were not recorded.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.buffer_full + self.reentrant + self.too_large + self.thread_exit + self.output
+    }
+}
+
+/// One thread of a [`Summary`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ThreadSummary {
+    /// The kernel's id.
+    pub tid: u32,
+    /// Its name.
+    pub name: String,
+    /// Event records of this thread in the trace.
+    pub records: u64,
+}
+
+/// Parses a size in bytes: `4096`, `64K`, `16MiB`, `1G`. Units are powers of 1024.
+///
+/// # Errors
+/// When it is none, or does not fit 64 bits.
+pub fn parse_size(text: &str) -> Result<u64, Error> {
+    let wrong = || Error::Value {
+        what: "size",
+        value: text.to_owned(),
+        expected: "use a number of bytes, or one with K, M or G (KiB, MiB, GiB)",
+    };
+    let digits = text.trim();
+    let unit_at = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    let number: u64 = digits[..unit_at].parse().map_err(|_| wrong())?;
+    let factor: u64 = match digits[unit_at..].trim_start().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kb" | "kib" => 1 << 10,
+        "m" | "mb" | "mib" => 1 << 20,
+        "g" | "gb" | "gib" => 1 << 30,
+        _ => return Err(wrong()),
+    };
+    number.checked_mul(factor).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units_of_1024() {
+        for (text, size) in
+            [("0", 0), ("4096", 4096), ("64K", 65536), ("16 MiB", 16 << 20), ("1g", 1 << 30), (" 7b ", 7)]
+        {
+            assert_eq!(parse_size(text).unwrap(), size, "{text}");
+        }
+        for bad in ["", "M", "-1", "1.5M", "12x", "99999999999999999999", "18446744073709551615K"] {
+            assert!(parse_size(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_extension_names_the_format() {
+        let of = |p| Format::from_path(Path::new(p));
+        assert_eq!(of("a/b.pftrace"), Some(Format::TrackEvent));
+        assert_eq!(of("b.perfetto-trace"), Some(Format::TrackEvent));
+        assert_eq!(of("b.fxt"), Some(Format::Fxt));
+        assert_eq!((of("b.txt"), of("b"), of("fxt")), (None, None, None));
+    }
+}
