@@ -1,0 +1,150 @@
+//! What an event costs, beside the clock reads that it cannot do without.
+
+use std::hint::black_box;
+use std::io;
+
+use std::future::Future;
+
+use hairline::{
+    Flow, Format, Session, TraceFuture, Track, trace_async, trace_begin, trace_counter, trace_end,
+    trace_instant, trace_scope,
+};
+
+use crate::machine::clock_read;
+use crate::row::{Budget, Row};
+use crate::timing::{Effort, beside};
+
+fn row(
+    name: &str,
+    effort: Effort,
+    budget: f64,
+    kind: Budget,
+    floor: impl FnMut(u32),
+    subject: impl FnMut(u32),
+) -> Row {
+    let (floors, subjects) = beside(effort, floor, subject);
+    Row {
+        name: name.to_owned(),
+        min: subjects.min(),
+        median: subjects.median(),
+        floor: floors.median(),
+        budget,
+        kind,
+        unit: "ns",
+    }
+}
+
+fn nothing(_: u32) {}
+
+fn one_read(_: u32) {
+    clock_read();
+}
+
+fn two_reads(_: u32) {
+    clock_read();
+    clock_read();
+}
+
+/// Scopes of which nothing is recorded.
+///
+/// # Errors
+/// When the session cannot be started or stopped.
+pub fn disabled(effort: Effort) -> Result<Vec<Row>, hairline::Error> {
+    let more = Effort { operations: effort.operations * 8, ..effort };
+    let off = |_| {
+        trace_scope!("off", "disabled");
+    };
+    let no_session = row("scope, no session", more, 0.6, Budget::Over, nothing, off);
+    let session = Session::builder().output_writer(io::sink()).categories("-off").start()?;
+    let filtered = row("scope, category off", more, 0.6, Budget::Over, nothing, off);
+    session.stop()?;
+    Ok(vec![no_session, filtered])
+}
+
+struct Budgets {
+    scope: f64,
+    arguments: f64,
+    single: f64,
+}
+
+/// Events that are recorded, while the writer thread drains them.
+///
+/// # Errors
+/// When a session cannot be started or stopped.
+pub fn enabled(effort: Effort, format: Format) -> Result<Vec<Row>, hairline::Error> {
+    let (label, budgets) = match format {
+        Format::Fxt => ("FXT", Budgets { scope: 1.3, arguments: 2.2, single: 1.6 }),
+        _ => ("TrackEvent", Budgets { scope: 1.6, arguments: 2.6, single: 2.2 }),
+    };
+    let session =
+        Session::builder().output_writer(io::sink()).format(format).buffer_size(64 << 20).start()?;
+    crate::machine::pin_to_last_core(); // not the writer thread, which is there already
+    let name = |what: &str| format!("{label}: {what}");
+    let text = black_box("sixteen bytes ..");
+    let rows = vec![
+        row(&name("scope"), effort, budgets.scope, Budget::Ratio, two_reads, |_| {
+            trace_scope!("bench", "scope");
+        }),
+        row(&name("scope + i64 + &str of 16"), effort, budgets.arguments, Budget::Ratio, two_reads, |i| {
+            trace_scope!("bench", "scope with arguments", number = i64::from(i), text);
+        }),
+        row(&name("instant"), effort, budgets.single, Budget::Ratio, one_read, |_| {
+            trace_instant!("bench", "instant");
+        }),
+        row(&name("counter"), effort, budgets.single, Budget::Ratio, one_read, |i| {
+            trace_counter!("bench", "counter", i64::from(i));
+        }),
+    ];
+    let rows = rows.into_iter().chain(rich(effort, &name)).collect();
+    let summary = session.stop()?;
+    if summary.lost.total() > 0 {
+        eprintln!("{label}: {} events lost while measuring", summary.lost.total());
+    }
+    Ok(rows)
+}
+
+/// Events with more to say, which are written by the plain encoders.
+fn rich(effort: Effort, name: &impl Fn(&str) -> String) -> Vec<Row> {
+    let effort = Effort { operations: effort.operations / 4, ..effort };
+    let (flow, track) = (Flow::new(), Track::new("track"));
+    let text = black_box("sixteen bytes ..");
+    let measure = |what: &str, subject: &mut dyn FnMut(u32)| {
+        row(&name(what), effort, RICH, Budget::Ratio, two_reads, subject)
+    };
+    vec![
+        measure("scope + flow", &mut |_| {
+            trace_scope!("bench", "scope with a flow", flow: &flow);
+        }),
+        measure("scope, named at run time", &mut |_| {
+            trace_scope!("bench", "scope", name: text);
+        }),
+        measure("scope + [i32; 2] + argument at the end", &mut |i| {
+            let mut scope = hairline::scope!("bench", "nested", list = [i, i]);
+            scope.arg("text", text);
+        }),
+        measure("slice on a track, begin and end", &mut |_| {
+            trace_begin!("bench", "on a track", track: &track);
+            trace_end!(&track);
+        }),
+        measure("async begin and end", &mut |_| {
+            drop(trace_async!("bench", "async"));
+        }),
+        poll(effort, name),
+    ]
+}
+
+/// One poll of a future that is wrapped, which is to cost no more than three plain scopes, at what those may cost.
+fn poll(effort: Effort, name: &impl Fn(&str) -> String) -> Row {
+    let mut future = std::pin::pin!(std::future::pending::<()>().traced("bench", "future"));
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    row(&name("poll of a traced future"), effort, 3.0, Budget::Ratio, scope, |_| {
+        let _pending = black_box(future.as_mut().poll(&mut context));
+    })
+}
+
+fn scope(_: u32) {
+    trace_scope!("bench", "scope");
+}
+
+/// What those may cost, in clock reads: they take the cold path, whose cost is in its bookkeeping.
+const RICH: f64 = 20.0;

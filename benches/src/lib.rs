@@ -1,0 +1,10 @@
+//! What Hairline costs, each figure beside its floor, measured in the same run.
+//!
+//! A shared machine's speed wanders, so a subject and its floor are timed in turn, batch by batch, and
+//! what counts is the ratio of their medians. Nothing here fails a test: times are reported, never asserted.
+
+pub mod cost;
+pub mod machine;
+pub mod once;
+pub mod row;
+pub mod timing;

@@ -1,0 +1,65 @@
+//! Timing in batches, a subject and its floor in turn.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+/// Times of one operation, ns, batch by batch.
+#[derive(Clone, Debug, Default)]
+pub struct Samples(Vec<f64>);
+
+impl Samples {
+    /// The fastest batch.
+    #[must_use]
+    pub fn min(&self) -> f64 {
+        self.0.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    /// The batch in the middle.
+    #[must_use]
+    pub fn median(&self) -> f64 {
+        let mut sorted = self.0.clone();
+        sorted.sort_by(f64::total_cmp);
+        sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
+    }
+
+    /// Adds a time.
+    pub fn push(&mut self, ns: f64) {
+        self.0.push(ns);
+    }
+}
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Batches of each subject.
+    pub batches: usize,
+    /// Operations in a batch.
+    pub operations: u32,
+}
+
+/// Times one batch: ns for one operation.
+#[inline(never)]
+fn batch(operations: u32, mut operation: impl FnMut(u32)) -> f64 {
+    let start = Instant::now();
+    for i in 0..operations {
+        operation(black_box(i));
+    }
+    start.elapsed().as_secs_f64() * 1e9 / f64::from(operations)
+}
+
+/// Times `floor` and `subject` in turn.
+pub fn beside(
+    effort: Effort,
+    mut floor: impl FnMut(u32),
+    mut subject: impl FnMut(u32),
+) -> (Samples, Samples) {
+    let (mut floors, mut subjects) = (Samples::default(), Samples::default());
+    for round in 0..effort.batches + effort.batches / 10 {
+        let (f, s) = (batch(effort.operations, &mut floor), batch(effort.operations, &mut subject));
+        if round >= effort.batches / 10 {
+            floors.push(f); // the first tenth only warms up
+            subjects.push(s);
+        }
+    }
+    (floors, subjects)
+}

@@ -1,0 +1,1 @@
+//! Programs traced with Hairline: see the files beside this one.
