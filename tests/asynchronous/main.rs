@@ -1,0 +1,18 @@
+//! Functions and futures: `#[trace]`, `traced`, with real runtimes.
+
+mod attribute;
+mod futures_and_streams;
+mod runtimes;
+mod spans;
+
+/// The lives of futures: slices on async tracks, in the order of their begins, with the name of the track above.
+const LIVES: &str = "select s.name, ifnull(p.name, '-') as above, s.dur >= 0 as ended from slice s \
+     join track t on s.track_id = t.id left join track p on t.parent_id = p.id \
+     where s.track_id not in (select id from thread_track) order by s.ts, s.id";
+
+#[test]
+fn misuse_does_not_compile_and_says_why() {
+    let cases = trybuild::TestCases::new();
+    cases.pass("asynchronous/ui/pass/*.rs");
+    cases.compile_fail("asynchronous/ui/fail/*.rs");
+}

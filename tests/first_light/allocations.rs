@@ -1,0 +1,84 @@
+//! Once a thread and its callsites are set up, an event does not touch the heap.
+
+use hairline::{
+    Flow, SessionBuilder, Track, bytes, interned, scope, trace_async, trace_begin, trace_counter, trace_end,
+    trace_instant, trace_log, trace_scope,
+};
+use hairline_tests::alloc::allocations_during;
+use hairline_tests::recording::{FORMATS, record_with};
+
+/// Allocations while `events` runs, after `events` has run for a while.
+fn counted(events: impl FnMut(u64) + Send, rounds: u64) {
+    counted_with(|b| b, events, rounds);
+}
+
+fn counted_with(
+    configure: impl Fn(SessionBuilder) -> SessionBuilder,
+    mut events: impl FnMut(u64) + Send,
+    rounds: u64,
+) {
+    for format in FORMATS {
+        let mut counted = u64::MAX;
+        let trace = record_with(format, &configure, |_| {
+            std::thread::scope(|threads| {
+                threads.spawn(|| {
+                    events(20);
+                    counted = allocations_during(|| events(rounds)).1;
+                });
+            });
+        });
+        assert_eq!(trace.summary.lost.total(), 0, "{format:?}");
+        assert_eq!(counted, 0, "{format:?}");
+    }
+}
+
+#[test]
+fn no_event_allocates_not_even_where_a_chunk_ends() {
+    let events = |rounds| {
+        let text = "sixteen bytes ..";
+        for n in 0..rounds {
+            trace_scope!("t", "scope");
+            trace_scope!("t", "arguments", n, text, half = 0.5, yes = true);
+            trace_instant!("t", "instant");
+            trace_instant!("t", "instant with arguments", n, text);
+            trace_counter!("t", "counter", n);
+        }
+    };
+    counted(events, 20_000); // of 200 bytes: some 250 chunks
+}
+
+#[test]
+fn neither_do_flows_tracks_intervals_and_nested_values() {
+    let (flow, track) = (Flow::new(), Track::new("track"));
+    let events = |rounds| {
+        let text = "sixteen bytes ..";
+        for n in 0..rounds {
+            trace_scope!("t", "flow", n, flow: &flow);
+            trace_begin!("t", "on a track", text, track: &track);
+            trace_end!(&track, n);
+            let mut interval = trace_async!("t", "interval", n);
+            interval.arg("late", text);
+            trace_instant!("t", "inside", track: &interval);
+            let _child = trace_async!("t", "child", track: &track);
+            trace_instant!("t", "nested", list = [[n, 2], [3, 4]], words = [text], blob = bytes(&[1, 2]));
+            trace_instant!("t", "interned", text = interned("a text with a number"));
+            trace_counter!("t", "unit", n, unit: "things");
+            trace_counter!("t", "on a track", n, track: &track);
+            let mut scope = scope!("t", "late", name: text, correlation: n);
+            scope.arg("n", n).arg("text", text);
+            trace_log!(hairline::Level::Info, "t", "round {}", n);
+        }
+    };
+    counted(events, 1_000);
+}
+
+#[test]
+fn neither_do_cpu_time_and_source_locations() {
+    let events = |rounds| {
+        for n in 0..rounds {
+            trace_scope!("t", "scope", n);
+            trace_instant!("t", "instant");
+        }
+    };
+    counted_with(|b| b.thread_time(true).source_locations(true), events, 1_000);
+}

@@ -1,0 +1,14 @@
+//! What a user of the macros and of `Session` relies on, judged by Perfetto's trace_processor in both formats.
+
+mod allocations;
+mod environment;
+mod errors;
+mod loss;
+mod sessions;
+mod signals;
+mod threads;
+mod vocabulary;
+mod volume;
+
+#[global_allocator]
+static ALLOCATOR: hairline_tests::alloc::CountingAlloc = hairline_tests::alloc::CountingAlloc;

@@ -1,0 +1,67 @@
+//! A program with the macros in it and no session code, for the tests of what the environment switches on.
+//!
+//! ```text
+//! victim return | exit | panic | thread-panic | fork | own-session FILE
+//! ```
+//!
+//! Each way of ending comes after ten scopes on the main thread and ten on another; it prints `done` whatever happens
+//! to the tracing.
+
+#![allow(unsafe_code)] // fork
+
+use hairline::{Session, trace_scope};
+
+fn work() {
+    for n in 0..10 {
+        trace_scope!("victim", "work", n);
+    }
+}
+
+fn work_on_two_threads() {
+    work();
+    let other = std::thread::Builder::new().name("other".to_owned()).spawn(work);
+    other.expect("a thread").join().expect("joined");
+}
+
+/// A child that records while its parent does.
+fn fork_while_recording() {
+    std::thread::scope(|threads| {
+        threads.spawn(|| (0..200_000).for_each(|_| drop(hairline::scope!("victim", "busy"))));
+        for _ in 0..20 {
+            // SAFETY: the child calls nothing but this crate's macros, which say that a forked child may, and `_exit`.
+            unsafe {
+                let child = libc::fork();
+                if child == 0 {
+                    (0..1000).for_each(|_| drop(hairline::scope!("victim", "of the child")));
+                    libc::_exit(0);
+                }
+                let mut status = -1;
+                libc::waitpid(child, &raw mut status, 0);
+                assert_eq!(status, 0, "the child ended well");
+            }
+        }
+    });
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let way = arguments.next().unwrap_or_default();
+    if way == "own-session" {
+        let path = arguments.next().expect("a file");
+        let session = Session::builder().output(path).start().expect("a session");
+        work_on_two_threads();
+        println!("done");
+        return drop(session);
+    }
+    work_on_two_threads();
+    if way == "fork" {
+        fork_while_recording();
+    }
+    println!("done");
+    match way.as_str() {
+        "exit" => std::process::exit(7),
+        "panic" => panic!("on purpose"),
+        "thread-panic" => drop(std::thread::spawn(|| panic!("on purpose")).join()),
+        _ => {}
+    }
+}

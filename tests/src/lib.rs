@@ -1,0 +1,23 @@
+//! What Hairline's tests stand on.
+//!
+//! A test records a trace with the public API and hands it to the [`judge`]: Perfetto's own
+//! trace_processor, which says what it read and what it found wrong.
+//!
+//! ```no_run
+//! # let trace = std::path::Path::new("app.pftrace");
+//! let verdict = hairline_tests::judge::load(trace, &["select category, name from slice order by ts"]);
+//! verdict.require_clean();
+//! assert_eq!(verdict.results[0].text(), "net\trequest\ndb\tquery");
+//! ```
+//!
+//! [`alloc`] counts heap allocations, for the claim that there are none on the event path.
+
+pub mod alloc;
+pub mod judge;
+pub mod recording;
+
+pub use judge::{Judge, JudgeError, Row, Rows, Stat, Verdict};
+
+#[cfg(test)]
+#[global_allocator]
+static COUNTING: alloc::CountingAlloc = alloc::CountingAlloc;

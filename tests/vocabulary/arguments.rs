@@ -1,0 +1,194 @@
+//! Arguments beyond scalars, and arguments of ends.
+
+use std::collections::{BTreeMap, HashMap};
+
+use hairline::{Format, bytes, interned, koid, scope, trace_instant, trace_scope};
+use hairline_tests::recording::{FORMATS, record, record_with};
+
+#[test]
+fn arrays_and_maps_are_shown_with_the_path_to_each_value() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let hosts = BTreeMap::from([("a", vec![80, 443]), ("b", vec![])]);
+            let deep = HashMap::from([(7_u8, BTreeMap::from([("x".to_owned(), Some([true, false]))]))]);
+            trace_scope!(
+                "t",
+                "s",
+                hosts,
+                list = [1.5, 2.5],
+                deep,
+                words = &["one", "two"][..],
+                none = [None::<i32>]
+            );
+        });
+        let expected = [
+            "s: hosts.a[0] = 80",
+            "s: hosts.a[1] = 443",
+            "s: hosts.b = []",
+            "s: list[0] = 1.5",
+            "s: list[1] = 2.5",
+            "s: deep.7.x[0] = true",
+            "s: deep.7.x[1] = false",
+            "s: words[0] = one",
+            "s: words[1] = two",
+            "s: none[0] = null",
+        ];
+        assert_eq!(trace.arguments(), expected.join("\n"), "{format:?}");
+    }
+}
+
+#[derive(serde::Serialize)]
+struct Request<'a> {
+    path: &'a str,
+    tries: u32,
+    kind: Kind,
+    body: Option<()>,
+    pair: (i8, f32),
+}
+
+#[derive(serde::Serialize)]
+enum Kind {
+    Get,
+    Post { size: u64 },
+}
+
+#[test]
+fn what_serde_can_serialize_is_an_argument() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let get = Request { path: "/", tries: 2, kind: Kind::Get, body: None, pair: (-1, 0.5) };
+            trace_instant!("t", "get", r = hairline::serialize(&get));
+            trace_instant!("t", "post", kind = hairline::serialize(&Kind::Post { size: 9 }));
+        });
+        assert_eq!(
+            trace.arguments(),
+            "get: r.path = /\nget: r.tries = 2\nget: r.kind = Get\nget: r.pair[0] = -1\nget: r.pair[1] = 0.5\n\
+             post: kind.Post.size = 9",
+            "{format:?}"
+        );
+    }
+}
+
+#[test]
+fn blobs_kernel_objects_and_interned_strings_arrive() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            for _ in 0..2 {
+                trace_instant!(
+                    "t",
+                    "i",
+                    blob = bytes(&[1, 2, 255]),
+                    k = koid(42),
+                    text = interned("a long text")
+                );
+            }
+        });
+        let blob = if format == Format::Fxt { "unknown" } else { "0102ff" };
+        let one = format!("i: blob = {blob}\ni: k = 42\ni: text = a long text");
+        assert_eq!(trace.arguments(), format!("{one}\n{one}"), "{format:?}");
+        let file = std::fs::read(trace.path()).unwrap();
+        let times = file.windows(11).filter(|w| w == b"a long text").count();
+        assert_eq!(times, 1, "{format:?}: written once");
+    }
+}
+
+#[test]
+fn arguments_that_come_later_stand_at_the_end() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            for n in 0..3 {
+                let mut scope = scope!("t", "s", n);
+                scope.arg("rows", n * 10).arg("text", "t".repeat(n)).arg("list", [n, n + 1]);
+            }
+            let mut unused = scope!("t", "plain");
+            unused.arg("none", None::<u8>);
+        });
+        let one = |n: usize| {
+            format!(
+                "s: n = {n}\ns: rows = {}\ns: text = {}\ns: list[0] = {n}\ns: list[1] = {}",
+                n * 10,
+                "t".repeat(n),
+                n + 1
+            )
+        };
+        let (shown, all) = (trace.arguments(), (0..3).map(one).collect::<Vec<_>>().join("\n"));
+        assert_eq!(shown.replace("text = NULL", "text = "), all, "{format:?}");
+        assert_eq!(trace.rows("select count(*), sum(dur < 0) from slice"), "4\t0", "{format:?}");
+        assert_eq!(trace.summary.records, 8);
+    }
+}
+
+#[test]
+fn an_end_is_recorded_even_where_its_arguments_have_no_room() {
+    for format in FORMATS {
+        let trace = record_with(
+            format,
+            |b| b.chunk_size(4096).buffer_size(16 << 10),
+            |_| {
+                let mut cut = scope!("t", "cut");
+                cut.arg("text", "x".repeat(100_000));
+                drop(cut);
+                let mut dropped = scope!("t", "dropped");
+                dropped.arg("blob", bytes(&[7; 100_000]));
+            },
+        );
+        assert_eq!(
+            trace.rows("select name, dur >= 0 from slice where category = 't' order by ts"),
+            "cut\t1\ndropped\t1",
+            "{format:?}"
+        );
+        assert!(trace.arguments().lines().next().is_some_and(|l| l.ends_with("…")), "{format:?}");
+        assert_eq!((trace.summary.lost.arguments, trace.summary.lost.total()), (1, 0), "{format:?}");
+    }
+}
+
+// 15 fit an FXT record; what is nested counts one by one.
+#[test]
+fn nested_values_beyond_the_fifteen_of_fxt_are_counted() {
+    for (count, lost) in [(15, 0), (16, 1), (100, 85)] {
+        for format in FORMATS {
+            let trace = record(format, |_| {
+                let list: Vec<usize> = (0..count).collect();
+                trace_instant!("t", "i", list);
+            });
+            let (shown, lost) = if format == Format::Fxt { (count - lost, lost) } else { (count, 0) };
+            assert_eq!(
+                trace.arguments().lines().filter(|l| l.starts_with("i:")).count(),
+                shown,
+                "{format:?} {count}"
+            );
+            assert_eq!(trace.summary.lost.arguments, lost as u64, "{format:?} {count}");
+        }
+    }
+}
+
+#[test]
+fn nested_values_too_large_for_a_chunk_are_left_out_with_a_mark() {
+    for format in FORMATS {
+        let trace = record_with(
+            format,
+            |b| b.chunk_size(4096).buffer_size(16 << 10),
+            |_| {
+                let list: Vec<String> = (0..200).map(|n| format!("{n}").repeat(20)).collect();
+                trace_instant!("t", "i", list, n = 1);
+            },
+        );
+        let shown = trace.arguments();
+        assert!(shown.ends_with("i: n = 1") || shown.contains("i: n = 1"), "{format:?}: {shown}");
+        assert_eq!(trace.summary.lost.total(), 0, "{format:?}");
+    }
+}
+
+#[test]
+fn pointers_are_shown_as_addresses() {
+    let here = 7_u8;
+    let address = &raw const here;
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            trace_instant!("t", "i", address, none = std::ptr::null_mut::<u8>());
+        });
+        assert_eq!(trace.arguments(), format!("i: address = {address:p}\ni: none = 0x0"), "{format:?}");
+        let types = trace.rows("select distinct value_type from slice join args using (arg_set_id)");
+        assert_eq!(types, "pointer", "{format:?}");
+    }
+}

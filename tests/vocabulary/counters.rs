@@ -1,0 +1,134 @@
+//! Counters with units, on tracks, as differences.
+
+use hairline::{Format, Track, Unit, trace_counter, trace_instant};
+use hairline_tests::recording::{FORMATS, record};
+
+const COUNTERS: &str = "select t.name, c.value, ifnull(t.unit, '-') from counter c join counter_track t \
+     on c.track_id = t.id order by c.ts, c.id";
+
+#[test]
+fn counters_have_units_and_multipliers() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            trace_counter!("t", "time", 1_500, unit: Unit::Nanoseconds);
+            trace_counter!("t", "memory", 4, unit: Unit::Bytes, multiplier: 1024);
+            trace_counter!("t", "things", 3, unit: Unit::Count);
+            trace_counter!("t", "speed", 59.5, unit: "frames/s");
+            for n in 0..3 {
+                trace_counter!("t", "memory", n, unit: Unit::Bytes, multiplier: 1024);
+            }
+        });
+        assert_eq!(
+            trace.rows(COUNTERS),
+            "time\t1500.0\tns\nmemory\t4096.0\tbytes\nthings\t3.0\tcount\nspeed\t59.5\tframes/s\n\
+             memory\t0.0\tbytes\nmemory\t1024.0\tbytes\nmemory\t2048.0\tbytes",
+            "{format:?}"
+        );
+        assert_eq!(
+            trace.rows("select count(*) from process_counter_track where unit = 'bytes'"),
+            "1",
+            "{format:?}"
+        );
+        assert_eq!(trace.summary.records, 7);
+    }
+}
+
+#[test]
+fn a_counter_belongs_to_the_track_it_names() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let gpu = Track::new("gpu");
+            trace_instant!("t", "i", track: &gpu);
+            let one = |n: i32| {
+                std::thread::Builder::new().name(format!("worker {n}")).spawn(move || {
+                    trace_counter!("t", "depth", n, track: &Track::thread());
+                    trace_counter!("t", "depth", n + 10, track: &Track::thread());
+                })
+            };
+            (1..=2).for_each(|n| one(n).unwrap().join().unwrap());
+            trace_counter!("t", "depth", 0.5, track: &gpu);
+            trace_counter!("t", "depth", 7, track: &Track::process());
+            trace_counter!("t", "depth", 8, track: &gpu, name: "by another name");
+        });
+        let of_threads = trace.rows(
+            "select th.name, t.name, c.value from counter c join thread_counter_track t on c.track_id = t.id \
+             join thread th using (utid) order by c.ts",
+        );
+        assert_eq!(
+            of_threads,
+            "worker 1\tdepth\t1.0\nworker 1\tdepth\t11.0\nworker 2\tdepth\t2.0\nworker 2\tdepth\t12.0",
+            "{format:?}"
+        );
+        let of_gpu = trace.rows(
+            "select p.name, t.name, c.value from counter c join track t on c.track_id = t.id \
+             join track p on t.parent_id = p.id where p.name = 'gpu' order by c.ts",
+        );
+        assert_eq!(of_gpu, "gpu\tdepth\t0.5\ngpu\tby another name\t8.0", "{format:?}");
+        assert_eq!(
+            trace.rows(
+                "select c.value from counter c join process_counter_track t on c.track_id = t.id where t.name = 'depth'"
+            ),
+            "7.0",
+            "{format:?}"
+        );
+    }
+}
+
+// 5 7 6 -> 5 +2 -1; after a float, floats
+#[test]
+fn differences_add_up_to_the_values() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let mine = Track::thread();
+            for value in [5, 7, 6, i64::MAX, i64::MIN, 0] {
+                trace_counter!("t", "whole", value, track: &mine, incremental: true);
+            }
+            for value in [0.5, 2.25, -1.0] {
+                trace_counter!("t", "float", value, track: &mine, incremental: true);
+            }
+        });
+        let values = |name: &str| {
+            trace.rows(&format!(
+                "select c.value from counter c join counter_track t on c.track_id = t.id where t.name = '{name}' order by c.ts, c.id"
+            ))
+        };
+        let whole = "5.0\n7.0\n6.0\n9.223372036854776e+18\n-9.223372036854776e+18\n0.0";
+        assert_eq!(values("whole"), whole, "{format:?}");
+        assert_eq!(values("float"), "0.5\n2.25\n-1.0", "{format:?}");
+    }
+}
+
+#[test]
+fn differences_take_fewer_bytes() {
+    let size = |incremental: bool| {
+        let trace = record(Format::TrackEvent, |_| {
+            let mine = Track::thread();
+            for n in 0..1000_i64 {
+                let value = (1 << 40) + n;
+                if incremental {
+                    trace_counter!("t", "c", value, track: &mine, incremental: true);
+                } else {
+                    trace_counter!("t", "c", value, track: &mine);
+                }
+            }
+        });
+        assert_eq!(
+            trace.rows("select min(value), max(value), count(*) from counter"),
+            "1099511627776.0\t1099511628775.0\t1000"
+        );
+        trace.summary.bytes
+    };
+    assert!(size(true) + 4000 < size(false));
+}
+
+#[test]
+fn counters_have_the_categories_of_their_callsite() {
+    for format in FORMATS {
+        let trace = record(format, |_| trace_counter!("net,slow", "bytes", 7, unit: Unit::Bytes));
+        let categories = trace.rows(
+            "select t.name, a.display_value from counter_track t join args a on t.source_arg_set_id = a.arg_set_id \
+             where a.key = 'category'",
+        );
+        assert_eq!(categories, "bytes\tnet,slow", "{format:?}");
+    }
+}

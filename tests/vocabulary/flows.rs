@@ -1,0 +1,92 @@
+//! Flows.
+
+use hairline::{Flow, trace_instant, trace_scope};
+use hairline_tests::recording::{FORMATS, record};
+
+const FLOWS: &str = "select so.name, si.name from flow f join slice so on f.slice_out = so.id \
+     join slice si on f.slice_in = si.id order by so.ts, si.ts";
+
+// main    [ push ]              [ collect ]
+// worker            [ work ] ·note
+#[test]
+fn a_flow_connects_slices_of_several_threads_in_the_order_of_time() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let flow = Flow::new();
+            {
+                trace_scope!("t", "push", n = 1, flow: &flow);
+            }
+            let flow = std::thread::spawn(move || {
+                {
+                    trace_scope!("t", "work", flow: &flow);
+                }
+                trace_instant!("t", "note", flow: &flow);
+                flow
+            })
+            .join()
+            .unwrap();
+            {
+                trace_scope!("t", "collect", end_flow: &flow);
+            }
+            trace_scope!("t", "after");
+        });
+        assert_eq!(trace.rows(FLOWS), "push\twork\nwork\tnote\nnote\tcollect", "{format:?}");
+        assert_eq!(
+            trace.rows("select name, dur = 0 from slice where name = 'note'"),
+            "note\t1",
+            "{format:?}: an instant stays one"
+        );
+    }
+}
+
+#[test]
+fn an_event_may_take_part_in_many_flows() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let flows: Vec<Flow> = (0..6).map(|_| Flow::new()).collect();
+            for flow in &flows {
+                trace_scope!("t", "one", flow: flow);
+            }
+            let [a, b, c, d, e, f] = &flows[..] else { unreachable!() };
+            trace_scope!("t", "all", end_flow: a, end_flow: b, flow: c, flow: d, end_flow: e, end_flow: f);
+        });
+        assert_eq!(trace.rows(FLOWS), ["one\tall"; 6].join("\n"), "{format:?}");
+    }
+}
+
+#[test]
+fn a_flow_that_never_began_does_not_end() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let flow = Flow::new();
+            trace_scope!("t", "end", end_flow: &flow);
+        });
+        assert_eq!(
+            trace.rows("select count(*), (select count(*) from flow) from slice"),
+            "1\t0",
+            "{format:?}"
+        );
+    }
+}
+
+#[test]
+fn a_flow_of_the_last_session_begins_anew() {
+    let flow = Flow::new();
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            {
+                trace_scope!("t", "a", flow: &flow);
+            }
+            trace_scope!("t", "b", end_flow: &flow);
+        });
+        assert_eq!(trace.rows(FLOWS), "a\tb", "{format:?}");
+    }
+}
+
+#[test]
+fn ids_are_random_and_can_be_sent_to_another_process() {
+    let (a, b) = (Flow::new(), Flow::new());
+    assert_ne!(a.id(), b.id());
+    assert!(a.id() > u64::from(u32::MAX) || b.id() > u64::from(u32::MAX));
+    assert_eq!(Flow::from_id(a.id()).id(), a.id());
+}

@@ -1,0 +1,371 @@
+//! Ends, across sessions, threads, forks and full rings: each finds the begin that it belongs to.
+
+#![allow(unsafe_code)] // fork
+
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, mpsc};
+
+use hairline::{Session, Track, scope, trace_async, trace_begin, trace_end, trace_instant, trace_scope};
+use hairline_tests::recording::{FORMATS, record, record_in, record_with};
+
+// session 1: [ interval ...
+// session 2:   [ outer    x interval ends here; outer stays open ]
+#[test]
+fn the_end_of_an_interval_of_the_last_session_leaves_the_scopes_of_this_one_alone() {
+    for format in FORMATS {
+        let mut kept = None;
+        let _first = record(format, |_| kept = Some(trace_async!("t", "kept")));
+        let second = record(format, |_| {
+            trace_scope!("t", "outer");
+            drop(kept.take());
+        });
+        assert_eq!(second.rows("select name, dur >= 0 from slice"), "outer\t1", "{format:?}");
+    }
+}
+
+#[test]
+fn a_guard_dropped_in_a_forked_child_writes_nothing() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let interval = trace_async!("t", "interval");
+            // SAFETY: the child drops a guard and leaves.
+            let pid = unsafe { libc::fork() };
+            if pid == 0 {
+                drop(interval);
+                // SAFETY: takes a number.
+                unsafe { libc::_exit(0) };
+            }
+            // SAFETY: our child's pid.
+            unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            drop(interval);
+        });
+        assert_eq!(trace.summary.records, 2, "{format:?}");
+        assert_eq!(
+            trace.rows("select count(*) from slice where dur >= 5000000"),
+            "1",
+            "{format:?}: ended by the child"
+        );
+    }
+}
+
+// Other threads hold the locks of lanes and of the running session now and then.
+#[test]
+fn a_forked_child_that_drops_a_guard_goes_on() {
+    let over = AtomicBool::new(false);
+    let _trace = record(FORMATS[0], |_| {
+        let hangs = std::thread::scope(|s| {
+            (0..3).for_each(|_| {
+                s.spawn(|| {
+                    while !over.load(SeqCst) {
+                        drop(trace_async!("t", "busy"));
+                    }
+                });
+            });
+            let hangs = (0..400).any(|_| {
+                let interval = trace_async!("t", "interval");
+                // SAFETY: the child drops a guard and leaves.
+                let pid = unsafe { libc::fork() };
+                if pid == 0 {
+                    drop(interval);
+                    // SAFETY: takes a number.
+                    unsafe { libc::_exit(0) };
+                }
+                let begun = std::time::Instant::now();
+                // SAFETY: our child's pid.
+                while unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) } == 0 {
+                    if begun.elapsed().as_secs() >= 2 {
+                        // SAFETY: the same.
+                        unsafe { libc::kill(pid, libc::SIGKILL) };
+                        return true;
+                    }
+                }
+                false
+            });
+            over.store(true, SeqCst);
+            hangs
+        });
+        assert!(!hangs, "a child hangs");
+    });
+}
+
+#[test]
+fn what_is_begun_on_a_thread_s_track_can_be_ended_on_it() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            trace_begin!("t", "slice", track: &Track::thread());
+            trace_end!(&Track::thread());
+        });
+        assert_eq!(trace.rows("select name, dur >= 0 from slice"), "slice\t1", "{format:?}");
+    }
+}
+
+// session 1:         [ kept (under a track) ...
+// session 2:             [ child ]
+#[test]
+fn an_interval_may_be_put_below_one_of_the_last_session() {
+    for format in FORMATS {
+        let mut kept = None;
+        let track = Track::new("track");
+        let _first = record(format, |_| kept = Some(trace_async!("t", "kept", track: &track)));
+        let second = record(format, |_| {
+            let above = kept.take().unwrap();
+            drop(trace_async!("t", "child", track: &above));
+            drop(trace_async!("t", "child by name", name: "c", track: &above));
+        });
+        assert_eq!(
+            second.rows("select name, dur >= 0 from slice order by ts"),
+            "child\t1\nc\t1",
+            "{format:?}"
+        );
+    }
+}
+
+// [ grandparent ......................... ]
+//     (parent: lost, the ring was full)
+//                        [ child ]
+#[test]
+fn a_child_of_a_lost_interval_lies_below_what_is_above_that() {
+    for format in FORMATS {
+        let _turn = hairline_tests::recording::turn();
+        let (output, gate) = gated();
+        let session = Session::builder().output_writer(output).format(format);
+        let session = session.buffer_size(16 << 10).chunk_size(4096).start().unwrap();
+        let grandparent = trace_async!("t", "grandparent");
+        gate.shut.store(true, SeqCst);
+        gate.waiting.recv().unwrap();
+        (0..10_000).for_each(|_| trace_instant!("t", "fills the ring"));
+        let parent = trace_async!("t", "parent", track: &grandparent);
+        assert!(grandparent.is_recorded() && !parent.is_recorded());
+        drop(gate.go);
+        session.flush().unwrap();
+        let child = trace_async!("t", "child", track: &parent);
+        assert!(child.is_recorded());
+        trace_instant!("t", "instant", track: &parent);
+        drop((child, parent, grandparent));
+        session.stop().unwrap();
+        let sql = [
+            "select name, dur >= 0 from slice where name in ('child', 'grandparent', 'instant') order by ts",
+        ];
+        let verdict = hairline_tests::judge::load_bytes(&gate.bytes.recv().unwrap(), &sql);
+        assert_eq!(verdict.results[0].text(), "grandparent\t1\nchild\t1\ninstant\t1", "{format:?}");
+    }
+}
+
+/// A writer that waits, where it is told to, until it is let go.
+struct Gated {
+    bytes: Vec<u8>,
+    output: mpsc::Sender<Vec<u8>>,
+    shut: Arc<AtomicBool>,
+    waiting: mpsc::Sender<()>,
+    go: mpsc::Receiver<()>,
+}
+
+struct Gate {
+    bytes: mpsc::Receiver<Vec<u8>>,
+    shut: Arc<AtomicBool>,
+    waiting: mpsc::Receiver<()>,
+    go: mpsc::Sender<()>,
+}
+
+fn gated() -> (Gated, Gate) {
+    let (output, bytes) = mpsc::channel();
+    let (told, waiting) = mpsc::channel();
+    let (open, go) = mpsc::channel();
+    let shut = Arc::new(AtomicBool::new(false));
+    let gated = Gated { bytes: Vec::new(), output, shut: Arc::clone(&shut), waiting: told, go };
+    (gated, Gate { bytes, shut, waiting, go: open })
+}
+
+impl std::io::Write for Gated {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.shut.swap(false, SeqCst) {
+            let _ = self.waiting.send(());
+            let _ = self.go.recv();
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Gated {
+    fn drop(&mut self) {
+        let _ = self.output.send(std::mem::take(&mut self.bytes));
+    }
+}
+
+// The output is busy while the session is stopped:
+//   outer (guard)      [ .................. x
+//   inner (by hand)          [ ....... x
+#[test]
+fn an_end_while_the_session_stops_closes_no_stranger() {
+    for format in FORMATS {
+        let _turn = hairline_tests::recording::turn();
+        let (output, gate) = gated();
+        let session = Session::builder().output_writer(output).format(format).start().unwrap();
+        let track = Track::new("track");
+        let mut outer = scope!("t", "outer", track: &track);
+        trace_begin!("t", "inner", track: &track);
+        gate.shut.store(true, SeqCst);
+        gate.waiting.recv().unwrap();
+        let stopped = std::thread::spawn(move || session.stop().unwrap());
+        while scope!("t", "probe").is_recorded() {}
+        trace_end!(&track, of = "inner");
+        outer.arg("of", "outer");
+        drop(outer);
+        drop(gate.go);
+        stopped.join().unwrap();
+        let verdict = hairline_tests::judge::load_bytes(
+            &gate.bytes.recv().unwrap(),
+            &["select s.name, a.display_value from slice s join args a using (arg_set_id) \
+               where a.key in ('of', 'debug.of') order by s.ts"],
+        );
+        let text = verdict.results[0].text();
+        assert!(!text.contains("inner\touter"), "{format:?}: {text}");
+    }
+}
+
+#[test]
+fn the_end_of_an_interval_of_the_last_session_takes_no_room_away() {
+    for format in FORMATS {
+        let mut kept = None;
+        let _first = record(format, |_| kept = Some(trace_async!("t", "kept")));
+        let _turn = hairline_tests::recording::turn();
+        let (output, gate) = gated();
+        let session = Session::builder().output_writer(output).format(format);
+        let session = session.buffer_size(16 << 10).chunk_size(4096).start().unwrap();
+        gate.shut.store(true, SeqCst);
+        trace_instant!("t", "so that there is something to write");
+        gate.waiting.recv().unwrap();
+        {
+            let _outer: Vec<_> = (0..20).map(|_| scope!("t", "outer")).collect();
+            drop(kept.take());
+            for _ in 0..10_000 {
+                trace_instant!("t", "fills the ring");
+            }
+        }
+        drop(gate.go);
+        session.stop().unwrap();
+        let sql = ["select sum(dur >= 0) from slice where name = 'outer'"];
+        let verdict = hairline_tests::judge::load_bytes(&gate.bytes.recv().unwrap(), &sql);
+        assert_eq!(verdict.results[0].text(), "20", "{format:?}");
+    }
+}
+
+#[test]
+fn arguments_of_an_end_without_room_are_there_or_counted() {
+    for format in FORMATS {
+        let _turn = hairline_tests::recording::turn();
+        let (output, gate) = gated();
+        let session = Session::builder().output_writer(output).format(format);
+        let session = session.buffer_size(16 << 10).chunk_size(4096).start().unwrap();
+        let mut interval = trace_async!("t", "interval");
+        gate.shut.store(true, SeqCst);
+        gate.waiting.recv().unwrap();
+        (0..10_000).for_each(|_| trace_instant!("t", "fills the ring"));
+        interval.arg("result", 7);
+        drop(interval);
+        drop(gate.go);
+        let lost = session.stop().unwrap().lost;
+        let sql = ["select count(*) from args where key in ('result', 'debug.result') and int_value = 7"];
+        let verdict = hairline_tests::judge::load_bytes(&gate.bytes.recv().unwrap(), &sql);
+        assert_eq!(verdict.results[0].single_i64() as u64 + lost.arguments, 1, "{format:?}");
+    }
+}
+
+#[test]
+fn ends_without_room_allocate_nothing() {
+    for format in FORMATS {
+        let _turn = hairline_tests::recording::turn();
+        let (output, gate) = gated();
+        let session = Session::builder().output_writer(output).format(format);
+        let session = session.buffer_size(16 << 10).chunk_size(4096).start().unwrap();
+        (0..10).for_each(|_| drop(trace_async!("t", "sets everything up")));
+        let interval = || trace_async!("t", "interval");
+        let all: Vec<_> = (0..20).map(|_| interval()).collect();
+        drop(all);
+        let all: Vec<_> = (0..20).map(|_| interval()).collect();
+        gate.shut.store(true, SeqCst);
+        gate.waiting.recv().unwrap();
+        (0..10_000).for_each(|_| trace_instant!("t", "fills the ring"));
+        let ((), allocations) = hairline_tests::alloc::allocations_during(|| all.into_iter().for_each(drop));
+        drop(gate.go);
+        session.stop().unwrap();
+        assert_eq!(allocations, 0, "{format:?}");
+    }
+}
+
+#[test]
+fn intervals_with_names_of_their_own_allocate_nothing() {
+    for format in FORMATS {
+        let _trace = record(format, |_| {
+            let both = || {
+                let parent = trace_async!("t", "parent", name: "by name");
+                drop(trace_async!("t", "child", track: &parent));
+            };
+            (0..100).for_each(|_| both());
+            let ((), allocations) =
+                hairline_tests::alloc::allocations_during(|| (0..100).for_each(|_| both()));
+            assert_eq!(allocations, 0, "{format:?}");
+        });
+    }
+}
+
+#[test]
+fn source_locations_allocate_nothing() {
+    for format in FORMATS {
+        let with_locations = |builder: hairline::SessionBuilder| builder.source_locations(true);
+        let _trace = record_with(format, with_locations, |_| {
+            let events = || (0..100).for_each(|_| trace_instant!("t", "instant"));
+            events();
+            let ((), allocations) = hairline_tests::alloc::allocations_during(events);
+            assert_eq!(allocations, 0, "{format:?}");
+        });
+    }
+}
+
+macro_rules! ten {
+    ($($t:tt)*) => { $($t)* $($t)* $($t)* $($t)* $($t)* $($t)* $($t)* $($t)* $($t)* $($t)* };
+}
+
+// The callsites of a session are switched on one after the other, trace_end! here as the last of a thousand. Until then:
+//   outer (guard)      [ ............. x   closes inner; outer stays open, and so on with the next
+//   inner (by hand)          [ ... x       not recorded
+#[test]
+fn no_slice_stays_open_because_it_began_while_the_session_started() {
+    let over = AtomicBool::new(false);
+    let track = Track::new("track");
+    let end = || trace_end!(&track);
+    let others = || {
+        ten! { ten! { ten! { trace_instant!("t", "one of a thousand"); } } }
+    };
+    // The thread below records whichever session runs, so nobody else's may.
+    let turn = hairline_tests::recording::turn();
+    let record = |format, program: &dyn Fn(&Session)| record_in(&turn, format, |b| b, program);
+    drop(record(FORMATS[0], &|_: &Session| {
+        end();
+        others();
+    }));
+    let deepest = std::thread::scope(|s| {
+        s.spawn(|| {
+            while !over.load(SeqCst) {
+                let _outer = scope!("t", "outer", track: &track);
+                trace_begin!("t", "inner", track: &track);
+                end();
+            }
+        });
+        let depths = (0..100).map(|n| {
+            let short = |_: &Session| std::thread::sleep(std::time::Duration::from_millis(2));
+            let verdict = record(FORMATS[n % 2], &short).ask(&["select ifnull(max(depth), 0) from slice"]);
+            verdict.results[0].single_i64()
+        });
+        let deepest = depths.max();
+        over.store(true, SeqCst);
+        deepest
+    });
+    assert_eq!(deepest, Some(1));
+}

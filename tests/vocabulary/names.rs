@@ -1,0 +1,81 @@
+//! Names made at run time, several categories, correlation ids.
+
+use hairline::{trace_counter, trace_instant, trace_scope};
+use hairline_tests::recording::{FORMATS, record, record_with};
+
+#[test]
+fn names_may_be_made_at_run_time() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            for n in 0..3 {
+                let name = format!("query {n}");
+                trace_scope!("db", "query", n, name: &name);
+                trace_instant!("db", "row", name: format_args!("row {n}").to_string());
+            }
+            trace_scope!("db", "long", name: "n".repeat(5000));
+            trace_scope!("db", "empty", name: "");
+            trace_counter!("db", "c", 1, name: format!("counter {}", 1));
+        });
+        let names = trace.rows(
+            "select category, name, dur >= 0 from slice where length(name) < 100 and name != '' order by ts",
+        );
+        assert_eq!(
+            names, "db\tquery 0\t1\ndb\trow 0\t1\ndb\tquery 1\t1\ndb\trow 1\t1\ndb\tquery 2\t1\ndb\trow 2\t1",
+            "{format:?}"
+        );
+        assert_eq!(
+            trace.rows("select length(name), dur >= 0 from slice where length(name) > 100"),
+            "1000\t1",
+            "{format:?}"
+        );
+        assert_eq!(trace.rows("select count(*), sum(dur < 0) from slice"), "8\t0", "{format:?}");
+        assert_eq!(trace.counters(), "counter 1 = 1.0", "{format:?}");
+    }
+}
+
+#[test]
+fn an_event_of_several_categories_is_recorded_if_one_of_them_is() {
+    for format in FORMATS {
+        let trace = record_with(
+            format,
+            |b| b.categories("slow,db.*"),
+            |_| {
+                trace_scope!("net,slow", "both");
+                trace_scope!("net, db.read ,x", "spaces");
+                trace_scope!("net", "neither");
+                trace_instant!("net,gpu", "neither");
+                trace_instant!("slow", "one");
+            },
+        );
+        let rows = trace.rows("select replace(category, ' ', ''), name from slice order by ts");
+        assert_eq!(rows, "net,slow\tboth\nnet,db.read,x\tspaces\nslow\tone", "{format:?}");
+    }
+}
+
+#[test]
+fn many_categories_are_all_there() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            for _ in 0..3 {
+                trace_scope!("a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p", "sixteen");
+            }
+        });
+        let rows = trace.rows("select category, name, dur >= 0 from slice");
+        assert_eq!(rows, ["a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p\tsixteen\t1"; 3].join("\n"), "{format:?}");
+    }
+}
+
+#[test]
+fn correlation_ids_are_numbers_or_strings() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            trace_scope!("t", "number", correlation: 7);
+            trace_scope!("t", "text", correlation: "request 7");
+        });
+        let ids = trace.rows(
+            "select s.name, replace(a.display_value, 'tp:#', '') from slice s join args a using (arg_set_id) \
+             where a.key = 'correlation_id' order by s.ts",
+        );
+        assert_eq!(ids, "number\t7\ntext\trequest 7", "{format:?}");
+    }
+}
