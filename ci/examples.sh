@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Runs every program of the crate hairline-examples and asks the judge about the traces it leaves.
+#
+# An example takes no arguments, ends by itself and writes its traces (.pftrace, .fxt) into the current directory.
+# One that leaves tracing to the environment writes none by itself: it is run again with HAIRLINE set.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+root=$PWD
+time_limit=60s
+
+fail() { echo "ci/examples.sh: $*" >&2; exit 1; }
+
+programs() {
+  cargo build -p hairline-examples --release --locked --bins --examples --message-format=json-render-diagnostics |
+    python3 -c '
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if message.get("executable"):
+        print(message["executable"])'
+}
+
+run() {    # PROGRAM [VARIABLE=VALUE...]
+  env "${@:2}" timeout --kill-after=5s "$time_limit" "$1" </dev/null >output.log 2>&1 || {
+    local status=$?
+    cat output.log >&2
+    fail "$(basename "$1") failed (exit $status)"
+  }
+}
+
+shopt -s nullglob
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+list=$(programs)
+[ -n "$list" ] || fail "hairline-examples has no programs"
+while read -r program; do
+  name=$(basename "$program")
+  mkdir -p "$work/$name"
+  cd "$work/$name"
+  run "$program"
+  traces=(*.pftrace *.fxt)
+  if [ ${#traces[@]} -eq 0 ]; then
+    run "$program" HAIRLINE=trace.pftrace
+    traces=(*.pftrace)
+  fi
+  [ ${#traces[@]} -gt 0 ] || fail "$name left no trace"
+  for trace in "${traces[@]}"; do
+    printf '%s: %s ' "$name" "$trace"
+    node "$root/tests/oracle/query.mjs" --strict "$trace" 'select count() as slices from slice' || fail "$name: $trace is not a good trace"
+  done
+done <<<"$list"
+
+# The pipeline counts the scopes it enters; its trace must have as many slices, whatever the format and the workers.
+pipeline=$(grep '/pipeline$' <<<"$list")
+scopes="'run','walk','wait','file','read','tokenise','count','merge','sort'"
+for workers in 1 2 8; do
+  for format in pftrace fxt; do
+    trace=$work/counted.$format
+    counted=$(HAIRLINE=$trace timeout "$time_limit" "$pipeline" "$root" --workers "$workers" | sed -n 's/^scopes: //p')
+    found=$(node "$root/tests/oracle/query.mjs" --strict "$trace" \
+      "select count() as n from slice where dur >= 0 and name in ($scopes)" | sed 's/.*:\([0-9]*\).*/\1/')
+    echo "pipeline, $workers workers, $format: $counted scopes, $found slices"
+    [ "$counted" = "$found" ] || fail "pipeline: scopes and slices differ"
+  done
+done

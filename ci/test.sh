@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# Everything that must hold, on a machine with Rust, Node (>= 18) and Python with pip:
+#
+#   ci/test.sh                all steps, in the order below; stops at the first that fails
+#   ci/test.sh lint loom      only these
+#
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+steps=(judge format lint test release off loom docs examples deny)
+
+# Tests record millions of events: lightly optimised, with the debug assertions and overflow checks of a test build.
+export CARGO_PROFILE_TEST_OPT_LEVEL=${CARGO_PROFILE_TEST_OPT_LEVEL:-1}
+
+step_judge() {      # Perfetto's trace_processor, which the tests ask about every trace
+  tests/oracle/setup.sh
+  node tests/oracle/judge.mjs </dev/null
+}
+
+step_format() {     # rustfmt has nothing to change
+  cargo fmt --all --check
+}
+
+step_lint() {       # clippy has nothing to say: all features, and those a user has by default
+  cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
+  cargo clippy -p hairline --all-targets --locked -- -D warnings
+}
+
+step_test() {       # all tests, debug assertions on
+  cargo test --workspace --all-features --locked
+}
+
+step_release() {    # the tests before the judge once more, with the code as it ships
+  cargo test -p hairline-tests --release --locked
+}
+
+step_off() {        # the feature `enable` off: everything still builds, and costs nothing
+  cargo clippy -p hairline --no-default-features --all-targets --locked -- -D warnings
+  cargo test -p hairline --no-default-features --locked
+}
+
+step_loom() {       # the models of the shared-memory protocol
+  # All interleavings of up to three preemptions, which bounds the time; set LOOM_MAX_PREEMPTIONS to look further.
+  # Other flags than the rest, hence a target directory of its own.
+  LOOM_MAX_PREEMPTIONS=${LOOM_MAX_PREEMPTIONS:-3} \
+  RUSTFLAGS="--cfg loom" \
+  CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/loom" \
+    cargo test -p hairline-shm --release --locked --test loom
+}
+
+step_docs() {       # the documentation builds without a warning, and names only what is there
+  python3 ci/vocabulary.py
+  RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --all-features --locked
+}
+
+step_examples() {   # each example runs, and the judge has nothing against its trace
+  ci/examples.sh
+}
+
+step_deny() {       # licences, sources and duplicates of the dependencies
+  if cargo deny --version >/dev/null 2>&1; then
+    cargo deny --offline --all-features check licenses bans sources
+  else
+    echo "cargo-deny is not installed: not checked here"
+  fi
+}
+
+require() {
+  command -v "$1" >/dev/null && return
+  echo "ci/test.sh: $1 is needed ($2)" >&2
+  exit 1
+}
+
+current=start
+report() {
+  local status=$?
+  [ "$status" -eq 0 ] || printf '\nci/test.sh: FAILED in step "%s" (exit %d)\n' "$current" "$status" >&2
+}
+trap report EXIT
+
+require cargo "a Rust toolchain with rustfmt and clippy"
+require node "apt-get install nodejs"
+require python3 "apt-get install python3 python3-pip"
+
+[ $# -gt 0 ] || set -- "${steps[@]}"
+for current in "$@"; do
+  declare -F "step_$current" >/dev/null || { echo "ci/test.sh: the steps are: ${steps[*]}" >&2; exit 1; }
+done
+for current in "$@"; do
+  printf '\n=== %s\n' "$current"
+  began=$SECONDS
+  "step_$current"
+  printf '=== %s: ok, %d s\n' "$current" $((SECONDS - began))
+done
+printf '\nci/test.sh: all of it passed in %d s: %s\n' "$SECONDS" "$*"
