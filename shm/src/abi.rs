@@ -22,11 +22,23 @@
 //! | Writing  | Complete | the owner                        | `state` Release     | a reader that loads Complete (Acquire), and `commit` after it, has the chunk's last commit |
 //! | Complete | Free     | the drain, when it has taken all | `state` Release, then the bit is set with Release | the thread that clears the bit (Acquire) owns the chunk alone, and the drain has read all it will of its former life |
 //!
+//! In a region that overwrites ([`OVERFLOW_OVERWRITE`]) there is no drain, and a chunk that was taken once never has its
+//! bit set again:
+//!
+//! | from     | to       | who                              | ordering            | what the other side may conclude |
+//! |----------|----------|----------------------------------|---------------------|----------------------------------|
+//! | Writing, Complete | the same, pinned | the window | compare-and-swap of the whole word, Acquire | the generation is the one it saw, and stays while the pin stands; `commit`, loaded after it, may be read up to |
+//! | pinned   | not      | the window                       | `fetch_and` Release | it has read all it will |
+//! | Complete | Free     | the thread that wants a chunk, of one that is not pinned | compare-and-swap, Acquire | it owns the chunk alone; window and former owner are done with it |
+//!
 //! # Payload
 //!
-//! `[context][records...]`. *Context* (its length is in the header) is what must stand in the
+//! `[context][recovery][records...]`. *Context* (its length is in the header) is what must stand in the
 //! output before any fragment of this chunk if the fragment before it was of another sequence.
 //! It is committed with the chunk's first record and is not itself a record.
+//!
+//! *Recovery* is what a reader needs only if it does not have the chunk before this one of its sequence: the begins of
+//! the slices that were open where this chunk starts. Only a region that overwrites has any.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
@@ -97,6 +109,11 @@ pub const REGION_ACTIVE: u32 = 1;
 /// Everything was drained; nothing is to be recovered.
 pub const REGION_CLOSED: u32 = 2;
 
+/// [`RegionHeader::overflow`]: an event for which no chunk is free is dropped and counted.
+pub const OVERFLOW_DROP: u32 = 0;
+/// [`RegionHeader::overflow`]: the oldest chunk that nobody writes is overwritten.
+pub const OVERFLOW_OVERWRITE: u32 = 1;
+
 /// What stands at the start of a region. Written once before the region is shared, but for the atomics.
 #[repr(C)]
 #[derive(Debug)]
@@ -119,7 +136,7 @@ pub struct RegionHeader {
     pub chunks_offset: u64,
     /// The output's format, as the writer numbers them (this crate knows none).
     pub format: u32,
-    /// What happens when no chunk is free: 0 = the event is dropped and counted.
+    /// What happens when no chunk is free: [`OVERFLOW_DROP`] or [`OVERFLOW_OVERWRITE`].
     pub overflow: u32,
     /// The traced process.
     pub pid: u32,
@@ -137,10 +154,13 @@ pub struct RegionHeader {
     pub output_bytes: AtomicU64,
     /// Next sequence id to give out.
     pub next_sequence: AtomicU32,
-    reserved0: u32,
+    /// Claims so far.
+    pub(crate) claims: AtomicU32,
     /// Executable's name, NUL-padded.
     pub process_name: [u8; 64],
-    reserved1: [u64; 10],
+    /// Chunks that were looked at so far to be overwritten: the next one is this, modulo their number.
+    pub(crate) next_oldest: AtomicU64,
+    reserved1: [u64; 9],
     /// Events not recorded, by [`LossReason`]. On cache lines of their own.
     pub lost: [AtomicU64; 16],
     reserved2: [u64; 16],
@@ -171,7 +191,7 @@ pub const FLAG_LAST: u32 = 1;
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct ChunkHeader {
-    /// [`State`] in the low 2 bits, above it a generation that grows with each claim.
+    /// [`State`] in the low 2 bits, then [`PINNED`], above it a generation that grows with each claim.
     pub(crate) state: AtomicU32,
     /// [`ChunkInfo::sequence`]; like the other fields below stable from Writing to Free.
     pub(crate) sequence: AtomicU32,
@@ -187,12 +207,24 @@ pub struct ChunkHeader {
     pub(crate) flags: AtomicU32,
     /// [`ChunkInfo::context_len`].
     pub(crate) context_len: AtomicU32,
-    reserved: [u32; 4],
+    /// Bytes after the context that are recovery. Like `commit` they are the owner's, who stores them before it.
+    pub(crate) recovery_len: AtomicU32,
+    /// How many claims there were before this one in the region: the younger chunk has the larger number.
+    pub(crate) claim: AtomicU32,
+    reserved: [u32; 2],
     /// Under loom the payload's bytes are guarded by cells, one a record, so that a read that is
     /// not ordered after its write fails the model.
     #[cfg(loom)]
     pub(crate) guards: [loom::cell::UnsafeCell<u64>; 4],
 }
+
+/// In a chunk's `state` word: the window reads it, and nobody may take it.
+pub(crate) const PINNED: u32 = 4;
+/// One generation, in a chunk's `state` word.
+const GENERATION: u32 = 8;
+
+/// From Writing to Complete, as an addition, which leaves a pin as it is.
+pub(crate) const COMPLETED: u32 = State::Complete as u32 - State::Writing as u32;
 
 /// A chunk's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -226,7 +258,7 @@ impl State {
     /// The word for Writing, one generation after `previous`.
     #[must_use]
     pub fn next_generation(previous: u32) -> u32 {
-        (previous & !3).wrapping_add(4) | Self::Writing as u32
+        (previous & !(GENERATION - 1)).wrapping_add(GENERATION) | Self::Writing as u32
     }
 }
 
@@ -271,7 +303,9 @@ impl ChunkHeader {
             tid: AtomicU32::new(0),
             flags: AtomicU32::new(0),
             context_len: AtomicU32::new(0),
-            reserved: [0; 4],
+            recovery_len: AtomicU32::new(0),
+            claim: AtomicU32::new(0),
+            reserved: [0; 2],
         }
     }
 
@@ -287,7 +321,9 @@ impl ChunkHeader {
             tid: AtomicU32::new(0),
             flags: AtomicU32::new(0),
             context_len: AtomicU32::new(0),
-            reserved: [0; 4],
+            recovery_len: AtomicU32::new(0),
+            claim: AtomicU32::new(0),
+            reserved: [0; 2],
             guards: core::array::from_fn(|_| loom::cell::UnsafeCell::new(0)),
         }
     }
@@ -325,9 +361,10 @@ impl RegionHeader {
             clock_offset: 0,
             output_bytes: AtomicU64::new(0),
             next_sequence: AtomicU32::new(0),
-            reserved0: 0,
+            claims: AtomicU32::new(0),
             process_name: [0; 64],
-            reserved1: [0; 10],
+            next_oldest: AtomicU64::new(0),
+            reserved1: [0; 9],
             lost: core::array::from_fn(|_| AtomicU64::new(0)),
             reserved2: [0; 16],
         }
@@ -348,5 +385,7 @@ const _: () = {
     assert!(offset_of!(ChunkHeader, commit) == 8);
     assert!(offset_of!(ChunkHeader, drained) == 16);
     assert!(offset_of!(ChunkHeader, context_len) == 36);
+    assert!(offset_of!(ChunkHeader, recovery_len) == 40);
+    assert!(offset_of!(ChunkHeader, claim) == 44);
     assert!(cfg!(target_endian = "little"), "the region's ABI is little-endian");
 };

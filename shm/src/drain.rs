@@ -76,10 +76,10 @@ impl Drain {
     /// The drain of `region`.
     ///
     /// # Panics
-    /// When the region has one already: two would free each other's chunks.
+    /// When the region has one already: two would free each other's chunks. When it overwrites: see [`Window`](crate::Window).
     #[must_use]
     pub fn new(region: Arc<Region>) -> Self {
-        assert!(region.take_drain(), "a region has one drain");
+        assert!(!region.overwrites() && region.take_reader(), "a region has one drain");
         Self {
             region,
             next_index: HashMap::new(),

@@ -6,6 +6,9 @@
 //! `fetch_and`; whoever sees the bit set in the value that comes back has won. Losing means trying the next
 //! bit; nobody waits. So a quiet program touches few pages, and a busy thread gets back the chunk that
 //! the drain freed last, cache-warm.
+//!
+//! A region that overwrites has no drain. When no chunk is free any more, a claim takes the next one in ring order that is
+//! Complete and not pinned: the oldest, but for those that slow threads still write.
 
 #![allow(unsafe_code)] // forms references into the mapping
 
@@ -15,8 +18,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::abi::{
-    ABI_VERSION, CHUNK_HEADER_SIZE, CHUNK_SIZE_RANGE, ChunkHeader, ChunkInfo, LossReason, MAGIC, PAGE,
-    REGION_ACTIVE, REGION_CLOSED, RegionHeader, State,
+    ABI_VERSION, CHUNK_HEADER_SIZE, CHUNK_SIZE_RANGE, ChunkHeader, ChunkInfo, LossReason, MAGIC,
+    OVERFLOW_DROP, OVERFLOW_OVERWRITE, PAGE, PINNED, REGION_ACTIVE, REGION_CLOSED, RegionHeader, State,
 };
 use crate::backing::{Backing, BackingChoice, Memory};
 use crate::chunk::WriteChunk;
@@ -32,6 +35,8 @@ pub struct RegionConfig {
     pub chunk_size: u32,
     /// Which memory to take.
     pub backing: BackingChoice,
+    /// Whether the oldest chunk is overwritten when none is free, in place of being drained.
+    pub overwrite: bool,
     /// For the header: the output's format, as the caller numbers them.
     pub format: u32,
     /// For the header: identifies the session.
@@ -50,8 +55,9 @@ pub struct Region {
     chunk_count: u32,
     bitmap_offset: usize,
     chunks_offset: usize,
-    /// Whether the region has its drain.
-    has_drain: AtomicBool,
+    overwrite: bool,
+    /// Whether the region has its drain, or its window.
+    has_reader: AtomicBool,
 }
 
 const _: () = assert!(align_of::<RegionHeader>() <= PAGE);
@@ -80,8 +86,15 @@ impl Region {
             .and_then(|n| n.checked_add(chunks_offset));
         let memory = Memory::new(config.backing, len.ok_or(out_of_range)?)
             .map_err(|(what, source)| RegionError::Memory { what, source })?;
-        let has_drain = AtomicBool::new(false);
-        let region = Self { memory, chunk_size, chunk_count, bitmap_offset, chunks_offset, has_drain };
+        let region = Self {
+            memory,
+            chunk_size,
+            chunk_count,
+            bitmap_offset,
+            chunks_offset,
+            overwrite: config.overwrite,
+            has_reader: AtomicBool::new(false),
+        };
         region.initialise(config);
         Ok(Arc::new(region))
     }
@@ -97,6 +110,7 @@ impl Region {
         header.bitmap_offset = small(self.bitmap_offset);
         header.chunks_offset = self.chunks_offset as u64;
         header.format = config.format;
+        header.overflow = if config.overwrite { OVERFLOW_OVERWRITE } else { OVERFLOW_DROP };
         header.pid = std::process::id();
         header.state = crate::sync::AtomicU32::new(REGION_ACTIVE);
         header.process_start = process_start_time();
@@ -195,12 +209,13 @@ impl Region {
         self.header().next_sequence.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Takes the lowest free chunk, with `context` at its start. None when all are taken.
+    /// Takes the lowest free chunk, with `context` at its start; in a region that overwrites, if there is none, the oldest.
+    /// None when all are taken; when all are being written.
     ///
     /// `info.context_len` is set from `context`, which must be shorter than the payload.
     pub fn claim(self: &Arc<Self>, info: ChunkInfo, context: &[u8]) -> Option<WriteChunk> {
         assert!(context.len() < self.payload_len() as usize); // before a chunk is taken, which a panic would lose
-        let chunk = self.take_lowest_free()?;
+        let chunk = self.take_lowest_free().or_else(|| self.take_oldest())?;
         Some(WriteChunk::begin(Arc::clone(self), chunk, info, context))
     }
 
@@ -222,6 +237,37 @@ impl Region {
         None
     }
 
+    /// The number of a claim.
+    pub(crate) fn new_claim(&self) -> u32 {
+        self.header().claims.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Takes the next chunk in ring order that nobody writes or reads.
+    fn take_oldest(&self) -> Option<u32> {
+        if !self.overwrite {
+            return None;
+        }
+        (0..self.chunk_count).find_map(|_| {
+            let ticket = self.header().next_oldest.fetch_add(1, Ordering::Relaxed);
+            #[allow(clippy::cast_possible_truncation)] // below the number of chunks
+            let chunk = (ticket % u64::from(self.chunk_count)) as u32;
+            let state = &self.chunk_header(chunk).state;
+            let seen = state.load(Ordering::Relaxed);
+            let free = State::Free.in_generation_of(seen);
+            // Acquire pairs with the Release of Complete and with that of the pin's end: its last owner and whoever read
+            // it are done before the winner's first write.
+            let is_mine = State::of(seen) == State::Complete
+                && seen & PINNED == 0
+                && state.compare_exchange(seen, free, Ordering::Acquire, Ordering::Relaxed).is_ok();
+            is_mine.then_some(chunk)
+        })
+    }
+
+    /// Whether a full region overwrites its oldest chunk.
+    pub fn overwrites(&self) -> bool {
+        self.overwrite
+    }
+
     /// Numbers of the chunks that are not free, in no more than one word of doubt: a chunk claimed or
     /// freed meanwhile may or may not be among them.
     pub(crate) fn taken(&self) -> impl Iterator<Item = u32> + '_ {
@@ -237,9 +283,9 @@ impl Region {
         })
     }
 
-    /// Whether there was a free chunk at some moment of the call.
+    /// Whether there was a free chunk at some moment of the call, or there may be one to overwrite.
     pub fn has_free_chunk(&self) -> bool {
-        (0..(self.chunk_count as usize).div_ceil(64)).any(|w| self.bitmap(w).load(Ordering::Relaxed) != 0)
+        self.overwrite || (0..(self.chunk_count as usize).div_ceil(64)).any(|w| self.bitmap(w).load(Ordering::Relaxed) != 0)
     }
 
     /// Number of free chunks at some moment of the call.
@@ -250,8 +296,8 @@ impl Region {
     }
 
     /// True for the first to ask.
-    pub(crate) fn take_drain(&self) -> bool {
-        !self.has_drain.swap(true, Ordering::Relaxed)
+    pub(crate) fn take_reader(&self) -> bool {
+        !self.has_reader.swap(true, Ordering::Relaxed)
     }
 
     /// Gives a Complete chunk, read to its end, back to the free ones.
@@ -313,6 +359,7 @@ impl RegionConfig {
             buffer_size: 16 * 4096,
             chunk_size: 4096,
             backing: BackingChoice::Heap,
+            overwrite: false,
             format: 0,
             session: [0; 16],
             clock: (0, 0),
