@@ -1,7 +1,8 @@
 //! The thread side: from a macro to a committed record.
 //!
 //! [`hot`] is the path that an event takes nearly always. [`cold`] is everything else: a
-//! callsite's first hit, a thread's first event, a full chunk, loss, a long gap, a torn-down thread.
+//! callsite's first hit, a thread's first event, a full chunk, loss, a long gap, a torn-down thread; it records through the
+//! thread's [`writer`].
 
 mod cold;
 mod end_arguments;
@@ -18,6 +19,7 @@ mod sequence;
 #[cfg(feature = "subscriber")]
 mod slices;
 mod text;
+mod writer;
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
