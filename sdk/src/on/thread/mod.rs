@@ -28,7 +28,7 @@ use hairline_formats::Value;
 use hairline_formats::track_event::Priority;
 
 use super::argument::{Values, Visitor};
-use super::callsite::{Callsite, Kind};
+use super::callsite::{Callsite, Kind, TRACK_EVENT};
 use super::extras::Extras;
 use super::flow::Flow;
 use super::{process, registry};
@@ -225,6 +225,14 @@ pub(crate) fn own_uuid() -> u64 {
         }
         own.get()
     })
+}
+
+/// Records the event with a message to be read by people.
+fn log_message(event: &Event<'_>, word: u32, level: Level, message: &str) {
+    let named = [("level", Value::Str(level.name())), ("message", Value::Str(message))];
+    // In TrackEvent the message is a field of its own.
+    let named: &[_] = if word & TRACK_EVENT == 0 { &named } else { &[] };
+    cold::event(word, &Event { log: Some((priority(level), message)), named, ..*event });
 }
 
 /// The level, as TrackEvent has it.
