@@ -290,28 +290,9 @@ impl Commit {
 }
 
 impl ChunkHeader {
-    /// A free chunk's header; equal to zeroed memory.
-    #[cfg(not(loom))]
-    #[must_use]
-    pub const fn zeroed() -> Self {
-        Self {
-            state: AtomicU32::new(0),
-            sequence: AtomicU32::new(0),
-            commit: AtomicU64::new(0),
-            drained: AtomicU64::new(0),
-            index: AtomicU32::new(0),
-            tid: AtomicU32::new(0),
-            flags: AtomicU32::new(0),
-            context_len: AtomicU32::new(0),
-            recovery_len: AtomicU32::new(0),
-            claim: AtomicU32::new(0),
-            reserved: [0; 2],
-        }
-    }
-
-    /// A free chunk's header.
+    /// A free chunk's header. Elsewhere that is zeroed memory; loom's atomics must be made.
     #[cfg(loom)]
-    pub fn zeroed() -> Self {
+    pub(crate) fn zeroed() -> Self {
         Self {
             state: AtomicU32::new(0),
             sequence: AtomicU32::new(0),
