@@ -2,14 +2,13 @@
 //! add up to all that was committed.
 
 use std::cell::RefCell;
-use std::fs::File;
-use std::io::{self, IoSlice, Write};
+use std::io::{self, IoSlice};
 use std::mem::offset_of;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::abi::RegionHeader;
-use crate::recover::{Part, RegionFile};
+use crate::recover::{DeadRegion, Part, RegionFile};
 use crate::{Backing, BackingChoice, ChunkInfo, Drain, Output, Region, RegionConfig, WriteChunk};
 
 thread_local! {
@@ -33,6 +32,9 @@ fn context(sequence: u32) -> [u8; 2] {
 fn record(sequence: u32, number: u8) -> [u8; 2] {
     [sequence as u8, number]
 }
+
+/// What the writer thread itself puts in between.
+const BEAT: [u8; 2] = [0xfe, 0];
 
 /// A file that takes its bytes in two halves, and fails when it is told to.
 #[derive(Clone, Default)]
@@ -93,9 +95,9 @@ fn recovered(region: &str, output: &[u8]) -> Vec<u8> {
     let mut image = std::fs::read(region).unwrap();
     let pid = offset_of!(RegionHeader, pid);
     image[pid..pid + 4].fill(0xff); // nobody's
-    let mut file = tempfile();
-    file.write_all(&image).unwrap();
-    let dead = RegionFile::of(file, region.into()).unwrap().lock(false).unwrap();
+    let copy = std::env::temp_dir().join(format!("hairline-ledger-{}", std::process::id()));
+    std::fs::write(&copy, &image).unwrap();
+    let dead = DeadRegion::open(&copy).unwrap();
     let whole = usize::try_from(dead.facts().output_len.unwrap()).unwrap();
     let mut all = output[..whole].to_vec();
     let mut fragments = dead.fragments(Part::NotInOutput).unwrap();
@@ -103,14 +105,8 @@ fn recovered(region: &str, output: &[u8]) -> Vec<u8> {
     while let Some(fragment) = fragments.next().unwrap() {
         all.extend_from_slice(fragment.bytes);
     }
+    dead.remove().unwrap();
     all
-}
-
-fn tempfile() -> File {
-    let path = std::env::temp_dir().join(format!("hairline-ledger-{}", std::process::id()));
-    let file = File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
-    std::fs::remove_file(path).unwrap();
-    file
 }
 
 /// Every record of both sequences once, in order, each led by its own sequence's context.
@@ -118,6 +114,7 @@ fn check(all: &[u8], committed: [u8; 2]) {
     let (mut next, mut current) = ([0; 2], None);
     for pair in all.chunks_exact(2) {
         match *pair {
+            [0xfe, _] => {} // BEAT
             [0xff, sequence] => current = Some(sequence),
             [sequence, number] => {
                 assert_eq!(current, Some(sequence), "{all:?}");
@@ -158,11 +155,12 @@ fn wherever_the_drain_is_killed_file_and_ring_together_have_everything_once() {
         let mut writers = [1, 2].map(|sequence| Writer { sequence, chunk: None, index: 0, next: 0 });
         for _ in 0..60 {
             let writer = &mut writers[random(2) as usize];
-            match random(8) {
+            match random(9) {
                 0 | 1 => writer.claim(&region),
                 2..=4 => writer.append(&committed),
                 5 => drop(writer.chunk.take()),
                 6 => drop(drain.pass(&mut sink)),
+                7 => drain.insert(&BEAT, &mut sink).unwrap(), // may come between a failed batch and its repetition
                 _ => {
                     sink.1 = true;
                     drop(drain.pass(&mut sink));

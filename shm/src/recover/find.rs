@@ -13,7 +13,9 @@ pub struct Found {
     pub path: PathBuf,
     /// Bytes of the file.
     pub len: u64,
-    /// Whether its process lives; Unknown if it cannot be read.
+    /// The process, as it stands in the file's name.
+    pub pid: u32,
+    /// Whether it lives; Unknown if it cannot be read.
     pub life: Life,
     /// What it says of itself, or why it cannot be read.
     pub facts: Result<Facts, RecoverError>,
@@ -40,10 +42,10 @@ fn find_in(directory: &Path) -> Result<Vec<Found>, RecoverError> {
             Err(e) => (Life::Unknown, Err(e)),
         };
         let len = entry.metadata().map_or(0, |m| m.len());
-        found.push((pid, Found { path, len, life, facts }));
+        found.push(Found { path, len, pid, life, facts });
     }
-    found.sort_by(|(a, x), (b, y)| (a, &x.path).cmp(&(b, &y.path)));
-    Ok(found.into_iter().map(|(_, found)| found).collect())
+    found.sort_by(|a, b| (a.pid, &a.path).cmp(&(b.pid, &b.path)));
+    Ok(found)
 }
 
 /// Removed meanwhile, or another user's.

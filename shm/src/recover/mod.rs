@@ -172,6 +172,10 @@ impl RegionFile {
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Err(RecoverError::Busy { path }),
             Err(source) => return Err(RecoverError::File { path, source }),
         }
+        // Without a name: whoever held the lock before us is done with it.
+        if file.metadata().is_ok_and(|m| m.nlink() == 0) {
+            return Err(RecoverError::File { path, source: io::ErrorKind::NotFound.into() });
+        }
         // Read again: while it lived it may have gone on after the first look.
         let Self { file, path, facts } = Self::of(file, path)?;
         Ok(DeadRegion { file, path, facts })
