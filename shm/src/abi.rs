@@ -6,6 +6,7 @@
 //! ```text
 //! 0          RegionHeader                  (512 bytes)
 //! 512        free bitmap                   (1 bit a chunk, 64-bit words; 1 = free)
+//! about_offset                             path of the output, then the head of its stream
 //! chunks_offset (multiple of 4096)
 //!            chunk 0   [ChunkHeader 64 bytes][payload ..........]
 //!            chunk 1   ...                      chunk_size bytes each
@@ -46,7 +47,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 pub const MAGIC: [u8; 8] = *b"HAIRLINE";
 
 /// Grows when a reader of the old layout could no longer read the new one.
-pub const ABI_VERSION: u32 = 1;
+pub const ABI_VERSION: u32 = 2;
 
 /// Bytes of [`RegionHeader`].
 pub const REGION_HEADER_SIZE: usize = 512;
@@ -59,6 +60,14 @@ pub const PAGE: usize = 4096;
 
 /// Smallest and largest chunk, in bytes. The upper bound keeps every offset in an `i32`.
 pub const CHUNK_SIZE_RANGE: core::ops::RangeInclusive<u32> = 4096..=(1 << 24);
+
+/// The longest path and the longest head of a stream that a region holds, in bytes.
+pub const MAX_PATH: usize = 4096;
+/// See [`MAX_PATH`].
+pub const MAX_PRELUDE: usize = 1 << 20;
+
+/// In [`RegionHeader::output_len`]: the output is no file.
+pub const NO_FILE: u64 = u64::MAX;
 
 /// Why an event was not recorded. The number is the index in [`RegionHeader::lost`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -104,6 +113,8 @@ impl LossReason {
     }
 }
 
+/// The session has not begun: what the region says of itself is not complete, and nothing was recorded.
+pub const REGION_STARTING: u32 = 0;
 /// The process still writes.
 pub const REGION_ACTIVE: u32 = 1;
 /// Everything was drained; nothing is to be recovered.
@@ -140,7 +151,7 @@ pub struct RegionHeader {
     pub overflow: u32,
     /// The traced process.
     pub pid: u32,
-    /// [`REGION_ACTIVE`] or [`REGION_CLOSED`].
+    /// [`REGION_STARTING`], [`REGION_ACTIVE`] or [`REGION_CLOSED`].
     pub state: AtomicU32,
     /// Field 22 of `/proc/PID/stat`: with the pid it names one process for good.
     pub process_start: u64,
@@ -158,12 +169,31 @@ pub struct RegionHeader {
     pub(crate) claims: AtomicU32,
     /// Executable's name, NUL-padded.
     pub process_name: [u8; 64],
+    /// Where the output's path begins; the stream's head follows it.
+    pub about_offset: u32,
+    /// Bytes of the path; 0 where the output is no file.
+    pub path_len: u32,
+    /// Bytes of the stream's head.
+    pub prelude_len: u32,
+    reserved1: u32,
+    /// The trace's number for the process's own track (this crate knows no tracks).
+    pub process_track: u64,
+    /// Inode of the pid namespace in which `pid` counts; 0 if not known.
+    pub pid_namespace: u64,
     /// Chunks that were looked at so far to be overwritten: the next one is this, modulo their number.
     pub(crate) next_oldest: AtomicU64,
-    reserved1: [u64; 9],
+    reserved2: [u64; 5],
     /// Events not recorded, by [`LossReason`]. On cache lines of their own.
     pub lost: [AtomicU64; 16],
-    reserved2: [u64; 16],
+    /// The last batch that the output has whole: `ledger.rs`. On a cache line of the drain's own.
+    pub batches_done: AtomicU64,
+    /// The output's length after batch n, in slot n & 1; [`NO_FILE`] where it is no file.
+    pub output_len: [AtomicU64; 2],
+    /// The batch that is the stream's tail; 0 before.
+    pub tail_batch: AtomicU64,
+    /// The trace's time when the drain looked last, in ns; 0 before.
+    pub last_look: AtomicU64,
+    reserved3: [u64; 11],
 }
 
 /// What a sequence's chunk says of itself, beside its bytes.
@@ -207,11 +237,15 @@ pub struct ChunkHeader {
     pub(crate) flags: AtomicU32,
     /// [`ChunkInfo::context_len`].
     pub(crate) context_len: AtomicU32,
+    /// What the batch in hand takes, in the form of `commit`; else what `drained` says. Only the drain stores it.
+    pub(crate) taking: AtomicU64,
+    /// Low half of the number of the last batch that took something. Only the drain stores it.
+    pub(crate) batch: AtomicU32,
     /// Bytes after the context that are recovery. Like `commit` they are the owner's, who stores them before it.
     pub(crate) recovery_len: AtomicU32,
     /// How many claims there were before this one in the region: the younger chunk has the larger number.
     pub(crate) claim: AtomicU32,
-    reserved: [u32; 2],
+    reserved: u32,
     /// Under loom the payload's bytes are guarded by cells, one a record, so that a read that is
     /// not ordered after its write fails the model.
     #[cfg(loom)]
@@ -302,9 +336,11 @@ impl ChunkHeader {
             tid: AtomicU32::new(0),
             flags: AtomicU32::new(0),
             context_len: AtomicU32::new(0),
+            taking: AtomicU64::new(0),
+            batch: AtomicU32::new(0),
             recovery_len: AtomicU32::new(0),
             claim: AtomicU32::new(0),
-            reserved: [0; 2],
+            reserved: 0,
             guards: core::array::from_fn(|_| loom::cell::UnsafeCell::new(0)),
         }
     }
@@ -344,10 +380,20 @@ impl RegionHeader {
             next_sequence: AtomicU32::new(0),
             claims: AtomicU32::new(0),
             process_name: [0; 64],
+            about_offset: 0,
+            path_len: 0,
+            prelude_len: 0,
+            reserved1: 0,
+            process_track: 0,
+            pid_namespace: 0,
             next_oldest: AtomicU64::new(0),
-            reserved1: [0; 9],
+            reserved2: [0; 5],
             lost: core::array::from_fn(|_| AtomicU64::new(0)),
-            reserved2: [0; 16],
+            batches_done: AtomicU64::new(0),
+            output_len: core::array::from_fn(|_| AtomicU64::new(NO_FILE)),
+            tail_batch: AtomicU64::new(0),
+            last_look: AtomicU64::new(0),
+            reserved3: [0; 11],
         }
     }
 }
@@ -360,13 +406,22 @@ const _: () = {
     assert!(offset_of!(RegionHeader, chunks_offset) == 32);
     assert!(offset_of!(RegionHeader, state) == 52);
     assert!(offset_of!(RegionHeader, output_bytes) == 96);
+    assert!(offset_of!(RegionHeader, about_offset) == 176);
+    assert!(offset_of!(RegionHeader, process_track) == 192);
+    assert!(offset_of!(RegionHeader, pid_namespace) == 200);
     assert!(offset_of!(RegionHeader, lost) == 256);
+    assert!(offset_of!(RegionHeader, batches_done) == 384);
+    assert!(offset_of!(RegionHeader, output_len) == 392);
+    assert!(offset_of!(RegionHeader, tail_batch) == 408);
+    assert!(offset_of!(RegionHeader, last_look) == 416);
     assert!(size_of::<ChunkHeader>() == 64 && align_of::<ChunkHeader>() == 64);
     assert!(offset_of!(ChunkHeader, state) == 0);
     assert!(offset_of!(ChunkHeader, commit) == 8);
     assert!(offset_of!(ChunkHeader, drained) == 16);
     assert!(offset_of!(ChunkHeader, context_len) == 36);
-    assert!(offset_of!(ChunkHeader, recovery_len) == 40);
-    assert!(offset_of!(ChunkHeader, claim) == 44);
+    assert!(offset_of!(ChunkHeader, taking) == 40);
+    assert!(offset_of!(ChunkHeader, batch) == 48);
+    assert!(offset_of!(ChunkHeader, recovery_len) == 52);
+    assert!(offset_of!(ChunkHeader, claim) == 56);
     assert!(cfg!(target_endian = "little"), "the region's ABI is little-endian");
 };

@@ -9,9 +9,8 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::abi::{
-    CHUNK_HEADER_SIZE, COMPLETED, ChunkHeader, ChunkInfo, Commit, FLAG_LAST, PINNED, State,
-};
+use crate::abi::{CHUNK_HEADER_SIZE, COMPLETED, ChunkHeader, ChunkInfo, Commit, FLAG_LAST, PINNED, State};
+use crate::ledger::step;
 use crate::region::Region;
 use crate::sync::Ordering;
 
@@ -48,6 +47,9 @@ impl WriteChunk {
         header.flags.store(0, Ordering::Relaxed);
         header.commit.store(start, Ordering::Relaxed);
         header.drained.store(start, Ordering::Relaxed);
+        header.taking.store(start, Ordering::Relaxed);
+        header.batch.store(0, Ordering::Relaxed);
+        step();
         let before = header.state.load(Ordering::Relaxed);
         // Release pairs with the Acquire of `ReadChunk::open`: who sees Writing sees the fields above.
         header.state.store(State::next_generation(before), Ordering::Release);
@@ -253,8 +255,25 @@ impl<'r> ReadChunk<'r> {
         Commit(self.header.drained.load(Ordering::Relaxed)) // our own last store, or the claim's
     }
 
+    /// Batch `number` is about to take what is committed. The order of the stores: `ledger.rs`.
+    pub(crate) fn take(&self, number: u32) {
+        self.header.batch.store(number, Ordering::Release);
+        step();
+        self.header.taking.store(self.commit.0, Ordering::Release);
+        step();
+    }
+
+    /// The batch failed.
+    pub(crate) fn untake(&self) {
+        self.header.taking.store(self.drained().0, Ordering::Release);
+        step();
+    }
+
+    /// The batch is in the output.
     pub(crate) fn set_drained(&self) {
         self.header.drained.store(self.commit.0, Ordering::Release);
+        self.header.taking.store(self.commit.0, Ordering::Release); // where there was nothing to take
+        step();
     }
 
     pub(crate) fn context(&self) -> &'r [u8] {

@@ -45,6 +45,13 @@
 //!    the window reads are not written again while it reads.
 //!
 //! `tests/loom.rs` tries every interleaving of each pair.
+//!
+//! # Why a killed process loses nothing
+//!
+//! There is one more order to keep, of the drain's stores among themselves: the chunks say what a batch takes *before* the
+//! output is written, one store says that it is written, and only after it does a chunk say so too, or is given to
+//! somebody else. Each is a Release store of one thread, so the region of a process that was killed holds a prefix of
+//! them, and [`recover`] knows of every byte whether the output has it. The cases are numbered in `ledger.rs`.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -53,6 +60,10 @@ mod backing;
 mod chunk;
 mod drain;
 mod error;
+mod ledger;
+mod process;
+#[cfg(not(loom))]
+pub mod recover;
 mod region;
 mod sync;
 mod window;
@@ -62,5 +73,5 @@ pub use backing::{Backing, BackingChoice};
 pub use chunk::WriteChunk;
 pub use drain::{Drain, OTHER_SEQUENCES, Output, Pass};
 pub use error::RegionError;
-pub use region::{Region, RegionConfig};
+pub use region::{About, Region, RegionConfig};
 pub use window::{Piece, Window};
