@@ -120,6 +120,7 @@ pub mod __private {
     pub use crate::on::argument::{Argument, number};
     pub use crate::on::callsite::{Callsite, CounterOptions, Key, Kind, Site};
     pub use crate::on::extras::Extras;
+    pub use crate::on::session::trigger;
     pub use crate::on::thread::{
         AsyncScope, Scope, Text, TrackScope, counter, event_rich, instant, instant_with, log, track_begin,
         track_end, track_left_out, track_was_used,

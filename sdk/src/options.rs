@@ -40,6 +40,10 @@ pub enum Overflow {
     /// It is dropped and counted; a scope as a whole, never one half of it. The application never waits.
     #[default]
     Drop,
+    /// The flight recorder: the oldest events make room, and no output is written until somebody asks, by
+    /// [`Session::snapshot`](crate::Session::snapshot), by [`trigger!`](crate::trigger) or by the session's end. Only when
+    /// every chunk of the ring is in some thread's hands, an event is dropped and counted.
+    Overwrite,
 }
 
 /// What events read the time from.

@@ -32,12 +32,34 @@ static REGISTRY: Mutex<Option<Registry>> = Mutex::new(None);
 
 #[derive(Default)]
 struct Registry {
-    strings: HashMap<&'static str, u32>,
+    strings: Strings,
     callsites: u32,
     /// The running session's epoch and filter.
     active: Option<(u32, Filter)>,
     /// Callsites made at run time.
     made: HashMap<Made, &'static Callsite>,
+}
+
+/// All strings of callsites, numbered from 1 in the order of first use; the empty string is 0, as both formats have it.
+#[derive(Default)]
+struct Strings {
+    numbers: HashMap<&'static str, u32>,
+    texts: Vec<&'static str>,
+}
+
+impl Strings {
+    fn number(&mut self, text: &'static str) -> u32 {
+        if text.is_empty() {
+            return 0;
+        }
+        *self.numbers.entry(text).or_insert_with(|| {
+            self.texts.push(text);
+            #[allow(clippy::cast_possible_truncation)]
+            // 4 billion distinct static strings do not fit a program
+            let number = self.texts.len() as u32;
+            number
+        })
+    }
 }
 
 /// What a callsite that is made at run time is found again by.
@@ -86,7 +108,18 @@ pub(crate) fn number_of(text: &'static str) -> u32 {
     if thread::is_barred() {
         return 0;
     }
-    with(|registry| number(&mut registry.strings, text))
+    with(|registry| registry.strings.number(text))
+}
+
+/// The string with this number, if there is one.
+pub(crate) fn text_of(number: u64) -> Option<&'static str> {
+    let index = usize::try_from(number).ok()?.checked_sub(1)?;
+    with(|registry| registry.strings.texts.get(index).copied())
+}
+
+/// The registered callsite with this serial number.
+pub(crate) fn callsite_with(serial: u32) -> Option<&'static Callsite> {
+    callsites().find(|callsite| callsite.serial() == serial)
 }
 
 fn with<R>(f: impl FnOnce(&mut Registry) -> R) -> R {
@@ -111,23 +144,13 @@ pub(crate) fn register(callsite: &'static Callsite) {
             return;
         }
         let Registry { strings, callsites, active, .. } = registry;
-        callsite.prepare(*callsites, |text| number(strings, text));
+        callsite.prepare(*callsites, |text| strings.number(text));
         *callsites += 1;
         callsite.set_next(HEAD.load(Ordering::Relaxed));
         // Release: who walks the list sees the callsite's constants and its `next`.
         HEAD.store(std::ptr::from_ref(callsite).cast_mut(), Ordering::Release);
         callsite.set_word(word(active.as_ref(), callsite));
     });
-}
-
-/// Numbers from 1 in the order of first use; the empty string is 0, as both formats have it.
-fn number(strings: &mut HashMap<&'static str, u32>, text: &'static str) -> u32 {
-    if text.is_empty() {
-        return 0;
-    }
-    #[allow(clippy::cast_possible_truncation)] // 4 billion distinct static strings do not fit a program
-    let next = strings.len() as u32 + 1;
-    *strings.entry(text).or_insert(next)
 }
 
 fn word(active: Option<&(u32, Filter)>, callsite: &Callsite) -> u32 {

@@ -2,6 +2,7 @@
 //!
 //! The hot path writes the same records; only the time in its packets is padded to a fixed length.
 
+mod again;
 pub(crate) mod late;
 pub(crate) mod packet;
 pub(crate) mod record;
@@ -14,14 +15,15 @@ use hairline_formats::track_event::{self as te, CounterValue};
 use hairline_formats::{Value, fxt, truncate_utf8};
 
 use super::super::callsite::{Callsite, TRACK_EVENT};
-use super::super::process;
 use super::super::session::Detail;
+use super::super::{process, registry};
 use super::event::{Action, Event, Moment};
 use super::hot::{Hot, TIME_LEN};
 use super::kept::Kept;
 use super::message;
 use super::room::NoRoom;
 use super::{FXT_THREAD, MAX_NAME, own_uuid};
+pub(crate) use again::Again;
 use packet::{Packet, Voice};
 use record::{Form, Record};
 pub(crate) use sets::Bits;
@@ -76,12 +78,7 @@ impl Sequence {
             told_callsites: Bits::default(),
             seen_strings: Bits::default(),
             seen_values: Bits::default(),
-            // What the stream begins with, and the sequence.
-            tracks: if epoch & TRACK_EVENT == 0 {
-                Uuids::default()
-            } else {
-                Uuids::from_iter([process::track_uuid(), own_uuid()])
-            },
+            tracks: own_tracks(epoch),
             new_tracks: Vec::new(),
             sums: HashMap::new(),
             bodies: 0,
@@ -166,12 +163,22 @@ impl Sequence {
     /// The loss stands in the trace; a TrackEvent sequence knows no string any more.
     pub(crate) fn loss_told(&mut self) {
         if self.is_track_event() {
-            self.seen_callsites = Bits::default();
-            self.told_callsites = Bits::default();
-            self.seen_strings = Bits::default();
-            self.seen_values = Bits::default();
-            self.sums.clear();
+            self.forget_strings();
         }
+    }
+
+    /// What follows is read without what went before: nothing was told.
+    pub(crate) fn forget_all(&mut self) {
+        self.forget_strings();
+        self.tracks = own_tracks(self.epoch);
+    }
+
+    fn forget_strings(&mut self) {
+        self.seen_callsites.clear();
+        self.told_callsites.clear();
+        self.seen_strings.clear();
+        self.seen_values.clear();
+        self.sums.clear();
     }
 
     fn put_state(&self, out: &mut Vec<u8>, now: u64, dropped: bool) {
@@ -359,6 +366,15 @@ impl Sequence {
     }
 }
 
+/// The tracks that the stream begins with, and the sequence.
+fn own_tracks(epoch: u32) -> Uuids {
+    if epoch & TRACK_EVENT == 0 {
+        Uuids::default()
+    } else {
+        Uuids::from_iter([process::track_uuid(), own_uuid()])
+    }
+}
+
 /// Bytes by which CPU time lengthens a scope's end, at most.
 pub(crate) fn cpu_time_len(is_track_event: bool) -> i32 {
     // A tag and the longest varint; an argument with its name of 10 bytes and a word.
@@ -368,6 +384,11 @@ pub(crate) fn cpu_time_len(is_track_event: bool) -> i32 {
 /// The number of a callsite's place in the source, on every sequence.
 fn location_iid(callsite: &'static Callsite) -> u64 {
     u64::from(callsite.serial()) + 1
+}
+
+/// The callsite whose place in the source has this number.
+fn location_callsite(iid: u64) -> Option<&'static Callsite> {
+    registry::callsite_with(u32::try_from(iid.checked_sub(1)?).ok()?)
 }
 
 /// What an incremental counter says, whose last value was `last`.
