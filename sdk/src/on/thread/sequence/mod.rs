@@ -231,13 +231,9 @@ impl Sequence {
             self.put_packet(out, event, at, Voice::Sequence);
             return Ok(0);
         }
-        let (epoch, own_track, located) = (
-            self.epoch,
-            self.track_uuid,
-            self.detail.source_locations && event.action != Action::Counter && event.action != Action::End,
-        );
-        let record = Record { epoch, own_track, in_slice, located, at };
         if record::form(event) == Form::Record {
+            let (epoch, own_track, located) = (self.epoch, self.track_uuid, self.is_located(event));
+            let record = Record { epoch, own_track, in_slice, located, at };
             return record.put(out, event, &mut self.nested);
         }
         let mut packet = std::mem::take(&mut self.packet);
@@ -253,8 +249,7 @@ impl Sequence {
             .then(|| event.values.first().and_then(message::counter_value))
             .flatten()
             .map(|value| difference(value, self.sums.get(&packet::counter_track(event, true)).copied()));
-        let located = self.detail.source_locations && matches!(event.action, Action::Begin | Action::Instant);
-        let location = located.then(|| match voice {
+        let location = self.is_located(event).then(|| match voice {
             Voice::Sequence => te::Location::Iid(location_iid(event.callsite)),
             Voice::Full => te::Location::At(packet::location(event.callsite)),
         });
@@ -272,6 +267,11 @@ impl Sequence {
             at,
         };
         packet.put(out, event);
+    }
+
+    /// Whether the event says its place in the source.
+    fn is_located(&self, event: &Event<'_>) -> bool {
+        self.detail.source_locations && matches!(event.action, Action::Begin | Action::Instant)
     }
 
     /// The event is in the trace.
@@ -377,14 +377,10 @@ fn difference(value: CounterValue, last: Option<CounterValue>) -> CounterValue {
         CounterValue::Int(v) => v as f64,
         CounterValue::Double(v) => v,
     };
-    match (value, last) {
-        (value, None) => value,
-        (value, Some(last)) => match (value, last) {
-            (CounterValue::Int(value), CounterValue::Int(last)) => {
-                value.checked_sub(last).map(CounterValue::Int)
-            }
-            _ => None,
-        }
-        .unwrap_or_else(|| CounterValue::Double(float(value) - float(last))),
-    }
+    let Some(last) = last else { return value };
+    let whole = match (value, last) {
+        (CounterValue::Int(value), CounterValue::Int(last)) => value.checked_sub(last),
+        _ => None,
+    };
+    whole.map_or_else(|| CounterValue::Double(float(value) - float(last)), CounterValue::Int)
 }
