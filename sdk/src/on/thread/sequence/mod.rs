@@ -7,6 +7,7 @@ pub(crate) mod packet;
 pub(crate) mod record;
 mod sets;
 mod strings;
+mod tracks;
 
 use std::collections::HashMap;
 
@@ -28,6 +29,7 @@ pub(crate) use sets::Bits;
 #[cfg(feature = "subscriber")]
 pub(crate) use sets::Spread;
 use sets::Uuids;
+use tracks::{Descriptions, counter_track, put_thread};
 
 /// The counter of a thread's CPU time.
 const CPU_TIME: &str = "thread_time";
@@ -189,14 +191,7 @@ impl Sequence {
     }
 
     fn put_thread_track(&self, out: &mut Vec<u8>) {
-        let track = te::ThreadTrack {
-            uuid: self.track_uuid,
-            parent_uuid: process::track_uuid(),
-            pid: process::id().cast_signed(),
-            tid: i64::from(self.thread.tid),
-            name: truncate_utf8(&self.thread.name, MAX_NAME),
-        };
-        te::thread_descriptor(out, self.number, &track);
+        put_thread(out, self.number, self.track_uuid, &self.thread);
         if self.detail.thread_time {
             let counter = te::CounterTrack {
                 builtin: te::CounterType::ThreadTimeNs,
@@ -248,7 +243,7 @@ impl Sequence {
         let counter = (event.action == Action::Counter && self.is_incremental(event))
             .then(|| event.values.first().and_then(message::counter_value))
             .flatten()
-            .map(|value| difference(value, self.sums.get(&packet::counter_track(event, true)).copied()));
+            .map(|value| difference(value, self.sums.get(&counter_track(event, true)).copied()));
         let location = self.is_located(event).then(|| match voice {
             Voice::Sequence => te::Location::Iid(location_iid(event.callsite)),
             Voice::Full => te::Location::At(packet::location(event.callsite)),
@@ -281,7 +276,7 @@ impl Sequence {
             && self.is_incremental(event)
             && let Some(value) = event.values.first().and_then(message::counter_value)
         {
-            self.sums.insert(packet::counter_track(event, true), value);
+            self.sums.insert(counter_track(event, true), value);
         }
         if event.log.is_some() && self.is_track_event() {
             self.bodies += 1;
@@ -295,7 +290,7 @@ impl Sequence {
             && self.is_track_event()
             && event.track.is_some_and(|track| track.uuid() == self.track_uuid)
             && !matches!(event.values.first(), Some(Value::F64(_)))
-            && (self.sums.len() < MAX_TRACKS || self.sums.contains_key(&packet::counter_track(event, true)))
+            && (self.sums.len() < MAX_TRACKS || self.sums.contains_key(&counter_track(event, true)))
     }
 
     /// The descriptions of the tracks that the event needs and this sequence does not have yet.
@@ -312,14 +307,15 @@ impl Sequence {
         let mut packets = std::mem::take(&mut self.packet);
         packets.clear();
         let (known, new) = (&self.tracks, &mut self.new_tracks);
-        let trace = (self.epoch, in_blob);
-        packet::put_tracks(&mut packets, self.number, event, incremental, trace, |uuid| {
+        let is_new = |uuid| {
             let is_new = !known.contains(&uuid) && !new.contains(&uuid);
             if is_new {
                 new.push(uuid);
             }
             is_new
-        });
+        };
+        let (sequence, epoch) = (self.number, self.epoch);
+        Descriptions { out: &mut packets, sequence, epoch, in_blob, is_new }.put_for(event, incremental);
         if in_blob && !packets.is_empty() {
             fxt::blob(out, fxt::StringRef::Empty, fxt::BLOB_PERFETTO, &packets);
         } else {
