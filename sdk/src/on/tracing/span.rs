@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
+use hairline_formats::Value;
 use parking_lot::Mutex;
 use tracing_core::span::Record;
 
@@ -179,19 +180,15 @@ impl Span {
             let above = above.as_ref().and_then(|rest| rest.life.as_ref());
             let extras = above.map_or_else(Extras::new, |above| Extras::new().track(above));
             let own = self.rest.lock();
-            let values = |f: &mut dyn FnMut(&[hairline_formats::Value<'_>])| {
-                if self.has_fields.load(Ordering::Relaxed) {
-                    own.fields.with_values(callsite, f);
-                } else {
-                    f(&[]);
-                }
-            };
-            let mut life = None;
-            values(&mut |values| life = Some(AsyncScope::begin_at(callsite, word, values, &extras, since)));
-            life
+            let begin = |values: &[Value<'_>]| AsyncScope::begin_at(callsite, word, values, &extras, since);
+            if self.has_fields.load(Ordering::Relaxed) {
+                own.fields.with_values(callsite, begin)
+            } else {
+                begin(&[])
+            }
         });
         let mut rest = self.rest.lock();
-        rest.life = life.flatten();
+        rest.life = life;
         rest.flow = rest.life.is_some().then_some(flow);
         drop(rest);
         self.life.store(BEGUN, Ordering::Release);

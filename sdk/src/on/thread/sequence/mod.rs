@@ -8,6 +8,7 @@ pub(crate) mod packet;
 pub(crate) mod record;
 mod sets;
 mod strings;
+mod tracks;
 
 use std::collections::HashMap;
 
@@ -30,6 +31,7 @@ pub(crate) use sets::Bits;
 #[cfg(feature = "subscriber")]
 pub(crate) use sets::Spread;
 use sets::Uuids;
+use tracks::{Descriptions, counter_track, put_thread};
 
 /// The counter of a thread's CPU time.
 const CPU_TIME: &str = "thread_time";
@@ -196,14 +198,7 @@ impl Sequence {
     }
 
     fn put_thread_track(&self, out: &mut Vec<u8>) {
-        let track = te::ThreadTrack {
-            uuid: self.track_uuid,
-            parent_uuid: process::track_uuid(),
-            pid: process::id().cast_signed(),
-            tid: i64::from(self.thread.tid),
-            name: truncate_utf8(&self.thread.name, MAX_NAME),
-        };
-        te::thread_descriptor(out, self.number, &track);
+        put_thread(out, self.number, self.track_uuid, &self.thread);
         if self.detail.thread_time {
             let counter = te::CounterTrack {
                 builtin: te::CounterType::ThreadTimeNs,
@@ -238,13 +233,9 @@ impl Sequence {
             self.put_packet(out, event, at, Voice::Sequence);
             return Ok(0);
         }
-        let (epoch, own_track, located) = (
-            self.epoch,
-            self.track_uuid,
-            self.detail.source_locations && event.action != Action::Counter && event.action != Action::End,
-        );
-        let record = Record { epoch, own_track, in_slice, located, at };
         if record::form(event) == Form::Record {
+            let (epoch, own_track, located) = (self.epoch, self.track_uuid, self.is_located(event));
+            let record = Record { epoch, own_track, in_slice, located, at };
             return record.put(out, event, &mut self.nested);
         }
         let mut packet = std::mem::take(&mut self.packet);
@@ -259,9 +250,8 @@ impl Sequence {
         let counter = (event.action == Action::Counter && self.is_incremental(event))
             .then(|| event.values.first().and_then(message::counter_value))
             .flatten()
-            .map(|value| difference(value, self.sums.get(&packet::counter_track(event, true)).copied()));
-        let located = self.detail.source_locations && matches!(event.action, Action::Begin | Action::Instant);
-        let location = located.then(|| match voice {
+            .map(|value| difference(value, self.sums.get(&counter_track(event, true)).copied()));
+        let location = self.is_located(event).then(|| match voice {
             Voice::Sequence => te::Location::Iid(location_iid(event.callsite)),
             Voice::Full => te::Location::At(packet::location(event.callsite)),
         });
@@ -281,6 +271,11 @@ impl Sequence {
         packet.put(out, event);
     }
 
+    /// Whether the event says its place in the source.
+    fn is_located(&self, event: &Event<'_>) -> bool {
+        self.detail.source_locations && matches!(event.action, Action::Begin | Action::Instant)
+    }
+
     /// The event is in the trace.
     pub(crate) fn recorded(&mut self, event: &Event<'_>) {
         event.extras.flows(self.epoch).for_each(|(flow, _)| flow.set_begun(self.epoch));
@@ -288,7 +283,7 @@ impl Sequence {
             && self.is_incremental(event)
             && let Some(value) = event.values.first().and_then(message::counter_value)
         {
-            self.sums.insert(packet::counter_track(event, true), value);
+            self.sums.insert(counter_track(event, true), value);
         }
         if event.log.is_some() && self.is_track_event() {
             self.bodies += 1;
@@ -302,7 +297,7 @@ impl Sequence {
             && self.is_track_event()
             && event.track.is_some_and(|track| track.uuid() == self.track_uuid)
             && !matches!(event.values.first(), Some(Value::F64(_)))
-            && (self.sums.len() < MAX_TRACKS || self.sums.contains_key(&packet::counter_track(event, true)))
+            && (self.sums.len() < MAX_TRACKS || self.sums.contains_key(&counter_track(event, true)))
     }
 
     /// The descriptions of the tracks that the event needs and this sequence does not have yet.
@@ -319,14 +314,15 @@ impl Sequence {
         let mut packets = std::mem::take(&mut self.packet);
         packets.clear();
         let (known, new) = (&self.tracks, &mut self.new_tracks);
-        let trace = (self.epoch, in_blob);
-        packet::put_tracks(&mut packets, self.number, event, incremental, trace, |uuid| {
+        let is_new = |uuid| {
             let is_new = !known.contains(&uuid) && !new.contains(&uuid);
             if is_new {
                 new.push(uuid);
             }
             is_new
-        });
+        };
+        let (sequence, epoch) = (self.number, self.epoch);
+        Descriptions { out: &mut packets, sequence, epoch, in_blob, is_new }.put_for(event, incremental);
         if in_blob && !packets.is_empty() {
             fxt::blob(out, fxt::StringRef::Empty, fxt::BLOB_PERFETTO, &packets);
         } else {
@@ -398,14 +394,10 @@ fn difference(value: CounterValue, last: Option<CounterValue>) -> CounterValue {
         CounterValue::Int(v) => v as f64,
         CounterValue::Double(v) => v,
     };
-    match (value, last) {
-        (value, None) => value,
-        (value, Some(last)) => match (value, last) {
-            (CounterValue::Int(value), CounterValue::Int(last)) => {
-                value.checked_sub(last).map(CounterValue::Int)
-            }
-            _ => None,
-        }
-        .unwrap_or_else(|| CounterValue::Double(float(value) - float(last))),
-    }
+    let Some(last) = last else { return value };
+    let whole = match (value, last) {
+        (CounterValue::Int(value), CounterValue::Int(last)) => value.checked_sub(last),
+        _ => None,
+    };
+    whole.map_or_else(|| CounterValue::Double(float(value) - float(last)), CounterValue::Int)
 }
