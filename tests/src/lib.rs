@@ -14,6 +14,7 @@
 
 pub mod alloc;
 pub mod judge;
+pub mod mortal;
 pub mod recording;
 
 pub use judge::{Judge, JudgeError, Row, Rows, Stat, Verdict};
