@@ -1,6 +1,7 @@
 //! Functions and futures: `#[trace]`, `traced`, with real runtimes.
 
 mod attribute;
+mod environment;
 mod futures_and_streams;
 mod runtimes;
 mod spans;

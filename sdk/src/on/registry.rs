@@ -137,10 +137,13 @@ fn word(active: Option<&(u32, Filter)>, callsite: &Callsite) -> u32 {
     }
 }
 
-/// From now on `hook` is called when callsites were switched on or off.
+/// From now on `hook` is called when callsites were switched on or off; what was before that, the caller sees.
 #[cfg(feature = "subscriber")]
 pub(crate) fn on_change(hook: fn()) {
-    ON_CHANGE.store(hook as *mut (), Ordering::Release);
+    if ON_CHANGE.load(Ordering::Acquire).is_null() {
+        // Under the lock that a change is made under: it is over now, or will find the hook.
+        with(|_| ON_CHANGE.store(hook as *mut (), Ordering::Release));
+    }
 }
 
 fn changed() {
@@ -155,8 +158,7 @@ fn changed() {
 /// Whether a callsite of this category would be on.
 #[cfg(feature = "subscriber")]
 pub(crate) fn would_record(category: &str) -> bool {
-    !thread::is_barred()
-        && with(|registry| registry.active.as_ref().is_some_and(|(_, filter)| filter.matches(category)))
+    with(|registry| registry.active.as_ref().is_some_and(|(_, filter)| filter.matches(category)))
 }
 
 /// Whether the filter takes one of the callsite's categories.

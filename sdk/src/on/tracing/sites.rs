@@ -7,8 +7,8 @@ use parking_lot::RwLock;
 use tracing_core::{Event, Interest, Metadata};
 
 use super::super::callsite::{Callsite, CounterOptions, Key, Kind, Site};
-use super::super::registry;
 use super::super::thread::{self, Spread};
+use super::super::{env, registry};
 use super::fields::with_scratch;
 use crate::vocabulary::Level;
 
@@ -41,8 +41,16 @@ pub(super) fn metadata(callsite: &'static Callsite) -> Option<&'static Metadata<
     sites.as_ref()?.values().find(|(_, site)| std::ptr::eq(*site, callsite)).map(|(metadata, _)| *metadata)
 }
 
-/// Whether a callsite with this target would be recorded.
+/// Whether a callsite with this target would be recorded. Asked also while another thread is at the very first callsite:
+/// then it waits for the session that the environment asks for, as that one does.
 pub(super) fn would_record(metadata: &Metadata<'_>) -> bool {
+    if thread::is_barred() {
+        return false;
+    }
+    {
+        let _busy = thread::busy();
+        env::start_once();
+    }
     registry::would_record(metadata.target())
 }
 
@@ -83,9 +91,14 @@ fn make(metadata: &'static Metadata<'static>) -> &'static Callsite {
 
 /// Whether the callsite is on, to be kept in tracing's own cache until the session or its filter changes.
 pub(super) fn interest(metadata: &'static Metadata<'static>) -> Interest {
+    // Inside of an event: to be asked again, not never.
+    let Some(site) = site(metadata) else { return Interest::sometimes() };
+    // The first of all starts the session that the environment asks for, before tracing is to hear of changes: it is
+    // in the midst of asking, and may hold a lock.
+    let _ = site.registered_word();
     registry::on_change(tracing_core::callsite::rebuild_interest_cache);
-    match site(metadata) {
-        Some(site) if site.registered_word() != 0 => Interest::always(),
-        _ => Interest::never(),
+    match site.word() {
+        0 => Interest::never(),
+        _ => Interest::always(),
     }
 }
