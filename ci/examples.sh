@@ -81,7 +81,7 @@ for format in pftrace fxt; do
   strays=$(node "$root/tests/oracle/query.mjs" --strict "$trace" \
     "select count(*) as n from slice s left join slice p on s.parent_id = p.id
      where s.track_id in (select id from thread_track) and ifnull(p.name, '-') != case s.name
-       when 'request' then '-' when 'user' then 'request' when 'query' then 'user' when 'render' then 'user'
-       when 'no such user' then 'user' else 'query' end" | sed 's/.*:\([0-9]*\).*/\1/')
+       when 'request' then '-' when 'user' then 'request' when 'connect' then 'query' when 'round trip' then 'query'
+       else 'user' end" | sed 's/.*:\([0-9]*\).*/\1/')
   [ "$strays" = 0 ] || fail "web: $strays slices are not below the one they belong to"
 done

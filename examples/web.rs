@@ -13,9 +13,10 @@
 //!     query                     the database's part
 //!       connect                 waits for one of the pool's connections
 //!       round trip              waits for the answer
-//!     render                    works, on one thread
+//!     rank, render              work, on one thread
 //! ```
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::io;
@@ -38,13 +39,13 @@ use tracing::{Instrument, Span, field, info_span, instrument, warn};
 use tracing_subscriber::prelude::*;
 
 /// Connections of the load loop.
-const CLIENTS: usize = 8;
+const CLIENTS: usize = 4;
 /// Connections to the database, for all requests.
-const POOL: usize = 4;
+const POOL: usize = 2;
 /// Users that there are; the load loop asks for a tenth more.
-const USERS: u64 = 100;
+const USERS: u64 = 1000;
 
-#[tokio::main(worker_threads = 4)]
+#[tokio::main(worker_threads = 2)]
 async fn main() -> Result<(), Box<dyn Error>> {
     tracing_subscriber::registry().with(hairline::layer()).try_init()?;
 
@@ -86,8 +87,8 @@ async fn user(
     State(database): State<Arc<Database>>,
     Path(id): Path<u64>,
 ) -> Result<Html<String>, StatusCode> {
-    match database.find(id).await {
-        Some(friends) => Ok(Html(render(id, &friends))),
+    match database.friends_of_friends(id).await {
+        Some(known) => Ok(Html(render(id, &rank(&known)))),
         None => {
             warn!(id, "no such user");
             Err(StatusCode::NOT_FOUND)
@@ -95,10 +96,20 @@ async fn user(
     }
 }
 
-#[instrument(skip(friends), fields(friends = friends.len()))]
-fn render(id: u64, friends: &[u64]) -> String {
-    let items: String = friends.iter().map(|friend| format!("<li>user {friend}</li>")).collect();
-    format!("<h1>user {id}</h1><ul>{items}</ul>")
+/// Who is named most often, first.
+#[instrument(skip_all, fields(known = known.len()))]
+fn rank(known: &[u64]) -> Vec<(u64, usize)> {
+    let mut times = BTreeMap::<u64, usize>::new();
+    known.iter().for_each(|user| *times.entry(*user).or_default() += 1);
+    let mut ranked: Vec<_> = times.into_iter().collect();
+    ranked.sort_by_key(|(user, times)| (Reverse(*times), *user));
+    ranked
+}
+
+#[instrument(skip(ranked), fields(rows = ranked.len()))]
+fn render(id: u64, ranked: &[(u64, usize)]) -> String {
+    let rows = ranked.iter().map(|(user, times)| format!("<li>user {user}, {times} times</li>"));
+    format!("<h1>user {id} may know</h1><ol>{}</ol>", rows.collect::<String>())
 }
 
 /// Who knows whom, behind a pool of connections.
@@ -109,17 +120,22 @@ struct Database {
 
 impl Database {
     fn open() -> Self {
-        let friends = |id: u64| (0..USERS).filter(|other| (id * other) % 7 == 3).collect();
+        let friends = |id: u64| (0..USERS).filter(|other| (id + 3 * other) % 7 == 0).collect();
         Self { pool: Semaphore::new(POOL), friends: (0..USERS).map(|id| (id, friends(id))).collect() }
     }
 
     #[instrument(name = "query", target = "db", skip(self))]
-    async fn find(&self, id: u64) -> Option<Vec<u64>> {
+    async fn friends_of_friends(&self, id: u64) -> Option<Vec<u64>> {
         let connect = info_span!(target: "db", "connect");
         let _connection = self.pool.acquire().instrument(connect).await.ok()?;
         let round_trip = info_span!(target: "db", "round trip");
-        tokio::time::sleep(Duration::from_micros(500 + id % 4 * 700)).instrument(round_trip).await;
-        self.friends.get(&id).cloned()
+        let answered = async {
+            tokio::task::yield_now().await; // waits in any case, even where this thread stood still for so long
+            tokio::time::sleep(Duration::from_micros(200 + id % 3 * 400)).await;
+        };
+        answered.instrument(round_trip).await;
+        let friends = self.friends.get(&id)?.iter();
+        Some(friends.filter_map(|friend| self.friends.get(friend)).flatten().copied().collect())
     }
 }
 
@@ -137,7 +153,7 @@ async fn load(address: SocketAddr, requests: u64) -> Result<BTreeMap<u16, u64>, 
                 if n >= requests {
                     return io::Result::Ok(statuses);
                 }
-                statuses.push(fetch(&mut connection, n % (USERS + USERS / 10)).await?);
+                statuses.push(fetch(&mut connection, n * 7 % (USERS + USERS / 10)).await?);
             }
         });
     }
