@@ -3,6 +3,7 @@
 mod attribute;
 mod environment;
 mod futures_and_streams;
+mod messages;
 mod runtimes;
 mod spans;
 

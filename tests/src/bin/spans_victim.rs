@@ -1,11 +1,13 @@
-//! A program instrumented with the `tracing` crate alone, for the tests of what the environment switches on.
+//! A program instrumented with the `tracing` crate alone, or with `log`, for the tests of what the environment switches on.
 //!
 //! ```text
 //! spans_victim subscriber | layer  global | scoped | after-another
+//! spans_victim log
 //! ```
 //!
 //! Its first span is entered by eight threads at once. `scoped`: on one thread, which is all that has the subscriber.
-//! `after-another`: likewise, and the span's callsite was known to another subscriber before.
+//! `after-another`: likewise, and the span's callsite was known to another subscriber before. `log`: a message, and 20,000 with
+//! a target of its own each.
 
 use std::sync::Barrier;
 
@@ -32,8 +34,18 @@ fn all_at_once() {
     });
 }
 
+fn messages() {
+    hairline::Logger::new().install().expect("the first one");
+    log::trace!(target: "victim", "first");
+    (0..20_000).for_each(|n| log::info!(target: &format!("made.up.{n}"), "m"));
+    println!("done");
+}
+
 fn main() {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
+    if arguments == ["log"] {
+        return messages();
+    }
     let [listener, way] = arguments.as_slice() else { panic!("spans_victim LISTENER WAY") };
     let dispatch = || match listener.as_str() {
         "subscriber" => Dispatch::new(hairline::Subscriber::new()),

@@ -34,6 +34,8 @@ use crate::vocabulary::Level;
 pub(crate) use cold::{detach_after_fork, first_hit, stray_losses};
 use event::Event;
 pub(crate) use few::Few;
+#[cfg(feature = "log")]
+pub(crate) use guards::log_rich;
 pub use guards::{
     AsyncScope, Scope, TrackScope, log, track_begin, track_end, track_left_out, track_was_used,
 };

@@ -2,10 +2,11 @@
 
 use hairline_formats::Value;
 
-use super::super::callsite::{Callsite, TRACK_EVENT};
+use super::super::callsite::Callsite;
 use super::super::extras::Extras;
 use super::cold;
 use super::event::{Action, Event};
+use super::guards::log_rich;
 use super::kept::Kept;
 use crate::vocabulary::Level;
 
@@ -47,12 +48,7 @@ pub(crate) fn event_of(
         cold::event(word, &Event::new(callsite, values, &Extras::new()));
         return;
     };
-    let extras = Extras::new().name(message);
-    let named = [("level", Value::Str(level.name())), ("message", Value::Str(message))];
-    // In TrackEvent the message is a field of its own.
-    let named: &[_] = if word & TRACK_EVENT == 0 { &named } else { &[] };
-    let log = Some((super::priority(level), message));
-    cold::event(word, &Event { log, named, ..Event::new(callsite, values, &extras) });
+    log_rich(callsite, word, values, level, message, &Extras::new().name(message));
 }
 
 /// When this thread's last event was.

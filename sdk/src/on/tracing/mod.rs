@@ -23,6 +23,17 @@ mod subscriber;
 pub use layer::{Layer, layer};
 pub use subscriber::Subscriber;
 
+/// What the category of a span or an event is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Category {
+    /// Its target: where it does not say another, the path of its module.
+    #[default]
+    Target,
+    /// Its level: `trace`, `debug`, `info`, `warn` or `error`.
+    Level,
+}
+
 /// How spans are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]

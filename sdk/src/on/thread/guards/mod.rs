@@ -138,10 +138,21 @@ fn end_on_track(
 /// What a log message records.
 pub fn log(callsite: &'static Callsite, word: u32, level: crate::Level, body: &super::Text) {
     let Value::Str(body) = body.value() else { return };
+    log_rich(callsite, word, &[], level, body, &Extras::new());
+}
+
+/// The same, with the values of the callsite's keys and options.
+pub(crate) fn log_rich(
+    callsite: &'static Callsite,
+    word: u32,
+    values: &[Value<'_>],
+    level: crate::Level,
+    body: &str,
+    extras: &Extras<'_>,
+) {
     let named = [("level", Value::Str(level.name())), ("message", Value::Str(body))];
-    let extras = Extras::new();
     let log = Some((super::priority(level), body));
     // In TrackEvent the message is a field of its own.
     let named: &[_] = if word & TRACK_EVENT == 0 { &named } else { &[] };
-    cold::event(word, &Event { log, named, ..Event::new(callsite, &[], &extras) });
+    cold::event(word, &Event { log, named, ..Event::new(callsite, values, extras) });
 }
