@@ -120,7 +120,7 @@ struct Database {
 
 impl Database {
     fn open() -> Self {
-        let friends = |id: u64| (0..USERS).filter(|other| (id + 3 * other) % 7 == 0).collect();
+        let friends = |id: u64| (0..USERS).filter(|other| (id + 3 * other).is_multiple_of(7)).collect();
         Self { pool: Semaphore::new(POOL), friends: (0..USERS).map(|id| (id, friends(id))).collect() }
     }
 
