@@ -23,7 +23,7 @@ mod subscriber;
 pub use layer::{Layer, layer};
 pub use subscriber::Subscriber;
 
-/// What the category of a span or an event is.
+/// What the category of a span or an event is. Feature `subscriber`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Category {
@@ -34,7 +34,7 @@ pub enum Category {
     Level,
 }
 
-/// How spans are shown.
+/// How spans are shown. Feature `subscriber`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Mode {
