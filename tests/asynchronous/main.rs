@@ -1,7 +1,9 @@
 //! Functions and futures: `#[trace]`, `traced`, with real runtimes.
 
 mod attribute;
+mod environment;
 mod futures_and_streams;
+mod messages;
 mod runtimes;
 mod spans;
 

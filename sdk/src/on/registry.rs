@@ -14,6 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use parking_lot::Mutex;
 
 use super::callsite::{Callsite, CounterOptions, Kind, Site, UNREGISTERED};
+#[cfg(any(feature = "subscriber", feature = "log"))]
+use super::env;
 use super::thread;
 use crate::filter::Filter;
 
@@ -26,7 +28,17 @@ static DETACHED: AtomicBool = AtomicBool::new(false);
 static ACTIVE: AtomicU32 = AtomicU32::new(0);
 
 /// Called when callsites were switched on or off: who keeps a copy of that brings it up to date.
-static ON_CHANGE: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
+static ON_CHANGE: [AtomicPtr<()>; 2] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 2];
+
+/// Who keeps a copy of what is on.
+#[cfg(any(feature = "subscriber", feature = "log"))]
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Keeper {
+    #[cfg(feature = "subscriber")]
+    Tracing = 0,
+    #[cfg(feature = "log")]
+    Log = 1,
+}
 
 static REGISTRY: Mutex<Option<Registry>> = Mutex::new(None);
 
@@ -160,26 +172,40 @@ fn word(active: Option<&(u32, Filter)>, callsite: &Callsite) -> u32 {
     }
 }
 
-/// From now on `hook` is called when callsites were switched on or off.
-#[cfg(feature = "subscriber")]
-pub(crate) fn on_change(hook: fn()) {
-    ON_CHANGE.store(hook as *mut (), Ordering::Release);
+/// From now on `hook` is called when callsites were switched on or off; what was before that, the caller sees.
+#[cfg(any(feature = "subscriber", feature = "log"))]
+pub(crate) fn on_change(keeper: Keeper, hook: fn()) {
+    let place = &ON_CHANGE[keeper as usize];
+    if place.load(Ordering::Acquire).is_null() {
+        // Under the lock that a change is made under: it is over now, or will find the hook.
+        with(|_| place.store(hook as *mut (), Ordering::Release));
+    }
 }
 
 fn changed() {
-    let hook = ON_CHANGE.load(Ordering::Acquire);
-    if !hook.is_null() {
+    for hook in ON_CHANGE.iter().map(|hook| hook.load(Ordering::Acquire)).filter(|hook| !hook.is_null()) {
         // SAFETY: `on_change` alone stores here, a `fn()`.
         let hook: fn() = unsafe { std::mem::transmute(hook) };
         hook();
     }
 }
 
-/// Whether a callsite of this category would be on.
-#[cfg(feature = "subscriber")]
+/// Whether a callsite of this category would be on. The first call in a process starts the session that the environment asks
+/// for; one that comes meanwhile waits for it.
+#[cfg(any(feature = "subscriber", feature = "log"))]
 pub(crate) fn would_record(category: &str) -> bool {
-    !thread::is_barred()
-        && with(|registry| registry.active.as_ref().is_some_and(|(_, filter)| filter.matches(category)))
+    if thread::is_barred() {
+        return false;
+    }
+    start_asked();
+    with(|registry| registry.active.as_ref().is_some_and(|(_, filter)| filter.matches(category)))
+}
+
+/// Starts the session that the environment asks for, if nothing did yet.
+#[cfg(any(feature = "subscriber", feature = "log"))]
+pub(crate) fn start_asked() {
+    let _busy = thread::busy();
+    env::start_once();
 }
 
 /// Whether the filter takes one of the callsite's categories.

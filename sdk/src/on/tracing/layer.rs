@@ -5,9 +5,9 @@ use tracing_core::{Event, Interest, Metadata, Subscriber};
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
-use super::Mode;
 use super::sites;
 use super::span::Span;
+use super::{Category, Mode};
 
 /// Records the spans and events of the `tracing` crate, beside other layers.
 ///
@@ -17,13 +17,25 @@ use super::span::Span;
 /// tracing_subscriber::registry().with(hairline::layer()).init();
 /// ```
 ///
-/// As [`Subscriber`](super::Subscriber), in a registry that keeps the spans.
+/// As [`Subscriber`](super::Subscriber), in a registry that keeps the spans. Feature `tracing`.
 #[derive(Debug, Default)]
 pub struct Layer {
     mode: Mode,
+    category: Category,
 }
 
-/// A [`Layer`] that shows spans as [`Mode::Auto`] says.
+/// A [`Layer`] that shows spans as [`Mode::Auto`] says, with their target as category. Feature `tracing`.
+///
+/// ```
+/// use hairline::{Category, Mode};
+/// use tracing_subscriber::prelude::*;
+///
+/// # fn main() -> Result<(), tracing_subscriber::util::TryInitError> {
+/// let layer = hairline::layer().mode(Mode::Lifetimes).category(Category::Level);
+/// tracing_subscriber::registry().with(layer).try_init()?;
+/// # Ok(())
+/// # }
+/// ```
 #[must_use]
 pub fn layer() -> Layer {
     Layer::default()
@@ -34,6 +46,13 @@ impl Layer {
     #[must_use]
     pub fn mode(mut self, mode: Mode) -> Self {
         self.mode = mode;
+        self
+    }
+
+    /// What the category of spans and events is, which the session's filter goes by.
+    #[must_use]
+    pub fn category(mut self, category: Category) -> Self {
+        self.category = category;
         self
     }
 }
@@ -72,11 +91,14 @@ fn show_branch<S: Subscriber + for<'a> LookupSpan<'a>>(
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Layer {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
-        sites::interest(metadata)
+        sites::interest(metadata, self.category)
     }
 
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        let (Some(site), Some(span)) = (sites::site(attributes.metadata()), context.span(id)) else { return };
+        let (Some(site), Some(span)) = (sites::site(attributes.metadata(), self.category), context.span(id))
+        else {
+            return;
+        };
         let own = Span::default();
         own.create(site, |fields| attributes.record(fields));
         if self.mode == Mode::Lifetimes {
@@ -96,7 +118,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for La
     }
 
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        sites::event(event);
+        sites::event(event, self.category);
     }
 
     fn on_enter(&self, id: &Id, context: Context<'_, S>) {
