@@ -4,6 +4,7 @@ mod attribute;
 mod environment;
 mod futures_and_streams;
 mod messages;
+mod other_layers;
 mod runtimes;
 mod spans;
 

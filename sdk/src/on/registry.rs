@@ -201,6 +201,16 @@ pub(crate) fn would_record(category: &str) -> bool {
     with(|registry| registry.active.as_ref().is_some_and(|(_, filter)| filter.matches(category)))
 }
 
+/// Whether a session runs. The first call as for [`would_record`].
+#[cfg(feature = "tracing")]
+pub(crate) fn is_recording() -> bool {
+    if thread::is_barred() {
+        return false;
+    }
+    start_asked();
+    active_epoch() != 0
+}
+
 /// Starts the session that the environment asks for, if nothing did yet.
 #[cfg(any(feature = "subscriber", feature = "log"))]
 pub(crate) fn start_asked() {

@@ -1,10 +1,21 @@
 //! A layer for tracing-subscriber's registry, which keeps the spans.
+//!
+//! A layer that has no interest in a callsite switches it off for all layers, unless it has a filter of its own. So this one has
+//! one, around a layer that does nothing, and asks it what it has to be asked: the callsite is off when no other layer wants it
+//! either. Entering and leaving a span pass it by.
+
+#![allow(unsafe_code)] // `downcast_raw`, by which tracing-subscriber finds the filter
+
+use std::any::TypeId;
+use std::fmt;
 
 use tracing_core::span::{Attributes, Id, Record};
 use tracing_core::{Event, Interest, Metadata, Subscriber};
-use tracing_subscriber::layer::Context;
+use tracing_subscriber::filter::Filtered;
+use tracing_subscriber::layer::{Context, Filter};
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
+use super::super::registry;
 use super::sites;
 use super::span::Span;
 use super::{Category, Mode};
@@ -18,10 +29,32 @@ use super::{Category, Mode};
 /// ```
 ///
 /// As [`Subscriber`](super::Subscriber), in a registry that keeps the spans. Feature `tracing`.
-#[derive(Debug, Default)]
-pub struct Layer {
+///
+/// Other layers have what they want of spans and events, whether a session runs or not.
+pub struct Layer<S> {
     mode: Mode,
     category: Category,
+    gate: Filtered<Nothing, Gate, S>,
+}
+
+/// What is let through.
+#[derive(Debug)]
+struct Gate(Category);
+
+/// What the filter is around.
+#[derive(Debug)]
+struct Nothing;
+
+impl<S: Subscriber> tracing_subscriber::Layer<S> for Nothing {}
+
+impl<S> Filter<S> for Gate {
+    fn enabled(&self, _: &Metadata<'_>, _: &Context<'_, S>) -> bool {
+        registry::is_recording() // what exactly, the callsite knows
+    }
+
+    fn callsite_enabled(&self, metadata: &'static Metadata<'static>) -> Interest {
+        sites::interest(metadata, self.0)
+    }
 }
 
 /// A [`Layer`] that shows spans as [`Mode::Auto`] says, with their target as category. Feature `tracing`.
@@ -37,11 +70,25 @@ pub struct Layer {
 /// # }
 /// ```
 #[must_use]
-pub fn layer() -> Layer {
+pub fn layer<S>() -> Layer<S> {
     Layer::default()
 }
 
-impl Layer {
+impl<S> Default for Layer<S> {
+    fn default() -> Self {
+        let (mode, category) = (Mode::default(), Category::default());
+        Self { mode, category, gate: Filtered::new(Nothing, Gate(category)) }
+    }
+}
+
+impl<S> fmt::Debug for Layer<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { mode, category, .. } = self;
+        f.debug_struct("Layer").field("mode", mode).field("category", category).finish_non_exhaustive()
+    }
+}
+
+impl<S> Layer<S> {
     /// How spans are shown.
     #[must_use]
     pub fn mode(mut self, mode: Mode) -> Self {
@@ -53,6 +100,7 @@ impl Layer {
     #[must_use]
     pub fn category(mut self, category: Category) -> Self {
         self.category = category;
+        *self.gate.filter_mut() = Gate(category);
         self
     }
 }
@@ -89,16 +137,28 @@ fn show_branch<S: Subscriber + for<'a> LookupSpan<'a>>(
     }
 }
 
-impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Layer {
+impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Layer<S> {
+    fn on_layer(&mut self, subscriber: &mut S) {
+        self.gate.on_layer(subscriber);
+    }
+
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
-        sites::interest(metadata, self.category)
+        self.gate.register_callsite(metadata)
+    }
+
+    fn enabled(&self, metadata: &Metadata<'_>, context: Context<'_, S>) -> bool {
+        self.gate.enabled(metadata, context)
+    }
+
+    fn event_enabled(&self, event: &Event<'_>, context: Context<'_, S>) -> bool {
+        self.gate.event_enabled(event, context)
     }
 
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        let (Some(site), Some(span)) = (sites::site(attributes.metadata(), self.category), context.span(id))
-        else {
-            return;
-        };
+        self.gate.on_new_span(attributes, id, context.clone());
+        let site =
+            sites::site(attributes.metadata(), self.category).filter(|site| site.registered_word() != 0);
+        let (Some(site), Some(span)) = (site, context.span(id)) else { return };
         let own = Span::default();
         own.create(site, |fields| attributes.record(fields));
         if self.mode == Mode::Lifetimes {
@@ -117,7 +177,8 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for La
         with_span(span, &context, |span| with_span(follows, &context, |followed| span.follow(followed)));
     }
 
-    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        self.gate.on_event(event, context);
         sites::event(event, self.category);
     }
 
@@ -133,5 +194,12 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for La
 
     fn on_close(&self, id: Id, context: Context<'_, S>) {
         with_span(&id, &context, Span::close);
+    }
+    unsafe fn downcast_raw(&self, id: TypeId) -> Option<*const ()> {
+        if id == TypeId::of::<Self>() {
+            return Some(std::ptr::from_ref(self).cast());
+        }
+        // SAFETY: the caller keeps what `downcast_raw` asks of it; the filter lives as long as this layer.
+        unsafe { self.gate.downcast_raw(id) }
     }
 }
