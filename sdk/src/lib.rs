@@ -35,6 +35,10 @@
 //! Whole scopes. When the ring is full, events are dropped, counted by reason in [`Summary::lost`], and a scope
 //! whose begin was dropped has no end either.
 //!
+//! # When the process is killed
+//!
+//! What was recorded is not lost: `hairline recover`, or [`recovery`], completes the trace.
+//!
 //! # Features
 //!
 //! * `enable` (default): without it every macro compiles to nothing and the same code still builds.
@@ -55,6 +59,7 @@ mod off;
 mod on;
 mod options;
 mod output;
+pub mod recovery;
 mod vocabulary;
 
 #[cfg(not(feature = "enable"))]
@@ -68,6 +73,8 @@ pub use builder::SessionBuilder;
 pub use error::Error;
 pub use options::{ClockSource, Format, Lost, Overflow, Summary, ThreadSummary, parse_size};
 pub use output::MemoryOutput;
+#[doc(no_inline)]
+pub use recovery::recover;
 pub use session::Session;
 pub use vocabulary::{Level, Ordering, Unit};
 

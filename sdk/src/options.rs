@@ -25,6 +25,12 @@ impl Format {
             _ => None,
         }
     }
+
+    /// The format with this number in a region.
+    #[cfg(feature = "enable")]
+    pub(crate) fn from_number(number: u32) -> Option<Self> {
+        [Self::TrackEvent, Self::Fxt].into_iter().find(|format| *format as u32 == number)
+    }
 }
 
 /// What happens to an event for which there is no room in the ring.

@@ -6,6 +6,7 @@
 //! ```text
 //! 0          RegionHeader                  (512 bytes)
 //! 512        free bitmap                   (1 bit a chunk, 64-bit words; 1 = free)
+//! about_offset                             path of the output, then the head of its stream
 //! chunks_offset (multiple of 4096)
 //!            chunk 0   [ChunkHeader 64 bytes][payload ..........]
 //!            chunk 1   ...                      chunk_size bytes each
@@ -22,11 +23,23 @@
 //! | Writing  | Complete | the owner                        | `state` Release     | a reader that loads Complete (Acquire), and `commit` after it, has the chunk's last commit |
 //! | Complete | Free     | the drain, when it has taken all | `state` Release, then the bit is set with Release | the thread that clears the bit (Acquire) owns the chunk alone, and the drain has read all it will of its former life |
 //!
+//! In a region that overwrites ([`OVERFLOW_OVERWRITE`]) there is no drain, and a chunk that was taken once never has its
+//! bit set again:
+//!
+//! | from     | to       | who                              | ordering            | what the other side may conclude |
+//! |----------|----------|----------------------------------|---------------------|----------------------------------|
+//! | Writing, Complete | the same, pinned | the window | compare-and-swap of the whole word, Acquire | the generation is the one it saw, and stays while the pin stands; `commit`, loaded after it, may be read up to |
+//! | pinned   | not      | the window                       | `fetch_and` Release | it has read all it will |
+//! | Complete | Free     | the thread that wants a chunk, of one that is not pinned | compare-and-swap, Acquire | it owns the chunk alone; window and former owner are done with it |
+//!
 //! # Payload
 //!
-//! `[context][records...]`. *Context* (its length is in the header) is what must stand in the
+//! `[context][recovery][records...]`. *Context* (its length is in the header) is what must stand in the
 //! output before any fragment of this chunk if the fragment before it was of another sequence.
 //! It is committed with the chunk's first record and is not itself a record.
+//!
+//! *Recovery* is what a reader needs only if it does not have the chunk before this one of its sequence: the begins of
+//! the slices that were open where this chunk starts. Only a region that overwrites has any.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
@@ -34,7 +47,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 pub const MAGIC: [u8; 8] = *b"HAIRLINE";
 
 /// Grows when a reader of the old layout could no longer read the new one.
-pub const ABI_VERSION: u32 = 1;
+pub const ABI_VERSION: u32 = 2;
 
 /// Bytes of [`RegionHeader`].
 pub const REGION_HEADER_SIZE: usize = 512;
@@ -47,6 +60,14 @@ pub const PAGE: usize = 4096;
 
 /// Smallest and largest chunk, in bytes. The upper bound keeps every offset in an `i32`.
 pub const CHUNK_SIZE_RANGE: core::ops::RangeInclusive<u32> = 4096..=(1 << 24);
+
+/// The longest path and the longest head of a stream that a region holds, in bytes.
+pub const MAX_PATH: usize = 4096;
+/// See [`MAX_PATH`].
+pub const MAX_PRELUDE: usize = 1 << 20;
+
+/// In [`RegionHeader::output_len`]: the output is no file.
+pub const NO_FILE: u64 = u64::MAX;
 
 /// Why an event was not recorded. The number is the index in [`RegionHeader::lost`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -92,10 +113,17 @@ impl LossReason {
     }
 }
 
+/// The session has not begun: what the region says of itself is not complete, and nothing was recorded.
+pub const REGION_STARTING: u32 = 0;
 /// The process still writes.
 pub const REGION_ACTIVE: u32 = 1;
 /// Everything was drained; nothing is to be recovered.
 pub const REGION_CLOSED: u32 = 2;
+
+/// [`RegionHeader::overflow`]: an event for which no chunk is free is dropped and counted.
+pub const OVERFLOW_DROP: u32 = 0;
+/// [`RegionHeader::overflow`]: the oldest chunk that nobody writes is overwritten.
+pub const OVERFLOW_OVERWRITE: u32 = 1;
 
 /// What stands at the start of a region. Written once before the region is shared, but for the atomics.
 #[repr(C)]
@@ -119,11 +147,11 @@ pub struct RegionHeader {
     pub chunks_offset: u64,
     /// The output's format, as the writer numbers them (this crate knows none).
     pub format: u32,
-    /// What happens when no chunk is free: 0 = the event is dropped and counted.
+    /// What happens when no chunk is free: [`OVERFLOW_DROP`] or [`OVERFLOW_OVERWRITE`].
     pub overflow: u32,
     /// The traced process.
     pub pid: u32,
-    /// [`REGION_ACTIVE`] or [`REGION_CLOSED`].
+    /// [`REGION_STARTING`], [`REGION_ACTIVE`] or [`REGION_CLOSED`].
     pub state: AtomicU32,
     /// Field 22 of `/proc/PID/stat`: with the pid it names one process for good.
     pub process_start: u64,
@@ -137,13 +165,35 @@ pub struct RegionHeader {
     pub output_bytes: AtomicU64,
     /// Next sequence id to give out.
     pub next_sequence: AtomicU32,
-    reserved0: u32,
+    /// Claims so far.
+    pub(crate) claims: AtomicU32,
     /// Executable's name, NUL-padded.
     pub process_name: [u8; 64],
-    reserved1: [u64; 10],
+    /// Where the output's path begins; the stream's head follows it.
+    pub about_offset: u32,
+    /// Bytes of the path; 0 where the output is no file.
+    pub path_len: u32,
+    /// Bytes of the stream's head.
+    pub prelude_len: u32,
+    reserved1: u32,
+    /// The trace's number for the process's own track (this crate knows no tracks).
+    pub process_track: u64,
+    /// Inode of the pid namespace in which `pid` counts; 0 if not known.
+    pub pid_namespace: u64,
+    /// Chunks that were looked at so far to be overwritten: the next one is this, modulo their number.
+    pub(crate) next_oldest: AtomicU64,
+    reserved2: [u64; 5],
     /// Events not recorded, by [`LossReason`]. On cache lines of their own.
     pub lost: [AtomicU64; 16],
-    reserved2: [u64; 16],
+    /// The last batch that the output has whole: `ledger.rs`. On a cache line of the drain's own.
+    pub batches_done: AtomicU64,
+    /// The output's length after batch n, in slot n & 1; [`NO_FILE`] where it is no file.
+    pub output_len: [AtomicU64; 2],
+    /// The batch that is the stream's tail; 0 before.
+    pub tail_batch: AtomicU64,
+    /// The trace's time when the drain looked last, in ns; 0 before.
+    pub last_look: AtomicU64,
+    reserved3: [u64; 11],
 }
 
 /// What a sequence's chunk says of itself, beside its bytes.
@@ -171,7 +221,7 @@ pub const FLAG_LAST: u32 = 1;
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct ChunkHeader {
-    /// [`State`] in the low 2 bits, above it a generation that grows with each claim.
+    /// [`State`] in the low 2 bits, then [`PINNED`], above it a generation that grows with each claim.
     pub(crate) state: AtomicU32,
     /// [`ChunkInfo::sequence`]; like the other fields below stable from Writing to Free.
     pub(crate) sequence: AtomicU32,
@@ -187,12 +237,28 @@ pub struct ChunkHeader {
     pub(crate) flags: AtomicU32,
     /// [`ChunkInfo::context_len`].
     pub(crate) context_len: AtomicU32,
-    reserved: [u32; 4],
+    /// What the batch in hand takes, in the form of `commit`; else what `drained` says. Only the drain stores it.
+    pub(crate) taking: AtomicU64,
+    /// Low half of the number of the last batch that took something. Only the drain stores it.
+    pub(crate) batch: AtomicU32,
+    /// Bytes after the context that are recovery. Like `commit` they are the owner's, who stores them before it.
+    pub(crate) recovery_len: AtomicU32,
+    /// How many claims there were before this one in the region: the younger chunk has the larger number.
+    pub(crate) claim: AtomicU32,
+    reserved: u32,
     /// Under loom the payload's bytes are guarded by cells, one a record, so that a read that is
     /// not ordered after its write fails the model.
     #[cfg(loom)]
     pub(crate) guards: [loom::cell::UnsafeCell<u64>; 4],
 }
+
+/// In a chunk's `state` word: the window reads it, and nobody may take it.
+pub(crate) const PINNED: u32 = 4;
+/// One generation, in a chunk's `state` word.
+const GENERATION: u32 = 8;
+
+/// From Writing to Complete, as an addition, which leaves a pin as it is.
+pub(crate) const COMPLETED: u32 = State::Complete as u32 - State::Writing as u32;
 
 /// A chunk's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -226,7 +292,7 @@ impl State {
     /// The word for Writing, one generation after `previous`.
     #[must_use]
     pub fn next_generation(previous: u32) -> u32 {
-        (previous & !3).wrapping_add(4) | Self::Writing as u32
+        (previous & !(GENERATION - 1)).wrapping_add(GENERATION) | Self::Writing as u32
     }
 }
 
@@ -258,26 +324,9 @@ impl Commit {
 }
 
 impl ChunkHeader {
-    /// A free chunk's header; equal to zeroed memory.
-    #[cfg(not(loom))]
-    #[must_use]
-    pub const fn zeroed() -> Self {
-        Self {
-            state: AtomicU32::new(0),
-            sequence: AtomicU32::new(0),
-            commit: AtomicU64::new(0),
-            drained: AtomicU64::new(0),
-            index: AtomicU32::new(0),
-            tid: AtomicU32::new(0),
-            flags: AtomicU32::new(0),
-            context_len: AtomicU32::new(0),
-            reserved: [0; 4],
-        }
-    }
-
-    /// A free chunk's header.
+    /// A free chunk's header. Elsewhere that is zeroed memory; loom's atomics must be made.
     #[cfg(loom)]
-    pub fn zeroed() -> Self {
+    pub(crate) fn zeroed() -> Self {
         Self {
             state: AtomicU32::new(0),
             sequence: AtomicU32::new(0),
@@ -287,7 +336,11 @@ impl ChunkHeader {
             tid: AtomicU32::new(0),
             flags: AtomicU32::new(0),
             context_len: AtomicU32::new(0),
-            reserved: [0; 4],
+            taking: AtomicU64::new(0),
+            batch: AtomicU32::new(0),
+            recovery_len: AtomicU32::new(0),
+            claim: AtomicU32::new(0),
+            reserved: 0,
             guards: core::array::from_fn(|_| loom::cell::UnsafeCell::new(0)),
         }
     }
@@ -325,11 +378,22 @@ impl RegionHeader {
             clock_offset: 0,
             output_bytes: AtomicU64::new(0),
             next_sequence: AtomicU32::new(0),
-            reserved0: 0,
+            claims: AtomicU32::new(0),
             process_name: [0; 64],
-            reserved1: [0; 10],
+            about_offset: 0,
+            path_len: 0,
+            prelude_len: 0,
+            reserved1: 0,
+            process_track: 0,
+            pid_namespace: 0,
+            next_oldest: AtomicU64::new(0),
+            reserved2: [0; 5],
             lost: core::array::from_fn(|_| AtomicU64::new(0)),
-            reserved2: [0; 16],
+            batches_done: AtomicU64::new(0),
+            output_len: core::array::from_fn(|_| AtomicU64::new(NO_FILE)),
+            tail_batch: AtomicU64::new(0),
+            last_look: AtomicU64::new(0),
+            reserved3: [0; 11],
         }
     }
 }
@@ -342,11 +406,22 @@ const _: () = {
     assert!(offset_of!(RegionHeader, chunks_offset) == 32);
     assert!(offset_of!(RegionHeader, state) == 52);
     assert!(offset_of!(RegionHeader, output_bytes) == 96);
+    assert!(offset_of!(RegionHeader, about_offset) == 176);
+    assert!(offset_of!(RegionHeader, process_track) == 192);
+    assert!(offset_of!(RegionHeader, pid_namespace) == 200);
     assert!(offset_of!(RegionHeader, lost) == 256);
+    assert!(offset_of!(RegionHeader, batches_done) == 384);
+    assert!(offset_of!(RegionHeader, output_len) == 392);
+    assert!(offset_of!(RegionHeader, tail_batch) == 408);
+    assert!(offset_of!(RegionHeader, last_look) == 416);
     assert!(size_of::<ChunkHeader>() == 64 && align_of::<ChunkHeader>() == 64);
     assert!(offset_of!(ChunkHeader, state) == 0);
     assert!(offset_of!(ChunkHeader, commit) == 8);
     assert!(offset_of!(ChunkHeader, drained) == 16);
     assert!(offset_of!(ChunkHeader, context_len) == 36);
+    assert!(offset_of!(ChunkHeader, taking) == 40);
+    assert!(offset_of!(ChunkHeader, batch) == 48);
+    assert!(offset_of!(ChunkHeader, recovery_len) == 52);
+    assert!(offset_of!(ChunkHeader, claim) == 56);
     assert!(cfg!(target_endian = "little"), "the region's ABI is little-endian");
 };

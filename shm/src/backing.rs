@@ -44,6 +44,24 @@ pub enum Backing {
     Heap,
 }
 
+/// Where regions' files stand.
+pub(crate) const DIRECTORY: &str = "/dev/shm";
+
+/// What their names begin with; the pid follows, and a random number.
+const NAME: &str = "hairline-";
+
+fn region_path(pid: u32, random: u64) -> String {
+    format!("{DIRECTORY}/{NAME}{pid}-{random:016x}")
+}
+
+/// The pid in a file's name, if it is a region's.
+#[cfg(not(loom))]
+pub(crate) fn pid_in(name: &str) -> Option<u32> {
+    let (pid, random) = name.strip_prefix(NAME)?.split_once('-')?;
+    let is_random = random.len() == 16 && random.bytes().all(|b| b.is_ascii_hexdigit());
+    pid.parse().ok().filter(|_| is_random)
+}
+
 /// Zeroed, page-aligned memory, given back on drop.
 #[derive(Debug)]
 pub(crate) struct Memory {
@@ -81,7 +99,7 @@ impl Memory {
         if n != 8 {
             return Err(io::Error::last_os_error());
         }
-        let path = format!("/dev/shm/hairline-{}-{:016x}", std::process::id(), u64::from_le_bytes(random));
+        let path = region_path(std::process::id(), u64::from_le_bytes(random));
         let c_path = CString::new(path.as_str()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW;
         // SAFETY: `c_path` is NUL-terminated and outlives the call.
@@ -163,6 +181,23 @@ impl Drop for Memory {
             // every chunk's owner holds the region that holds this value.
             unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
         }
+    }
+}
+
+/// The user whose files this process may take for its own.
+#[cfg(not(loom))]
+pub(crate) fn own_user() -> u32 {
+    // SAFETY: takes nothing, cannot fail.
+    unsafe { libc::geteuid() }
+}
+
+/// Locks the file for this handle, against others that do; until the handle is closed. Does not wait.
+#[cfg(not(loom))]
+pub(crate) fn lock(file: &std::fs::File) -> io::Result<()> {
+    // SAFETY: a call on an open descriptor.
+    match unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

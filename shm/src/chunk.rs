@@ -9,7 +9,8 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::abi::{CHUNK_HEADER_SIZE, ChunkHeader, ChunkInfo, Commit, FLAG_LAST, State};
+use crate::abi::{CHUNK_HEADER_SIZE, COMPLETED, ChunkHeader, ChunkInfo, Commit, FLAG_LAST, PINNED, State};
+use crate::ledger::step;
 use crate::region::Region;
 use crate::sync::Ordering;
 
@@ -41,9 +42,14 @@ impl WriteChunk {
         header.index.store(info.index, Ordering::Relaxed);
         header.tid.store(info.tid, Ordering::Relaxed);
         header.context_len.store(info.context_len, Ordering::Relaxed);
+        header.recovery_len.store(0, Ordering::Relaxed);
+        header.claim.store(chunk.region.new_claim(), Ordering::Relaxed);
         header.flags.store(0, Ordering::Relaxed);
         header.commit.store(start, Ordering::Relaxed);
         header.drained.store(start, Ordering::Relaxed);
+        header.taking.store(start, Ordering::Relaxed);
+        header.batch.store(0, Ordering::Relaxed);
+        step();
         let before = header.state.load(Ordering::Relaxed);
         // Release pairs with the Acquire of `ReadChunk::open`: who sees Writing sees the fields above.
         header.state.store(State::next_generation(before), Ordering::Release);
@@ -100,6 +106,19 @@ impl WriteChunk {
         true
     }
 
+    /// Writes, as the chunk's first bytes after its context, what is of use only without the chunk before it. False, and
+    /// nothing done, when there is no room, or something was written already.
+    pub fn append_recovery(&mut self, bytes: &[u8]) -> bool {
+        let header = self.header();
+        let Ok(len) = u32::try_from(bytes.len()) else { return false };
+        let context_len = header.context_len.load(Ordering::Relaxed);
+        if self.committed() != Commit::new(context_len, 0) || len > self.capacity() - context_len {
+            return false;
+        }
+        header.recovery_len.store(len, Ordering::Relaxed); // published by the commit
+        self.append(bytes, 0)
+    }
+
     /// Gives the chunk back as the last of its sequence.
     pub fn finish_sequence(self) {
         self.header().flags.store(FLAG_LAST, Ordering::Relaxed); // published by the state in `drop`
@@ -108,10 +127,9 @@ impl WriteChunk {
 
 impl Drop for WriteChunk {
     fn drop(&mut self) {
-        let header = self.header();
-        let state = header.state.load(Ordering::Relaxed);
-        // Release pairs with the Acquire of `ReadChunk::open`: who sees Complete sees the last commit and the flags.
-        header.state.store(State::Complete.in_generation_of(state), Ordering::Release);
+        // Release pairs with the Acquire of `ReadChunk::open`, and with that of the thread that takes the chunk to
+        // overwrite it: who sees Complete sees the last commit and the flags.
+        self.header().state.fetch_add(COMPLETED, Ordering::Release);
     }
 }
 
@@ -134,6 +152,39 @@ impl ChunkHeader {
     }
 }
 
+/// A chunk of a region that overwrites, which nobody takes while this lives. Its owner may go on writing it.
+#[derive(Debug)]
+pub(crate) struct Pin<'r>(&'r ChunkHeader);
+
+impl<'r> Pin<'r> {
+    /// None when the chunk is free, or taken meanwhile.
+    fn new(header: &'r ChunkHeader) -> Option<Self> {
+        let seen = header.state.load(Ordering::Relaxed);
+        if State::of(seen) == State::Free {
+            return None;
+        }
+        debug_assert_eq!(seen & PINNED, 0, "a region has one window");
+        // Of the whole word: had the chunk been taken since, its generation would be another. Acquire pairs with the Release
+        // stores of Writing and Complete.
+        let taken = header.state.compare_exchange(seen, seen | PINNED, Ordering::Acquire, Ordering::Relaxed);
+        // The owner may have completed the chunk just now: that is worth another look, once.
+        let taken = taken.or_else(|now| {
+            let completed = now == seen.wrapping_add(COMPLETED) && State::of(seen) == State::Writing;
+            let again = if completed { now } else { seen };
+            header.state.compare_exchange(again, again | PINNED, Ordering::Acquire, Ordering::Relaxed)
+        });
+        taken.ok().map(|_| Self(header))
+    }
+}
+
+impl Drop for Pin<'_> {
+    fn drop(&mut self) {
+        // Release pairs with the Acquire of `Region::take_oldest`: what was read of the chunk was read before its next
+        // owner writes.
+        self.0.state.fetch_and(!PINNED, Ordering::Release);
+    }
+}
+
 /// A chunk as its region's own drain sees it. The writer is this process, so its lengths are trusted.
 #[derive(Debug)]
 pub(crate) struct ReadChunk<'r> {
@@ -141,6 +192,8 @@ pub(crate) struct ReadChunk<'r> {
     payload: NonNull<u8>,
     complete: bool,
     commit: Commit,
+    /// What keeps its bytes where they are in a region without a drain.
+    _pin: Option<Pin<'r>>,
 }
 
 impl<'r> ReadChunk<'r> {
@@ -149,10 +202,22 @@ impl<'r> ReadChunk<'r> {
         let header = region.chunk_header(number);
         // Acquire pairs with the Release stores of Writing and Complete.
         let state = State::of(header.state.load(Ordering::Acquire));
+        (state != State::Free).then(|| Self::at(region, number, None))
+    }
+
+    /// The same in a region that overwrites: what is committed can be read as long as this lives.
+    pub(crate) fn open_pinned(region: &'r Region, number: u32) -> Option<Self> {
+        let pin = Pin::new(region.chunk_header(number))?;
+        let mut chunk = Self::at(region, number, Some(pin));
+        chunk.refresh();
+        Some(chunk)
+    }
+
+    fn at(region: &'r Region, number: u32, pin: Option<Pin<'r>>) -> Self {
         // SAFETY: the payload follows the header.
         let payload = unsafe { region.header_ptr(number).cast::<u8>().add(CHUNK_HEADER_SIZE) };
-        let chunk = Self { header, payload, complete: state == State::Complete, commit: Commit::default() };
-        (state != State::Free).then_some(chunk)
+        let header = region.chunk_header(number);
+        Self { header, payload, complete: false, commit: Commit::default(), _pin: pin }
     }
 
     pub(crate) fn info(&self) -> ChunkInfo {
@@ -190,12 +255,44 @@ impl<'r> ReadChunk<'r> {
         Commit(self.header.drained.load(Ordering::Relaxed)) // our own last store, or the claim's
     }
 
+    /// Batch `number` is about to take what is committed. The order of the stores: `ledger.rs`.
+    pub(crate) fn take(&self, number: u32) {
+        self.header.batch.store(number, Ordering::Release);
+        step();
+        self.header.taking.store(self.commit.0, Ordering::Release);
+        step();
+    }
+
+    /// The batch failed.
+    pub(crate) fn untake(&self) {
+        self.header.taking.store(self.drained().0, Ordering::Release);
+        step();
+    }
+
+    /// The batch is in the output.
     pub(crate) fn set_drained(&self) {
         self.header.drained.store(self.commit.0, Ordering::Release);
+        self.header.taking.store(self.commit.0, Ordering::Release); // where there was nothing to take
+        step();
     }
 
     pub(crate) fn context(&self) -> &'r [u8] {
         self.slice(0, self.info().context_len as usize)
+    }
+
+    /// Bytes after the context that are recovery.
+    pub(crate) fn recovery_len(&self) -> u32 {
+        self.header.recovery_len.load(Ordering::Relaxed).min(self.commit.bytes())
+    }
+
+    /// The chunk's place among all claims.
+    pub(crate) fn claim(&self) -> u32 {
+        self.header.claim.load(Ordering::Relaxed)
+    }
+
+    /// All that is committed.
+    pub(crate) fn committed(&self) -> &[u8] {
+        self.slice(0, self.commit.bytes() as usize)
     }
 
     /// What was committed and not yet drained.
@@ -207,7 +304,8 @@ impl<'r> ReadChunk<'r> {
         debug_assert!(from <= to && to <= self.commit.bytes() as usize);
         // SAFETY: [from, to) is under a `commit` that was loaded with Acquire, so it is initialised and its
         // writer never touches it again until the drain has freed the chunk, which needs `&mut Drain`, and
-        // the slices it gave out are gone by then.
+        // the slices it gave out are gone by then; or, in a region that overwrites, until the pin is gone, to which
+        // `committed` binds them.
         unsafe { std::slice::from_raw_parts(self.payload.as_ptr().add(from), to - from) }
     }
 }

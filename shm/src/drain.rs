@@ -7,7 +7,7 @@
 //!
 //! The bytes go from the region to the output directly: gathered slices, no copy in between. Only
 //! when the output has taken them does `drained` move and a chunk become free, so a failing output loses
-//! nothing silently and a tool that recovers the region knows what is already written.
+//! nothing silently. How a tool that recovers the region knows what is already written: `ledger.rs`.
 
 use std::collections::HashMap;
 use std::io::{self, IoSlice};
@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use crate::abi::{ChunkInfo, LossReason};
 use crate::chunk::ReadChunk;
+use crate::ledger::{Ledger, mark};
 use crate::region::Region;
 use crate::sync::Ordering;
 
@@ -25,6 +26,12 @@ pub trait Output {
     /// # Errors
     /// When the bytes could not be stored; they are then offered again, or discarded, by the caller's choice.
     fn write_all_parts(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()>;
+
+    /// Bytes of the file that the output is, as far as it was written; None where it is none. After a crash the file
+    /// counts as far as this, and what follows is cut off.
+    fn file_len(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// Slices handed to the output at once; the kernel's limit for one gathered write.
@@ -61,6 +68,7 @@ pub struct Drain {
     records: HashMap<u32, u64>,
     /// Whose fragment is the last in the output.
     last_sequence: Option<u32>,
+    ledger: Ledger,
     scan: Vec<(ChunkInfo, u32)>,
 }
 
@@ -76,15 +84,16 @@ impl Drain {
     /// The drain of `region`.
     ///
     /// # Panics
-    /// When the region has one already: two would free each other's chunks.
+    /// When the region has one already: two would free each other's chunks. When it overwrites: see [`Window`](crate::Window).
     #[must_use]
     pub fn new(region: Arc<Region>) -> Self {
-        assert!(region.take_drain(), "a region has one drain");
+        assert!(!region.overwrites() && region.take_reader(), "a region has one drain");
         Self {
             region,
             next_index: HashMap::new(),
             records: HashMap::new(),
             last_sequence: None,
+            ledger: Ledger::default(),
             scan: Vec::new(),
         }
     }
@@ -125,18 +134,44 @@ impl Drain {
         result
     }
 
+    /// Puts bytes into the output that come from no chunk.
+    ///
+    /// # Errors
+    /// What `output` said.
+    pub fn insert(&mut self, bytes: &[u8], output: &mut dyn Output) -> io::Result<()> {
+        output.write_all_parts(&[IoSlice::new(bytes)])?;
+        self.ledger.done(&self.region, output.file_len());
+        Ok(())
+    }
+
+    /// [`insert`](Self::insert)s the stream's last bytes. What is drained after them is recorded by threads that have
+    /// not yet seen the end.
+    ///
+    /// # Errors
+    /// What `output` said.
+    pub fn insert_tail(&mut self, bytes: &[u8], output: &mut dyn Output) -> io::Result<()> {
+        self.region.header().tail_batch.store(self.ledger.next(), Ordering::Release);
+        self.insert(bytes, output).inspect_err(|_| {
+            self.region.header().tail_batch.store(0, Ordering::Release);
+        })
+    }
+
     /// Frees what is committed without an output and counts its records as lost for [`LossReason::Output`].
     pub fn discard(&mut self) -> Pass {
-        struct Nowhere;
+        struct Nowhere(Option<u64>);
         impl Output for Nowhere {
             fn write_all_parts(&mut self, _: &[IoSlice<'_>]) -> io::Result<()> {
                 Ok(())
             }
+            fn file_len(&self) -> Option<u64> {
+                self.0
+            }
         }
+        let mut nowhere = Nowhere(self.ledger.output_len(&self.region));
         // The output has not heard of what goes nowhere: neither its records nor whose fragment came last.
         let (taken, last_sequence) = (self.records.clone(), self.last_sequence);
         let mut pass = Pass::default();
-        let _ = self.run(&mut Nowhere, &mut pass); // takes everything
+        let _ = self.run(&mut nowhere, &mut pass); // takes everything
         (self.records, self.last_sequence) = (taken, last_sequence);
         if pass.records > 0 {
             self.region.count_lost(LossReason::Output, pass.records);
@@ -204,7 +239,13 @@ impl Drain {
         }
         let bytes: usize = parts.iter().map(|p| p.len()).sum();
         if bytes > 0 {
-            output.write_all_parts(&parts)?;
+            let number = mark(self.ledger.next());
+            chunks.iter().for_each(|chunk| chunk.take(number));
+            if let Err(e) = output.write_all_parts(&parts) {
+                chunks.iter().for_each(ReadChunk::untake);
+                return Err(e);
+            }
+            self.ledger.done(&region, output.file_len());
         }
         drop(parts);
         self.last_sequence = last_sequence;

@@ -17,6 +17,14 @@ pub enum RegionError {
         /// How many that makes.
         chunks: u64,
     },
+    /// The output's path or the stream's head is longer than a region holds.
+    #[error("a path of {path} bytes and a head of {prelude} bytes; 4096 and 1048576 are possible")]
+    About {
+        /// Bytes of the path.
+        path: usize,
+        /// Bytes of the head.
+        prelude: usize,
+    },
     /// The memory could not be had.
     #[error("no memory for the ring ({what}): {source}")]
     Memory {

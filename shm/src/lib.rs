@@ -27,7 +27,7 @@
 //!
 //! # Why no byte is read before it is written
 //!
-//! Four pairs carry the whole argument; each is named again where it stands.
+//! Five pairs carry the whole argument; each is named again where it stands.
 //!
 //! 1. **Claim.** The bitmap's `fetch_and` (Acquire) that finds a bit set reads from the drain's `fetch_or`
 //!    (Release) that set it. One `fetch_and` only can find it set, so one thread only owns the chunk, and
@@ -39,8 +39,19 @@
 //!    byte, though neither waits for the other.
 //! 4. **Complete.** The owner stores Complete (Release) after its last commit. The drain loads the state
 //!    *first* and `commit` second: if it saw Complete, then the commit it saw is the last, and it may free the chunk.
+//! 5. **Take.** In a region that overwrites, a chunk changes hands by a compare-and-swap (Acquire) from Complete, which reads
+//!    from its last owner's Complete (Release) and from the end of the last pin (Release). The window pins a chunk by a
+//!    compare-and-swap (Acquire) of the very word it saw, generation included. One of the two only succeeds, so bytes that
+//!    the window reads are not written again while it reads.
 //!
 //! `tests/loom.rs` tries every interleaving of each pair.
+//!
+//! # Why a killed process loses nothing
+//!
+//! There is one more order to keep, of the drain's stores among themselves: the chunks say what a batch takes *before* the
+//! output is written, one store says that it is written, and only after it does a chunk say so too, or is given to
+//! somebody else. Each is a Release store of one thread, so the region of a process that was killed holds a prefix of
+//! them, and [`recover`] knows of every byte whether the output has it. The cases are numbered in `ledger.rs`.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -49,12 +60,18 @@ mod backing;
 mod chunk;
 mod drain;
 mod error;
+mod ledger;
+mod process;
+#[cfg(not(loom))]
+pub mod recover;
 mod region;
 mod sync;
+mod window;
 
 pub use abi::{ChunkHeader, ChunkInfo, Commit, LOSS_REASONS, LossReason, State};
 pub use backing::{Backing, BackingChoice};
 pub use chunk::WriteChunk;
 pub use drain::{Drain, OTHER_SEQUENCES, Output, Pass};
 pub use error::RegionError;
-pub use region::{Region, RegionConfig};
+pub use region::{About, Region, RegionConfig};
+pub use window::{Piece, Window};

@@ -6,21 +6,29 @@
 //! `fetch_and`; whoever sees the bit set in the value that comes back has won. Losing means trying the next
 //! bit; nobody waits. So a quiet program touches few pages, and a busy thread gets back the chunk that
 //! the drain freed last, cache-warm.
+//!
+//! A region that overwrites has no drain. When no chunk is free any more, a claim takes the next one in ring order that is
+//! Complete and not pinned: the oldest, but for those that slow threads still write.
 
 #![allow(unsafe_code)] // forms references into the mapping
 
 use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::abi::{
-    ABI_VERSION, CHUNK_HEADER_SIZE, CHUNK_SIZE_RANGE, ChunkHeader, ChunkInfo, LossReason, MAGIC, PAGE,
-    REGION_ACTIVE, REGION_CLOSED, RegionHeader, State,
+    ABI_VERSION, CHUNK_HEADER_SIZE, CHUNK_SIZE_RANGE, ChunkHeader, ChunkInfo, LossReason, MAGIC, MAX_PATH,
+    MAX_PRELUDE, NO_FILE, OVERFLOW_DROP, OVERFLOW_OVERWRITE, PAGE, PINNED, REGION_ACTIVE, REGION_CLOSED,
+    RegionHeader, State,
 };
 use crate::backing::{Backing, BackingChoice, Memory};
 use crate::chunk::WriteChunk;
 use crate::error::RegionError;
+use crate::ledger::step;
+use crate::process;
 use crate::sync::{AtomicU64, Ordering};
 
 /// What a region is made from.
@@ -32,6 +40,8 @@ pub struct RegionConfig {
     pub chunk_size: u32,
     /// Which memory to take.
     pub backing: BackingChoice,
+    /// Whether the oldest chunk is overwritten when none is free, in place of being drained.
+    pub overwrite: bool,
     /// For the header: the output's format, as the caller numbers them.
     pub format: u32,
     /// For the header: identifies the session.
@@ -40,6 +50,25 @@ pub struct RegionConfig {
     pub clock: (u64, u64),
     /// For the header: the executable's name; cut to 63 bytes.
     pub process_name: String,
+    /// What a tool must know that finds the region of a dead process.
+    pub about: About,
+}
+
+/// What [`recover`](crate::recover) reads when the process cannot say it any more.
+#[derive(Clone, Debug, Default)]
+pub struct About {
+    /// The output's path, absolute; empty where the output is no file. At most [`MAX_PATH`] bytes.
+    pub output: PathBuf,
+    /// What the output begins with. At most [`MAX_PRELUDE`] bytes.
+    pub prelude: Vec<u8>,
+    /// The trace's number for the process's own track.
+    pub process_track: u64,
+}
+
+impl About {
+    fn parts(&self) -> [&[u8]; 2] {
+        [self.output.as_os_str().as_bytes(), &self.prelude]
+    }
 }
 
 /// The ring of one session. Lives until the session and every chunk's owner have let go of it.
@@ -49,15 +78,18 @@ pub struct Region {
     chunk_size: u32,
     chunk_count: u32,
     bitmap_offset: usize,
+    about_offset: usize,
     chunks_offset: usize,
-    /// Whether the region has its drain.
-    has_drain: AtomicBool,
+    overwrite: bool,
+    /// Whether the region has its drain, or its window.
+    has_reader: AtomicBool,
 }
 
 const _: () = assert!(align_of::<RegionHeader>() <= PAGE);
 
 impl Region {
-    /// Makes a region whose chunks are all free.
+    /// Makes a region whose chunks are all free. Who finds it after a crash takes it for one that recorded nothing, until
+    /// [`activate`](Region::activate).
     ///
     /// # Errors
     /// When the sizes make no sense or the memory cannot be had.
@@ -74,14 +106,27 @@ impl Region {
         };
         let bitmap_offset = size_of::<RegionHeader>().next_multiple_of(64);
         let bitmap_len = (chunk_count as usize).div_ceil(64) * size_of::<AtomicU64>();
-        let chunks_offset = (bitmap_offset + bitmap_len).next_multiple_of(PAGE);
+        let about_offset = bitmap_offset + bitmap_len;
+        let [path, prelude] = config.about.parts();
+        if path.len() > MAX_PATH || prelude.len() > MAX_PRELUDE {
+            return Err(RegionError::About { path: path.len(), prelude: prelude.len() });
+        }
+        let chunks_offset = (about_offset + path.len() + prelude.len()).next_multiple_of(PAGE);
         let len = (chunk_count as usize)
             .checked_mul(chunk_size as usize)
             .and_then(|n| n.checked_add(chunks_offset));
         let memory = Memory::new(config.backing, len.ok_or(out_of_range)?)
             .map_err(|(what, source)| RegionError::Memory { what, source })?;
-        let has_drain = AtomicBool::new(false);
-        let region = Self { memory, chunk_size, chunk_count, bitmap_offset, chunks_offset, has_drain };
+        let region = Self {
+            memory,
+            chunk_size,
+            chunk_count,
+            bitmap_offset,
+            about_offset,
+            chunks_offset,
+            overwrite: config.overwrite,
+            has_reader: AtomicBool::new(false),
+        };
         region.initialise(config);
         Ok(Arc::new(region))
     }
@@ -97,14 +142,26 @@ impl Region {
         header.bitmap_offset = small(self.bitmap_offset);
         header.chunks_offset = self.chunks_offset as u64;
         header.format = config.format;
+        header.overflow = if config.overwrite { OVERFLOW_OVERWRITE } else { OVERFLOW_DROP };
         header.pid = std::process::id();
-        header.state = crate::sync::AtomicU32::new(REGION_ACTIVE);
-        header.process_start = process_start_time();
+        header.process_start = process::start_time(process::SELF).unwrap_or(0);
+        header.pid_namespace = process::own_namespace();
         header.session = config.session;
         (header.clock_multiplier, header.clock_offset) = config.clock;
         let name = config.process_name.as_bytes();
         let n = name.len().min(header.process_name.len() - 1);
         header.process_name[..n].copy_from_slice(&name[..n]);
+        let [path, prelude] = config.about.parts();
+        header.about_offset = small(self.about_offset);
+        header.path_len = small(path.len());
+        header.prelude_len = small(prelude.len());
+        header.process_track = config.about.process_track;
+        let mut at = self.about_offset;
+        for part in [path, prelude] {
+            // SAFETY: `create` kept room for both parts between the bitmap and the chunks; the region is not shared yet.
+            unsafe { self.at(at).copy_from_nonoverlapping(NonNull::from(part).cast(), part.len()) };
+            at += part.len();
+        }
         // SAFETY: the memory is at least a page, page-aligned, ours alone (the region is not shared yet), and
         // RegionHeader has no drop.
         unsafe { self.memory.base().cast::<RegionHeader>().write(header) };
@@ -128,6 +185,20 @@ impl Region {
             // SAFETY: as above.
             unsafe { self.header_ptr(i).as_ptr().write(ChunkHeader::zeroed()) };
         }
+    }
+
+    /// The session begins: the region says all of itself, and the output has its head. `output_len` is the file's
+    /// length, if it is one. Call it before anything is drained.
+    pub fn activate(&self, output_len: Option<u64>) {
+        let header = self.header();
+        header.output_len[0].store(output_len.unwrap_or(NO_FILE), Ordering::Release);
+        // Release: who finds the region after a kill and sees Active sees all of the above.
+        header.state.store(REGION_ACTIVE, Ordering::Release);
+    }
+
+    /// Notes the trace's time, in ns: the last that is known if the process is killed.
+    pub fn note_time(&self, now: u64) {
+        self.header().last_look.store(now, Ordering::Relaxed);
     }
 
     fn at(&self, offset: usize) -> NonNull<u8> {
@@ -195,12 +266,13 @@ impl Region {
         self.header().next_sequence.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Takes the lowest free chunk, with `context` at its start. None when all are taken.
+    /// Takes the lowest free chunk, with `context` at its start; in a region that overwrites, if there is none, the oldest.
+    /// None when all are taken; when all are being written.
     ///
     /// `info.context_len` is set from `context`, which must be shorter than the payload.
     pub fn claim(self: &Arc<Self>, info: ChunkInfo, context: &[u8]) -> Option<WriteChunk> {
         assert!(context.len() < self.payload_len() as usize); // before a chunk is taken, which a panic would lose
-        let chunk = self.take_lowest_free()?;
+        let chunk = self.take_lowest_free().or_else(|| self.take_oldest())?;
         Some(WriteChunk::begin(Arc::clone(self), chunk, info, context))
     }
 
@@ -222,6 +294,37 @@ impl Region {
         None
     }
 
+    /// The number of a claim.
+    pub(crate) fn new_claim(&self) -> u32 {
+        self.header().claims.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Takes the next chunk in ring order that nobody writes or reads.
+    fn take_oldest(&self) -> Option<u32> {
+        if !self.overwrite {
+            return None;
+        }
+        (0..self.chunk_count).find_map(|_| {
+            let ticket = self.header().next_oldest.fetch_add(1, Ordering::Relaxed);
+            #[allow(clippy::cast_possible_truncation)] // below the number of chunks
+            let chunk = (ticket % u64::from(self.chunk_count)) as u32;
+            let state = &self.chunk_header(chunk).state;
+            let seen = state.load(Ordering::Relaxed);
+            let free = State::Free.in_generation_of(seen);
+            // Acquire pairs with the Release of Complete and with that of the pin's end: its last owner and whoever read
+            // it are done before the winner's first write.
+            let is_mine = State::of(seen) == State::Complete
+                && seen & PINNED == 0
+                && state.compare_exchange(seen, free, Ordering::Acquire, Ordering::Relaxed).is_ok();
+            is_mine.then_some(chunk)
+        })
+    }
+
+    /// Whether a full region overwrites its oldest chunk.
+    pub fn overwrites(&self) -> bool {
+        self.overwrite
+    }
+
     /// Numbers of the chunks that are not free, in no more than one word of doubt: a chunk claimed or
     /// freed meanwhile may or may not be among them.
     pub(crate) fn taken(&self) -> impl Iterator<Item = u32> + '_ {
@@ -237,9 +340,11 @@ impl Region {
         })
     }
 
-    /// Whether there was a free chunk at some moment of the call.
+    /// Whether there was a free chunk at some moment of the call, or there may be one to overwrite.
     pub fn has_free_chunk(&self) -> bool {
-        (0..(self.chunk_count as usize).div_ceil(64)).any(|w| self.bitmap(w).load(Ordering::Relaxed) != 0)
+        self.overwrite
+            || (0..(self.chunk_count as usize).div_ceil(64))
+                .any(|w| self.bitmap(w).load(Ordering::Relaxed) != 0)
     }
 
     /// Number of free chunks at some moment of the call.
@@ -250,8 +355,8 @@ impl Region {
     }
 
     /// True for the first to ask.
-    pub(crate) fn take_drain(&self) -> bool {
-        !self.has_drain.swap(true, Ordering::Relaxed)
+    pub(crate) fn take_reader(&self) -> bool {
+        !self.has_reader.swap(true, Ordering::Relaxed)
     }
 
     /// Gives a Complete chunk, read to its end, back to the free ones.
@@ -261,6 +366,7 @@ impl Region {
         debug_assert_eq!(State::of(state), State::Complete);
         // What else the header says is void with this store, and said anew at the next claim.
         header.state.store(State::Free.in_generation_of(state), Ordering::Release);
+        step();
         // Release pairs with the Acquire of `take_lowest_free`.
         self.bitmap(chunk as usize / 64).fetch_or(1 << (chunk % 64), Ordering::Release);
     }
@@ -297,14 +403,6 @@ const fn small(n: usize) -> u32 {
     n as u32
 }
 
-/// Field 22 of `/proc/self/stat`, in clock ticks since boot; 0 where it cannot be read.
-fn process_start_time() -> u64 {
-    let Ok(stat) = std::fs::read_to_string("/proc/self/stat") else { return 0 };
-    // The command name may hold spaces and parentheses: count from the last ')'. What follows is field 3.
-    let after_name = stat.rfind(')').map_or("", |i| &stat[i + 1..]);
-    after_name.split_ascii_whitespace().nth(22 - 3).and_then(|s| s.parse().ok()).unwrap_or(0)
-}
-
 impl RegionConfig {
     /// Sixteen chunks of 4 KiB on the heap: for tests and examples.
     #[must_use]
@@ -313,10 +411,12 @@ impl RegionConfig {
             buffer_size: 16 * 4096,
             chunk_size: 4096,
             backing: BackingChoice::Heap,
+            overwrite: false,
             format: 0,
             session: [0; 16],
             clock: (0, 0),
             process_name: String::new(),
+            about: About::default(),
         }
     }
 }

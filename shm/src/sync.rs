@@ -53,6 +53,16 @@ mod explored {
                     self.in_turn().fetch_and(value, order)
                 }
 
+                pub fn compare_exchange(
+                    &self,
+                    current: $int,
+                    new: $int,
+                    success: Ordering,
+                    failure: Ordering,
+                ) -> Result<$int, $int> {
+                    self.in_turn().compare_exchange(current, new, success, failure)
+                }
+
                 pub fn fetch_or(&self, value: $int, order: Ordering) -> $int {
                     self.in_turn().fetch_or(value, order)
                 }

@@ -92,7 +92,8 @@ fn a_life_has_the_true_duration_and_blocking_work_its_own_thread() {
     for format in FORMATS {
         let trace = record(format, |_| {
             runtime(2).block_on(async {
-                tokio::time::sleep(Duration::from_millis(30)).traced("t", "sleep").await;
+                // The sleep is made inside: its 30 ms begin after the life has.
+                async { tokio::time::sleep(Duration::from_millis(30)).await }.traced("t", "sleep").await;
                 tokio::task::spawn_blocking(|| {
                     trace_scope!("t", "blocking");
                     std::thread::sleep(Duration::from_millis(5));

@@ -1,39 +1,22 @@
 //! When the ring is full: whole scopes are left out, and each is counted.
 
-use std::fs::File;
-use std::io::Write;
 use std::thread;
 use std::time::Duration;
 
 use hairline::{Format, Session, Summary, trace_counter, trace_instant, trace_scope};
 use hairline_tests::judge::{self, Verdict};
-use hairline_tests::recording::{FORMATS, extension, turn};
+use hairline_tests::output::slow;
+use hairline_tests::recording::{FORMATS, turn};
 
 const THREADS: u64 = 4;
-
-/// A disk that takes its time.
-struct Slow(File);
-
-impl Write for Slow {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        thread::sleep(Duration::from_micros(500));
-        self.0.write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
 
 // outer ───────────────────
 //   inner ────   middle ───
 //    · instant     deep ─
 fn flood(format: Format, buffer: u64, chunk: u32, rounds: u64, sql: &[&str]) -> (Summary, Verdict) {
     let _turn = turn();
-    let directory = tempfile::tempdir().expect("a directory");
-    let path = directory.path().join(format!("flood.{}", extension(format)));
-    let file = File::create(&path).expect("a file");
-    let builder = Session::builder().output_writer(Slow(file)).format(format);
+    let (output, trace) = slow(Duration::from_micros(500));
+    let builder = Session::builder().output_writer(output).format(format);
     let session = builder.buffer_size(buffer).chunk_size(chunk).start().expect("a session");
     thread::scope(|threads| {
         for thread in 0..THREADS {
@@ -52,7 +35,7 @@ fn flood(format: Format, buffer: u64, chunk: u32, rounds: u64, sql: &[&str]) -> 
         }
     });
     let summary = session.stop().expect("stopped");
-    (summary, judge::load(&path, sql))
+    (summary, judge::load_bytes(&trace.recv().expect("a trace"), sql))
 }
 
 #[test]

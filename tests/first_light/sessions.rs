@@ -1,13 +1,13 @@
 //! Sessions: one after the other, outputs, flush, what the summary says.
 
-use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
 use hairline::{Format, MemoryOutput, Session, trace_scope};
 use hairline_tests::judge;
+use hairline_tests::output::kept;
 use hairline_tests::recording::{FORMATS, extension, record, record_in, turn};
 
 #[test]
@@ -90,35 +90,19 @@ fn a_flush_puts_everything_before_it_into_the_file() {
     }
 }
 
-#[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Shared {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().expect("not poisoned").extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 #[test]
 fn memory_and_writers_get_what_a_file_would() {
     let _turn = turn();
     for format in FORMATS {
-        let (memory, writer) = (MemoryOutput::new(), Shared::default());
-        for builder in
-            [Session::builder().output_memory(&memory), Session::builder().output_writer(writer.clone())]
-        {
+        let (memory, (writer, written)) = (MemoryOutput::new(), kept(|| ()));
+        for builder in [Session::builder().output_memory(&memory), Session::builder().output_writer(writer)] {
             let session = builder.format(format).start().expect("a session");
             for n in 0..1000 {
                 trace_scope!("t", "slice", n);
             }
             session.stop().expect("stopped");
         }
-        for bytes in [memory.to_vec(), writer.0.lock().expect("not poisoned").clone()] {
+        for bytes in [memory.to_vec(), written.recv().expect("a trace")] {
             let verdict = judge::load_bytes(&bytes, &["select count(*), sum(dur >= 0) from slice"]);
             verdict.require_clean();
             assert_eq!(verdict.results[0].text(), "1000\t1000", "{format:?}");

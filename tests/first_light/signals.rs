@@ -1,66 +1,35 @@
 //! Events that interrupt events.
 
-#![allow(unsafe_code)] // sigaction and setitimer
+#![allow(unsafe_code)] // a signal handler
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hairline::{trace_instant, trace_scope};
+use hairline_tests::outside::Alarm;
 use hairline_tests::recording::{FORMATS, record_with};
 
-/// The handler records while this is set. A signal is handled by any thread of the process, also by one that is then not
-/// given a core for a while, so the test closes the door and waits until all who came in have left.
-static OPEN: AtomicBool = AtomicBool::new(false);
-static ENTERED: AtomicU64 = AtomicU64::new(0);
-static LEFT: AtomicU64 = AtomicU64::new(0);
+static HANDLED: AtomicU64 = AtomicU64::new(0);
 
-extern "C" fn handler(_: libc::c_int) {
-    ENTERED.fetch_add(1, Ordering::SeqCst);
-    if OPEN.load(Ordering::SeqCst) {
-        trace_scope!("signal", "handler");
-        trace_instant!("signal", "in the handler");
-    } else {
-        ENTERED.fetch_sub(1, Ordering::SeqCst);
-        return;
-    }
-    LEFT.fetch_add(1, Ordering::SeqCst);
-}
-
-fn close_the_door() {
-    OPEN.store(false, Ordering::SeqCst);
-    while ENTERED.load(Ordering::SeqCst) != LEFT.load(Ordering::SeqCst) {
-        std::thread::yield_now();
-    }
-}
-
-/// SIGALRM so often, of this process's time; 0 = never.
-fn alarm_every(microseconds: libc::suseconds_t) {
-    let value = libc::timeval { tv_sec: 0, tv_usec: microseconds };
-    let timer = libc::itimerval { it_interval: value, it_value: value };
-    // SAFETY: `handler` is what a signal handler may be: it touches an atomic and this library, which says that it may.
-    // The structs are valid for the calls.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = handler as *const () as usize;
-        action.sa_flags = libc::SA_RESTART;
-        libc::sigaction(libc::SIGALRM, &raw const action, std::ptr::null_mut());
-        libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut());
-    }
+fn handle() {
+    trace_scope!("signal", "handler");
+    trace_instant!("signal", "in the handler");
+    HANDLED.fetch_add(1, Ordering::SeqCst);
 }
 
 #[test]
 fn a_signal_handler_that_records_breaks_nothing_and_is_recorded_or_counted() {
     for format in FORMATS {
         let mut worked = 0;
-        let before = LEFT.load(Ordering::SeqCst);
+        let before = HANDLED.load(Ordering::SeqCst);
         let trace = record_with(
             format,
             |b| b.buffer_size(64 << 20),
             |_| {
-                OPEN.store(true, Ordering::SeqCst);
-                handler(0); // its callsites and this thread are set up before the first signal
-                alarm_every(100);
+                handle(); // its callsites and this thread are set up before the first signal
+                // SAFETY: it touches an atomic and this library, which says that a signal handler may.
+                let alarm = unsafe { Alarm::every(100, handle) };
                 let start = Instant::now();
                 while start.elapsed() < Duration::from_millis(300) {
                     for _ in 0..100 {
@@ -69,11 +38,10 @@ fn a_signal_handler_that_records_breaks_nothing_and_is_recorded_or_counted() {
                     }
                     std::thread::sleep(Duration::from_micros(50));
                 }
-                alarm_every(0);
-                close_the_door();
+                drop(alarm);
             },
         );
-        let handled = LEFT.load(Ordering::SeqCst) - before;
+        let handled = HANDLED.load(Ordering::SeqCst) - before;
         let lost = trace.summary.lost;
         // A signal may also have found a thread of the test harness at its exit.
         assert_eq!(lost.total(), lost.reentrant + lost.thread_exit, "{format:?}");

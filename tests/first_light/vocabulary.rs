@@ -236,52 +236,22 @@ fn more_callsites_than_the_nearest_bits_reach_have_their_own_names() {
     }
 }
 
+/// A scope with fifteen arguments, and more.
+macro_rules! with_fifteen {
+    ($name:literal $($more:tt)*) => {
+        trace_scope!(
+            "t", $name, a = 1, b = 2, c = 3, d = 4, e = 5, f = 6, g = 7, h = 8, i = 9, j = 10, k = 11, l = 12, m = 13,
+            n = 14, o = 15 $($more)*
+        );
+    };
+}
+
 #[test]
 fn arguments_beyond_the_fifteen_of_fxt_are_counted() {
     for format in FORMATS {
         let trace = record(format, |_| {
-            trace_scope!(
-                "t",
-                "15",
-                a = 1,
-                b = 2,
-                c = 3,
-                d = 4,
-                e = 5,
-                f = 6,
-                g = 7,
-                h = 8,
-                i = 9,
-                j = 10,
-                k = 11,
-                l = 12,
-                m = 13,
-                n = 14,
-                o = 15
-            );
-            trace_scope!(
-                "t",
-                "18",
-                a = 1,
-                b = 2,
-                c = 3,
-                d = 4,
-                e = 5,
-                f = 6,
-                g = 7,
-                h = 8,
-                i = 9,
-                j = 10,
-                k = 11,
-                l = 12,
-                m = 13,
-                n = 14,
-                o = 15,
-                p = 16,
-                q = 17,
-                none = None::<u8>,
-                s = 18
-            );
+            with_fifteen!("15");
+            with_fifteen!("18", p = 16, q = 17, none = None::<u8>, s = 18);
         });
         let (arguments, lost) = if format == Format::Fxt { (30, 3) } else { (33, 0) };
         let of_ours = |line: &&str| line.starts_with('1'); // in FXT the loss is told by an event with arguments too

@@ -10,10 +10,12 @@
 //! assert_eq!(verdict.results[0].text(), "net\trequest\ndb\tquery");
 //! ```
 //!
-//! [`alloc`] counts heap allocations, for the claim that there are none on the event path.
+//! [`output`] has outputs that are slow or wait, [`outside`] signals and forks, and [`alloc`] counts heap allocations, for the claim that there are none on the event path.
 
 pub mod alloc;
 pub mod judge;
+pub mod output;
+pub mod outside;
 pub mod recording;
 
 pub use judge::{Judge, JudgeError, Row, Rows, Stat, Verdict};

@@ -1,8 +1,10 @@
 //! Async intervals.
 
 use std::sync::mpsc;
+use std::time::Duration;
 
 use hairline::{Flow, Format, Session, Track, trace_async, trace_instant, trace_scope};
+use hairline_tests::output::slow;
 use hairline_tests::recording::{FORMATS, record, record_with};
 
 use crate::ON_TRACKS;
@@ -163,30 +165,14 @@ fn a_thousand_intervals_overlap() {
     }
 }
 
-/// A writer that takes a while for everything.
-struct Slow(Vec<u8>, mpsc::Sender<Vec<u8>>);
-
-impl std::io::Write for Slow {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        std::thread::sleep(std::time::Duration::from_millis(1));
-        self.0.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        let _ = self.1.send(std::mem::take(&mut self.0));
-        Ok(())
-    }
-}
-
 // Begun on two threads, ended on two others that have no room in the ring most of the time.
 #[test]
 fn every_recorded_interval_ends_though_the_ring_is_full() {
     for format in FORMATS {
         let _turn = hairline_tests::recording::turn();
-        let (output, trace) = mpsc::channel();
+        let (output, trace) = slow(Duration::from_millis(1));
         let session = Session::builder()
-            .output_writer(Slow(Vec::new(), output))
+            .output_writer(output)
             .format(format)
             .buffer_size(32 << 10)
             .chunk_size(4096)
@@ -212,9 +198,8 @@ fn every_recorded_interval_ends_though_the_ring_is_full() {
             beginners.into_iter().map(|b| b.join().unwrap()).sum()
         });
         let summary = session.stop().unwrap();
-        let bytes: Vec<u8> = trace.try_iter().flatten().collect();
         let verdict = hairline_tests::judge::load_bytes(
-            &bytes,
+            &trace.recv().unwrap(),
             &["select count(*), sum(dur < 0), sum(depth) from slice where name = 'job'"],
         );
         assert_eq!(verdict.results[0].text(), format!("{begun}\t0\t0"), "{format:?}");

@@ -3,9 +3,10 @@
 #![allow(unsafe_code)] // fork
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, mpsc};
 
 use hairline::{Session, Track, scope, trace_async, trace_begin, trace_end, trace_instant, trace_scope};
+use hairline_tests::output::gated;
+use hairline_tests::outside::in_a_child;
 use hairline_tests::recording::{FORMATS, record, record_in, record_with};
 
 // session 1: [ interval ...
@@ -27,16 +28,9 @@ fn the_end_of_an_interval_of_the_last_session_leaves_the_scopes_of_this_one_alon
 fn a_guard_dropped_in_a_forked_child_writes_nothing() {
     for format in FORMATS {
         let trace = record(format, |_| {
-            let interval = trace_async!("t", "interval");
-            // SAFETY: the child drops a guard and leaves.
-            let pid = unsafe { libc::fork() };
-            if pid == 0 {
-                drop(interval);
-                // SAFETY: takes a number.
-                unsafe { libc::_exit(0) };
-            }
-            // SAFETY: our child's pid.
-            unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
+            let mut interval = Some(trace_async!("t", "interval"));
+            // SAFETY: the child drops a guard.
+            unsafe { in_a_child(|| drop(interval.take())) }.unwrap();
             std::thread::sleep(std::time::Duration::from_millis(5));
             drop(interval);
         });
@@ -54,7 +48,7 @@ fn a_guard_dropped_in_a_forked_child_writes_nothing() {
 fn a_forked_child_that_drops_a_guard_goes_on() {
     let over = AtomicBool::new(false);
     let _trace = record(FORMATS[0], |_| {
-        let hangs = std::thread::scope(|s| {
+        let outcome = std::thread::scope(|s| {
             (0..3).for_each(|_| {
                 s.spawn(|| {
                     while !over.load(SeqCst) {
@@ -62,42 +56,16 @@ fn a_forked_child_that_drops_a_guard_goes_on() {
                     }
                 });
             });
-            let hangs = (0..400).any(|_| {
+            let outcome = (0..400).try_for_each(|_| {
                 let interval = trace_async!("t", "interval");
-                // SAFETY: the child drops a guard and leaves.
-                let pid = unsafe { libc::fork() };
-                if pid == 0 {
-                    drop(interval);
-                    // SAFETY: takes a number.
-                    unsafe { libc::_exit(0) };
-                }
-                let begun = std::time::Instant::now();
-                // SAFETY: our child's pid.
-                while unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) } == 0 {
-                    if begun.elapsed().as_secs() >= 2 {
-                        // SAFETY: the same.
-                        unsafe { libc::kill(pid, libc::SIGKILL) };
-                        return true;
-                    }
-                }
-                false
+                // SAFETY: the child drops a guard.
+                unsafe { in_a_child(|| drop(interval)) }
             });
             over.store(true, SeqCst);
-            hangs
+            outcome
         });
-        assert!(!hangs, "a child hangs");
+        outcome.unwrap();
     });
-}
-
-#[test]
-fn what_is_begun_on_a_thread_s_track_can_be_ended_on_it() {
-    for format in FORMATS {
-        let trace = record(format, |_| {
-            trace_begin!("t", "slice", track: &Track::thread());
-            trace_end!(&Track::thread());
-        });
-        assert_eq!(trace.rows("select name, dur >= 0 from slice"), "slice\t1", "{format:?}");
-    }
 }
 
 // session 1:         [ kept (under a track) ...
@@ -132,12 +100,12 @@ fn a_child_of_a_lost_interval_lies_below_what_is_above_that() {
         let session = Session::builder().output_writer(output).format(format);
         let session = session.buffer_size(16 << 10).chunk_size(4096).start().unwrap();
         let grandparent = trace_async!("t", "grandparent");
-        gate.shut.store(true, SeqCst);
-        gate.waiting.recv().unwrap();
+        gate.shut();
+        gate.wait();
         (0..10_000).for_each(|_| trace_instant!("t", "fills the ring"));
         let parent = trace_async!("t", "parent", track: &grandparent);
         assert!(grandparent.is_recorded() && !parent.is_recorded());
-        drop(gate.go);
+        let trace = gate.open();
         session.flush().unwrap();
         let child = trace_async!("t", "child", track: &parent);
         assert!(child.is_recorded());
@@ -147,54 +115,8 @@ fn a_child_of_a_lost_interval_lies_below_what_is_above_that() {
         let sql = [
             "select name, dur >= 0 from slice where name in ('child', 'grandparent', 'instant') order by ts",
         ];
-        let verdict = hairline_tests::judge::load_bytes(&gate.bytes.recv().unwrap(), &sql);
+        let verdict = hairline_tests::judge::load_bytes(&trace.recv().unwrap(), &sql);
         assert_eq!(verdict.results[0].text(), "grandparent\t1\nchild\t1\ninstant\t1", "{format:?}");
-    }
-}
-
-/// A writer that waits, where it is told to, until it is let go.
-struct Gated {
-    bytes: Vec<u8>,
-    output: mpsc::Sender<Vec<u8>>,
-    shut: Arc<AtomicBool>,
-    waiting: mpsc::Sender<()>,
-    go: mpsc::Receiver<()>,
-}
-
-struct Gate {
-    bytes: mpsc::Receiver<Vec<u8>>,
-    shut: Arc<AtomicBool>,
-    waiting: mpsc::Receiver<()>,
-    go: mpsc::Sender<()>,
-}
-
-fn gated() -> (Gated, Gate) {
-    let (output, bytes) = mpsc::channel();
-    let (told, waiting) = mpsc::channel();
-    let (open, go) = mpsc::channel();
-    let shut = Arc::new(AtomicBool::new(false));
-    let gated = Gated { bytes: Vec::new(), output, shut: Arc::clone(&shut), waiting: told, go };
-    (gated, Gate { bytes, shut, waiting, go: open })
-}
-
-impl std::io::Write for Gated {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        if self.shut.swap(false, SeqCst) {
-            let _ = self.waiting.send(());
-            let _ = self.go.recv();
-        }
-        self.bytes.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Drop for Gated {
-    fn drop(&mut self) {
-        let _ = self.output.send(std::mem::take(&mut self.bytes));
     }
 }
 
@@ -210,17 +132,17 @@ fn an_end_while_the_session_stops_closes_no_stranger() {
         let track = Track::new("track");
         let mut outer = scope!("t", "outer", track: &track);
         trace_begin!("t", "inner", track: &track);
-        gate.shut.store(true, SeqCst);
-        gate.waiting.recv().unwrap();
+        gate.shut();
+        gate.wait();
         let stopped = std::thread::spawn(move || session.stop().unwrap());
         while scope!("t", "probe").is_recorded() {}
         trace_end!(&track, of = "inner");
         outer.arg("of", "outer");
         drop(outer);
-        drop(gate.go);
+        let trace = gate.open();
         stopped.join().unwrap();
         let verdict = hairline_tests::judge::load_bytes(
-            &gate.bytes.recv().unwrap(),
+            &trace.recv().unwrap(),
             &["select s.name, a.display_value from slice s join args a using (arg_set_id) \
                where a.key in ('of', 'debug.of') order by s.ts"],
         );
@@ -238,9 +160,9 @@ fn the_end_of_an_interval_of_the_last_session_takes_no_room_away() {
         let (output, gate) = gated();
         let session = Session::builder().output_writer(output).format(format);
         let session = session.buffer_size(16 << 10).chunk_size(4096).start().unwrap();
-        gate.shut.store(true, SeqCst);
+        gate.shut();
         trace_instant!("t", "so that there is something to write");
-        gate.waiting.recv().unwrap();
+        gate.wait();
         {
             let _outer: Vec<_> = (0..20).map(|_| scope!("t", "outer")).collect();
             drop(kept.take());
@@ -248,10 +170,10 @@ fn the_end_of_an_interval_of_the_last_session_takes_no_room_away() {
                 trace_instant!("t", "fills the ring");
             }
         }
-        drop(gate.go);
+        let trace = gate.open();
         session.stop().unwrap();
         let sql = ["select sum(dur >= 0) from slice where name = 'outer'"];
-        let verdict = hairline_tests::judge::load_bytes(&gate.bytes.recv().unwrap(), &sql);
+        let verdict = hairline_tests::judge::load_bytes(&trace.recv().unwrap(), &sql);
         assert_eq!(verdict.results[0].text(), "20", "{format:?}");
     }
 }
@@ -264,15 +186,15 @@ fn arguments_of_an_end_without_room_are_there_or_counted() {
         let session = Session::builder().output_writer(output).format(format);
         let session = session.buffer_size(16 << 10).chunk_size(4096).start().unwrap();
         let mut interval = trace_async!("t", "interval");
-        gate.shut.store(true, SeqCst);
-        gate.waiting.recv().unwrap();
+        gate.shut();
+        gate.wait();
         (0..10_000).for_each(|_| trace_instant!("t", "fills the ring"));
         interval.arg("result", 7);
         drop(interval);
-        drop(gate.go);
+        let trace = gate.open();
         let lost = session.stop().unwrap().lost;
         let sql = ["select count(*) from args where key in ('result', 'debug.result') and int_value = 7"];
-        let verdict = hairline_tests::judge::load_bytes(&gate.bytes.recv().unwrap(), &sql);
+        let verdict = hairline_tests::judge::load_bytes(&trace.recv().unwrap(), &sql);
         assert_eq!(verdict.results[0].single_i64() as u64 + lost.arguments, 1, "{format:?}");
     }
 }
@@ -289,11 +211,11 @@ fn ends_without_room_allocate_nothing() {
         let all: Vec<_> = (0..20).map(|_| interval()).collect();
         drop(all);
         let all: Vec<_> = (0..20).map(|_| interval()).collect();
-        gate.shut.store(true, SeqCst);
-        gate.waiting.recv().unwrap();
+        gate.shut();
+        gate.wait();
         (0..10_000).for_each(|_| trace_instant!("t", "fills the ring"));
         let ((), allocations) = hairline_tests::alloc::allocations_during(|| all.into_iter().for_each(drop));
-        drop(gate.go);
+        let _trace = gate.open();
         session.stop().unwrap();
         assert_eq!(allocations, 0, "{format:?}");
     }

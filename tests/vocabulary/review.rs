@@ -8,6 +8,7 @@ use hairline::{
     Argument, AsyncScope, Flow, Format, Level, Track, interned, scope, trace_async, trace_begin,
     trace_counter, trace_end, trace_instant, trace_log, trace_scope,
 };
+use hairline_tests::outside::in_a_child;
 use hairline_tests::recording::{FORMATS, record, record_with};
 
 /// An argument whose code panics once it is written.
@@ -105,21 +106,15 @@ fn a_forked_child_ends_nothing_of_its_parent_s() {
     for format in FORMATS {
         let trace = record(format, |_| {
             let track = Track::new("track");
-            let guards = (trace_async!("t", "interval"), scope!("t", "slice", track: &track));
+            let mut guards = Some((trace_async!("t", "interval"), scope!("t", "slice", track: &track)));
             trace_begin!("t", "begun", track: &track);
-            // SAFETY: the child calls nothing but this crate's macros and guards, which say that it may, and `_exit`.
-            let child = unsafe { libc::fork() };
-            if child == 0 {
+            let child = || {
                 trace_end!(&track);
-                drop(guards);
+                drop(guards.take());
                 drop(trace_async!("t", "of the child"));
-                // SAFETY: as above.
-                unsafe { libc::_exit(0) };
-            }
-            let mut status = 1;
-            // SAFETY: a child of this process and a local.
-            assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-            assert_eq!(status, 0);
+            };
+            // SAFETY: the child calls nothing but this crate's macros and guards, which say that it may.
+            unsafe { in_a_child(child) }.unwrap();
             trace_instant!("t", "child gone");
             trace_end!(&track);
             drop(guards);

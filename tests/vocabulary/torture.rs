@@ -10,10 +10,10 @@ mod worker;
 mod world;
 
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use hairline::{Format, Session, Summary};
+use hairline_tests::output;
 use hairline_tests::recording::{FORMATS, turn};
 
 use worker::Worker;
@@ -83,39 +83,16 @@ impl Plan {
     ];
 }
 
-/// A writer that takes its time, if it is told to.
-struct Output(Vec<u8>, bool, mpsc::Sender<Vec<u8>>);
-
-impl std::io::Write for Output {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        if self.1 {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        self.0.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Drop for Output {
-    fn drop(&mut self) {
-        let _ = self.2.send(std::mem::take(&mut self.0));
-    }
-}
-
 /// A session's trace and what it said of it.
 struct Recorded {
     bytes: Vec<u8>,
     summary: Summary,
 }
 
-fn start(plan: &Plan) -> (Session, mpsc::Receiver<Vec<u8>>) {
-    let (sender, receiver) = mpsc::channel();
+fn start(plan: &Plan) -> (Session, output::Bytes) {
+    let (output, bytes) = output::slow(Duration::from_millis(u64::from(plan.tiny.is_some())));
     let mut builder = Session::builder()
-        .output_writer(Output(Vec::new(), plan.tiny.is_some(), sender))
+        .output_writer(output)
         .format(plan.format)
         .thread_time(plan.details)
         .source_locations(plan.details)
@@ -123,7 +100,7 @@ fn start(plan: &Plan) -> (Session, mpsc::Receiver<Vec<u8>>) {
     if let Some((ring, chunk)) = plan.tiny {
         builder = builder.buffer_size(ring).chunk_size(chunk);
     }
-    (builder.start().expect("a session"), receiver)
+    (builder.start().expect("a session"), bytes)
 }
 
 /// Sessions, one after the other, while the threads do what they do.
@@ -179,7 +156,7 @@ fn round(plan: Plan) {
                 })
             })
             .collect();
-        let alarm = plan.signals.then(|| outside::Alarm::every(150));
+        let alarm = plan.signals.then(|| outside::alarm_every(150));
         let finished = || workers.iter().all(|w| w.is_finished());
         let recorded = sessions(world, &finished);
         let failed: Vec<_> = workers.into_iter().filter_map(|w| w.join().err()).collect();

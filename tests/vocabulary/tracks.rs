@@ -1,6 +1,9 @@
 //! Tracks that the program makes, and slices that are begun and ended by hand.
 
+use std::time::Duration;
+
 use hairline::{Ordering, Session, Track, scope, trace_begin, trace_end, trace_instant, trace_scope};
+use hairline_tests::output::slow;
 use hairline_tests::recording::{FORMATS, record, record_with};
 
 use crate::ON_TRACKS;
@@ -166,36 +169,15 @@ fn an_end_does_not_reach_into_the_next_session() {
     }
 }
 
-/// A writer that takes its time, so that a small ring is full most of the time.
-struct Slow(Vec<u8>, std::sync::mpsc::Sender<Vec<u8>>);
-
-impl std::io::Write for Slow {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        std::thread::sleep(std::time::Duration::from_millis(2));
-        self.0.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Drop for Slow {
-    fn drop(&mut self) {
-        let _ = self.1.send(std::mem::take(&mut self.0));
-    }
-}
-
 // Four threads that begin and end as fast as they can, behind an output that is much slower: most begins are lost. Each
 // that is recorded has its end, by its own thread or by the writer thread.
 #[test]
 fn loss_leaves_out_whole_slices_on_tracks_too() {
     for format in FORMATS {
         let _turn = hairline_tests::recording::turn();
-        let (sender, receiver) = std::sync::mpsc::channel();
+        let (output, trace) = slow(Duration::from_millis(2));
         let session = Session::builder()
-            .output_writer(Slow(Vec::new(), sender))
+            .output_writer(output)
             .format(format)
             .buffer_size(64 << 10)
             .chunk_size(4096)
@@ -217,7 +199,7 @@ fn loss_leaves_out_whole_slices_on_tracks_too() {
         });
         let summary = session.stop().unwrap();
         let verdict = hairline_tests::judge::load_bytes(
-            &receiver.recv().unwrap(),
+            &trace.recv().unwrap(),
             &[
                 "select count(*), sum(s.dur < 0) from slice s where s.name in ('outer', 'inner')",
                 "select count(*) from slice s where s.name = 'outer' and s.depth != 0",

@@ -10,9 +10,9 @@ use hairline_formats::fxt::{
     StringRef, ThreadRef, ThreadState, ThreadWakeup,
 };
 
-use super::Format;
 use super::random::Random;
 use super::walk::Walk;
+use super::{Format, Units};
 
 /// [`fxt::Reader`].
 #[derive(Debug)]
@@ -21,21 +21,7 @@ pub(crate) struct Fxt;
 impl Format for Fxt {
     const NAME: &'static str = "fxt";
     const MIN_ITEM: usize = 8;
-
-    fn units() -> Vec<Vec<u8>> {
-        let mut units = Vec::new();
-        let mut unit = |write: &dyn Fn(&mut Vec<u8>)| {
-            let mut out = Vec::new();
-            write(&mut out);
-            units.push(out);
-        };
-        tables(&mut unit);
-        objects(&mut unit);
-        events(&mut unit);
-        kernel(&mut unit);
-        foreign(&mut unit);
-        units
-    }
+    const UNITS: &'static [fn(Units<'_>)] = &[tables, objects, events, kernel, foreign];
 
     fn mutate(bytes: &mut Vec<u8>, random: &mut Random) {
         let records = records(bytes);
@@ -162,9 +148,7 @@ fn resize(bytes: &mut Vec<u8>, at: usize, size: usize, random: &mut Random) {
     }
 }
 
-type Unit<'a> = &'a mut dyn FnMut(&dyn Fn(&mut Vec<u8>));
-
-fn tables(unit: Unit<'_>) {
+fn tables(unit: Units<'_>) {
     unit(&|out| fxt::magic(out));
     unit(&|out| fxt::initialization(out, 1_000_000_000));
     unit(&|out| fxt::provider_section(out, 7));
@@ -180,7 +164,7 @@ fn tables(unit: Unit<'_>) {
     unit(&|out| fxt::thread_record(out, 255, u64::MAX, 0));
 }
 
-fn objects(unit: Unit<'_>) {
+fn objects(unit: Units<'_>) {
     let process = [(StringRef::Inline("process"), Value::Koid(70))];
     unit(&|out| fxt::kernel_object(out, fxt::KERNEL_OBJECT_PROCESS, 70, StringRef::Index(1), &[]));
     unit(&|out| {
@@ -191,7 +175,7 @@ fn objects(unit: Unit<'_>) {
     }
 }
 
-fn events(unit: Unit<'_>) {
+fn events(unit: Units<'_>) {
     let values = [
         Value::Null,
         Value::Bool(true),
@@ -231,7 +215,7 @@ fn events(unit: Unit<'_>) {
     unit(&|out| fxt::event(out, &Event { thread: inline, ..names }));
 }
 
-fn kernel(unit: Unit<'_>) {
+fn kernel(unit: Units<'_>) {
     let args =
         &[(StringRef::Inline("a"), Value::U64(u64::MAX)), (StringRef::Index(1), Value::Str("some text"))];
     let state = ThreadState::from_number(3).unwrap();
@@ -291,7 +275,7 @@ fn kernel(unit: Unit<'_>) {
 }
 
 /// What no writer here writes, as the format's document has it, and what the document leaves open.
-fn foreign(unit: Unit<'_>) {
+fn foreign(unit: Units<'_>) {
     let name = StringRef::Inline("a name").bits();
     let text = u64::from_le_bytes(*b"a name\0\0");
     let of = |kind: RecordType, words: u64| record::TYPE.set(kind as u64) | record::SIZE.set(words);
@@ -317,6 +301,6 @@ fn foreign(unit: Unit<'_>) {
     }
 }
 
-fn words(unit: Unit<'_>, words: &[u64]) {
+fn words(unit: Units<'_>, words: &[u64]) {
     unit(&|out| words.iter().for_each(|word| fxt::Put::word(out, *word)));
 }

@@ -38,12 +38,28 @@ pub(crate) trait Format {
     const NAME: &'static str;
     /// The fewest bytes of a record or packet.
     const MIN_ITEM: usize;
-    /// Valid records or packets: any row of them is a valid trace.
-    fn units() -> Vec<Vec<u8>>;
+    /// They write valid records or packets: any row of these is a valid trace.
+    const UNITS: &'static [fn(Units<'_>)];
     /// Damage that goes by the format, so that what reads it gets deep before it fails.
     fn mutate(bytes: &mut Vec<u8>, random: &mut Random);
     /// Reads all there is.
     fn walk(reader: impl Read, walk: &mut Walk) -> Result<(), String>;
+}
+
+/// Takes what writes one record or packet.
+pub(crate) type Units<'a> = &'a mut dyn FnMut(&dyn Fn(&mut Vec<u8>));
+
+/// The records or packets of a format, each by itself.
+fn units<F: Format>() -> Vec<Vec<u8>> {
+    let mut units = Vec::new();
+    for write in F::UNITS {
+        write(&mut |write| {
+            let mut out = Vec::new();
+            write(&mut out);
+            units.push(out);
+        });
+    }
+    units
 }
 
 /// What a decoder may hold whatever the input: its buffer, and some room.
@@ -114,7 +130,7 @@ impl fmt::Display for Failure {
 
 /// Runs the inputs of these indices; stops at the first failure.
 pub(crate) fn run<F: Format>(seed: u64, indices: Range<u64>) -> Result<Tally, Box<Failure>> {
-    let units = F::units();
+    let units = units::<F>();
     let (next, stop) = (AtomicU64::new(indices.start), AtomicBool::new(false));
     let (tally, failure) = (Mutex::new(Tally::default()), Mutex::new(None));
     let work = || {

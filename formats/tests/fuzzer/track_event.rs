@@ -16,11 +16,11 @@ use hairline_formats::track_event::{
 };
 use hairline_formats::{DecodeError, Value};
 
-use super::Format;
 use super::alloc::uncounted;
 use super::mutate::varint;
 use super::random::Random;
 use super::walk::Walk;
+use super::{Format, Units};
 
 /// [`te::Reader`].
 #[derive(Debug)]
@@ -29,20 +29,7 @@ pub(crate) struct TrackEvent;
 impl Format for TrackEvent {
     const NAME: &'static str = "track-event";
     const MIN_ITEM: usize = 2;
-
-    fn units() -> Vec<Vec<u8>> {
-        let mut units = Vec::new();
-        let mut unit = |write: &dyn Fn(&mut Vec<u8>)| {
-            let mut out = Vec::new();
-            write(&mut out);
-            units.push(out);
-        };
-        stream(&mut unit);
-        tracks(&mut unit);
-        events(&mut unit);
-        foreign(&mut unit);
-        units
-    }
+    const UNITS: &'static [fn(Units<'_>)] = &[stream, tracks, events, foreign];
 
     fn mutate(bytes: &mut Vec<u8>, random: &mut Random) {
         *bytes = mutated(bytes, 0, random);
@@ -223,8 +210,6 @@ fn put_field(out: &mut Vec<u8>, random: &mut Random) {
         _ => {}
     }
 }
-
-type Units<'a> = &'a mut dyn FnMut(&dyn Fn(&mut Vec<u8>));
 
 fn stream(unit: Units<'_>) {
     unit(&|out| te::trace_uuid(out, 1, u128::MAX - 5));

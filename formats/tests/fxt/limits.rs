@@ -1,6 +1,7 @@
 //! What the writers do at the limits of the format.
 
 use super::*;
+
 #[test]
 fn the_magic_word_is_as_documented() {
     assert_eq!(everything()[..8], [0x10, 0x00, 0x04, 0x46, 0x78, 0x54, 0x16, 0x00]);

@@ -1,6 +1,7 @@
 //! Packets that contradict themselves.
 
 use super::*;
+
 /// A good packet after each bad one, which must still be found.
 fn reads_on_after(body: &[u8], offset: u64, what: &str) {
     let mut trace = Vec::new();

@@ -1,6 +1,7 @@
 //! How a stream is read: in pieces, to its end, or not.
 
 use super::*;
+
 #[test]
 fn a_stream_of_single_bytes_reads_the_same() {
     let trace = everything();

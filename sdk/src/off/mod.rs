@@ -1,6 +1,7 @@
 //! The SDK without the feature `enable`: the same names, and nothing behind them.
 
 mod macros;
+pub(crate) mod recover;
 pub(crate) mod session;
 mod vocabulary;
 

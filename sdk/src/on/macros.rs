@@ -1,12 +1,10 @@
 //! The macros, recording. Their twins that do nothing are in `off/macros.rs`.
 //!
-//! Each ends in `__hairline_arguments!`, which sorts what follows category and name, one argument or option at a time:
-//!
-//! ```text
-//! (then, category, name) [keys] [values] [options] [track] rest...
-//! ```
-//!
-//! and then calls `then` with the lists. A macro without arguments and options does not take that way.
+//! A macro that is given nothing but category and name ends here. What has arguments or options goes on in [`sorting`],
+//! and then, as the kind of event that it is, in [`recording`].
+
+mod recording;
+mod sorting;
 
 /// Records a slice from here to the end of the enclosing block.
 ///
@@ -126,84 +124,10 @@ macro_rules! trace_instant {
 /// | `incremental: true` | written as differences, which takes fewer bytes; integers on the track of the recording thread alone, in TrackEvent |
 #[macro_export]
 macro_rules! trace_counter {
-    ($category:expr, $name:expr, $value:expr $(,)?) => {{
-        static __HAIRLINE_KEYS: [$crate::__private::Key; 1] = [$crate::__private::Key::new("value")];
-        static __HAIRLINE_CALLSITE: $crate::__private::Callsite =
-            $crate::__hairline_callsite!(Counter, $category, $name, &__HAIRLINE_KEYS);
-        match __HAIRLINE_CALLSITE.registered_word() {
-            0 => {}
-            word => $crate::__private::counter(&__HAIRLINE_CALLSITE, word, &$crate::__private::number($value)),
-        }
-    }};
-    ($category:expr, $name:expr, $value:expr, $($options:tt)+) => {
+    ($category:expr, $name:expr, $value:expr $(, $($options:tt)*)?) => {
         $crate::__hairline_counter!(
-            ($category, $name, $value) [$crate::__private::CounterOptions::NONE] [] $($options)+
+            ($category, $name, $value) [$crate::__private::CounterOptions::NONE] [] $($($options)*)?
         )
-    };
-}
-
-/// Sorts a counter's options: those that are constants of its callsite, and the others.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __hairline_counter {
-    ($head:tt [$fixed:expr] [$($extras:tt)*] unit: $unit:literal $(, $($rest:tt)*)?) => {
-        $crate::__hairline_counter!($head
-            [$crate::__private::CounterOptions { unit: $crate::Unit::Named($unit), ..$fixed }]
-            [$($extras)*] $($($rest)*)?)
-    };
-    ($head:tt [$fixed:expr] [$($extras:tt)*] $option:ident: $value:expr $(, $($rest:tt)*)?) => {
-        $crate::__hairline_counter_option!($option $head [$fixed] [$($extras)*] ($value) $($($rest)*)?)
-    };
-    (($category:expr, $name:expr, $value:expr) [$fixed:expr] [] $(,)?) => {{
-        static __HAIRLINE_KEYS: [$crate::__private::Key; 1] = [$crate::__private::Key::new("value")];
-        static __HAIRLINE_CALLSITE: $crate::__private::Callsite =
-            $crate::__hairline_callsite!(Counter, $category, $name, &__HAIRLINE_KEYS, $fixed);
-        match __HAIRLINE_CALLSITE.registered_word() {
-            0 => {}
-            word => $crate::__private::counter(&__HAIRLINE_CALLSITE, word, &$crate::__private::number($value)),
-        }
-    }};
-    (($category:expr, $name:expr, $value:expr) [$fixed:expr] [$(($option:ident $extra:expr))+] $(,)?) => {{
-        static __HAIRLINE_KEYS: [$crate::__private::Key; 1] = [$crate::__private::Key::new("value")];
-        static __HAIRLINE_CALLSITE: $crate::__private::Callsite =
-            $crate::__hairline_callsite!(Counter, $category, $name, &__HAIRLINE_KEYS, $fixed);
-        match __HAIRLINE_CALLSITE.registered_word() {
-            0 => {}
-            word => $crate::__private::event_rich(
-                &__HAIRLINE_CALLSITE,
-                word,
-                &$crate::__private::number($value),
-                &$crate::__private::Extras::new()$(.$option(&$extra))+,
-            ),
-        }
-    }};
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __hairline_counter_option {
-    (unit $head:tt [$fixed:expr] $extras:tt ($value:expr) $($rest:tt)*) => {
-        $crate::__hairline_counter!($head
-            [$crate::__private::CounterOptions { unit: $value, ..$fixed }] $extras $($rest)*)
-    };
-    (multiplier $head:tt [$fixed:expr] $extras:tt ($value:expr) $($rest:tt)*) => {
-        $crate::__hairline_counter!($head
-            [$crate::__private::CounterOptions { multiplier: $value, ..$fixed }] $extras $($rest)*)
-    };
-    (incremental $head:tt [$fixed:expr] $extras:tt ($value:expr) $($rest:tt)*) => {
-        $crate::__hairline_counter!($head
-            [$crate::__private::CounterOptions { incremental: $value, ..$fixed }] $extras $($rest)*)
-    };
-    (track $head:tt $fixed:tt [$($extras:tt)*] ($value:expr) $($rest:tt)*) => {
-        $crate::__hairline_counter!($head $fixed [$($extras)* (track $value)] $($rest)*)
-    };
-    (name $head:tt $fixed:tt [$($extras:tt)*] ($value:expr) $($rest:tt)*) => {
-        $crate::__hairline_counter!($head $fixed [$($extras)* (name $value)] $($rest)*)
-    };
-    ($other:ident $($rest:tt)*) => {
-        ::core::compile_error!(::core::concat!(
-            "a counter has no option `", ::core::stringify!($other), "`: use unit, multiplier, incremental, track or name"
-        ))
     };
 }
 
@@ -280,241 +204,13 @@ macro_rules! trace_async {
 /// ```
 #[macro_export]
 macro_rules! trace_log {
-    ($level:expr, $category:expr, $format:literal $($arguments:tt)*) => {{
-        static __HAIRLINE_CALLSITE: $crate::__private::Callsite =
-            $crate::__hairline_callsite!(Instant, $category, $format, &[]);
-        match __HAIRLINE_CALLSITE.registered_word() {
-            0 => {}
-            word => $crate::__private::log(
-                &__HAIRLINE_CALLSITE,
-                word,
-                $level,
-                &$crate::__private::Text::display(&::core::format_args!($format $($arguments)*)),
-            ),
-        }
-    }};
-}
-
-/// A callsite, with its place in the source.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __hairline_callsite {
-    ($kind:ident, $category:expr, $name:expr, $keys:expr) => {
-        $crate::__hairline_callsite!($kind, $category, $name, $keys, $crate::__private::CounterOptions::NONE)
-    };
-    ($kind:ident, $category:expr, $name:expr, $keys:expr, $counter:expr) => {
-        $crate::__private::Callsite::new(
-            $crate::__private::Kind::$kind,
-            $category,
-            $name,
-            $keys,
-            &$crate::__private::Site {
-                file: ::core::file!(),
-                line: ::core::line!(),
-                module: ::core::module_path!(),
-                counter: $counter,
-            },
+    ($level:expr, $category:expr, $format:literal $($arguments:tt)*) => {
+        $crate::__hairline_record!(
+            (Instant, $category, $format, [])
+            off: (),
+            on: $crate::__private::log,
+            $level,
+            &$crate::__private::Text::display(&::core::format_args!($format $($arguments)*)),
         )
-    };
-}
-
-/// Sorts arguments into keys and held values, and options, one at a time, then calls `$then`.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __hairline_arguments {
-    (($then:ident $category:expr, $name:expr) [$($keys:tt)*] [$($values:tt)*] $options:tt $track:tt $(,)?) => {
-        $crate::$then!($category, $name, [$($keys)*], [$($values)*], $options, $track)
-    };
-    ($head:tt $keys:tt $values:tt $options:tt [$($track:tt)*] track: $value:expr $(, $($rest:tt)*)?) => {
-        $crate::__hairline_arguments!($head $keys $values $options [$($track)* ($value)] $($($rest)*)?)
-    };
-    ($head:tt $keys:tt $values:tt [$($options:tt)*] $track:tt correlation: $value:expr $(, $($rest:tt)*)?) => {
-        $crate::__hairline_arguments!($head $keys $values [$($options)* .correlation($value)] $track $($($rest)*)?)
-    };
-    ($head:tt $keys:tt $values:tt [$($options:tt)*] $track:tt $option:ident: $value:expr $(, $($rest:tt)*)?) => {
-        $crate::__hairline_arguments!($head $keys $values [$($options)* .$option(&$value)] $track $($($rest)*)?)
-    };
-    ($head:tt [$($keys:tt)*] [$($values:tt)*] $options:tt $track:tt $key:ident = % $value:expr $(, $($rest:tt)*)?) => {
-        $crate::__hairline_arguments!($head [$($keys)* (::core::stringify!($key))]
-            [$($values)* ($crate::__private::Text::display(&$value))] $options $track $($($rest)*)?)
-    };
-    ($head:tt [$($keys:tt)*] [$($values:tt)*] $options:tt $track:tt $key:ident = ? $value:expr $(, $($rest:tt)*)?) => {
-        $crate::__hairline_arguments!($head [$($keys)* (::core::stringify!($key))]
-            [$($values)* ($crate::__private::Text::debug(&$value))] $options $track $($($rest)*)?)
-    };
-    ($head:tt [$($keys:tt)*] [$($values:tt)*] $options:tt $track:tt $key:ident = $value:expr $(, $($rest:tt)*)?) => {
-        $crate::__hairline_arguments!($head [$($keys)* (::core::stringify!($key))]
-            [$($values)* ($crate::__private::Argument::hold(&$value))] $options $track $($($rest)*)?)
-    };
-    ($head:tt [$($keys:tt)*] [$($values:tt)*] $options:tt $track:tt $key:ident $(, $($rest:tt)*)?) => {
-        $crate::__hairline_arguments!($head [$($keys)* (::core::stringify!($key))]
-            [$($values)* ($crate::__private::Argument::hold(&$key))] $options $track $($($rest)*)?)
-    };
-}
-
-/// The statics of an event with arguments. Items have no hygiene: the names are such that no expression of the user's means them.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __hairline_statics {
-    ($kind:ident, $category:expr, $name:expr, [$(($key:expr))*]) => {
-        static __HAIRLINE_KEYS: [$crate::__private::Key; { <[&str]>::len(&[$($key),*]) }] = [$($crate::__private::Key::new($key)),*];
-        static __HAIRLINE_CALLSITE: $crate::__private::Callsite =
-            $crate::__hairline_callsite!($kind, $category, $name, &__HAIRLINE_KEYS);
-    };
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __hairline_scope_with {
-    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [], []) => {{
-        $crate::__hairline_statics!(Scope, $category, $name, $keys);
-        match __HAIRLINE_CALLSITE.registered_word() {
-            0 => $crate::__private::Scope::none(&__HAIRLINE_CALLSITE),
-            word => $crate::__private::Scope::begin_with(&__HAIRLINE_CALLSITE, word, &$crate::__hairline_pairs!($(($value))*)),
-        }
-    }};
-    ($category:expr, $name:expr, [], [], [.flow(&$flow:expr)], []) => {{
-        static __HAIRLINE_CALLSITE: $crate::__private::Callsite = $crate::__hairline_callsite!(Scope, $category, $name, &[]);
-        match __HAIRLINE_CALLSITE.registered_word() {
-            0 => $crate::__private::Scope::none(&__HAIRLINE_CALLSITE),
-            word => $crate::__private::Scope::begin_flow(&__HAIRLINE_CALLSITE, word, ::core::convert::AsRef::as_ref(&$flow)),
-        }
-    }};
-    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [$($options:tt)+], []) => {{
-        $crate::__hairline_statics!(Scope, $category, $name, $keys);
-        match __HAIRLINE_CALLSITE.registered_word() {
-            0 => $crate::__private::Scope::none(&__HAIRLINE_CALLSITE),
-            word => $crate::__private::Scope::begin_rich(
-                &__HAIRLINE_CALLSITE,
-                word,
-                &$crate::__hairline_pairs!($(($value))*),
-                &$crate::__private::Extras::new()$($options)+,
-            ),
-        }
-    }};
-    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [$($options:tt)*], [($track:expr)]) => {{
-        $crate::__hairline_statics!(Scope, $category, $name, $keys);
-        match __HAIRLINE_CALLSITE.registered_word() {
-            0 => $crate::__private::TrackScope::none(&__HAIRLINE_CALLSITE),
-            word => $crate::__private::TrackScope::begin(
-                &__HAIRLINE_CALLSITE,
-                word,
-                &$crate::__hairline_pairs!($(($value))*),
-                &$crate::__private::Extras::new().own_track(&$track)$($options)*,
-            ),
-        }
-    }};
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __hairline_instant_with {
-    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [], []) => {{
-        $crate::__hairline_statics!(Instant, $category, $name, $keys);
-        match __HAIRLINE_CALLSITE.registered_word() {
-            0 => {}
-            word => $crate::__private::instant_with(&__HAIRLINE_CALLSITE, word, &$crate::__hairline_pairs!($(($value))*)),
-        }
-    }};
-    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [$($options:tt)*], [$(($track:expr))?]) => {{
-        $crate::__hairline_statics!(Instant, $category, $name, $keys);
-        match __HAIRLINE_CALLSITE.registered_word() {
-            0 => {}
-            word => $crate::__private::event_rich(
-                &__HAIRLINE_CALLSITE,
-                word,
-                &$crate::__hairline_pairs!($(($value))*),
-                &$crate::__private::Extras::new()$(.track(&$track))?$($options)*,
-            ),
-        }
-    }};
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __hairline_begin_with {
-    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [$($options:tt)*], [($track:expr)]) => {{
-        $crate::__hairline_statics!(Scope, $category, $name, $keys);
-        match __HAIRLINE_CALLSITE.registered_word() {
-            0 => $crate::__private::track_left_out(&$track),
-            word => $crate::__private::track_begin(
-                &__HAIRLINE_CALLSITE,
-                word,
-                &$crate::__hairline_pairs!($(($value))*),
-                &$crate::__private::Extras::new().own_track(&$track)$($options)*,
-            ),
-        }
-    }};
-    ($category:expr, $name:expr, $keys:tt, $values:tt, $options:tt, $track:tt) => {
-        ::core::compile_error!("a slice without a guard needs one track: trace_begin!(category, name, track: &track)")
-    };
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __hairline_end_with {
-    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [], [($track:expr)]) => {{
-        $crate::__hairline_statics!(End, $category, $name, $keys);
-        if $crate::__private::track_was_used(&$track) {
-            $crate::__private::track_end(
-                &__HAIRLINE_CALLSITE,
-                __HAIRLINE_CALLSITE.registered_word(),
-                &$track,
-                &$crate::__hairline_pairs!($(($value))*),
-            );
-        }
-    }};
-    ($category:expr, $name:expr, $keys:tt, $values:tt, $options:tt, $track:tt) => {
-        ::core::compile_error!("an end has a track and arguments: trace_end!(&track, key = value)")
-    };
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __hairline_async_with {
-    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [$($options:tt)*], [$(($track:expr))?]) => {{
-        $crate::__hairline_statics!(Scope, $category, $name, $keys);
-        match __HAIRLINE_CALLSITE.registered_word() {
-            0 => $crate::__private::AsyncScope::none(&__HAIRLINE_CALLSITE),
-            word => $crate::__private::AsyncScope::begin(
-                &__HAIRLINE_CALLSITE,
-                word,
-                &$crate::__hairline_pairs!($(($value))*),
-                &$crate::__private::Extras::new()$(.track(&$track))?$($options)*,
-            ),
-        }
-    }};
-}
-
-/// The life of an async function that `#[trace]` is on.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __hairline_life {
-    ($category:expr, $name:expr $(, $($arguments:tt)*)?) => {
-        $crate::__hairline_arguments!((__hairline_life_with $category, $name) [] [] [] [] $($($arguments)*)?)
-    };
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __hairline_life_with {
-    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [], []) => {{
-        $crate::__hairline_statics!(Scope, $category, $name, $keys);
-        match __HAIRLINE_CALLSITE.registered_word() {
-            0 => $crate::__private::Life::none(&__HAIRLINE_CALLSITE),
-            _ => $crate::__private::Life::begin(&__HAIRLINE_CALLSITE, &$crate::__hairline_pairs!($(($value))*)),
-        }
-    }};
-}
-
-/// `(a, (b, ()))`.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __hairline_pairs {
-    () => {
-        ()
-    };
-    (($first:expr) $($rest:tt)*) => {
-        ($first, $crate::__hairline_pairs!($($rest)*))
     };
 }

@@ -11,6 +11,7 @@ mod lanes;
 pub(crate) mod macros;
 pub(crate) mod nested;
 mod process;
+pub(crate) mod recover;
 mod registry;
 #[cfg(feature = "serde")]
 pub(crate) mod serialize;

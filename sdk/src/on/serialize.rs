@@ -7,7 +7,7 @@ use hairline_formats::Value;
 use serde::ser::{self, Serialize};
 
 use super::argument::{Argument, Held};
-use super::tree::{Dict, Node, Row};
+use super::tree::{Dict, MAX_DEPTH, Node, Row};
 
 /// Makes an argument of anything that serde can serialize: structs and maps become names and values, sequences rows.
 ///
@@ -66,9 +66,6 @@ impl ser::Error for Failure {
     }
 }
 
-/// Values nested deeper than this are left out: a list that links to itself would not end.
-const MAX_DEPTH: u32 = 32;
-
 #[derive(Clone, Copy)]
 struct Builder {
     depth: u32,
@@ -80,7 +77,7 @@ impl Builder {
     }
 
     fn node<T: Serialize + ?Sized>(self, value: &T) -> Result<Node, Failure> {
-        if self.depth >= MAX_DEPTH { Ok(Node::Str("…".to_owned())) } else { value.serialize(self.below()) }
+        if self.depth >= MAX_DEPTH { Ok(Node::too_deep()) } else { value.serialize(self.below()) }
     }
 }
 

@@ -26,8 +26,8 @@ pub(crate) struct Row(pub(crate) Vec<Node>);
 #[derive(Debug, Default)]
 pub(crate) struct Dict(pub(crate) Vec<(String, Node)>);
 
-/// Values nested deeper than this are left out.
-const MAX_DEPTH: u32 = 32;
+/// Values nested deeper than this are left out: a list that links to itself would not end.
+pub(crate) const MAX_DEPTH: u32 = 32;
 
 impl Node {
     /// A copy of the value and all that is nested in it.
@@ -46,7 +46,7 @@ impl Node {
             Value::Koid(v) => Self::Koid(v),
             Value::Str(text) | Value::Interned { text, .. } => Self::Str(text.to_owned()),
             Value::Blob(bytes) => Self::Bytes(bytes.to_vec()),
-            Value::Dict(_) | Value::Array(_) if depth == MAX_DEPTH => Self::Str("…".to_owned()),
+            Value::Dict(_) | Value::Array(_) if depth == MAX_DEPTH => Self::too_deep(),
             Value::Dict(entries) => {
                 let mut dict = Dict::default();
                 entries.each(&mut |name, value| {
@@ -60,6 +60,11 @@ impl Node {
                 Self::Row(row)
             }
         }
+    }
+
+    /// In place of what is nested deeper than [`MAX_DEPTH`].
+    pub(crate) fn too_deep() -> Self {
+        Self::Str("…".to_owned())
     }
 
     /// The value, which borrows from the node.

@@ -1,31 +1,27 @@
-//! What comes from outside of the program's own order: signals and forks.
+//! What signals record, in whichever thread they find, and what forked children do.
 
-#![allow(unsafe_code)] // sigaction, setitimer, fork
+#![allow(unsafe_code)] // both may do little
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use hairline::{scope, trace_async, trace_counter, trace_instant};
+use hairline_tests::outside::{self, Alarm};
 
 thread_local! {
     /// The state of the world in which the thread has recorded, and may be made to by a signal.
     pub(super) static READY: Cell<u64> = const { Cell::new(0) };
 }
 
-static OPEN: AtomicBool = AtomicBool::new(false);
 /// The state of the world, for the handler.
 pub(super) static NOW: AtomicU64 = AtomicU64::new(0);
-static INSIDE: AtomicU64 = AtomicU64::new(0);
 /// Attempts, and those of them that guards called recorded.
 pub(super) static HANDLED: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
-extern "C" fn handler(_: libc::c_int) {
-    INSIDE.fetch_add(1, SeqCst);
-    if OPEN.load(SeqCst) && READY.get() == NOW.load(SeqCst) && READY.get() % 4 == 2 {
+fn record_where_ready() {
+    if READY.get() == NOW.load(SeqCst) && READY.get() % 4 == 2 {
         record();
     }
-    INSIDE.fetch_sub(1, SeqCst);
 }
 
 /// The callsites are set up, and this thread's lists, before a signal uses them.
@@ -40,64 +36,15 @@ pub(super) fn record() {
     drop(scope);
 }
 
-/// SIGALRM every so many microseconds, until the result is dropped.
-pub(super) struct Alarm;
-
-impl Alarm {
-    pub(super) fn every(microseconds: libc::suseconds_t) -> Self {
-        HANDLED.iter().for_each(|n| n.store(0, SeqCst));
-        OPEN.store(true, SeqCst);
-        set(microseconds);
-        Self
-    }
+/// Has signals record every so many microseconds, until the result is dropped.
+pub(super) fn alarm_every(microseconds: libc::suseconds_t) -> Alarm {
+    HANDLED.iter().for_each(|n| n.store(0, SeqCst));
+    // SAFETY: it touches atomics and this library, which says that a signal handler may.
+    unsafe { Alarm::every(microseconds, record_where_ready) }
 }
 
-impl Drop for Alarm {
-    fn drop(&mut self) {
-        set(0);
-        OPEN.store(false, SeqCst);
-        while INSIDE.load(SeqCst) != 0 {
-            std::thread::yield_now();
-        }
-    }
-}
-
-fn set(microseconds: libc::suseconds_t) {
-    let value = libc::timeval { tv_sec: 0, tv_usec: microseconds };
-    let timer = libc::itimerval { it_interval: value, it_value: value };
-    // SAFETY: the handler touches atomics and this library, which says that it may; the structs are valid.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = handler as *const () as usize;
-        action.sa_flags = libc::SA_RESTART;
-        libc::sigaction(libc::SIGALRM, &raw const action, std::ptr::null_mut());
-        libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut());
-    }
-}
-
-/// Does it in a forked child, which must come to its end.
+/// Records in a forked child, which must come to its end.
 pub(super) fn in_a_child(child: impl FnOnce()) {
-    // SAFETY: the child does what it is given and leaves by _exit, without destructors of what is its parent's.
-    let pid = unsafe { libc::fork() };
-    assert!(pid >= 0, "no fork");
-    if pid == 0 {
-        child();
-        // SAFETY: takes a number.
-        unsafe { libc::_exit(0) };
-    }
-    let begun = Instant::now();
-    let mut status = 0;
-    // SAFETY: `status` is valid, the pid is our child's.
-    while unsafe { libc::waitpid(pid, &raw mut status, libc::WNOHANG) } == 0 {
-        if begun.elapsed() > Duration::from_secs(5) {
-            // SAFETY: our child's pid.
-            unsafe {
-                libc::kill(pid, libc::SIGKILL);
-                libc::waitpid(pid, &raw mut status, 0);
-            }
-            panic!("a forked child hangs");
-        }
-        std::thread::sleep(Duration::from_micros(200));
-    }
-    assert_eq!(status, 0, "a forked child died");
+    // SAFETY: the workers' children only record, which this library says that they may.
+    unsafe { outside::in_a_child(child) }.unwrap();
 }

@@ -14,13 +14,15 @@ mod compress;
 mod output;
 mod shared;
 mod sink;
-mod stream;
+pub(super) mod stream;
+pub(super) mod tail;
 mod writer;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hairline_shm::{BackingChoice, Region, RegionConfig};
+use hairline_shm::{BackingChoice, Output, Region, RegionConfig};
 use parking_lot::Mutex;
 
 use super::clock::Calibration;
@@ -71,16 +73,19 @@ impl Session {
         let format = output::format(&config)?;
         // The region first: when its sizes make no sense no file has been touched.
         let uuid: [u8; 16] = process::random();
-        let region = create_region(&config, format, uuid)?;
-        let mut sink = output::open(config.output)?;
+        let path = output::path(&config);
+        let head = stream::head(format, u128::from_le_bytes(uuid));
+        let region = create_region(&config, format, uuid, path.as_deref(), &head)?;
+        let mut sink = output::open(config.output, path.clone())?;
         region.populate(0..writer::POPULATED_AT_START);
         let clock = calibration.finish();
-        let path = sink.path.clone();
-        let about =
-            About { detail: config.detail, uuid: u128::from_le_bytes(uuid), heartbeat: config.heartbeat };
-        let shared = Arc::new(Shared::new(format, about, region, &clock, path.clone()));
-        stream::write_start(&shared, &mut sink)
-            .map_err(|source| Error::Create { path: path.unwrap_or_default(), source })?;
+        sink.write(&head)
+            .map_err(|source| Error::Create { path: path.clone().unwrap_or_default(), source })?;
+        region.note_time(clock.parameters().now());
+        // From here on the trace is recovered if the process is killed.
+        region.activate(sink.file_len());
+        let about = About { detail: config.detail, heartbeat: config.heartbeat };
+        let shared = Arc::new(Shared::new(format, about, region, &clock, path));
         #[cfg(feature = "compress")]
         if config.compress && shared.is_track_event() {
             sink.compressor = Some(compress::Compressor::default());
@@ -151,15 +156,29 @@ fn forget(epoch: u32) {
     }
 }
 
-fn create_region(config: &Config, format: Format, session: [u8; 16]) -> Result<Arc<Region>, Error> {
+fn create_region(
+    config: &Config,
+    format: Format,
+    session: [u8; 16],
+    output: Option<&Path>,
+    head: &[u8],
+) -> Result<Arc<Region>, Error> {
+    // Who recovers the trace has another working directory.
+    let output = output.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
     let region = Region::create(&RegionConfig {
         buffer_size: config.buffer_size,
         chunk_size: config.chunk_size,
+        overwrite: false,
         backing: BackingChoice::Auto,
         format: format as u32,
         session,
         clock: (0, 0),
         process_name: process::name(),
+        about: hairline_shm::About {
+            output: output.unwrap_or_default(),
+            prelude: head.to_owned(),
+            process_track: process::track_uuid(),
+        },
     });
     region.map_err(|e| Error::Buffer(e.to_string()))
 }

@@ -1,5 +1,6 @@
 //! From the builder's output to an open sink.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::sink::{Sink, Target};
@@ -20,20 +21,30 @@ pub(super) fn format(config: &Config) -> Result<Format, Error> {
     }
 }
 
-/// Creates the output.
-pub(super) fn open(output: OutputConfig) -> Result<Sink, Error> {
-    match output {
-        OutputConfig::None => Err(Error::NoOutput),
-        OutputConfig::Memory(memory) => Ok(Sink::new(Target::Memory(memory), None)),
-        OutputConfig::Writer(writer) => Ok(Sink::new(Target::Writer(writer), None)),
+/// The file that the output is to be, if it is one.
+pub(super) fn path(config: &Config) -> Option<PathBuf> {
+    match &config.output {
+        OutputConfig::Path(template) => Some(expand(template)),
+        OutputConfig::None | OutputConfig::Memory(_) | OutputConfig::Writer(_) => None,
+    }
+}
+
+/// Creates the output; `path` is that of [`path`].
+pub(super) fn open(output: OutputConfig, path: Option<PathBuf>) -> Result<Sink, Error> {
+    let target = match output {
+        OutputConfig::None => return Err(Error::NoOutput),
+        OutputConfig::Memory(memory) => Target::Memory(memory),
+        OutputConfig::Writer(writer) => Target::Writer(writer),
         OutputConfig::Path(template) => {
-            let path = expand(&template);
-            match std::fs::File::create(&path) {
-                Ok(file) => Ok(Sink::new(Target::File(file, 0), Some(path))),
-                Err(source) => Err(Error::Create { path, source }),
+            let path = path.clone().unwrap_or(template);
+            match File::create(&path).and_then(|file| Ok((file.metadata()?.is_file(), file))) {
+                Ok((true, file)) => Target::File(file, 0),
+                Ok((false, pipe)) => Target::Writer(Box::new(pipe)), // nothing of it can be taken back
+                Err(source) => return Err(Error::Create { path, source }),
             }
         }
-    }
+    };
+    Ok(Sink::new(target))
 }
 
 /// Replaces `%p`, `%e` and `%%`.

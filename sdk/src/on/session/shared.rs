@@ -28,8 +28,6 @@ pub(crate) struct Shared {
     pub(super) clock: Published,
     pub(super) started: Instant,
     detail: Detail,
-    /// The trace's own number.
-    uuid: u128,
     /// Time between two heartbeats of the stream.
     pub(super) heartbeat: Duration,
     path: Option<PathBuf>,
@@ -68,7 +66,6 @@ impl Late {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct About {
     pub(super) detail: Detail,
-    pub(super) uuid: u128,
     pub(super) heartbeat: Duration,
 }
 
@@ -118,7 +115,6 @@ impl Shared {
             clock: Published::new(clock.parameters()),
             started: Instant::now(),
             detail: about.detail,
-            uuid: about.uuid,
             heartbeat: about.heartbeat,
             path,
             late: Mutex::new(Late::new()),
@@ -161,8 +157,8 @@ impl Shared {
         self.detail
     }
 
-    pub(super) fn uuid(&self) -> u128 {
-        self.uuid
+    pub(super) fn format(&self) -> Format {
+        if self.is_track_event() { Format::TrackEvent } else { Format::Fxt }
     }
 
     /// Ends a slice on a track, on the writer thread's own sequence: for a thread that has no room. When it ended.

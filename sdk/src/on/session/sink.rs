@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{self, IoSlice, Seek, SeekFrom, Write};
-use std::path::PathBuf;
 
 use hairline_shm::Output;
 
@@ -18,7 +17,6 @@ pub(crate) enum Target {
 /// The session's output.
 pub(crate) struct Sink {
     target: Target,
-    pub(crate) path: Option<PathBuf>,
     pub(crate) written: u64,
     /// Compresses what is drained, but not what the writer thread itself writes: the stream's head, its markers and its
     /// statistics can be found without decompressing.
@@ -27,18 +25,23 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    pub(crate) fn new(target: Target, path: Option<PathBuf>) -> Self {
+    pub(crate) fn new(target: Target) -> Self {
         Self {
             target,
-            path,
             written: 0,
             #[cfg(feature = "compress")]
             compressor: None,
         }
     }
 
+    /// Writes bytes that are not compressed: those of the writer thread itself.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.write_plain(&[IoSlice::new(bytes)])
+    }
+
+    /// This output, uncompressed.
+    pub(crate) fn plain(&mut self) -> Plain<'_> {
+        Plain(self)
     }
 
     /// Pushes out what a writer may hold back.
@@ -59,6 +62,26 @@ impl Output for Sink {
             return result;
         }
         self.write_plain(parts)
+    }
+
+    fn file_len(&self) -> Option<u64> {
+        match self.target {
+            Target::File(_, len) => Some(len),
+            Target::Memory(_) | Target::Writer(_) => None,
+        }
+    }
+}
+
+/// See [`Sink::plain`].
+pub(crate) struct Plain<'s>(&'s mut Sink);
+
+impl Output for Plain<'_> {
+    fn write_all_parts(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        self.0.write_plain(parts)
+    }
+
+    fn file_len(&self) -> Option<u64> {
+        self.0.file_len()
     }
 }
 

@@ -10,9 +10,10 @@ use hairline_shm::Drain;
 use super::Shared;
 use super::shared::LATE_ROOM;
 use super::sink::Sink;
-use super::stream::{self, Counts};
+use super::stream;
+use super::tail::Tail;
 use crate::on::clock::Clock;
-use crate::on::registry;
+use crate::on::{process, registry};
 
 /// The longest a committed record waits for the output while events come.
 const TICK: Duration = Duration::from_millis(50);
@@ -36,6 +37,15 @@ pub(super) struct End {
     pub(super) bytes: u64,
     pub(super) duration: Duration,
     pub(super) records_by_sequence: HashMap<u32, u64>,
+}
+
+/// What the writer thread has counted.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    /// Chunks that were read to their end.
+    chunks: u64,
+    /// Flushes that were asked for and done.
+    flushes: u64,
 }
 
 struct Writer<'s> {
@@ -127,6 +137,7 @@ fn live(shared: &Arc<Shared>, sink: Sink, mut clock: Clock) {
 impl Writer<'_> {
     /// Moves what is committed to the output. Whether there was anything.
     fn pass(&mut self, flush: bool) -> bool {
+        self.shared.region.note_time(self.shared.clock.load().now());
         if self.failed {
             return self.drain.discard().records > 0;
         }
@@ -146,8 +157,10 @@ impl Writer<'_> {
 
     /// What the stream repeats.
     fn heartbeat(&mut self) {
+        let bytes = stream::heartbeat(self.shared.format());
         if !self.failed
-            && let Err(e) = stream::write_heartbeat(self.shared, &mut self.sink)
+            && !bytes.is_empty()
+            && let Err(e) = self.drain.insert(&bytes, &mut self.sink.plain())
         {
             self.fail(e);
         }
@@ -157,7 +170,7 @@ impl Writer<'_> {
     fn write_late(&mut self) -> std::io::Result<()> {
         let count = self.shared.take_late(&mut self.late_records);
         if count > 0 {
-            self.sink.write(&self.late_records)?;
+            self.drain.insert(&self.late_records, &mut self.sink.plain())?;
             self.late += count;
         }
         Ok(())
@@ -171,10 +184,28 @@ impl Writer<'_> {
         self.drain.discard();
     }
 
+    fn tail(&self) -> Vec<u8> {
+        let region = &self.shared.region;
+        let tail = Tail {
+            format: self.shared.format(),
+            pid: process::id(),
+            process_track: process::track_uuid(),
+            thread: process::Thread::current(),
+            now: self.shared.clock.load().now(),
+            lost: self.shared.lost(),
+            ring: u64::from(region.chunk_count()) * u64::from(region.chunk_size()),
+            written: self.sink.written,
+            chunks: self.counts.chunks,
+            flushes: self.counts.flushes,
+        };
+        tail.bytes()
+    }
+
     fn end(mut self) {
+        let tail = self.tail();
         if !self.failed
             && let Err(e) =
-                stream::write_end(self.shared, &mut self.sink, self.counts).and_then(|()| self.sink.flush())
+                self.drain.insert_tail(&tail, &mut self.sink.plain()).and_then(|()| self.sink.flush())
         {
             self.fail(e);
         }

@@ -4,20 +4,15 @@
 //! re-entrant, and it takes locks only that no such event can hold.
 
 use std::cell::RefCell;
-use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-use hairline_shm::{ChunkInfo, LOSS_REASONS, LossReason};
+use hairline_shm::{LOSS_REASONS, LossReason};
 
 use super::super::callsite::{Callsite, Kind, UNREGISTERED};
-use super::super::session::{self, Shared};
-use super::super::{clock, env, process, registry};
-use super::event::{Action, Event, Moment};
-use super::fit;
-use super::hot::{self, FXT_END, Hot, TRACK_EVENT_END};
-use super::room::{NoRoom, Room};
-use super::sequence::{Sequence, cpu_time_len};
+use super::super::{env, registry, session};
+use super::event::Event;
+use super::hot::{self, Hot};
+use super::writer::Writer;
 
 /// Events lost where no session's region is at hand, by [`LossReason`]; they belong to the running session.
 static STRAY: [AtomicU64; LOSS_REASONS.len()] = [const { AtomicU64::new(0) }; LOSS_REASONS.len()];
@@ -31,12 +26,6 @@ fn count_stray(reason: LossReason) {
     STRAY[reason as usize].fetch_add(1, Ordering::Relaxed);
 }
 
-/// With less room than this and no free chunk in sight, a thread that has had to refuse an event does not try the next.
-const STARVED: i32 = 256;
-
-/// The room that the hot path sees in sessions whose events are all the cold path's.
-const NO_ROOM: i32 = i32::MIN / 2;
-
 thread_local! {
     static WRITER: RefCell<Owner> = const { RefCell::new(Owner(None)) };
 }
@@ -49,22 +38,9 @@ impl Drop for Owner {
         let hot = hot::hot();
         hot.detach();
         if let Some(writer) = self.0.take() {
-            writer.room.finish();
+            writer.finish();
         }
     }
-}
-
-/// One thread's part in one session.
-struct Writer {
-    shared: Arc<Shared>,
-    room: Room,
-    sequence: Sequence,
-    /// Events refused since the last one that was recorded.
-    refused: u64,
-    /// Whether the ring was full for one of them.
-    found_full: bool,
-    /// Where records are put together before they go into the chunk.
-    scratch: Vec<u8>,
 }
 
 /// Records an event that the hot path would not. Returns the epoch it was recorded in, 0 if it was not.
@@ -214,7 +190,7 @@ fn attach<'o>(hot: &Hot, owner: &'o mut Owner, epoch: u32) -> Option<&'o mut Wri
     let shared = session::current(epoch)?;
     hot.detach();
     if let Some(writer) = owner.0.take() {
-        writer.room.finish();
+        writer.finish();
     }
     let writer = owner.0.insert(Writer::new(shared)?);
     writer.set_up(hot);
@@ -231,217 +207,4 @@ pub(crate) fn detach_after_fork() {
             std::mem::forget(owner.0.take());
         }
     });
-}
-
-/// A writer whose state the hot path learns at the end, also where an argument's code panics on the way: it would write
-/// into a chunk that is not the thread's any more.
-struct Published<'w> {
-    writer: &'w mut Writer,
-    hot: &'w Hot,
-}
-
-impl Drop for Published<'_> {
-    fn drop(&mut self) {
-        self.writer.publish(self.hot);
-    }
-}
-
-impl Deref for Published<'_> {
-    type Target = Writer;
-    fn deref(&self) -> &Writer {
-        self.writer
-    }
-}
-
-impl DerefMut for Published<'_> {
-    fn deref_mut(&mut self) -> &mut Writer {
-        self.writer
-    }
-}
-
-impl Writer {
-    fn published<'w>(&'w mut self, hot: &'w Hot) -> Published<'w> {
-        Published { writer: self, hot }
-    }
-
-    /// None when there is no chunk.
-    fn new(shared: Arc<Shared>) -> Option<Self> {
-        let thread = process::Thread::current();
-        let number = shared.region().new_sequence() + 1; // 1 is the writer thread's own
-        let info = ChunkInfo { sequence: number, tid: thread.tid, ..ChunkInfo::default() };
-        let detail = shared.detail();
-        let mut end_size = if shared.is_track_event() { TRACK_EVENT_END } else { FXT_END };
-        if detail.thread_time {
-            end_size += cpu_time_len(shared.is_track_event());
-        }
-        let sequence = Sequence::new(shared.epoch(), number, thread.clone(), detail);
-        let room = Room::new(Arc::clone(shared.region()), info, sequence.context(), end_size)?;
-        shared.add_thread(number, thread);
-        Some(Self { shared, room, sequence, refused: 0, found_full: false, scratch: Vec::with_capacity(256) })
-    }
-
-    /// Writes the sequence's first records and fills in the hot fields that stay.
-    fn set_up(&mut self, hot: &Hot) {
-        self.sequence.set_packet_constants(hot);
-        hot.clear_seen();
-        hot.last.set(0);
-        let now = self.tick(hot).now;
-        self.scratch.clear();
-        self.sequence.put_start(&mut self.scratch, now);
-        let started = self.room.append(&self.scratch, 0, false);
-        debug_assert!(started.is_ok(), "names are cut so that an empty chunk holds them");
-        hot.last.set(now);
-        hot.epoch.set(self.shared.epoch());
-    }
-
-    /// What the hot path has left of the room.
-    fn take_over(&mut self, hot: &Hot) {
-        if !self.shared.detail().is_all_cold() {
-            self.room.set_left(hot.room.get());
-        }
-    }
-
-    /// Takes the clock's newest parameters; now, not before the last event.
-    fn tick(&self, hot: &Hot) -> Moment {
-        let clock = self.shared.clock().load();
-        hot.multiplier.set(clock.multiplier);
-        hot.offset.set(clock.offset);
-        let last = hot.last.get();
-        let now = clock.now().max(last);
-        Moment { now, delta: now - last, cpu: None }
-    }
-
-    /// The same, with the CPU time of the thread where an event of this track has that.
-    fn tick_for(&self, hot: &Hot, of_slice: bool) -> Moment {
-        let cpu = (of_slice && self.shared.detail().thread_time).then(clock::thread_time);
-        Moment { cpu, ..self.tick(hot) }
-    }
-
-    /// Fills in the hot fields that a cold event may have changed.
-    fn publish(&self, hot: &Hot) {
-        let (far, far_len) = self.sequence.seen_callsites().raw();
-        hot.far.set(far);
-        hot.far_len.set(far_len);
-        let (room, end_epoch) = if self.shared.detail().is_all_cold() {
-            (NO_ROOM, 0)
-        } else {
-            (self.room.left(), if self.room.keeps_all_ends() { self.shared.epoch() } else { 0 })
-        };
-        hot.room.set(room);
-        hot.end_epoch.set(end_epoch);
-        let chunk = std::ptr::from_ref(self.room.chunk().header());
-        if chunk != hot.chunk.get() {
-            hot.chunk.set(chunk);
-            self.shared.chunk_taken(self.room.chunk().number());
-        }
-    }
-
-    fn event(&mut self, hot: &Hot, event: &Event<'_>) -> bool {
-        if self.refused > 0 && self.room.left() < STARVED && !self.shared.region().has_free_chunk() {
-            self.refuse(LossReason::BufferFull); // as the one before it, at little cost
-            return false;
-        }
-        match self.try_fitting(hot, event) {
-            Ok(()) => return true,
-            Err(NoRoom::BufferFull) => self.refuse(LossReason::BufferFull),
-            Err(NoRoom::TooLarge) => self.refuse(LossReason::TooLarge),
-        }
-        false
-    }
-
-    /// The event, with shorter strings if it does not fit a chunk.
-    fn try_fitting(&mut self, hot: &Hot, event: &Event<'_>) -> Result<(), NoRoom> {
-        match self.try_event(hot, event) {
-            Err(NoRoom::TooLarge) => {
-                let room = self.room.largest() as usize;
-                fit::shortened(event, room, |shorter| self.try_event(hot, shorter))
-            }
-            done => done,
-        }
-    }
-
-    fn refuse(&mut self, reason: LossReason) {
-        self.refused += 1;
-        self.found_full |= reason == LossReason::BufferFull;
-        self.shared.region().count_lost(reason, 1);
-        self.shared.wake();
-    }
-
-    fn try_event(&mut self, hot: &Hot, event: &Event<'_>) -> Result<(), NoRoom> {
-        self.tell_loss(hot)?;
-        let in_full = self.sequence.writes_in_full(event);
-        if !in_full {
-            self.tell_strings(event.callsite)?;
-        }
-        self.tell(|sequence, out| sequence.put_tracks(out, event))?;
-        self.sequence.tracks_told();
-        if !in_full {
-            self.sequence.set_seen(hot, event.callsite); // and a counter's track: from here on the hot path may write it
-        }
-        self.tell(|sequence, out| sequence.put_values(out, event))?;
-        self.sequence.values_told(event);
-        self.scratch.clear();
-        let slice = matches!(event.action, Action::Begin | Action::End) && event.track.is_none();
-        let mut at = self.tick_for(hot, slice).after(event.after);
-        let (last, now) = (hot.last.get(), at.now);
-        at.now = event.past.unwrap_or(now);
-        let in_slice = self.room.open() > 0;
-        let left_out = self.sequence.put_event(&mut self.scratch, event, &at, in_slice)?;
-        self.room.append(&self.scratch, 1, event.keeps_end())?;
-        self.sequence.recorded(event);
-        hot.last.set(if event.past.is_some() { last } else { now });
-        if left_out > 0 {
-            self.shared.region().count_lost(LossReason::Argument, left_out);
-        }
-        Ok(())
-    }
-
-    /// Says how many events were refused before this one.
-    fn tell_loss(&mut self, hot: &Hot) -> Result<(), NoRoom> {
-        if self.refused > 0 {
-            let now = self.tick(hot).now;
-            self.scratch.clear();
-            self.sequence.put_loss(&mut self.scratch, now, self.refused, self.found_full);
-            self.room.append(&self.scratch, 0, false)?;
-            self.sequence.loss_told();
-            hot.clear_seen();
-            (self.refused, self.found_full) = (0, false);
-            hot.last.set(now);
-        }
-        Ok(())
-    }
-
-    /// Writes what must stand before an event.
-    fn tell(&mut self, put: impl FnOnce(&mut Sequence, &mut Vec<u8>)) -> Result<(), NoRoom> {
-        self.scratch.clear();
-        put(&mut self.sequence, &mut self.scratch);
-        if self.scratch.is_empty() { Ok(()) } else { self.room.append(&self.scratch, 0, false) }
-    }
-
-    /// Writes the strings that the callsite needs and the sequence does not have: together, or, where a chunk is too
-    /// small for that, one by one.
-    fn tell_strings(&mut self, callsite: &'static Callsite) -> Result<(), NoRoom> {
-        match self.tell(|sequence, out| sequence.put_strings(out, callsite, None)) {
-            Err(NoRoom::TooLarge) => (0..Sequence::string_count(callsite))
-                .try_for_each(|n| self.tell(|sequence, out| sequence.put_strings(out, callsite, Some(n)))),
-            done => done,
-        }
-    }
-
-    fn end(&mut self, hot: &Hot, callsite: &'static Callsite) {
-        let at = self.tick_for(hot, true);
-        self.scratch.clear();
-        self.sequence.put_end(&mut self.scratch, callsite, &at);
-        self.room.append_end(&self.scratch);
-        hot.last.set(at.now);
-    }
-
-    fn end_with(&mut self, hot: &Hot, event: &Event<'_>) {
-        if self.try_fitting(hot, event).is_ok() {
-            self.room.release_end();
-        } else {
-            self.end(hot, event.callsite);
-            self.shared.region().count_lost(LossReason::Argument, event.arguments().count() as u64);
-        }
-    }
 }

@@ -54,8 +54,6 @@ impl EndArguments {
 
     /// Hands all arguments on.
     pub(super) fn show<R>(&self, with: impl FnOnce(&[(&str, Value<'_>)]) -> R) -> R {
-        let mut few = super::Few::<_>::new(("", Value::Null));
-        self.0.iter().for_each(|argument| few.push(argument));
-        with(few.as_slice())
+        self.0.show(with)
     }
 }

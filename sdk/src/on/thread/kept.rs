@@ -6,6 +6,7 @@ use std::ops::Range;
 use hairline_formats::Value;
 
 use super::super::tree::Node;
+use super::few::Few;
 
 /// A list of arguments.
 #[derive(Debug, Default)]
@@ -106,6 +107,13 @@ impl Kept {
             };
             (name, value)
         })
+    }
+
+    /// Hands all arguments on, in a list.
+    pub(crate) fn show<R>(&self, with: impl FnOnce(&[(&str, Value<'_>)]) -> R) -> R {
+        let mut few = Few::<_>::new(("", Value::Null));
+        self.iter().for_each(|argument| few.push(argument));
+        with(few.as_slice())
     }
 
     fn scalar(&mut self, value: &Value<'_>) -> Option<Scalar> {

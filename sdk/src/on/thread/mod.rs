@@ -1,7 +1,8 @@
 //! The thread side: from a macro to a committed record.
 //!
 //! [`hot`] is the path that an event takes nearly always. [`cold`] is everything else: a
-//! callsite's first hit, a thread's first event, a full chunk, loss, a long gap, a torn-down thread.
+//! callsite's first hit, a thread's first event, a full chunk, loss, a long gap, a torn-down thread; it records through the
+//! thread's [`writer`].
 
 mod cold;
 mod end_arguments;
@@ -18,6 +19,7 @@ mod sequence;
 #[cfg(feature = "subscriber")]
 mod slices;
 mod text;
+mod writer;
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,7 +28,7 @@ use hairline_formats::Value;
 use hairline_formats::track_event::Priority;
 
 use super::argument::{Values, Visitor};
-use super::callsite::{Callsite, Kind};
+use super::callsite::{Callsite, Kind, TRACK_EVENT};
 use super::extras::Extras;
 use super::flow::Flow;
 use super::{process, registry};
@@ -230,6 +232,14 @@ fn number_this_thread() -> u64 {
     let serial = NEXT.fetch_add(1, Ordering::Relaxed);
     OWN_UUID.set(message::uuid(process::uuid() ^ serial.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
     OWN_UUID.get()
+}
+
+/// Records the event with a message to be read by people.
+fn log_message(event: &Event<'_>, word: u32, level: Level, message: &str) {
+    let named = [("level", Value::Str(level.name())), ("message", Value::Str(message))];
+    // In TrackEvent the message is a field of its own.
+    let named: &[_] = if word & TRACK_EVENT == 0 { &named } else { &[] };
+    cold::event(word, &Event { log: Some((priority(level), message)), named, ..*event });
 }
 
 /// The level, as TrackEvent has it.

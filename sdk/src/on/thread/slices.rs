@@ -2,7 +2,7 @@
 
 use hairline_formats::Value;
 
-use super::super::callsite::{Callsite, TRACK_EVENT};
+use super::super::callsite::Callsite;
 use super::super::extras::Extras;
 use super::cold;
 use super::event::{Action, Event};
@@ -23,11 +23,11 @@ pub(crate) fn begin_slice_rich(callsite: &'static Callsite, word: u32, extras: &
 
 /// Ends a slice with arguments.
 pub(crate) fn end_slice_with(callsite: &'static Callsite, word: u32, arguments: &Kept) {
-    let mut few = super::Few::<_>::new(("", Value::Null));
-    arguments.iter().for_each(|argument| few.push(argument));
     let extras = Extras::new();
-    let event = Event { action: Action::End, named: few.as_slice(), ..Event::new(callsite, &[], &extras) };
-    cold::end_with(&event, word);
+    arguments.show(|named| {
+        let event = Event { action: Action::End, named, ..Event::new(callsite, &[], &extras) };
+        cold::end_with(&event, word);
+    });
 }
 
 /// An instant, whatever the callsite's own events are.
@@ -48,11 +48,7 @@ pub(crate) fn event_of(
         return;
     };
     let extras = Extras::new().name(message);
-    let named = [("level", Value::Str(level.name())), ("message", Value::Str(message))];
-    // In TrackEvent the message is a field of its own.
-    let named: &[_] = if word & TRACK_EVENT == 0 { &named } else { &[] };
-    let log = Some((super::priority(level), message));
-    cold::event(word, &Event { log, named, ..Event::new(callsite, values, &extras) });
+    super::log_message(&Event::new(callsite, values, &extras), word, level, message);
 }
 
 /// When this thread's last event was.

@@ -67,22 +67,11 @@ impl AsyncScope {
 
     /// Begins an interval.
     pub fn begin(callsite: &'static Callsite, word: u32, values: &impl Values, extras: &Extras<'_>) -> Self {
-        super::super::with_list(values, |values| Self::begin_list(callsite, word, values, extras, None))
+        super::super::with_list(values, |values| Self::begin_at(callsite, word, values, extras, None))
     }
 
-    /// The same, at a time ago.
-    #[cfg(feature = "subscriber")]
+    /// Begins an interval, now or at a time ago.
     pub(crate) fn begin_at(
-        callsite: &'static Callsite,
-        word: u32,
-        values: &[Value<'_>],
-        extras: &Extras<'_>,
-        since: Option<u64>,
-    ) -> Self {
-        Self::begin_list(callsite, word, values, extras, since)
-    }
-
-    fn begin_list(
         callsite: &'static Callsite,
         word: u32,
         values: &[Value<'_>],

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use hairline_formats::Value;
 
 use super::super::argument::{Argument, Values};
-use super::super::callsite::{Callsite, TRACK_EVENT};
+use super::super::callsite::Callsite;
 use super::super::extras::Extras;
 use super::super::flow::Flow;
 use super::super::track::TrackRef;
@@ -138,10 +138,5 @@ fn end_on_track(
 /// What a log message records.
 pub fn log(callsite: &'static Callsite, word: u32, level: crate::Level, body: &super::Text) {
     let Value::Str(body) = body.value() else { return };
-    let named = [("level", Value::Str(level.name())), ("message", Value::Str(body))];
-    let extras = Extras::new();
-    let log = Some((super::priority(level), body));
-    // In TrackEvent the message is a field of its own.
-    let named: &[_] = if word & TRACK_EVENT == 0 { &named } else { &[] };
-    cold::event(word, &Event { log, named, ..Event::new(callsite, &[], &extras) });
+    super::log_message(&Event::new(callsite, &[], &Extras::new()), word, level, body);
 }

@@ -1,0 +1,12 @@
+use std::path::Path;
+
+use crate::recovery::{FoundRegion, RecoverError, RecoverOptions, Recovered};
+
+pub(crate) fn recover(_: &Path, options: &RecoverOptions) -> Result<Recovered, RecoverError> {
+    let RecoverOptions { to: _, keep_region: _, assume_dead: _ } = options;
+    Err(RecoverError::Disabled)
+}
+
+pub(crate) fn find() -> Result<Vec<FoundRegion>, RecoverError> {
+    Err(RecoverError::Disabled)
+}

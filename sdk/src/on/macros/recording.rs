@@ -1,0 +1,194 @@
+//! What each kind of event becomes, its arguments and options sorted: a static callsite, a look at its word, and a call.
+
+/// A callsite, with its place in the source.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __hairline_callsite {
+    ($kind:ident, $category:expr, $name:expr, $keys:expr) => {
+        $crate::__hairline_callsite!($kind, $category, $name, $keys, $crate::__private::CounterOptions::NONE)
+    };
+    ($kind:ident, $category:expr, $name:expr, $keys:expr, $counter:expr) => {
+        $crate::__private::Callsite::new(
+            $crate::__private::Kind::$kind,
+            $category,
+            $name,
+            $keys,
+            &$crate::__private::Site {
+                file: ::core::file!(),
+                line: ::core::line!(),
+                module: ::core::module_path!(),
+                counter: $counter,
+            },
+        )
+    };
+}
+
+/// The statics of an event with arguments. Items have no hygiene: the names are such that no expression of the user's means them.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __hairline_statics {
+    ($kind:ident, $category:expr, $name:expr, [$(($key:expr))*] $(, $counter:expr)?) => {
+        static __HAIRLINE_KEYS: [$crate::__private::Key; { <[&str]>::len(&[$($key),*]) }] = [$($crate::__private::Key::new($key)),*];
+        static __HAIRLINE_CALLSITE: $crate::__private::Callsite =
+            $crate::__hairline_callsite!($kind, $category, $name, &__HAIRLINE_KEYS $(, $counter)?);
+    };
+}
+
+/// An event of a callsite that is made of these: where it is being recorded, the function `on` is given the callsite, its word and
+/// the arguments; where not, they are not evaluated.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __hairline_record {
+    (($($callsite:tt)+) off: $off:expr, on: $on:path, $($argument:expr),+ $(,)?) => {{
+        $crate::__hairline_statics!($($callsite)+);
+        match __HAIRLINE_CALLSITE.registered_word() {
+            0 => $off,
+            word => $on(&__HAIRLINE_CALLSITE, word, $($argument),+),
+        }
+    }};
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __hairline_scope_with {
+    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [], []) => {
+        $crate::__hairline_record!(
+            (Scope, $category, $name, $keys)
+            off: $crate::__private::Scope::none(&__HAIRLINE_CALLSITE),
+            on: $crate::__private::Scope::begin_with,
+            &$crate::__hairline_pairs!($(($value))*),
+        )
+    };
+    ($category:expr, $name:expr, [], [], [.flow(&$flow:expr)], []) => {
+        $crate::__hairline_record!(
+            (Scope, $category, $name, [])
+            off: $crate::__private::Scope::none(&__HAIRLINE_CALLSITE),
+            on: $crate::__private::Scope::begin_flow,
+            ::core::convert::AsRef::as_ref(&$flow),
+        )
+    };
+    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [$($options:tt)+], []) => {
+        $crate::__hairline_record!(
+            (Scope, $category, $name, $keys)
+            off: $crate::__private::Scope::none(&__HAIRLINE_CALLSITE),
+            on: $crate::__private::Scope::begin_rich,
+            &$crate::__hairline_pairs!($(($value))*),
+            &$crate::__private::Extras::new()$($options)+,
+        )
+    };
+    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [$($options:tt)*], [($track:expr)]) => {
+        $crate::__hairline_record!(
+            (Scope, $category, $name, $keys)
+            off: $crate::__private::TrackScope::none(&__HAIRLINE_CALLSITE),
+            on: $crate::__private::TrackScope::begin,
+            &$crate::__hairline_pairs!($(($value))*),
+            &$crate::__private::Extras::new().own_track(&$track)$($options)*,
+        )
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __hairline_instant_with {
+    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [], []) => {
+        $crate::__hairline_record!(
+            (Instant, $category, $name, $keys)
+            off: (),
+            on: $crate::__private::instant_with,
+            &$crate::__hairline_pairs!($(($value))*),
+        )
+    };
+    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [$($options:tt)*], [$(($track:expr))?]) => {
+        $crate::__hairline_record!(
+            (Instant, $category, $name, $keys)
+            off: (),
+            on: $crate::__private::event_rich,
+            &$crate::__hairline_pairs!($(($value))*),
+            &$crate::__private::Extras::new()$(.track(&$track))?$($options)*,
+        )
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __hairline_begin_with {
+    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [$($options:tt)*], [($track:expr)]) => {
+        $crate::__hairline_record!(
+            (Scope, $category, $name, $keys)
+            off: $crate::__private::track_left_out(&$track),
+            on: $crate::__private::track_begin,
+            &$crate::__hairline_pairs!($(($value))*),
+            &$crate::__private::Extras::new().own_track(&$track)$($options)*,
+        )
+    };
+    ($category:expr, $name:expr, $keys:tt, $values:tt, $options:tt, $track:tt) => {
+        ::core::compile_error!("a slice without a guard needs one track: trace_begin!(category, name, track: &track)")
+    };
+}
+
+/// Not as the others: an end must find its begin also where the callsite is off.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __hairline_end_with {
+    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [], [($track:expr)]) => {{
+        $crate::__hairline_statics!(End, $category, $name, $keys);
+        if $crate::__private::track_was_used(&$track) {
+            $crate::__private::track_end(
+                &__HAIRLINE_CALLSITE,
+                __HAIRLINE_CALLSITE.registered_word(),
+                &$track,
+                &$crate::__hairline_pairs!($(($value))*),
+            );
+        }
+    }};
+    ($category:expr, $name:expr, $keys:tt, $values:tt, $options:tt, $track:tt) => {
+        ::core::compile_error!("an end has a track and arguments: trace_end!(&track, key = value)")
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __hairline_async_with {
+    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [$($options:tt)*], [$(($track:expr))?]) => {
+        $crate::__hairline_record!(
+            (Scope, $category, $name, $keys)
+            off: $crate::__private::AsyncScope::none(&__HAIRLINE_CALLSITE),
+            on: $crate::__private::AsyncScope::begin,
+            &$crate::__hairline_pairs!($(($value))*),
+            &$crate::__private::Extras::new()$(.track(&$track))?$($options)*,
+        )
+    };
+}
+
+/// The life of an async function that `#[trace]` is on.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __hairline_life {
+    ($category:expr, $name:expr $(, $($arguments:tt)*)?) => {
+        $crate::__hairline_arguments!((__hairline_life_with $category, $name) [] [] [] [] $($($arguments)*)?)
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __hairline_life_with {
+    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [], []) => {{
+        $crate::__hairline_statics!(Scope, $category, $name, $keys);
+        match __HAIRLINE_CALLSITE.registered_word() {
+            0 => $crate::__private::Life::none(&__HAIRLINE_CALLSITE),
+            _ => $crate::__private::Life::begin(&__HAIRLINE_CALLSITE, &$crate::__hairline_pairs!($(($value))*)),
+        }
+    }};
+}
+
+/// `(a, (b, ()))`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __hairline_pairs {
+    () => {
+        ()
+    };
+    (($first:expr) $($rest:tt)*) => {
+        ($first, $crate::__hairline_pairs!($($rest)*))
+    };
+}

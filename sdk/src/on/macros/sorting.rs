@@ -1,0 +1,100 @@
+//! Sorts what follows category and name, one argument or option at a time:
+//!
+//! ```text
+//! (then, category, name) [keys] [values] [options] [track] rest...
+//! ```
+//!
+//! and then calls `then` with the lists. A counter has no arguments, and options of two kinds.
+
+/// Sorts arguments into keys and held values, and options, one at a time, then calls `$then`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __hairline_arguments {
+    (($then:ident $category:expr, $name:expr) [$($keys:tt)*] [$($values:tt)*] $options:tt $track:tt $(,)?) => {
+        $crate::$then!($category, $name, [$($keys)*], [$($values)*], $options, $track)
+    };
+    ($head:tt $keys:tt $values:tt $options:tt [$($track:tt)*] track: $value:expr $(, $($rest:tt)*)?) => {
+        $crate::__hairline_arguments!($head $keys $values $options [$($track)* ($value)] $($($rest)*)?)
+    };
+    ($head:tt $keys:tt $values:tt [$($options:tt)*] $track:tt correlation: $value:expr $(, $($rest:tt)*)?) => {
+        $crate::__hairline_arguments!($head $keys $values [$($options)* .correlation($value)] $track $($($rest)*)?)
+    };
+    ($head:tt $keys:tt $values:tt [$($options:tt)*] $track:tt $option:ident: $value:expr $(, $($rest:tt)*)?) => {
+        $crate::__hairline_arguments!($head $keys $values [$($options)* .$option(&$value)] $track $($($rest)*)?)
+    };
+    ($head:tt [$($keys:tt)*] [$($values:tt)*] $options:tt $track:tt $key:ident = % $value:expr $(, $($rest:tt)*)?) => {
+        $crate::__hairline_arguments!($head [$($keys)* (::core::stringify!($key))]
+            [$($values)* ($crate::__private::Text::display(&$value))] $options $track $($($rest)*)?)
+    };
+    ($head:tt [$($keys:tt)*] [$($values:tt)*] $options:tt $track:tt $key:ident = ? $value:expr $(, $($rest:tt)*)?) => {
+        $crate::__hairline_arguments!($head [$($keys)* (::core::stringify!($key))]
+            [$($values)* ($crate::__private::Text::debug(&$value))] $options $track $($($rest)*)?)
+    };
+    ($head:tt [$($keys:tt)*] [$($values:tt)*] $options:tt $track:tt $key:ident = $value:expr $(, $($rest:tt)*)?) => {
+        $crate::__hairline_arguments!($head [$($keys)* (::core::stringify!($key))]
+            [$($values)* ($crate::__private::Argument::hold(&$value))] $options $track $($($rest)*)?)
+    };
+    ($head:tt [$($keys:tt)*] [$($values:tt)*] $options:tt $track:tt $key:ident $(, $($rest:tt)*)?) => {
+        $crate::__hairline_arguments!($head [$($keys)* (::core::stringify!($key))]
+            [$($values)* ($crate::__private::Argument::hold(&$key))] $options $track $($($rest)*)?)
+    };
+}
+
+/// Sorts a counter's options: those that are constants of its callsite, and the others.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __hairline_counter {
+    ($head:tt [$fixed:expr] [$($extras:tt)*] unit: $unit:literal $(, $($rest:tt)*)?) => {
+        $crate::__hairline_counter!($head
+            [$crate::__private::CounterOptions { unit: $crate::Unit::Named($unit), ..$fixed }]
+            [$($extras)*] $($($rest)*)?)
+    };
+    ($head:tt [$fixed:expr] [$($extras:tt)*] $option:ident: $value:expr $(, $($rest:tt)*)?) => {
+        $crate::__hairline_counter_option!($option $head [$fixed] [$($extras)*] ($value) $($($rest)*)?)
+    };
+    (($category:expr, $name:expr, $value:expr) [$fixed:expr] [] $(,)?) => {
+        $crate::__hairline_record!(
+            (Counter, $category, $name, [("value")], $fixed)
+            off: (),
+            on: $crate::__private::counter,
+            &$crate::__private::number($value),
+        )
+    };
+    (($category:expr, $name:expr, $value:expr) [$fixed:expr] [$(($option:ident $extra:expr))+] $(,)?) => {
+        $crate::__hairline_record!(
+            (Counter, $category, $name, [("value")], $fixed)
+            off: (),
+            on: $crate::__private::event_rich,
+            &$crate::__private::number($value),
+            &$crate::__private::Extras::new()$(.$option(&$extra))+,
+        )
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __hairline_counter_option {
+    (unit $head:tt [$fixed:expr] $extras:tt ($value:expr) $($rest:tt)*) => {
+        $crate::__hairline_counter!($head
+            [$crate::__private::CounterOptions { unit: $value, ..$fixed }] $extras $($rest)*)
+    };
+    (multiplier $head:tt [$fixed:expr] $extras:tt ($value:expr) $($rest:tt)*) => {
+        $crate::__hairline_counter!($head
+            [$crate::__private::CounterOptions { multiplier: $value, ..$fixed }] $extras $($rest)*)
+    };
+    (incremental $head:tt [$fixed:expr] $extras:tt ($value:expr) $($rest:tt)*) => {
+        $crate::__hairline_counter!($head
+            [$crate::__private::CounterOptions { incremental: $value, ..$fixed }] $extras $($rest)*)
+    };
+    (track $head:tt $fixed:tt [$($extras:tt)*] ($value:expr) $($rest:tt)*) => {
+        $crate::__hairline_counter!($head $fixed [$($extras)* (track $value)] $($rest)*)
+    };
+    (name $head:tt $fixed:tt [$($extras:tt)*] ($value:expr) $($rest:tt)*) => {
+        $crate::__hairline_counter!($head $fixed [$($extras)* (name $value)] $($rest)*)
+    };
+    ($other:ident $($rest:tt)*) => {
+        ::core::compile_error!(::core::concat!(
+            "a counter has no option `", ::core::stringify!($other), "`: use unit, multiplier, incremental, track or name"
+        ))
+    };
+}

@@ -1,0 +1,198 @@
+//! Kills the process at every step of the drain, on paper: what the region's file and the output hold at that moment must
+//! add up to all that was committed.
+
+use std::cell::RefCell;
+use std::io::{self, IoSlice};
+use std::mem::offset_of;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::abi::RegionHeader;
+use crate::recover::{DeadRegion, Part, RegionFile};
+use crate::{Backing, BackingChoice, ChunkInfo, Drain, Output, Region, RegionConfig, WriteChunk};
+
+thread_local! {
+    static HOOK: RefCell<Option<Box<dyn FnMut()>>> = const { RefCell::new(None) };
+}
+
+/// The process may be killed here.
+pub(super) fn step() {
+    let hook = HOOK.with_borrow_mut(Option::take);
+    if let Some(mut hook) = hook {
+        hook();
+        HOOK.with_borrow_mut(|place| *place = Some(hook));
+    }
+}
+
+/// A context, and a record, of a sequence.
+fn context(sequence: u32) -> [u8; 2] {
+    [0xff, sequence as u8]
+}
+
+fn record(sequence: u32, number: u8) -> [u8; 2] {
+    [sequence as u8, number]
+}
+
+/// What the writer thread itself puts in between.
+const BEAT: [u8; 2] = [0xfe, 0];
+
+/// A file that takes its bytes in two halves, and fails when it is told to.
+#[derive(Clone, Default)]
+struct Sink(Rc<RefCell<Vec<u8>>>, bool);
+
+impl Output for Sink {
+    fn write_all_parts(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        let bytes: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
+        let (first, second) = bytes.split_at(bytes.len() / 2);
+        self.0.borrow_mut().extend_from_slice(first);
+        step();
+        if self.1 {
+            let len = self.0.borrow().len() - first.len();
+            self.0.borrow_mut().truncate(len);
+            step();
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.0.borrow_mut().extend_from_slice(second);
+        step();
+        Ok(())
+    }
+
+    fn file_len(&self) -> Option<u64> {
+        Some(self.0.borrow().len() as u64)
+    }
+}
+
+/// A thread: its sequence, the chunk it writes, its next chunk's index, its next record.
+struct Writer {
+    sequence: u32,
+    chunk: Option<WriteChunk>,
+    index: u32,
+    next: u8,
+}
+
+impl Writer {
+    fn claim(&mut self, region: &Arc<Region>) {
+        if self.chunk.is_none() {
+            let info = ChunkInfo { sequence: self.sequence, index: self.index, ..ChunkInfo::default() };
+            self.chunk = region.claim(info, &context(self.sequence));
+            self.index += u32::from(self.chunk.is_some());
+        }
+    }
+
+    fn append(&mut self, committed: &RefCell<[u8; 2]>) {
+        if let Some(chunk) = &mut self.chunk
+            && self.next < 250
+        {
+            assert!(chunk.append(&record(self.sequence, self.next), 1));
+            self.next += 1;
+            committed.borrow_mut()[self.sequence as usize - 1] = self.next;
+        }
+    }
+}
+
+/// Reads the region as the kill leaves it, and adds it to the output.
+fn recovered(region: &str, output: &[u8]) -> Vec<u8> {
+    let mut image = std::fs::read(region).unwrap();
+    let pid = offset_of!(RegionHeader, pid);
+    image[pid..pid + 4].fill(0xff); // nobody's
+    let copy = std::env::temp_dir().join(format!("hairline-ledger-{}", std::process::id()));
+    std::fs::write(&copy, &image).unwrap();
+    let dead = DeadRegion::open(&copy).unwrap();
+    let whole = usize::try_from(dead.facts().output_len.unwrap()).unwrap();
+    let mut all = output[..whole].to_vec();
+    let mut fragments = dead.fragments(Part::NotInOutput).unwrap();
+    assert_eq!(fragments.damaged(), 0);
+    while let Some(fragment) = fragments.next().unwrap() {
+        all.extend_from_slice(fragment.bytes);
+    }
+    dead.remove().unwrap();
+    all
+}
+
+/// Every record of both sequences once, in order, each led by its own sequence's context.
+fn check(all: &[u8], committed: [u8; 2]) {
+    let (mut next, mut current) = ([0; 2], None);
+    for pair in all.chunks_exact(2) {
+        match *pair {
+            [0xfe, _] => {} // BEAT
+            [0xff, sequence] => current = Some(sequence),
+            [sequence, number] => {
+                assert_eq!(current, Some(sequence), "{all:?}");
+                let next = &mut next[usize::from(sequence) - 1];
+                assert_eq!(*next, number, "{all:?}");
+                *next += 1;
+            }
+            _ => unreachable!(),
+        }
+    }
+    assert_eq!(next, committed, "{all:?}");
+}
+
+#[test]
+fn wherever_the_drain_is_killed_file_and_ring_together_have_everything_once() {
+    let mut seed = 1_u64;
+    let mut random = move |n: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % n
+    };
+    let kills = Rc::new(RefCell::new(0_u64));
+    for _ in 0..60 {
+        let config =
+            RegionConfig { buffer_size: 4 * 4096, backing: BackingChoice::File, ..RegionConfig::small() };
+        let region = Region::create(&config).unwrap();
+        region.activate(Some(0));
+        let Backing::File(path) = region.backing().clone() else { panic!("in a file") };
+        let mut drain = Drain::new(Arc::clone(&region));
+        let mut sink = Sink::default();
+        let committed = Rc::new(RefCell::new([0_u8; 2]));
+        let (output, expected, counted) = (sink.clone(), Rc::clone(&committed), Rc::clone(&kills));
+        HOOK.with_borrow_mut(|hook| {
+            *hook = Some(Box::new(move || {
+                *counted.borrow_mut() += 1;
+                check(&recovered(&path, &output.0.borrow()), *expected.borrow());
+            }));
+        });
+        let mut writers = [1, 2].map(|sequence| Writer { sequence, chunk: None, index: 0, next: 0 });
+        for _ in 0..60 {
+            let writer = &mut writers[random(2) as usize];
+            match random(9) {
+                0 | 1 => writer.claim(&region),
+                2..=4 => writer.append(&committed),
+                5 => drop(writer.chunk.take()),
+                6 => drop(drain.pass(&mut sink)),
+                7 => drain.insert(&BEAT, &mut sink).unwrap(), // may come between a failed batch and its repetition
+                _ => {
+                    sink.1 = true;
+                    drop(drain.pass(&mut sink));
+                    sink.1 = false;
+                }
+            }
+            step();
+        }
+        HOOK.with_borrow_mut(|hook| *hook = None);
+        let Ok(_) = drain.pass(&mut sink) else { panic!("it takes all") };
+        check(&sink.0.borrow(), *committed.borrow());
+    }
+    assert!(*kills.borrow() > 5_000, "{kills:?}");
+}
+
+#[test]
+fn the_tail_is_known_to_be_there_when_it_is() {
+    let config =
+        RegionConfig { buffer_size: 4 * 4096, backing: BackingChoice::File, ..RegionConfig::small() };
+    let region = Region::create(&config).unwrap();
+    region.activate(Some(0));
+    let Backing::File(path) = region.backing().clone() else { panic!("in a file") };
+    let has_tail = || RegionFile::open(path.as_ref()).unwrap().facts().has_tail;
+    let mut drain = Drain::new(Arc::clone(&region));
+    let mut sink = Sink::default();
+    drain.insert(b"beat", &mut sink).unwrap();
+    assert!(!has_tail());
+    sink.1 = true;
+    drain.insert_tail(b"tail", &mut sink).unwrap_err();
+    drain.discard();
+    assert!(!has_tail());
+    sink.1 = false;
+    drain.insert_tail(b"tail", &mut sink).unwrap();
+    assert!(has_tail());
+}
