@@ -1,0 +1,69 @@
+//! Hairline: a session into a sink, its writer thread on another core.
+
+use hairline::{Format, Session, trace_counter, trace_instant, trace_scope};
+use hairline_benches::machine::pin_to_last_core;
+use tracing_subscriber::layer::SubscriberExt;
+
+use super::{Failure, Peer, span};
+use crate::bench::{Bench, Row, TEXT};
+
+const SESSION: &str = "a session with a ring of 64 MiB, drained while it is filled";
+
+const fn peer(name: &'static str, cost: fn(&mut Bench) -> Result<(), Failure>) -> Peer {
+    Peer { name, package: "hairline", setup: SESSION, cost }
+}
+
+pub const FXT: Peer = peer("Hairline, FXT", |bench| cost(bench, Format::Fxt));
+pub const TRACK_EVENT: Peer = peer("Hairline, TrackEvent", |bench| cost(bench, Format::TrackEvent));
+pub const SUBSCRIBER_FXT: Peer = peer("hairline::Subscriber, FXT", |bench| subscriber(bench, Format::Fxt));
+pub const SUBSCRIBER_TRACK_EVENT: Peer =
+    peer("hairline::Subscriber, TrackEvent", |bench| subscriber(bench, Format::TrackEvent));
+pub const LAYER_FXT: Peer = peer("hairline::layer, FXT", |bench| layer(bench, Format::Fxt));
+pub const LAYER_TRACK_EVENT: Peer =
+    peer("hairline::layer, TrackEvent", |bench| layer(bench, Format::TrackEvent));
+
+fn start(format: Format) -> Result<Session, hairline::Error> {
+    let session = Session::builder().output_writer(std::io::sink()).format(format).buffer_size(64 << 20);
+    let session = session.categories("*,-off").start()?;
+    pin_to_last_core(); // not the writer thread, which is there already
+    Ok(session)
+}
+
+fn cost(bench: &mut Bench, format: Format) -> Result<(), Failure> {
+    let session = start(format)?;
+    let text = std::hint::black_box(TEXT);
+    bench.row(Row::Disabled, |_| {
+        trace_scope!("off", "scope");
+    });
+    bench.row(Row::Scope, |_| {
+        trace_scope!("bench", "scope");
+    });
+    bench.row(Row::Arguments, |i| {
+        trace_scope!("bench", "arguments", number = i64::from(i), text);
+    });
+    bench.row(Row::Instant, |_| trace_instant!("bench", "instant"));
+    bench.row(Row::Counter, |i| trace_counter!("bench", "counter", i64::from(i)));
+    end(session)
+}
+
+fn subscriber(bench: &mut Bench, format: Format) -> Result<(), Failure> {
+    let session = start(format)?;
+    tracing::subscriber::set_global_default(hairline::Subscriber::new())?;
+    span(bench, || {});
+    end(session)
+}
+
+fn layer(bench: &mut Bench, format: Format) -> Result<(), Failure> {
+    let session = start(format)?;
+    tracing::subscriber::set_global_default(tracing_subscriber::registry().with(hairline::layer()))?;
+    span(bench, || {});
+    end(session)
+}
+
+fn end(session: Session) -> Result<(), Failure> {
+    let lost = session.stop()?.lost.total();
+    if lost > 0 {
+        eprintln!("Hairline: {lost} events lost while measuring");
+    }
+    Ok(())
+}
