@@ -146,3 +146,56 @@ impl Cell {
         self.id.store(FREE, Ordering::Release); // pairs with the Acquire in `put`
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A layer that no other test has.
+    fn layer() -> u32 {
+        static NEXT: AtomicU32 = AtomicU32::new(1000);
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    }
+
+    #[test]
+    fn a_span_is_found_by_its_layer_and_id_until_it_is_cleared() {
+        let (one, other) = (layer(), layer());
+        assert!(put(one, 7, |_| {}));
+        assert!(find(one, 7).is_some() && find(other, 7).is_none() && find(one, 7 + CELLS as u64).is_none());
+        find(one, 7).unwrap().clear();
+        assert!(find(one, 7).is_none() && search(one, 7).is_none());
+    }
+
+    #[test]
+    fn a_place_is_one_spans() {
+        let layer = layer();
+        assert!(put(layer, 8, |_| {}));
+        assert!(!put(layer, 8 + CELLS as u64, |_| {}));
+        find(layer, 8).unwrap().clear();
+        assert!(put(layer, 8 + CELLS as u64, |_| assert!(!put(layer, 8, |_| {}), "while it is filled")));
+        find(layer, 8 + CELLS as u64).unwrap().clear();
+    }
+
+    #[test]
+    fn another_thread_finds_it_after_the_first_search_by_guessing() {
+        let layer = layer();
+        assert!(put(layer, 9, |_| {}));
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                assert!(put(layer, 10, |_| {})); // a table of its own
+                assert!(search(layer, 9).is_some() && find(layer, 9).is_some());
+                find(layer, 9).unwrap().clear();
+            });
+        });
+        assert!(find(layer, 9).is_none() && search(layer, 10).is_some());
+        search(layer, 10).unwrap().clear();
+    }
+
+    #[test]
+    fn a_panic_while_it_is_filled_leaves_the_place_free() {
+        let layer = layer();
+        let panicked = std::panic::catch_unwind(|| put(layer, 11, |_| panic!("in a field's Debug")));
+        assert!(panicked.is_err() && put(layer, 11, |_| {}));
+        find(layer, 11).unwrap().clear();
+    }
+}
