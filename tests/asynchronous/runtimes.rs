@@ -53,8 +53,9 @@ fn a_hundred_tasks_that_interleave_have_a_hundred_lives() {
             assert_eq!(lives.lines().filter(|l| **l == *"task\tjoin\t1").count(), 100, "{name}");
             assert_eq!(lives.lines().filter(|l| **l == *"task\t-\t1").count(), 100, "{name}");
             assert_eq!(trace.rows(WRONG), "0", "{name}");
-            // Five sleeps and an end: six polls, or more where a timer fires early.
-            let polls = "select count(*) >= 200 * 6 from slice s join thread_track t on s.track_id = t.id where s.name = 'task'";
+            // Five sleeps and an end: six polls, more where a timer fires early, fewer where a sleep is over when it is first looked at,
+            // as on a busy machine.
+            let polls = "select count(*) >= 200 * 2 from slice s join thread_track t on s.track_id = t.id where s.name = 'task'";
             assert_eq!(trace.rows(polls), "1", "{name}");
             let work = "select count(*) from slice s join slice p on s.parent_id = p.id where s.name = 'work' and p.name = 'task'";
             assert_eq!(trace.rows(work), "1000", "{name}: work lies in the polls of its task");
