@@ -8,6 +8,7 @@
 //! the tables and who is left out.
 
 mod bench;
+mod kill;
 mod peers;
 mod table;
 
@@ -41,6 +42,14 @@ fn measure(name: &str, quick: bool) -> Result<Value, Failure> {
     Ok(bench.finish())
 }
 
+/// Records into a file, and is killed.
+fn die(name: &str, path: &str) -> Result<bool, Failure> {
+    let peer = peers::ALL.iter().find(|peer| peer.name == name).ok_or("no such peer")?;
+    let killed = peer.killed.as_ref().ok_or("it writes no file")?;
+    (killed.record)(path.as_ref())?;
+    Ok(true)
+}
+
 /// Measures one peer, in a process of its own.
 fn measured(peer: &Peer, quick: bool) -> Result<Value, Failure> {
     let mut child = Command::new(std::env::current_exe()?);
@@ -54,10 +63,10 @@ fn measured(peer: &Peer, quick: bool) -> Result<Value, Failure> {
         return Err(format!("{}", output.status).into());
     }
     let rows: Value = serde_json::from_slice(&output.stdout)?;
-    let version = version(peer.package);
-    Ok(
-        json!({ "peer": peer.name, "package": peer.package, "version": version, "setup": peer.setup, "rows": rows }),
-    )
+    Ok(json!({
+        "peer": peer.name, "package": peer.package, "version": version(peer.package), "setup": peer.setup,
+        "rows": rows, "killed": kill::measured(peer)?,
+    }))
 }
 
 /// The version of a package that this was built with.
@@ -82,24 +91,26 @@ fn run(only: &str, quick: bool, as_json: bool) -> io::Result<bool> {
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
-    let (mut json, mut quick, mut only, mut child) = (false, false, String::new(), None);
+    let (mut json, mut quick, mut only, mut child, mut file) = (false, false, String::new(), None, None);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--json" => json = true,
             "--quick" => quick = true,
             "--only" => only = arguments.next().unwrap_or_default(),
             CHILD => child = arguments.next(),
+            kill::CHILD => (child, file) = (arguments.next(), arguments.next()),
             _ => {
                 eprintln!("{HELP}");
                 return ExitCode::from(if argument == "--help" || argument == "-h" { 0 } else { 2 });
             }
         }
     }
-    let outcome = match child {
-        Some(name) => {
+    let outcome = match (child, file) {
+        (Some(name), Some(path)) => die(&name, &path),
+        (Some(name), None) => {
             measure(&name, quick).and_then(|rows| Ok(writeln!(io::stdout(), "{rows}").map(|()| true)?))
         }
-        None => run(&only, quick, json).map_err(Failure::from),
+        _ => run(&only, quick, json).map_err(Failure::from),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

@@ -31,6 +31,13 @@ pub fn markdown(peers: &[Value]) -> String {
     let events = [Row::Disabled, Row::Scope, Row::Arguments, Row::Instant, Row::Counter];
     table(&mut text, peers, &events, Row::Scope, "scope / two clock reads");
     table(&mut text, peers, &[Row::Span], Row::Span, "span / two clock reads");
+    text.push_str("\n| killed after 1,000,000 scopes | of them in its file, in thousands |\n|---|---|\n");
+    for peer in peers.iter().filter(|peer| peer["killed"].is_object()) {
+        let name = peer["peer"].as_str().unwrap_or("");
+        let ends = peer["killed"]["in_the_file"].as_array().into_iter().flatten().filter_map(Value::as_u64);
+        let ends: Vec<String> = ends.map(|ends| (ends / 1000).to_string()).collect();
+        let _ = writeln!(text, "| {name} | {} |", ends.join(", "));
+    }
     text.push('\n');
     for peer in peers {
         let field = |key: &str| peer[key].as_str().unwrap_or("");

@@ -12,6 +12,7 @@ pub const PEER: Peer = Peer {
     package: "fastrace",
     setup: "local spans into a local collector, which is emptied between batches, not timed",
     cost,
+    killed: None,
 };
 
 fn cost(bench: &mut Bench) -> Result<(), super::Failure> {

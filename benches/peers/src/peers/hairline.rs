@@ -1,20 +1,29 @@
 //! Hairline: a session into a sink, its writer thread on another core.
 
+use std::path::Path;
+
 use hairline::{Format, Session, trace_counter, trace_instant, trace_scope};
 use hairline_benches::machine::pin_to_last_core;
 use tracing_subscriber::layer::SubscriberExt;
 
 use super::{Failure, Peer, span};
 use crate::bench::{Bench, Row, TEXT};
+use crate::kill::{Killed, fxt_ends, scopes_and_die, track_event_ends};
 
 const SESSION: &str = "a session with a ring of 64 MiB, drained while it is filled";
 
 const fn peer(name: &'static str, cost: fn(&mut Bench) -> Result<(), Failure>) -> Peer {
-    Peer { name, package: "hairline", setup: SESSION, cost }
+    Peer { name, package: "hairline", setup: SESSION, cost, killed: None }
 }
 
-pub const FXT: Peer = peer("Hairline, FXT", |bench| cost(bench, Format::Fxt));
-pub const TRACK_EVENT: Peer = peer("Hairline, TrackEvent", |bench| cost(bench, Format::TrackEvent));
+pub const FXT: Peer = Peer {
+    killed: Some(Killed { record: |path| killed(path, Format::Fxt), ends: fxt_ends }),
+    ..peer("Hairline, FXT", |bench| cost(bench, Format::Fxt))
+};
+pub const TRACK_EVENT: Peer = Peer {
+    killed: Some(Killed { record: |path| killed(path, Format::TrackEvent), ends: track_event_ends }),
+    ..peer("Hairline, TrackEvent", |bench| cost(bench, Format::TrackEvent))
+};
 pub const SUBSCRIBER_FXT: Peer = peer("hairline::Subscriber, FXT", |bench| subscriber(bench, Format::Fxt));
 pub const SUBSCRIBER_TRACK_EVENT: Peer =
     peer("hairline::Subscriber, TrackEvent", |bench| subscriber(bench, Format::TrackEvent));
@@ -44,6 +53,14 @@ fn cost(bench: &mut Bench, format: Format) -> Result<(), Failure> {
     bench.row(Row::Instant, |_| trace_instant!("bench", "instant"));
     bench.row(Row::Counter, |i| trace_counter!("bench", "counter", i64::from(i)));
     end(session)
+}
+
+fn killed(path: &Path, format: Format) -> Result<(), Failure> {
+    let _session = Session::builder().output(path).format(format).buffer_size(64 << 20).start()?;
+    scopes_and_die(|| {
+        trace_scope!("bench", "scope");
+    });
+    Ok(())
 }
 
 fn subscriber(bench: &mut Bench, format: Format) -> Result<(), Failure> {

@@ -16,6 +16,7 @@ pub const PEER: Peer = Peer {
     package: "micromegas-tracing",
     setup: "as its own benchmark: blocks of 10 MiB to a sink that drops them",
     cost,
+    killed: None,
 };
 
 fn cost(bench: &mut Bench) -> Result<(), super::Failure> {

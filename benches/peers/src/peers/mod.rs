@@ -14,6 +14,7 @@ mod tracing_perfetto_sdk;
 mod tracy;
 
 use crate::bench::{Bench, Row};
+use crate::kill::Killed;
 
 pub type Failure = Box<dyn std::error::Error>;
 
@@ -26,6 +27,8 @@ pub struct Peer {
     pub setup: &'static str,
     /// Measures it. The process is its own, so what is global may be set.
     pub cost: fn(&mut Bench) -> Result<(), Failure>,
+    /// What is left of it when the program is killed. None: nothing is, it is all in the program's memory.
+    pub killed: Option<Killed>,
 }
 
 pub const ALL: &[Peer] = &[

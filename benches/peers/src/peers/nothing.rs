@@ -16,6 +16,7 @@ pub const SUBSCRIBER: Peer = Peer {
         span(bench, || {});
         Ok(())
     },
+    killed: None,
 };
 
 pub const LAYER: Peer = Peer {
@@ -28,4 +29,5 @@ pub const LAYER: Peer = Peer {
         span(bench, || {});
         Ok(())
     },
+    killed: None,
 };

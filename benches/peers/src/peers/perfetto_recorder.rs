@@ -14,6 +14,7 @@ pub const TAKEN: Peer = Peer {
     package: "perfetto-recorder",
     setup: "feature fastant; the thread's buffer is taken every 10,000 operations",
     cost: taken,
+    killed: None,
 };
 
 pub const RESERVED: Peer = Peer {
@@ -21,6 +22,7 @@ pub const RESERVED: Peer = Peer {
     package: "perfetto-recorder",
     setup: "feature fastant; the buffer is taken and its room reserved where that is not timed",
     cost: reserved,
+    killed: None,
 };
 
 /// The thread's events so far, for whoever makes a trace of them: nobody, here.

@@ -16,6 +16,7 @@ pub const PEER: Peer = Peer {
     package: "perfetto-sdk",
     setup: "in process, a ring of 64 MiB (the feature `intrinsics` needs a nightly compiler)",
     cost,
+    killed: None,
 };
 
 perfetto_sdk::track_event_categories! {

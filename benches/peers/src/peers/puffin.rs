@@ -11,6 +11,7 @@ pub const PEER: Peer = Peer {
     package: "puffin",
     setup: "as its own benchmark, inside of a scope that stays open; a frame between batches, not timed",
     cost,
+    killed: None,
 };
 
 fn cost(bench: &mut Bench) -> Result<(), super::Failure> {

@@ -5,6 +5,7 @@ use tracing_chrome::ChromeLayerBuilder;
 use tracing_subscriber::layer::SubscriberExt;
 
 use super::{Peer, span};
+use crate::kill::{Killed, chrome_ends, scopes_and_die};
 
 pub const PEER: Peer = Peer {
     name: "tracing-chrome",
@@ -21,4 +22,14 @@ pub const PEER: Peer = Peer {
         span(bench, || guard.flush());
         Ok(())
     },
+    killed: Some(Killed {
+        record: |path| {
+            let builder = ChromeLayerBuilder::new().file(path).include_args(false).include_locations(false);
+            let (layer, _guard) = builder.build();
+            tracing::subscriber::set_global_default(tracing_subscriber::registry().with(layer))?;
+            scopes_and_die(|| drop(tracing::info_span!("span").entered()));
+            Ok(())
+        },
+        ends: chrome_ends,
+    }),
 };

@@ -5,6 +5,7 @@ use tracing_perfetto::PerfettoLayer;
 use tracing_subscriber::layer::SubscriberExt;
 
 use super::{Peer, span};
+use crate::kill::{Killed, scopes_and_die, track_event_ends};
 
 pub const PEER: Peer = Peer {
     name: "tracing-perfetto",
@@ -17,4 +18,13 @@ pub const PEER: Peer = Peer {
         span(bench, || {});
         Ok(())
     },
+    killed: Some(Killed {
+        record: |path| {
+            let layer = PerfettoLayer::new(std::sync::Mutex::new(std::fs::File::create(path)?));
+            tracing::subscriber::set_global_default(tracing_subscriber::registry().with(layer))?;
+            scopes_and_die(|| drop(tracing::info_span!("span").entered()));
+            Ok(())
+        },
+        ends: track_event_ends,
+    }),
 };

@@ -20,4 +20,5 @@ pub const PEER: Peer = Peer {
         session.stop_blocking();
         Ok(())
     },
+    killed: None,
 };

@@ -11,6 +11,7 @@ pub const PEER: Peer = Peer {
     package: "tracy-client",
     setup: "no feature but `enable`, no call stacks; no profiler connected, so all is kept in memory",
     cost,
+    killed: None,
 };
 
 fn cost(bench: &mut Bench) -> Result<(), super::Failure> {
