@@ -37,6 +37,9 @@ step_release() {    # the tests before the judge once more, with the code as it 
 step_off() {        # the feature `enable` off: everything still builds, and costs nothing
   cargo clippy -p hairline --no-default-features --all-targets --locked -- -D warnings
   cargo test -p hairline --no-default-features --locked
+  # With the features that have an off side too.
+  cargo clippy -p hairline --no-default-features --features futures,log,serde --all-targets --locked -- -D warnings
+  cargo test -p hairline --no-default-features --features futures,log,serde --locked
 }
 
 step_loom() {       # the models of the shared-memory protocol

@@ -17,6 +17,9 @@ pub(crate) const DEFAULT_CHUNK: u32 = 16 << 10;
 /// Time between two heartbeats, unless said otherwise.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(10);
 
+/// The shortest time between two snapshots that are triggered, unless said otherwise.
+pub(crate) const TRIGGER_INTERVAL: Duration = Duration::from_secs(10);
+
 /// What a session is started from. Made by [`Session::builder`](crate::Session::builder).
 #[must_use = "a session starts with `start`"]
 #[derive(Debug)]
@@ -33,11 +36,12 @@ pub(crate) struct Config {
     pub(crate) format: Option<Format>,
     pub(crate) filter: Filter,
     pub(crate) buffer_size: u64,
-    pub(crate) chunk_size: u32,
+    pub(crate) chunk_size: Option<u32>,
     pub(crate) overflow: Overflow,
     pub(crate) clock: ClockSource,
     pub(crate) detail: Detail,
     pub(crate) heartbeat: Duration,
+    pub(crate) trigger_interval: Duration,
     #[cfg(feature = "compress")]
     pub(crate) compress: bool,
 }
@@ -87,11 +91,12 @@ impl SessionBuilder {
                 format: None,
                 filter: Filter::default(),
                 buffer_size: DEFAULT_BUFFER,
-                chunk_size: DEFAULT_CHUNK,
+                chunk_size: None,
                 overflow: Overflow::Drop,
                 clock: ClockSource::Counter,
                 detail: Detail::default(),
                 heartbeat: HEARTBEAT,
+                trigger_interval: TRIGGER_INTERVAL,
                 #[cfg(feature = "compress")]
                 compress: false,
             },
@@ -101,7 +106,8 @@ impl SessionBuilder {
 
     /// Writes the trace to a file, made anew. Its extension names the format, unless
     /// [`format`](Self::format) does. `%p` in the path becomes the process's id, `%e` its executable's name,
-    /// `%%` a percent sign.
+    /// `%%` a percent sign. With [`Overflow::Overwrite`] the file is written at the session's end, and whenever a snapshot is
+    /// triggered; `%n` becomes its number, from 1. Without `%n` a triggered one stays, and none is written at the end.
     pub fn output(mut self, path: impl AsRef<Path>) -> Self {
         self.config.output = OutputConfig::Path(path.as_ref().to_owned());
         self
@@ -140,10 +146,11 @@ impl SessionBuilder {
         self
     }
 
-    /// Bytes of the ring's chunks (16 KiB by default), of which each recording thread holds one: a power of two
-    /// from 4 KiB to 16 MiB. The longest record is a little shorter.
+    /// Bytes of the ring's chunks, of which each recording thread holds one: a power of two from 4 KiB to 16 MiB. By
+    /// default 16 KiB; with [`Overflow::Overwrite`] a 64th of the ring, from 4 KiB to 64 KiB. The longest record is a little
+    /// shorter, with [`Overflow::Overwrite`] half of that.
     pub fn chunk_size(mut self, bytes: u32) -> Self {
-        self.config.chunk_size = bytes;
+        self.config.chunk_size = Some(bytes);
         self
     }
 
@@ -177,6 +184,13 @@ impl SessionBuilder {
     /// begin (10 s by default; at least 10 ms).
     pub fn heartbeat(mut self, every: Duration) -> Self {
         self.config.heartbeat = every.max(Duration::from_millis(10));
+        self
+    }
+
+    /// The shortest time between two snapshots that are triggered ([`trigger!`](crate::trigger), 10 s by default).
+    /// What is triggered sooner is passed over.
+    pub fn trigger_interval(mut self, shortest: Duration) -> Self {
+        self.config.trigger_interval = shortest;
         self
     }
 

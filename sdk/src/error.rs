@@ -35,6 +35,9 @@ pub enum Error {
         /// What was recorded and lost.
         summary: Box<Summary>,
     },
+    /// [`snapshot`](crate::Session::snapshot) of a session whose [`Overflow`](crate::Overflow) is not `Overwrite`.
+    #[error("no flight recorder: the session does not overwrite")]
+    NotRecording,
     /// A category filter that makes no sense.
     #[error("category filter {filter:?}: {what}")]
     Filter {

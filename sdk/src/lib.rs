@@ -43,8 +43,9 @@
 //!
 //! * `enable` (default): without it every macro compiles to nothing and the same code still builds.
 //! * `compress`: `SessionBuilder::compress`.
-//! * `subscriber`: `Subscriber`, which records the spans and events of the `tracing` crate; `tracing`: `layer`, the same beside other
-//!   layers.
+//! * `subscriber`: `Subscriber`, which records the spans and events of the `tracing` crate; `tracing`: `layer()`, the same beside other
+//!   layers of tracing-subscriber's registry. Both switch `enable` on.
+//! * `log`: `Logger`, which records the messages of the `log` crate.
 //! * `futures`: `TraceStream`, which traces streams as [`TraceFuture`] does futures.
 //! * `serde`: `serialize`, which makes an argument of anything that is `serde::Serialize`.
 
@@ -53,6 +54,8 @@
 mod builder;
 mod error;
 mod filter;
+#[cfg(feature = "log")]
+mod logger;
 #[cfg(not(feature = "enable"))]
 mod off;
 #[cfg(feature = "enable")]
@@ -71,6 +74,9 @@ use imp::session;
 
 pub use builder::SessionBuilder;
 pub use error::Error;
+#[cfg(feature = "log")]
+#[cfg_attr(docsrs, doc(cfg(feature = "log")))]
+pub use logger::Logger;
 pub use options::{ClockSource, Format, Lost, Overflow, Summary, ThreadSummary, parse_size};
 pub use output::MemoryOutput;
 #[doc(no_inline)]
@@ -95,12 +101,12 @@ pub use off::{
 };
 #[cfg(all(feature = "futures", feature = "enable"))]
 pub use on::traced::TraceStream;
+#[cfg(feature = "subscriber")]
+#[cfg_attr(docsrs, doc(cfg(feature = "subscriber")))]
+pub use on::tracing::{Category, Mode, Subscriber};
 #[cfg(feature = "tracing")]
 #[cfg_attr(docsrs, doc(cfg(feature = "tracing")))]
 pub use on::tracing::{Layer, layer};
-#[cfg(feature = "subscriber")]
-#[cfg_attr(docsrs, doc(cfg(feature = "subscriber")))]
-pub use on::tracing::{Mode, Subscriber};
 #[cfg(feature = "enable")]
 pub use on::{
     argument::Argument,
@@ -120,6 +126,7 @@ pub mod __private {
     pub use crate::on::argument::{Argument, number};
     pub use crate::on::callsite::{Callsite, CounterOptions, Key, Kind, Site};
     pub use crate::on::extras::Extras;
+    pub use crate::on::session::trigger;
     pub use crate::on::thread::{
         AsyncScope, Scope, Text, TrackScope, counter, event_rich, instant, instant_with, log, track_begin,
         track_end, track_left_out, track_was_used,

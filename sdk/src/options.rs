@@ -40,6 +40,10 @@ pub enum Overflow {
     /// It is dropped and counted; a scope as a whole, never one half of it. The application never waits.
     #[default]
     Drop,
+    /// The flight recorder: the oldest events make room, and no output is written until somebody asks, by
+    /// [`Session::snapshot`](crate::Session::snapshot), by [`trigger!`](crate::trigger) or by the session's end. Only when
+    /// every chunk of the ring is in some thread's hands, an event is dropped and counted.
+    Overwrite,
 }
 
 /// What events read the time from.
@@ -96,7 +100,9 @@ impl Lost {
     /// All events that were not recorded.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.buffer_full + self.reentrant + self.too_large + self.thread_exit + self.output
+        let Self { buffer_full, reentrant, too_large, thread_exit, output, arguments: _ } = *self;
+        // Saturating: after a crash the numbers are what the region says.
+        [buffer_full, reentrant, too_large, thread_exit, output].into_iter().fold(0, u64::saturating_add)
     }
 }
 

@@ -71,3 +71,31 @@ fn the_same_code_runs_with_the_feature_on_and_off() {
 fn a_filter_that_makes_no_sense_is_an_error_either_way() {
     assert!(Session::builder().output_memory(&MemoryOutput::new()).categories("a,,b").start().is_err());
 }
+
+#[cfg(feature = "log")]
+#[test]
+fn the_logger_beside_has_its_messages() {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use log::{LevelFilter, Log, Metadata, Record};
+
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    struct Counts;
+    impl Log for Counts {
+        fn enabled(&self, _: &Metadata<'_>) -> bool {
+            true
+        }
+        fn log(&self, _: &Record<'_>) {
+            COUNT.fetch_add(1, Ordering::Relaxed);
+        }
+        fn flush(&self) {}
+    }
+
+    hairline::Logger::new().beside(Counts, LevelFilter::Info).install().expect("the first one");
+    log::info!("one");
+    log::debug!("too fine");
+    log::warn!("two");
+    assert_eq!(COUNT.load(Ordering::Relaxed), 2);
+    assert!(log::log_enabled!(log::Level::Info));
+    assert!(hairline::Logger::new().install().is_err());
+}

@@ -119,6 +119,33 @@ impl WriteChunk {
         self.append(bytes, 0)
     }
 
+    /// Keeps `bytes` at offset `at` of the payload, above what is committed, for [`noted`](Self::noted). No reader sees
+    /// them. Nothing is done where they would reach into what is committed or beyond the payload.
+    pub fn note(&mut self, at: u32, bytes: &[u8]) {
+        if self.is_above(at, bytes.len()) {
+            // SAFETY: in the payload and above `commit` by the comparison.
+            unsafe { self.payload().add(at as usize).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        }
+    }
+
+    /// What was kept at offset `at`, if nothing was written over it.
+    pub fn noted<const N: usize>(&self, at: u32) -> Option<[u8; N]> {
+        // SAFETY: in the payload by the comparison, where every byte is initialised: the memory was zeroed once. The
+        // holder alone reads and writes above `commit`.
+        self.is_above(at, N)
+            .then(|| unsafe { self.payload().add(at as usize).cast::<[u8; N]>().read_unaligned() })
+    }
+
+    fn is_above(&self, at: u32, len: usize) -> bool {
+        at >= self.committed().bytes() && at as usize + len <= self.capacity() as usize
+    }
+
+    /// What was committed so far.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: under `commit` all is initialised, and nobody writes there any more.
+        unsafe { std::slice::from_raw_parts(self.payload(), self.committed().bytes() as usize) }
+    }
+
     /// Gives the chunk back as the last of its sequence.
     pub fn finish_sequence(self) {
         self.header().flags.store(FLAG_LAST, Ordering::Relaxed); // published by the state in `drop`

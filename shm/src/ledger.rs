@@ -31,7 +31,7 @@
 //! it has not retired, and it retires in program order. So only the compiler could reorder them, and each store is a
 //! Release, which no earlier one may sink below.
 
-use crate::abi::NO_FILE;
+use crate::abi::{ChunkHeader, Commit, NO_FILE, RegionHeader};
 use crate::region::Region;
 use crate::sync::Ordering;
 
@@ -68,6 +68,23 @@ impl Ledger {
     pub(crate) fn output_len(&self, region: &Region) -> Option<u64> {
         let len = region.header().output_len[(self.done & 1) as usize].load(Ordering::Relaxed); // our own store
         (len != NO_FILE).then_some(len)
+    }
+}
+
+/// What the output has of a chunk whose header says `batch`, `taking` and `drained`, when `batches_done` are done.
+pub(crate) fn in_output(batch: u32, taking: Commit, drained: Commit, batches_done: u64) -> Commit {
+    if batch == mark(batches_done) { taking } else { drained }
+}
+
+impl ChunkHeader {
+    /// What the output has of this chunk, as who recovers the region would say: of the process that has it open, only the
+    /// drain can trust the answer to last.
+    #[must_use]
+    pub fn in_output(&self, region: &RegionHeader) -> Commit {
+        let done = region.batches_done.load(Ordering::Acquire);
+        let batch = self.batch.load(Ordering::Acquire);
+        let (taking, drained) = (self.taking.load(Ordering::Acquire), self.drained.load(Ordering::Acquire));
+        in_output(batch, Commit(taking), Commit(drained), done)
     }
 }
 

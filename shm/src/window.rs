@@ -6,11 +6,12 @@
 //! pieces of 7:               c r records  records          r once, where chunk 4 would have said it
 //! ```
 //!
-//! All chunks are listed, then copied, the youngest first, each while it is pinned. So what threads overwrite meanwhile is the
-//! oldest; and a chunk that was still being written when its copy was made has no successor in the window: one that is on the
-//! list was copied before it, when it held nothing later than what the copy holds. Of a sequence, what is left is the run of
-//! chunks that ends with its youngest: a chunk whose successor is missing would be followed by a hole.
+//! All chunks are listed, then copied: first those that are being written, which are pinned from the start, then the others,
+//! the youngest first, each while it is pinned. So what threads overwrite meanwhile is the oldest; and of two chunks that follow
+//! each other the later one is copied first, so that what it holds comes after the whole of the earlier one. Of a sequence, what
+//! is left is the run of chunks that ends with its youngest: a chunk whose successor is missing would be followed by a hole.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::abi::ChunkInfo;
@@ -33,6 +34,49 @@ struct Copied {
     records: u32,
     start: usize,
     end: usize,
+}
+
+/// A chunk's claim and number.
+type Listed = (u32, u32);
+
+/// How often the ring is looked through for the chunk that a thread has just gone on in.
+const LOOKS: usize = 8;
+
+/// All chunks that are complete; and, pinned, those that are being written, one of each thread that records. So every such
+/// thread is in the window, however fast the others go round the ring.
+fn list(region: &Region) -> (Vec<Listed>, Vec<ReadChunk<'_>>) {
+    for _ in 1..LOOKS {
+        let (listed, pinned, is_whole) = look(region);
+        if is_whole {
+            return (listed, pinned);
+        }
+    }
+    let (listed, pinned, _) = look(region);
+    (listed, pinned)
+}
+
+/// The same, and whether it is so: a thread may have changed chunks behind the scan's back.
+fn look(region: &Region) -> (Vec<Listed>, Vec<ReadChunk<'_>>, bool) {
+    let (mut listed, mut pinned) = (Vec::new(), Vec::new());
+    // Sequences that go on, and those of which the chunk was seen that is being written.
+    let (mut going_on, mut written, mut ended) = (HashSet::new(), HashSet::new(), HashSet::new());
+    for number in region.taken() {
+        let Some(chunk) = ReadChunk::open_pinned(region, number) else { continue };
+        let sequence = chunk.info().sequence;
+        if !chunk.is_complete() {
+            written.insert(sequence);
+            pinned.push(chunk);
+            continue;
+        }
+        if chunk.is_last() {
+            ended.insert(sequence);
+        } else {
+            going_on.insert(sequence);
+        }
+        listed.push((chunk.claim(), number));
+    }
+    let is_whole = going_on.iter().all(|sequence| written.contains(sequence) || ended.contains(sequence));
+    (listed, pinned, is_whole)
 }
 
 /// Bytes of one chunk, without what the piece before it has said.
@@ -58,31 +102,41 @@ impl Window {
     }
 
     /// Copies what the region holds now: as many bytes of memory as it has, until [`clear`](Self::clear). Threads go on
-    /// recording; the chunk that is being copied is kept from them, some microseconds.
+    /// recording; the chunk that is being copied is kept from them, some microseconds, and as long as the youngest chunk of
+    /// each sequence.
     pub fn take(&mut self) {
         self.clear();
-        let mut listed: Vec<(u32, u32)> = self.region.taken().filter_map(|n| self.claim_of(n)).collect();
+        let region = Arc::clone(&self.region);
+        let (mut listed, mut pinned) = list(&region);
+        // The youngest first: a thread may have gone on from one of them to another.
+        pinned.sort_unstable_by_key(|chunk| std::cmp::Reverse(chunk.claim()));
+        for chunk in &mut pinned {
+            chunk.refresh();
+            self.copy(chunk);
+        }
+        drop(pinned);
         listed.sort_unstable_by(|a, b| b.cmp(a)); // the youngest first
         for (claim, number) in listed {
             // It may be another one by now.
-            let chunk = ReadChunk::open_pinned(&self.region, number).filter(|chunk| chunk.claim() == claim);
-            if let Some(chunk) = chunk {
-                let start = self.bytes.len();
-                self.bytes.extend_from_slice(chunk.committed());
-                self.copies.push(Copied {
-                    info: chunk.info(),
-                    recovery_len: chunk.recovery_len(),
-                    records: chunk.commit().records(),
-                    start,
-                    end: self.bytes.len(),
-                });
+            if let Some(chunk) =
+                ReadChunk::open_pinned(&region, number).filter(|chunk| chunk.claim() == claim)
+            {
+                self.copy(&chunk);
             }
         }
         self.keep_whole_runs();
     }
 
-    fn claim_of(&self, number: u32) -> Option<(u32, u32)> {
-        Some((ReadChunk::open_pinned(&self.region, number)?.claim(), number))
+    fn copy(&mut self, chunk: &ReadChunk<'_>) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(chunk.committed());
+        self.copies.push(Copied {
+            info: chunk.info(),
+            recovery_len: chunk.recovery_len(),
+            records: chunk.commit().records(),
+            start,
+            end: self.bytes.len(),
+        });
     }
 
     /// Drops what stands before a hole.

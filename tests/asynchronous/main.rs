@@ -2,8 +2,10 @@
 
 mod allocations;
 mod attribute;
+mod environment;
 mod futures_and_streams;
 mod many;
+mod messages;
 mod runtimes;
 mod spans;
 

@@ -93,7 +93,7 @@ fn a_life_has_the_true_duration_and_blocking_work_its_own_thread() {
     for format in FORMATS {
         let trace = record(format, |_| {
             runtime(2).block_on(async {
-                // The sleep is made inside: its 30 ms begin after the life has.
+                // The sleep's deadline is counted from its making: that must not be before the life begins.
                 async { tokio::time::sleep(Duration::from_millis(30)).await }.traced("t", "sleep").await;
                 tokio::task::spawn_blocking(|| {
                     trace_scope!("t", "blocking");

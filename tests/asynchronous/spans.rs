@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hairline::Mode;
+use hairline::{Category, Mode};
 use hairline_tests::recording::{FORMATS, Trace, record, record_with};
 use tracing::{Instrument, instrument};
 use tracing_subscriber::prelude::*;
@@ -225,6 +225,38 @@ fn only_targets_that_the_filter_takes_are_recorded_as_it_changes() {
                 "{listener:?}, {format:?}"
             );
             assert_eq!(evaluated, 0, "{listener:?}, {format:?}");
+        }
+    }
+}
+
+#[test]
+fn the_category_is_the_level_where_the_program_says_so_and_the_filter_goes_by_it() {
+    for listener in LISTENERS {
+        for format in FORMATS {
+            let program = || {
+                tracing::warn_span!("span").in_scope(|| tracing::error!(n = 1));
+                tracing::info!("left out");
+                assert!(tracing::enabled!(tracing::Level::WARN) && !tracing::enabled!(tracing::Level::INFO));
+            };
+            let trace = record_with(
+                format,
+                |b| b.categories("warn,error"),
+                |_| match listener {
+                    Listener::Subscriber => {
+                        let subscriber = hairline::Subscriber::new().category(Category::Level);
+                        tracing::subscriber::with_default(subscriber, program);
+                    }
+                    Listener::Layer => {
+                        let layer = hairline::layer().category(Category::Level);
+                        tracing::subscriber::with_default(
+                            tracing_subscriber::registry().with(layer),
+                            program,
+                        );
+                    }
+                },
+            );
+            let slices = trace.rows("select category, name not like 'event %', depth from slice order by ts");
+            assert_eq!(slices, "warn\t1\t0\nerror\t0\t1", "{listener:?}, {format:?}");
         }
     }
 }

@@ -14,6 +14,7 @@
 
 pub mod alloc;
 pub mod judge;
+pub mod mortal;
 pub mod output;
 pub mod outside;
 pub mod recording;

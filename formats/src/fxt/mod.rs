@@ -43,7 +43,7 @@ pub use log::log;
 pub use object::{kernel_object, userspace_object};
 pub use profiler::{Backtrace, Frames, Mmap, Module, backtrace, mmap, module};
 pub use read::{LARGE_LIMIT, Reader};
-pub use record::{EventRecord, Record};
+pub use record::{EventRecord, Record, event_record};
 pub use refs::{ProcessRef, StringRef, ThreadRef};
 pub use scheduling::{
     ContextSwitch, LegacyContextSwitch, ThreadWakeup, context_switch, legacy_context_switch, thread_wakeup,

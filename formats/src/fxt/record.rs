@@ -161,6 +161,17 @@ impl<'a> EventRecord<'a> {
 }
 
 /// Reads one record that is whole in `bytes`, at byte `offset` of the input.
+/// The event record that `bytes` begin with. None: they begin with something else, or are cut.
+#[must_use]
+pub fn event_record(bytes: &[u8]) -> Option<(EventRecord<'_>, usize)> {
+    let header = u64::from_le_bytes(bytes.first_chunk().copied()?);
+    let len = usize::try_from(super::layout::record::SIZE.get(header)).ok()? * 8;
+    match parse(bytes.get(..len)?, 0) {
+        Ok(Record::Event(event)) => Some((event, len)),
+        _ => None,
+    }
+}
+
 pub(super) fn parse(bytes: &[u8], offset: u64) -> Result<Record<'_>, DecodeError> {
     let mut cursor = Cursor::new(bytes, offset);
     let header = cursor.word("a record's header")?;

@@ -159,7 +159,7 @@ pub struct SourceLocation<'a> {
 
 impl SourceLocation<'_> {
     /// The fields, but for the number.
-    pub(super) fn put(&self, out: &mut Vec<u8>) {
+    pub fn put(&self, out: &mut Vec<u8>) {
         put_str(out, location_fields::FILE_NAME, self.file);
         if !self.function.is_empty() {
             put_str(out, location_fields::FUNCTION_NAME, self.function);

@@ -64,6 +64,14 @@ macro_rules! trace_log {
     };
 }
 
+/// Would ask for a snapshot.
+#[macro_export]
+macro_rules! trigger {
+    ($name:expr) => {
+        $crate::__hairline_unused!(()[$name])
+    };
+}
+
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __hairline_life {

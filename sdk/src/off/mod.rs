@@ -1,6 +1,8 @@
 //! The SDK without the feature `enable`: the same names, and nothing behind them.
 
 mod macros;
+#[cfg(feature = "log")]
+pub(crate) mod messages;
 pub(crate) mod recover;
 pub(crate) mod session;
 mod vocabulary;

@@ -5,7 +5,7 @@
 //! | `HAIRLINE`            | the output; `.pftrace` or `.fxt`; `%p` is the process's id, `%e` its name    |
 //! | `HAIRLINE_CATEGORIES` | as [`SessionBuilder::categories`](crate::SessionBuilder::categories)       |
 //! | `HAIRLINE_BUFFER`     | bytes of the ring: `4M`, `64MiB`                                           |
-//! | `HAIRLINE_OVERFLOW`   | `drop`                                                                     |
+//! | `HAIRLINE_OVERFLOW`   | `drop` or `overwrite`                                                      |
 //! | `HAIRLINE_CLOCK`      | `counter` or `system`                                                      |
 //! | `HAIRLINE_THREAD_TIME`, `HAIRLINE_SOURCE_LOCATIONS` | `on` or `off` (default), as the builder's methods   |
 //! | `HAIRLINE_COMPRESS`   | `on` or `off` (default); with the feature `compress`                       |
@@ -49,8 +49,7 @@ fn start() -> Result<(), Error> {
         builder = builder.buffer_size(parse_size(&size)?);
     }
     if let Some(policy) = variable("HAIRLINE_OVERFLOW")? {
-        builder =
-            builder.overflow(one_of("HAIRLINE_OVERFLOW", policy, &[("drop", Overflow::Drop)], "use drop")?);
+        builder = builder.overflow(one_of("HAIRLINE_OVERFLOW", policy, &OVERFLOWS, "use drop or overwrite")?);
     }
     if let Some(clock) = variable("HAIRLINE_CLOCK")? {
         let known = [("counter", ClockSource::Counter), ("system", ClockSource::System)];
@@ -93,6 +92,8 @@ fn compress(builder: SessionBuilder, on: bool) -> Result<SessionBuilder, Error> 
     Ok(builder)
 }
 
+const OVERFLOWS: [(&str, Overflow); 2] = [("drop", Overflow::Drop), ("overwrite", Overflow::Overwrite)];
+
 const ON_OFF: [(&str, bool); 4] = [("on", true), ("1", true), ("off", false), ("0", false)];
 
 /// Set when the running session came from the environment.
@@ -109,6 +110,11 @@ pub(crate) fn report(summary: &Summary) {
         );
         summary.notes.iter().for_each(|note| say(Level::Info, format_args!("{note}")));
     }
+}
+
+/// One line on stderr for a snapshot that could not be written.
+pub(crate) fn complain_of(e: &std::io::Error) {
+    say(Level::Error, format_args!("cannot write a snapshot: {e}"));
 }
 
 /// One line on stderr for something that went wrong.

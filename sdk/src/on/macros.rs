@@ -214,3 +214,24 @@ macro_rules! trace_log {
         )
     };
 }
+
+/// Asks the running flight recorder ([`Overflow::Overwrite`](crate::Overflow)) for a snapshot into its output, and records an
+/// instant with this name, in the category `hairline`, if that is on. Does not wait: the snapshot is taken within 200 ms.
+///
+/// May be called from a signal handler or a panic hook. Triggers that follow one another sooner than
+/// [`trigger_interval`](crate::SessionBuilder::trigger_interval) give one snapshot. Without a flight recorder, or with one
+/// that has no file as its output, nothing is written.
+///
+/// ```
+/// # let queue = [0; 10];
+/// if queue.len() > 1000 {
+///     hairline::trigger!("queue too long");
+/// }
+/// ```
+#[macro_export]
+macro_rules! trigger {
+    ($name:expr) => {{
+        $crate::trace_instant!("hairline", $name);
+        $crate::__private::trigger();
+    }};
+}

@@ -9,6 +9,8 @@ pub(crate) mod extras;
 pub(crate) mod flow;
 mod lanes;
 pub(crate) mod macros;
+#[cfg(feature = "log")]
+pub(crate) mod messages;
 pub(crate) mod nested;
 mod process;
 pub(crate) mod recover;

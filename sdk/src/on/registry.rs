@@ -14,6 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use parking_lot::Mutex;
 
 use super::callsite::{Callsite, CounterOptions, Kind, Site, UNREGISTERED};
+#[cfg(any(feature = "subscriber", feature = "log"))]
+use super::env;
 use super::thread;
 use crate::filter::Filter;
 
@@ -26,18 +28,50 @@ static DETACHED: AtomicBool = AtomicBool::new(false);
 static ACTIVE: AtomicU32 = AtomicU32::new(0);
 
 /// Called when callsites were switched on or off: who keeps a copy of that brings it up to date.
-static ON_CHANGE: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
+static ON_CHANGE: [AtomicPtr<()>; 2] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 2];
+
+/// Who keeps a copy of what is on.
+#[cfg(any(feature = "subscriber", feature = "log"))]
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Keeper {
+    #[cfg(feature = "subscriber")]
+    Tracing = 0,
+    #[cfg(feature = "log")]
+    Log = 1,
+}
 
 static REGISTRY: Mutex<Option<Registry>> = Mutex::new(None);
 
 #[derive(Default)]
 struct Registry {
-    strings: HashMap<&'static str, u32>,
+    strings: Strings,
     callsites: u32,
     /// The running session's epoch and filter.
     active: Option<(u32, Filter)>,
     /// Callsites made at run time.
     made: HashMap<Made, &'static Callsite>,
+}
+
+/// All strings of callsites, numbered from 1 in the order of first use; the empty string is 0, as both formats have it.
+#[derive(Default)]
+struct Strings {
+    numbers: HashMap<&'static str, u32>,
+    texts: Vec<&'static str>,
+}
+
+impl Strings {
+    fn number(&mut self, text: &'static str) -> u32 {
+        if text.is_empty() {
+            return 0;
+        }
+        *self.numbers.entry(text).or_insert_with(|| {
+            self.texts.push(text);
+            #[allow(clippy::cast_possible_truncation)]
+            // 4 billion distinct static strings do not fit a program
+            let number = self.texts.len() as u32;
+            number
+        })
+    }
 }
 
 /// What a callsite that is made at run time is found again by.
@@ -87,7 +121,18 @@ pub(crate) fn number_of(text: &'static str) -> u32 {
     if thread::is_barred() {
         return 0;
     }
-    with(|registry| number(&mut registry.strings, text))
+    with(|registry| registry.strings.number(text))
+}
+
+/// The string with this number, if there is one.
+pub(crate) fn text_of(number: u64) -> Option<&'static str> {
+    let index = usize::try_from(number).ok()?.checked_sub(1)?;
+    with(|registry| registry.strings.texts.get(index).copied())
+}
+
+/// The registered callsite with this serial number.
+pub(crate) fn callsite_with(serial: u32) -> Option<&'static Callsite> {
+    callsites().find(|callsite| callsite.serial() == serial)
 }
 
 fn with<R>(f: impl FnOnce(&mut Registry) -> R) -> R {
@@ -112,23 +157,13 @@ pub(crate) fn register(callsite: &'static Callsite) {
             return;
         }
         let Registry { strings, callsites, active, .. } = registry;
-        callsite.prepare(*callsites, |text| number(strings, text));
+        callsite.prepare(*callsites, |text| strings.number(text));
         *callsites += 1;
         callsite.set_next(HEAD.load(Ordering::Relaxed));
         // Release: who walks the list sees the callsite's constants and its `next`.
         HEAD.store(std::ptr::from_ref(callsite).cast_mut(), Ordering::Release);
         callsite.set_word(word(active.as_ref(), callsite));
     });
-}
-
-/// Numbers from 1 in the order of first use; the empty string is 0, as both formats have it.
-fn number(strings: &mut HashMap<&'static str, u32>, text: &'static str) -> u32 {
-    if text.is_empty() {
-        return 0;
-    }
-    #[allow(clippy::cast_possible_truncation)] // 4 billion distinct static strings do not fit a program
-    let next = strings.len() as u32 + 1;
-    *strings.entry(text).or_insert(next)
 }
 
 fn word(active: Option<&(u32, Filter)>, callsite: &Callsite) -> u32 {
@@ -138,26 +173,40 @@ fn word(active: Option<&(u32, Filter)>, callsite: &Callsite) -> u32 {
     }
 }
 
-/// From now on `hook` is called when callsites were switched on or off.
-#[cfg(feature = "subscriber")]
-pub(crate) fn on_change(hook: fn()) {
-    ON_CHANGE.store(hook as *mut (), Ordering::Release);
+/// From now on `hook` is called when callsites were switched on or off; what was before that, the caller sees.
+#[cfg(any(feature = "subscriber", feature = "log"))]
+pub(crate) fn on_change(keeper: Keeper, hook: fn()) {
+    let place = &ON_CHANGE[keeper as usize];
+    if place.load(Ordering::Acquire).is_null() {
+        // Under the lock that a change is made under: it is over now, or will find the hook.
+        with(|_| place.store(hook as *mut (), Ordering::Release));
+    }
 }
 
 fn changed() {
-    let hook = ON_CHANGE.load(Ordering::Acquire);
-    if !hook.is_null() {
+    for hook in ON_CHANGE.iter().map(|hook| hook.load(Ordering::Acquire)).filter(|hook| !hook.is_null()) {
         // SAFETY: `on_change` alone stores here, a `fn()`.
         let hook: fn() = unsafe { std::mem::transmute(hook) };
         hook();
     }
 }
 
-/// Whether a callsite of this category would be on.
-#[cfg(feature = "subscriber")]
+/// Whether a callsite of this category would be on. The first call in a process starts the session that the environment asks
+/// for; one that comes meanwhile waits for it.
+#[cfg(any(feature = "subscriber", feature = "log"))]
 pub(crate) fn would_record(category: &str) -> bool {
-    !thread::is_barred()
-        && with(|registry| registry.active.as_ref().is_some_and(|(_, filter)| filter.matches(category)))
+    if thread::is_barred() {
+        return false;
+    }
+    start_asked();
+    with(|registry| registry.active.as_ref().is_some_and(|(_, filter)| filter.matches(category)))
+}
+
+/// Starts the session that the environment asks for, if nothing did yet.
+#[cfg(any(feature = "subscriber", feature = "log"))]
+pub(crate) fn start_asked() {
+    let _busy = thread::busy();
+    env::start_once();
 }
 
 /// Whether the filter takes one of the callsite's categories.

@@ -58,7 +58,7 @@ fn with_current<R>(f: impl FnOnce(Option<&AsyncScope>) -> R) -> R {
 pub struct Life {
     callsite: &'static Callsite,
     flow: Flow,
-    /// None: it is over.
+    /// None: it is over, or not recorded.
     interval: Option<AsyncScope>,
 }
 
@@ -68,16 +68,23 @@ impl Life {
         Self { callsite, flow: Flow::new(), interval: None }
     }
 
-    /// Begins a life.
-    pub fn begin(callsite: &'static Callsite, values: &impl Values) -> Self {
-        let interval = match callsite.registered_word() {
-            0 => AsyncScope::none(callsite),
-            word => with_current(|above| {
-                let extras = above.map_or_else(Extras::new, |above| Extras::new().track(above));
-                AsyncScope::begin(callsite, word, values, &extras)
-            }),
-        };
+    /// Begins a life; `word` is the callsite's, not 0.
+    pub fn begin(callsite: &'static Callsite, word: u32, values: &impl Values) -> Self {
+        let interval = with_current(|above| {
+            let extras = above.map_or_else(Extras::new, |above| Extras::new().track(above));
+            AsyncScope::begin(callsite, word, values, &extras)
+        });
         Self { callsite, flow: Flow::new(), interval: Some(interval) }
+    }
+
+    /// Begins the life of what is wrapped at the caller's place in the source.
+    #[track_caller]
+    fn begin_here(category: &'static str, name: &'static str) -> Self {
+        let callsite = registry::callsite_of(category, name);
+        match callsite.registered_word() {
+            0 => Self::none(callsite),
+            word => Self::begin(callsite, word, &()),
+        }
     }
 
     /// Whose life it is.
@@ -159,7 +166,7 @@ pub trait TraceFuture: Future + Sized {
     /// ```
     #[track_caller]
     fn traced(self, category: &'static str, name: &'static str) -> Traced<Self> {
-        Life::begin(registry::callsite_of(category, name), &()).wrap(self)
+        Life::begin_here(category, name).wrap(self)
     }
 }
 
@@ -172,7 +179,7 @@ pub trait TraceStream: futures_core::Stream + Sized {
     /// As [`TraceFuture::traced`]: the stream's life ends with its last item.
     #[track_caller]
     fn traced(self, category: &'static str, name: &'static str) -> Traced<Self> {
-        Life::begin(registry::callsite_of(category, name), &()).wrap(self)
+        Life::begin_here(category, name).wrap(self)
     }
 }
 

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use super::header::{Facts, SessionState};
 use super::{DeadRegion, RecoverError};
 use crate::abi::{CHUNK_HEADER_SIZE, ChunkHeader, Commit, State};
-use crate::ledger::mark;
+use crate::ledger::in_output;
 
 /// What is wanted of the chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -176,8 +176,7 @@ impl Header {
         if self.state == State::Free {
             return Ok(None); // nobody's, or not yet begun
         }
-        // The rule of `ledger.rs`.
-        let in_output = if self.batch == mark(facts.batches_done) { self.taking } else { self.drained };
+        let in_output = in_output(self.batch, self.taking, self.drained, facts.batches_done);
         let payload = facts.chunk_size - CHUNK_HEADER_SIZE as u32; // a chunk is 4 KiB at least
         let orderly = self.context_len <= in_output.bytes()
             && in_output.bytes() <= self.commit.bytes()

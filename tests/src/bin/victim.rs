@@ -1,7 +1,7 @@
 //! A program with the macros in it and no session code, for the tests of what the environment switches on.
 //!
 //! ```text
-//! victim return | exit | panic | thread-panic | fork | own-session FILE
+//! victim return | steps | exit | panic | thread-panic | fork | own-session FILE
 //! ```
 //!
 //! Each way of ending comes after ten scopes on the main thread and ten on another; it prints `done` whatever happens
@@ -54,6 +54,11 @@ fn main() {
         return drop(session);
     }
     work_on_two_threads();
+    if way == "steps" {
+        for n in 0..50_000 {
+            trace_scope!("victim", "step", n);
+        }
+    }
     if way == "fork" {
         fork_while_recording();
     }

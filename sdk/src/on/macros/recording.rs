@@ -172,13 +172,14 @@ macro_rules! __hairline_life {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __hairline_life_with {
-    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [], []) => {{
-        $crate::__hairline_statics!(Scope, $category, $name, $keys);
-        match __HAIRLINE_CALLSITE.registered_word() {
-            0 => $crate::__private::Life::none(&__HAIRLINE_CALLSITE),
-            _ => $crate::__private::Life::begin(&__HAIRLINE_CALLSITE, &$crate::__hairline_pairs!($(($value))*)),
-        }
-    }};
+    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [], []) => {
+        $crate::__hairline_record!(
+            (Scope, $category, $name, $keys)
+            off: $crate::__private::Life::none(&__HAIRLINE_CALLSITE),
+            on: $crate::__private::Life::begin,
+            &$crate::__hairline_pairs!($(($value))*),
+        )
+    };
 }
 
 /// `(a, (b, ()))`.

@@ -12,10 +12,12 @@
 #[cfg(feature = "compress")]
 mod compress;
 mod output;
+mod recorder;
 mod shared;
 mod sink;
 pub(super) mod stream;
 pub(super) mod tail;
+mod upkeep;
 mod writer;
 
 use std::path::Path;
@@ -28,12 +30,14 @@ use parking_lot::Mutex;
 use super::clock::Calibration;
 use super::{exit, process, registry, thread};
 pub(crate) use crate::builder::Detail;
-use crate::builder::{Config, SessionBuilder};
+use crate::builder::{Config, DEFAULT_CHUNK, OutputConfig, SessionBuilder};
 use crate::error::Error;
 use crate::filter::Filter;
-use crate::options::{Format, Summary};
+use crate::options::{Format, Overflow, Summary};
+pub use recorder::trigger;
 use shared::About;
 pub(crate) use shared::Shared;
+use sink::Sink;
 pub(crate) use stream::OWN_SEQUENCE;
 
 /// The running session.
@@ -60,7 +64,7 @@ impl Session {
         SessionBuilder::new()
     }
 
-    pub(crate) fn start(config: Config) -> Result<Self, Error> {
+    pub(crate) fn start(mut config: Config) -> Result<Self, Error> {
         if registry::is_detached() {
             return Err(Error::Forked);
         }
@@ -76,21 +80,38 @@ impl Session {
         let path = output::path(&config);
         let head = stream::head(format, u128::from_le_bytes(uuid));
         let region = create_region(&config, format, uuid, path.as_deref(), &head)?;
-        let mut sink = output::open(config.output, path.clone())?;
-        region.populate(0..writer::POPULATED_AT_START);
+        let create = |source| Error::Create { path: path.clone().unwrap_or_default(), source };
+        let mut sink = None;
+        if config.overflow == Overflow::Overwrite {
+            path.as_deref().map_or(Ok(()), recorder::probe).map_err(create)?;
+        } else {
+            let output = std::mem::replace(&mut config.output, OutputConfig::None);
+            sink = Some(output::open(output, path.clone())?);
+        }
+        region.populate(0..upkeep::POPULATED_AT_START);
         let clock = calibration.finish();
-        sink.write(&head)
-            .map_err(|source| Error::Create { path: path.clone().unwrap_or_default(), source })?;
+        if let Some(sink) = &mut sink {
+            sink.write(&head).map_err(create)?;
+        }
         region.note_time(clock.parameters().now());
         // From here on the trace is recovered if the process is killed.
-        region.activate(sink.file_len());
+        region.activate(sink.as_ref().and_then(Sink::file_len));
         let about = About { detail: config.detail, heartbeat: config.heartbeat };
         let shared = Arc::new(Shared::new(format, about, region, &clock, path));
-        #[cfg(feature = "compress")]
-        if config.compress && shared.is_track_event() {
-            sink.compressor = Some(compress::Compressor::default());
+        match sink {
+            #[allow(unused_mut)] // but for compression
+            Some(mut sink) => {
+                #[cfg(feature = "compress")]
+                if config.compress && shared.is_track_event() {
+                    sink.compressor = Some(compress::Compressor::default());
+                }
+                shared.spawn_writer(sink, clock)?;
+            }
+            None => {
+                let to = recorder::Destination::new(config.output, config.trigger_interval);
+                shared.spawn_recorder(to, clock)?;
+            }
         }
-        shared.spawn_writer(sink, clock)?;
         exit::install();
         *current = Some(Arc::clone(&shared));
         drop(current);
@@ -117,6 +138,17 @@ impl Session {
     /// When the output has failed.
     pub fn flush(&self) -> Result<(), Error> {
         self.shared.flush()
+    }
+
+    /// Writes the last of what was recorded, as much as the ring holds, to a file of its own, while threads go on recording.
+    /// For sessions with [`Overflow::Overwrite`]. Slices that were begun before are there with their begin. Takes some
+    /// milliseconds and as much memory as the ring.
+    ///
+    /// # Errors
+    /// When the session does not overwrite, or the file cannot be written. A file that was there is replaced when the new
+    /// one is complete, and otherwise stays.
+    pub fn snapshot(&self, path: impl AsRef<Path>) -> Result<Summary, Error> {
+        self.shared.snapshot(path.as_ref())
     }
 
     /// Stops recording and waits until the trace is complete.
@@ -156,6 +188,18 @@ fn forget(epoch: u32) {
     }
 }
 
+/// A chunk that begins with all it needs of the ones before should be large beside that.
+fn chunk_size(config: &Config) -> u32 {
+    let default = if config.overflow == Overflow::Overwrite {
+        let share = config.buffer_size / 64;
+        let share = u32::try_from(share).unwrap_or(u32::MAX).clamp(1, 64 << 10);
+        (1 << share.ilog2()).max(4 << 10)
+    } else {
+        DEFAULT_CHUNK
+    };
+    config.chunk_size.unwrap_or(default)
+}
+
 fn create_region(
     config: &Config,
     format: Format,
@@ -167,8 +211,8 @@ fn create_region(
     let output = output.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
     let region = Region::create(&RegionConfig {
         buffer_size: config.buffer_size,
-        chunk_size: config.chunk_size,
-        overwrite: false,
+        chunk_size: chunk_size(config),
+        overwrite: config.overflow == Overflow::Overwrite,
         backing: BackingChoice::Auto,
         format: format as u32,
         session,

@@ -7,24 +7,26 @@ use super::sink::{Sink, Target};
 use crate::builder::{Config, OutputConfig};
 use crate::error::Error;
 use crate::on::process;
-use crate::options::Format;
+use crate::options::{Format, Overflow};
 
 /// The format to write: as set, else by the file's extension, else `TrackEvent`.
 pub(super) fn format(config: &Config) -> Result<Format, Error> {
     match (&config.output, config.format) {
-        (OutputConfig::None, _) => Err(Error::NoOutput),
+        (OutputConfig::None, _) if config.overflow != Overflow::Overwrite => Err(Error::NoOutput),
         (_, Some(format)) => Ok(format),
         (OutputConfig::Path(path), None) => {
             Format::from_path(path).ok_or_else(|| Error::UnknownFormat { path: path.clone() })
         }
-        (OutputConfig::Memory(_) | OutputConfig::Writer(_), None) => Ok(Format::TrackEvent),
+        (OutputConfig::None | OutputConfig::Memory(_) | OutputConfig::Writer(_), None) => {
+            Ok(Format::TrackEvent)
+        }
     }
 }
 
 /// The file that the output is to be, if it is one.
 pub(super) fn path(config: &Config) -> Option<PathBuf> {
     match &config.output {
-        OutputConfig::Path(template) => Some(expand(template)),
+        OutputConfig::Path(template) => Some(expand(template, 1)),
         OutputConfig::None | OutputConfig::Memory(_) | OutputConfig::Writer(_) => None,
     }
 }
@@ -47,8 +49,13 @@ pub(super) fn open(output: OutputConfig, path: Option<PathBuf>) -> Result<Sink, 
     Ok(Sink::new(target))
 }
 
-/// Replaces `%p`, `%e` and `%%`.
-fn expand(template: &Path) -> PathBuf {
+/// Whether each snapshot has a path of its own.
+pub(super) fn has_serial(template: &Path) -> bool {
+    expand(template, 1) != expand(template, 2)
+}
+
+/// Replaces `%p`, `%e`, `%n` and `%%`.
+pub(super) fn expand(template: &Path, serial: u64) -> PathBuf {
     let Some(text) = template.to_str().filter(|t| t.contains('%')) else { return template.to_owned() };
     let mut out = String::with_capacity(text.len() + 16);
     let mut rest = text.chars();
@@ -56,6 +63,7 @@ fn expand(template: &Path) -> PathBuf {
         let mut ahead = rest.clone();
         match (c, ahead.next()) {
             ('%', Some('p')) => out.push_str(&process::id().to_string()),
+            ('%', Some('n')) => out.push_str(&serial.to_string()),
             ('%', Some('e')) => out.push_str(&process::name()),
             ('%', Some('%')) => out.push('%'),
             _ => {
@@ -74,10 +82,12 @@ mod tests {
 
     #[test]
     fn a_path_may_name_the_process() {
-        let of = |t: &str| expand(Path::new(t)).to_string_lossy().into_owned();
+        let of = |t: &str| expand(Path::new(t), 7).to_string_lossy().into_owned();
         assert_eq!(of("a-%p.fxt"), format!("a-{}.fxt", std::process::id()));
         assert_eq!(of("%e"), process::name());
         assert_eq!(of("100%%.fxt"), "100%.fxt");
+        assert_eq!(of("%n.fxt"), "7.fxt");
+        assert!(has_serial(Path::new("%n.fxt")) && !has_serial(Path::new("%%n.fxt")));
         assert_eq!(of("50%x-%"), "50%x-%");
     }
 }

@@ -1,6 +1,6 @@
 //! What a session's threads share: those that record, the one that writes, those that ask it to.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{JoinHandle, Thread};
@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use hairline_shm::{Backing, LOSS_REASONS, LossReason, Region};
 use parking_lot::{Condvar, Mutex};
 
+use super::recorder::{self, Destination, Recorder};
 use super::sink::Sink;
-use super::writer;
+use super::writer::{self, End};
 use crate::builder::Detail;
 use crate::error::Error;
 use crate::on::callsite::TRACK_EVENT;
@@ -28,9 +29,11 @@ pub(crate) struct Shared {
     pub(super) clock: Published,
     pub(super) started: Instant,
     detail: Detail,
+    /// In a session that overwrites.
+    recorder: Option<Recorder>,
     /// Time between two heartbeats of the stream.
     pub(super) heartbeat: Duration,
-    path: Option<PathBuf>,
+    pub(super) path: Option<PathBuf>,
     late: Mutex<Late>,
     /// Losses of no region before this session's start.
     stray_before: [u64; LOSS_REASONS.len()],
@@ -111,6 +114,7 @@ impl Shared {
         Self {
             epoch: new_epoch(format),
             pid: process::id(),
+            recorder: region.overwrites().then(|| Recorder::new(&region)),
             region,
             clock: Published::new(clock.parameters()),
             started: Instant::now(),
@@ -128,13 +132,23 @@ impl Shared {
         }
     }
 
+    /// Starts the thread that drains the ring into the sink.
     pub(super) fn spawn_writer(self: &Arc<Self>, sink: Sink, clock: Clock) -> Result<(), Error> {
+        self.spawn(move |shared| writer::run(&shared, sink, clock))
+    }
+
+    /// Starts the thread that writes snapshots.
+    pub(super) fn spawn_recorder(self: &Arc<Self>, to: Destination, clock: Clock) -> Result<(), Error> {
+        self.spawn(move |shared| recorder::run(&shared, to, clock))
+    }
+
+    fn spawn(self: &Arc<Self>, life: impl FnOnce(Arc<Self>) + Send + 'static) -> Result<(), Error> {
         let shared = Arc::clone(self);
         let builder = std::thread::Builder::new().name("hairline-writer".to_owned());
         // Born with all signals blocked: the application's handlers belong on the application's threads.
         let handle = {
             let _blocked = process::SignalsBlocked::new();
-            builder.spawn(move || writer::run(&shared, sink, clock)).map_err(Error::Thread)?
+            builder.spawn(move || life(shared)).map_err(Error::Thread)?
         };
         let _ = self.writer_thread.set(handle.thread().clone());
         *self.writer.lock() = Some(handle);
@@ -230,8 +244,28 @@ impl Shared {
         self.unpark();
         self.answered.wait_while(&mut requests, |r| r.flushes_done < mine && r.end.is_none());
         match &requests.error {
-            Some(e) => Err(Error::Write { source: copy_of(e), summary: Box::new(self.summary(&requests)) }),
+            Some(e) => Err(Error::Write {
+                source: copy_of(e),
+                summary: Box::new(self.summary(&requests.end.clone().unwrap_or_default())),
+            }),
             None => Ok(()),
+        }
+    }
+
+    pub(super) fn recorder(&self) -> Option<&Recorder> {
+        self.recorder.as_ref()
+    }
+
+    /// Writes what the ring holds to a file of its own.
+    pub(super) fn snapshot(&self, path: &Path) -> Result<Summary, Error> {
+        if thread::is_barred() {
+            return Err(Error::Forked);
+        }
+        let recorder = self.recorder.as_ref().ok_or(Error::NotRecording)?;
+        let _busy = thread::busy();
+        match recorder.write_file(self, path) {
+            Ok(end) => Ok(self.summary(&end)),
+            Err(source) => Err(Error::Create { path: path.to_owned(), source }),
         }
     }
 
@@ -251,7 +285,7 @@ impl Shared {
         let mut requests = self.requests.lock();
         // Where two stop at once, one has joined the thread and the other waits here.
         self.answered.wait_while(&mut requests, |r| r.end.is_none());
-        let summary = self.summary(&requests);
+        let summary = self.summary(&requests.end.clone().unwrap_or_default());
         match &requests.error {
             Some(e) => Err(Error::Write { source: copy_of(e), summary: Box::new(summary) }),
             None => Ok(summary),
@@ -286,8 +320,7 @@ impl Shared {
         self.region.lost(reason) + stray
     }
 
-    fn summary(&self, requests: &Requests) -> Summary {
-        let end = requests.end.clone().unwrap_or_default();
+    fn summary(&self, end: &End) -> Summary {
         let of = |sequence: &u32| end.records_by_sequence.get(sequence).copied().unwrap_or(0);
         let Threads { listed, others } = &*self.threads.lock();
         let mut threads: Vec<_> = listed
@@ -304,7 +337,7 @@ impl Shared {
             lost: self.lost(),
             threads,
             duration: end.duration,
-            path: self.path.clone(),
+            path: end.path.clone().or_else(|| self.path.clone().filter(|_| self.recorder.is_none())),
             notes: self.notes(),
         }
     }

@@ -1,6 +1,7 @@
 //! The writer thread: drains the ring into the output, keeps the clock true, answers flush and stop.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use super::shared::LATE_ROOM;
 use super::sink::Sink;
 use super::stream;
 use super::tail::Tail;
+use super::upkeep::Upkeep;
 use crate::on::clock::Clock;
 use crate::on::{process, registry};
 
@@ -19,14 +21,6 @@ use crate::on::{process, registry};
 const TICK: Duration = Duration::from_millis(50);
 /// The longest sleep while none come.
 const IDLE: Duration = Duration::from_secs(1);
-/// Bytes of the ring whose pages are made present while the session starts, where the clock's calibration has to be
-/// waited for anyway; and how many at a time the writer thread adds after that, between two passes.
-pub(super) const POPULATED_AT_START: usize = 16 << 20;
-const POPULATE: usize = 4 << 20;
-
-/// Time to the first refinement of the clock, after which it doubles, and the longest between two.
-const REFINE: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
-
 /// Passes at the end, as long as there is something: threads go on ending scopes.
 const LAST_PASSES: u32 = 8;
 
@@ -37,6 +31,8 @@ pub(super) struct End {
     pub(super) bytes: u64,
     pub(super) duration: Duration,
     pub(super) records_by_sequence: HashMap<u32, u64>,
+    /// The file that it is in.
+    pub(super) path: Option<PathBuf>,
 }
 
 /// What the writer thread has counted.
@@ -73,7 +69,7 @@ pub(super) fn run(shared: &Arc<Shared>, sink: Sink, clock: Clock) {
     }
 }
 
-fn live(shared: &Arc<Shared>, sink: Sink, mut clock: Clock) {
+fn live(shared: &Arc<Shared>, sink: Sink, clock: Clock) {
     let drain = Drain::new(Arc::clone(&shared.region));
     let mut writer = Writer {
         shared,
@@ -85,9 +81,8 @@ fn live(shared: &Arc<Shared>, sink: Sink, mut clock: Clock) {
         failed: false,
     };
     let mut sleep = TICK;
-    let mut populated = POPULATED_AT_START;
+    let mut upkeep = Upkeep::new(clock);
     let mut beaten = Instant::now();
-    let (mut refined, mut refine_after) = (Instant::now(), REFINE.0);
     loop {
         // Asked before this moment, answered after the pass below.
         let (asked, stop) = {
@@ -101,10 +96,7 @@ fn live(shared: &Arc<Shared>, sink: Sink, mut clock: Clock) {
             writer.heartbeat();
             beaten = Instant::now();
         }
-        if refined.elapsed() >= refine_after {
-            clock.refine(&shared.clock);
-            (refined, refine_after) = (Instant::now(), (refine_after * 2).min(REFINE.1));
-        }
+        upkeep.refine_clock(shared);
         if stop {
             // A pass looks at one thread after the other, so it may have an end that it read later than it would have found
             // the begin, which another thread was about to commit. The next one finds it.
@@ -122,10 +114,7 @@ fn live(shared: &Arc<Shared>, sink: Sink, mut clock: Clock) {
             shared.answered.notify_all();
         }
         drop(requests);
-        if populated < shared.region.len() {
-            let next = populated + POPULATE;
-            shared.region.populate(populated..next);
-            populated = next;
+        if upkeep.populate(shared) {
             continue; // the ring may have filled meanwhile
         }
         sleep = if any { TICK } else { (sleep * 2).min(IDLE) };
@@ -217,6 +206,7 @@ impl Writer<'_> {
             bytes: self.sink.written,
             duration: self.shared.started.elapsed(),
             records_by_sequence,
+            path: self.shared.path.clone(),
         });
         requests.flushes_done = requests.flushes_asked;
         self.shared.answered.notify_all();

@@ -125,6 +125,11 @@ pub(super) fn end_on_track(word: u32, event: &Event<'_>) -> TrackEnd {
         return TrackEnd::Recorded(time);
     }
     match session::current(word) {
+        // Nobody writes late ends where nobody drains.
+        Some(shared) if shared.region().overwrites() => {
+            shared.region().count_lost(LossReason::BufferFull, 1);
+            TrackEnd::Refused
+        }
         Some(shared) => TrackEnd::Recorded(shared.end_late(event)),
         None => TrackEnd::Over,
     }

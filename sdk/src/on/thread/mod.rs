@@ -234,6 +234,18 @@ fn number_this_thread() -> u64 {
     OWN_UUID.get()
 }
 
+/// Records a log message with options.
+#[cfg(feature = "log")]
+pub(crate) fn log_with(
+    callsite: &'static Callsite,
+    word: u32,
+    level: Level,
+    message: &str,
+    extras: &Extras<'_>,
+) {
+    log_message(&Event::new(callsite, &[], extras), word, level, message);
+}
+
 /// Records the event with a message to be read by people.
 fn log_message(event: &Event<'_>, word: u32, level: Level, message: &str) {
     let named = [("level", Value::Str(level.name())), ("message", Value::Str(message))];

@@ -9,6 +9,18 @@
 //! `limit` = capacity less one end for each open scope whose end is kept in this chunk. When more scopes are
 //! open than one chunk has room for ends, the rest is kept in spare chunks, claimed beforehand, that the
 //! sequence goes on into in their order.
+//!
+//! # Where the chunk before may be gone
+//!
+//! In a region that overwrites, a chunk says what it needs of the one before it, so a thread does not go on in the next by
+//! itself: [`Room`] says [`NoRoom::ChunkFull`], and the writer puts the next chunk's beginning together. For that the begins of
+//! all open slices have to be found again. Each begin leaves a note of where it stands in the room of its own end, where no
+//! record comes before that slice has ended:
+//!
+//! ```text
+//! [records ...... | free .... |<-limit   [note of the innermost] [..] [note of the outermost]]
+//!                              32 bytes that a store may reach into; each note at the start of its slot of `end_size`
+//! ```
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,6 +39,23 @@ pub(crate) enum NoRoom {
     BufferFull,
     /// An empty chunk would not hold the record.
     TooLarge,
+    /// The chunk is full, and the next one has to begin with what the writer knows.
+    ChunkFull,
+}
+
+/// Bytes of a note: the offset of a begin in its chunk, and its time.
+const NOTE: usize = 4 + 8;
+
+/// In place of an offset: the begin is not in this chunk.
+const NOWHERE: u32 = u32::MAX;
+
+/// A slice that is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Begin {
+    /// Where its begin stands in the chunk's payload; None: in no chunk that is left.
+    pub(crate) at: Option<u32>,
+    /// When it began; of no use where its record says so itself.
+    pub(crate) time: u64,
 }
 
 #[derive(Debug)]
@@ -90,6 +119,11 @@ impl Room {
         self.capacity() - self.context.len() as i32
     }
 
+    /// The longest record that the next chunk takes for sure, its end included.
+    pub(crate) fn largest_at_least(&self) -> i32 {
+        if self.region.overwrites() { self.largest() / 2 } else { self.largest() }
+    }
+
     fn committed(&self) -> i32 {
         signed(self.chunk.committed().bytes())
     }
@@ -102,16 +136,69 @@ impl Room {
         (self.capacity() - self.limit) / self.end_size
     }
 
-    /// Writes whole records, `events` of which are events. `keep_end`: they open a scope.
-    pub(crate) fn append(&mut self, bytes: &[u8], events: u32, keep_end: bool) -> Result<(), NoRoom> {
-        let end = if keep_end { self.end_size } else { 0 };
+    /// Writes whole records, `events` of which are events. `begins`: the first of them opens a scope, at that time.
+    pub(crate) fn append(&mut self, bytes: &[u8], events: u32, begins: Option<u64>) -> Result<(), NoRoom> {
+        let end = if begins.is_some() { self.end_size } else { 0 };
         let need =
             i32::try_from(bytes.len()).ok().and_then(|n| n.checked_add(end)).ok_or(NoRoom::TooLarge)?;
         if self.committed() + need > self.limit {
+            if self.region.overwrites() {
+                return Err(if need > self.largest() { NoRoom::TooLarge } else { NoRoom::ChunkFull });
+            }
             self.next_chunk(need)?;
         }
+        let at = self.chunk.committed().bytes();
         self.chunk.append(bytes, events);
         self.limit -= end;
+        if let Some(time) = begins {
+            self.note(self.limit, Begin { at: Some(at), time });
+        }
+        Ok(())
+    }
+
+    /// Notes where the begin stands whose end is kept from `limit` on.
+    fn note(&mut self, limit: i32, begin: Begin) {
+        let mut note = [0; NOTE];
+        note[..4].copy_from_slice(&begin.at.unwrap_or(NOWHERE).to_le_bytes());
+        note[4..].copy_from_slice(&begin.time.to_le_bytes());
+        self.chunk.note(note_at(limit), &note);
+    }
+
+    /// The open slices, the outermost first, in a region that overwrites: none of their ends is kept elsewhere.
+    pub(crate) fn begins(&self) -> impl Iterator<Item = Begin> + '_ {
+        (1..=self.ends_here()).map(|n| {
+            let note = self.chunk.noted(note_at(self.capacity() - n * self.end_size));
+            let [a, b, c, d, time @ ..]: [u8; NOTE] = note.unwrap_or([0xff; NOTE]);
+            let at = u32::from_le_bytes([a, b, c, d]);
+            Begin { at: (at != NOWHERE).then_some(at), time: u64::from_le_bytes(time) }
+        })
+    }
+
+    /// The bytes at and after offset `at` of the chunk.
+    pub(crate) fn written_at(&self, at: u32) -> &[u8] {
+        self.chunk.bytes().get(at as usize..).unwrap_or(&[])
+    }
+
+    /// Bytes that the beginning of the next chunk may take beside the ends of all open scopes, so that half of it is left.
+    /// None: too many are open.
+    pub(crate) fn room_to_begin(&self) -> Option<usize> {
+        usize::try_from(self.largest() / 2 - self.open() * self.end_size).ok()
+    }
+
+    /// Goes on in a chunk that begins with `recovery`, in which the begins of all open slices stand at `begins`, and `start`.
+    pub(crate) fn turn(&mut self, recovery: &[u8], begins: &[Begin], start: &[u8]) -> Result<(), NoRoom> {
+        let open = self.open();
+        let mut chunk = self.region.claim(self.next, &self.context).ok_or(NoRoom::BufferFull)?;
+        let is_written = chunk.append_recovery(recovery) && chunk.append(start, 0);
+        debug_assert!(is_written, "within `room_to_begin`");
+        self.next.index += 1;
+        self.chunk = chunk; // the old one is complete by its drop
+        self.limit = self.capacity() - open * self.end_size;
+        let context_len = self.context.len() as u32;
+        for (n, begin) in (1..=open).zip(begins) {
+            let at = begin.at.map(|at| at + context_len);
+            self.note(self.capacity() - n * self.end_size, Begin { at, ..*begin });
+        }
         Ok(())
     }
 
@@ -205,6 +292,11 @@ impl Room {
     }
 }
 
+/// Where the note of the slice stands whose end is kept from `limit` on: beyond the reach of stores below.
+fn note_at(limit: i32) -> u32 {
+    limit.cast_unsigned() + OVERHANG as u32
+}
+
 /// A length within a chunk, which is at most 2^24.
 fn signed(n: u32) -> i32 {
     n as i32
@@ -237,7 +329,7 @@ mod tests {
     fn begin(room: &mut Room, n: u64) -> Result<(), NoRoom> {
         let mut record = [0u8; 16];
         record[..8].copy_from_slice(&n.to_le_bytes());
-        room.append(&record, 1, true)
+        room.append(&record, 1, Some(0))
     }
 
     fn end(room: &mut Room, n: u64) {
@@ -296,10 +388,10 @@ mod tests {
     fn a_record_that_no_chunk_holds_is_too_large_and_changes_nothing() {
         let (_region, mut room) = room(4);
         let largest = room.largest() as usize;
-        assert_eq!(room.append(&vec![0; largest + 1], 1, false), Err(NoRoom::TooLarge));
-        assert_eq!(room.append(&vec![0; largest - END as usize + 1], 1, true), Err(NoRoom::TooLarge));
-        assert_eq!(room.append(&vec![0; largest], 1, false), Ok(()));
-        assert_eq!(room.append(&[0; 1], 1, false), Ok(())); // in the next chunk
+        assert_eq!(room.append(&vec![0; largest + 1], 1, None), Err(NoRoom::TooLarge));
+        assert_eq!(room.append(&vec![0; largest - END as usize + 1], 1, Some(0)), Err(NoRoom::TooLarge));
+        assert_eq!(room.append(&vec![0; largest], 1, None), Ok(()));
+        assert_eq!(room.append(&[0; 1], 1, None), Ok(())); // in the next chunk
         assert_eq!(room.chunk().committed().bytes(), 1);
     }
 

@@ -32,7 +32,7 @@ impl Text {
         text
     }
 
-    fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         if self.spilled.is_empty() {
             // What was written came from whole `str`s.
             std::str::from_utf8(&self.inline[..self.len]).unwrap_or_default()

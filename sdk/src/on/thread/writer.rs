@@ -18,8 +18,8 @@ use super::super::{clock, process};
 use super::event::{Action, Event, Moment};
 use super::fit;
 use super::hot::{FXT_END, Hot, TRACK_EVENT_END};
-use super::room::{NoRoom, Room};
-use super::sequence::{Sequence, cpu_time_len};
+use super::room::{Begin, NoRoom, Room};
+use super::sequence::{Again, Sequence, cpu_time_len};
 
 /// With less room than this and no free chunk in sight, a thread that has had to refuse an event does not try the next.
 const STARVED: i32 = 256;
@@ -38,6 +38,9 @@ pub(super) struct Writer {
     found_full: bool,
     /// Where records are put together before they go into the chunk.
     scratch: Vec<u8>,
+    /// The begins of open slices, told again for the next chunk, and where each stands.
+    again: Again,
+    begins: Vec<Begin>,
 }
 
 /// A writer whose state the hot path learns at the end, also where an argument's code panics on the way: it would write
@@ -84,7 +87,16 @@ impl Writer {
         let sequence = Sequence::new(shared.epoch(), number, thread.clone(), detail);
         let room = Room::new(Arc::clone(shared.region()), info, sequence.context(), end_size)?;
         shared.add_thread(number, thread);
-        Some(Self { shared, room, sequence, refused: 0, found_full: false, scratch: Vec::with_capacity(256) })
+        Some(Self {
+            shared,
+            room,
+            sequence,
+            refused: 0,
+            found_full: false,
+            scratch: Vec::with_capacity(256),
+            again: Again::default(),
+            begins: Vec::new(),
+        })
     }
 
     /// Gives the chunk back; nothing comes after it.
@@ -100,7 +112,7 @@ impl Writer {
         let now = self.tick(hot).now;
         self.scratch.clear();
         self.sequence.put_start(&mut self.scratch, now);
-        let started = self.room.append(&self.scratch, 0, false);
+        let started = self.room.append(&self.scratch, 0, None);
         debug_assert!(started.is_ok(), "names are cut so that an empty chunk holds them");
         hot.last.set(now);
         hot.epoch.set(self.shared.epoch());
@@ -155,7 +167,7 @@ impl Writer {
         }
         match self.try_fitting(hot, event) {
             Ok(()) => return true,
-            Err(NoRoom::BufferFull) => self.refuse(LossReason::BufferFull),
+            Err(NoRoom::BufferFull | NoRoom::ChunkFull) => self.refuse(LossReason::BufferFull),
             Err(NoRoom::TooLarge) => self.refuse(LossReason::TooLarge),
         }
         false
@@ -165,7 +177,7 @@ impl Writer {
     pub(super) fn try_fitting(&mut self, hot: &Hot, event: &Event<'_>) -> Result<(), NoRoom> {
         match self.try_event(hot, event) {
             Err(NoRoom::TooLarge) => {
-                let room = self.room.largest() as usize;
+                let room = self.room.largest_at_least() as usize;
                 fit::shortened(event, room, |shorter| self.try_event(hot, shorter))
             }
             done => done,
@@ -180,6 +192,56 @@ impl Writer {
     }
 
     fn try_event(&mut self, hot: &Hot, event: &Event<'_>) -> Result<(), NoRoom> {
+        match self.try_here(hot, event) {
+            Err(NoRoom::ChunkFull) => {
+                self.turn(hot)?;
+                // What an empty chunk does not hold with all that it begins with is too large.
+                self.try_here(hot, event)
+                    .map_err(|e| if e == NoRoom::ChunkFull { NoRoom::TooLarge } else { e })
+            }
+            done => done,
+        }
+    }
+
+    /// Goes on in the next chunk of a region that overwrites: what stood in the ones before is told anew there, the begins
+    /// of open slices as well.
+    fn turn(&mut self, hot: &Hot) -> Result<(), NoRoom> {
+        let now = self.tick(hot).now;
+        self.scratch.clear();
+        self.sequence.put_start(&mut self.scratch, now);
+        let room = self.room.room_to_begin().and_then(|room| room.checked_sub(self.scratch.len()));
+        let room = room.ok_or(NoRoom::BufferFull)?;
+        self.tell_begins(room);
+        if self.again.strings.len() > room {
+            return Err(NoRoom::BufferFull); // the strings of open slices alone are too many
+        }
+        self.again.strings.extend_from_slice(&self.again.begins);
+        self.room.turn(&self.again.strings, &self.begins, &self.scratch)?;
+        self.sequence.forget_all();
+        hot.clear_seen();
+        hot.last.set(now);
+        Ok(())
+    }
+
+    /// Puts the begins of the open slices together, as far as `room` goes. Where there are too many, the outermost are left
+    /// out: an end closes the slice begun last, so the ones within must be there.
+    fn tell_begins(&mut self, room: usize) {
+        let Self { again, begins, sequence, .. } = self;
+        again.clear();
+        begins.clear();
+        for begin in self.room.begins() {
+            let at = begin.at.and_then(|at| sequence.put_again(again, self.room.written_at(at), begin.time));
+            begins.push(Begin { at, ..begin });
+            if again.strings.len() + again.begins.len() > room {
+                again.begins.clear();
+                begins.iter_mut().for_each(|begin| begin.at = None);
+            }
+        }
+        let before = again.strings.len() as u32;
+        begins.iter_mut().for_each(|begin| begin.at = begin.at.map(|at| at + before));
+    }
+
+    fn try_here(&mut self, hot: &Hot, event: &Event<'_>) -> Result<(), NoRoom> {
         self.tell_loss(hot)?;
         let in_full = self.sequence.writes_in_full(event);
         if !in_full {
@@ -199,7 +261,7 @@ impl Writer {
         at.now = event.past.unwrap_or(now);
         let in_slice = self.room.open() > 0;
         let left_out = self.sequence.put_event(&mut self.scratch, event, &at, in_slice)?;
-        self.room.append(&self.scratch, 1, event.keeps_end())?;
+        self.room.append(&self.scratch, 1, event.keeps_end().then_some(at.now))?;
         self.sequence.recorded(event);
         hot.last.set(if event.past.is_some() { last } else { now });
         if left_out > 0 {
@@ -214,7 +276,7 @@ impl Writer {
             let now = self.tick(hot).now;
             self.scratch.clear();
             self.sequence.put_loss(&mut self.scratch, now, self.refused, self.found_full);
-            self.room.append(&self.scratch, 0, false)?;
+            self.room.append(&self.scratch, 0, None)?;
             self.sequence.loss_told();
             hot.clear_seen();
             (self.refused, self.found_full) = (0, false);
@@ -227,7 +289,7 @@ impl Writer {
     fn tell(&mut self, put: impl FnOnce(&mut Sequence, &mut Vec<u8>)) -> Result<(), NoRoom> {
         self.scratch.clear();
         put(&mut self.sequence, &mut self.scratch);
-        if self.scratch.is_empty() { Ok(()) } else { self.room.append(&self.scratch, 0, false) }
+        if self.scratch.is_empty() { Ok(()) } else { self.room.append(&self.scratch, 0, None) }
     }
 
     /// Writes the strings that the callsite needs and the sequence does not have: together, or, where a chunk is too

@@ -7,10 +7,10 @@ use tracing_core::{Event, Interest, Metadata, Subscriber};
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::{LookupSpan, SpanRef};
 
-use super::Mode;
 use super::cells;
 use super::sites;
 use super::span::Span;
+use super::{Category, Mode};
 
 /// Records the spans and events of the `tracing` crate, beside other layers.
 ///
@@ -20,15 +20,27 @@ use super::span::Span;
 /// tracing_subscriber::registry().with(hairline::layer()).init();
 /// ```
 ///
-/// As [`Subscriber`](super::Subscriber), in a registry that keeps the spans.
+/// As [`Subscriber`](super::Subscriber), in a registry that keeps the spans. Feature `tracing`.
 #[derive(Debug)]
 pub struct Layer {
     mode: Mode,
+    category: Category,
     /// Registries number their spans alike; this tells the spans of one layer from those of another.
     number: u32,
 }
 
-/// A [`Layer`] that shows spans as [`Mode::Auto`] says.
+/// A [`Layer`] that shows spans as [`Mode::Auto`] says, with their target as category. Feature `tracing`.
+///
+/// ```
+/// use hairline::{Category, Mode};
+/// use tracing_subscriber::prelude::*;
+///
+/// # fn main() -> Result<(), tracing_subscriber::util::TryInitError> {
+/// let layer = hairline::layer().mode(Mode::Lifetimes).category(Category::Level);
+/// tracing_subscriber::registry().with(layer).try_init()?;
+/// # Ok(())
+/// # }
+/// ```
 #[must_use]
 pub fn layer() -> Layer {
     Layer::default()
@@ -37,7 +49,11 @@ pub fn layer() -> Layer {
 impl Default for Layer {
     fn default() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        Self { mode: Mode::default(), number: NEXT.fetch_add(1, Ordering::Relaxed) }
+        Self {
+            mode: Mode::default(),
+            category: Category::default(),
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+        }
     }
 }
 
@@ -46,6 +62,13 @@ impl Layer {
     #[must_use]
     pub fn mode(mut self, mode: Mode) -> Self {
         self.mode = mode;
+        self
+    }
+
+    /// What the category of spans and events is, which the session's filter goes by.
+    #[must_use]
+    pub fn category(mut self, category: Category) -> Self {
+        self.category = category;
         self
     }
 
@@ -132,12 +155,12 @@ impl Layer {
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Layer {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
-        sites::interest(metadata)
+        sites::interest(metadata, self.category)
     }
 
     #[inline]
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        let Some(site) = sites::site(attributes.metadata()) else { return };
+        let Some(site) = sites::site(attributes.metadata(), self.category) else { return };
         let create = |span: &Span| span.create(site, |fields| attributes.record(fields));
         if !cells::put(self.number, id.into_u64(), create) {
             let Some(span) = context.span(id) else { return };
@@ -164,7 +187,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for La
     }
 
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        sites::event(event);
+        sites::event(event, self.category);
     }
 
     #[inline]

@@ -26,7 +26,18 @@ mod subscriber;
 pub use layer::{Layer, layer};
 pub use subscriber::Subscriber;
 
-/// How spans are shown.
+/// What the category of a span or an event is. Feature `subscriber`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Category {
+    /// Its target: where it does not say another, the path of its module.
+    #[default]
+    Target,
+    /// Its level: `trace`, `debug`, `info`, `warn` or `error`.
+    Level,
+}
+
+/// How spans are shown. Feature `subscriber`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Mode {

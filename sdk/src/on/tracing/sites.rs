@@ -10,6 +10,7 @@ use tracing_core::{Event, Interest, Metadata};
 use super::super::callsite::{Callsite, CounterOptions, Key, Kind, Site};
 use super::super::registry;
 use super::super::thread::{self, Spread};
+use super::Category;
 use super::fields::with_scratch;
 use crate::vocabulary::Level;
 
@@ -28,17 +29,18 @@ thread_local! {
 
 /// The callsite, made at the first call. None from inside of an event, which may be holding the lock.
 #[inline]
-pub(super) fn site(metadata: &'static Metadata<'static>) -> Option<&'static Callsite> {
+pub(super) fn site(metadata: &'static Metadata<'static>, category: Category) -> Option<&'static Callsite> {
     if thread::is_barred() {
         return None;
     }
-    let address = std::ptr::from_ref(metadata).addr();
+    // One for each category: metadata is larger than there are kinds of them, so that the next one's is elsewhere.
+    let address = std::ptr::from_ref(metadata).addr() + category as usize;
     FOUND.with(|found| {
         let near = &found[address / 64 % NEAR];
         match near.get() {
             (of, Some(site)) if of == address => Some(site),
             _ => {
-                let site = find(metadata, address as u64);
+                let site = find(metadata, category, address as u64);
                 near.set((address, Some(site)));
                 Some(site)
             }
@@ -47,13 +49,13 @@ pub(super) fn site(metadata: &'static Metadata<'static>) -> Option<&'static Call
 }
 
 #[cold]
-fn find(metadata: &'static Metadata<'static>, address: u64) -> &'static Callsite {
+fn find(metadata: &'static Metadata<'static>, category: Category, address: u64) -> &'static Callsite {
     let _busy = thread::busy();
     if let Some((_, site)) = SITES.read().as_ref().and_then(|sites| sites.get(&address)) {
         return site;
     }
     let mut sites = SITES.write();
-    sites.get_or_insert_default().entry(address).or_insert_with(|| (metadata, make(metadata))).1
+    sites.get_or_insert_default().entry(address).or_insert_with(|| (metadata, make(metadata, category))).1
 }
 
 /// What `site` made the callsite from.
@@ -66,25 +68,19 @@ pub(super) fn metadata(callsite: &'static Callsite) -> Option<&'static Metadata<
     sites.as_ref()?.values().find(|(_, site)| std::ptr::eq(*site, callsite)).map(|(metadata, _)| *metadata)
 }
 
-/// Whether a callsite with this target would be recorded.
-pub(super) fn would_record(metadata: &Metadata<'_>) -> bool {
-    registry::would_record(metadata.target())
+/// Whether a callsite with this metadata would be recorded.
+pub(super) fn would_record(metadata: &Metadata<'_>, category: Category) -> bool {
+    registry::would_record(name_of(metadata, category))
 }
 
 /// An event: an instant with its fields, or with a message a log message.
-pub(super) fn event(event: &Event<'_>) {
-    let Some(site) = site(event.metadata()) else { return };
+pub(super) fn event(event: &Event<'_>, category: Category) {
+    let Some(site) = site(event.metadata(), category) else { return };
     let word = site.registered_word();
     if word == 0 {
         return;
     }
-    let level = match *event.metadata().level() {
-        tracing_core::Level::TRACE => Level::Trace,
-        tracing_core::Level::DEBUG => Level::Debug,
-        tracing_core::Level::INFO => Level::Info,
-        tracing_core::Level::WARN => Level::Warn,
-        tracing_core::Level::ERROR => Level::Error,
-    };
+    let level = level_of(event.metadata());
     with_scratch(|fields| {
         event.record(fields);
         let message = Some(fields.message.as_str()).filter(|message| !message.is_empty());
@@ -92,8 +88,25 @@ pub(super) fn event(event: &Event<'_>) {
     });
 }
 
-/// Its category is the target, its keys the fields but for the message.
-fn make(metadata: &'static Metadata<'static>) -> &'static Callsite {
+fn level_of(metadata: &Metadata<'_>) -> Level {
+    match *metadata.level() {
+        tracing_core::Level::TRACE => Level::Trace,
+        tracing_core::Level::DEBUG => Level::Debug,
+        tracing_core::Level::INFO => Level::Info,
+        tracing_core::Level::WARN => Level::Warn,
+        tracing_core::Level::ERROR => Level::Error,
+    }
+}
+
+fn name_of<'m>(metadata: &Metadata<'m>, category: Category) -> &'m str {
+    match category {
+        Category::Target => metadata.target(),
+        Category::Level => level_of(metadata).name(),
+    }
+}
+
+/// Its keys are the fields but for the message.
+fn make(metadata: &'static Metadata<'static>, category: Category) -> &'static Callsite {
     let keys: Box<[Key]> = metadata.fields().iter().map(|field| Key::new(field.name())).collect();
     let site = Site {
         file: metadata.file().unwrap_or(""),
@@ -103,14 +116,25 @@ fn make(metadata: &'static Metadata<'static>) -> &'static Callsite {
     };
     let kind = if metadata.is_span() { Kind::Scope } else { Kind::Instant };
     let site: &'static Site = Box::leak(Box::new(site));
-    Box::leak(Box::new(Callsite::new(kind, metadata.target(), metadata.name(), Box::leak(keys), site)))
+    Box::leak(Box::new(Callsite::new(
+        kind,
+        name_of(metadata, category),
+        metadata.name(),
+        Box::leak(keys),
+        site,
+    )))
 }
 
 /// Whether the callsite is on, to be kept in tracing's own cache until the session or its filter changes.
-pub(super) fn interest(metadata: &'static Metadata<'static>) -> Interest {
-    registry::on_change(tracing_core::callsite::rebuild_interest_cache);
-    match site(metadata) {
-        Some(site) if site.registered_word() != 0 => Interest::always(),
-        _ => Interest::never(),
+pub(super) fn interest(metadata: &'static Metadata<'static>, category: Category) -> Interest {
+    // Inside of an event: to be asked again, not never.
+    let Some(site) = site(metadata, category) else { return Interest::sometimes() };
+    // The first of all starts the session that the environment asks for, before tracing is to hear of changes: it is
+    // in the midst of asking, and may hold a lock.
+    let _ = site.registered_word();
+    registry::on_change(registry::Keeper::Tracing, tracing_core::callsite::rebuild_interest_cache);
+    match site.word() {
+        0 => Interest::never(),
+        _ => Interest::always(),
     }
 }

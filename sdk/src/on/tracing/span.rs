@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
+use hairline_formats::Value;
 use parking_lot::{Mutex, MutexGuard};
 use tracing_core::span::Record;
 
@@ -237,19 +238,11 @@ impl Span {
             let above = above.as_ref().and_then(|rest| rest.life.as_ref());
             let extras = above.map_or_else(Extras::new, |above| Extras::new().track(above));
             let own = self.rest();
-            let values = |f: &mut dyn FnMut(&[hairline_formats::Value<'_>])| {
-                if self.has(FIELDS) {
-                    own.fields.with_values(callsite, f);
-                } else {
-                    f(&[]);
-                }
-            };
-            let mut life = None;
-            values(&mut |values| life = Some(AsyncScope::begin_at(callsite, word, values, &extras, since)));
-            life
+            let begin = |values: &[Value<'_>]| AsyncScope::begin_at(callsite, word, values, &extras, since);
+            if self.has(FIELDS) { own.fields.with_values(callsite, begin) } else { begin(&[]) }
         });
         let mut rest = self.rest();
-        rest.life = life.flatten();
+        rest.life = life;
         rest.flow = rest.life.is_some().then_some(flow);
         drop(rest);
         self.state.fetch_or(LIFE_BEGUN, Ordering::Release);

@@ -7,11 +7,11 @@ use tracing_core::span::{Attributes, Current, Id, Record};
 use tracing_core::{Event, Interest, Metadata};
 
 use super::super::thread::Few;
-use super::Mode;
 use super::sites;
 use super::slots::{SLOTS, Slot};
 use super::span::Span;
 use super::stack;
+use super::{Category, Mode};
 
 /// Records the spans and events of the `tracing` crate.
 ///
@@ -27,24 +27,40 @@ use super::stack;
 /// # }
 /// ```
 ///
-/// The category of a span or event is its target, its arguments are its fields; an event with a message is a log message with
-/// its level. While no session records a category, its callsites cost what they cost without a subscriber.
+/// The category of a span or event is its target, or what [`category`](Self::category) says; its arguments are its fields; an
+/// event with a message is a log message with its level. While no session records a category, its callsites cost what they cost
+/// without a subscriber.
+///
+/// The program needs no session of its own: the first span or event starts the one that `HAIRLINE` asks for, and is in the
+/// trace. Feature `subscriber`.
+///
+/// At most 2^32 spans are open at a time; one more is not recorded. Where it is the process's only subscriber but not set for
+/// the whole process, sessions are to be started, and their filters changed, on a thread that has it: `tracing` asks that thread's
+/// subscriber alone what is on.
 #[derive(Debug)]
 pub struct Subscriber {
     mode: Mode,
+    category: Category,
 }
 
 impl Subscriber {
-    /// A subscriber that shows spans as [`Mode::Auto`] says.
+    /// A subscriber that shows spans as [`Mode::Auto`] says, with their target as category.
     #[must_use]
     pub fn new() -> Self {
-        Self { mode: Mode::Auto }
+        Self { mode: Mode::Auto, category: Category::Target }
     }
 
     /// How spans are shown.
     #[must_use]
     pub fn mode(mut self, mode: Mode) -> Self {
         self.mode = mode;
+        self
+    }
+
+    /// What the category of spans and events is, which the session's filter goes by.
+    #[must_use]
+    pub fn category(mut self, category: Category) -> Self {
+        self.category = category;
         self
     }
 
@@ -80,16 +96,17 @@ const UNRECORDED: u64 = u64::MAX;
 
 impl tracing_core::Subscriber for Subscriber {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
-        sites::interest(metadata)
+        sites::interest(metadata, self.category)
     }
 
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         // Callsites are always or never of interest; this is asked for those of macros that only want to know.
-        sites::would_record(metadata)
+        sites::would_record(metadata, self.category)
     }
 
     fn new_span(&self, attributes: &Attributes<'_>) -> Id {
-        let slot = sites::site(attributes.metadata()).and_then(|site| Some((site, SLOTS.take()?)));
+        let slot =
+            sites::site(attributes.metadata(), self.category).and_then(|site| Some((site, SLOTS.take()?)));
         let Some((site, (slot, id))) = slot else { return Id::from_u64(UNRECORDED) };
         let parent = if attributes.is_contextual() {
             stack::top().map_or(0, |entry| entry.span)
@@ -117,7 +134,7 @@ impl tracing_core::Subscriber for Subscriber {
     }
 
     fn event(&self, event: &Event<'_>) {
-        sites::event(event);
+        sites::event(event, self.category);
     }
 
     #[inline]

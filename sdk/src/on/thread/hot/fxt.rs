@@ -33,7 +33,7 @@ pub(super) fn plain<const WARM: bool>(
     if room < 0 || !hot.has_seen::<WARM>(callsite) {
         return taken.put_back(hot);
     }
-    write::<WARM>(hot, callsite.fxt_header(), taken, room)
+    write::<WARM>(hot, callsite.fxt_header(), taken, room, kind == Kind::Scope)
 }
 
 /// The header of a flow record of this thread.
@@ -63,6 +63,7 @@ pub(super) fn with_flow<const WARM: bool>(
     for word in [callsite.fxt_header(), now, flow_header, now, flow] {
         fxt::Put::word(&mut raw, word);
     }
+    taken.note_begin(LEN as u32, room, None);
     taken.commit(hot, now, LEN as u32, room);
     true
 }
@@ -70,17 +71,20 @@ pub(super) fn with_flow<const WARM: bool>(
 #[inline(always)]
 pub(super) fn end<const WARM: bool>(hot: &Hot, callsite: &'static Callsite, taken: Taken) -> bool {
     let room = taken.room;
-    write::<WARM>(hot, callsite.fxt_header() + BEGIN_TO_END, taken, room)
+    write::<WARM>(hot, callsite.fxt_header() + BEGIN_TO_END, taken, room, false)
 }
 
 /// Two words; the caller has the room for them.
 #[inline(always)]
-fn write<const WARM: bool>(hot: &Hot, header: u64, taken: Taken, room: i32) -> bool {
+fn write<const WARM: bool>(hot: &Hot, header: u64, taken: Taken, room: i32, begins: bool) -> bool {
     let Some((now, _)) = hot.tick::<WARM>() else { return taken.put_back(hot) };
     // SAFETY: room for PLAIN bytes.
     let mut raw = unsafe { taken.raw() };
     fxt::Put::word(&mut raw, header);
     fxt::Put::word(&mut raw, now);
+    if begins {
+        taken.note_begin(PLAIN as u32, room, None);
+    }
     taken.commit(hot, now, PLAIN as u32, room);
     true
 }
@@ -119,6 +123,9 @@ pub(super) fn with_values<const WARM: bool>(
     values.each(0, &mut Put { raw: &mut raw, keys });
     if kind == Kind::Counter {
         fxt::Put::word(&mut raw, COUNTER_ID);
+    }
+    if kind == Kind::Scope {
+        taken.note_begin(bytes as u32, room, None);
     }
     taken.commit(hot, now, bytes as u32, room);
     true

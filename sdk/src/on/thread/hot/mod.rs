@@ -38,7 +38,7 @@ use hairline_shm::{ChunkHeader, Commit};
 use super::super::argument::Values;
 use super::super::callsite::{Callsite, Kind, TRACK_EVENT};
 use super::super::clock;
-use super::raw::Raw;
+use super::raw::{OVERHANG, Raw};
 
 pub(crate) use fxt::END as FXT_END;
 pub(crate) use packet::{END as TRACK_EVENT_END, TIME_LEN};
@@ -241,6 +241,22 @@ impl Taken {
         let at = CHUNK_HEADER_SIZE + Commit(self.commit).bytes() as usize;
         // SAFETY: the payload follows the header; room by the contract; only this thread writes above `commit`.
         unsafe { Raw::at(self.chunk.cast::<u8>().cast_mut().add(at)) }
+    }
+
+    /// Notes that the record of `bytes` is a begin, and its time where the record does not hold it, in the room that is
+    /// kept for its end: `room.rs`, "Where the chunk before may be gone". `room` is what will be left.
+    #[inline(always)]
+    fn note_begin(&self, bytes: u32, room: i32, time: Option<u64>) {
+        let commit = Commit(self.commit).bytes();
+        let at = CHUNK_HEADER_SIZE + commit as usize + bytes as usize + room as usize + OVERHANG;
+        // SAFETY: the end's room begins where `room` will end, and like the overhang it is this thread's.
+        unsafe {
+            let note = self.chunk.cast::<u8>().cast_mut().add(at);
+            note.cast::<u32>().write_unaligned(commit);
+            if let Some(time) = time {
+                note.add(4).cast::<u64>().write_unaligned(time);
+            }
+        }
     }
 
     /// The record's `bytes` are in the trace, and `room` is left.

@@ -53,6 +53,9 @@ pub(super) fn plain<const WARM: bool>(
     raw.word_of(time(delta), TIME_LEN);
     let len = hot.packet_base.get() + message_len as u32;
     let room = taken.room - kept - len as i32;
+    if kind == Kind::Scope {
+        taken.note_begin(len, room, Some(now));
+    }
     taken.commit(hot, now, len, room);
     true
 }
@@ -91,6 +94,7 @@ pub(super) fn with_flow<const WARM: bool>(
     raw.word_of(time(delta), TIME_LEN);
     let len = 2 + body as u32;
     let room = taken.room - END - len as i32;
+    taken.note_begin(len, room, Some(now));
     taken.commit(hot, now, len, room);
     true
 }
@@ -145,6 +149,9 @@ pub(super) fn with_values<const WARM: bool>(
     raw.two_words_of(fields, message_len - FIELDS_AT);
     values.each(0, &mut Put { raw: &mut raw, keys });
     raw.word_of(time(delta), TIME_LEN);
+    if kind == Kind::Scope {
+        taken.note_begin(len as u32, room, Some(now));
+    }
     taken.commit(hot, now, len as u32, room);
     true
 }

@@ -2,11 +2,13 @@
 //!
 //! The hot path writes the same records; only the time in its packets is padded to a fixed length.
 
+mod again;
 pub(crate) mod late;
 pub(crate) mod packet;
 pub(crate) mod record;
 mod sets;
 mod strings;
+mod tracks;
 
 use std::collections::HashMap;
 
@@ -14,20 +16,22 @@ use hairline_formats::track_event::{self as te, CounterValue};
 use hairline_formats::{Value, fxt, truncate_utf8};
 
 use super::super::callsite::{Callsite, TRACK_EVENT};
-use super::super::process;
 use super::super::session::Detail;
+use super::super::{process, registry};
 use super::event::{Action, Event, Moment};
 use super::hot::{Hot, TIME_LEN};
 use super::kept::Kept;
 use super::message;
 use super::room::NoRoom;
 use super::{FXT_THREAD, MAX_NAME, own_uuid};
+pub(crate) use again::Again;
 use packet::{Packet, Voice};
 use record::{Form, Record};
 pub(crate) use sets::Bits;
 #[cfg(feature = "subscriber")]
 pub(crate) use sets::Spread;
 use sets::Uuids;
+use tracks::{Descriptions, counter_track, put_thread};
 
 /// The counter of a thread's CPU time.
 const CPU_TIME: &str = "thread_time";
@@ -76,12 +80,7 @@ impl Sequence {
             told_callsites: Bits::default(),
             seen_strings: Bits::default(),
             seen_values: Bits::default(),
-            // What the stream begins with, and the sequence.
-            tracks: if epoch & TRACK_EVENT == 0 {
-                Uuids::default()
-            } else {
-                Uuids::from_iter([process::track_uuid(), own_uuid()])
-            },
+            tracks: own_tracks(epoch),
             new_tracks: Vec::new(),
             sums: HashMap::new(),
             bodies: 0,
@@ -166,12 +165,22 @@ impl Sequence {
     /// The loss stands in the trace; a TrackEvent sequence knows no string any more.
     pub(crate) fn loss_told(&mut self) {
         if self.is_track_event() {
-            self.seen_callsites = Bits::default();
-            self.told_callsites = Bits::default();
-            self.seen_strings = Bits::default();
-            self.seen_values = Bits::default();
-            self.sums.clear();
+            self.forget_strings();
         }
+    }
+
+    /// What follows is read without what went before: nothing was told.
+    pub(crate) fn forget_all(&mut self) {
+        self.forget_strings();
+        self.tracks = own_tracks(self.epoch);
+    }
+
+    fn forget_strings(&mut self) {
+        self.seen_callsites.clear();
+        self.told_callsites.clear();
+        self.seen_strings.clear();
+        self.seen_values.clear();
+        self.sums.clear();
     }
 
     fn put_state(&self, out: &mut Vec<u8>, now: u64, dropped: bool) {
@@ -189,14 +198,7 @@ impl Sequence {
     }
 
     fn put_thread_track(&self, out: &mut Vec<u8>) {
-        let track = te::ThreadTrack {
-            uuid: self.track_uuid,
-            parent_uuid: process::track_uuid(),
-            pid: process::id().cast_signed(),
-            tid: i64::from(self.thread.tid),
-            name: truncate_utf8(&self.thread.name, MAX_NAME),
-        };
-        te::thread_descriptor(out, self.number, &track);
+        put_thread(out, self.number, self.track_uuid, &self.thread);
         if self.detail.thread_time {
             let counter = te::CounterTrack {
                 builtin: te::CounterType::ThreadTimeNs,
@@ -231,13 +233,9 @@ impl Sequence {
             self.put_packet(out, event, at, Voice::Sequence);
             return Ok(0);
         }
-        let (epoch, own_track, located) = (
-            self.epoch,
-            self.track_uuid,
-            self.detail.source_locations && event.action != Action::Counter && event.action != Action::End,
-        );
-        let record = Record { epoch, own_track, in_slice, located, at };
         if record::form(event) == Form::Record {
+            let (epoch, own_track, located) = (self.epoch, self.track_uuid, self.is_located(event));
+            let record = Record { epoch, own_track, in_slice, located, at };
             return record.put(out, event, &mut self.nested);
         }
         let mut packet = std::mem::take(&mut self.packet);
@@ -252,9 +250,8 @@ impl Sequence {
         let counter = (event.action == Action::Counter && self.is_incremental(event))
             .then(|| event.values.first().and_then(message::counter_value))
             .flatten()
-            .map(|value| difference(value, self.sums.get(&packet::counter_track(event, true)).copied()));
-        let located = self.detail.source_locations && matches!(event.action, Action::Begin | Action::Instant);
-        let location = located.then(|| match voice {
+            .map(|value| difference(value, self.sums.get(&counter_track(event, true)).copied()));
+        let location = self.is_located(event).then(|| match voice {
             Voice::Sequence => te::Location::Iid(location_iid(event.callsite)),
             Voice::Full => te::Location::At(packet::location(event.callsite)),
         });
@@ -274,6 +271,11 @@ impl Sequence {
         packet.put(out, event);
     }
 
+    /// Whether the event says its place in the source.
+    fn is_located(&self, event: &Event<'_>) -> bool {
+        self.detail.source_locations && matches!(event.action, Action::Begin | Action::Instant)
+    }
+
     /// The event is in the trace.
     pub(crate) fn recorded(&mut self, event: &Event<'_>) {
         event.extras.flows(self.epoch).for_each(|(flow, _)| flow.set_begun(self.epoch));
@@ -281,7 +283,7 @@ impl Sequence {
             && self.is_incremental(event)
             && let Some(value) = event.values.first().and_then(message::counter_value)
         {
-            self.sums.insert(packet::counter_track(event, true), value);
+            self.sums.insert(counter_track(event, true), value);
         }
         if event.log.is_some() && self.is_track_event() {
             self.bodies += 1;
@@ -295,7 +297,7 @@ impl Sequence {
             && self.is_track_event()
             && event.track.is_some_and(|track| track.uuid() == self.track_uuid)
             && !matches!(event.values.first(), Some(Value::F64(_)))
-            && (self.sums.len() < MAX_TRACKS || self.sums.contains_key(&packet::counter_track(event, true)))
+            && (self.sums.len() < MAX_TRACKS || self.sums.contains_key(&counter_track(event, true)))
     }
 
     /// The descriptions of the tracks that the event needs and this sequence does not have yet.
@@ -312,14 +314,15 @@ impl Sequence {
         let mut packets = std::mem::take(&mut self.packet);
         packets.clear();
         let (known, new) = (&self.tracks, &mut self.new_tracks);
-        let trace = (self.epoch, in_blob);
-        packet::put_tracks(&mut packets, self.number, event, incremental, trace, |uuid| {
+        let is_new = |uuid| {
             let is_new = !known.contains(&uuid) && !new.contains(&uuid);
             if is_new {
                 new.push(uuid);
             }
             is_new
-        });
+        };
+        let (sequence, epoch) = (self.number, self.epoch);
+        Descriptions { out: &mut packets, sequence, epoch, in_blob, is_new }.put_for(event, incremental);
         if in_blob && !packets.is_empty() {
             fxt::blob(out, fxt::StringRef::Empty, fxt::BLOB_PERFETTO, &packets);
         } else {
@@ -359,6 +362,15 @@ impl Sequence {
     }
 }
 
+/// The tracks that the stream begins with, and the sequence.
+fn own_tracks(epoch: u32) -> Uuids {
+    if epoch & TRACK_EVENT == 0 {
+        Uuids::default()
+    } else {
+        Uuids::from_iter([process::track_uuid(), own_uuid()])
+    }
+}
+
 /// Bytes by which CPU time lengthens a scope's end, at most.
 pub(crate) fn cpu_time_len(is_track_event: bool) -> i32 {
     // A tag and the longest varint; an argument with its name of 10 bytes and a word.
@@ -370,6 +382,11 @@ fn location_iid(callsite: &'static Callsite) -> u64 {
     u64::from(callsite.serial()) + 1
 }
 
+/// The callsite whose place in the source has this number.
+fn location_callsite(iid: u64) -> Option<&'static Callsite> {
+    registry::callsite_with(u32::try_from(iid.checked_sub(1)?).ok()?)
+}
+
 /// What an incremental counter says, whose last value was `last`.
 fn difference(value: CounterValue, last: Option<CounterValue>) -> CounterValue {
     #[allow(clippy::cast_precision_loss)] // a double is what the mix of both is shown as
@@ -377,14 +394,10 @@ fn difference(value: CounterValue, last: Option<CounterValue>) -> CounterValue {
         CounterValue::Int(v) => v as f64,
         CounterValue::Double(v) => v,
     };
-    match (value, last) {
-        (value, None) => value,
-        (value, Some(last)) => match (value, last) {
-            (CounterValue::Int(value), CounterValue::Int(last)) => {
-                value.checked_sub(last).map(CounterValue::Int)
-            }
-            _ => None,
-        }
-        .unwrap_or_else(|| CounterValue::Double(float(value) - float(last))),
-    }
+    let Some(last) = last else { return value };
+    let whole = match (value, last) {
+        (CounterValue::Int(value), CounterValue::Int(last)) => value.checked_sub(last),
+        _ => None,
+    };
+    whole.map_or_else(|| CounterValue::Double(float(value) - float(last)), CounterValue::Int)
 }

@@ -29,6 +29,11 @@ impl Hasher for Spread {
 pub(crate) struct Bits(Vec<u64>);
 
 impl Bits {
+    /// Takes all out; the room stays.
+    pub(crate) fn clear(&mut self) {
+        self.0.fill(0);
+    }
+
     /// Puts `n` in; false if it was there.
     pub(crate) fn insert(&mut self, n: u32) -> bool {
         let (word, bit) = (n as usize / 64, 1 << (n % 64));

@@ -1,0 +1,46 @@
+//! `hairline ls`
+
+use std::io::IsTerminal;
+
+use hairline::recovery::{self, FoundRegion, ProcessState};
+
+use crate::Outcome;
+use crate::text::{complain, say, size};
+
+/// Lists the processes that are being traced, and those that left something to recover.
+///
+/// One line a region: pid, state, size, executable, output. `dead` is for `hairline recover`; `alive` is not. Empty output
+/// means that there is none.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  hairline ls
+  hairline ls | awk '$2 == \"dead\"'")]
+pub(crate) struct Arguments {}
+
+pub(crate) fn run(Arguments {}: &Arguments) -> Outcome {
+    let found = match recovery::find() {
+        Ok(found) => found,
+        Err(e) => {
+            complain(e);
+            return Outcome::Failed;
+        }
+    };
+    if std::io::stdout().is_terminal() && !found.is_empty() {
+        say("    PID STATE          SIZE  PROCESS          OUTPUT");
+    }
+    found.iter().for_each(|region| say(line(region)));
+    Outcome::Done
+}
+
+fn line(region: &FoundRegion) -> String {
+    let state = match region.process {
+        _ if region.unreadable.is_some() => "unreadable",
+        ProcessState::Alive => "alive",
+        ProcessState::Dead => "dead",
+        _ => "unknown",
+    };
+    let name = if region.process_name.is_empty() { "-" } else { &region.process_name };
+    let output = region.output.as_ref().map_or_else(|| "-".to_owned(), |path| path.display().to_string());
+    let output = region.unreadable.as_ref().unwrap_or(&output);
+    format!("{:>7} {state:<10} {:>10}  {name:<16} {output}", region.pid, size(region.len))
+}

@@ -1,0 +1,50 @@
+//! What is said, and how.
+
+use std::fmt::Display;
+use std::io::Write;
+
+/// One line on stdout. A reader that went away is no reason to fail.
+pub(crate) fn say(line: impl Display) {
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+/// One line on stderr.
+pub(crate) fn complain(what: impl Display) {
+    let _ = writeln!(std::io::stderr(), "hairline: {what}");
+}
+
+/// Bytes, for people.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let power = ((bytes.ilog2() / 10) as usize).min(UNITS.len());
+    #[allow(clippy::cast_precision_loss)] // one digit is shown
+    let value = bytes as f64 / (1_u64 << (10 * power)) as f64;
+    format!("{value:.1} {}", UNITS[power - 1])
+}
+
+/// `1 record`, `2 records`.
+pub(crate) fn count(n: u64, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_one_digit() {
+        let sizes = [0, 1023, 1024, 1536, 16 << 20, 5 << 30, 1 << 40, u64::MAX].map(size);
+        assert_eq!(
+            sizes,
+            ["0 B", "1023 B", "1.0 KiB", "1.5 KiB", "16.0 MiB", "5.0 GiB", "1.0 TiB", "16777216.0 TiB"]
+        );
+    }
+
+    #[test]
+    fn one_is_not_many() {
+        assert_eq!((count(1, "record"), count(0, "byte")), ("1 record".to_owned(), "0 bytes".to_owned()));
+    }
+}

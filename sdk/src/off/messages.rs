@@ -1,0 +1,14 @@
+//! Messages of the `log` crate, which are not recorded.
+
+use log::{LevelFilter, Metadata, Record};
+
+pub(crate) fn would_record(_: &Metadata<'_>) -> bool {
+    false
+}
+
+pub(crate) fn record(_: &Record<'_>) {}
+
+/// Only the other logger wants messages.
+pub(crate) fn keep_max_level(other: LevelFilter) {
+    log::set_max_level(other);
+}

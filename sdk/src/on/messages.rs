@@ -1,0 +1,141 @@
+//! Messages of the `log` crate, in the trace.
+//!
+//! A [`Record`] lives as long as its message is logged; what of it is static is a callsite, found again by its target and its
+//! place in the source.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use log::{LevelFilter, Metadata, Record};
+use parking_lot::{Mutex, RwLock};
+
+use super::callsite::{Callsite, CounterOptions, Kind, Site};
+use super::extras::Extras;
+use super::registry::{self, Keeper};
+use super::thread::{self, Text};
+use crate::vocabulary::Level;
+
+/// Callsites that are made. They stay for the rest of the process, and a program may make up targets.
+const MAX_SITES: usize = 1 << 14;
+
+/// By file and line, the file by its address.
+type Places = HashMap<(usize, u32), &'static Callsite>;
+
+#[derive(Default)]
+struct Sites {
+    targets: HashMap<&'static str, Places>,
+    count: usize,
+}
+
+static SITES: RwLock<Option<Sites>> = RwLock::new(None);
+
+/// Whether a message with this target would be recorded.
+pub(crate) fn would_record(metadata: &Metadata<'_>) -> bool {
+    registry::would_record(metadata.target())
+}
+
+/// Records the message, if the session takes its target.
+pub(crate) fn record(record: &Record<'_>) {
+    if !ASKED.load(Ordering::Acquire) {
+        ask();
+    }
+    if registry::active_epoch() == 0 {
+        return;
+    }
+    let Some(site) = site(record) else { return };
+    let word = site.registered_word();
+    if word == 0 {
+        return;
+    }
+    let level = match record.level() {
+        log::Level::Trace => Level::Trace,
+        log::Level::Debug => Level::Debug,
+        log::Level::Info => Level::Info,
+        log::Level::Warn => Level::Warn,
+        log::Level::Error => Level::Error,
+    };
+    let text = Text::display(record.args());
+    let text = text.as_str();
+    // Without a name of its own it has the callsite's.
+    let extras = if text.is_empty() { Extras::new() } else { Extras::new().name(text) };
+    thread::log_with(site, word, level, text, &extras);
+}
+
+/// The callsite, made at the first message. None from inside of an event, which may be holding the lock.
+fn site(record: &Record<'_>) -> Option<&'static Callsite> {
+    if thread::is_barred() {
+        return None;
+    }
+    let _busy = thread::busy();
+    let file = record.file_static().unwrap_or("");
+    let line = record.line().filter(|_| !file.is_empty()).unwrap_or(0);
+    let place = (file.as_ptr().addr(), line);
+    if let Some(site) =
+        SITES.read().as_ref().and_then(|sites| sites.targets.get(record.target())?.get(&place))
+    {
+        return Some(site);
+    }
+    let mut sites = SITES.write();
+    let sites = sites.get_or_insert_default();
+    if sites.count >= MAX_SITES {
+        return Some(&ELSEWHERE);
+    }
+    let (target, places) = match sites.targets.get_key_value(record.target()) {
+        Some((target, _)) => (*target, sites.targets.get_mut(record.target())?),
+        None => {
+            let target: &'static str = Box::leak(Box::from(record.target()));
+            (target, sites.targets.entry(target).or_default())
+        }
+    };
+    let count = &mut sites.count;
+    Some(places.entry(place).or_insert_with(|| {
+        *count += 1;
+        let module = record.module_path_static().unwrap_or("");
+        let site: &'static Site = Box::leak(Box::new(Site { file, line, module, ..NOWHERE }));
+        Box::leak(Box::new(Callsite::new(Kind::Instant, target, NAME, &[], site)))
+    }))
+}
+
+/// The name of messages that say nothing.
+const NAME: &str = "log";
+const NOWHERE: Site = Site { file: "", line: 0, module: "", counter: CounterOptions::NONE };
+
+/// For what comes after [`MAX_SITES`].
+static ELSEWHERE: Callsite = Callsite::new(Kind::Instant, "log", NAME, &[], &NOWHERE);
+
+/// Whether a message was there already, which starts the session that the environment asks for.
+static ASKED: AtomicBool = AtomicBool::new(false);
+
+/// Up to where another logger wants messages, if `log::max_level` is kept.
+static FLOOR: AtomicUsize = AtomicUsize::new(UNKEPT);
+const UNKEPT: usize = usize::MAX;
+
+/// From now on `log::max_level` is everything while a session runs, else `other`.
+pub(crate) fn keep_max_level(other: LevelFilter) {
+    FLOOR.store(other as usize, Ordering::Release);
+    // Everything at first, so that there is a first message.
+    log::set_max_level(LevelFilter::Trace);
+    ASKED.store(false, Ordering::Release);
+}
+
+#[cold]
+fn ask() {
+    if thread::is_barred() {
+        return;
+    }
+    registry::start_asked();
+    if FLOOR.load(Ordering::Acquire) != UNKEPT {
+        registry::on_change(Keeper::Log, set_max_level);
+        set_max_level();
+    }
+    ASKED.store(true, Ordering::Release);
+}
+
+fn set_max_level() {
+    // One after the other, so that the last one sets what is true then.
+    static TURN: Mutex<()> = Mutex::new(());
+    let _busy = thread::busy();
+    let _turn = TURN.lock();
+    let floor = LevelFilter::iter().nth(FLOOR.load(Ordering::Relaxed)).unwrap_or(LevelFilter::Off);
+    log::set_max_level(if registry::active_epoch() == 0 { floor } else { LevelFilter::Trace });
+}

@@ -1,0 +1,238 @@
+//! The flight recorder: a session whose ring overwrites its oldest chunks, and what of it is written when somebody asks.
+//!
+//! ```text
+//! threads ──> ring (the last N MiB, always) ──> Window ──> snapshot(path): head, pieces, tail, as one whole trace
+//!                                                 ^
+//!             recorder thread: trigger!, the session's end
+//! ```
+//!
+//! Nobody drains the ring, so the recorder's thread sleeps nearly always.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use hairline_shm::{Region, Window};
+use parking_lot::Mutex;
+
+use super::output::{expand, has_serial};
+use super::shared::Shared;
+use super::upkeep::Upkeep;
+use super::writer::End;
+use super::{stream, tail};
+use crate::builder::OutputConfig;
+use crate::on::clock::Clock;
+use crate::on::{env, process, registry};
+
+/// The longest sleep of the recorder's thread, and so how late a trigger from a signal handler may be heard.
+const TICK: Duration = Duration::from_millis(200);
+
+/// Set by whoever triggers, cleared by the recorder's thread.
+static TRIGGERED: AtomicBool = AtomicBool::new(false);
+
+/// What a session has that overwrites.
+#[derive(Debug)]
+pub(super) struct Recorder {
+    window: Mutex<Window>,
+}
+
+/// Asks the running flight recorder for a snapshot. Safe in a signal handler: it takes no lock.
+pub fn trigger() {
+    TRIGGERED.store(true, Ordering::Release);
+}
+
+impl Recorder {
+    pub(super) fn new(region: &Arc<Region>) -> Self {
+        Self { window: Mutex::new(Window::new(Arc::clone(region))) }
+    }
+
+    /// Writes what the ring holds now as a trace of its own.
+    pub(super) fn write(&self, shared: &Shared, out: &mut dyn Write) -> io::Result<End> {
+        let mut window = self.window.lock();
+        window.take();
+        let written = write_pieces(shared, &window, out);
+        window.clear();
+        written
+    }
+
+    /// The same into a file, which is there when it is complete.
+    pub(super) fn write_file(&self, shared: &Shared, path: &Path) -> io::Result<End> {
+        let unfinished = unfinished(path);
+        let written = File::create(&unfinished).and_then(|file| {
+            let mut out = BufWriter::with_capacity(1 << 16, file);
+            let end = self.write(shared, &mut out)?;
+            out.flush()?;
+            std::fs::rename(&unfinished, path)?;
+            Ok(End { path: Some(path.to_owned()), ..end })
+        });
+        if written.is_err() {
+            let _ = std::fs::remove_file(&unfinished);
+        }
+        written
+    }
+}
+
+/// Where the file at `path` is written before it has its name: in the same folder.
+fn unfinished(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.unfinished", process::id()));
+    path.with_file_name(name)
+}
+
+/// Finds out now whether a snapshot can be written to `path`.
+pub(super) fn probe(path: &Path) -> io::Result<()> {
+    let unfinished = unfinished(path);
+    File::create(&unfinished)?;
+    std::fs::remove_file(unfinished)
+}
+
+fn write_pieces(shared: &Shared, window: &Window, out: &mut dyn Write) -> io::Result<End> {
+    let head = stream::head(shared.format(), u128::from_le_bytes(process::random()));
+    out.write_all(&head)?;
+    let mut bytes = head.len() as u64;
+    let mut records_by_sequence = HashMap::new();
+    let mut chunks = 0;
+    for piece in window.pieces() {
+        out.write_all(piece.bytes)?;
+        bytes += piece.bytes.len() as u64;
+        *records_by_sequence.entry(piece.info.sequence).or_insert(0) += u64::from(piece.records);
+        chunks += 1;
+    }
+    let tail = tail::Tail {
+        format: shared.format(),
+        pid: process::id(),
+        process_track: process::track_uuid(),
+        thread: process::Thread::current(),
+        now: shared.clock.load().now(),
+        lost: shared.lost(),
+        ring: u64::from(shared.region.chunk_count()) * u64::from(shared.region.chunk_size()),
+        written: bytes,
+        chunks,
+        flushes: 0,
+    };
+    let tail = tail.bytes();
+    out.write_all(&tail)?;
+    Ok(End {
+        records: records_by_sequence.values().sum(),
+        bytes: bytes + tail.len() as u64,
+        duration: shared.started.elapsed(),
+        records_by_sequence,
+        path: None,
+    })
+}
+
+/// Where snapshots go that nobody gave a path for.
+pub(super) struct Destination {
+    output: OutputConfig,
+    /// How many were written, and the last of them.
+    serial: u64,
+    path: Option<PathBuf>,
+    /// The shortest time between two that were triggered, and when the last one was.
+    interval: Duration,
+    last: Option<Instant>,
+}
+
+impl Destination {
+    pub(super) fn new(output: OutputConfig, interval: Duration) -> Self {
+        TRIGGERED.store(false, Ordering::Relaxed); // of a session before this one
+        Self { output, serial: 0, path: None, interval, last: None }
+    }
+
+    fn write(&mut self, shared: &Shared, recorder: &Recorder) -> io::Result<End> {
+        let written = match &mut self.output {
+            OutputConfig::None => return Ok(self.nothing(shared)),
+            OutputConfig::Path(template) => recorder.write_file(shared, &expand(template, self.serial + 1)),
+            OutputConfig::Memory(memory) => {
+                let mut bytes = Vec::new();
+                let written = recorder.write(shared, &mut bytes);
+                memory.append(&[io::IoSlice::new(&bytes)]);
+                written
+            }
+            OutputConfig::Writer(writer) => {
+                let mut out = BufWriter::with_capacity(1 << 16, writer);
+                recorder.write(shared, &mut out).and_then(|end| out.flush().map(|()| end))
+            }
+        };
+        if let Ok(end) = &written {
+            self.serial += 1;
+            self.path.clone_from(&end.path);
+        }
+        written
+    }
+
+    /// The end of a session at which nothing is written.
+    fn nothing(&self, shared: &Shared) -> End {
+        End { duration: shared.started.elapsed(), path: self.path.clone(), ..End::default() }
+    }
+
+    /// Whether a snapshot at the session's end would take the place of one that was triggered.
+    fn is_taken(&self) -> bool {
+        self.serial > 0 && !matches!(&self.output, OutputConfig::Path(template) if has_serial(template))
+    }
+
+    /// What a trigger asks for. Into a file only: anything else holds one trace.
+    fn heed_trigger(&mut self, shared: &Shared, recorder: &Recorder) {
+        let is_due = self.last.is_none_or(|last| last.elapsed() >= self.interval);
+        if !is_due || !matches!(self.output, OutputConfig::Path(_)) {
+            return;
+        }
+        self.last = Some(Instant::now());
+        if let Err(e) = self.write(shared, recorder) {
+            let mut requests = shared.requests.lock();
+            if requests.error.is_none() {
+                env::complain_of(&e);
+                requests.error = Some(e);
+            }
+        }
+    }
+}
+
+/// The whole life of the recorder's thread. A panic can only come from an output that the user gave.
+pub(super) fn run(shared: &Arc<Shared>, destination: Destination, clock: Clock) {
+    let life = std::panic::AssertUnwindSafe(|| live(shared, destination, Upkeep::new(clock)));
+    let end = std::panic::catch_unwind(life).unwrap_or_else(|_| Err(io::Error::other("the output panicked")));
+    registry::deactivate(shared.epoch);
+    shared.region.close();
+    let mut requests = shared.requests.lock();
+    match end {
+        Ok(end) => requests.end = Some(end),
+        Err(e) => {
+            requests.error.get_or_insert(e);
+            requests.end.get_or_insert_default();
+        }
+    }
+    requests.flushes_done = requests.flushes_asked;
+    shared.answered.notify_all();
+}
+
+fn live(shared: &Arc<Shared>, mut destination: Destination, mut upkeep: Upkeep) -> io::Result<End> {
+    let Some(recorder) = shared.recorder() else { return Ok(End::default()) };
+    loop {
+        shared.wake_sent.store(false, Ordering::Relaxed);
+        let stop = {
+            let mut requests = shared.requests.lock();
+            requests.flushes_done = requests.flushes_asked; // what was recorded is in the ring
+            requests.stop
+        };
+        shared.answered.notify_all();
+        if TRIGGERED.swap(false, Ordering::Acquire) {
+            destination.heed_trigger(shared, recorder);
+        }
+        upkeep.refine_clock(shared);
+        shared.region.note_time(shared.clock.load().now());
+        if stop {
+            break;
+        }
+        if !upkeep.populate(shared) {
+            std::thread::park_timeout(TICK);
+        }
+    }
+    if destination.is_taken() {
+        return Ok(destination.nothing(shared));
+    }
+    destination.write(shared, recorder)
+}

@@ -1,0 +1,47 @@
+//! What a session's own thread does beside its work: it keeps the clock true and the ring's pages present.
+
+use std::time::{Duration, Instant};
+
+use super::Shared;
+use crate::on::clock::Clock;
+
+/// Bytes of the ring whose pages are made present while the session starts, where the clock's calibration has to be
+/// waited for anyway; and how many at a time are added after that.
+pub(super) const POPULATED_AT_START: usize = 16 << 20;
+const POPULATE: usize = 4 << 20;
+
+/// Time to the first refinement of the clock, after which it doubles, and the longest between two.
+const REFINE: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
+
+pub(super) struct Upkeep {
+    clock: Clock,
+    refined: Instant,
+    refine_after: Duration,
+    populated: usize,
+}
+
+impl Upkeep {
+    pub(super) fn new(clock: Clock) -> Self {
+        Self { clock, refined: Instant::now(), refine_after: REFINE.0, populated: POPULATED_AT_START }
+    }
+
+    /// Refines the clock, when it is time.
+    pub(super) fn refine_clock(&mut self, shared: &Shared) {
+        if self.refined.elapsed() >= self.refine_after {
+            self.clock.refine(&shared.clock);
+            self.refined = Instant::now();
+            self.refine_after = (self.refine_after * 2).min(REFINE.1);
+        }
+    }
+
+    /// Makes some more of the ring present. False when all of it is.
+    pub(super) fn populate(&mut self, shared: &Shared) -> bool {
+        let from = self.populated;
+        if from >= shared.region.len() {
+            return false;
+        }
+        self.populated += POPULATE;
+        shared.region.populate(from..self.populated);
+        true
+    }
+}

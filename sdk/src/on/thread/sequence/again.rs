@@ -1,0 +1,152 @@
+//! The begins of slices that are still open where a chunk starts, told again so that the chunk can be read without the one
+//! before it: at their own time, and with every string they mean, in full or told before.
+
+use hairline_formats::fxt::{self, ArgumentValue, StringRef};
+use hairline_formats::proto::{self, FieldValue, Fields};
+use hairline_formats::track_event::fields::{clock, debug_annotation, trace, trace_packet, track_event};
+
+use super::super::super::registry;
+use super::packet::{cut, location};
+use super::{Bits, Sequence, location_callsite};
+
+impl Sequence {
+    /// Puts the begin anew that `written` begins with. Where it stands among the begins; None where it cannot be told.
+    pub(crate) fn put_again(&self, again: &mut Again, written: &[u8], time: u64) -> Option<u32> {
+        if self.is_track_event() {
+            self.put_packet_again(&mut again.begins, written, time)
+        } else {
+            again.put_record(written)
+        }
+    }
+
+    /// A packet that needs no state: strings in full, time on the trace's own clock.
+    fn put_packet_again(&self, out: &mut Vec<u8>, written: &[u8], time: u64) -> Option<u32> {
+        let packet = message(written, trace::PACKET)?;
+        let event = message(packet, trace_packet::TRACK_EVENT)?;
+        let at = u32::try_from(out.len()).ok()?;
+        proto::put_message(out, trace::PACKET, |out| {
+            proto::put_uint(out, trace_packet::TIMESTAMP, time);
+            proto::put_uint(out, trace_packet::TIMESTAMP_CLOCK_ID, u64::from(clock::BOOTTIME));
+            proto::put_uint(out, trace_packet::TRUSTED_PACKET_SEQUENCE_ID, u64::from(self.number));
+            proto::put_message(out, trace_packet::TRACK_EVENT, |out| {
+                proto::put_uint(out, track_event::TRACK_UUID, self.track_uuid);
+                fields(event).for_each(|field| put_event_field(out, field));
+            });
+        });
+        Some(at)
+    }
+}
+
+/// Begins that are told again.
+#[derive(Debug, Default)]
+pub(crate) struct Again {
+    /// What precedes them: the strings of FXT's records. Also of those begins that are left out, since an end names them too.
+    pub(crate) strings: Vec<u8>,
+    told: Bits,
+    pub(crate) begins: Vec<u8>,
+}
+
+impl Again {
+    pub(crate) fn clear(&mut self) {
+        self.strings.clear();
+        self.told.clear();
+        self.begins.clear();
+    }
+
+    /// The record as it is, since its time is absolute.
+    fn put_record(&mut self, written: &[u8]) -> Option<u32> {
+        let (event, len) = fxt::event_record(written)?;
+        self.put_string(event.category);
+        self.put_string(event.name);
+        for argument in event.args() {
+            let (name, value) = argument.ok()?;
+            self.put_string(name);
+            if let ArgumentValue::StringIndex(index) = value {
+                self.put_string(StringRef::Index(index));
+            }
+        }
+        let at = u32::try_from(self.begins.len()).ok()?;
+        self.begins.extend_from_slice(&written[..len]);
+        Some(at)
+    }
+
+    /// The record of the string that an index stands for.
+    fn put_string(&mut self, string: StringRef<'_>) {
+        if let StringRef::Index(index) = string
+            && self.told.insert(u32::from(index))
+            && let Some(text) = registry::text_of(u64::from(index))
+        {
+            fxt::string_record(&mut self.strings, index, cut(text));
+        }
+    }
+}
+
+type Field<'a> = (u32, FieldValue<'a>);
+
+/// The fields of a message that this SDK wrote.
+fn fields(message: &[u8]) -> impl Iterator<Item = Field<'_>> {
+    Fields::new(message, 0).map_while(Result::ok).map(|field| (field.number, field.value))
+}
+
+/// The first field `number` of a message.
+fn message(bytes: &[u8], number: u32) -> Option<&[u8]> {
+    fields(bytes).find_map(|field| match field {
+        (n, FieldValue::Bytes { bytes, .. }) if n == number => Some(bytes),
+        _ => None,
+    })
+}
+
+fn put_event_field(out: &mut Vec<u8>, field: Field<'_>) {
+    match field {
+        (track_event::CATEGORY_IIDS, FieldValue::Varint(iid)) => put_text(out, track_event::CATEGORIES, iid),
+        (track_event::NAME_IID, FieldValue::Varint(iid)) => put_text(out, track_event::NAME, iid),
+        (track_event::SOURCE_LOCATION_IID, FieldValue::Varint(iid)) => {
+            if let Some(callsite) = location_callsite(iid) {
+                proto::put_message(out, track_event::SOURCE_LOCATION, |out| location(callsite).put(out));
+            }
+        }
+        (track_event::DEBUG_ANNOTATIONS, FieldValue::Bytes { bytes, .. }) => {
+            put_annotation(out, track_event::DEBUG_ANNOTATIONS, bytes);
+        }
+        // Samples of the thread's own counters: whose they are is the sequence's state to say.
+        (track_event::EXTRA_COUNTER_VALUES, _) => {}
+        (track_event::TRACK_UUID, _) => {} // said once, by a begin that is told for the second time
+        (number, value) => put_as_it_is(out, number, value),
+    }
+}
+
+/// As deep as this SDK writes them.
+fn put_annotation(out: &mut Vec<u8>, number: u32, annotation: &[u8]) {
+    proto::put_message(out, number, |out| {
+        for field in fields(annotation) {
+            match field {
+                (debug_annotation::NAME_IID, FieldValue::Varint(iid)) => {
+                    put_text(out, debug_annotation::NAME, iid);
+                }
+                (debug_annotation::STRING_VALUE_IID, FieldValue::Varint(iid)) => {
+                    put_text(out, debug_annotation::STRING_VALUE, iid);
+                }
+                (
+                    number @ (debug_annotation::DICT_ENTRIES | debug_annotation::ARRAY_VALUES),
+                    FieldValue::Bytes { bytes, .. },
+                ) => put_annotation(out, number, bytes),
+                (number, value) => put_as_it_is(out, number, value),
+            }
+        }
+    });
+}
+
+fn put_text(out: &mut Vec<u8>, number: u32, iid: u64) {
+    if let Some(text) = registry::text_of(iid) {
+        proto::put_str(out, number, cut(text));
+    }
+}
+
+fn put_as_it_is(out: &mut Vec<u8>, number: u32, value: FieldValue<'_>) {
+    match value {
+        FieldValue::Varint(value) => proto::put_uint(out, number, value),
+        FieldValue::Fixed64(value) => proto::put_fixed64(out, number, value),
+        FieldValue::Bytes { bytes, .. } => proto::put_bytes(out, number, bytes),
+        FieldValue::Fixed32(_) => {} // none is written
+    }
+}

@@ -1,0 +1,119 @@
+//! Brackets: which slices on a track are open, and which of those are in the trace.
+
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use parking_lot::Mutex;
+
+use super::super::thread;
+
+/// The slices that were begun on a track and not ended: for each, from the outermost, whether it is in the trace. One
+/// that is not, for want of room or by the filter, has no end there either.
+#[derive(Debug, Default)]
+pub(crate) struct Open {
+    stack: Mutex<Stack>,
+    /// The stack's epoch, to be looked at without the lock; 0 while nothing was ever begun.
+    epoch: AtomicU32,
+}
+
+/// A stack of bits, 64 to a word.
+#[derive(Debug, Default)]
+struct Stack {
+    /// The session's; what another one began is forgotten.
+    epoch: u32,
+    depth: usize,
+    /// The first 64, so that few tracks need more.
+    low: u64,
+    high: Vec<u64>,
+}
+
+impl Open {
+    /// A slice was begun in the session with this epoch.
+    pub(crate) fn push(&self, epoch: u32, is_recorded: bool) {
+        self.with(epoch, |stack| stack.push(is_recorded));
+    }
+
+    /// The session in which a slice was begun last; 0: none was.
+    pub(crate) fn epoch(&self) -> u32 {
+        self.epoch.load(Relaxed)
+    }
+
+    /// The slice begun last ends. Whether it is in the trace.
+    pub(crate) fn pop(&self, epoch: u32) -> bool {
+        self.with(epoch, Stack::pop).unwrap_or(false)
+    }
+
+    /// None: this thread is inside of an event, which may be holding the lock, or in a forked child. A begin there was not
+    /// recorded, and its end comes the same way.
+    fn with<R>(&self, epoch: u32, f: impl FnOnce(&mut Stack) -> R) -> Option<R> {
+        if thread::is_barred() {
+            return None;
+        }
+        let _busy = thread::busy();
+        let mut stack = self.stack.lock();
+        if stack.epoch > epoch {
+            return None; // of a session before this one
+        }
+        if stack.epoch < epoch {
+            *stack = Stack { epoch, ..Stack::default() };
+            self.epoch.store(epoch, Relaxed);
+        }
+        Some(f(&mut stack))
+    }
+}
+
+impl Stack {
+    fn word(&mut self, n: usize) -> &mut u64 {
+        match n.checked_sub(1) {
+            None => &mut self.low,
+            Some(n) => {
+                if n >= self.high.len() {
+                    self.high.resize(n + 1, 0);
+                }
+                &mut self.high[n]
+            }
+        }
+    }
+
+    fn push(&mut self, bit: bool) {
+        let (word, at) = (self.depth / 64, self.depth % 64);
+        let word = self.word(word);
+        *word = *word & !(1 << at) | u64::from(bit) << at;
+        self.depth += 1;
+    }
+
+    fn pop(&mut self) -> bool {
+        let Some(depth) = self.depth.checked_sub(1) else { return false };
+        self.depth = depth;
+        *self.word(depth / 64) >> (depth % 64) & 1 != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_belongs_to_the_begin_before_it() {
+        let open = Open::default();
+        assert!(!open.pop(2)); // nothing was begun
+        [true, false, true].iter().for_each(|bit| open.push(2, *bit));
+        assert_eq!([open.pop(2), open.pop(2), open.pop(2), open.pop(2)], [true, false, true, false]);
+    }
+
+    #[test]
+    fn slices_may_be_nested_to_any_depth() {
+        let open = Open::default();
+        let bits: Vec<bool> = (0..1000).map(|n| n % 3 == 0).collect();
+        bits.iter().for_each(|bit| open.push(2, *bit));
+        assert!(bits.iter().rev().all(|bit| open.pop(2) == *bit));
+    }
+
+    #[test]
+    fn what_another_session_began_does_not_count() {
+        let open = Open::default();
+        open.push(2, true);
+        assert!(!open.pop(4));
+        open.push(4, true);
+        assert!(!open.pop(2) && open.pop(4));
+    }
+}

@@ -1,0 +1,244 @@
+//! A fuzzer for [`hairline_shm::recover`]: no region may make it panic, go on for ever, hold more memory than the file is
+//! worth, or give a fragment that is out of order.
+//!
+//! ```text
+//! seed, index -> a region as a killed process leaves it -> damage -> a file -> all fragments, of both parts
+//! ```
+//!
+//! An input depends only on the seed and its index, so that a failure can be run again by itself.
+
+// Of the decoders' fuzzer: the same choices, the same measure.
+#[path = "../../../formats/tests/fuzzer/alloc.rs"]
+#[allow(dead_code)]
+mod alloc;
+#[path = "../../../formats/tests/fuzzer/random.rs"]
+#[allow(dead_code)]
+mod random;
+
+mod images;
+
+use std::fmt;
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hairline_shm::recover::{Facts, Part, RecoverError, RegionFile};
+use images::{Image, damage};
+use random::Random;
+
+#[global_allocator]
+static ALLOC: alloc::Meter = alloc::Meter;
+
+/// What may be held whatever the file: paths, messages, what `/proc` says.
+const FIXED_MEMORY: usize = 64 * 1024;
+/// What may be held for each of its bytes: the head of the stream and a chunk, each there twice while it is split or grows.
+const MEMORY_PER_BYTE: usize = 4;
+/// An input that takes this long does not end.
+const STALL: Duration = Duration::from_secs(30);
+/// Inputs that a thread takes at once.
+const BATCH: u64 = 64;
+
+/// What a run came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) inputs: u64,
+    /// Regions that were read to their end.
+    pub(crate) read: u64,
+    /// Regions that were refused.
+    pub(crate) refused: u64,
+    pub(crate) fragments: u64,
+    /// Chunks that were left out.
+    pub(crate) damaged: u64,
+    /// The most memory beyond what is in proportion to the file.
+    peak: usize,
+}
+
+impl Tally {
+    fn add(&mut self, other: &Self) {
+        self.inputs += other.inputs;
+        self.read += other.read;
+        self.refused += other.refused;
+        self.fragments += other.fragments;
+        self.damaged += other.damaged;
+        self.peak = self.peak.max(other.peak);
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { inputs, read, refused, fragments, damaged, peak } = self;
+        write!(
+            f,
+            "{inputs} inputs, {read} read, {refused} refused, {fragments} fragments, {damaged} damaged chunks, "
+        )?;
+        write!(f, "at most {peak} bytes of memory")
+    }
+}
+
+/// Runs the inputs of these indices; stops at the first failure, which it describes.
+pub(crate) fn run(seed: u64, indices: Range<u64>) -> Result<Tally, String> {
+    let images = images::all();
+    let (next, stop) = (AtomicU64::new(indices.start), AtomicBool::new(false));
+    let (tally, failure) = (Mutex::new(Tally::default()), Mutex::new(None));
+    let work = |number: usize| {
+        let mut place = Place::new(number);
+        let mut own = Tally::default();
+        while !stop.load(Ordering::Relaxed) {
+            let first = next.fetch_add(BATCH, Ordering::Relaxed);
+            if first >= indices.end {
+                break;
+            }
+            for index in first..(first + BATCH).min(indices.end) {
+                let checked = catch_unwind(AssertUnwindSafe(|| one(&images, seed, index, &mut place)));
+                match checked.unwrap_or_else(|_| Err("panicked".to_owned())) {
+                    Ok(tally) => own.add(&tally),
+                    Err(what) => {
+                        stop.store(true, Ordering::Relaxed);
+                        let again = format!("ci/fuzz.sh recover --seed {seed} --from {index} --inputs 1");
+                        *failure.lock().unwrap() =
+                            Some(format!("recover, seed {seed}, input {index}: {what}\nagain: {again}"));
+                        return;
+                    }
+                }
+            }
+        }
+        tally.lock().unwrap().add(&own);
+    };
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|n| scope.spawn(move || work(n))).collect();
+        let mut seen = (0, Instant::now());
+        while !workers.iter().all(|worker| worker.is_finished()) {
+            thread::sleep(Duration::from_millis(10));
+            let now = next.load(Ordering::Relaxed);
+            if now != seen.0 {
+                seen = (now, Instant::now());
+            } else if seen.1.elapsed() > STALL {
+                // A thread cannot be stopped from outside: only the process can.
+                let first = now.saturating_sub(BATCH * threads as u64);
+                eprintln!("recover, seed {seed}: one of the inputs {first}..{now} does not end");
+                std::process::exit(1);
+            }
+        }
+    });
+    match failure.into_inner().unwrap() {
+        Some(failure) => Err(failure),
+        None => Ok(tally.into_inner().unwrap()),
+    }
+}
+
+/// A file that holds one input after the other.
+struct Place {
+    file: File,
+    path: PathBuf,
+}
+
+impl Place {
+    fn new(number: usize) -> Self {
+        let path = PathBuf::from(format!("/dev/shm/recover-fuzz-{}-{number}", std::process::id()));
+        let file = File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
+        Self { file, path }
+    }
+
+    fn region(&mut self, bytes: &[u8]) -> Result<RegionFile, RecoverError> {
+        self.file.set_len(bytes.len() as u64).unwrap();
+        self.file.write_all_at(bytes, 0).unwrap();
+        // A name from which the pid of a session that never began is read.
+        let name = PathBuf::from("/dev/shm/hairline-4294967295-0123456789abcdef");
+        RegionFile::of(self.file.try_clone().unwrap(), name)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn one(images: &[Image], seed: u64, index: u64, place: &mut Place) -> Result<Tally, String> {
+    let mut random = Random::new(seed, index);
+    let image: &Image = random.pick(images);
+    let mut bytes = image.bytes.clone();
+    let damages = [0, 1, 1, 2, 2, 3, 5, 9][random.below(8)];
+    for _ in 0..damages {
+        damage(&mut bytes, &random.pick(images).bytes, &mut random);
+    }
+    let opened = alloc::peak_during(|| -> Result<_, RecoverError> {
+        let region = place.region(&bytes)?.lock(true)?;
+        let mut read = Read::default();
+        for (part, into) in [(Part::NotInOutput, 0), (Part::All, 1)] {
+            let mut fragments = region.fragments(part)?;
+            read.damaged += u64::from(fragments.damaged());
+            let mut last = None;
+            while let Some(fragment) = fragments.next()? {
+                read.in_order &= last < Some((fragment.sequence, fragment.index));
+                last = Some((fragment.sequence, fragment.index));
+                read.bytes[into] += fragment.bytes.len();
+                read.records[into] += u64::from(fragment.records);
+                read.fragments += 1;
+            }
+        }
+        Ok((read, region.facts().clone()))
+    });
+    let (result, peak) = opened;
+    let limit = FIXED_MEMORY + MEMORY_PER_BYTE * bytes.len();
+    if peak > limit {
+        return Err(format!("{peak} bytes of memory, which is more than {limit}"));
+    }
+    let mut tally =
+        Tally { inputs: 1, peak: peak.saturating_sub(MEMORY_PER_BYTE * bytes.len()), ..Tally::default() };
+    match result {
+        Ok((read, facts)) => {
+            read.check(&facts, bytes.len())?;
+            if damages == 0 && (read.damaged > 0 || read.records != image.records) {
+                return Err(format!("a valid region gives {read:?}, not {:?}", image.records));
+            }
+            tally.read = 1;
+            tally.fragments = read.fragments;
+            tally.damaged = read.damaged;
+        }
+        Err(e) if damages == 0 => return Err(format!("a valid region is refused: {e}")),
+        Err(_) => tally.refused = 1,
+    }
+    Ok(tally)
+}
+
+/// What came of a region.
+#[derive(Debug)]
+struct Read {
+    /// Of what the output does not have, and of all.
+    bytes: [usize; 2],
+    records: [u64; 2],
+    fragments: u64,
+    damaged: u64,
+    in_order: bool,
+}
+
+impl Default for Read {
+    fn default() -> Self {
+        Self { bytes: [0; 2], records: [0; 2], fragments: 0, damaged: 0, in_order: true }
+    }
+}
+
+impl Read {
+    fn check(&self, facts: &Facts, file_len: usize) -> Result<(), String> {
+        if !self.in_order {
+            return Err("a fragment is out of order, or comes twice".to_owned());
+        }
+        // Each chunk once; before it, a context that is no longer than a chunk.
+        if self.bytes.iter().any(|bytes| *bytes > 2 * file_len) {
+            return Err(format!("{self:?} of {file_len} bytes"));
+        }
+        let chunks = u64::from(facts.chunk_count) * u64::from(facts.chunk_size);
+        if chunks > file_len as u64 || facts.prelude.len() > file_len {
+            return Err(format!("{facts:?} of {file_len} bytes"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,5 @@
+//! What is left of a trace when its process is killed, aborts or crashes, and what recovery makes of it.
+
+mod ends;
+mod hostile;
+mod torture;

@@ -1,0 +1,307 @@
+//! A victim that is killed while it records (`bin/mortal.rs`), and what must be in its trace after recovery.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use hairline::Format;
+use hairline_formats::track_event::{AnnotationValue, Data, EventType};
+use hairline_formats::{Value, fxt, track_event};
+
+use crate::recording::extension;
+
+/// Threads that a victim may have; each has a counter on a cache line of its own.
+pub const MAX_THREADS: usize = 8;
+/// Counters from one thread's to the next.
+pub const SLOT: usize = 8;
+/// Bytes of the file of counters.
+pub const COUNTERS_LEN: usize = MAX_THREADS * SLOT * 8;
+
+/// What the victim is to do.
+#[derive(Clone, Debug)]
+pub struct Orders {
+    /// The trace's format.
+    pub format: Format,
+    /// Threads that record.
+    pub threads: usize,
+    /// With pauses, or flat out.
+    pub moderate: bool,
+    /// Bytes of the ring.
+    pub buffer: u64,
+    /// Bytes of a chunk.
+    pub chunk: u32,
+    /// Whether the trace is compressed.
+    pub compress: bool,
+    /// Whether the output is written slowly.
+    pub slow: bool,
+    /// `never`, `abort`, `segv`, or the number of scopes after which each thread waits to be killed.
+    pub end: String,
+}
+
+impl Orders {
+    /// Two threads, with pauses, that never end.
+    #[must_use]
+    pub fn new(format: Format) -> Self {
+        let end = "never".to_owned();
+        Self {
+            format,
+            threads: 2,
+            moderate: true,
+            buffer: 1 << 20,
+            chunk: 16 << 10,
+            compress: false,
+            slow: false,
+            end,
+        }
+    }
+}
+
+/// A running victim.
+#[derive(Debug)]
+pub struct Victim {
+    child: Child,
+    orders: Orders,
+    /// Its trace.
+    pub trace: PathBuf,
+    counters: PathBuf,
+}
+
+impl Victim {
+    /// Starts the program at `executable`, with its files in `directory`.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    #[must_use]
+    pub fn start(executable: &str, directory: &Path, orders: Orders) -> Self {
+        let trace = directory.join(format!("trace.{}", extension(orders.format)));
+        let counters = directory.join("counters");
+        let file = File::create(&counters).expect("the counters");
+        file.set_len(COUNTERS_LEN as u64).expect("their length");
+        let child = Command::new(executable)
+            .arg(format!("output={}", trace.display()))
+            .arg(format!("counters={}", counters.display()))
+            .arg(format!("threads={}", orders.threads))
+            .arg(format!("pace={}", if orders.moderate { "moderate" } else { "full" }))
+            .arg(format!("buffer={}", orders.buffer))
+            .arg(format!("chunk={}", orders.chunk))
+            .arg(format!("compress={}", u8::from(orders.compress)))
+            .arg(format!("slow={}", u8::from(orders.slow)))
+            .arg(format!("end={}", orders.end))
+            .env_remove("HAIRLINE")
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("a victim");
+        Self { child, orders, trace, counters }
+    }
+
+    /// Its number.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The scopes that each thread has told of.
+    ///
+    /// # Panics
+    /// When the counters cannot be read.
+    #[must_use]
+    pub fn committed(&self) -> Vec<u64> {
+        let counters = std::fs::read(&self.counters).expect("the counters");
+        let slots = counters.chunks_exact(SLOT * 8).take(self.orders.threads);
+        slots.map(|slot| slot.iter().take(8).rev().fold(0, |n, byte| n << 8 | u64::from(*byte))).collect()
+    }
+
+    /// Waits until each thread has told of so many scopes, or the victim has ended.
+    ///
+    /// # Panics
+    /// When that takes longer than 20 s.
+    pub fn wait_until_committed(&mut self, scopes: u64) {
+        let began = Instant::now();
+        while self.committed().iter().any(|n| *n < scopes) && matches!(self.child.try_wait(), Ok(None)) {
+            assert!(
+                began.elapsed() < Duration::from_secs(20),
+                "the victim does not record: {:?}",
+                self.orders
+            );
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+
+    /// SIGKILL, and waits for it.
+    ///
+    /// # Panics
+    /// When it cannot be killed.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("killed");
+        self.wait();
+    }
+
+    /// Waits for its own end.
+    ///
+    /// # Panics
+    /// When there is nothing to wait for.
+    pub fn wait(&mut self) {
+        self.child.wait().expect("it ended");
+    }
+
+    /// What it left in `/dev/shm`.
+    #[must_use]
+    pub fn region(&self) -> Option<PathBuf> {
+        let prefix = format!("hairline-{}-", self.pid());
+        let entries = std::fs::read_dir("/dev/shm").into_iter().flatten().flatten();
+        entries.map(|e| e.path()).find(|p| p.to_string_lossy().contains(&prefix))
+    }
+
+    /// What is wrong with the trace at `path`, by what it told.
+    ///
+    /// # Errors
+    /// The first thing that does not hold.
+    pub fn check(&self, path: &Path) -> Result<Steps, String> {
+        let steps = read_steps(path, self.orders.format)?;
+        for (thread, committed) in self.committed().iter().enumerate() {
+            let found = steps.ended.get(&(thread as u64)).copied().unwrap_or(0);
+            if found < *committed {
+                return Err(format!(
+                    "thread {thread} had committed {committed} scopes, the trace has {found}"
+                ));
+            }
+        }
+        Ok(steps)
+    }
+}
+
+impl Drop for Victim {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if let Some(region) = self.region() {
+            let _ = std::fs::remove_file(region); // of a test that failed
+        }
+    }
+}
+
+/// What is in a victim's trace.
+#[derive(Debug, Default)]
+pub struct Steps {
+    /// Scopes with both ends, by thread.
+    pub ended: HashMap<u64, u64>,
+    begun: HashMap<u64, u64>,
+    /// By what the format tells threads apart: the victim's own number of the thread, and its open slices.
+    open: HashMap<u64, (Option<u64>, Vec<bool>)>,
+    tails: u32,
+}
+
+impl Steps {
+    /// A slice begins, a step if it has arguments: they are `n` and `thread`.
+    fn begin(&mut self, key: u64, arguments: &[u64]) -> Result<(), String> {
+        let (thread, open) = self.open.entry(key).or_default();
+        open.push(!arguments.is_empty());
+        if let [n, number] = *arguments {
+            if *thread.get_or_insert(number) != number {
+                return Err(format!("two threads are one: {thread:?} and {number}"));
+            }
+            let begun = self.begun.entry(number).or_default();
+            if *begun != n {
+                return Err(format!("thread {number}: scope {n} comes where {begun} should"));
+            }
+            *begun += 1;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, key: u64) -> Result<(), String> {
+        let (thread, open) = self.open.entry(key).or_default();
+        match (open.pop(), *thread) {
+            (Some(true), Some(number)) => *self.ended.entry(number).or_default() += 1,
+            (Some(false), _) => {}
+            _ => return Err("an end without a begin".to_owned()),
+        }
+        Ok(())
+    }
+}
+
+/// Reads a victim's trace with this project's own reader.
+///
+/// # Errors
+/// When it cannot be read, or a thread's scopes are not there once each, in order.
+pub fn read_steps(path: &Path, format: Format) -> Result<Steps, String> {
+    let file = File::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let mut steps = Steps::default();
+    if format == Format::Fxt {
+        read_fxt(file, &mut steps)?;
+    } else {
+        read_packets(file, &mut steps)?;
+        if steps.tails != 1 {
+            return Err(format!("{} tails", steps.tails));
+        }
+    }
+    Ok(steps)
+}
+
+fn integer(value: &Value<'_>) -> Option<u64> {
+    match value {
+        Value::U64(n) => Some(*n),
+        Value::I64(n) => u64::try_from(*n).ok(),
+        _ => None,
+    }
+}
+
+fn read_fxt(file: impl Read, steps: &mut Steps) -> Result<(), String> {
+    let mut reader = fxt::Reader::new(file);
+    let mut current = 0;
+    while let Some((_, record)) = reader.next().map_err(|e| e.to_string())? {
+        match record {
+            fxt::Record::Thread { thread, .. } => current = thread,
+            fxt::Record::Event(event) => match event.kind {
+                fxt::EventKind::DurationBegin => {
+                    let mut arguments = Vec::new();
+                    for argument in event.args() {
+                        if let fxt::ArgumentValue::Value(value) = argument.map_err(|e| e.to_string())?.1 {
+                            arguments.extend(integer(&value));
+                        }
+                    }
+                    steps.begin(current, &arguments)?;
+                }
+                fxt::EventKind::DurationEnd => steps.end(current)?,
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn read_packets(file: impl Read, steps: &mut Steps) -> Result<(), String> {
+    let mut reader = track_event::Reader::new(file);
+    while let Some((_, packet)) = reader.next().map_err(|e| e.to_string())? {
+        let sequence = u64::from(packet.sequence);
+        match &packet.data {
+            Some(Data::Event(event)) => match event.kind {
+                Some(EventType::SliceBegin) => {
+                    let mut arguments = Vec::new();
+                    for annotation in event.annotations() {
+                        if let AnnotationValue::Value(value) = annotation.map_err(|e| e.to_string())?.value {
+                            arguments.extend(integer(&value));
+                        }
+                    }
+                    steps.begin(sequence, &arguments)?;
+                }
+                Some(EventType::SliceEnd) => steps.end(sequence)?,
+                _ => {}
+            },
+            Some(Data::Stats(_)) => steps.tails += 1,
+            Some(Data::Compressed { bytes, .. }) => {
+                let mut inflated = Vec::new();
+                flate2::read::ZlibDecoder::new(*bytes)
+                    .read_to_end(&mut inflated)
+                    .map_err(|e| e.to_string())?;
+                read_packets(inflated.as_slice(), steps)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
