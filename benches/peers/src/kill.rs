@@ -21,6 +21,8 @@ pub const CHILD: &str = "--killed";
 pub struct Killed {
     /// Records into the file with [`scopes_and_die`].
     pub record: fn(&Path) -> Result<(), Failure>,
+    /// Makes the file whole, where the peer has something for that; the pid is the dead process's.
+    pub repair: Option<fn(u32) -> Result<(), Failure>>,
     /// The ends of scopes in the file, up to the first byte that cannot be read.
     pub ends: fn(File) -> u64,
 }
@@ -40,20 +42,27 @@ const KILLS: usize = 5;
 /// What the files of the peer's processes hold.
 pub fn measured(peer: &Peer) -> Result<Option<Value>, Failure> {
     let Some(killed) = &peer.killed else { return Ok(None) };
-    let ends = (0..KILLS).map(|_| once(peer, killed)).collect::<Result<Vec<u64>, Failure>>()?;
-    Ok(Some(json!({ "scopes": SCOPES, "in_the_file": ends })))
+    let counts = (0..KILLS).map(|_| once(peer, killed)).collect::<Result<Vec<(u64, u64)>, Failure>>()?;
+    let (left, repaired): (Vec<u64>, Vec<u64>) = counts.into_iter().unzip();
+    Ok(Some(
+        json!({ "scopes": SCOPES, "in_the_file": left, "after_repair": killed.repair.map(|_| repaired) }),
+    ))
 }
 
-fn once(peer: &Peer, killed: &Killed) -> Result<u64, Failure> {
+/// Scopes in the file as it lies there, and after its repair.
+fn once(peer: &Peer, killed: &Killed) -> Result<(u64, u64), Failure> {
     let path: PathBuf = std::env::temp_dir().join(format!("hairline-peers-{}.trace", std::process::id()));
-    let mut child = Command::new(std::env::current_exe()?);
-    let status = child.args([CHILD, peer.name]).arg(&path).stdin(Stdio::null()).status()?;
-    let ends = File::open(&path).map(killed.ends);
-    let _ = std::fs::remove_file(&path); // it may never have been made
-    if status.success() {
+    let mut command = Command::new(std::env::current_exe()?);
+    let mut child = command.args([CHILD, peer.name]).arg(&path).stdin(Stdio::null()).spawn()?;
+    let pid = child.id();
+    if child.wait()?.success() {
         return Err("it was not killed".into());
     }
-    Ok(ends?)
+    let left = File::open(&path).map(killed.ends)?;
+    killed.repair.map_or(Ok(()), |repair| repair(pid))?;
+    let repaired = File::open(&path).map(killed.ends)?;
+    std::fs::remove_file(&path)?;
+    Ok((left, repaired))
 }
 
 /// Ends in an FXT file.

@@ -31,12 +31,13 @@ pub fn markdown(peers: &[Value]) -> String {
     let events = [Row::Disabled, Row::Scope, Row::Arguments, Row::Instant, Row::Counter];
     table(&mut text, peers, &events, Row::Scope, "scope / two clock reads");
     table(&mut text, peers, &[Row::Span], Row::Span, "span / two clock reads");
-    text.push_str("\n| killed after 1,000,000 scopes | of them in its file, in thousands |\n|---|---|\n");
+    text.push_str(
+        "\n| killed after 1,000 thousand scopes | thousands in its file | after recovery |\n|---|---|---|\n",
+    );
     for peer in peers.iter().filter(|peer| peer["killed"].is_object()) {
-        let name = peer["peer"].as_str().unwrap_or("");
-        let ends = peer["killed"]["in_the_file"].as_array().into_iter().flatten().filter_map(Value::as_u64);
-        let ends: Vec<String> = ends.map(|ends| (ends / 1000).to_string()).collect();
-        let _ = writeln!(text, "| {name} | {} |", ends.join(", "));
+        let (left, repaired) =
+            (thousands(&peer["killed"]["in_the_file"]), thousands(&peer["killed"]["after_repair"]));
+        let _ = writeln!(text, "| {} | {left} | {repaired} |", peer["peer"].as_str().unwrap_or(""));
     }
     text.push('\n');
     for peer in peers {
@@ -51,6 +52,11 @@ pub fn markdown(peers: &[Value]) -> String {
         );
     }
     text
+}
+
+fn thousands(counts: &Value) -> String {
+    let counts = counts.as_array().into_iter().flatten().filter_map(Value::as_u64);
+    counts.map(|count| (count / 1000).to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// One table, of the peers that have `main`.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use hairline::recovery::{self, RecoverOptions};
 use hairline::{Format, Session, trace_counter, trace_instant, trace_scope};
 use hairline_benches::machine::pin_to_last_core;
 use tracing_subscriber::layer::SubscriberExt;
@@ -17,11 +18,15 @@ const fn peer(name: &'static str, cost: fn(&mut Bench) -> Result<(), Failure>) -
 }
 
 pub const FXT: Peer = Peer {
-    killed: Some(Killed { record: |path| killed(path, Format::Fxt), ends: fxt_ends }),
+    killed: Some(Killed { record: |path| killed(path, Format::Fxt), repair: Some(recover), ends: fxt_ends }),
     ..peer("Hairline, FXT", |bench| cost(bench, Format::Fxt))
 };
 pub const TRACK_EVENT: Peer = Peer {
-    killed: Some(Killed { record: |path| killed(path, Format::TrackEvent), ends: track_event_ends }),
+    killed: Some(Killed {
+        record: |path| killed(path, Format::TrackEvent),
+        repair: Some(recover),
+        ends: track_event_ends,
+    }),
     ..peer("Hairline, TrackEvent", |bench| cost(bench, Format::TrackEvent))
 };
 pub const SUBSCRIBER_FXT: Peer = peer("hairline::Subscriber, FXT", |bench| subscriber(bench, Format::Fxt));
@@ -60,6 +65,14 @@ fn killed(path: &Path, format: Format) -> Result<(), Failure> {
     scopes_and_die(|| {
         trace_scope!("bench", "scope");
     });
+    Ok(())
+}
+
+/// What the ring held goes into the file.
+fn recover(pid: u32) -> Result<(), Failure> {
+    for region in recovery::find()?.iter().filter(|region| region.pid == pid) {
+        recovery::recover(&region.path, &RecoverOptions::new())?;
+    }
     Ok(())
 }
 

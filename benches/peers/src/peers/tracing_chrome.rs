@@ -30,6 +30,7 @@ pub const PEER: Peer = Peer {
             scopes_and_die(|| drop(tracing::info_span!("span").entered()));
             Ok(())
         },
+        repair: None,
         ends: chrome_ends,
     }),
 };

@@ -25,6 +25,7 @@ pub const PEER: Peer = Peer {
             scopes_and_die(|| drop(tracing::info_span!("span").entered()));
             Ok(())
         },
+        repair: None,
         ends: track_event_ends,
     }),
 };
