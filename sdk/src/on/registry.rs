@@ -104,6 +104,7 @@ pub(crate) fn callsite_of(category: &'static str, name: &'static str) -> &'stati
 }
 
 /// The callsite behind a pointer of the list.
+#[inline]
 pub(crate) fn pointee(p: *mut Callsite) -> Option<&'static Callsite> {
     // SAFETY: only `register` puts pointers into the list, each made from a `&'static Callsite`.
     unsafe { p.as_ref() }
@@ -270,6 +271,7 @@ pub(crate) fn detach_after_fork() {
 }
 
 /// Whether this process is a forked child that does not trace.
+#[inline]
 pub(crate) fn is_detached() -> bool {
     DETACHED.load(Ordering::Relaxed)
 }
