@@ -107,6 +107,7 @@ impl Window {
     pub fn take(&mut self) {
         self.clear();
         let region = Arc::clone(&self.region);
+        self.bytes.reserve_exact(region.chunk_count() as usize * region.payload_len() as usize);
         let (mut listed, mut pinned) = list(&region);
         // The youngest first: a thread may have gone on from one of them to another.
         pinned.sort_unstable_by_key(|chunk| std::cmp::Reverse(chunk.claim()));

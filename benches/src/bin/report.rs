@@ -38,6 +38,10 @@ fn rows(quick: bool, only_tracing: bool) -> Result<Vec<Row>, Box<dyn std::error:
     for format in [Format::Fxt, Format::TrackEvent] {
         let measured = std::thread::spawn(move || cost::enabled(effort, format)).join();
         costs.extend(measured.unwrap_or_else(|_| Ok(Vec::new()))?);
+        let measured = std::thread::spawn(move || cost::flight_recorder(effort, format)).join();
+        if let Ok(row) = measured {
+            costs.push(row?);
+        }
     }
     costs.extend(spans::rows(effort)?);
     costs.extend(rows);
