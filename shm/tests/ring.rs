@@ -16,7 +16,8 @@ use std::thread;
 
 use hairline_shm::abi::MAGIC;
 use hairline_shm::{
-    Backing, BackingChoice, ChunkInfo, Drain, LossReason, Pass, Region, RegionConfig, RegionError, WriteChunk,
+    About, Backing, BackingChoice, ChunkInfo, Drain, LossReason, Pass, Region, RegionConfig, RegionError,
+    WriteChunk,
 };
 use proptest::prelude::*;
 
@@ -782,6 +783,18 @@ fn a_buffer_with_too_few_or_too_many_chunks_is_refused_with_their_number() {
             other => panic!("{buffer_size}: {other:?}"),
         }
     }
+}
+
+#[test]
+fn a_path_or_a_head_that_is_too_long_is_refused_with_its_length() {
+    for (path, prelude) in [(4097, 0), (10, (1 << 20) + 1)] {
+        let about = About { output: "x".repeat(path).into(), prelude: vec![0; prelude], process_track: 0 };
+        let refused = Region::create(&RegionConfig { about, ..config(4) });
+        let Err(RegionError::About { path: p, prelude: h }) = refused else { panic!("{path}, {prelude}") };
+        assert_eq!((p, h), (path, prelude));
+    }
+    let about = About { output: "x".repeat(4096).into(), prelude: vec![0; 1 << 20], process_track: 0 };
+    Region::create(&RegionConfig { about, ..config(4) }).expect("the longest");
 }
 
 #[test]
