@@ -59,12 +59,10 @@ fn every_snapshot_of_a_long_recording_is_whole_and_memory_stays_as_it_is() {
         let stop = AtomicBool::new(false);
         let mut memory = Vec::new();
         thread::scope(|threads| {
-            (0..THREADS).for_each(|n| {
-                drop(threads.spawn({
-                    let stop = &stop;
-                    move || work(n, stop)
-                }))
-            });
+            for n in 0..THREADS {
+                let stop = &stop;
+                threads.spawn(move || work(n, stop));
+            }
             let start = Instant::now();
             for second in 1..=seconds {
                 thread::sleep(
