@@ -5,7 +5,7 @@
 //! | `HAIRLINE`            | the output; `.pftrace` or `.fxt`; `%p` is the process's id, `%e` its name    |
 //! | `HAIRLINE_CATEGORIES` | as [`SessionBuilder::categories`](crate::SessionBuilder::categories)       |
 //! | `HAIRLINE_BUFFER`     | bytes of the ring: `4M`, `64MiB`                                           |
-//! | `HAIRLINE_OVERFLOW`   | `drop` or `overwrite`                                                      |
+//! | `HAIRLINE_OVERFLOW`   | `drop`, `block` (1 s), `block:500ms` or `overwrite`                        |
 //! | `HAIRLINE_CLOCK`      | `counter` or `system`                                                      |
 //! | `HAIRLINE_THREAD_TIME`, `HAIRLINE_SOURCE_LOCATIONS` | `on` or `off` (default), as the builder's methods   |
 //! | `HAIRLINE_COMPRESS`   | `on` or `off` (default); with the feature `compress`                       |
@@ -49,7 +49,9 @@ fn start() -> Result<(), Error> {
         builder = builder.buffer_size(parse_size(&size)?);
     }
     if let Some(policy) = variable("HAIRLINE_OVERFLOW")? {
-        builder = builder.overflow(one_of("HAIRLINE_OVERFLOW", policy, &OVERFLOWS, "use drop or overwrite")?);
+        let expected = "use drop, block, block:500ms or overwrite";
+        let wrong = || Error::Value { what: "HAIRLINE_OVERFLOW", value: policy.clone(), expected };
+        builder = builder.overflow(Overflow::parse(&policy).ok_or_else(wrong)?);
     }
     if let Some(clock) = variable("HAIRLINE_CLOCK")? {
         let known = [("counter", ClockSource::Counter), ("system", ClockSource::System)];
@@ -91,8 +93,6 @@ fn compress(builder: SessionBuilder, on: bool) -> Result<SessionBuilder, Error> 
     }
     Ok(builder)
 }
-
-const OVERFLOWS: [(&str, Overflow); 2] = [("drop", Overflow::Drop), ("overwrite", Overflow::Overwrite)];
 
 const ON_OFF: [(&str, bool); 4] = [("on", true), ("1", true), ("off", false), ("0", false)];
 

@@ -96,7 +96,8 @@ impl Session {
         region.note_time(clock.parameters().now());
         // From here on the trace is recovered if the process is killed.
         region.activate(sink.as_ref().and_then(Sink::file_len));
-        let about = About { detail: config.detail, heartbeat: config.heartbeat };
+        let patience = if let Overflow::Block(longest) = config.overflow { longest } else { Duration::ZERO };
+        let about = About { detail: config.detail, heartbeat: config.heartbeat, patience };
         let shared = Arc::new(Shared::new(format, about, region, &clock, path));
         match sink {
             #[allow(unused_mut)] // but for compression

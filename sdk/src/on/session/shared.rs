@@ -29,6 +29,8 @@ pub(crate) struct Shared {
     pub(super) clock: Published,
     pub(super) started: Instant,
     detail: Detail,
+    /// How long an event waits for a chunk.
+    patience: Duration,
     /// In a session that overwrites.
     recorder: Option<Recorder>,
     /// Time between two heartbeats of the stream.
@@ -41,6 +43,8 @@ pub(crate) struct Shared {
     /// The writer thread, to be woken. Set once it runs.
     writer: Mutex<Option<JoinHandle<()>>>,
     writer_thread: OnceLock<Thread>,
+    /// The kernel's id of the writer thread; 0 before it runs.
+    writer_tid: AtomicU32,
     pub(super) wake_sent: AtomicBool,
     pub(super) requests: Mutex<Requests>,
     pub(super) answered: Condvar,
@@ -56,6 +60,9 @@ struct Late {
     count: u64,
 }
 
+/// The longest wait of an event for a chunk.
+const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// Bytes for late ends that need no allocation.
 pub(super) const LATE_ROOM: usize = 16 << 10;
 
@@ -70,6 +77,7 @@ impl Late {
 pub(super) struct About {
     pub(super) detail: Detail,
     pub(super) heartbeat: Duration,
+    pub(super) patience: Duration,
 }
 
 /// The threads that have recorded.
@@ -119,6 +127,7 @@ impl Shared {
             clock: Published::new(clock.parameters()),
             started: Instant::now(),
             detail: about.detail,
+            patience: about.patience.min(LONGEST_WAIT),
             heartbeat: about.heartbeat,
             path,
             late: Mutex::new(Late::new()),
@@ -126,6 +135,7 @@ impl Shared {
             threads: Mutex::new(Threads::default()),
             writer: Mutex::new(None),
             writer_thread: OnceLock::new(),
+            writer_tid: AtomicU32::new(0),
             wake_sent: AtomicBool::new(false),
             requests: Mutex::new(Requests::default()),
             answered: Condvar::new(),
@@ -148,7 +158,11 @@ impl Shared {
         // Born with all signals blocked: the application's handlers belong on the application's threads.
         let handle = {
             let _blocked = process::SignalsBlocked::new();
-            builder.spawn(move || life(shared)).map_err(Error::Thread)?
+            let life = move || {
+                shared.writer_tid.store(process::tid(), Ordering::Relaxed);
+                life(shared);
+            };
+            builder.spawn(life).map_err(Error::Thread)?
         };
         let _ = self.writer_thread.set(handle.thread().clone());
         *self.writer.lock() = Some(handle);
@@ -218,6 +232,28 @@ impl Shared {
         }
     }
 
+    /// When an event of this thread that comes now stops waiting for a chunk. None: it does not wait, by the policy, or since
+    /// this is the writer thread, for which it would wait.
+    pub(crate) fn patience_ends(&self) -> Option<Instant> {
+        let waits = !self.patience.is_zero()
+            && self.region.may_wait()
+            && self.writer_tid.load(Ordering::Relaxed) != process::tid();
+        waits.then(|| Instant::now() + self.patience)
+    }
+
+    /// Waits until there may be a chunk. False: there is none to be waited for.
+    pub(crate) fn wait_for_chunk(&self, until: Instant) -> bool {
+        self.wake();
+        self.region.wait_for_chunk(until)
+    }
+
+    /// A thread's chunk is complete, which another one may be waiting for.
+    pub(crate) fn chunk_completed(&self) {
+        if !self.patience.is_zero() {
+            self.wake();
+        }
+    }
+
     /// Wakes the writer thread, once until it has looked. Does not wait.
     pub(crate) fn wake(&self) {
         if !self.wake_sent.swap(true, Ordering::Relaxed)
@@ -275,6 +311,7 @@ impl Shared {
         }
         let _busy = thread::busy();
         registry::deactivate(self.epoch);
+        self.region.end_waits();
         self.requests.lock().stop = true;
         self.unpark();
         let writer = self.writer.lock().take();
