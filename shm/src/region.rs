@@ -380,6 +380,11 @@ impl Region {
             .sum()
     }
 
+    /// Bytes that the output has taken in whole passes, and the chunks that are free: what changes while it takes any.
+    pub fn taken_by_output(&self) -> (u64, u32) {
+        (self.header().output_bytes.load(Ordering::Relaxed), self.free_chunks())
+    }
+
     /// True for the first to ask.
     pub(crate) fn take_reader(&self) -> bool {
         !self.has_reader.swap(true, Ordering::Relaxed)

@@ -2,5 +2,8 @@
 
 mod blocking;
 mod ends;
+mod forks;
 mod hostile;
+mod lives;
+mod program;
 mod torture;

@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
+use std::sync::RwLockWriteGuard;
+use std::time::Instant;
 
-use parking_lot::RwLock;
 use tracing_core::{Event, Interest, Metadata};
 
 use super::super::callsite::{Callsite, CounterOptions, Key, Kind, Site};
+use super::super::lock::RwLock;
 use super::super::registry;
 use super::super::thread::{self, Spread};
 use super::Category;
@@ -17,6 +19,13 @@ type Sites = HashMap<u64, (&'static Metadata<'static>, &'static Callsite), Build
 
 /// By the address of their metadata, which is static.
 static SITES: RwLock<Option<Sites>> = RwLock::new(None);
+
+/// The callsites, held for a fork.
+pub(in crate::on) type Held = RwLockWriteGuard<'static, Option<Sites>>;
+
+pub(in crate::on) fn hold(until: Instant) -> Option<Held> {
+    SITES.try_write_until(until)
+}
 
 /// The callsite, made at the first call. None from inside of an event, which may be holding the lock.
 pub(super) fn site(metadata: &'static Metadata<'static>, category: Category) -> Option<&'static Callsite> {

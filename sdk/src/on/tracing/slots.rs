@@ -7,9 +7,9 @@ use std::num::NonZeroU64;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use parking_lot::Mutex;
 use tracing_core::span::Id;
 
+use super::super::lock::Mutex;
 use super::span::Span;
 
 /// Slots of the first page.
@@ -50,22 +50,22 @@ impl Slots {
         (page, index as usize - FIRST * ((1 << page) - 1))
     }
 
-    /// A slot for a new span, and its id. None when there are 2^32 already.
+    /// A slot for a new span, and its id. None when there are 2^32 already, or the lock is lost to a fork.
     pub(super) fn take(&self) -> Option<(&Slot, Id)> {
-        let index = {
-            let mut free = self.free.lock();
-            match free.indices.pop() {
-                Some(index) => index,
-                None => {
-                    let index = free.used;
-                    free.used = free.used.checked_add(1)?;
-                    index
-                }
+        let mut free = self.free.lock_unless_lost()?;
+        let index = match free.indices.pop() {
+            Some(index) => index,
+            None => {
+                let index = free.used;
+                free.used = free.used.checked_add(1)?;
+                index
             }
         };
         let (page, at) = Self::place(index);
+        // Under the lock: nobody waits for a page that another thread is making, which a fork could lose.
         let slots =
             self.pages.get(page)?.get_or_init(|| (0..FIRST << page).map(|_| Slot::default()).collect());
+        drop(free);
         let slot = slots.get(at)?;
         slot.references.store(1, Ordering::Relaxed);
         let generation = slot.generation.load(Ordering::Relaxed);
@@ -98,7 +98,9 @@ impl Slots {
         }
         close(slot);
         slot.generation.fetch_add(1, Ordering::Release);
-        self.free.lock().indices.push((id.into_u64() - 1) as u32);
+        if let Some(mut free) = self.free.lock_unless_lost() {
+            free.indices.push((id.into_u64() - 1) as u32);
+        }
         true
     }
 }

@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use hairline_formats::Value;
-use parking_lot::Mutex;
 use tracing_core::span::Record;
 
 use super::super::callsite::Callsite;
 use super::super::extras::Extras;
 use super::super::flow::Flow;
+use super::super::lock::{Mutex, MutexGuard};
 use super::super::registry;
 use super::super::thread::{self, AsyncScope};
 use super::Mode;
@@ -75,13 +75,17 @@ impl Span {
         self.has_arrow.store(false, Ordering::Relaxed);
         if callsite.keys().is_empty() {
             self.has_fields.store(false, Ordering::Relaxed);
-        } else {
-            let mut rest = self.rest.lock();
+        } else if let Some(mut rest) = self.rest() {
             rest.fields.clear();
             rest.late.clear();
             visit(&mut rest.fields);
             self.has_fields.store(true, Ordering::Relaxed);
         }
+    }
+
+    /// None in a forked child that lost the lock: then nothing of it is said any more.
+    fn rest(&self) -> Option<MutexGuard<'_, Rest>> {
+        self.rest.lock_unless_lost()
     }
 
     fn callsite(&self) -> Option<&'static Callsite> {
@@ -137,13 +141,15 @@ impl Span {
             return self.begin_slice_after(callsite, word);
         }
         if self.life.load(Ordering::Acquire) == BEGUN {
-            let rest = self.rest.lock();
-            if let Some(flow) = &rest.flow {
+            let rest = self.rest();
+            if let Some(flow) = rest.as_ref().and_then(|rest| rest.flow.as_ref()) {
                 return thread::begin_flow_slice(callsite, word, flow);
             }
         }
-        let recorded = if self.has_fields.load(Ordering::Relaxed) && before == 0 {
-            let rest = self.rest.lock();
+        let recorded = if self.has_fields.load(Ordering::Relaxed)
+            && before == 0
+            && let Some(rest) = self.rest()
+        {
             rest.fields.with_values(callsite, |values| thread::begin_slice_with(callsite, word, values))
         } else {
             thread::begin_slice(callsite, word)
@@ -157,12 +163,12 @@ impl Span {
 
     /// A slice that an arrow from another span ends at.
     fn begin_slice_after(&self, callsite: &'static Callsite, word: u32) -> u32 {
-        let rest = self.rest.lock();
+        let rest = self.rest();
         let mut extras = Extras::new();
-        if let Some(flow) = &rest.flow {
+        if let Some(flow) = rest.as_ref().and_then(|rest| rest.flow.as_ref()) {
             extras = extras.flow(flow);
         }
-        if let Some(arrow) = &rest.arrow {
+        if let Some(arrow) = rest.as_ref().and_then(|rest| rest.arrow.as_ref()) {
             extras = extras.end_flow(arrow);
         }
         thread::begin_slice_rich(callsite, word, &extras)
@@ -176,18 +182,17 @@ impl Span {
         let since = Some(self.since.load(Ordering::Relaxed)).filter(|since| *since != 0);
         let flow = Flow::new();
         let life = (word != 0).then(|| {
-            let above = parent.map(|parent| parent.rest.lock());
+            let above = parent.and_then(Span::rest);
             let above = above.as_ref().and_then(|rest| rest.life.as_ref());
             let extras = above.map_or_else(Extras::new, |above| Extras::new().track(above));
-            let own = self.rest.lock();
+            let own = self.rest();
             let begin = |values: &[Value<'_>]| AsyncScope::begin_at(callsite, word, values, &extras, since);
-            if self.has_fields.load(Ordering::Relaxed) {
-                own.fields.with_values(callsite, begin)
-            } else {
-                begin(&[])
+            match own.filter(|_| self.has_fields.load(Ordering::Relaxed)) {
+                Some(own) => own.fields.with_values(callsite, begin),
+                None => begin(&[]),
             }
         });
-        let mut rest = self.rest.lock();
+        let Some(mut rest) = self.rest() else { return };
         rest.life = life;
         rest.flow = rest.life.is_some().then_some(flow);
         drop(rest);
@@ -200,8 +205,10 @@ impl Span {
             if entry.word == 0 {
                 return;
             }
-            if self.has_late_fields.load(Ordering::Relaxed) && self.life.load(Ordering::Acquire) == NONE {
-                let rest = self.rest.lock();
+            if self.has_late_fields.load(Ordering::Relaxed)
+                && self.life.load(Ordering::Acquire) == NONE
+                && let Some(rest) = self.rest()
+            {
                 thread::end_slice_with(entry.callsite, entry.word, &rest.late.kept);
                 self.has_late_fields.store(false, Ordering::Relaxed);
             } else {
@@ -212,7 +219,7 @@ impl Span {
 
     /// Values that are known only now: they go on the end.
     pub(super) fn record(&self, record: &Record<'_>) {
-        let mut rest = self.rest.lock();
+        let Some(mut rest) = self.rest() else { return };
         record.record(&mut rest.late);
         self.has_late_fields.store(true, Ordering::Relaxed);
     }
@@ -226,11 +233,13 @@ impl Span {
         }
         let flow = Flow::new();
         {
-            let rest = followed.rest.lock();
-            let extras = rest.life.as_ref().map_or_else(Extras::new, |life| Extras::new().track(life));
+            let rest = followed.rest();
+            let life = rest.as_ref().and_then(|rest| rest.life.as_ref());
+            let extras = life.map_or_else(Extras::new, |life| Extras::new().track(life));
             thread::instant_of(callsite, word, &extras.flow(&flow).name(own.name()));
         }
-        self.rest.lock().arrow = Some(flow);
+        let Some(mut rest) = self.rest() else { return };
+        rest.arrow = Some(flow);
         self.has_arrow.store(true, Ordering::Relaxed);
     }
 
@@ -239,7 +248,7 @@ impl Span {
         if self.life.swap(NONE, Ordering::AcqRel) == NONE {
             return;
         }
-        let mut rest = self.rest.lock();
+        let Some(mut rest) = self.rest() else { return };
         rest.flow = None;
         if let Some(mut life) = rest.life.take() {
             life.set_arguments(&rest.late.kept); // also what an entry's end has said
