@@ -42,6 +42,9 @@ pub(crate) struct Config {
     pub(crate) detail: Detail,
     pub(crate) heartbeat: Duration,
     pub(crate) trigger_interval: Duration,
+    pub(crate) trigger_on_panic: bool,
+    pub(crate) trigger_on_signal: Option<i32>,
+    pub(crate) finish_on_signals: bool,
     #[cfg(feature = "compress")]
     pub(crate) compress: bool,
 }
@@ -97,6 +100,9 @@ impl SessionBuilder {
                 detail: Detail::default(),
                 heartbeat: HEARTBEAT,
                 trigger_interval: TRIGGER_INTERVAL,
+                trigger_on_panic: false,
+                trigger_on_signal: None,
+                finish_on_signals: false,
                 #[cfg(feature = "compress")]
                 compress: false,
             },
@@ -104,10 +110,14 @@ impl SessionBuilder {
         }
     }
 
-    /// Writes the trace to a file, made anew. Its extension names the format, unless
+    /// Writes the trace to a file, made anew, unless another process is writing a trace into it: that is an error. Its extension names the format, unless
     /// [`format`](Self::format) does. `%p` in the path becomes the process's id, `%e` its executable's name,
     /// `%%` a percent sign. With [`Overflow::Overwrite`] the file is written at the session's end, and whenever a snapshot is
     /// triggered; `%n` becomes its number, from 1. Without `%n` a triggered one stays, and none is written at the end.
+    ///
+    /// With `%p` a forked child has a trace of its own, from its first event on, by a session like this one; it is completed
+    /// when the child exits, or by this session's handle there. Without `%p` a forked child records nothing. A FIFO is written to as
+    /// long as somebody reads it; one that nobody reads is an error.
     pub fn output(mut self, path: impl AsRef<Path>) -> Self {
         self.config.output = OutputConfig::Path(path.as_ref().to_owned());
         self
@@ -191,6 +201,32 @@ impl SessionBuilder {
     /// What is triggered sooner is passed over.
     pub fn trigger_interval(mut self, shortest: Duration) -> Self {
         self.config.trigger_interval = shortest;
+        self
+    }
+
+    /// A panic triggers a snapshot (`false` by default), after the panic hooks that were there before have said what they have
+    /// to say; it is complete when the panic goes on, also where that aborts the process. Of panics within
+    /// [`trigger_interval`](Self::trigger_interval) of such a one no other is heeded. The panicking thread waits for the
+    /// snapshot, at most 5 s. For sessions with [`Overflow::Overwrite`].
+    pub fn trigger_on_panic(mut self, on: bool) -> Self {
+        self.config.trigger_on_panic = on;
+        self
+    }
+
+    /// A signal triggers a snapshot, within 0.2 s; for instance `SIGUSR2`, `12` on Linux. A handler that the program has for it is
+    /// called as well. The signal does not end the process from then on, also when the session is over. For sessions with
+    /// [`Overflow::Overwrite`]; [`start`](Self::start) fails where the signal cannot be handled.
+    pub fn trigger_on_signal(mut self, signal: i32) -> Self {
+        self.config.trigger_on_signal = Some(signal);
+        self
+    }
+
+    /// When SIGTERM, SIGINT or SIGHUP ends the process, the trace is completed first (`false` by default; without it the
+    /// trace is to be [recovered](crate::recovery)). The process then dies of the same signal, so that its parent sees what it would
+    /// have seen. A signal for which the program has a handler is left to it. A second signal ends the process at once, and so do
+    /// 3 s without the output taking anything.
+    pub fn finish_on_signals(mut self, on: bool) -> Self {
+        self.config.finish_on_signals = on;
         self
     }
 

@@ -40,10 +40,46 @@ pub enum Overflow {
     /// It is dropped and counted; a scope as a whole, never one half of it. The application never waits.
     #[default]
     Drop,
+    /// Its thread waits for the writer thread, at most that long (a day counts as for ever). What then still has no room is
+    /// dropped and counted, and no thread waits again before the output has taken something: an output that is stuck stops
+    /// the program once, not event by event. Threads do not wait in the output's own code, nor once the session is stopping or
+    /// its output has failed. An event in a signal handler may wait as any other.
+    Block(Duration),
     /// The flight recorder: the oldest events make room, and no output is written until somebody asks, by
     /// [`Session::snapshot`](crate::Session::snapshot), by [`trigger!`](crate::trigger) or by the session's end. Only when
     /// every chunk of the ring is in some thread's hands, an event is dropped and counted.
     Overwrite,
+}
+
+/// How long `block` waits that says no time.
+#[cfg_attr(not(feature = "enable"), allow(dead_code))]
+const BLOCK: Duration = Duration::from_secs(1);
+
+impl Overflow {
+    /// `drop`, `overwrite`, `block`, `block:500ms`.
+    #[cfg_attr(not(feature = "enable"), allow(dead_code))]
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let text = text.to_ascii_lowercase();
+        match text.split_once(':') {
+            None if text == "drop" => Some(Self::Drop),
+            None if text == "overwrite" => Some(Self::Overwrite),
+            None if text == "block" => Some(Self::Block(BLOCK)),
+            Some(("block", time)) => parse_duration(time).map(Self::Block),
+            _ => None,
+        }
+    }
+}
+
+/// A time: `500ms`, `2s`, `100us`.
+fn parse_duration(text: &str) -> Option<Duration> {
+    let unit_at = text.find(|c: char| !c.is_ascii_digit())?;
+    let number = text[..unit_at].parse().ok()?;
+    match &text[unit_at..] {
+        "us" => Some(Duration::from_micros(number)),
+        "ms" => Some(Duration::from_millis(number)),
+        "s" => Some(Duration::from_secs(number)),
+        _ => None,
+    }
 }
 
 /// What events read the time from.
@@ -154,6 +190,26 @@ mod tests {
         }
         for bad in ["", "M", "-1", "1.5M", "12x", "99999999999999999999", "18446744073709551615K"] {
             assert!(parse_size(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_policy_may_say_how_long_it_waits() {
+        let ms = |n| Some(Overflow::Block(Duration::from_millis(n)));
+        for (text, policy) in [
+            ("drop", Some(Overflow::Drop)),
+            ("Overwrite", Some(Overflow::Overwrite)),
+            ("block", ms(1000)),
+            ("block:500ms", ms(500)),
+            ("BLOCK:2s", ms(2000)),
+            ("block:3000us", ms(3)),
+        ] {
+            assert_eq!(Overflow::parse(text), policy, "{text}");
+        }
+        for bad in
+            ["", "block:", "block:5", "block:ms", "block:-1s", "drop:1s", "block:99999999999999999999s"]
+        {
+            assert_eq!(Overflow::parse(bad), None, "{bad}");
         }
     }
 

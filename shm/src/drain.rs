@@ -249,9 +249,13 @@ impl Drain {
         }
         drop(parts);
         self.last_sequence = last_sequence;
+        let freed = pass.freed;
         for (fragment, chunk) in fragments.iter().zip(&chunks) {
             chunk.set_drained();
             self.settle(fragment, pass);
+        }
+        if pass.freed != freed {
+            region.chunks_freed();
         }
         pass.bytes += bytes as u64;
         Ok(())

@@ -44,6 +44,8 @@
 //!    compare-and-swap (Acquire) of the very word it saw, generation included. One of the two only succeeds, so bytes that
 //!    the window reads are not written again while it reads.
 //!
+//! Who waits for a chunk, and is woken when the drain frees one, does so under a lock: `wait.rs`.
+//!
 //! `tests/loom.rs` tries every interleaving of each pair.
 //!
 //! # Why a killed process loses nothing
@@ -66,6 +68,7 @@ mod process;
 pub mod recover;
 mod region;
 mod sync;
+mod wait;
 mod window;
 
 pub use abi::{ChunkHeader, ChunkInfo, Commit, LOSS_REASONS, LossReason, State};

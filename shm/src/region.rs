@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 use crate::abi::{
     ABI_VERSION, CHUNK_HEADER_SIZE, CHUNK_SIZE_RANGE, ChunkHeader, ChunkInfo, LossReason, MAGIC, MAX_PATH,
@@ -30,6 +31,7 @@ use crate::error::RegionError;
 use crate::ledger::step;
 use crate::process;
 use crate::sync::{AtomicU64, Ordering};
+use crate::wait::Waiting;
 
 /// What a region is made from.
 #[derive(Clone, Debug)]
@@ -83,6 +85,7 @@ pub struct Region {
     overwrite: bool,
     /// Whether the region has its drain, or its window.
     has_reader: AtomicBool,
+    waiting: Waiting,
 }
 
 const _: () = assert!(align_of::<RegionHeader>() <= PAGE);
@@ -126,6 +129,7 @@ impl Region {
             chunks_offset,
             overwrite: config.overwrite,
             has_reader: AtomicBool::new(false),
+            waiting: Waiting::new(),
         };
         region.initialise(config);
         Ok(Arc::new(region))
@@ -347,11 +351,38 @@ impl Region {
                 .any(|w| self.bitmap(w).load(Ordering::Relaxed) != 0)
     }
 
+    /// Waits until a chunk is free; somebody else may have it before the caller. False: the time has come, or nobody may wait.
+    /// Wakes no drain.
+    pub fn wait_for_chunk(&self, until: Instant) -> bool {
+        self.waiting.wait(until, || self.has_free_chunk())
+    }
+
+    /// Whether [`wait_for_chunk`](Self::wait_for_chunk) would wait: not after somebody's time was over, until the drain has
+    /// freed a chunk; not after [`end_waits`](Self::end_waits).
+    pub fn may_wait(&self) -> bool {
+        self.waiting.may_wait()
+    }
+
+    /// Nobody waits from now on: nothing is drained any more.
+    pub fn end_waits(&self) {
+        self.waiting.end();
+    }
+
+    /// Wakes who waits for a chunk: some were freed.
+    pub(crate) fn chunks_freed(&self) {
+        self.waiting.freed();
+    }
+
     /// Number of free chunks at some moment of the call.
     pub fn free_chunks(&self) -> u32 {
         (0..(self.chunk_count as usize).div_ceil(64))
             .map(|w| self.bitmap(w).load(Ordering::Relaxed).count_ones())
             .sum()
+    }
+
+    /// Bytes that the output has taken in whole passes, and the chunks that are free: what changes while it takes any.
+    pub fn taken_by_output(&self) -> (u64, u32) {
+        (self.header().output_bytes.load(Ordering::Relaxed), self.free_chunks())
     }
 
     /// True for the first to ask.

@@ -1,10 +1,44 @@
 //! The atomics of this crate: `core`'s, or loom's under `--cfg loom`.
 
+use std::sync::PoisonError;
+use std::time::Instant;
+
 #[cfg(not(loom))]
 pub(crate) use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+#[cfg(not(loom))]
+pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
 
 #[cfg(loom)]
 pub(crate) use explored::{AtomicU32, AtomicU64, Ordering};
+#[cfg(loom)]
+pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
+
+/// Locks; that a thread panicked with the lock held is no matter, since nothing here panics half-way.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Sleeps until `woken` is notified, or the time has come: then it says so. Under loom time does not pass.
+pub(crate) fn wait_until<'g, T>(
+    woken: &Condvar,
+    guard: MutexGuard<'g, T>,
+    until: Instant,
+) -> (MutexGuard<'g, T>, bool) {
+    #[cfg(loom)]
+    {
+        let _ = until;
+        (woken.wait(guard).unwrap_or_else(PoisonError::into_inner), false)
+    }
+    #[cfg(not(loom))]
+    {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return (guard, true);
+        }
+        let (guard, _) = woken.wait_timeout(guard, left).unwrap_or_else(PoisonError::into_inner);
+        (guard, false) // the next call will find the time over
+    }
+}
 
 /// loom's atomics, made to be explored to the end.
 ///

@@ -1,5 +1,9 @@
 //! What is left of a trace when its process is killed, aborts or crashes, and what recovery makes of it.
 
+mod blocking;
 mod ends;
+mod forks;
 mod hostile;
+mod lives;
+mod program;
 mod torture;

@@ -11,7 +11,7 @@
 //! Registration gives the callsite an id, gives its strings their process-wide numbers, and lays down the
 //! parts of its records that never change: the FXT header word, the TrackEvent message.
 
-use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use hairline_formats::fxt;
 
@@ -121,6 +121,8 @@ pub struct Callsite {
     message_len: AtomicU8,
     /// Where the bit of this callsite stands in each thread's set, if it is one of the first.
     near_mask: AtomicU8,
+    /// Whether it is in the registry's list.
+    is_listed: AtomicBool,
     near_byte: AtomicU32,
     kind: Kind,
     category_id: AtomicU32,
@@ -152,6 +154,7 @@ impl Callsite {
             message: [AtomicU64::new(0), AtomicU64::new(0)],
             message_len: AtomicU8::new(0),
             near_mask: AtomicU8::new(near_bit(NO_ID).1),
+            is_listed: AtomicBool::new(false),
             near_byte: AtomicU32::new(near_bit(NO_ID).0),
             kind,
             category_id: AtomicU32::new(0),
@@ -271,7 +274,13 @@ impl Callsite {
         registry::pointee(self.next.load(Ordering::Acquire))
     }
 
+    /// Under the registry's lock.
+    pub(crate) fn is_listed(&self) -> bool {
+        self.is_listed.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn set_next(&self, next: *mut Callsite) {
+        self.is_listed.store(true, Ordering::Relaxed);
         self.next.store(next, Ordering::Relaxed); // published by the head's store
     }
 

@@ -5,7 +5,9 @@
 //! | `HAIRLINE`            | the output; `.pftrace` or `.fxt`; `%p` is the process's id, `%e` its name    |
 //! | `HAIRLINE_CATEGORIES` | as [`SessionBuilder::categories`](crate::SessionBuilder::categories)       |
 //! | `HAIRLINE_BUFFER`     | bytes of the ring: `4M`, `64MiB`                                           |
-//! | `HAIRLINE_OVERFLOW`   | `drop` or `overwrite`                                                      |
+//! | `HAIRLINE_OVERFLOW`   | `drop`, `block` (1 s), `block:500ms` or `overwrite`                        |
+//! | `HAIRLINE_SIGNALS`    | `on`: [`finish_on_signals`](crate::SessionBuilder::finish_on_signals)      |
+//! | `HAIRLINE_TRIGGER`    | `panic`, a signal's number, or both: what triggers a snapshot              |
 //! | `HAIRLINE_CLOCK`      | `counter` or `system`                                                      |
 //! | `HAIRLINE_THREAD_TIME`, `HAIRLINE_SOURCE_LOCATIONS` | `on` or `off` (default), as the builder's methods   |
 //! | `HAIRLINE_COMPRESS`   | `on` or `off` (default); with the feature `compress`                       |
@@ -13,9 +15,12 @@
 //!
 //! Read at the process's first event. A value that makes no sense is one line on stderr, and nothing is recorded.
 
-use std::sync::{Once, OnceLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
-use crate::builder::SessionBuilder;
+use super::fork;
+use super::lock::{Mutex, MutexGuard};
+use crate::builder::{Config, SessionBuilder};
 use crate::error::Error;
 use crate::options::{ClockSource, Overflow, Summary, parse_size};
 use crate::session::Session;
@@ -30,12 +35,41 @@ enum Level {
 
 /// Starts the session that the environment asks for, if it does, at the first call.
 pub(crate) fn start_once() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        if let Err(e) = start() {
-            say(Level::Error, format_args!("{e}; not tracing"));
-        }
-    });
+    if HAS_STARTED.load(Ordering::Acquire) && !fork::is_pending() {
+        return;
+    }
+    let mut has_started = STARTING.lock();
+    let begun = match fork::inherited() {
+        Some(config) => start_inherited(config),
+        None if *has_started => return,
+        None => start(),
+    };
+    *has_started = true;
+    HAS_STARTED.store(true, Ordering::Release);
+    if let Err(e) = begun {
+        say(Level::Error, format_args!("{e}; not tracing"));
+    }
+}
+
+/// Whether the environment has been heeded. Who comes meanwhile waits.
+static STARTING: Mutex<bool> = Mutex::new(false);
+
+/// The same, to be seen without the lock.
+static HAS_STARTED: AtomicBool = AtomicBool::new(false);
+
+/// Held for a fork.
+pub(super) fn hold(until: Instant) -> Option<MutexGuard<'static, bool>> {
+    STARTING.try_lock_until(until)
+}
+
+/// The session of a forked child.
+fn start_inherited(config: Config) -> Result<(), Error> {
+    match Session::start(config) {
+        Ok(session) => std::mem::forget(session), // the exit handler stops it
+        Err(Error::AlreadyRunning) => {}
+        Err(e) => return Err(e),
+    }
+    Ok(())
 }
 
 fn start() -> Result<(), Error> {
@@ -49,7 +83,28 @@ fn start() -> Result<(), Error> {
         builder = builder.buffer_size(parse_size(&size)?);
     }
     if let Some(policy) = variable("HAIRLINE_OVERFLOW")? {
-        builder = builder.overflow(one_of("HAIRLINE_OVERFLOW", policy, &OVERFLOWS, "use drop or overwrite")?);
+        let expected = "use drop, block, block:500ms or overwrite";
+        let wrong = || Error::Value { what: "HAIRLINE_OVERFLOW", value: policy.clone(), expected };
+        builder = builder.overflow(Overflow::parse(&policy).ok_or_else(wrong)?);
+    }
+    if let Some(on) = variable("HAIRLINE_SIGNALS")? {
+        builder = builder.finish_on_signals(one_of("HAIRLINE_SIGNALS", on, &ON_OFF, "use on or off")?);
+    }
+    if let Some(triggers) = variable("HAIRLINE_TRIGGER")? {
+        for trigger in triggers.split(',').map(str::trim) {
+            builder = match trigger.parse() {
+                Ok(signal) => builder.trigger_on_signal(signal),
+                Err(_) if trigger.eq_ignore_ascii_case("panic") => builder.trigger_on_panic(true),
+                Err(_) => {
+                    let expected = "use panic, the number of a signal, or both between commas";
+                    return Err(Error::Value {
+                        what: "HAIRLINE_TRIGGER",
+                        value: trigger.to_owned(),
+                        expected,
+                    });
+                }
+            };
+        }
     }
     if let Some(clock) = variable("HAIRLINE_CLOCK")? {
         let known = [("counter", ClockSource::Counter), ("system", ClockSource::System)];
@@ -72,7 +127,7 @@ fn start() -> Result<(), Error> {
         Err(Error::AlreadyRunning) => return Ok(()),
         Err(e) => return Err(e),
     }
-    STARTED.get_or_init(|| ());
+    IS_ENVIRONMENTS.store(true, Ordering::Relaxed);
     say(Level::Info, format_args!("tracing"));
     Ok(())
 }
@@ -92,16 +147,14 @@ fn compress(builder: SessionBuilder, on: bool) -> Result<SessionBuilder, Error> 
     Ok(builder)
 }
 
-const OVERFLOWS: [(&str, Overflow); 2] = [("drop", Overflow::Drop), ("overwrite", Overflow::Overwrite)];
-
 const ON_OFF: [(&str, bool); 4] = [("on", true), ("1", true), ("off", false), ("0", false)];
 
 /// Set when the running session came from the environment.
-static STARTED: OnceLock<()> = OnceLock::new();
+static IS_ENVIRONMENTS: AtomicBool = AtomicBool::new(false);
 
 /// Tells how the session ended, if `HAIRLINE_LOG=info` asks for it.
 pub(crate) fn report(summary: &Summary) {
-    if STARTED.get().is_some() {
+    if IS_ENVIRONMENTS.load(Ordering::Relaxed) {
         let path = summary.path.as_deref().unwrap_or("".as_ref()).display();
         let Summary { records, bytes, lost, .. } = summary;
         say(
@@ -115,6 +168,12 @@ pub(crate) fn report(summary: &Summary) {
 /// One line on stderr for a snapshot that could not be written.
 pub(crate) fn complain_of(e: &std::io::Error) {
     say(Level::Error, format_args!("cannot write a snapshot: {e}"));
+}
+
+/// One line on stderr for an output that the process does not wait for any longer.
+pub(crate) fn complain_of_stuck(path: Option<&std::path::Path>) {
+    let path = path.unwrap_or("the output".as_ref()).display();
+    say(Level::Error, format_args!("{path} is stuck: the trace is not complete; see `hairline recover`"));
 }
 
 /// One line on stderr for something that went wrong.

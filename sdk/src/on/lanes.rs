@@ -10,10 +10,10 @@
 //! ```
 
 use std::collections::HashMap;
-
-use parking_lot::Mutex;
+use std::time::Instant;
 
 use super::callsite::Callsite;
+use super::lock::{Mutex, MutexGuard};
 use super::track::new_uuid;
 
 /// Lanes that are kept for later. Where a program makes ever new parent tracks, all are forgotten at this many and
@@ -25,8 +25,15 @@ type Key = (u64, usize);
 
 static FREE: Mutex<Option<Free>> = Mutex::new(None);
 
+/// The lanes, held for a fork.
+pub(super) type Held = MutexGuard<'static, Option<Free>>;
+
+pub(super) fn hold(until: Instant) -> Option<Held> {
+    FREE.try_lock_until(until)
+}
+
 #[derive(Default)]
-struct Free {
+pub(super) struct Free {
     lanes: HashMap<Key, Vec<Lane>>,
     count: usize,
 }

@@ -4,13 +4,16 @@
 //! place in the source.
 
 use std::collections::HashMap;
+use std::sync::RwLockWriteGuard;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Instant;
 
 use log::{LevelFilter, Metadata, Record};
-use parking_lot::{Mutex, RwLock};
 
 use super::callsite::{Callsite, CounterOptions, Kind, Site};
 use super::extras::Extras;
+use super::fork;
+use super::lock::{Mutex, RwLock};
 use super::registry::{self, Keeper};
 use super::thread::{self, Text};
 use crate::vocabulary::Level;
@@ -22,12 +25,19 @@ const MAX_SITES: usize = 1 << 14;
 type Places = HashMap<(usize, u32), &'static Callsite>;
 
 #[derive(Default)]
-struct Sites {
+pub(super) struct Sites {
     targets: HashMap<&'static str, Places>,
     count: usize,
 }
 
 static SITES: RwLock<Option<Sites>> = RwLock::new(None);
+
+/// The callsites, held for a fork.
+pub(super) type Held = RwLockWriteGuard<'static, Option<Sites>>;
+
+pub(super) fn hold(until: Instant) -> Option<Held> {
+    SITES.try_write_until(until)
+}
 
 /// Whether a message with this target would be recorded.
 pub(crate) fn would_record(metadata: &Metadata<'_>) -> bool {
@@ -39,7 +49,7 @@ pub(crate) fn record(record: &Record<'_>) {
     if !ASKED.load(Ordering::Acquire) {
         ask();
     }
-    if registry::active_epoch() == 0 {
+    if registry::active_epoch() == 0 && !fork::is_pending() {
         return;
     }
     let Some(site) = site(record) else { return };
@@ -135,7 +145,7 @@ fn set_max_level() {
     // One after the other, so that the last one sets what is true then.
     static TURN: Mutex<()> = Mutex::new(());
     let _busy = thread::busy();
-    let _turn = TURN.lock();
+    let _turn = TURN.lock_unless_lost();
     let floor = LevelFilter::iter().nth(FLOOR.load(Ordering::Relaxed)).unwrap_or(LevelFilter::Off);
     log::set_max_level(if registry::active_epoch() == 0 { floor } else { LevelFilter::Trace });
 }

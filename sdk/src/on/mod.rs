@@ -6,8 +6,11 @@ pub(crate) mod clock;
 mod env;
 mod exit;
 pub(crate) mod extras;
+mod files;
 pub(crate) mod flow;
+mod fork;
 mod lanes;
+mod lock;
 pub(crate) mod macros;
 #[cfg(feature = "log")]
 pub(crate) mod messages;
@@ -18,6 +21,7 @@ mod registry;
 #[cfg(feature = "serde")]
 pub(crate) mod serialize;
 pub(crate) mod session;
+mod signals;
 mod system;
 pub(crate) mod thread;
 pub(crate) mod traced;

@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)] // gettid and prctl
 
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::thread::message;
 
@@ -87,12 +87,16 @@ pub(crate) fn id() -> u32 {
 
 /// A random number that is this process's own; never 0.
 pub(crate) fn uuid() -> u64 {
-    static UUID: OnceLock<u64> = OnceLock::new();
-    if let Some(uuid) = UUID.get() {
-        return *uuid;
+    static UUID: AtomicU64 = AtomicU64::new(0);
+    match UUID.load(Ordering::Relaxed) {
+        0 => {
+            // Without a lock, which a fork could lose and a signal handler's event would wait for: the first one counts.
+            let fresh = u64::from_le_bytes(random()) | 1;
+            UUID.compare_exchange(0, fresh, Ordering::Relaxed, Ordering::Relaxed)
+                .map_or_else(|uuid| uuid, |_| fresh)
+        }
+        uuid => uuid,
     }
-    let _busy = super::thread::busy(); // a signal handler's event, of this thread, would wait for itself
-    *UUID.get_or_init(|| u64::from_le_bytes(random()) | 1)
 }
 
 /// The process's track.

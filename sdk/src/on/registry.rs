@@ -10,12 +10,12 @@
 use std::collections::HashMap;
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
-
-use parking_lot::Mutex;
+use std::time::Instant;
 
 use super::callsite::{Callsite, CounterOptions, Kind, Site, UNREGISTERED};
 #[cfg(any(feature = "subscriber", feature = "log"))]
 use super::env;
+use super::lock::{self, Mutex, MutexGuard};
 use super::thread;
 use crate::filter::Filter;
 
@@ -43,7 +43,7 @@ pub(crate) enum Keeper {
 static REGISTRY: Mutex<Option<Registry>> = Mutex::new(None);
 
 #[derive(Default)]
-struct Registry {
+pub(super) struct Registry {
     strings: Strings,
     callsites: u32,
     /// The running session's epoch and filter.
@@ -157,11 +157,14 @@ pub(crate) fn register(callsite: &'static Callsite) {
             return;
         }
         let Registry { strings, callsites, active, .. } = registry;
-        callsite.prepare(*callsites, |text| strings.number(text));
-        *callsites += 1;
-        callsite.set_next(HEAD.load(Ordering::Relaxed));
-        // Release: who walks the list sees the callsite's constants and its `next`.
-        HEAD.store(std::ptr::from_ref(callsite).cast_mut(), Ordering::Release);
+        // In a forked child it may have been, by the parent.
+        if !callsite.is_listed() {
+            callsite.prepare(*callsites, |text| strings.number(text));
+            *callsites += 1;
+            callsite.set_next(HEAD.load(Ordering::Relaxed));
+            // Release: who walks the list sees the callsite's constants and its `next`.
+            HEAD.store(std::ptr::from_ref(callsite).cast_mut(), Ordering::Release);
+        }
         callsite.set_word(word(active.as_ref(), callsite));
     });
 }
@@ -183,7 +186,11 @@ pub(crate) fn on_change(keeper: Keeper, hook: fn()) {
     }
 }
 
+/// Not in a forked child: who keeps a copy may have lost a lock, and what it keeps is at worst that something is on.
 fn changed() {
+    if lock::is_forked() {
+        return;
+    }
     for hook in ON_CHANGE.iter().map(|hook| hook.load(Ordering::Acquire)).filter(|hook| !hook.is_null()) {
         // SAFETY: `on_change` alone stores here, a `fn()`.
         let hook: fn() = unsafe { std::mem::transmute(hook) };
@@ -261,6 +268,26 @@ pub(crate) fn deactivate(epoch: u32) {
         }
     });
     changed();
+}
+
+/// The registry, held for a fork.
+pub(super) struct Held(MutexGuard<'static, Option<Registry>>);
+
+pub(super) fn hold(until: Instant) -> Option<Held> {
+    REGISTRY.try_lock_until(until).map(Held)
+}
+
+impl Held {
+    /// In a forked child: the parent's session does not run here. Its filter.
+    pub(super) fn take_filter(&mut self) -> Option<Filter> {
+        ACTIVE.store(0, Ordering::Relaxed);
+        self.0.as_mut()?.active.take().map(|(_, filter)| filter)
+    }
+
+    /// Every callsite is as if it had never been hit.
+    pub(super) fn expect_first_events(&self) {
+        callsites().for_each(|c| c.set_word(UNREGISTERED));
+    }
 }
 
 /// In a forked child: everything off, for good, without a lock.

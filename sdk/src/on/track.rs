@@ -13,8 +13,9 @@ mod open;
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicPtr, AtomicU64};
 
 use super::process;
 use super::thread::{AsyncScope, message};
@@ -74,12 +75,18 @@ impl Track {
 
     /// The process's own track.
     pub fn process() -> Self {
-        static PROCESS: OnceLock<Track> = OnceLock::new();
-        if let Some(process) = PROCESS.get() {
+        static PROCESS: AtomicPtr<Track> = AtomicPtr::new(std::ptr::null_mut());
+        // Acquire pairs with the Release below.
+        if let Some(process) = super::registry::shared(PROCESS.load(Acquire)) {
             return process.clone();
         }
-        let _busy = super::thread::busy(); // an event from inside would wait for itself
-        PROCESS.get_or_init(|| Self::make(process::track_uuid(), 0, Place::Process)).clone()
+        // Without a lock, which a fork could lose and an event from inside would wait for: the first one counts.
+        let process = Self::make(process::track_uuid(), 0, Place::Process);
+        let made = Box::into_raw(Box::new(process.clone()));
+        match PROCESS.compare_exchange(std::ptr::null_mut(), made, Release, Acquire) {
+            Ok(_) => process,
+            Err(first) => super::registry::shared(first).cloned().unwrap_or(process),
+        }
     }
 
     /// The calling thread's track. The handle stays that thread's wherever it is used.

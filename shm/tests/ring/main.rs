@@ -17,6 +17,7 @@ mod output;
 mod room;
 mod sizes;
 mod threads;
+mod wait;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -22,13 +22,13 @@ mod writer;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hairline_shm::{BackingChoice, Output, Region, RegionConfig};
-use parking_lot::Mutex;
 
 use super::clock::Calibration;
-use super::{exit, process, registry, thread};
+use super::lock::{Mutex, MutexGuard};
+use super::{exit, files, fork, process, registry, signals, thread};
 pub(crate) use crate::builder::Detail;
 use crate::builder::{Config, DEFAULT_CHUNK, OutputConfig, SessionBuilder};
 use crate::error::Error;
@@ -43,6 +43,11 @@ pub(crate) use stream::OWN_SEQUENCE;
 
 /// The running session.
 static CURRENT: Mutex<Option<Arc<Shared>>> = Mutex::new(None);
+
+/// The running session, held for a fork.
+pub(super) fn hold(until: Instant) -> Option<MutexGuard<'static, Option<Arc<Shared>>>> {
+    CURRENT.try_lock_until(until)
+}
 
 /// The running session, if it has this epoch. None in a forked child: it is the parent's.
 pub(crate) fn current(epoch: u32) -> Option<Arc<Shared>> {
@@ -65,6 +70,16 @@ impl Session {
         SessionBuilder::new()
     }
 
+    /// In a forked child with a session of its own the handle that it has from its parent stands for that.
+    fn shared(&self) -> Arc<Shared> {
+        let own = || {
+            let _busy = thread::busy();
+            (!registry::is_detached()).then(|| CURRENT.lock().clone()).flatten()
+        };
+        let is_parents = !self.shared.is_of_this_process();
+        is_parents.then(own).flatten().unwrap_or_else(|| Arc::clone(&self.shared))
+    }
+
     pub(crate) fn start(mut config: Config) -> Result<Self, Error> {
         if registry::is_detached() {
             return Err(Error::Forked);
@@ -75,7 +90,11 @@ impl Session {
         if current.is_some() {
             return Err(Error::AlreadyRunning);
         }
+        let _ = fork::inherited(); // whoever starts first in a forked child decides
         let format = output::format(&config)?;
+        signals::install(&config)?;
+        let _unharmed = files::WriteSignalsBlocked::new();
+        let of_a_child = output::config_of_a_child(&config);
         // The region first: when its sizes make no sense no file has been touched.
         let uuid: [u8; 16] = process::random();
         let path = output::path(&config);
@@ -97,8 +116,9 @@ impl Session {
         region.note_time(clock.parameters().now());
         // From here on the trace is recovered if the process is killed.
         region.activate(sink.as_ref().and_then(Sink::file_len));
-        let about = About { detail: config.detail, heartbeat: config.heartbeat };
-        let shared = Arc::new(Shared::new(format, about, region, &clock, path));
+        let patience = if let Overflow::Block(longest) = config.overflow { longest } else { Duration::ZERO };
+        let about = About { detail: config.detail, heartbeat: config.heartbeat, patience };
+        let shared = Arc::new(Shared::new(format, about, region, &clock, path, of_a_child));
         match sink {
             #[allow(unused_mut)] // but for compression
             Some(mut sink) => {
@@ -110,6 +130,9 @@ impl Session {
             }
             None => {
                 let to = recorder::Destination::new(config.output, config.trigger_interval);
+                if config.trigger_on_panic {
+                    recorder::trigger_on_panic();
+                }
                 shared.spawn_recorder(to, clock)?;
             }
         }
@@ -128,7 +151,7 @@ impl Session {
     pub fn set_categories(&self, filter: &str) -> Result<(), Error> {
         let filter = Filter::parse(filter)?;
         if !registry::is_detached() {
-            registry::set_filter(self.shared.epoch(), filter);
+            registry::set_filter(self.shared().epoch(), filter);
         }
         Ok(())
     }
@@ -138,7 +161,7 @@ impl Session {
     /// # Errors
     /// When the output has failed.
     pub fn flush(&self) -> Result<(), Error> {
-        self.shared.flush()
+        self.shared().flush()
     }
 
     /// Writes the last of what was recorded, as much as the ring holds, to a file of its own, while threads go on recording.
@@ -149,7 +172,7 @@ impl Session {
     /// When the session does not overwrite, or the file cannot be written. A file that was there is replaced when the new
     /// one is complete, and otherwise stays.
     pub fn snapshot(&self, path: impl AsRef<Path>) -> Result<Summary, Error> {
-        self.shared.snapshot(path.as_ref())
+        self.shared().snapshot(path.as_ref())
     }
 
     /// Stops recording and waits until the trace is complete.
@@ -157,13 +180,13 @@ impl Session {
     /// # Errors
     /// When the output has failed; the summary is in the error.
     pub fn stop(self) -> Result<Summary, Error> {
-        self.shared.stop()
+        self.shared().stop()
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.shared.stop_or_report();
+        self.shared().stop_or_report();
     }
 }
 
@@ -173,11 +196,25 @@ pub(crate) fn stop_current() {
         return; // the session is the parent's
     }
     let _busy = thread::busy();
-    let Some(current) = CURRENT.try_lock_for(Duration::from_secs(1)) else { return };
+    let Some(current) = CURRENT.try_lock_until(Instant::now() + Duration::from_secs(1)) else { return };
     let shared = current.clone();
     drop(current);
     if let Some(shared) = shared {
         shared.stop_or_report();
+    }
+}
+
+/// What a panic hook waits for, where it is asked to: a snapshot of the running flight recorder.
+fn snapshot_for_panic() {
+    if registry::is_detached() {
+        return;
+    }
+    let _busy = thread::busy();
+    let Some(current) = CURRENT.try_lock_until(Instant::now() + Duration::from_secs(1)) else { return };
+    let shared = current.clone();
+    drop(current);
+    if let Some(shared) = shared {
+        shared.snapshot_for_panic();
     }
 }
 

@@ -1,12 +1,12 @@
 //! From the builder's output to an open sink.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::sink::{Sink, Target};
 use crate::builder::{Config, OutputConfig};
 use crate::error::Error;
-use crate::on::process;
+use crate::filter::Filter;
+use crate::on::{files, process};
 use crate::options::{Format, Overflow};
 
 /// The format to write: as set, else by the file's extension, else `TrackEvent`.
@@ -39,9 +39,9 @@ pub(super) fn open(output: OutputConfig, path: Option<PathBuf>) -> Result<Sink, 
         OutputConfig::Writer(writer) => Target::Writer(writer),
         OutputConfig::Path(template) => {
             let path = path.clone().unwrap_or(template);
-            match File::create(&path).and_then(|file| Ok((file.metadata()?.is_file(), file))) {
-                Ok((true, file)) => Target::File(file, 0),
-                Ok((false, pipe)) => Target::Writer(Box::new(pipe)), // nothing of it can be taken back
+            match files::create(&path) {
+                Ok((file, true)) => Target::File(file, 0),
+                Ok((pipe, false)) => Target::Writer(Box::new(pipe)), // nothing of it can be taken back
                 Err(source) => return Err(Error::Create { path, source }),
             }
         }
@@ -54,15 +54,30 @@ pub(super) fn has_serial(template: &Path) -> bool {
     expand(template, 1) != expand(template, 2)
 }
 
+/// What a forked child starts a session of its own from, if the path is its own too. Without the filter.
+pub(super) fn config_of_a_child(config: &Config) -> Option<Config> {
+    let OutputConfig::Path(template) = &config.output else { return None };
+    let names_process = expand_for(template, 1, 1) != expand_for(template, 2, 1);
+    names_process.then(|| Config {
+        output: OutputConfig::Path(template.clone()),
+        filter: Filter::default(),
+        ..*config
+    })
+}
+
 /// Replaces `%p`, `%e`, `%n` and `%%`.
 pub(super) fn expand(template: &Path, serial: u64) -> PathBuf {
+    expand_for(template, process::id(), serial)
+}
+
+fn expand_for(template: &Path, pid: u32, serial: u64) -> PathBuf {
     let Some(text) = template.to_str().filter(|t| t.contains('%')) else { return template.to_owned() };
     let mut out = String::with_capacity(text.len() + 16);
     let mut rest = text.chars();
     while let Some(c) = rest.next() {
         let mut ahead = rest.clone();
         match (c, ahead.next()) {
-            ('%', Some('p')) => out.push_str(&process::id().to_string()),
+            ('%', Some('p')) => out.push_str(&pid.to_string()),
             ('%', Some('n')) => out.push_str(&serial.to_string()),
             ('%', Some('e')) => out.push_str(&process::name()),
             ('%', Some('%')) => out.push('%'),

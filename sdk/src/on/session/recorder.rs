@@ -17,7 +17,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hairline_shm::{Region, Window};
-use parking_lot::Mutex;
 
 use super::output::{expand, has_serial};
 use super::shared::Shared;
@@ -26,6 +25,7 @@ use super::writer::End;
 use super::{stream, tail};
 use crate::builder::OutputConfig;
 use crate::on::clock::Clock;
+use crate::on::lock::Mutex;
 use crate::on::{env, process, registry};
 
 /// The longest sleep of the recorder's thread, and so how late a trigger from a signal handler may be heard.
@@ -53,6 +53,25 @@ struct OpenSlices {
 pub fn trigger() {
     TRIGGERED.store(true, Ordering::Release);
 }
+
+/// From now on a panic asks the running flight recorder for a snapshot, after the hooks that are there have run.
+pub(super) fn trigger_on_panic() {
+    static IS_HOOKED: AtomicBool = AtomicBool::new(false);
+    PANICS.store(true, Ordering::Release);
+    // The first event of a process may come while it panics, when the hook cannot be changed.
+    if !std::thread::panicking() && !IS_HOOKED.swap(true, Ordering::Relaxed) {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            before(panic);
+            if PANICS.load(Ordering::Acquire) {
+                super::snapshot_for_panic();
+            }
+        }));
+    }
+}
+
+/// Whether the running session wants a snapshot of panics.
+static PANICS: AtomicBool = AtomicBool::new(false);
 
 impl Recorder {
     pub(super) fn new(region: &Arc<Region>) -> Self {
@@ -174,12 +193,16 @@ pub(super) struct Destination {
     /// The shortest time between two that were triggered, and when the last one was.
     interval: Duration,
     last: Option<Instant>,
+    /// When a panic has triggered one.
+    last_panic: Option<Instant>,
 }
 
 impl Destination {
     pub(super) fn new(output: OutputConfig, interval: Duration) -> Self {
-        TRIGGERED.store(false, Ordering::Relaxed); // of a session before this one
-        Self { output, serial: 0, path: None, interval, last: None }
+        // Of a session before this one.
+        TRIGGERED.store(false, Ordering::Relaxed);
+        PANICS.store(false, Ordering::Relaxed);
+        Self { output, serial: 0, path: None, interval, last: None, last_panic: None }
     }
 
     fn write(&mut self, shared: &Shared, recorder: &Recorder) -> io::Result<End> {
@@ -216,11 +239,24 @@ impl Destination {
 
     /// What a trigger asks for. Into a file only: anything else holds one trace.
     fn heed_trigger(&mut self, shared: &Shared, recorder: &Recorder) {
-        let is_due = self.last.is_none_or(|last| last.elapsed() >= self.interval);
-        if !is_due || !matches!(self.output, OutputConfig::Path(_)) {
+        if self.last.is_none_or(|last| last.elapsed() >= self.interval) {
+            self.last = Some(Instant::now());
+            self.write_triggered(shared, recorder);
+        }
+    }
+
+    /// What a panic asks for, whatever else was triggered just before.
+    fn heed_panic(&mut self, shared: &Shared, recorder: &Recorder) {
+        if self.last_panic.is_none_or(|last| last.elapsed() >= self.interval) {
+            self.last_panic = Some(Instant::now());
+            self.write_triggered(shared, recorder);
+        }
+    }
+
+    fn write_triggered(&mut self, shared: &Shared, recorder: &Recorder) {
+        if !matches!(self.output, OutputConfig::Path(_)) {
             return;
         }
-        self.last = Some(Instant::now());
         if let Err(e) = self.write(shared, recorder) {
             let mut requests = shared.requests.lock();
             if requests.error.is_none() {
@@ -253,12 +289,17 @@ fn live(shared: &Arc<Shared>, mut destination: Destination, mut upkeep: Upkeep) 
     let Some(recorder) = shared.recorder() else { return Ok(End::default()) };
     loop {
         shared.wake_sent.store(false, Ordering::Relaxed);
-        let stop = {
+        let (stop, panics, panics_before) = {
             let mut requests = shared.requests.lock();
             requests.flushes_done = requests.flushes_asked; // what was recorded is in the ring
-            requests.stop
+            (requests.stop, requests.panics_asked, requests.panics_done)
         };
         shared.answered.notify_all();
+        if panics != panics_before {
+            destination.heed_panic(shared, recorder);
+            shared.requests.lock().panics_done = panics;
+            shared.answered.notify_all();
+        }
         if TRIGGERED.swap(false, Ordering::Acquire) {
             destination.heed_trigger(shared, recorder);
         }

@@ -7,17 +7,17 @@ use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 use hairline_shm::{Backing, LOSS_REASONS, LossReason, Region};
-use parking_lot::{Condvar, Mutex};
 
 use super::recorder::{self, Destination, Recorder};
 use super::sink::Sink;
 use super::writer::{self, End};
-use crate::builder::Detail;
+use crate::builder::{Config, Detail};
 use crate::error::Error;
 use crate::on::callsite::TRACK_EVENT;
 use crate::on::clock::{Clock, Published};
+use crate::on::lock::{Condvar, Mutex};
 use crate::on::thread::event::Event;
-use crate::on::{env, process, registry, thread};
+use crate::on::{env, files, process, registry, thread};
 use crate::options::{Format, Lost, Summary, ThreadSummary};
 
 /// What the threads of a session share.
@@ -29,11 +29,15 @@ pub(crate) struct Shared {
     pub(super) clock: Published,
     pub(super) started: Instant,
     detail: Detail,
+    /// How long an event waits for a chunk.
+    patience: Duration,
     /// In a session that overwrites.
     recorder: Option<Recorder>,
     /// Time between two heartbeats of the stream.
     pub(super) heartbeat: Duration,
     pub(super) path: Option<PathBuf>,
+    /// What a forked child starts its own session from.
+    of_a_child: Mutex<Option<Config>>,
     late: Mutex<Late>,
     /// Losses of no region before this session's start.
     stray_before: [u64; LOSS_REASONS.len()],
@@ -41,6 +45,8 @@ pub(crate) struct Shared {
     /// The writer thread, to be woken. Set once it runs.
     writer: Mutex<Option<JoinHandle<()>>>,
     writer_thread: OnceLock<Thread>,
+    /// The kernel's id of the writer thread; 0 before it runs.
+    writer_tid: AtomicU32,
     pub(super) wake_sent: AtomicBool,
     pub(super) requests: Mutex<Requests>,
     pub(super) answered: Condvar,
@@ -56,6 +62,15 @@ struct Late {
     count: u64,
 }
 
+/// An output that takes nothing for so long does not keep the process from ending.
+const STUCK_AFTER: Duration = Duration::from_secs(3);
+
+/// The longest that a panic waits for its snapshot.
+const PANIC_WAITS: Duration = Duration::from_secs(5);
+
+/// The longest wait of an event for a chunk.
+const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// Bytes for late ends that need no allocation.
 pub(super) const LATE_ROOM: usize = 16 << 10;
 
@@ -70,6 +85,7 @@ impl Late {
 pub(super) struct About {
     pub(super) detail: Detail,
     pub(super) heartbeat: Duration,
+    pub(super) patience: Duration,
 }
 
 /// The threads that have recorded.
@@ -89,6 +105,9 @@ pub(super) struct Requests {
     pub(super) flushes_asked: u64,
     pub(super) flushes_done: u64,
     pub(super) stop: bool,
+    /// Snapshots that panics ask for.
+    pub(super) panics_asked: u64,
+    pub(super) panics_done: u64,
     /// The first error of the output.
     pub(super) error: Option<std::io::Error>,
     /// Set when the writer thread is done.
@@ -110,6 +129,7 @@ impl Shared {
         region: Arc<Region>,
         clock: &Clock,
         path: Option<PathBuf>,
+        of_a_child: Option<Config>,
     ) -> Self {
         Self {
             epoch: new_epoch(format),
@@ -119,13 +139,16 @@ impl Shared {
             clock: Published::new(clock.parameters()),
             started: Instant::now(),
             detail: about.detail,
+            patience: about.patience.min(LONGEST_WAIT),
             heartbeat: about.heartbeat,
             path,
+            of_a_child: Mutex::new(of_a_child),
             late: Mutex::new(Late::new()),
             stray_before: LOSS_REASONS.map(thread::stray_losses),
             threads: Mutex::new(Threads::default()),
             writer: Mutex::new(None),
             writer_thread: OnceLock::new(),
+            writer_tid: AtomicU32::new(0),
             wake_sent: AtomicBool::new(false),
             requests: Mutex::new(Requests::default()),
             answered: Condvar::new(),
@@ -148,7 +171,11 @@ impl Shared {
         // Born with all signals blocked: the application's handlers belong on the application's threads.
         let handle = {
             let _blocked = process::SignalsBlocked::new();
-            builder.spawn(move || life(shared)).map_err(Error::Thread)?
+            let life = move || {
+                shared.writer_tid.store(process::tid(), Ordering::Relaxed);
+                life(shared);
+            };
+            builder.spawn(life).map_err(Error::Thread)?
         };
         let _ = self.writer_thread.set(handle.thread().clone());
         *self.writer.lock() = Some(handle);
@@ -218,6 +245,28 @@ impl Shared {
         }
     }
 
+    /// When an event of this thread that comes now stops waiting for a chunk. None: it does not wait, by the policy, or since
+    /// this is the writer thread, for which it would wait.
+    pub(crate) fn patience_ends(&self) -> Option<Instant> {
+        let waits = !self.patience.is_zero()
+            && self.region.may_wait()
+            && self.writer_tid.load(Ordering::Relaxed) != process::tid();
+        waits.then(|| Instant::now() + self.patience)
+    }
+
+    /// Waits until there may be a chunk. False: there is none to be waited for.
+    pub(crate) fn wait_for_chunk(&self, until: Instant) -> bool {
+        self.wake();
+        self.region.wait_for_chunk(until)
+    }
+
+    /// A thread's chunk is complete, which another one may be waiting for.
+    pub(crate) fn chunk_completed(&self) {
+        if !self.patience.is_zero() {
+            self.wake();
+        }
+    }
+
     /// Wakes the writer thread, once until it has looked. Does not wait.
     pub(crate) fn wake(&self) {
         if !self.wake_sent.swap(true, Ordering::Relaxed)
@@ -230,7 +279,16 @@ impl Shared {
     /// Whether this is the process that started the session, and not the writer thread itself.
     fn may_wait(&self) -> bool {
         let own = self.writer_thread.get().is_some_and(|w| w.id() == std::thread::current().id());
-        self.pid == process::id() && !own
+        self.is_of_this_process() && !own
+    }
+
+    pub(super) fn is_of_this_process(&self) -> bool {
+        self.pid == process::id()
+    }
+
+    /// In a forked child: what it starts a session of its own from, if it does.
+    pub(crate) fn config_of_a_child(&self) -> Option<Config> {
+        self.of_a_child.lock().take() // only forked children come here: nobody can have held it
     }
 
     pub(super) fn flush(&self) -> Result<(), Error> {
@@ -242,7 +300,7 @@ impl Shared {
         requests.flushes_asked += 1;
         let mine = requests.flushes_asked;
         self.unpark();
-        self.answered.wait_while(&mut requests, |r| r.flushes_done < mine && r.end.is_none());
+        let requests = self.answered.wait_while(requests, |r| r.flushes_done < mine && r.end.is_none());
         match &requests.error {
             Some(e) => Err(Error::Write {
                 source: copy_of(e),
@@ -263,10 +321,24 @@ impl Shared {
         }
         let recorder = self.recorder.as_ref().ok_or(Error::NotRecording)?;
         let _busy = thread::busy();
+        let _unharmed = files::WriteSignalsBlocked::new();
         match recorder.write_file(self, path) {
             Ok(end) => Ok(self.summary(&end)),
             Err(source) => Err(Error::Create { path: path.to_owned(), source }),
         }
+    }
+
+    /// Asks for a snapshot and waits for it, not for ever: the process may be about to abort.
+    pub(super) fn snapshot_for_panic(&self) {
+        if !self.may_wait() || self.recorder.is_none() {
+            return;
+        }
+        let mut requests = self.requests.lock();
+        requests.panics_asked += 1;
+        let mine = requests.panics_asked;
+        self.unpark();
+        let unanswered = |r: &mut Requests| r.panics_done < mine && r.end.is_none();
+        drop(self.answered.wait_while_for(requests, PANIC_WAITS, unanswered));
     }
 
     pub(super) fn stop(&self) -> Result<Summary, Error> {
@@ -274,17 +346,26 @@ impl Shared {
             return Ok(Summary::default());
         }
         let _busy = thread::busy();
+        self.ask_to_stop();
+        self.join()
+    }
+
+    fn ask_to_stop(&self) {
         registry::deactivate(self.epoch);
+        self.region.end_waits();
         self.requests.lock().stop = true;
         self.unpark();
+    }
+
+    /// Waits for the end that was asked for.
+    fn join(&self) -> Result<Summary, Error> {
         let writer = self.writer.lock().take();
         if let Some(writer) = writer {
             let _ = writer.join(); // it does not panic: `writer::run`
         }
         super::forget(self.epoch);
-        let mut requests = self.requests.lock();
         // Where two stop at once, one has joined the thread and the other waits here.
-        self.answered.wait_while(&mut requests, |r| r.end.is_none());
+        let requests = self.answered.wait_while(self.requests.lock(), |r| r.end.is_none());
         let summary = self.summary(&requests.end.clone().unwrap_or_default());
         match &requests.error {
             Some(e) => Err(Error::Write { source: copy_of(e), summary: Box::new(summary) }),
@@ -297,9 +378,32 @@ impl Shared {
         if !self.may_wait() || self.requests.lock().end.is_some() {
             return; // not ours to stop, or whoever stopped it has been told
         }
-        match self.stop() {
+        let _busy = thread::busy();
+        self.ask_to_stop();
+        if !self.ends_while_the_output_moves() {
+            super::forget(self.epoch);
+            return env::complain_of_stuck(self.path.as_deref());
+        }
+        match self.join() {
             Ok(summary) => env::report(&summary),
             Err(e) => env::complain(&e),
+        }
+    }
+
+    /// Waits until the session has ended. False: the output has not taken anything for [`STUCK_AFTER`].
+    fn ends_while_the_output_moves(&self) -> bool {
+        let mut taken = self.region.taken_by_output();
+        loop {
+            let requests = self.requests.lock();
+            let requests = self.answered.wait_while_for(requests, STUCK_AFTER, |r| r.end.is_none());
+            if requests.end.is_some() {
+                return true;
+            }
+            drop(requests);
+            let before = std::mem::replace(&mut taken, self.region.taken_by_output());
+            if before == taken {
+                return false;
+            }
         }
     }
 

@@ -61,6 +61,7 @@ pub(super) fn run(shared: &Arc<Shared>, sink: Sink, clock: Clock) {
     let life = std::panic::AssertUnwindSafe(|| live(shared, sink, clock));
     if std::panic::catch_unwind(life).is_err() {
         registry::deactivate(shared.epoch);
+        shared.region.end_waits();
         shared.region.close();
         let mut requests = shared.requests.lock();
         requests.error.get_or_insert_with(|| std::io::Error::other("the output panicked"));
@@ -169,6 +170,7 @@ impl Writer<'_> {
     fn fail(&mut self, e: std::io::Error) {
         self.failed = true;
         registry::deactivate(self.shared.epoch);
+        self.shared.region.end_waits();
         self.shared.requests.lock().error = Some(e);
         self.drain.discard();
     }

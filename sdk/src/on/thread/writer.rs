@@ -69,12 +69,28 @@ impl DerefMut for Published<'_> {
     }
 }
 
+/// `attempt`, again and again while it finds no chunk and the session's policy is to wait for one. The thread's writer is marked
+/// busy meanwhile, and no lock is held.
+fn waiting<T>(shared: &Shared, mut attempt: impl FnMut() -> Result<T, NoRoom>) -> Result<T, NoRoom> {
+    let mut ends = None;
+    loop {
+        match attempt() {
+            Err(NoRoom::BufferFull) => {}
+            done => return done,
+        }
+        ends = ends.or_else(|| shared.patience_ends());
+        if !ends.is_some_and(|ends| shared.wait_for_chunk(ends)) {
+            return Err(NoRoom::BufferFull);
+        }
+    }
+}
+
 impl Writer {
     pub(super) fn published<'w>(&'w mut self, hot: &'w Hot) -> Published<'w> {
         Published { writer: self, hot }
     }
 
-    /// None when there is no chunk.
+    /// None when there is no chunk, and none is waited for any longer.
     pub(super) fn new(shared: Arc<Shared>) -> Option<Self> {
         let thread = process::Thread::current();
         let number = shared.region().new_sequence() + 1; // 1 is the writer thread's own
@@ -85,7 +101,8 @@ impl Writer {
             end_size += cpu_time_len(shared.is_track_event());
         }
         let sequence = Sequence::new(shared.epoch(), number, thread.clone(), detail);
-        let room = Room::new(Arc::clone(shared.region()), info, sequence.context(), end_size)?;
+        let first = || Room::new(Arc::clone(shared.region()), info, sequence.context(), end_size);
+        let room = waiting(&shared, || first().ok_or(NoRoom::BufferFull)).ok()?;
         shared.add_thread(number, thread);
         Some(Self {
             shared,
@@ -102,6 +119,7 @@ impl Writer {
     /// Gives the chunk back; nothing comes after it.
     pub(super) fn finish(self) {
         self.room.finish();
+        self.shared.chunk_completed();
     }
 
     /// Writes the sequence's first records and fills in the hot fields that stay.
@@ -161,7 +179,7 @@ impl Writer {
     }
 
     pub(super) fn event(&mut self, hot: &Hot, event: &Event<'_>) -> bool {
-        if self.refused > 0 && self.room.left() < STARVED && !self.shared.region().has_free_chunk() {
+        if self.refused > 0 && self.room.left() < STARVED && self.no_chunk_will_be_had() {
             self.refuse(LossReason::BufferFull); // as the one before it, at little cost
             return false;
         }
@@ -169,12 +187,22 @@ impl Writer {
         if let (Action::Begin, Some(track), Some(recorder)) = (event.action, event.track, shared.recorder()) {
             return self.begin_kept(hot, event, recorder, track.uuid());
         }
-        match self.try_fitting(hot, event) {
+        match self.try_waiting(hot, event) {
             Ok(()) => return true,
             Err(NoRoom::BufferFull | NoRoom::ChunkFull) => self.refuse(LossReason::BufferFull),
             Err(NoRoom::TooLarge) => self.refuse(LossReason::TooLarge),
         }
         false
+    }
+
+    fn no_chunk_will_be_had(&self) -> bool {
+        !self.shared.region().has_free_chunk() && self.shared.patience_ends().is_none()
+    }
+
+    /// The event, as soon as there is a chunk for it, if that is worth waiting for.
+    fn try_waiting(&mut self, hot: &Hot, event: &Event<'_>) -> Result<(), NoRoom> {
+        let shared = Arc::clone(&self.shared);
+        waiting(&shared, || self.try_fitting(hot, event))
     }
 
     /// Begins a slice on a track where the ring overwrites: it is kept until its end. Whether it was recorded.
@@ -376,7 +404,7 @@ impl Writer {
     }
 
     pub(super) fn end_with(&mut self, hot: &Hot, event: &Event<'_>) {
-        if self.try_fitting(hot, event).is_ok() {
+        if self.try_waiting(hot, event).is_ok() {
             self.room.release_end();
         } else {
             self.end(hot, event.callsite);

@@ -24,6 +24,7 @@ mod subscriber;
 
 #[cfg(feature = "tracing")]
 pub use layer::{Layer, layer};
+pub(super) use sites::{Held, hold};
 pub use subscriber::Subscriber;
 
 /// What the category of a span or an event is. Feature `subscriber`.

@@ -3,11 +3,13 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
+use std::sync::RwLockWriteGuard;
+use std::time::Instant;
 
-use parking_lot::RwLock;
 use tracing_core::{Event, Interest, Metadata};
 
 use super::super::callsite::{Callsite, CounterOptions, Key, Kind, Site};
+use super::super::lock::RwLock;
 use super::super::registry;
 use super::super::thread::{self, Spread};
 use super::Category;
@@ -25,6 +27,13 @@ const NEAR: usize = 64;
 thread_local! {
     /// By some bits of the address of their metadata: what this thread has found last.
     static FOUND: [Cell<(usize, Option<&'static Callsite>)>; NEAR] = const { [const { Cell::new((0, None)) }; NEAR] };
+}
+
+/// The callsites, held for a fork.
+pub(in crate::on) type Held = RwLockWriteGuard<'static, Option<Sites>>;
+
+pub(in crate::on) fn hold(until: Instant) -> Option<Held> {
+    SITES.try_write_until(until)
 }
 
 /// The callsite, made at the first call. None from inside of an event, which may be holding the lock.

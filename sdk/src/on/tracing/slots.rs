@@ -9,9 +9,9 @@ use std::num::NonZeroU64;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use parking_lot::Mutex;
 use tracing_core::span::Id;
 
+use super::super::lock::Mutex;
 use super::super::thread;
 use super::span::Span;
 
@@ -91,7 +91,7 @@ fn at_hand<R>(f: impl FnOnce(&mut AtHand) -> R) -> Option<R> {
 
 impl Slots {
     const fn new() -> Self {
-        let free = parking_lot::const_mutex(Free { indices: Vec::new(), used: 0 });
+        let free = Mutex::new(Free { indices: Vec::new(), used: 0 });
         Self { pages: [const { OnceLock::new() }; PAGES], free }
     }
 
@@ -106,7 +106,7 @@ impl Slots {
     #[cold]
     fn refill(&self, at_hand: &mut AtHand) {
         let _busy = thread::busy(); // the lock
-        let mut free = self.free.lock();
+        let Some(mut free) = self.free.lock_unless_lost() else { return };
         while at_hand.len < HANDFUL {
             let index = match free.indices.pop() {
                 Some(index) => index,
@@ -124,7 +124,9 @@ impl Slots {
     #[cold]
     fn give_back(&self, indices: &[u32]) {
         let _busy = thread::busy(); // the lock
-        self.free.lock().indices.extend_from_slice(indices);
+        if let Some(mut free) = self.free.lock_unless_lost() {
+            free.indices.extend_from_slice(indices);
+        }
     }
 
     /// A slot for a new span, and its id. None when there are 2^32 already.
@@ -134,8 +136,15 @@ impl Slots {
             own.pop() // the rest goes back
         })?;
         let (page, at) = Self::place(index);
-        let slots =
-            self.pages.get(page)?.get_or_init(|| (0..FIRST << page).map(|_| Slot::default()).collect());
+        let page_of = self.pages.get(page)?;
+        let slots = match page_of.get() {
+            Some(slots) => slots,
+            None => {
+                // Under the lock: nobody waits for a page that another thread is making, which a fork could lose.
+                let _free = self.free.lock_unless_lost()?;
+                page_of.get_or_init(|| (0..FIRST << page).map(|_| Slot::default()).collect())
+            }
+        };
         let slot = slots.get(at)?;
         slot.references.store(1, Ordering::Relaxed);
         let generation = slot.generation.load(Ordering::Relaxed);

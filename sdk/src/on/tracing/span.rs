@@ -4,12 +4,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use hairline_formats::Value;
-use parking_lot::{Mutex, MutexGuard};
 use tracing_core::span::Record;
 
 use super::super::callsite::Callsite;
 use super::super::extras::Extras;
 use super::super::flow::Flow;
+use super::super::lock::{Mutex, MutexGuard};
 use super::super::registry;
 use super::super::thread::{self, AsyncScope};
 use super::Mode;
@@ -86,7 +86,7 @@ impl Span {
     }
 
     fn keep_fields(&self, visit: impl FnOnce(&mut Fields)) -> u32 {
-        let mut rest = self.rest();
+        let Some(mut rest) = self.rest() else { return 0 };
         rest.fields.clear();
         rest.late.clear();
         visit(&mut rest.fields);
@@ -100,8 +100,9 @@ impl Span {
         self.state.load(Ordering::Acquire) & bits != 0
     }
 
-    fn rest(&self) -> MutexGuard<'_, Rest> {
-        self.rest.get_or_init(Box::default).lock()
+    /// None in a forked child that lost the lock: then nothing of it is said any more.
+    fn rest(&self) -> Option<MutexGuard<'_, Rest>> {
+        self.rest.get_or_init(Box::default).lock_unless_lost()
     }
 
     /// Entries so far.
@@ -196,12 +197,14 @@ impl Span {
         }
         if self.has(LIFE_BEGUN) {
             let rest = self.rest();
-            if let Some(flow) = &rest.flow {
+            if let Some(flow) = rest.as_ref().and_then(|rest| rest.flow.as_ref()) {
                 return thread::begin_flow_slice(callsite, word, flow);
             }
         }
-        if self.has(FIELDS) && is_first {
-            let rest = self.rest();
+        if self.has(FIELDS)
+            && is_first
+            && let Some(rest) = self.rest()
+        {
             return rest
                 .fields
                 .with_values(callsite, |values| thread::begin_slice_with(callsite, word, values));
@@ -214,10 +217,10 @@ impl Span {
     fn begin_slice_after(&self, callsite: &'static Callsite, word: u32) -> u32 {
         let rest = self.rest();
         let mut extras = Extras::new();
-        if let Some(flow) = &rest.flow {
+        if let Some(flow) = rest.as_ref().and_then(|rest| rest.flow.as_ref()) {
             extras = extras.flow(flow);
         }
-        if let Some(arrow) = &rest.arrow {
+        if let Some(arrow) = rest.as_ref().and_then(|rest| rest.arrow.as_ref()) {
             extras = extras.end_flow(arrow);
         }
         thread::begin_slice_rich(callsite, word, &extras)
@@ -234,14 +237,17 @@ impl Span {
         let since = Some(self.since.load(Ordering::Relaxed)).filter(|since| *since != 0);
         let flow = Flow::new();
         let life = (word != 0).then(|| {
-            let above = parent.map(|parent| parent.rest());
+            let above = parent.and_then(Span::rest);
             let above = above.as_ref().and_then(|rest| rest.life.as_ref());
             let extras = above.map_or_else(Extras::new, |above| Extras::new().track(above));
             let own = self.rest();
             let begin = |values: &[Value<'_>]| AsyncScope::begin_at(callsite, word, values, &extras, since);
-            if self.has(FIELDS) { own.fields.with_values(callsite, begin) } else { begin(&[]) }
+            match own.filter(|_| self.has(FIELDS)) {
+                Some(own) => own.fields.with_values(callsite, begin),
+                None => begin(&[]),
+            }
         });
-        let mut rest = self.rest();
+        let Some(mut rest) = self.rest() else { return };
         rest.life = life;
         rest.flow = rest.life.is_some().then_some(flow);
         drop(rest);
@@ -265,14 +271,16 @@ impl Span {
 
     #[cold]
     fn end_slice_with_late_fields(&self, entry: &Entry) {
-        let rest = self.rest();
-        thread::end_slice_with(entry.callsite, entry.word, &rest.late.kept);
+        match self.rest() {
+            Some(rest) => thread::end_slice_with(entry.callsite, entry.word, &rest.late.kept),
+            None => thread::end_slice(entry.callsite, entry.word),
+        }
         self.state.fetch_and(!LATE_FIELDS, Ordering::Relaxed);
     }
 
     /// Values that are known only now: they go on the end.
     pub(super) fn record(&self, record: &Record<'_>) {
-        let mut rest = self.rest();
+        let Some(mut rest) = self.rest() else { return };
         record.record(&mut rest.late);
         self.state.fetch_or(LATE_FIELDS, Ordering::Release);
     }
@@ -287,10 +295,12 @@ impl Span {
         let flow = Flow::new();
         {
             let rest = followed.rest();
-            let extras = rest.life.as_ref().map_or_else(Extras::new, |life| Extras::new().track(life));
+            let life = rest.as_ref().and_then(|rest| rest.life.as_ref());
+            let extras = life.map_or_else(Extras::new, |life| Extras::new().track(life));
             thread::instant_of(callsite, word, &extras.flow(&flow).name(own.name()));
         }
-        self.rest().arrow = Some(flow);
+        let Some(mut rest) = self.rest() else { return };
+        rest.arrow = Some(flow);
         self.state.fetch_or(ARROW, Ordering::Release);
     }
 
@@ -304,7 +314,7 @@ impl Span {
 
     fn end_life(&self) {
         self.state.store(0, Ordering::Relaxed);
-        let mut rest = self.rest();
+        let Some(mut rest) = self.rest() else { return };
         rest.flow = None;
         if let Some(mut life) = rest.life.take() {
             life.set_arguments(&rest.late.kept); // also what an entry's end has said

@@ -2,8 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use parking_lot::Mutex;
-
+use super::super::lock::Mutex;
 use super::super::thread;
 
 /// The slices that were begun on a track and not ended: for each, from the outermost, whether it is in the trace. One
@@ -49,7 +48,7 @@ impl Open {
             return None;
         }
         let _busy = thread::busy();
-        let mut stack = self.stack.lock();
+        let mut stack = self.stack.lock_unless_lost()?;
         if stack.epoch > epoch {
             return None; // of a session before this one
         }

@@ -1,0 +1,208 @@
+//! A program that records and then ends, or multiplies, in one of many ways; for the tests of what is left of its trace.
+//!
+//! ```text
+//! ending WAY [OUTPUT]
+//! ```
+//!
+//! Ten scopes `work` on the main thread and ten on the thread `other` come first. `OUTPUT` is that of a session of the
+//! program's own; without it, the environment asks for one.
+
+#![allow(unsafe_code)] // fork, signals
+
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use hairline::{Overflow, Session, trace_scope};
+
+fn work() {
+    for n in 0..10 {
+        trace_scope!("ending", "work", n);
+    }
+}
+
+fn work_on_two_threads() {
+    work();
+    let other = std::thread::Builder::new().name("other".to_owned()).spawn(work);
+    other.expect("a thread").join().expect("joined");
+}
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Records until it is told to stop, with new callsites, tracks and threads now and then, so that every lock is taken.
+fn busy(seed: u64) {
+    for n in 0_u64.. {
+        if STOP.load(Ordering::Relaxed) {
+            break;
+        }
+        trace_scope!("ending", "busy", seed, n);
+        let name = format!("dynamic {}", n % 50);
+        hairline::trace_instant!("ending", "named", name: &name);
+        drop(hairline::trace_async!("ending", "interval"));
+        let track = hairline::Track::process().child("a track");
+        hairline::trace_begin!("ending", "on a track", track: &track);
+        hairline::trace_end!(&track);
+        if n % 1000 == 0 {
+            std::thread::spawn(work).join().expect("joined");
+        }
+        if n % 64 == 0 {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+}
+
+fn wait_for(child: libc::pid_t) {
+    let began = Instant::now();
+    let mut status = -1;
+    // SAFETY: `status` is valid, the pid is our child's.
+    while unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == 0 {
+        if began.elapsed() > Duration::from_secs(20) {
+            // SAFETY: takes numbers; the child is ours.
+            unsafe { libc::kill(child, libc::SIGKILL) };
+            panic!("a child hangs");
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(status, 0, "the child ended well");
+}
+
+/// Forks; the child records, has a child of its own, so deep, and exits.
+fn fork(depth: u32) {
+    let _open = hairline::scope!("ending", "open at the fork");
+    // SAFETY: the child records, which it may, and allocates, which the C library lets it.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0, "forked");
+    if child > 0 {
+        return wait_for(child);
+    }
+    STOP.store(true, Ordering::Relaxed);
+    work_on_two_threads();
+    if depth > 1 {
+        fork(depth - 1);
+    }
+    // SAFETY: takes a number.
+    unsafe { libc::exit(0) }
+}
+
+fn fork_many(children: u32) {
+    std::thread::scope(|threads| {
+        (0..3).for_each(|seed| drop(threads.spawn(move || busy(seed))));
+        std::thread::sleep(Duration::from_millis(5));
+        for n in 0..children {
+            fork(1 + n % 2);
+        }
+        STOP.store(true, Ordering::Relaxed);
+    });
+}
+
+/// Starts this program anew, with the environment as it is.
+fn run_another() {
+    std::thread::scope(|threads| {
+        threads.spawn(|| busy(0));
+        for _ in 0..5 {
+            let me = std::env::current_exe().expect("a path");
+            let status = Command::new(me).arg("return").stdout(std::process::Stdio::null()).status();
+            assert!(status.expect("it ran").success());
+        }
+        STOP.store(true, Ordering::Relaxed);
+    });
+}
+
+/// Records when its thread is being torn down.
+struct AtThreadExit;
+
+impl Drop for AtThreadExit {
+    fn drop(&mut self) {
+        trace_scope!("ending", "in a destructor");
+    }
+}
+
+thread_local! {
+    static AT_EXIT: AtThreadExit = const { AtThreadExit };
+}
+
+fn end_threads() {
+    for order in 0..2 {
+        let thread = move || {
+            if order == 0 {
+                AT_EXIT.with(|_| ());
+            }
+            work();
+            AT_EXIT.with(|_| ());
+            std::mem::forget(hairline::scope!("ending", "open at the thread's end"));
+        };
+        std::thread::spawn(thread).join().expect("joined");
+    }
+    // Detached: alive when the process ends.
+    (0..3).for_each(|seed| drop(std::thread::spawn(move || busy(seed))));
+    std::thread::sleep(Duration::from_millis(20));
+}
+
+/// The program's own handler of SIGTERM.
+extern "C" fn handle(_: libc::c_int) {
+    // SAFETY: takes a number.
+    unsafe { libc::_exit(9) }
+}
+
+fn raise(signal: libc::c_int) {
+    // SAFETY: takes numbers.
+    unsafe { libc::kill(libc::getpid(), signal) };
+    std::thread::sleep(Duration::from_secs(20)); // it comes
+}
+
+fn session(way: &str, output: &str) -> Session {
+    let builder = Session::builder().output(output);
+    let builder = match way {
+        "recorder-panic" | "recorder-panic-caught" => {
+            builder.overflow(Overflow::Overwrite).trigger_on_panic(true)
+        }
+        "recorder-signal" => builder.overflow(Overflow::Overwrite).trigger_on_signal(libc::SIGUSR2),
+        "own-handler" | "sigterm" | "sigint" => builder.finish_on_signals(true),
+        _ => builder,
+    };
+    builder.start().expect("a session")
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let way = arguments.next().unwrap_or_default();
+    if way == "own-handler" {
+        // SAFETY: the handler calls `_exit` alone.
+        unsafe { libc::signal(libc::SIGTERM, handle as *const () as libc::sighandler_t) };
+    }
+    let session = arguments.next().map(|output| session(&way, &output));
+    work_on_two_threads();
+    match way.as_str() {
+        "fork" => fork_many(12),
+        "exec" => run_another(),
+        "threads" => end_threads(),
+        _ => {}
+    }
+    println!("done");
+    match way.as_str() {
+        "exit" => std::process::exit(7),
+        "panic" | "recorder-panic" => panic!("on purpose"),
+        "abort-in-panic" => {
+            let _ = std::panic::take_hook();
+            std::panic::set_hook(Box::new(|_| std::process::abort()));
+            panic!("on purpose");
+        }
+        "recorder-panic-caught" => {
+            let _ = std::panic::catch_unwind(|| panic!("on purpose"));
+            std::process::abort();
+        }
+        "abort" => std::process::abort(),
+        "sigterm" | "own-handler" => raise(libc::SIGTERM),
+        "sigint" => raise(libc::SIGINT),
+        // SAFETY: nothing is ever mapped there, so this ends the process, as it is meant to.
+        "segv" => unsafe { std::ptr::without_provenance_mut::<u8>(1).write_volatile(1) },
+        "recorder-signal" => {
+            // SAFETY: takes numbers.
+            unsafe { libc::raise(libc::SIGUSR2) };
+            std::thread::sleep(Duration::from_secs(1));
+            std::process::abort();
+        }
+        _ => {}
+    }
+    drop(session);
+}
