@@ -1,9 +1,11 @@
-//! What a session's own thread does beside its work: it keeps the clock true and the ring's pages present.
+//! What a session's own thread does beside its work: it keeps the clock true and the ring's pages present, and clears away what
+//! crashes of this program have left.
 
 use std::time::{Duration, Instant};
 
 use super::Shared;
 use crate::on::clock::Clock;
+use crate::on::{process, recover};
 
 /// Bytes of the ring whose pages are made present while the session starts, where the clock's calibration has to be
 /// waited for anyway; and how many at a time are added after that.
@@ -18,11 +20,19 @@ pub(super) struct Upkeep {
     refined: Instant,
     refine_after: Duration,
     populated: usize,
+    /// Whether regions of earlier processes were looked at.
+    has_pruned: bool,
 }
 
 impl Upkeep {
     pub(super) fn new(clock: Clock) -> Self {
-        Self { clock, refined: Instant::now(), refine_after: REFINE.0, populated: POPULATED_AT_START }
+        Self {
+            clock,
+            refined: Instant::now(),
+            refine_after: REFINE.0,
+            populated: POPULATED_AT_START,
+            has_pruned: false,
+        }
     }
 
     /// Refines the clock, when it is time.
@@ -38,6 +48,9 @@ impl Upkeep {
     pub(super) fn populate(&mut self, shared: &Shared) -> bool {
         let from = self.populated;
         if from >= shared.region.len() {
+            if !std::mem::replace(&mut self.has_pruned, true) {
+                recover::prune(&process::name());
+            }
             return false;
         }
         self.populated += POPULATE;
