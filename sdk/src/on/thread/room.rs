@@ -205,17 +205,11 @@ impl Room {
     /// Writes the end of a recorded scope, for which there always is room.
     pub(crate) fn append_end(&mut self, bytes: &[u8]) {
         debug_assert!(bytes.len() <= self.end_size as usize);
-        if self.ends_here() > 0 {
-            self.limit += self.end_size;
-        } else {
-            // Kept in a spare. This chunk may have room all the same.
-            if self.committed() + bytes.len() as i32 > self.capacity() {
-                self.move_to_spare();
-                self.limit += self.end_size;
-            } else {
-                self.ends_in_spares -= 1;
-            }
+        // Kept in a spare. This chunk may have room all the same.
+        if self.ends_here() == 0 && self.committed() + bytes.len() as i32 > self.capacity() {
+            self.move_to_spare();
         }
+        self.release_end();
         let written = self.chunk.append(bytes, 1);
         debug_assert!(written, "the begin kept this room");
     }
@@ -406,5 +400,26 @@ mod tests {
             assert_eq!(begin(&mut room, 0), Err(NoRoom::BufferFull));
         }
         (0..open).rev().for_each(|n| end(&mut room, n));
+    }
+
+    /// Ends shorter than the room that is kept for them leave spares over, which then keep all ends there are.
+    #[test]
+    fn what_is_kept_adds_up_at_every_step_of_a_deep_recursion() {
+        let (_region, mut room) = room(64);
+        room.end_size = 25;
+        let check = |room: &Room, open: i32| {
+            assert_eq!(room.open(), open);
+            assert!(room.limit <= room.capacity() && room.ends_in_spares >= 0, "{open} open: {}", room.limit);
+        };
+        for _ in 0..3 {
+            for n in 0..400 {
+                room.append(&[0; 31], 1, Some(0)).unwrap();
+                check(&room, n + 1);
+            }
+            for n in (0..400).rev() {
+                room.append_end(&[0; 17]);
+                check(&room, n);
+            }
+        }
     }
 }
