@@ -201,6 +201,55 @@ pub(crate) fn lock(file: &std::fs::File) -> io::Result<()> {
     }
 }
 
+/// Room for bytes that is given back to the system when it is dropped, whatever the allocator would do with it.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    base: NonNull<u8>,
+    capacity: usize,
+    len: usize,
+}
+
+// SAFETY: plain bytes owned by this value, written through `&mut` only.
+unsafe impl Send for Scratch {}
+
+impl Scratch {
+    /// Room for `capacity` bytes, of which pages are taken as they are written.
+    pub(crate) fn new(capacity: usize) -> io::Result<Self> {
+        let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let p = unsafe { libc::mmap(std::ptr::null_mut(), capacity.max(1), prot, flags, -1, 0) };
+        if p == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let base = NonNull::new(p.cast()).ok_or_else(io::Error::last_os_error)?;
+        Ok(Self { base, capacity, len: 0 })
+    }
+
+    /// Appends; false, and nothing done, where there is no room.
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> bool {
+        if bytes.len() > self.capacity - self.len {
+            return false;
+        }
+        // SAFETY: in the mapping by the comparison; `bytes` is somebody else's memory.
+        unsafe { self.base.add(self.len).copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) };
+        self.len += bytes.len();
+        true
+    }
+
+    /// What was appended.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: the first `len` bytes were written.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.len) }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // SAFETY: the mapping that `new` made, to which no reference is left.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.capacity.max(1)) };
+    }
+}
+
 fn owned(fd: i32) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::Error::last_os_error());

@@ -12,9 +12,11 @@
 //! is left is the run of chunks that ends with its youngest: a chunk whose successor is missing would be followed by a hole.
 
 use std::collections::HashSet;
+use std::io;
 use std::sync::Arc;
 
 use crate::abi::ChunkInfo;
+use crate::backing::Scratch;
 use crate::chunk::ReadChunk;
 use crate::region::Region;
 
@@ -22,7 +24,7 @@ use crate::region::Region;
 #[derive(Debug)]
 pub struct Window {
     region: Arc<Region>,
-    bytes: Vec<u8>,
+    bytes: Option<Scratch>,
     copies: Vec<Copied>,
 }
 
@@ -98,22 +100,25 @@ impl Window {
     #[must_use]
     pub fn new(region: Arc<Region>) -> Self {
         assert!(region.overwrites() && region.take_reader(), "a region that overwrites has one window");
-        Self { region, bytes: Vec::new(), copies: Vec::new() }
+        Self { region, bytes: None, copies: Vec::new() }
     }
 
     /// Copies what the region holds now: as many bytes of memory as it has, until [`clear`](Self::clear). Threads go on
     /// recording; the chunk that is being copied is kept from them, some microseconds, and as long as the youngest chunk of
     /// each sequence.
-    pub fn take(&mut self) {
+    ///
+    /// # Errors
+    /// When there is no memory for the copy.
+    pub fn take(&mut self) -> io::Result<()> {
         self.clear();
         let region = Arc::clone(&self.region);
-        self.bytes.reserve_exact(region.chunk_count() as usize * region.payload_len() as usize);
+        let mut bytes = Scratch::new(region.chunk_count() as usize * region.payload_len() as usize)?;
         let (mut listed, mut pinned) = list(&region);
         // The youngest first: a thread may have gone on from one of them to another.
         pinned.sort_unstable_by_key(|chunk| std::cmp::Reverse(chunk.claim()));
         for chunk in &mut pinned {
             chunk.refresh();
-            self.copy(chunk);
+            self.copy(chunk, &mut bytes);
         }
         drop(pinned);
         listed.sort_unstable_by(|a, b| b.cmp(a)); // the youngest first
@@ -122,21 +127,25 @@ impl Window {
             if let Some(chunk) =
                 ReadChunk::open_pinned(&region, number).filter(|chunk| chunk.claim() == claim)
             {
-                self.copy(&chunk);
+                self.copy(&chunk, &mut bytes);
             }
         }
+        self.bytes = Some(bytes);
         self.keep_whole_runs();
+        Ok(())
     }
 
-    fn copy(&mut self, chunk: &ReadChunk<'_>) {
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(chunk.committed());
+    fn copy(&mut self, chunk: &ReadChunk<'_>, bytes: &mut Scratch) {
+        let start = bytes.bytes().len();
+        if !bytes.push(chunk.committed()) {
+            return; // more chunks than there are: none
+        }
         self.copies.push(Copied {
             info: chunk.info(),
             recovery_len: chunk.recovery_len(),
             records: chunk.commit().records(),
             start,
-            end: self.bytes.len(),
+            end: bytes.bytes().len(),
         });
     }
 
@@ -161,17 +170,18 @@ impl Window {
     /// What was taken, sequence by sequence, each in its order.
     pub fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
         let mut before = None;
+        let bytes = self.bytes.as_ref().map_or(&[][..], Scratch::bytes);
         self.copies.iter().map(move |copied| {
             let Copied { info, recovery_len, records, start, end } = *copied;
             let goes_on = before.replace(info.sequence) == Some(info.sequence);
             let said = if goes_on { info.context_len as usize + recovery_len as usize } else { 0 };
-            Piece { info, bytes: &self.bytes[(start + said).min(end)..end], records }
+            Piece { info, bytes: &bytes[(start + said).min(end)..end], records }
         })
     }
 
     /// Gives the copy's memory back.
     pub fn clear(&mut self) {
         self.copies = Vec::new();
-        self.bytes = Vec::new();
+        self.bytes = None;
     }
 }

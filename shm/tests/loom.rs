@@ -492,7 +492,7 @@ fn what_the_window_reads_is_not_overwritten_meanwhile() {
             })
         };
         let mut window = Window::new(Arc::clone(&region));
-        window.take();
+        window.take().unwrap();
         let (mut is_old, mut is_new) = (false, false);
         for piece in window.pieces().filter(|piece| piece.info.sequence < 100) {
             match (piece.info.sequence, piece.bytes, piece.records) {
@@ -532,7 +532,7 @@ fn a_window_has_no_hole_where_a_thread_changes_chunks() {
             })
         };
         let mut window = Window::new(Arc::clone(&region));
-        window.take();
+        window.take().unwrap();
         let bytes: Vec<u8> = window.pieces().flat_map(|piece| piece.bytes.to_vec()).collect();
         assert!(b"12".starts_with(&bytes), "{bytes:?}");
         seen.0.note_if(bytes == b"1");

@@ -26,7 +26,7 @@ fn written(region: &Arc<Region>, sequence: u32, index: u32, records: &[u8]) -> W
 
 /// `sequence:bytes` of each piece.
 fn shown(window: &mut Window) -> Vec<String> {
-    window.take();
+    window.take().unwrap();
     window.pieces().map(|p| format!("{}:{}", p.info.sequence, p.bytes.escape_ascii())).collect()
 }
 
@@ -135,7 +135,7 @@ fn every_window_has_whole_runs_while_threads_overwrite() {
         }
         let (mut longest, mut windows) = (0, 0);
         while windows < 50 {
-            window.take();
+            window.take().unwrap();
             windows += u32::from(window.pieces().next().is_some());
             let mut last = (0, 0);
             for piece in window.pieces() {

@@ -98,7 +98,7 @@ impl Recorder {
     pub(super) fn write(&self, shared: &Shared, out: &mut dyn Write) -> io::Result<End> {
         let mut window = self.window.lock();
         // The window first: a slice that ends in between is left out, where the other way round it would be there twice.
-        window.take();
+        window.take()?;
         let open = self.open_slices();
         let written = write_pieces(shared, &window, &open, out);
         window.clear();
