@@ -164,6 +164,9 @@ fn session(way: &str, output: &str) -> Session {
 }
 
 fn main() {
+    // Not Rust's default, but that of programs in other languages: nobody is to be killed by a pipe that closes.
+    // SAFETY: takes numbers.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     let mut arguments = std::env::args().skip(1);
     let way = arguments.next().unwrap_or_default();
     if way == "own-handler" {
@@ -176,11 +179,17 @@ fn main() {
         "fork" => fork_many(12),
         "exec" => run_another(),
         "threads" => end_threads(),
+        "much" | "much-exit" => (0..100_000).for_each(|n| {
+            trace_scope!("ending", "step", n);
+            if n % 1000 == 0 {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }),
         _ => {}
     }
     println!("done");
     match way.as_str() {
-        "exit" => std::process::exit(7),
+        "exit" | "much-exit" => std::process::exit(7),
         "panic" | "recorder-panic" => panic!("on purpose"),
         "abort-in-panic" => {
             let _ = std::panic::take_hook();

@@ -141,6 +141,7 @@ fn write_pieces(shared: &Shared, window: &Window, out: &mut dyn Write) -> io::Re
         duration: shared.started.elapsed(),
         records_by_sequence,
         path: None,
+        notes: Vec::new(),
     })
 }
 

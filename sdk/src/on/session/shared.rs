@@ -442,7 +442,7 @@ impl Shared {
             threads,
             duration: end.duration,
             path: end.path.clone().or_else(|| self.path.clone().filter(|_| self.recorder.is_none())),
-            notes: self.notes(),
+            notes: self.notes().into_iter().chain(end.notes.iter().cloned()).collect(),
         }
     }
 
