@@ -19,7 +19,7 @@ run() {    # SANITIZER FLAGS TEST-ARGUMENTS...
 
 address() {
   export ASAN_OPTIONS=allocator_may_return_null=1    # a test asks for more memory than there is
-  run asan "-Zsanitizer=address" -p hairline-shm --test ring
+  run asan "-Zsanitizer=address" -p hairline-shm --lib --test ring --test fuzz
   run asan "-Zsanitizer=address" -p hairline --lib --test same_code
   # The judge's allocator hooks are its own business: only what records.
   run asan "-Zsanitizer=address" -p hairline-tests --test first_light -- loss sessions threads vocabulary signals

@@ -7,4 +7,5 @@ pub mod cost;
 pub mod machine;
 pub mod once;
 pub mod row;
+pub mod spans;
 pub mod timing;

@@ -39,7 +39,7 @@ pub struct Effort {
 
 /// Times one batch: ns for one operation.
 #[inline(never)]
-fn batch(operations: u32, mut operation: impl FnMut(u32)) -> f64 {
+pub fn batch(operations: u32, mut operation: impl FnMut(u32)) -> f64 {
     let start = Instant::now();
     for i in 0..operations {
         operation(black_box(i));

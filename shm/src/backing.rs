@@ -8,7 +8,7 @@
 //!
 //! A file is `fallocate`d, so that a full tmpfs is an error here and not a SIGBUS in the middle of an event.
 
-#![allow(unsafe_code)] // mmap and the allocator
+#![allow(unsafe_code)] // mmap, the allocator, flock and geteuid
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::CString;

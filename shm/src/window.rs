@@ -40,7 +40,7 @@ struct Copied {
 type Listed = (u32, u32);
 
 /// How often the ring is looked through for the chunk that a thread has just gone on in.
-const LOOKS: usize = 8;
+const LOOKS: usize = if cfg!(loom) { 2 } else { 8 };
 
 /// All chunks that are complete; and, pinned, those that are being written, one of each thread that records. So every such
 /// thread is in the window, however fast the others go round the ring.
@@ -107,6 +107,7 @@ impl Window {
     pub fn take(&mut self) {
         self.clear();
         let region = Arc::clone(&self.region);
+        self.bytes.reserve_exact(region.chunk_count() as usize * region.payload_len() as usize);
         let (mut listed, mut pinned) = list(&region);
         // The youngest first: a thread may have gone on from one of them to another.
         pinned.sort_unstable_by_key(|chunk| std::cmp::Reverse(chunk.claim()));

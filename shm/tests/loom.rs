@@ -453,7 +453,9 @@ fn a_finished_sequence_is_forgotten_whenever_the_drain_looked() {
 fn ring_with_one_to_overwrite() -> (Arc<Region>, Vec<WriteChunk>) {
     let config = RegionConfig { buffer_size: 4 * 4096, overwrite: true, ..RegionConfig::small() };
     let region = Region::create(&config).unwrap();
-    write_chunk(&region, 1, 0, &[b"a"]);
+    let mut only = claim(&region, 1, 0, b"").unwrap();
+    assert!(only.append(b"a", 1));
+    only.finish_sequence();
     let held = (0..3).map(|n| claim(&region, 100 + n, 0, b"").unwrap()).collect();
     (region, held)
 }

@@ -1,11 +1,17 @@
 //! Functions and futures: `#[trace]`, `traced`, with real runtimes.
 
+mod allocations;
 mod attribute;
 mod environment;
 mod futures_and_streams;
+mod many;
 mod messages;
+mod other_layers;
 mod runtimes;
 mod spans;
+
+#[global_allocator]
+static ALLOCATOR: hairline_tests::alloc::CountingAlloc = hairline_tests::alloc::CountingAlloc;
 
 /// The lives of futures: slices on async tracks, in the order of their begins, with the name of the track above.
 const LIVES: &str = "select s.name, ifnull(p.name, '-') as above, s.dur >= 0 as ended from slice s \

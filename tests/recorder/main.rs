@@ -1,4 +1,6 @@
 //! The flight recorder: what the last snapshot shows, in both formats.
 
+mod killed;
+mod long;
 mod requests;
 mod window;

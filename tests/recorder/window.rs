@@ -317,3 +317,47 @@ fn each_snapshot_has_its_own_window() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing unfinished is left");
     session.stop().unwrap();
 }
+
+/// Intervals and slices on tracks that were begun long before the window, on whichever thread they end.
+#[test]
+fn what_was_begun_on_a_track_before_the_window_is_there_whole_or_open() {
+    for format in FORMATS {
+        let trace = record_with(format, small, |_| {
+            let track = Track::new("jobs");
+            let mut ends_later = trace_async!("t", "request", id = 7, text = "kept");
+            let never_ends = trace_async!("t", "connection", id = 8);
+            trace_begin!("t", "outer job", of = "outer", track: &track);
+            for n in 0..30_000_u64 {
+                if n % 100 == 0 {
+                    trace_begin!("t", "inner job", n, track: &track);
+                    trace_end!(&track, done = true);
+                }
+                trace_scope!("t", "step", n);
+            }
+            thread::scope(|threads| {
+                threads.spawn(|| {
+                    ends_later.arg("rows", 3);
+                    drop(ends_later);
+                    trace_instant!("t", "after");
+                });
+            });
+            trace_end!(&track);
+            std::mem::forget(never_ends);
+        });
+        let verdict = ask(
+            &trace,
+            &[
+                "select name, dur > 0 from slice where name in ('request', 'connection', 'outer job') order by name",
+                "select s.ts <= (select min(ts) from slice where name != 'connection' and name != 'request') from slice s where s.name = 'outer job'",
+                "select count(*) > 3, sum(s.dur < 0), sum(p.name != 'outer job') from slice s left join slice p on s.parent_id = p.id where s.name = 'inner job'",
+                "select replace(a.key, 'debug.', ''), ifnull(a.int_value, a.string_value) from slice s join args a using (arg_set_id) \
+                 where s.name = 'request' and a.key not like 'legacy_event%' order by 1",
+            ],
+        );
+        assert_eq!(verdict.results[0].text(), "connection\t0\nouter job\t1\nrequest\t1", "{format:?}");
+        assert_eq!(verdict.results[1].text(), "1", "{format:?}");
+        assert_eq!(verdict.results[2].text(), "1\t0\t0", "{format:?}");
+        assert_eq!(verdict.results[3].text(), "id\t7\nrows\t3\ntext\tkept", "{format:?}");
+        assert_eq!(trace.summary.lost.total(), 0);
+    }
+}

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use hairline::recovery::{self, ProcessState, RecoverError, RecoverOptions, Recovered};
 use hairline::{Format, MemoryOutput, Session, trace_scope};
@@ -182,6 +183,35 @@ fn a_living_process_is_left_alone() {
     assert_eq!(state(victim.pid()), Some(ProcessState::Dead));
     recovery::recover(&region, &RecoverOptions::new()).expect("recovered");
     assert_eq!(state(victim.pid()), None);
+    complete(&victim, &victim.trace);
+}
+
+#[test]
+fn where_the_beginning_is_gone_with_the_file_it_is_told() {
+    for format in FORMATS {
+        // Its chunks are freed and used again long before the end.
+        let dead = dead(Orders { chunk: 4096, buffer: 64 << 10, ..Orders::new(format) });
+        fs::remove_file(&dead.victim.trace).expect("removed");
+        let recovered = dead.recover(&RecoverOptions::new());
+        assert!(recovered.notes.iter().any(|note| note.contains("begin in their middle")), "{recovered:?}");
+        assert!(recovered.path.expect("a trace").exists());
+    }
+}
+
+#[test]
+fn a_process_that_became_another_program_is_recovered_when_that_has_ended() {
+    let (mut victim, _directory) =
+        start(Orders { end: "exec".to_owned(), ..Orders::new(Format::TrackEvent) });
+    let name = || fs::read_to_string(format!("/proc/{}/comm", victim.pid())).expect("a name");
+    while name() != "sleep\n" {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let region = victim.region().expect("a region");
+    let error = recovery::recover(&region, &RecoverOptions::new())
+        .expect_err("it cannot be told from the one before");
+    assert!(matches!(error, RecoverError::Alive { .. }), "{error}");
+    victim.kill();
+    recovery::recover(&region, &RecoverOptions::new()).expect("recovered");
     complete(&victim, &victim.trace);
 }
 

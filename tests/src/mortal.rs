@@ -37,7 +37,7 @@ pub struct Orders {
     pub compress: bool,
     /// Whether the output is written slowly.
     pub slow: bool,
-    /// `never`, `abort`, `segv`, or the number of scopes after which each thread waits to be killed.
+    /// `never`, `abort`, `segv`, `exec`, or the number of scopes after which each thread waits to be killed.
     pub end: String,
 }
 

@@ -1,24 +1,28 @@
 //! `report`: what Hairline costs on this machine, every figure beside its floor and its budget.
 //!
 //! ```text
-//! cargo run --release -p hairline-benches --bin report [-- --json] [--quick]
+//! cargo run --release -p hairline-benches --bin report [-- --json] [--quick] [--tracing]
 //! ```
 
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
-use hairline::{Error, Format};
+use hairline::Format;
 use hairline_benches::row::Row;
 use hairline_benches::timing::Effort;
-use hairline_benches::{cost, machine, once};
+use hairline_benches::{cost, machine, once, spans};
 
-const HELP: &str = "usage: report [--json] [--quick]
+const HELP: &str = "usage: report [--json] [--quick] [--tracing]
   --json   an array of {name, unit, ns_min, ns_median, floor_ns, ratio, budget, budget_is, judged, within}
   --quick  a tenth of the batches
+  --tracing  only the rows for the spans of `tracing`
 exit: 0 measured, whether within budget or not; 1 a session failed; 2 usage";
 
-fn rows(quick: bool) -> Result<Vec<Row>, Error> {
+fn rows(quick: bool, only_tracing: bool) -> Result<Vec<Row>, Box<dyn std::error::Error>> {
     let effort = Effort { batches: if quick { 50 } else { 500 }, operations: 2000 };
+    if only_tracing {
+        return spans::rows(effort);
+    }
     let rounds = if quick { 3 } else { 15 };
     let mut rows = Vec::new();
     // What is paid once comes first: after it this thread is pinned.
@@ -34,7 +38,12 @@ fn rows(quick: bool) -> Result<Vec<Row>, Error> {
     for format in [Format::Fxt, Format::TrackEvent] {
         let measured = std::thread::spawn(move || cost::enabled(effort, format)).join();
         costs.extend(measured.unwrap_or_else(|_| Ok(Vec::new()))?);
+        let measured = std::thread::spawn(move || cost::flight_recorder(effort, format)).join();
+        if let Ok(row) = measured {
+            costs.push(row?);
+        }
     }
+    costs.extend(spans::rows(effort)?);
     costs.extend(rows);
     Ok(costs)
 }
@@ -50,7 +59,20 @@ fn print(rows: &[Row], json: bool) -> io::Result<()> {
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let Some(unknown) = arguments.iter().find(|a| !["--json", "--quick"].contains(&a.as_str())) {
+    if let [flag, listener] = arguments.as_slice()
+        && flag == spans::CHILD
+    {
+        return match spans::serve(listener) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(e) => {
+                eprintln!("report: {listener}: {e}");
+                ExitCode::FAILURE
+            }
+        };
+    }
+    if let Some(unknown) =
+        arguments.iter().find(|a| !["--json", "--quick", "--tracing"].contains(&a.as_str()))
+    {
         eprintln!("{HELP}");
         return if ["--help", "-h"].contains(&unknown.as_str()) {
             ExitCode::SUCCESS
@@ -59,7 +81,7 @@ fn main() -> ExitCode {
         };
     }
     let has = |flag: &str| arguments.iter().any(|a| a == flag);
-    let rows = match rows(has("--quick")) {
+    let rows = match rows(has("--quick"), has("--tracing")) {
         Ok(rows) => rows,
         Err(e) => {
             eprintln!("report: {e}");

@@ -104,6 +104,7 @@ pub(crate) fn callsite_of(category: &'static str, name: &'static str) -> &'stati
 }
 
 /// The callsite behind a pointer of the list.
+#[inline]
 pub(crate) fn pointee(p: *mut Callsite) -> Option<&'static Callsite> {
     // SAFETY: only `register` puts pointers into the list, each made from a `&'static Callsite`.
     unsafe { p.as_ref() }
@@ -208,6 +209,16 @@ pub(crate) fn would_record(category: &str) -> bool {
     with(|registry| registry.active.as_ref().is_some_and(|(_, filter)| filter.matches(category)))
 }
 
+/// Whether a session runs. The first call as for [`would_record`].
+#[cfg(feature = "tracing")]
+pub(crate) fn is_recording() -> bool {
+    if thread::is_barred() {
+        return false;
+    }
+    start_asked();
+    active_epoch() != 0
+}
+
 /// Starts the session that the environment asks for, if nothing did yet.
 #[cfg(any(feature = "subscriber", feature = "log"))]
 pub(crate) fn start_asked() {
@@ -287,6 +298,7 @@ pub(crate) fn detach_after_fork() {
 }
 
 /// Whether this process is a forked child that does not trace.
+#[inline]
 pub(crate) fn is_detached() -> bool {
     DETACHED.load(Ordering::Relaxed)
 }

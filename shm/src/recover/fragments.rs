@@ -40,9 +40,11 @@ struct Entry {
     sequence: u32,
     index: u32,
     number: u32,
-    /// Read from here to there; the context's length.
+    /// Read from here to there.
     from: u32,
     to: u32,
+    /// Bytes from `from` on that only a reader without the chunk before needs.
+    recovery_len: u32,
     records: u32,
 }
 
@@ -76,6 +78,9 @@ impl<'r> Fragments<'r> {
         let before = entries.len();
         entries.dedup_by_key(|e| (e.sequence, e.index));
         damaged += u32::try_from(before - entries.len()).unwrap_or(u32::MAX);
+        if facts.overwrites() {
+            keep_whole_runs(&mut entries);
+        }
         let begins_late =
             |(i, e): &(usize, &Entry)| e.index > 0 && (*i == 0 || entries[i - 1].sequence != e.sequence);
         let headless = entries.iter().enumerate().filter(begins_late).count();
@@ -131,6 +136,30 @@ impl<'r> Fragments<'r> {
     }
 }
 
+/// Of each sequence in a ring that overwrites, the chunks up to its youngest without one missing between them, as
+/// `window.rs` shows it; what stands before a hole goes. The first one says what it needs of those that are gone.
+fn keep_whole_runs(entries: &mut Vec<Entry>) {
+    let mut next: Option<(u32, u32)> = None;
+    let mut broken = None;
+    entries.reverse();
+    entries.retain(|e| {
+        let follows =
+            next.is_none_or(|(sequence, index)| sequence != e.sequence || index == e.index.wrapping_add(1));
+        if !follows {
+            broken = Some(e.sequence);
+        }
+        next = Some((e.sequence, e.index));
+        broken != Some(e.sequence)
+    });
+    entries.reverse();
+    let mut before = None;
+    for e in entries.iter_mut() {
+        if before.replace(e.sequence) == Some(e.sequence) {
+            e.from += e.recovery_len;
+        }
+    }
+}
+
 /// In bounds of the file: `header::read` compared the last chunk's end with its length.
 fn chunk_offset(facts: &Facts, number: u32) -> u64 {
     facts.chunks_offset + u64::from(number) * u64::from(facts.chunk_size)
@@ -146,6 +175,7 @@ struct Header {
     index: u32,
     tid: u32,
     context_len: u32,
+    recovery_len: u32,
     batch: u32,
     commit: Commit,
     drained: Commit,
@@ -164,6 +194,7 @@ impl Header {
             index: u32_at(offset_of!(ChunkHeader, index)),
             tid: u32_at(offset_of!(ChunkHeader, tid)),
             context_len: u32_at(offset_of!(ChunkHeader, context_len)),
+            recovery_len: u32_at(offset_of!(ChunkHeader, recovery_len)),
             batch: u32_at(offset_of!(ChunkHeader, batch)),
             commit: commit_at(offset_of!(ChunkHeader, commit)),
             drained: commit_at(offset_of!(ChunkHeader, drained)),
@@ -183,7 +214,7 @@ impl Header {
             && self.commit.bytes() <= payload
             && in_output.records() <= self.commit.records()
             && self.commit.records() <= payload; // a record has a byte at least
-        if !orderly {
+        if !orderly || facts.overwrites() && self.recovery_len > self.commit.bytes() - in_output.bytes() {
             return Err(Damaged);
         }
         let from = match part {
@@ -196,6 +227,7 @@ impl Header {
             number,
             from: from.bytes(),
             to: self.commit.bytes(),
+            recovery_len: if facts.overwrites() { self.recovery_len } else { 0 },
             records: self.commit.records() - from.records(),
         };
         Ok((entry.from < entry.to).then_some(entry))

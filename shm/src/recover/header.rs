@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use super::RecoverError;
 use crate::abi::{
     ABI_VERSION, CHUNK_HEADER_SIZE, CHUNK_SIZE_RANGE, LOSS_REASONS, LossReason, MAGIC, MAX_PATH, MAX_PRELUDE,
-    NO_FILE, REGION_ACTIVE, REGION_CLOSED, REGION_HEADER_SIZE, RegionHeader,
+    NO_FILE, OVERFLOW_OVERWRITE, REGION_ACTIVE, REGION_CLOSED, REGION_HEADER_SIZE, RegionHeader,
 };
 use crate::backing::pid_in;
 use crate::process::{self, Life};
@@ -74,6 +74,12 @@ impl Facts {
     #[must_use]
     pub fn lost(&self, reason: LossReason) -> u64 {
         self.lost[reason as usize]
+    }
+
+    /// Whether the session overwrote its oldest chunks and had no output until somebody asked: a flight recorder.
+    #[must_use]
+    pub fn overwrites(&self) -> bool {
+        self.overflow == OVERFLOW_OVERWRITE
     }
 
     /// Whether the process lives.

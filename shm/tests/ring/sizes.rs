@@ -1,6 +1,6 @@
 //! Sizes that make no sense, refused by name.
 
-use hairline_shm::{Region, RegionConfig, RegionError};
+use hairline_shm::{About, Region, RegionConfig, RegionError};
 
 use crate::CHUNK;
 
@@ -49,4 +49,16 @@ fn memory_that_cannot_be_had_is_an_error_and_not_an_abort() {
         Err(RegionError::Memory { what, .. }) => assert_eq!(what, "the heap"),
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn a_path_or_a_head_that_is_too_long_is_refused_with_its_length() {
+    for (path, prelude) in [(4097, 0), (10, (1 << 20) + 1)] {
+        let about = About { output: "x".repeat(path).into(), prelude: vec![0; prelude], process_track: 0 };
+        let refused = Region::create(&RegionConfig { about, ..RegionConfig::small() });
+        let Err(RegionError::About { path: p, prelude: h }) = refused else { panic!("{path}, {prelude}") };
+        assert_eq!((p, h), (path, prelude));
+    }
+    let about = About { output: "x".repeat(4096).into(), prelude: vec![0; 1 << 20], process_track: 0 };
+    Region::create(&RegionConfig { about, ..RegionConfig::small() }).expect("the longest");
 }

@@ -1,7 +1,7 @@
 //! A program that records until it is killed, or ends itself in a way that completes no trace.
 //!
 //! ```text
-//! mortal output=FILE counters=FILE threads=4 pace=full|moderate buffer=BYTES chunk=BYTES compress=0|1 slow=0|1 end=never|abort|segv|LIMIT
+//! mortal output=FILE counters=FILE threads=4 pace=full|moderate buffer=BYTES chunk=BYTES compress=0|1 slow=0|1 end=never|abort|segv|exec|LIMIT
 //! ```
 //!
 //! Each thread records scopes `step` with its number of scopes so far, `n`, and its own number, `thread`. After each scope it
@@ -13,6 +13,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -103,6 +104,7 @@ fn main() {
         "abort" => std::process::abort(),
         // SAFETY: nothing is ever mapped there, so this ends the process, as it is meant to.
         "segv" => unsafe { std::ptr::without_provenance_mut::<u8>(1).write_volatile(1) },
+        "exec" => panic!("{}", std::process::Command::new("sleep").arg("600").exec()),
         _ => {}
     }
     drop(session);

@@ -1,7 +1,7 @@
 //! A program with the macros in it and no session code, for the tests of what the environment switches on.
 //!
 //! ```text
-//! victim return | steps | exit | panic | thread-panic | fork | own-session FILE
+//! victim return | steps | for-ever | exit | panic | thread-panic | fork | own-session FILE
 //! ```
 //!
 //! Each way of ending comes after ten scopes on the main thread and ten on another; it prints `done` whatever happens
@@ -21,6 +21,23 @@ fn work_on_two_threads() {
     work();
     let other = std::thread::Builder::new().name("other".to_owned()).spawn(work);
     other.expect("a thread").join().expect("joined");
+}
+
+/// Steps on two threads until somebody kills the process, in scopes that never end. Says how far the first one is.
+fn record_for_ever() {
+    let steps = |tell: bool| {
+        trace_scope!("victim", "life", text = "of the life");
+        for n in 0_u64.. {
+            trace_scope!("victim", "step", n);
+            if tell && n % 10_000 == 0 {
+                println!("{n}");
+            }
+        }
+    };
+    std::thread::scope(|threads| {
+        threads.spawn(|| steps(false));
+        steps(true);
+    });
 }
 
 /// A child that records while its parent does.
@@ -58,6 +75,9 @@ fn main() {
         for n in 0..50_000 {
             trace_scope!("victim", "step", n);
         }
+    }
+    if way == "for-ever" {
+        record_for_ever();
     }
     if way == "fork" {
         fork_while_recording();

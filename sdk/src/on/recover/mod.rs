@@ -86,7 +86,7 @@ fn append(
     if fragments.damaged() > 0 {
         done.notes.push(format!("{} chunks were damaged and are left out", fragments.damaged()));
     }
-    if !place.has_original && fragments.headless() > 0 {
+    if !place.has_original && !facts.overwrites() && fragments.headless() > 0 {
         done.notes.push(format!(
             "{} threads' records begin in their middle: what names them was in the old file",
             fragments.headless()

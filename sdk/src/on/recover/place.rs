@@ -51,7 +51,7 @@ impl Place {
         match (original, to) {
             (Some(original), None) => original.repair(),
             (original, Some(to)) => Self::anew(facts, original, to.to_owned()),
-            (None, None) => Self::anew(facts, None, beside(region)?),
+            (None, None) => Self::anew(facts, None, unwritten(facts).map_or_else(|| beside(region), Ok)?),
         }
     }
 
@@ -181,11 +181,19 @@ fn begins_with(file: &File, head: &[u8]) -> io::Result<bool> {
     Ok(found == head)
 }
 
+/// The file that a flight recorder would have written at its end, if nothing is there.
+fn unwritten(facts: &Facts) -> Option<PathBuf> {
+    let output = facts.output.clone().filter(|_| facts.overwrites())?;
+    matches!(std::fs::symlink_metadata(&output), Err(e) if e.kind() == io::ErrorKind::NotFound)
+        .then_some(output)
+}
+
 /// A name beside the output that nobody has.
 fn beside(region: &DeadRegion) -> Result<PathBuf, RecoverError> {
     let facts = region.facts();
     let nowhere = || RecoverError::NoPlace { region: region.path().to_owned() };
-    let output = facts.output.as_ref().filter(|_| facts.output_len.is_some()).ok_or_else(nowhere)?;
+    let output = facts.output.as_ref().filter(|_| facts.output_len.is_some() || facts.overwrites());
+    let output = output.ok_or_else(nowhere)?;
     let mut name = output.file_name().ok_or_else(nowhere)?.to_owned();
     name.push(format!(".recovered-{}", facts.pid));
     let first = output.with_file_name(&name);

@@ -36,8 +36,17 @@ static TRIGGERED: AtomicBool = AtomicBool::new(false);
 
 /// What a session has that overwrites.
 #[derive(Debug)]
-pub(super) struct Recorder {
+pub(crate) struct Recorder {
     window: Mutex<Window>,
+    open: Mutex<OpenSlices>,
+}
+
+/// The slices on tracks that are open, whose begins are in no chunk: an end may come on another thread, and long after the
+/// chunk of its begin was overwritten. So the begin is written with the end, and by a snapshot before that.
+#[derive(Debug, Default)]
+struct OpenSlices {
+    /// The begins on each track, by its number, the outermost first.
+    begins: HashMap<u64, Vec<Box<[u8]>>>,
 }
 
 /// Asks the running flight recorder for a snapshot. Safe in a signal handler: it takes no lock.
@@ -66,16 +75,41 @@ static PANICS: AtomicBool = AtomicBool::new(false);
 
 impl Recorder {
     pub(super) fn new(region: &Arc<Region>) -> Self {
-        Self { window: Mutex::new(Window::new(Arc::clone(region))) }
+        Self { window: Mutex::new(Window::new(Arc::clone(region))), open: Mutex::default() }
+    }
+
+    /// A slice begins on the track with this number; `begin` stands for itself.
+    pub(crate) fn begin(&self, track: u64, begin: &[u8]) {
+        self.open.lock().begins.entry(track).or_default().push(begin.into());
+    }
+
+    /// The slice that was begun last on the track ends: its begin.
+    pub(crate) fn end(&self, track: u64) -> Option<Box<[u8]>> {
+        let mut open = self.open.lock();
+        let begins = open.begins.get_mut(&track)?;
+        let begin = begins.pop();
+        if begins.is_empty() {
+            open.begins.remove(&track);
+        }
+        begin
     }
 
     /// Writes what the ring holds now as a trace of its own.
     pub(super) fn write(&self, shared: &Shared, out: &mut dyn Write) -> io::Result<End> {
         let mut window = self.window.lock();
+        // The window first: a slice that ends in between is left out, where the other way round it would be there twice.
         window.take();
-        let written = write_pieces(shared, &window, out);
+        let open = self.open_slices();
+        let written = write_pieces(shared, &window, &open, out);
         window.clear();
         written
+    }
+
+    /// The begins of all slices that are open, one after the other, and how many there are.
+    fn open_slices(&self) -> (Vec<u8>, u64) {
+        let open = self.open.lock();
+        let all = || open.begins.values().flatten();
+        (all().flat_map(|begin| begin.iter().copied()).collect(), all().count() as u64)
     }
 
     /// The same into a file, which is there when it is complete.
@@ -109,10 +143,16 @@ pub(super) fn probe(path: &Path) -> io::Result<()> {
     std::fs::remove_file(unfinished)
 }
 
-fn write_pieces(shared: &Shared, window: &Window, out: &mut dyn Write) -> io::Result<End> {
+fn write_pieces(
+    shared: &Shared,
+    window: &Window,
+    (open, count): &(Vec<u8>, u64),
+    out: &mut dyn Write,
+) -> io::Result<End> {
     let head = stream::head(shared.format(), u128::from_le_bytes(process::random()));
     out.write_all(&head)?;
-    let mut bytes = head.len() as u64;
+    out.write_all(open)?;
+    let mut bytes = (head.len() + open.len()) as u64;
     let mut records_by_sequence = HashMap::new();
     let mut chunks = 0;
     for piece in window.pieces() {
@@ -136,7 +176,7 @@ fn write_pieces(shared: &Shared, window: &Window, out: &mut dyn Write) -> io::Re
     let tail = tail.bytes();
     out.write_all(&tail)?;
     Ok(End {
-        records: records_by_sequence.values().sum(),
+        records: records_by_sequence.values().sum::<u64>() + count,
         bytes: bytes + tail.len() as u64,
         duration: shared.started.elapsed(),
         records_by_sequence,

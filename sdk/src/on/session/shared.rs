@@ -310,7 +310,7 @@ impl Shared {
         }
     }
 
-    pub(super) fn recorder(&self) -> Option<&Recorder> {
+    pub(crate) fn recorder(&self) -> Option<&Recorder> {
         self.recorder.as_ref()
     }
 

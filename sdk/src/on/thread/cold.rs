@@ -118,16 +118,16 @@ pub(super) fn end_on_track(word: u32, event: &Event<'_>) -> TrackEnd {
     fence(Ordering::Acquire); // as in `event`: another thread may have registered the callsite
     let outcome = WRITER.try_with(|owner| {
         let mut owner = owner.try_borrow_mut().ok()?;
-        let mut writer = attach(hot, &mut owner, word)?.published(hot);
-        writer.try_fitting(hot, event).ok().map(|()| hot.last.get())
+        attach(hot, &mut owner, word)?.published(hot).end_on_track(hot, event)
     });
     if let Ok(Some(time)) = outcome {
         return TrackEnd::Recorded(time);
     }
     match session::current(word) {
-        // Nobody writes late ends where nobody drains.
+        // What nobody drains has no late ends, and the slice goes as a whole.
         Some(shared) if shared.region().overwrites() => {
-            shared.region().count_lost(LossReason::BufferFull, 1);
+            let begin = event.track.and_then(|track| shared.recorder()?.end(track.uuid()));
+            shared.region().count_lost(LossReason::BufferFull, u64::from(begin.is_some()));
             TrackEnd::Refused
         }
         Some(shared) => TrackEnd::Recorded(shared.end_late(event)),

@@ -69,6 +69,7 @@ pub(crate) fn busy() -> Busy<'static> {
 
 /// Whether this thread may not wait for a lock: it is inside of an event, which may be holding it, or in a forked child,
 /// where its holder may not exist.
+#[inline]
 pub(crate) fn is_barred() -> bool {
     hot::hot().is_busy() || registry::is_detached()
 }
@@ -212,19 +213,25 @@ impl<'v> Visitor<'v> for List<'v> {
     }
 }
 
+thread_local! {
+    static OWN_UUID: Cell<u64> = const { Cell::new(0) };
+}
+
 /// The number of this thread's track, the same in all sessions.
+#[inline]
 pub(crate) fn own_uuid() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    thread_local! {
-        static OWN: Cell<u64> = const { Cell::new(0) };
+    match OWN_UUID.get() {
+        0 => number_this_thread(),
+        uuid => uuid,
     }
-    OWN.with(|own| {
-        if own.get() == 0 {
-            let serial = NEXT.fetch_add(1, Ordering::Relaxed);
-            own.set(message::uuid(process::uuid() ^ serial.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-        }
-        own.get()
-    })
+}
+
+#[cold]
+fn number_this_thread() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let serial = NEXT.fetch_add(1, Ordering::Relaxed);
+    OWN_UUID.set(message::uuid(process::uuid() ^ serial.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+    OWN_UUID.get()
 }
 
 /// Records a log message with options.

@@ -2,18 +2,54 @@
 
 use hairline_formats::Value;
 
-use super::super::callsite::Callsite;
+use super::super::argument::{Values, Visitor};
+use super::super::callsite::{Callsite, Kind};
 use super::super::extras::Extras;
 use super::cold;
 use super::event::{Action, Event};
+use super::hot;
 use super::kept::Kept;
 use crate::vocabulary::Level;
 
 pub(crate) use super::{begin as begin_slice, begin_flow as begin_flow_slice, end as end_slice};
 
 /// Begins a slice with the values of its callsite's keys. The epoch it was recorded in, 0 if it was not.
+#[inline(never)]
 pub(crate) fn begin_slice_with(callsite: &'static Callsite, word: u32, values: &[Value<'_>]) -> u32 {
+    let listed = Listed(values);
+    if listed.is_plain() && hot::with_values::<false, _>(hot::hot(), callsite, word, Kind::Scope, &listed) {
+        return word;
+    }
     cold::event(word, &Event::new(callsite, values, &Extras::new()))
+}
+
+/// Values whose kinds are known only when they are there.
+struct Listed<'v>(&'v [Value<'v>]);
+
+impl Listed<'_> {
+    /// Whether all are what the hot path can write.
+    fn is_plain(&self) -> bool {
+        let plain = |value: &Value<'_>| {
+            !matches!(value, Value::Dict(_) | Value::Array(_) | Value::Blob(_) | Value::Interned { .. })
+        };
+        self.0.iter().all(plain)
+    }
+}
+
+impl Values for Listed<'_> {
+    const NESTED: bool = false;
+
+    #[inline(always)]
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    #[inline(always)]
+    fn each<'v>(&'v self, at: usize, visitor: &mut impl Visitor<'v>) {
+        for (n, value) in self.0.iter().enumerate() {
+            visitor.visit(at + n, *value);
+        }
+    }
 }
 
 /// Begins a slice with options.
@@ -52,6 +88,7 @@ pub(crate) fn event_of(
 }
 
 /// When this thread's last event was.
+#[inline]
 pub(crate) fn last_time() -> u64 {
     super::hot::hot().last.get()
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use hairline_shm::{ChunkInfo, LossReason};
 
 use super::super::callsite::Callsite;
-use super::super::session::Shared;
+use super::super::session::{Recorder, Shared};
 use super::super::{clock, process};
 use super::event::{Action, Event, Moment};
 use super::fit;
@@ -183,6 +183,10 @@ impl Writer {
             self.refuse(LossReason::BufferFull); // as the one before it, at little cost
             return false;
         }
+        let shared = Arc::clone(&self.shared);
+        if let (Action::Begin, Some(track), Some(recorder)) = (event.action, event.track, shared.recorder()) {
+            return self.begin_kept(hot, event, recorder, track.uuid());
+        }
         match self.try_waiting(hot, event) {
             Ok(()) => return true,
             Err(NoRoom::BufferFull | NoRoom::ChunkFull) => self.refuse(LossReason::BufferFull),
@@ -199,6 +203,67 @@ impl Writer {
     fn try_waiting(&mut self, hot: &Hot, event: &Event<'_>) -> Result<(), NoRoom> {
         let shared = Arc::clone(&self.shared);
         waiting(&shared, || self.try_fitting(hot, event))
+    }
+
+    /// Begins a slice on a track where the ring overwrites: it is kept until its end. Whether it was recorded.
+    fn begin_kept(&mut self, hot: &Hot, event: &Event<'_>, recorder: &Recorder, track: u64) -> bool {
+        let now = event.past.unwrap_or(self.tick(hot).after(event.after).now);
+        let room = self.room.largest_at_least() as usize / 2;
+        let Self { scratch, sequence, .. } = self;
+        let mut put = |event: &Event<'_>| {
+            scratch.clear();
+            sequence
+                .put_alone(scratch, event, now)
+                .and_then(|left_out| if scratch.len() > room { Err(NoRoom::TooLarge) } else { Ok(left_out) })
+        };
+        let mut left_out = put(event);
+        if left_out == Err(NoRoom::TooLarge) {
+            left_out = Ok(0);
+            let shortened = fit::shortened(event, room, |shorter| put(shorter).map(|_| ()));
+            if shortened.is_err() {
+                self.refuse(LossReason::TooLarge);
+                return false;
+            }
+        }
+        if let Ok(n @ 1..) = left_out {
+            self.shared.region().count_lost(LossReason::Argument, n);
+        }
+        recorder.begin(track, &self.scratch);
+        self.sequence.recorded(event);
+        true
+    }
+
+    /// Ends a slice on a track. When it ended; None where there is no room.
+    pub(super) fn end_on_track(&mut self, hot: &Hot, event: &Event<'_>) -> Option<u64> {
+        let shared = Arc::clone(&self.shared);
+        match (event.track, shared.recorder()) {
+            (Some(track), Some(recorder)) => self.end_kept(hot, event, &recorder.end(track.uuid())?),
+            _ => self.try_fitting(hot, event).ok().map(|()| hot.last.get()),
+        }
+    }
+
+    /// The same where the ring overwrites: its begin goes before it. Where there is no room the slice is lost.
+    fn end_kept(&mut self, hot: &Hot, event: &Event<'_>, begin: &[u8]) -> Option<u64> {
+        let now = self.tick(hot).after(event.after).now;
+        self.scratch.clear();
+        self.scratch.extend_from_slice(begin);
+        let whole = self.sequence.put_alone(&mut self.scratch, event, now);
+        if whole.is_err() || self.scratch.len() > self.room.largest_at_least() as usize {
+            // Without its arguments, which are too long.
+            self.scratch.truncate(begin.len());
+            self.sequence.put_alone(&mut self.scratch, &event.with_values(&[], &[]), now).ok()?;
+            self.shared.region().count_lost(LossReason::Argument, event.arguments().count() as u64);
+        }
+        if self.room.append(&self.scratch, 2, None) == Err(NoRoom::ChunkFull) {
+            let both = std::mem::take(&mut self.scratch); // which `turn` uses
+            let turned = self.turn(hot).and_then(|()| self.room.append(&both, 2, None));
+            self.scratch = both;
+            if turned.is_err() {
+                self.refuse(LossReason::BufferFull);
+                return None;
+            }
+        }
+        Some(now)
     }
 
     /// The event, with shorter strings if it does not fit a chunk.

@@ -26,10 +26,13 @@ impl Fields {
 
     /// Hands on the values in the order of the callsite's keys; null where there is none.
     pub(super) fn with_values<R>(&self, callsite: &'static Callsite, f: impl FnOnce(&[Value<'_>]) -> R) -> R {
-        let mut values = Few::<_>::new(Value::Null);
+        let mut values = Few::<_, 8>::new(Value::Null);
+        let mut next = self.kept.iter().peekable(); // in the keys' order, nearly always
         for key in callsite.keys() {
-            values
-                .push(self.kept.iter().find(|(name, _)| *name == key.name()).map_or(Value::Null, |(_, v)| v));
+            let is_own = |name: &str| std::ptr::eq(name, key.name()) || name == key.name();
+            let value = next.next_if(|(name, _)| is_own(name));
+            let value = value.or_else(|| self.kept.iter().find(|(name, _)| is_own(name)));
+            values.push(value.map_or(Value::Null, |(_, value)| value));
         }
         f(values.as_slice())
     }

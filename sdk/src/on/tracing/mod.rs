@@ -8,8 +8,11 @@
 //!                  entry to the close; the entries are polls
 //! ```
 //!
-//! [`Subscriber`] keeps its spans itself; [`layer`](fn@layer) has them in tracing-subscriber's registry.
+//! [`Subscriber`] keeps its spans itself (slots.rs); [`layer`](fn@layer) goes with tracing-subscriber's registry, and asks it only
+//! for what has no room in its own tables (cells.rs).
 
+#[cfg(feature = "tracing")]
+mod cells;
 mod fields;
 #[cfg(feature = "tracing")]
 mod layer;

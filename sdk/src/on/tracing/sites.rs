@@ -1,5 +1,6 @@
 //! The callsites of `tracing`, as callsites of this crate.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::sync::RwLockWriteGuard;
@@ -20,6 +21,14 @@ type Sites = HashMap<u64, (&'static Metadata<'static>, &'static Callsite), Build
 /// By the address of their metadata, which is static.
 static SITES: RwLock<Option<Sites>> = RwLock::new(None);
 
+/// Callsites that a thread finds without the lock.
+const NEAR: usize = 64;
+
+thread_local! {
+    /// By some bits of the address of their metadata: what this thread has found last.
+    static FOUND: [Cell<(usize, Option<&'static Callsite>)>; NEAR] = const { [const { Cell::new((0, None)) }; NEAR] };
+}
+
 /// The callsites, held for a fork.
 pub(in crate::on) type Held = RwLockWriteGuard<'static, Option<Sites>>;
 
@@ -28,24 +37,34 @@ pub(in crate::on) fn hold(until: Instant) -> Option<Held> {
 }
 
 /// The callsite, made at the first call. None from inside of an event, which may be holding the lock.
+#[inline]
 pub(super) fn site(metadata: &'static Metadata<'static>, category: Category) -> Option<&'static Callsite> {
     if thread::is_barred() {
         return None;
     }
-    let _busy = thread::busy();
     // One for each category: metadata is larger than there are kinds of them, so that the next one's is elsewhere.
-    let address = std::ptr::from_ref(metadata).addr() as u64 + category as u64;
+    let address = std::ptr::from_ref(metadata).addr() + category as usize;
+    FOUND.with(|found| {
+        let near = &found[address / 64 % NEAR];
+        match near.get() {
+            (of, Some(site)) if of == address => Some(site),
+            _ => {
+                let site = find(metadata, category, address as u64);
+                near.set((address, Some(site)));
+                Some(site)
+            }
+        }
+    })
+}
+
+#[cold]
+fn find(metadata: &'static Metadata<'static>, category: Category, address: u64) -> &'static Callsite {
+    let _busy = thread::busy();
     if let Some((_, site)) = SITES.read().as_ref().and_then(|sites| sites.get(&address)) {
-        return Some(site);
+        return site;
     }
     let mut sites = SITES.write();
-    Some(
-        sites
-            .get_or_insert_default()
-            .entry(address)
-            .or_insert_with(|| (metadata, make(metadata, category)))
-            .1,
-    )
+    sites.get_or_insert_default().entry(address).or_insert_with(|| (metadata, make(metadata, category))).1
 }
 
 /// What `site` made the callsite from.

@@ -1,8 +1,10 @@
-//! The spans of a subscriber, by their ids.
+//! The spans of all subscribers, by their ids.
 //!
 //! Slots are made in pages, each twice as large as the one before, and never given back, so that an id of any span, closed
-//! ones too, can be looked at; its generation tells whether the slot is still that span's.
+//! ones too, can be looked at; its generation tells whether the slot is still that span's. Each thread has some free slots at
+//! hand, those of the spans it closed last, so that making and closing a span takes no lock.
 
+use std::cell::RefCell;
 use std::num::NonZeroU64;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -10,11 +12,16 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use tracing_core::span::Id;
 
 use super::super::lock::Mutex;
+use super::super::thread;
 use super::span::Span;
 
 /// Slots of the first page.
 const FIRST: usize = 64;
 const PAGES: usize = 26; // 2^32 slots in all
+/// Free slots that a thread takes from the pool, or gives back, at a time. Twice as many are at hand at most.
+const HANDFUL: usize = 32;
+
+pub(super) static SLOTS: Slots = Slots::new();
 
 #[derive(Debug)]
 pub(super) struct Slots {
@@ -22,7 +29,7 @@ pub(super) struct Slots {
     free: Mutex<Free>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Free {
     indices: Vec<u32>,
     /// Slots that were ever used.
@@ -31,6 +38,7 @@ struct Free {
 
 /// A place for a span.
 #[derive(Debug, Default)]
+#[repr(align(64))] // no thread's span shares its cache lines with another's
 pub(super) struct Slot {
     generation: AtomicU32,
     references: AtomicU32,
@@ -38,34 +46,105 @@ pub(super) struct Slot {
     pub(super) span: Span,
 }
 
+/// Free slots of a thread.
+struct AtHand {
+    indices: [u32; 2 * HANDFUL],
+    len: usize,
+}
+
+thread_local! {
+    static AT_HAND: RefCell<AtHand> = const { RefCell::new(AtHand { indices: [0; 2 * HANDFUL], len: 0 }) };
+}
+
+impl AtHand {
+    fn pop(&mut self) -> Option<u32> {
+        if self.len == 0 {
+            SLOTS.refill(self);
+        }
+        self.len = self.len.checked_sub(1)?;
+        self.indices.get(self.len).copied()
+    }
+
+    fn push(&mut self, index: u32) {
+        if self.len == self.indices.len() {
+            self.len -= HANDFUL;
+            SLOTS.give_back(&self.indices[self.len..]);
+        }
+        self.indices[self.len] = index;
+        self.len += 1;
+    }
+}
+
+impl Drop for AtHand {
+    fn drop(&mut self) {
+        SLOTS.give_back(&self.indices[..self.len]);
+    }
+}
+
+/// What the thread has at hand; None at its end, or from inside of this.
+fn at_hand<R>(f: impl FnOnce(&mut AtHand) -> R) -> Option<R> {
+    AT_HAND
+        .try_with(|at_hand| at_hand.try_borrow_mut().ok().map(|mut at_hand| f(&mut at_hand)))
+        .ok()
+        .flatten()
+}
+
 impl Slots {
-    pub(super) fn new() -> Self {
-        Self { pages: [const { OnceLock::new() }; PAGES], free: Mutex::default() }
+    const fn new() -> Self {
+        let free = Mutex::new(Free { indices: Vec::new(), used: 0 });
+        Self { pages: [const { OnceLock::new() }; PAGES], free }
     }
 
     /// Page and place of the slot with this index.
+    #[inline]
     fn place(index: u32) -> (usize, usize) {
         let n = index as usize / FIRST + 1;
         let page = n.ilog2() as usize;
         (page, index as usize - FIRST * ((1 << page) - 1))
     }
 
-    /// A slot for a new span, and its id. None when there are 2^32 already, or the lock is lost to a fork.
+    #[cold]
+    fn refill(&self, at_hand: &mut AtHand) {
+        let _busy = thread::busy(); // the lock
+        let Some(mut free) = self.free.lock_unless_lost() else { return };
+        while at_hand.len < HANDFUL {
+            let index = match free.indices.pop() {
+                Some(index) => index,
+                None if free.used == u32::MAX => return,
+                None => {
+                    free.used += 1;
+                    free.used - 1
+                }
+            };
+            at_hand.indices[at_hand.len] = index;
+            at_hand.len += 1;
+        }
+    }
+
+    #[cold]
+    fn give_back(&self, indices: &[u32]) {
+        let _busy = thread::busy(); // the lock
+        if let Some(mut free) = self.free.lock_unless_lost() {
+            free.indices.extend_from_slice(indices);
+        }
+    }
+
+    /// A slot for a new span, and its id. None when there are 2^32 already.
     pub(super) fn take(&self) -> Option<(&Slot, Id)> {
-        let mut free = self.free.lock_unless_lost()?;
-        let index = match free.indices.pop() {
-            Some(index) => index,
+        let index = at_hand(AtHand::pop).unwrap_or_else(|| {
+            let mut own = AtHand { indices: [0; 2 * HANDFUL], len: 0 };
+            own.pop() // the rest goes back
+        })?;
+        let (page, at) = Self::place(index);
+        let page_of = self.pages.get(page)?;
+        let slots = match page_of.get() {
+            Some(slots) => slots,
             None => {
-                let index = free.used;
-                free.used = free.used.checked_add(1)?;
-                index
+                // Under the lock: nobody waits for a page that another thread is making, which a fork could lose.
+                let _free = self.free.lock_unless_lost()?;
+                page_of.get_or_init(|| (0..FIRST << page).map(|_| Slot::default()).collect())
             }
         };
-        let (page, at) = Self::place(index);
-        // Under the lock: nobody waits for a page that another thread is making, which a fork could lose.
-        let slots =
-            self.pages.get(page)?.get_or_init(|| (0..FIRST << page).map(|_| Slot::default()).collect());
-        drop(free);
         let slot = slots.get(at)?;
         slot.references.store(1, Ordering::Relaxed);
         let generation = slot.generation.load(Ordering::Relaxed);
@@ -92,14 +171,18 @@ impl Slots {
     /// One less. When it was the last, the span is closed by `close` and its slot free.
     pub(super) fn drop(&self, id: &Id, close: impl FnOnce(&Slot)) -> bool {
         let Some(slot) = self.get(id) else { return false };
-        // As with an Arc: who was not the last says with Release what it has done, who is sees it.
-        if slot.references.fetch_sub(1, Ordering::AcqRel) != 1 {
+        // As with an Arc: who was not the last says with Release what it has done, who is sees it. Who finds itself alone needs
+        // no read-modify-write: one more can only come from somebody who has the span.
+        if slot.references.load(Ordering::Acquire) != 1 && slot.references.fetch_sub(1, Ordering::AcqRel) != 1
+        {
             return false;
         }
         close(slot);
-        slot.generation.fetch_add(1, Ordering::Release);
-        if let Some(mut free) = self.free.lock_unless_lost() {
-            free.indices.push((id.into_u64() - 1) as u32);
+        let generation = slot.generation.load(Ordering::Relaxed); // only who closes it writes it
+        slot.generation.store(generation.wrapping_add(1), Ordering::Release);
+        let index = (id.into_u64() - 1) as u32;
+        if at_hand(|at_hand| at_hand.push(index)).is_none() {
+            self.give_back(&[index]);
         }
         true
     }
@@ -125,7 +208,7 @@ mod tests {
 
     #[test]
     fn the_id_of_a_closed_span_means_none() {
-        let slots = Slots::new();
+        let slots = &SLOTS;
         let (_, id) = slots.take().unwrap();
         slots.share(&id);
         assert!(!slots.drop(&id, |_| {}) && slots.get(&id).is_some());

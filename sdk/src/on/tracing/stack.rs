@@ -3,7 +3,7 @@
 //! tracing lets spans be left in any order; slices end like brackets. A span that is left while others are on top of it ends
 //! them too, and they begin anew.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use super::super::callsite::Callsite;
 use super::super::thread;
@@ -18,50 +18,138 @@ pub(super) struct Entry {
     pub(super) word: u32,
 }
 
+/// Entries that have their place in the thread-local itself, which needs no destructor then and is quick to find.
+const NEAR: usize = 32;
+
+struct Stack {
+    len: Cell<usize>,
+    near: [Cell<Option<Entry>>; NEAR],
+}
+
 thread_local! {
-    static STACK: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
+    static STACK: Stack = const { Stack { len: Cell::new(0), near: [const { Cell::new(None) }; NEAR] } };
+    /// The entries above those.
+    static FAR: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
 }
 
-fn with<R>(f: impl FnOnce(&mut Vec<Entry>) -> R) -> Option<R> {
-    STACK.try_with(|stack| stack.try_borrow_mut().ok().map(|mut stack| f(&mut stack))).ok().flatten()
+fn far<R>(f: impl FnOnce(&mut Vec<Entry>) -> R) -> Option<R> {
+    FAR.try_with(|far| far.try_borrow_mut().ok().map(|mut far| f(&mut far))).ok().flatten()
 }
 
+impl Stack {
+    #[inline]
+    fn push(&self, entry: Entry) {
+        let len = self.len.get();
+        match self.near.get(len) {
+            Some(place) => place.set(Some(entry)),
+            None if far(|far| far.push(entry)).is_none() => return, // the thread ends
+            None => {}
+        }
+        self.len.set(len + 1);
+    }
+
+    #[inline]
+    fn top(&self) -> Option<Entry> {
+        let at = self.len.get().checked_sub(1)?;
+        match self.near.get(at) {
+            Some(place) => place.get(),
+            None => far(|far| far.last().copied()).flatten(),
+        }
+    }
+
+    #[inline]
+    fn pop(&self) {
+        let at = self.len.get().saturating_sub(1);
+        self.len.set(at);
+        if at >= NEAR {
+            far(Vec::pop);
+        }
+    }
+}
+
+#[inline]
 pub(super) fn push(entry: Entry) {
-    let _ = with(|stack| stack.push(entry));
+    STACK.with(|stack| stack.push(entry));
 }
 
 /// The span that was entered last.
+#[inline]
 pub(super) fn top() -> Option<Entry> {
-    with(|stack| stack.last().copied()).flatten()
+    STACK.with(Stack::top)
+}
+
+fn pop() -> Option<Entry> {
+    STACK.with(|stack| {
+        let top = stack.top();
+        stack.pop();
+        top
+    })
 }
 
 /// Takes the span off, and ends its slice by `end`.
+#[inline]
 pub(super) fn leave(span: u64, end: impl FnOnce(&Entry)) {
-    let Some(Some(entry)) = with(|stack| stack.pop()) else { return };
-    if entry.span == span {
-        end(&entry);
-        return;
+    match top() {
+        Some(entry) if entry.span == span => {
+            STACK.with(Stack::pop);
+            end(&entry);
+        }
+        Some(_) => leave_from_below(span, end),
+        None => {}
     }
-    // Not the innermost one.
-    let found = with(|stack| {
-        stack.push(entry);
-        let at = stack.iter().rposition(|entry| entry.span == span)?;
-        Some((stack[at], stack.split_off(at + 1)))
-    });
-    let Some(Some((own, above))) = found else { return };
-    for entry in above.iter().rev().filter(|entry| entry.word != 0) {
+}
+
+/// As [`leave`], where others are on top of it.
+#[cold]
+fn leave_from_below(span: u64, end: impl FnOnce(&Entry)) {
+    let mut above = Vec::new();
+    let own = loop {
+        match pop() {
+            Some(entry) if entry.span == span => break Some(entry),
+            Some(entry) => above.push(entry),
+            None => break None,
+        }
+    };
+    let Some(own) = own else {
+        above.into_iter().rev().for_each(push); // it was not entered
+        return;
+    };
+    for entry in above.iter().filter(|entry| entry.word != 0) {
         thread::end_slice(entry.callsite, entry.word);
     }
     end(&own);
-    for mut entry in above {
+    for mut entry in above.into_iter().rev() {
         if entry.word != 0 {
             entry.word = thread::begin_slice(entry.callsite, entry.word);
         }
         push(entry);
     }
-    let _ = with(|stack| {
-        if let Some(at) = stack.iter().rposition(|entry| entry.span == span) {
-            stack.remove(at);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::callsite::{CounterOptions, Kind, Site};
+    use super::*;
+
+    static SITE: Site = Site { file: "", line: 0, module: "", counter: CounterOptions::NONE };
+    static CALLSITE: Callsite = Callsite::new(Kind::Scope, "t", "t", &[], &SITE);
+
+    fn entries() -> Vec<u64> {
+        let mut all: Vec<u64> = std::iter::from_fn(|| pop().map(|entry| entry.span)).collect();
+        all.reverse();
+        all
+    }
+
+    #[test]
+    fn spans_may_be_left_in_any_order_however_many_there_are() {
+        let entered = 2 * NEAR as u64;
+        for left in [1, 5, NEAR as u64 - 1, NEAR as u64, NEAR as u64 + 1, entered - 1, entered, 1000] {
+            (1..=entered).for_each(|span| push(Entry { span, callsite: &CALLSITE, word: 0 }));
+            let mut ended = None;
+            leave(left, |entry| ended = Some(entry.span));
+            assert_eq!(ended, (left <= entered).then_some(left));
+            let rest: Vec<u64> = (1..=entered).filter(|span| *span != left).collect();
+            assert_eq!(entries(), rest, "{left}");
         }
-    });
+    }
 }

@@ -8,7 +8,7 @@ use tracing_core::{Event, Interest, Metadata};
 
 use super::super::thread::Few;
 use super::sites;
-use super::slots::{Slot, Slots};
+use super::slots::{SLOTS, Slot};
 use super::span::Span;
 use super::stack;
 use super::{Category, Mode};
@@ -39,7 +39,6 @@ use super::{Category, Mode};
 /// subscriber alone what is on.
 #[derive(Debug)]
 pub struct Subscriber {
-    slots: Slots,
     mode: Mode,
     category: Category,
 }
@@ -48,7 +47,7 @@ impl Subscriber {
     /// A subscriber that shows spans as [`Mode::Auto`] says, with their target as category.
     #[must_use]
     pub fn new() -> Self {
-        Self { slots: Slots::new(), mode: Mode::Auto, category: Category::Target }
+        Self { mode: Mode::Auto, category: Category::Target }
     }
 
     /// How spans are shown.
@@ -66,17 +65,17 @@ impl Subscriber {
     }
 
     /// The slot of a span that is not closed.
-    fn slot(&self, id: u64) -> Option<&Slot> {
-        self.slots.get(&Id::from_non_zero_u64(NonZeroU64::new(id)?))
+    fn slot(id: u64) -> Option<&'static Slot> {
+        SLOTS.get(&Id::from_non_zero_u64(NonZeroU64::new(id)?))
     }
 
     /// Shows the spans from the root to this one, each with the one above it.
-    fn show_branch(&self, slot: &Slot, show: &mut dyn FnMut(Option<&Span>, &Span)) {
+    fn show_branch(slot: &Slot, show: &mut dyn FnMut(Option<&Span>, &Span)) {
         let mut branch = Few::<Option<&Slot>>::new(None);
         let mut next = Some(slot);
         while let Some(slot) = next {
             branch.push(Some(slot));
-            next = self.slot(slot.parent.load(Ordering::Relaxed));
+            next = Self::slot(slot.parent.load(Ordering::Relaxed));
         }
         let mut above = None;
         for slot in branch.as_slice().iter().rev().flatten() {
@@ -106,8 +105,8 @@ impl tracing_core::Subscriber for Subscriber {
     }
 
     fn new_span(&self, attributes: &Attributes<'_>) -> Id {
-        let slot = sites::site(attributes.metadata(), self.category)
-            .and_then(|site| Some((site, self.slots.take()?)));
+        let slot =
+            sites::site(attributes.metadata(), self.category).and_then(|site| Some((site, SLOTS.take()?)));
         let Some((site, (slot, id))) = slot else { return Id::from_u64(UNRECORDED) };
         let parent = if attributes.is_contextual() {
             stack::top().map_or(0, |entry| entry.span)
@@ -117,19 +116,19 @@ impl tracing_core::Subscriber for Subscriber {
         slot.parent.store(parent, Ordering::Relaxed);
         slot.span.create(site, |fields| attributes.record(fields));
         if self.mode == Mode::Lifetimes {
-            slot.span.begin_life_now(self.slot(parent).map(|slot| &slot.span));
+            slot.span.begin_life_now(Self::slot(parent).map(|slot| &slot.span));
         }
         id
     }
 
     fn record(&self, span: &Id, values: &Record<'_>) {
-        if let Some(slot) = self.slots.get(span) {
+        if let Some(slot) = SLOTS.get(span) {
             slot.span.record(values);
         }
     }
 
     fn record_follows_from(&self, span: &Id, follows: &Id) {
-        if let (Some(slot), Some(followed)) = (self.slots.get(span), self.slots.get(follows)) {
+        if let (Some(slot), Some(followed)) = (SLOTS.get(span), SLOTS.get(follows)) {
             slot.span.follow(&followed.span);
         }
     }
@@ -140,25 +139,25 @@ impl tracing_core::Subscriber for Subscriber {
 
     #[inline]
     fn enter(&self, span: &Id) {
-        if let Some(slot) = self.slots.get(span) {
-            slot.span.enter(span.into_u64(), self.mode, |show| self.show_branch(slot, show));
+        if let Some(slot) = SLOTS.get(span) {
+            slot.span.enter(span.into_u64(), self.mode, |show| Self::show_branch(slot, show));
         }
     }
 
     #[inline]
     fn exit(&self, span: &Id) {
-        if let Some(slot) = self.slots.get(span) {
+        if let Some(slot) = SLOTS.get(span) {
             slot.span.exit(span.into_u64());
         }
     }
 
     fn clone_span(&self, id: &Id) -> Id {
-        self.slots.share(id);
+        SLOTS.share(id);
         id.clone()
     }
 
     fn try_close(&self, id: Id) -> bool {
-        self.slots.drop(&id, |slot| slot.span.close())
+        SLOTS.drop(&id, |slot| slot.span.close())
     }
 
     fn current_span(&self) -> Current {

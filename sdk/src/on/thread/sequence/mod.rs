@@ -235,7 +235,7 @@ impl Sequence {
         }
         if record::form(event) == Form::Record {
             let (epoch, own_track, located) = (self.epoch, self.track_uuid, self.is_located(event));
-            let record = Record { epoch, own_track, in_slice, located, at };
+            let record = Record { epoch, voice: Voice::Sequence, own_track, in_slice, located, at };
             return record.put(out, event, &mut self.nested);
         }
         let mut packet = std::mem::take(&mut self.packet);
@@ -243,6 +243,39 @@ impl Sequence {
         self.put_packet(&mut packet, event, at, Voice::Full);
         fxt::blob(out, fxt::StringRef::Empty, fxt::BLOB_PERFETTO, &packet);
         self.packet = packet;
+        Ok(0)
+    }
+
+    /// The begin or the end of a slice on a track, standing for itself: with the descriptions of its tracks, its strings and
+    /// its time in full. Gives the number of arguments for which it has no room.
+    pub(crate) fn put_alone(
+        &mut self,
+        out: &mut Vec<u8>,
+        event: &Event<'_>,
+        now: u64,
+    ) -> Result<u64, NoRoom> {
+        let at = Moment { now, delta: 0, cpu: None };
+        let event = &Event { past: Some(now), values: event.values, ..*event };
+        if !self.is_track_event() && record::form(event) == Form::Record {
+            let located = self.detail.source_locations && event.action == Action::Begin;
+            let (epoch, own_track) = (self.epoch, self.track_uuid);
+            let record = Record { epoch, voice: Voice::Full, own_track, in_slice: false, located, at: &at };
+            return record.put(out, event, &mut self.nested);
+        }
+        let mut packets = std::mem::take(&mut self.packet);
+        packets.clear();
+        if event.action == Action::Begin {
+            let (sequence, epoch, in_blob) = (self.number, self.epoch, !self.is_track_event());
+            let out = &mut packets;
+            Descriptions { out, sequence, epoch, in_blob, is_new: |_| true }.put_for(event, false);
+        }
+        self.put_packet(&mut packets, event, &at, Voice::Full);
+        if self.is_track_event() {
+            out.extend_from_slice(&packets);
+        } else {
+            fxt::blob(out, fxt::StringRef::Empty, fxt::BLOB_PERFETTO, &packets);
+        }
+        self.packet = packets;
         Ok(0)
     }
 

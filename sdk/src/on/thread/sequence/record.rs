@@ -19,7 +19,7 @@ use super::super::few::Few;
 use super::super::kept::Kept;
 use super::super::room::NoRoom;
 use super::super::{COUNTER_ID, FXT_THREAD, MAX_NAME, Text};
-use super::packet::{cut, location};
+use super::packet::{Voice, cut, location};
 
 /// The category and the name of all flow records: flows are told apart by their ids.
 const FLOW: fxt::StringRef<'static> = fxt::StringRef::Empty;
@@ -48,6 +48,8 @@ pub(crate) fn form(event: &Event<'_>) -> Form {
 /// What varies of a record beside the event itself.
 pub(crate) struct Record<'a> {
     pub(crate) epoch: u32,
+    /// In full: with its strings and its thread in it.
+    pub(crate) voice: Voice,
     /// The track of this thread.
     pub(crate) own_track: u64,
     /// Whether a slice of this thread is open.
@@ -65,10 +67,12 @@ impl Record<'_> {
         for (key, value) in event.arguments() {
             if !nested.add_nested(key.name(), &value) {
                 let value = match value {
-                    Value::Interned { text, .. } if !has_record(text) => Value::Str(text),
+                    Value::Interned { text, .. } if self.voice == Voice::Full || !has_record(text) => {
+                        Value::Str(text)
+                    }
                     value => value,
                 };
-                args.push((key_ref(key), value));
+                args.push((self.key_ref(key), value));
             }
         }
         nested.iter().for_each(|(path, value)| args.push((fxt::StringRef::Inline(cut(path)), value)));
@@ -124,19 +128,18 @@ impl Record<'_> {
             kind,
             timestamp: self.at.now,
             thread: self.thread(event),
-            category: string_ref(event.callsite.category_id(), event.callsite.category()),
+            category: self.string_ref(event.callsite.category_id(), event.callsite.category()),
             name: match (event.track, event.action, event.extras.name) {
                 // An async interval is found again by its name.
-                (Some(TrackRef::Async(scope)), Action::End, _) => name_of(scope.callsite(), None),
-                (_, _, name) => name_of(event.callsite, name),
+                (Some(TrackRef::Async(scope)), Action::End, _) => self.name_of(scope.callsite(), None),
+                (_, _, name) => self.name_of(event.callsite, name),
             },
             args,
             payload,
         };
         put_whole(out, &main)?;
         if flows {
-            let here =
-                fxt::Event { thread: fxt::ThreadRef::Index(FXT_THREAD), args: &[], payload: None, ..main };
+            let here = fxt::Event { thread: self.own_thread(), args: &[], payload: None, ..main };
             let anchored =
                 stands_in || event.track.is_none() && event.action != Action::Counter || self.in_slice;
             if !anchored {
@@ -160,7 +163,7 @@ impl Record<'_> {
             let flow = fxt::Event {
                 kind,
                 timestamp: self.at.now,
-                thread: fxt::ThreadRef::Index(FXT_THREAD),
+                thread: self.own_thread(),
                 category: FLOW,
                 name: FLOW,
                 args: &[],
@@ -178,9 +181,41 @@ impl Record<'_> {
                     process: u64::from(process::id()),
                     thread: u64::from(thread.tid),
                 },
-                _ => fxt::ThreadRef::Index(FXT_THREAD),
+                _ => self.own_thread(),
             },
-            _ => fxt::ThreadRef::Index(FXT_THREAD),
+            _ => self.own_thread(),
+        }
+    }
+
+    fn own_thread(&self) -> fxt::ThreadRef {
+        match self.voice {
+            Voice::Sequence => fxt::ThreadRef::Index(FXT_THREAD),
+            Voice::Full => fxt::ThreadRef::Inline {
+                process: u64::from(process::id()),
+                thread: u64::from(process::tid()),
+            },
+        }
+    }
+
+    fn key_ref<'a>(&self, key: Key<'a>) -> fxt::StringRef<'a> {
+        match key {
+            Key::Of(key) => self.string_ref(key.id(), key.name()),
+            Key::Named(name) => fxt::StringRef::Inline(cut(name)),
+        }
+    }
+
+    fn name_of<'a>(&self, callsite: &'static Callsite, name: Option<&'a str>) -> fxt::StringRef<'a> {
+        match name {
+            Some(name) => fxt::StringRef::Inline(cut(name)),
+            None => self.string_ref(callsite.name_id(), callsite.name()),
+        }
+    }
+
+    /// By index as far as the table goes, inline beyond.
+    fn string_ref(&self, id: u32, text: &'static str) -> fxt::StringRef<'static> {
+        match u16::try_from(id) {
+            Ok(index) if index <= fxt::MAX_STRING_INDEX && self.voice == Voice::Sequence => indexed(index),
+            _ => fxt::StringRef::Inline(cut(text)),
         }
     }
 }
@@ -195,31 +230,9 @@ fn put_whole(out: &mut Vec<u8>, event: &fxt::Event<'_>) -> Result<(), NoRoom> {
     Ok(())
 }
 
-fn key_ref(key: Key<'_>) -> fxt::StringRef<'_> {
-    match key {
-        Key::Of(key) => string_ref(key.id(), key.name()),
-        Key::Named(name) => fxt::StringRef::Inline(cut(name)),
-    }
-}
-
-fn name_of<'a>(callsite: &'static Callsite, name: Option<&'a str>) -> fxt::StringRef<'a> {
-    match name {
-        Some(name) => fxt::StringRef::Inline(cut(name)),
-        None => string_ref(callsite.name_id(), callsite.name()),
-    }
-}
-
 /// Whether an interned string has a record: those are of names, which are cut, and an argument's value is not.
 pub(crate) fn has_record(text: &str) -> bool {
     text.len() <= MAX_NAME
-}
-
-/// By index as far as the table goes, inline beyond.
-pub(crate) fn string_ref(id: u32, text: &'static str) -> fxt::StringRef<'static> {
-    match u16::try_from(id) {
-        Ok(index) if index <= fxt::MAX_STRING_INDEX => indexed(index),
-        _ => fxt::StringRef::Inline(cut(text)),
-    }
 }
 
 /// By index, or not at all: for records whose length is fixed.

@@ -1,0 +1,99 @@
+//! Hairline: a session into a sink, its writer thread on another core.
+
+use std::path::Path;
+
+use hairline::recovery::{self, RecoverOptions};
+use hairline::{Format, Session, trace_counter, trace_instant, trace_scope};
+use hairline_benches::machine::pin_to_last_core;
+use tracing_subscriber::layer::SubscriberExt;
+
+use super::{Failure, Peer, span};
+use crate::bench::{Bench, Row, TEXT};
+use crate::kill::{Killed, fxt_ends, scopes_and_die, track_event_ends};
+
+const SESSION: &str = "a session with a ring of 64 MiB, drained while it is filled";
+
+const fn peer(name: &'static str, cost: fn(&mut Bench) -> Result<(), Failure>) -> Peer {
+    Peer { name, package: "hairline", setup: SESSION, cost, killed: None }
+}
+
+pub const FXT: Peer = Peer {
+    killed: Some(Killed { record: |path| killed(path, Format::Fxt), repair: Some(recover), ends: fxt_ends }),
+    ..peer("Hairline, FXT", |bench| cost(bench, Format::Fxt))
+};
+pub const TRACK_EVENT: Peer = Peer {
+    killed: Some(Killed {
+        record: |path| killed(path, Format::TrackEvent),
+        repair: Some(recover),
+        ends: track_event_ends,
+    }),
+    ..peer("Hairline, TrackEvent", |bench| cost(bench, Format::TrackEvent))
+};
+pub const SUBSCRIBER_FXT: Peer = peer("hairline::Subscriber, FXT", |bench| subscriber(bench, Format::Fxt));
+pub const SUBSCRIBER_TRACK_EVENT: Peer =
+    peer("hairline::Subscriber, TrackEvent", |bench| subscriber(bench, Format::TrackEvent));
+pub const LAYER_FXT: Peer = peer("hairline::layer, FXT", |bench| layer(bench, Format::Fxt));
+pub const LAYER_TRACK_EVENT: Peer =
+    peer("hairline::layer, TrackEvent", |bench| layer(bench, Format::TrackEvent));
+
+fn start(format: Format) -> Result<Session, hairline::Error> {
+    let session = Session::builder().output_writer(std::io::sink()).format(format).buffer_size(64 << 20);
+    let session = session.categories("*,-off").start()?;
+    pin_to_last_core(); // not the writer thread, which is there already
+    Ok(session)
+}
+
+fn cost(bench: &mut Bench, format: Format) -> Result<(), Failure> {
+    let session = start(format)?;
+    let text = std::hint::black_box(TEXT);
+    bench.row(Row::Disabled, |_| {
+        trace_scope!("off", "scope");
+    });
+    bench.row(Row::Scope, |_| {
+        trace_scope!("bench", "scope");
+    });
+    bench.row(Row::Arguments, |i| {
+        trace_scope!("bench", "arguments", number = i64::from(i), text);
+    });
+    bench.row(Row::Instant, |_| trace_instant!("bench", "instant"));
+    bench.row(Row::Counter, |i| trace_counter!("bench", "counter", i64::from(i)));
+    end(session)
+}
+
+fn killed(path: &Path, format: Format) -> Result<(), Failure> {
+    let _session = Session::builder().output(path).format(format).buffer_size(64 << 20).start()?;
+    scopes_and_die(|| {
+        trace_scope!("bench", "scope");
+    });
+    Ok(())
+}
+
+/// What the ring held goes into the file.
+fn recover(pid: u32) -> Result<(), Failure> {
+    for region in recovery::find()?.iter().filter(|region| region.pid == pid) {
+        recovery::recover(&region.path, &RecoverOptions::new())?;
+    }
+    Ok(())
+}
+
+fn subscriber(bench: &mut Bench, format: Format) -> Result<(), Failure> {
+    let session = start(format)?;
+    tracing::subscriber::set_global_default(hairline::Subscriber::new())?;
+    span(bench, || {});
+    end(session)
+}
+
+fn layer(bench: &mut Bench, format: Format) -> Result<(), Failure> {
+    let session = start(format)?;
+    tracing::subscriber::set_global_default(tracing_subscriber::registry().with(hairline::layer()))?;
+    span(bench, || {});
+    end(session)
+}
+
+fn end(session: Session) -> Result<(), Failure> {
+    let lost = session.stop()?.lost.total();
+    if lost > 0 {
+        eprintln!("Hairline: {lost} events lost while measuring");
+    }
+    Ok(())
+}

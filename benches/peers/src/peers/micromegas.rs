@@ -1,0 +1,36 @@
+//! micromegas-tracing: blocks of events of a thread, handed to a sink when they are full.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use hairline_benches::machine::pin_to_last_core;
+use micromegas_tracing::event::NullEventSink;
+use micromegas_tracing::guards::{TracingSystemGuard, TracingThreadGuard};
+use micromegas_tracing::{imetric, span_scope};
+
+use super::Peer;
+use crate::bench::{Bench, Row};
+
+pub const PEER: Peer = Peer {
+    name: "micromegas",
+    package: "micromegas-tracing",
+    setup: "as its own benchmark: blocks of 10 MiB to a sink that drops them",
+    cost,
+    killed: None,
+};
+
+fn cost(bench: &mut Bench) -> Result<(), super::Failure> {
+    pin_to_last_core();
+    bench.row(Row::Disabled, |_| {
+        span_scope!("disabled");
+    });
+    let (large, small) = (10 * 1024 * 1024, 1024 * 1024);
+    let sink = Arc::new(NullEventSink {});
+    let _system = TracingSystemGuard::new(large, small, large, sink, HashMap::new(), true)?;
+    let _thread = TracingThreadGuard::new();
+    bench.row(Row::Scope, |_| {
+        span_scope!("scope");
+    });
+    bench.row(Row::Counter, |i| imetric!("counter", "things", u64::from(i)));
+    Ok(())
+}

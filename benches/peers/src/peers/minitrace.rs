@@ -1,0 +1,32 @@
+//! minitrace: spans of a thread in a queue, under a parent that the program gives them.
+
+use hairline_benches::machine::pin_to_last_core;
+use minitrace::local::{LocalCollector, LocalSpan};
+
+use super::Peer;
+use crate::bench::{Bench, Row, TEXT};
+
+pub const PEER: Peer = Peer {
+    name: "minitrace",
+    package: "minitrace",
+    setup: "local spans into a local collector, which is emptied between batches, not timed",
+    cost,
+    killed: None,
+};
+
+fn cost(bench: &mut Bench) -> Result<(), super::Failure> {
+    pin_to_last_core();
+    let text = std::hint::black_box(TEXT);
+    bench.row(Row::Disabled, |_| drop(LocalSpan::enter_with_local_parent("disabled")));
+    let mut collector = None;
+    let mut collect = || {
+        drop(collector.take().map(LocalCollector::collect));
+        collector = Some(LocalCollector::start());
+    };
+    bench.row_between(Row::Scope, &mut collect, |_| drop(LocalSpan::enter_with_local_parent("scope")));
+    bench.row_between(Row::Arguments, &mut collect, |i| {
+        let span = LocalSpan::enter_with_local_parent("arguments");
+        drop(span.with_properties(|| [("number", i.to_string()), ("text", text.to_owned())]));
+    });
+    Ok(())
+}

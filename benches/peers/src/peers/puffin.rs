@@ -1,0 +1,44 @@
+//! puffin: a byte stream of each thread, handed over when its outermost scope ends.
+
+use hairline_benches::machine::pin_to_last_core;
+use puffin::{GlobalProfiler, profile_scope, set_scopes_on};
+
+use super::Peer;
+use crate::bench::{Bench, Row};
+
+pub const PEER: Peer = Peer {
+    name: "puffin",
+    package: "puffin",
+    setup: "as its own benchmark, inside of a scope that stays open; a frame between batches, not timed",
+    cost,
+    killed: None,
+};
+
+fn cost(bench: &mut Bench) -> Result<(), super::Failure> {
+    pin_to_last_core();
+    bench.row(Row::Disabled, |_| {
+        profile_scope!("disabled");
+    });
+    set_scopes_on(true);
+    let mut outer = None;
+    let between = || {
+        drop(outer.take());
+        GlobalProfiler::lock().new_frame();
+        outer = Some(Outer::begin());
+    };
+    bench.row_between(Row::Scope, between, |_| {
+        profile_scope!("scope");
+    });
+    Ok(())
+}
+
+/// A scope around a batch.
+struct Outer {
+    _scope: Option<puffin::ProfilerScope>,
+}
+
+impl Outer {
+    fn begin() -> Self {
+        Self { _scope: puffin::profile_scope_custom!("outer") }
+    }
+}

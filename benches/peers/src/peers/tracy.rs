@@ -1,0 +1,32 @@
+//! tracy-client: events in lock-free queues, kept until a profiler connects.
+
+use hairline_benches::machine::pin_to_last_core;
+use tracy_client::{Client, plot, span};
+
+use super::Peer;
+use crate::bench::{Bench, Row, TEXT};
+
+pub const PEER: Peer = Peer {
+    name: "tracy-client",
+    package: "tracy-client",
+    setup: "no feature but `enable`, no call stacks; no profiler connected, so all is kept in memory",
+    cost,
+    killed: None,
+};
+
+fn cost(bench: &mut Bench) -> Result<(), super::Failure> {
+    let client = Client::start();
+    pin_to_last_core();
+    let text = std::hint::black_box(TEXT);
+    bench.row(Row::Scope, |_| {
+        let _span = span!("scope");
+    });
+    bench.row(Row::Arguments, |i| {
+        let span = span!("arguments");
+        span.emit_value(u64::from(i));
+        span.emit_text(text);
+    });
+    bench.row(Row::Instant, |_| client.message("instant", 0));
+    bench.row(Row::Counter, |i| plot!("counter", f64::from(i)));
+    Ok(())
+}

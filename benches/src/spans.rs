@@ -1,0 +1,207 @@
+//! What a span of `tracing` costs, beside listeners that do nothing.
+//!
+//! A process has one global listener, and any other way to have several puts a cost of its own on each span. So each listener
+//! lives in a child process, this same binary, and the parent asks for batches in turn: the listener's, then its floor's.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use hairline::{Format, Session, trace_scope};
+use tracing_core::span::{Attributes, Id, Record};
+use tracing_core::{Event, Metadata, Subscriber, subscriber::Interest};
+use tracing_subscriber::layer::SubscriberExt;
+
+use crate::row::{Budget, Row};
+use crate::timing::{Effort, Samples, batch};
+
+/// The argument before a listener's name that makes a process serve batches.
+pub const CHILD: &str = "--spans";
+
+type Failure = Box<dyn std::error::Error>;
+
+/// Wants every span, and does nothing with it.
+#[derive(Debug)]
+pub struct Nothing;
+
+impl Subscriber for Nothing {
+    fn register_callsite(&self, _: &'static Metadata<'static>) -> Interest {
+        Interest::always()
+    }
+
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn event(&self, _: &Event<'_>) {}
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+/// A layer that does nothing, on a registry that keeps the spans.
+#[derive(Debug)]
+pub struct NothingLayer;
+
+impl<S: Subscriber> tracing_subscriber::Layer<S> for NothingLayer {}
+
+/// Answers each line on stdin, the name of an operation, with the ns that one of it took in a batch of as many as the
+/// line says.
+///
+/// # Errors
+/// When the listener or its session cannot be started, or the parent is gone.
+pub fn serve(listener: &str) -> Result<(), Failure> {
+    let format = if listener.ends_with("FXT") { Format::Fxt } else { Format::TrackEvent };
+    let start = || Session::builder().output_writer(io::sink()).format(format).buffer_size(64 << 20).start();
+    let _session = match listener.split(' ').next().unwrap_or_default() {
+        "nothing" => {
+            tracing::subscriber::set_global_default(Nothing)?;
+            None
+        }
+        "registry" => {
+            tracing::subscriber::set_global_default(tracing_subscriber::registry().with(NothingLayer))?;
+            None
+        }
+        "Subscriber" => {
+            let session = start()?;
+            tracing::subscriber::set_global_default(hairline::Subscriber::new())?;
+            Some(session)
+        }
+        _ => {
+            let session = start()?;
+            let registry = tracing_subscriber::registry().with(hairline::layer());
+            tracing::subscriber::set_global_default(registry)?;
+            Some(session)
+        }
+    };
+    crate::machine::pin_to_last_core(); // not the writer thread, which is there already
+    let living = tracing::info_span!("living");
+    for line in io::stdin().lock().lines() {
+        let line = line?;
+        let (operation, count) = line.split_once(' ').ok_or("an operation and a count")?;
+        let count = count.parse()?;
+        let measure = |count| match operation {
+            "span" => batch(count, |_| drop(tracing::info_span!("span").entered())),
+            "fields" => batch(count, |i| {
+                drop(tracing::info_span!("span", number = i64::from(i), text = "sixteen bytes ..").entered());
+            }),
+            "again" => batch(count, |_| drop(living.enter())),
+            _ => batch(count, |_| {
+                trace_scope!("bench", "scope");
+            }),
+        };
+        measure(count / 10); // the other process was on this core
+        writeln!(io::stdout(), "{}", measure(count))?;
+    }
+    Ok(())
+}
+
+/// A listener in its process.
+struct Listener {
+    child: Child,
+    ask: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Listener {
+    fn start(name: &str) -> Result<Self, Failure> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .args([CHILD, name])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let pipes = child.stdin.take().zip(child.stdout.take()).ok_or("no pipes")?;
+        Ok(Self { child, ask: pipes.0, answers: BufReader::new(pipes.1) })
+    }
+
+    fn batch(&mut self, operation: &str, count: u32) -> Result<f64, Failure> {
+        writeln!(self.ask, "{operation} {count}")?;
+        let mut answer = String::new();
+        self.answers.read_line(&mut answer)?;
+        Ok(answer.trim().parse()?)
+    }
+
+    fn finish(mut self) -> Result<(), Failure> {
+        drop(self.ask); // the end of its input
+        self.child.wait()?;
+        Ok(())
+    }
+}
+
+/// An operation of a listener, and what it is compared with.
+struct Comparison {
+    what: &'static str,
+    operation: &'static str,
+    floor: Floor,
+    budget: f64,
+}
+
+enum Floor {
+    /// The same operation of the listener that does nothing.
+    Nothing,
+    /// A scope of Hairline's own, in the listener's process.
+    Scope,
+}
+
+/// Processes of a listener: where the loader puts a program's memory moves the time of a span by a tenth.
+const PROCESSES: usize = 5;
+
+fn compare(effort: Effort, name: &str, floor: &str, comparisons: &[Comparison]) -> Result<Vec<Row>, Failure> {
+    let mut samples = vec![(Samples::default(), Samples::default()); comparisons.len()];
+    for _ in 0..PROCESSES {
+        let (mut subject, mut base) = (Listener::start(name)?, Listener::start(floor)?);
+        for (comparison, (floors, subjects)) in comparisons.iter().zip(&mut samples) {
+            for _ in 0..effort.batches / PROCESSES {
+                floors.push(match comparison.floor {
+                    Floor::Nothing => base.batch(comparison.operation, effort.operations)?,
+                    Floor::Scope => subject.batch("scope", effort.operations)?,
+                });
+                subjects.push(subject.batch(comparison.operation, effort.operations)?);
+            }
+        }
+        subject.finish()?;
+        base.finish()?;
+    }
+    let rows = comparisons.iter().zip(samples).map(|(comparison, (floors, subjects))| Row {
+        name: format!("tracing, {name}: {}", comparison.what),
+        min: subjects.min(),
+        median: subjects.median(),
+        floor: floors.median(),
+        budget: comparison.budget,
+        kind: Budget::Ratio,
+        unit: "ns",
+    });
+    Ok(rows.collect())
+}
+
+/// Spans of `tracing`: made, entered, left and closed, each listener beside one that does nothing; and an entry of a span that
+/// was entered before, which is a poll of an async one, beside a scope.
+///
+/// # Errors
+/// When a child process or its session fails.
+pub fn rows(effort: Effort) -> Result<Vec<Row>, Failure> {
+    let effort = Effort { batches: effort.batches / 2, ..effort };
+    let mut rows = Vec::new();
+    for (listener, floor, budget, with_fields) in
+        [("Subscriber", "nothing", 3.5, 12.0), ("layer", "registry", 1.35, 3.0)]
+    {
+        for format in ["FXT", "TrackEvent"] {
+            let comparisons = [
+                Comparison { what: "span", operation: "span", floor: Floor::Nothing, budget },
+                Comparison {
+                    what: "span + i64 + &str",
+                    operation: "fields",
+                    floor: Floor::Nothing,
+                    budget: with_fields,
+                },
+                Comparison { what: "entered again", operation: "again", floor: Floor::Scope, budget: 3.0 },
+            ];
+            rows.extend(compare(effort, &format!("{listener} {format}"), floor, &comparisons)?);
+        }
+    }
+    Ok(rows)
+}

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# What an event costs with Hairline and with its peers, in one run (benches/peers). Takes minutes to build: a C++ compiler is needed. Not
+# a part of ci/test.sh, since times on a shared machine say nothing.
+#
+#   ci/peers.sh [--json] [--quick] [--only NAME]
+#
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../benches/peers"
+
+cargo fmt --check
+cargo build --release --locked
+exec cargo run --quiet --release --locked -- "$@"

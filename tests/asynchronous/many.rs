@@ -1,0 +1,68 @@
+//! More spans and threads than what is kept at hand for them.
+
+use std::sync::Barrier;
+
+use hairline_tests::recording::{FORMATS, record};
+use tracing_subscriber::prelude::*;
+
+/// The slices that the program's spans become, by name, with the subscriber and with the layer: the same.
+fn both(program: impl Fn(), expected: &str) {
+    let sql = "select name, count(*), min(dur) >= 0 from slice group by name order by name";
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            tracing::subscriber::with_default(hairline::Subscriber::new(), &program);
+        });
+        assert_eq!(trace.rows(sql), expected, "Subscriber, {format:?}");
+        let trace = record(format, |_| {
+            tracing::subscriber::with_default(
+                tracing_subscriber::registry().with(hairline::layer()),
+                &program,
+            );
+        });
+        assert_eq!(trace.rows(sql), expected, "Layer, {format:?}");
+    }
+}
+
+// More than a thread has places for: the layer keeps the others in the registry.
+#[test]
+fn many_spans_at_a_time_are_all_recorded() {
+    let program = || {
+        for _ in 0..2 {
+            let spans: Vec<_> = (0..300).map(|n| tracing::info_span!("span", n)).collect();
+            spans.iter().for_each(|span| drop(span.enter()));
+            let half = spans.into_iter().step_by(2);
+            std::thread::scope(|threads| {
+                threads.spawn(move || half.for_each(|span| drop(span.entered())));
+            });
+        }
+    };
+    // A round: 300 on this thread, 150 on another, where these have a life besides.
+    both(program, "span\t1200\t1");
+}
+
+// More than there are tables: the layer keeps their spans in the registry. Each is entered by its neighbour too.
+#[test]
+fn spans_of_many_threads_at_a_time_are_all_recorded() {
+    const THREADS: usize = 100;
+    let program = || {
+        let barrier = Barrier::new(THREADS);
+        let dispatch = tracing::dispatcher::get_default(Clone::clone);
+        let (send, receive): (Vec<_>, Vec<_>) =
+            (0..THREADS).map(|_| std::sync::mpsc::channel::<tracing::Span>()).unzip();
+        std::thread::scope(|threads| {
+            for (n, receive) in receive.into_iter().enumerate() {
+                let (barrier, dispatch, next) = (&barrier, &dispatch, send[(n + 1) % THREADS].clone());
+                threads.spawn(move || {
+                    let _default = tracing::dispatcher::set_default(dispatch);
+                    let span = tracing::info_span!("span", n);
+                    drop(span.enter());
+                    barrier.wait();
+                    next.send(span).unwrap();
+                    drop(receive.recv().unwrap().entered());
+                    barrier.wait();
+                });
+            }
+        });
+    };
+    both(program, "span\t300\t1");
+}
