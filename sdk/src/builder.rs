@@ -12,6 +12,7 @@ use crate::session::Session;
 /// Bytes of the ring, unless said otherwise: 5 to 10 ms of recording flat out.
 pub(crate) const DEFAULT_BUFFER: u64 = 16 << 20;
 /// Bytes of a chunk, unless said otherwise: some 500 scopes.
+#[cfg_attr(not(feature = "enable"), allow(dead_code))]
 pub(crate) const DEFAULT_CHUNK: u32 = 16 << 10;
 
 /// Time between two heartbeats, unless said otherwise.

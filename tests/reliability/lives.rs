@@ -174,5 +174,10 @@ fn a_library_with_its_own_copy_has_its_own_session_and_trace() {
                 judge::load(run.path(&trace), &["select count(*) from slice where category = 'plugin'"]);
             assert_eq!(verdict.results[0].single_i64(), 0);
         }
+        // Both into one file: the second is refused.
+        let trace = format!("t.{}", extension(format));
+        let run = run(&["plugin"], &[("PLUGIN", library), ("PLUGIN_OUTPUT", &trace), ("HAIRLINE", &trace)]);
+        assert_eq!(run.output.status.code(), Some(0), "{:?}", run.output);
+        has_the_work(&run.path(&trace));
     }
 }

@@ -13,6 +13,7 @@
 mod compress;
 mod output;
 mod recorder;
+mod requests;
 mod shared;
 mod sink;
 pub(super) mod stream;

@@ -1,12 +1,12 @@
 //! Where drained bytes go: a file, memory, or any writer.
 
-use std::fs::File;
 use std::io::{self, IoSlice, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use hairline_shm::Output;
 
+use crate::on::files::OutputFile;
 use crate::output::MemoryOutput;
 
 /// Bytes that the longest tail takes, and some more.
@@ -14,7 +14,7 @@ pub(crate) const TAIL_ROOM: u64 = 2 << 10;
 
 pub(crate) enum Target {
     /// The file, and how long it is.
-    File(File, u64),
+    File(OutputFile, u64),
     Memory(MemoryOutput),
     Writer(Box<dyn Write + Send>),
 }
@@ -141,7 +141,7 @@ impl Sink {
                 Ok(()) => *len += bytes,
                 Err(e) => {
                     // Half a record at the end helps nobody: back to the last whole one.
-                    let _ = file.set_len(*len).and_then(|()| file.seek(SeekFrom::Start(*len)));
+                    let _ = file.set_len(*len).and_then(|()| (&**file).seek(SeekFrom::Start(*len)));
                     return Err(e);
                 }
             },
