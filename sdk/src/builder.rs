@@ -12,6 +12,7 @@ use crate::session::Session;
 /// Bytes of the ring, unless said otherwise: 5 to 10 ms of recording flat out.
 pub(crate) const DEFAULT_BUFFER: u64 = 16 << 20;
 /// Bytes of a chunk, unless said otherwise: some 500 scopes.
+#[cfg_attr(not(feature = "enable"), allow(dead_code))]
 pub(crate) const DEFAULT_CHUNK: u32 = 16 << 10;
 
 /// Time between two heartbeats, unless said otherwise.
@@ -45,6 +46,7 @@ pub(crate) struct Config {
     pub(crate) trigger_on_panic: bool,
     pub(crate) trigger_on_signal: Option<i32>,
     pub(crate) finish_on_signals: bool,
+    pub(crate) max_file_size: Option<u64>,
     #[cfg(feature = "compress")]
     pub(crate) compress: bool,
 }
@@ -103,6 +105,7 @@ impl SessionBuilder {
                 trigger_on_panic: false,
                 trigger_on_signal: None,
                 finish_on_signals: false,
+                max_file_size: None,
                 #[cfg(feature = "compress")]
                 compress: false,
             },
@@ -227,6 +230,16 @@ impl SessionBuilder {
     /// 3 s without the output taking anything.
     pub fn finish_on_signals(mut self, on: bool) -> Self {
         self.config.finish_on_signals = on;
+        self
+    }
+
+    /// The output never grows beyond so many bytes (no limit by default; at least 64 KiB). When it would, recording ends there: the
+    /// trace is whole, tail and all, records in the ring that have no place in it count in
+    /// [`Lost::output`](crate::Lost::output), and [`Summary::notes`](crate::Summary::notes) tells. It may end short of the limit, by a
+    /// chunk for each thread that records, and with `compress` by 1 MiB of records before their compression. No error. Without effect
+    /// with [`Overflow::Overwrite`], whose snapshots are as large as the ring.
+    pub fn max_file_size(mut self, bytes: u64) -> Self {
+        self.config.max_file_size = Some(bytes);
         self
     }
 

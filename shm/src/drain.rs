@@ -27,6 +27,12 @@ pub trait Output {
     /// When the bytes could not be stored; they are then offered again, or discarded, by the caller's choice.
     fn write_all_parts(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()>;
 
+    /// Bytes that the output takes before it is full; None where it knows no limit. What is more than that is offered all the
+    /// same, when nothing is left that is less.
+    fn room(&self) -> Option<u64> {
+        None
+    }
+
     /// Bytes of the file that the output is, as far as it was written; None where it is none. After a crash the file
     /// counts as far as this, and what follows is cut off.
     fn file_len(&self) -> Option<u64> {
@@ -204,10 +210,12 @@ impl Drain {
         let mut last_sequence = self.last_sequence;
         let mut expected: Option<(u32, u32)> = None;
         let mut bytes = 0;
+        let room = output.room().and_then(|room| usize::try_from(room).ok()).unwrap_or(usize::MAX);
         while let Some(&(info, number)) = rest.first()
             && parts.len() + 2 <= MAX_PARTS
             && bytes < MAX_BATCH
         {
+            let before = *rest;
             *rest = &rest[1..];
             let next = match expected {
                 Some((sequence, next)) if sequence == info.sequence => next,
@@ -220,9 +228,14 @@ impl Drain {
             let Some(mut chunk) = ReadChunk::open(&region, number) else { continue };
             chunk.refresh();
             let fresh = chunk.fresh();
+            if bytes > 0 && bytes + fresh.len() + info.context_len as usize > room {
+                *rest = before;
+                break;
+            }
             if !fresh.is_empty() {
                 if last_sequence != Some(info.sequence) && info.context_len > 0 {
                     parts.push(IoSlice::new(chunk.context()));
+                    bytes += info.context_len as usize;
                 }
                 parts.push(IoSlice::new(fresh));
                 bytes += fresh.len();

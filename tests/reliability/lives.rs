@@ -1,6 +1,7 @@
 //! Every way in which a process may end, and the trace that it leaves: complete, or to be recovered.
 
 use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
 
 use hairline::Format;
 use hairline::recovery::{RecoverOptions, recover};
@@ -142,5 +143,41 @@ fn a_flight_recorder_writes_a_snapshot_at_a_signal() {
         let variables =
             [("HAIRLINE", &*trace), ("HAIRLINE_OVERFLOW", "overwrite"), ("HAIRLINE_TRIGGER", &usr2)];
         has_the_work(&run(&["recorder-signal"], &variables).path(&trace));
+    }
+}
+
+#[test]
+fn a_library_with_its_own_copy_has_its_own_session_and_trace() {
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--locked", "--offline", "--profile", "test", "--example", "plugin"])
+        .args(["--message-format", "json", "--package", "hairline-tests"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo");
+    let said = String::from_utf8_lossy(&built.stdout);
+    let library = said.split('"').find(|word| word.ends_with("libplugin.so"));
+    let library = library.unwrap_or_else(|| panic!("no library: {built:?}"));
+    for format in FORMATS {
+        for way in ["plugin", "plugin-stop"] {
+            let (trace, other) =
+                (format!("t.{}", extension(format)), format!("plugin.{}", extension(format)));
+            let variables = [("PLUGIN", library), ("PLUGIN_OUTPUT", &other), ("HAIRLINE", "")];
+            let run = run(&[way, &trace], &variables);
+            assert_eq!((run.output.status.code(), run.said().len()), (Some(0), 0), "{:?}", run.output);
+            assert!(run.region().is_none());
+            has_the_work(&run.path(&trace));
+            let sql = ["select name, count(*) from slice group by name"];
+            let verdict = judge::load(run.path(&other), &sql);
+            verdict.require_clean();
+            assert_eq!(verdict.results[0].text(), "of the plugin\t20");
+            let verdict =
+                judge::load(run.path(&trace), &["select count(*) from slice where category = 'plugin'"]);
+            assert_eq!(verdict.results[0].single_i64(), 0);
+        }
+        // Both into one file: the second is refused.
+        let trace = format!("t.{}", extension(format));
+        let run = run(&["plugin"], &[("PLUGIN", library), ("PLUGIN_OUTPUT", &trace), ("HAIRLINE", &trace)]);
+        assert_eq!(run.output.status.code(), Some(0), "{:?}", run.output);
+        has_the_work(&run.path(&trace));
     }
 }

@@ -5,5 +5,6 @@ mod ends;
 mod forks;
 mod hostile;
 mod lives;
+mod outputs;
 mod program;
 mod torture;

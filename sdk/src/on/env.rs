@@ -6,6 +6,7 @@
 //! | `HAIRLINE_CATEGORIES` | as [`SessionBuilder::categories`](crate::SessionBuilder::categories)       |
 //! | `HAIRLINE_BUFFER`     | bytes of the ring: `4M`, `64MiB`                                           |
 //! | `HAIRLINE_OVERFLOW`   | `drop`, `block` (1 s), `block:500ms` or `overwrite`                        |
+//! | `HAIRLINE_MAX_FILE_SIZE` | as [`SessionBuilder::max_file_size`](crate::SessionBuilder::max_file_size): `1G` |
 //! | `HAIRLINE_SIGNALS`    | `on`: [`finish_on_signals`](crate::SessionBuilder::finish_on_signals)      |
 //! | `HAIRLINE_TRIGGER`    | `panic`, a signal's number, or both: what triggers a snapshot              |
 //! | `HAIRLINE_CLOCK`      | `counter` or `system`                                                      |
@@ -86,6 +87,9 @@ fn start() -> Result<(), Error> {
         let expected = "use drop, block, block:500ms or overwrite";
         let wrong = || Error::Value { what: "HAIRLINE_OVERFLOW", value: policy.clone(), expected };
         builder = builder.overflow(Overflow::parse(&policy).ok_or_else(wrong)?);
+    }
+    if let Some(size) = variable("HAIRLINE_MAX_FILE_SIZE")? {
+        builder = builder.max_file_size(parse_size(&size)?);
     }
     if let Some(on) = variable("HAIRLINE_SIGNALS")? {
         builder = builder.finish_on_signals(one_of("HAIRLINE_SIGNALS", on, &ON_OFF, "use on or off")?);

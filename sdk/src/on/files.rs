@@ -1,16 +1,18 @@
 //! Opening the output, so that neither the program nor another traced one is harmed by it.
 
-#![allow(unsafe_code)] // fcntl, sigtimedwait
+#![allow(unsafe_code)] // fcntl, flock, close, sigtimedwait
 
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, IoSlice, Write};
+use std::ops::Deref;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 /// Makes the output at `path` anew; whether it is a regular file. A FIFO that nobody reads is an error and not a wait; a file
 /// that another process is writing a trace into stays as it is.
-pub(crate) fn create(path: &Path) -> io::Result<(File, bool)> {
+pub(crate) fn create(path: &Path) -> io::Result<(OutputFile, bool)> {
     let mut options = OpenOptions::new();
     // Not cut before it is ours.
     options.write(true).create(true).truncate(false).custom_flags(libc::O_NONBLOCK);
@@ -30,23 +32,71 @@ pub(crate) fn create(path: &Path) -> io::Result<(File, bool)> {
         // SAFETY: as above.
         unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, flags & !libc::O_NONBLOCK) };
     }
-    Ok((file, is_file))
+    Ok((OutputFile::new(file), is_file))
 }
 
-/// Locks the file against other processes that do the same, until this one closes it: a program inherits `HAIRLINE` from the
-/// traced one that started it. Of the system's locks this is the one that a forked child does not share.
+/// Locks the open file against others that do the same, of other processes or of another copy of this crate in this one, until
+/// it is closed: a program inherits `HAIRLINE` from the traced one that started it. A forked child shares the open file, and closes it.
 fn claim(file: &File) -> io::Result<()> {
-    // SAFETY: all-zero is a valid flock: from the start, to the end whatever it will be.
-    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-    (lock.l_type, lock.l_whence) = (libc::F_WRLCK as libc::c_short, libc::SEEK_SET as libc::c_short);
-    // SAFETY: a call on an open descriptor with a valid struct.
-    let outcome = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLK, &raw const lock) };
-    let e = io::Error::last_os_error();
-    if outcome != 0 && matches!(e.raw_os_error(), Some(libc::EAGAIN | libc::EACCES)) {
+    // SAFETY: a call on an open descriptor.
+    let outcome = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
+    if outcome != 0 && io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock {
         let what = "another process is writing a trace into it; with %p in the path each has its own";
         return Err(io::Error::new(io::ErrorKind::WouldBlock, what));
     }
     Ok(()) // also where a file system knows no locks
+}
+
+/// The descriptor of the session's output; -1 while there is none.
+static OUTPUT: AtomicI32 = AtomicI32::new(-1);
+
+/// A session's output.
+#[derive(Debug)]
+pub(crate) struct OutputFile(File);
+
+impl OutputFile {
+    fn new(file: File) -> Self {
+        OUTPUT.store(file.as_raw_fd(), Ordering::Relaxed);
+        Self(file)
+    }
+}
+
+impl Deref for OutputFile {
+    type Target = File;
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.0.write_vectored(parts)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl Drop for OutputFile {
+    fn drop(&mut self) {
+        // Before the descriptor is another file's. A session after this one may have stored its own.
+        let _ = OUTPUT.compare_exchange(self.0.as_raw_fd(), -1, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}
+
+/// In a forked child: it has the parent's output open, and would keep it locked, or a pipe's reader waiting, for as long as it
+/// lives.
+pub(super) fn close_in_child() {
+    let output = OUTPUT.swap(-1, Ordering::Relaxed);
+    if output >= 0 {
+        // SAFETY: the open file of an `OutputFile` that another thread of the parent has: nobody in this process uses or drops it.
+        unsafe { libc::close(output) };
+    }
 }
 
 /// While it lives, what this thread writes cannot end the process by SIGPIPE or SIGXFSZ: the call fails, and that is all.

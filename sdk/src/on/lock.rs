@@ -10,12 +10,17 @@
 //!
 //! A thread that panicked with a lock held has left nothing half-done here: poison does not count.
 
+#[cfg(any(feature = "subscriber", feature = "log"))]
+mod rw;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{
-    Condvar as StdCondvar, Mutex as StdMutex, MutexGuard as StdGuard, PoisonError, RwLock as StdRwLock,
-    RwLockReadGuard, RwLockWriteGuard, TryLockError,
+    Condvar as StdCondvar, Mutex as StdMutex, MutexGuard as StdGuard, PoisonError, TryLockError,
 };
 use std::time::{Duration, Instant};
+
+#[cfg(any(feature = "subscriber", feature = "log"))]
+pub(crate) use rw::RwLock;
 
 /// Set in a forked child, and in its own.
 static FORKED: AtomicBool = AtomicBool::new(false);
@@ -108,33 +113,6 @@ impl Condvar {
         condition: impl FnMut(&mut T) -> bool,
     ) -> MutexGuard<'l, T> {
         self.0.wait_timeout_while(guard, longest, condition).unwrap_or_else(PoisonError::into_inner).0
-    }
-}
-
-#[cfg(any(feature = "subscriber", feature = "log"))]
-#[derive(Debug)]
-pub(crate) struct RwLock<T>(StdRwLock<T>);
-
-#[cfg(any(feature = "subscriber", feature = "log"))]
-impl<T> RwLock<T> {
-    pub(crate) const fn new(value: T) -> Self {
-        Self(StdRwLock::new(value))
-    }
-
-    pub(crate) fn read(&self) -> RwLockReadGuard<'_, T> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, T> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn try_write_until(&self, until: Instant) -> Option<RwLockWriteGuard<'_, T>> {
-        retry_until(until, || match self.0.try_write() {
-            Ok(guard) => Some(guard),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        })
     }
 }
 

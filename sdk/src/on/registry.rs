@@ -124,6 +124,27 @@ pub(crate) fn number_of(text: &'static str) -> u32 {
     with(|registry| registry.strings.number(text))
 }
 
+/// What `place` has for the rest of the process, made at the first call. Without a lock, which a fork could lose and a signal
+/// handler's event would wait for: of several that make it at once, the first counts.
+pub(crate) fn keep<T>(place: &AtomicPtr<T>, make: impl FnOnce() -> Box<T>) -> &'static T {
+    // Acquire pairs with the Release below.
+    if let Some(kept) = shared(place.load(Ordering::Acquire)) {
+        return kept;
+    }
+    let made = Box::into_raw(make());
+    match place.compare_exchange(std::ptr::null_mut(), made, Ordering::Release, Ordering::Acquire) {
+        // SAFETY: from a Box, which nobody frees any more.
+        Ok(_) => unsafe { &*made },
+        Err(first) => {
+            // SAFETY: `made` is still this call's own; `first` is what another one has kept.
+            unsafe {
+                drop(Box::from_raw(made));
+                &*first
+            }
+        }
+    }
+}
+
 /// The string with this number, if there is one.
 pub(crate) fn text_of(number: u64) -> Option<&'static str> {
     let index = usize::try_from(number).ok()?.checked_sub(1)?;

@@ -14,7 +14,7 @@ mod open;
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicPtr, AtomicU64};
 
 use super::process;
@@ -76,17 +76,8 @@ impl Track {
     /// The process's own track.
     pub fn process() -> Self {
         static PROCESS: AtomicPtr<Track> = AtomicPtr::new(std::ptr::null_mut());
-        // Acquire pairs with the Release below.
-        if let Some(process) = super::registry::shared(PROCESS.load(Acquire)) {
-            return process.clone();
-        }
-        // Without a lock, which a fork could lose and an event from inside would wait for: the first one counts.
-        let process = Self::make(process::track_uuid(), 0, Place::Process);
-        let made = Box::into_raw(Box::new(process.clone()));
-        match PROCESS.compare_exchange(std::ptr::null_mut(), made, Release, Acquire) {
-            Ok(_) => process,
-            Err(first) => super::registry::shared(first).cloned().unwrap_or(process),
-        }
+        let make = || Box::new(Self::make(process::track_uuid(), 0, Place::Process));
+        super::registry::keep(&PROCESS, make).clone()
     }
 
     /// The calling thread's track. The handle stays that thread's wherever it is used.

@@ -9,6 +9,7 @@
 
 #![allow(unsafe_code)] // fork, signals
 
+use std::ffi::CString;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -138,6 +139,34 @@ fn end_threads() {
     std::thread::sleep(Duration::from_millis(20));
 }
 
+/// Loads a library that has its own copy of Hairline; both record, on both threads.
+fn load(stop: bool) {
+    let variable = |name| CString::new(std::env::var(name).expect("set")).expect("no NUL");
+    let (library, output) = (variable("PLUGIN"), variable("PLUGIN_OUTPUT"));
+    // SAFETY: `plugin` has these three functions, with these arguments.
+    unsafe {
+        let handle = libc::dlopen(library.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
+        assert!(!handle.is_null(), "loaded");
+        let start: extern "C" fn(*const libc::c_char) -> bool =
+            std::mem::transmute(libc::dlsym(handle, c"plugin_start".as_ptr()));
+        let record: extern "C" fn() = std::mem::transmute(libc::dlsym(handle, c"plugin_work".as_ptr()));
+        let end: extern "C" fn() = std::mem::transmute(libc::dlsym(handle, c"plugin_stop".as_ptr()));
+        let has_started = start(output.as_ptr());
+        assert_eq!(
+            has_started,
+            !output.to_bytes().starts_with(b"t."),
+            "a session, if it has a file of its own"
+        );
+        record();
+        std::thread::spawn(move || record()).join().expect("joined");
+        if stop {
+            end();
+        }
+        libc::dlclose(handle);
+    }
+    trace_scope!("ending", "after the library");
+}
+
 /// The program's own handler of SIGTERM.
 extern "C" fn handle(_: libc::c_int) {
     // SAFETY: takes a number.
@@ -164,6 +193,9 @@ fn session(way: &str, output: &str) -> Session {
 }
 
 fn main() {
+    // Not Rust's default, but that of programs in other languages: nobody is to be killed by a pipe that closes.
+    // SAFETY: takes numbers.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     let mut arguments = std::env::args().skip(1);
     let way = arguments.next().unwrap_or_default();
     if way == "own-handler" {
@@ -176,11 +208,18 @@ fn main() {
         "fork" => fork_many(12),
         "exec" => run_another(),
         "threads" => end_threads(),
+        "plugin" | "plugin-stop" => load(way == "plugin-stop"),
+        "much" | "much-exit" => (0..100_000).for_each(|n| {
+            trace_scope!("ending", "step", n);
+            if n % 1000 == 0 {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }),
         _ => {}
     }
     println!("done");
     match way.as_str() {
-        "exit" => std::process::exit(7),
+        "exit" | "much-exit" => std::process::exit(7),
         "panic" | "recorder-panic" => panic!("on purpose"),
         "abort-in-panic" => {
             let _ = std::panic::take_hook();

@@ -13,6 +13,7 @@
 mod compress;
 mod output;
 mod recorder;
+mod requests;
 mod shared;
 mod sink;
 pub(super) mod stream;
@@ -92,6 +93,7 @@ impl Session {
         }
         let _ = fork::inherited(); // whoever starts first in a forked child decides
         let format = output::format(&config)?;
+        output::check_limit(&config)?;
         signals::install(&config)?;
         let _unharmed = files::WriteSignalsBlocked::new();
         let of_a_child = output::config_of_a_child(&config);
@@ -106,7 +108,9 @@ impl Session {
             path.as_deref().map_or(Ok(()), recorder::probe).map_err(create)?;
         } else {
             let output = std::mem::replace(&mut config.output, OutputConfig::None);
-            sink = Some(output::open(output, path.clone())?);
+            let mut opened = output::open(output, path.clone())?;
+            opened.limit_to(config.max_file_size);
+            sink = Some(opened);
         }
         region.populate(0..upkeep::POPULATED_AT_START);
         let clock = calibration.finish();

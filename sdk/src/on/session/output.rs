@@ -23,6 +23,19 @@ pub(super) fn format(config: &Config) -> Result<Format, Error> {
     }
 }
 
+/// The least that an output may be limited to: some of it is the head and the tail.
+const LEAST_LIMIT: u64 = 64 << 10;
+
+pub(super) fn check_limit(config: &Config) -> Result<(), Error> {
+    match config.max_file_size {
+        Some(bytes) if bytes < LEAST_LIMIT => {
+            let (what, expected) = ("greatest size of the output", "use 64 KiB or more");
+            Err(Error::Value { what, value: bytes.to_string(), expected })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The file that the output is to be, if it is one.
 pub(super) fn path(config: &Config) -> Option<PathBuf> {
     match &config.output {

@@ -181,6 +181,7 @@ fn write_pieces(
         duration: shared.started.elapsed(),
         records_by_sequence,
         path: None,
+        notes: Vec::new(),
     })
 }
 

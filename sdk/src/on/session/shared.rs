@@ -1,6 +1,6 @@
 //! What a session's threads share: those that record, the one that writes, those that ask it to.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{JoinHandle, Thread};
@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use hairline_shm::{Backing, LOSS_REASONS, LossReason, Region};
 
 use super::recorder::{self, Destination, Recorder};
+use super::requests::Requests;
 use super::sink::Sink;
 use super::writer::{self, End};
 use crate::builder::{Config, Detail};
@@ -17,7 +18,7 @@ use crate::on::callsite::TRACK_EVENT;
 use crate::on::clock::{Clock, Published};
 use crate::on::lock::{Condvar, Mutex};
 use crate::on::thread::event::Event;
-use crate::on::{env, files, process, registry, thread};
+use crate::on::{process, thread};
 use crate::options::{Format, Lost, Summary, ThreadSummary};
 
 /// What the threads of a session share.
@@ -32,7 +33,7 @@ pub(crate) struct Shared {
     /// How long an event waits for a chunk.
     patience: Duration,
     /// In a session that overwrites.
-    recorder: Option<Recorder>,
+    pub(super) recorder: Option<Recorder>,
     /// Time between two heartbeats of the stream.
     pub(super) heartbeat: Duration,
     pub(super) path: Option<PathBuf>,
@@ -43,7 +44,7 @@ pub(crate) struct Shared {
     stray_before: [u64; LOSS_REASONS.len()],
     threads: Mutex<Threads>,
     /// The writer thread, to be woken. Set once it runs.
-    writer: Mutex<Option<JoinHandle<()>>>,
+    pub(super) writer: Mutex<Option<JoinHandle<()>>>,
     writer_thread: OnceLock<Thread>,
     /// The kernel's id of the writer thread; 0 before it runs.
     writer_tid: AtomicU32,
@@ -61,12 +62,6 @@ struct Late {
     scratch: Vec<u8>,
     count: u64,
 }
-
-/// An output that takes nothing for so long does not keep the process from ending.
-const STUCK_AFTER: Duration = Duration::from_secs(3);
-
-/// The longest that a panic waits for its snapshot.
-const PANIC_WAITS: Duration = Duration::from_secs(5);
 
 /// The longest wait of an event for a chunk.
 const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -98,21 +93,6 @@ struct Threads {
 
 /// Threads that the summary lists each on its own: memory may not grow with every thread that ever was.
 const MAX_LISTED: usize = 4096;
-
-/// What is asked of the writer thread, and what it answers.
-#[derive(Debug, Default)]
-pub(super) struct Requests {
-    pub(super) flushes_asked: u64,
-    pub(super) flushes_done: u64,
-    pub(super) stop: bool,
-    /// Snapshots that panics ask for.
-    pub(super) panics_asked: u64,
-    pub(super) panics_done: u64,
-    /// The first error of the output.
-    pub(super) error: Option<std::io::Error>,
-    /// Set when the writer thread is done.
-    pub(super) end: Option<writer::End>,
-}
 
 /// Epochs are never reused: a thread that slept through a session must see that its own has ended. The first is 2,
 /// and bit 0 is the format's.
@@ -277,7 +257,7 @@ impl Shared {
     }
 
     /// Whether this is the process that started the session, and not the writer thread itself.
-    fn may_wait(&self) -> bool {
+    pub(super) fn may_wait(&self) -> bool {
         let own = self.writer_thread.get().is_some_and(|w| w.id() == std::thread::current().id());
         self.is_of_this_process() && !own
     }
@@ -291,123 +271,11 @@ impl Shared {
         self.of_a_child.lock().take() // only forked children come here: nobody can have held it
     }
 
-    pub(super) fn flush(&self) -> Result<(), Error> {
-        if !self.may_wait() {
-            return Ok(());
-        }
-        let _busy = thread::busy();
-        let mut requests = self.requests.lock();
-        requests.flushes_asked += 1;
-        let mine = requests.flushes_asked;
-        self.unpark();
-        let requests = self.answered.wait_while(requests, |r| r.flushes_done < mine && r.end.is_none());
-        match &requests.error {
-            Some(e) => Err(Error::Write {
-                source: copy_of(e),
-                summary: Box::new(self.summary(&requests.end.clone().unwrap_or_default())),
-            }),
-            None => Ok(()),
-        }
-    }
-
     pub(crate) fn recorder(&self) -> Option<&Recorder> {
         self.recorder.as_ref()
     }
 
-    /// Writes what the ring holds to a file of its own.
-    pub(super) fn snapshot(&self, path: &Path) -> Result<Summary, Error> {
-        if thread::is_barred() {
-            return Err(Error::Forked);
-        }
-        let recorder = self.recorder.as_ref().ok_or(Error::NotRecording)?;
-        let _busy = thread::busy();
-        let _unharmed = files::WriteSignalsBlocked::new();
-        match recorder.write_file(self, path) {
-            Ok(end) => Ok(self.summary(&end)),
-            Err(source) => Err(Error::Create { path: path.to_owned(), source }),
-        }
-    }
-
-    /// Asks for a snapshot and waits for it, not for ever: the process may be about to abort.
-    pub(super) fn snapshot_for_panic(&self) {
-        if !self.may_wait() || self.recorder.is_none() {
-            return;
-        }
-        let mut requests = self.requests.lock();
-        requests.panics_asked += 1;
-        let mine = requests.panics_asked;
-        self.unpark();
-        let unanswered = |r: &mut Requests| r.panics_done < mine && r.end.is_none();
-        drop(self.answered.wait_while_for(requests, PANIC_WAITS, unanswered));
-    }
-
-    pub(super) fn stop(&self) -> Result<Summary, Error> {
-        if !self.may_wait() {
-            return Ok(Summary::default());
-        }
-        let _busy = thread::busy();
-        self.ask_to_stop();
-        self.join()
-    }
-
-    fn ask_to_stop(&self) {
-        registry::deactivate(self.epoch);
-        self.region.end_waits();
-        self.requests.lock().stop = true;
-        self.unpark();
-    }
-
-    /// Waits for the end that was asked for.
-    fn join(&self) -> Result<Summary, Error> {
-        let writer = self.writer.lock().take();
-        if let Some(writer) = writer {
-            let _ = writer.join(); // it does not panic: `writer::run`
-        }
-        super::forget(self.epoch);
-        // Where two stop at once, one has joined the thread and the other waits here.
-        let requests = self.answered.wait_while(self.requests.lock(), |r| r.end.is_none());
-        let summary = self.summary(&requests.end.clone().unwrap_or_default());
-        match &requests.error {
-            Some(e) => Err(Error::Write { source: copy_of(e), summary: Box::new(summary) }),
-            None => Ok(summary),
-        }
-    }
-
-    /// For those ends of a session at which nobody asks for the outcome.
-    pub(super) fn stop_or_report(&self) {
-        if !self.may_wait() || self.requests.lock().end.is_some() {
-            return; // not ours to stop, or whoever stopped it has been told
-        }
-        let _busy = thread::busy();
-        self.ask_to_stop();
-        if !self.ends_while_the_output_moves() {
-            super::forget(self.epoch);
-            return env::complain_of_stuck(self.path.as_deref());
-        }
-        match self.join() {
-            Ok(summary) => env::report(&summary),
-            Err(e) => env::complain(&e),
-        }
-    }
-
-    /// Waits until the session has ended. False: the output has not taken anything for [`STUCK_AFTER`].
-    fn ends_while_the_output_moves(&self) -> bool {
-        let mut taken = self.region.taken_by_output();
-        loop {
-            let requests = self.requests.lock();
-            let requests = self.answered.wait_while_for(requests, STUCK_AFTER, |r| r.end.is_none());
-            if requests.end.is_some() {
-                return true;
-            }
-            drop(requests);
-            let before = std::mem::replace(&mut taken, self.region.taken_by_output());
-            if before == taken {
-                return false;
-            }
-        }
-    }
-
-    fn unpark(&self) {
+    pub(super) fn unpark(&self) {
         if let Some(thread) = self.writer_thread.get() {
             thread.unpark();
         }
@@ -424,7 +292,7 @@ impl Shared {
         self.region.lost(reason) + stray
     }
 
-    fn summary(&self, end: &End) -> Summary {
+    pub(super) fn summary(&self, end: &End) -> Summary {
         let of = |sequence: &u32| end.records_by_sequence.get(sequence).copied().unwrap_or(0);
         let Threads { listed, others } = &*self.threads.lock();
         let mut threads: Vec<_> = listed
@@ -442,7 +310,7 @@ impl Shared {
             threads,
             duration: end.duration,
             path: end.path.clone().or_else(|| self.path.clone().filter(|_| self.recorder.is_none())),
-            notes: self.notes(),
+            notes: self.notes().into_iter().chain(end.notes.iter().cloned()).collect(),
         }
     }
 
@@ -457,10 +325,4 @@ impl Shared {
             }
         }
     }
-}
-
-/// An error to hand out while the first one is kept.
-fn copy_of(e: &std::io::Error) -> std::io::Error {
-    e.raw_os_error()
-        .map_or_else(|| std::io::Error::new(e.kind(), e.to_string()), std::io::Error::from_raw_os_error)
 }

@@ -1,15 +1,20 @@
 //! Where drained bytes go: a file, memory, or any writer.
 
-use std::fs::File;
 use std::io::{self, IoSlice, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use hairline_shm::Output;
 
+use crate::on::files::OutputFile;
 use crate::output::MemoryOutput;
+
+/// Bytes that the longest tail takes, and some more.
+pub(crate) const TAIL_ROOM: u64 = 2 << 10;
 
 pub(crate) enum Target {
     /// The file, and how long it is.
-    File(File, u64),
+    File(OutputFile, u64),
     Memory(MemoryOutput),
     Writer(Box<dyn Write + Send>),
 }
@@ -18,6 +23,10 @@ pub(crate) enum Target {
 pub(crate) struct Sink {
     target: Target,
     pub(crate) written: u64,
+    /// The most that may be written.
+    limit: Option<u64>,
+    /// Whether something was refused since it would have gone beyond the limit.
+    is_full: bool,
     /// Compresses what is drained, but not what the writer thread itself writes: the stream's head, its markers and its
     /// statistics can be found without decompressing.
     #[cfg(feature = "compress")]
@@ -29,9 +38,33 @@ impl Sink {
         Self {
             target,
             written: 0,
+            limit: None,
+            is_full: false,
             #[cfg(feature = "compress")]
             compressor: None,
         }
+    }
+
+    /// Takes no more than so many bytes in all, [`TAIL_ROOM`] of which are kept for the tail.
+    pub(crate) fn limit_to(&mut self, bytes: Option<u64>) {
+        self.limit = bytes.map(|bytes| bytes.saturating_sub(TAIL_ROOM));
+    }
+
+    /// Whether the limit has been met. From then on there is room for the tail only.
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    /// What was kept for the tail may be used.
+    pub(crate) fn begin_tail(&mut self) {
+        self.limit = self.limit.map(|limit| limit + TAIL_ROOM);
+    }
+
+    /// Whether the file at `path` is another one than this, or none: it was removed, or replaced.
+    pub(crate) fn has_vanished(&self, path: &Path) -> bool {
+        let Target::File(file, _) = &self.target else { return false };
+        let identity = |m: std::fs::Metadata| (m.dev(), m.ino());
+        file.metadata().ok().map(identity) != std::fs::metadata(path).ok().map(identity)
     }
 
     /// Writes bytes that are not compressed: those of the writer thread itself.
@@ -64,6 +97,14 @@ impl Output for Sink {
         self.write_plain(parts)
     }
 
+    fn room(&self) -> Option<u64> {
+        #[cfg(feature = "compress")]
+        if self.compressor.is_some() {
+            return None; // what it will be is known when it is packed
+        }
+        self.limit.map(|limit| limit.saturating_sub(self.written))
+    }
+
     fn file_len(&self) -> Option<u64> {
         match self.target {
             Target::File(_, len) => Some(len),
@@ -89,6 +130,10 @@ impl Sink {
     /// All of the parts, or none.
     fn write_plain(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
         let bytes: u64 = parts.iter().map(|p| p.len() as u64).sum();
+        if self.limit.is_some_and(|limit| self.written + bytes > limit) {
+            self.is_full = true;
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
         match &mut self.target {
             Target::Memory(memory) => memory.append(parts),
             Target::Writer(writer) => write_vectored(writer, parts)?,
@@ -96,7 +141,7 @@ impl Sink {
                 Ok(()) => *len += bytes,
                 Err(e) => {
                     // Half a record at the end helps nobody: back to the last whole one.
-                    let _ = file.set_len(*len).and_then(|()| file.seek(SeekFrom::Start(*len)));
+                    let _ = file.set_len(*len).and_then(|()| (&**file).seek(SeekFrom::Start(*len)));
                     return Err(e);
                 }
             },

@@ -33,6 +33,8 @@ pub(super) struct End {
     pub(super) records_by_sequence: HashMap<u32, u64>,
     /// The file that it is in.
     pub(super) path: Option<PathBuf>,
+    /// What is worth knowing of it.
+    pub(super) notes: Vec<String>,
 }
 
 /// What the writer thread has counted.
@@ -52,7 +54,10 @@ struct Writer<'s> {
     late: u64,
     late_records: Vec<u8>,
     counts: Counts,
+    /// Nothing is written any more; what the ring holds is lost.
     failed: bool,
+    /// When that is since the output may not grow: the tail is written all the same.
+    limited: bool,
 }
 
 /// The writer thread's whole life. A panic can only come from an output that the user gave; it counts as that
@@ -80,6 +85,7 @@ fn live(shared: &Arc<Shared>, sink: Sink, clock: Clock) {
         late_records: Vec::with_capacity(LATE_ROOM),
         counts: Counts::default(),
         failed: false,
+        limited: false,
     };
     let mut sleep = TICK;
     let mut upkeep = Upkeep::new(clock);
@@ -169,9 +175,12 @@ impl Writer<'_> {
     /// The output is gone: nothing more is recorded, and what the ring holds counts as lost.
     fn fail(&mut self, e: std::io::Error) {
         self.failed = true;
+        self.limited = self.sink.is_full();
         registry::deactivate(self.shared.epoch);
         self.shared.region.end_waits();
-        self.shared.requests.lock().error = Some(e);
+        if !self.limited {
+            self.shared.requests.lock().error = Some(e);
+        }
         self.drain.discard();
     }
 
@@ -192,14 +201,29 @@ impl Writer<'_> {
         tail.bytes()
     }
 
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.limited {
+            notes.push(
+                "the output has reached its greatest size: what came after that is not in it".to_owned(),
+            );
+        }
+        if self.shared.path.as_deref().is_some_and(|path| self.sink.has_vanished(path)) {
+            notes.push("the output was removed or replaced while it was written".to_owned());
+        }
+        notes
+    }
+
     fn end(mut self) {
         let tail = self.tail();
-        if !self.failed
+        self.sink.begin_tail();
+        if (!self.failed || self.limited)
             && let Err(e) =
                 self.drain.insert_tail(&tail, &mut self.sink.plain()).and_then(|()| self.sink.flush())
         {
             self.fail(e);
         }
+        let notes = self.notes();
         self.shared.region.close();
         let records_by_sequence = self.drain.records_by_sequence().clone();
         let mut requests = self.shared.requests.lock();
@@ -209,6 +233,7 @@ impl Writer<'_> {
             duration: self.shared.started.elapsed(),
             records_by_sequence,
             path: self.shared.path.clone(),
+            notes,
         });
         requests.flushes_done = requests.flushes_asked;
         self.shared.answered.notify_all();

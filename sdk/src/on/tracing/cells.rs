@@ -9,9 +9,9 @@
 //! span of that place.
 
 use std::cell::Cell as Own;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
+use super::super::registry;
 use super::span::Span;
 
 /// Spans in a table.
@@ -39,7 +39,7 @@ struct Table {
     owned: AtomicBool,
 }
 
-static ALL: [OnceLock<Box<Table>>; TABLES] = [const { OnceLock::new() }; TABLES];
+static ALL: [AtomicPtr<Table>; TABLES] = [const { AtomicPtr::new(std::ptr::null_mut()) }; TABLES];
 
 thread_local! {
     static OWN: Own<Option<&'static Table>> = const { Own::new(None) };
@@ -82,7 +82,7 @@ fn place(id: u64) -> usize {
 #[cold]
 fn acquire() -> Option<&'static Table> {
     HOLD.try_with(|_| ()).ok()?; // not at the thread's end
-    let table = ALL.iter().map(|table| table.get_or_init(Table::new)).find(|table| {
+    let table = ALL.iter().map(|table| registry::keep(table, Table::new)).find(|table| {
         table.owned.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
     })?;
     OWN.set(Some(table));
@@ -125,13 +125,13 @@ pub(super) fn find(layer: u32, id: u64) -> Option<&'static Cell> {
 #[cold]
 fn guess(own: &Table, layer: u32, id: u64) -> Option<&'static Cell> {
     let guess = own.guesses[place(id)].load(Ordering::Relaxed);
-    ALL.get(guess as usize)?.get()?.get(layer, id)
+    registry::shared(ALL.get(guess as usize)?.load(Ordering::Acquire))?.get(layer, id)
 }
 
 /// The span's cell, whosever it is.
 #[cold]
 pub(super) fn search(layer: u32, id: u64) -> Option<&'static Cell> {
-    let tables = ALL.iter().map_while(OnceLock::get).enumerate();
+    let tables = ALL.iter().map_while(|table| registry::shared(table.load(Ordering::Acquire))).enumerate();
     let (index, cell) = tables.filter_map(|(i, table)| Some((i, table.get(layer, id)?))).next()?;
     if let Some(own) = OWN.get().or_else(acquire) {
         own.guesses[place(id)].store(index as u8, Ordering::Relaxed); // TABLES are fewer than 256

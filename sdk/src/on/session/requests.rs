@@ -1,0 +1,152 @@
+//! What is asked of a session, by whoever has its handle and by the end of the process: how it is asked, and how long the answer is
+//! waited for.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::shared::Shared;
+use super::writer;
+use crate::error::Error;
+use crate::on::{env, files, registry, thread};
+use crate::options::Summary;
+
+/// What is asked of the writer thread, and what it answers.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    pub(super) flushes_asked: u64,
+    pub(super) flushes_done: u64,
+    pub(super) stop: bool,
+    /// Snapshots that panics ask for.
+    pub(super) panics_asked: u64,
+    pub(super) panics_done: u64,
+    /// The first error of the output.
+    pub(super) error: Option<std::io::Error>,
+    /// Set when the writer thread is done.
+    pub(super) end: Option<writer::End>,
+}
+
+/// An output that takes nothing for so long does not keep the process from ending.
+const STUCK_AFTER: Duration = Duration::from_secs(3);
+
+/// The longest that a panic waits for its snapshot.
+const PANIC_WAITS: Duration = Duration::from_secs(5);
+
+impl Shared {
+    pub(super) fn flush(&self) -> Result<(), Error> {
+        if !self.may_wait() {
+            return Ok(());
+        }
+        let _busy = thread::busy();
+        let mut requests = self.requests.lock();
+        requests.flushes_asked += 1;
+        let mine = requests.flushes_asked;
+        self.unpark();
+        let requests = self.answered.wait_while(requests, |r| r.flushes_done < mine && r.end.is_none());
+        match &requests.error {
+            Some(e) => Err(Error::Write {
+                source: copy_of(e),
+                summary: Box::new(self.summary(&requests.end.clone().unwrap_or_default())),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes what the ring holds to a file of its own.
+    pub(super) fn snapshot(&self, path: &Path) -> Result<Summary, Error> {
+        if thread::is_barred() {
+            return Err(Error::Forked);
+        }
+        let recorder = self.recorder.as_ref().ok_or(Error::NotRecording)?;
+        let _busy = thread::busy();
+        let _unharmed = files::WriteSignalsBlocked::new();
+        match recorder.write_file(self, path) {
+            Ok(end) => Ok(self.summary(&end)),
+            Err(source) => Err(Error::Create { path: path.to_owned(), source }),
+        }
+    }
+
+    /// Asks for a snapshot and waits for it, not for ever: the process may be about to abort.
+    pub(super) fn snapshot_for_panic(&self) {
+        if !self.may_wait() || self.recorder.is_none() {
+            return;
+        }
+        let mut requests = self.requests.lock();
+        requests.panics_asked += 1;
+        let mine = requests.panics_asked;
+        self.unpark();
+        let unanswered = |r: &mut Requests| r.panics_done < mine && r.end.is_none();
+        drop(self.answered.wait_while_for(requests, PANIC_WAITS, unanswered));
+    }
+
+    pub(super) fn stop(&self) -> Result<Summary, Error> {
+        if !self.may_wait() {
+            return Ok(Summary::default());
+        }
+        let _busy = thread::busy();
+        self.ask_to_stop();
+        self.join()
+    }
+
+    fn ask_to_stop(&self) {
+        registry::deactivate(self.epoch);
+        self.region.end_waits();
+        self.requests.lock().stop = true;
+        self.unpark();
+    }
+
+    /// Waits for the end that was asked for.
+    fn join(&self) -> Result<Summary, Error> {
+        let writer = self.writer.lock().take();
+        if let Some(writer) = writer {
+            let _ = writer.join(); // it does not panic: `writer::run`
+        }
+        super::forget(self.epoch);
+        // Where two stop at once, one has joined the thread and the other waits here.
+        let requests = self.answered.wait_while(self.requests.lock(), |r| r.end.is_none());
+        let summary = self.summary(&requests.end.clone().unwrap_or_default());
+        match &requests.error {
+            Some(e) => Err(Error::Write { source: copy_of(e), summary: Box::new(summary) }),
+            None => Ok(summary),
+        }
+    }
+
+    /// For those ends of a session at which nobody asks for the outcome.
+    pub(super) fn stop_or_report(&self) {
+        if !self.may_wait() || self.requests.lock().end.is_some() {
+            return; // not ours to stop, or whoever stopped it has been told
+        }
+        let _busy = thread::busy();
+        self.ask_to_stop();
+        if !self.ends_while_the_output_moves() {
+            super::forget(self.epoch);
+            return env::complain_of_stuck(self.path.as_deref());
+        }
+        match self.join() {
+            Ok(summary) => env::report(&summary),
+            Err(e) => env::complain(&e),
+        }
+    }
+
+    /// Waits until the session has ended. False: the output has not taken anything for [`STUCK_AFTER`].
+    fn ends_while_the_output_moves(&self) -> bool {
+        let mut taken = self.region.taken_by_output();
+        loop {
+            let requests = self.requests.lock();
+            let requests = self.answered.wait_while_for(requests, STUCK_AFTER, |r| r.end.is_none());
+            if requests.end.is_some() {
+                return true;
+            }
+            drop(requests);
+            let before = std::mem::replace(&mut taken, self.region.taken_by_output());
+            if before == taken {
+                return false;
+            }
+        }
+    }
+}
+
+/// An error to hand out while the first one is kept.
+fn copy_of(e: &std::io::Error) -> std::io::Error {
+    e.raw_os_error()
+        .map_or_else(|| std::io::Error::new(e.kind(), e.to_string()), std::io::Error::from_raw_os_error)
+}
