@@ -207,12 +207,11 @@ pub(crate) fn on_change(keeper: Keeper, hook: fn()) {
     }
 }
 
-/// Not in a forked child: who keeps a copy may have lost a lock, and what it keeps is at worst that something is on.
+/// Not `tracing` in a forked child: that may have lost a lock of its own. There it keeps what was on when the parent forked.
 fn changed() {
-    if lock::is_forked() {
-        return;
-    }
-    for hook in ON_CHANGE.iter().map(|hook| hook.load(Ordering::Acquire)).filter(|hook| !hook.is_null()) {
+    let [tracing, log] = &ON_CHANGE;
+    let told = [tracing, log].into_iter().skip(usize::from(lock::is_forked()));
+    for hook in told.map(|hook| hook.load(Ordering::Acquire)).filter(|hook| !hook.is_null()) {
         // SAFETY: `on_change` alone stores here, a `fn()`.
         let hook: fn() = unsafe { std::mem::transmute(hook) };
         hook();
