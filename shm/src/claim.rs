@@ -29,7 +29,7 @@ impl Region {
     }
 
     fn take_lowest_free(&self) -> Option<u32> {
-        for w in 0..(self.chunk_count as usize).div_ceil(64) {
+        for w in 0..(self.chunk_count() as usize).div_ceil(64) {
             let word = self.bitmap(w);
             let mut candidates = word.load(Ordering::Relaxed);
             while candidates != 0 {
@@ -53,13 +53,13 @@ impl Region {
 
     /// Takes the next chunk in ring order that nobody writes or reads.
     fn take_oldest(&self) -> Option<u32> {
-        if !self.overwrite {
+        if !self.overwrites() {
             return None;
         }
-        (0..self.chunk_count).find_map(|_| {
+        (0..self.chunk_count()).find_map(|_| {
             let ticket = self.header().next_oldest.fetch_add(1, Ordering::Relaxed);
             #[allow(clippy::cast_possible_truncation)] // below the number of chunks
-            let chunk = (ticket % u64::from(self.chunk_count)) as u32;
+            let chunk = (ticket % u64::from(self.chunk_count())) as u32;
             let state = &self.chunk_header(chunk).state;
             let seen = state.load(Ordering::Relaxed);
             let free = State::Free.in_generation_of(seen);
@@ -75,8 +75,8 @@ impl Region {
     /// Numbers of the chunks that are not free, in no more than one word of doubt: a chunk claimed or
     /// freed meanwhile may or may not be among them.
     pub(crate) fn taken(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..(self.chunk_count as usize).div_ceil(64)).flat_map(move |w| {
-            let chunks_here = (self.chunk_count as usize - w * 64).min(64);
+        (0..(self.chunk_count() as usize).div_ceil(64)).flat_map(move |w| {
+            let chunks_here = (self.chunk_count() as usize - w * 64).min(64);
             // Relaxed: what the chunk holds is learnt from its own `state` and `commit`.
             let mut taken = !self.bitmap(w).load(Ordering::Relaxed) & (u64::MAX >> (64 - chunks_here));
             std::iter::from_fn(move || {
@@ -89,36 +89,36 @@ impl Region {
 
     /// Whether there was a free chunk at some moment of the call, or there may be one to overwrite.
     pub fn has_free_chunk(&self) -> bool {
-        self.overwrite
-            || (0..(self.chunk_count as usize).div_ceil(64))
+        self.overwrites()
+            || (0..(self.chunk_count() as usize).div_ceil(64))
                 .any(|w| self.bitmap(w).load(Ordering::Relaxed) != 0)
     }
 
     /// Waits until a chunk is free; somebody else may have it before the caller. False: the time has come, or nobody may wait.
     /// Wakes no drain.
     pub fn wait_for_chunk(&self, until: Instant) -> bool {
-        self.waiting.wait(until, || self.has_free_chunk())
+        self.waiting().wait(until, || self.has_free_chunk())
     }
 
     /// Whether [`wait_for_chunk`](Self::wait_for_chunk) would wait: not after somebody's time was over, until the drain has
     /// freed a chunk; not after [`end_waits`](Self::end_waits).
     pub fn may_wait(&self) -> bool {
-        self.waiting.may_wait()
+        self.waiting().may_wait()
     }
 
     /// Nobody waits from now on: nothing is drained any more.
     pub fn end_waits(&self) {
-        self.waiting.end();
+        self.waiting().end();
     }
 
     /// Wakes who waits for a chunk: some were freed.
     pub(crate) fn chunks_freed(&self) {
-        self.waiting.freed();
+        self.waiting().freed();
     }
 
     /// Number of free chunks at some moment of the call.
     pub fn free_chunks(&self) -> u32 {
-        (0..(self.chunk_count as usize).div_ceil(64))
+        (0..(self.chunk_count() as usize).div_ceil(64))
             .map(|w| self.bitmap(w).load(Ordering::Relaxed).count_ones())
             .sum()
     }

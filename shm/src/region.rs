@@ -225,6 +225,11 @@ impl Region {
         self.overwrite
     }
 
+    /// Who waits for a chunk.
+    pub(crate) fn waiting(&self) -> &Waiting {
+        &self.waiting
+    }
+
     /// Number of chunks.
     pub fn chunk_count(&self) -> u32 {
         self.chunk_count
