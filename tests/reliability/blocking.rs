@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use hairline::{Overflow, Session, trace_instant, trace_scope};
 use hairline_tests::judge;
 use hairline_tests::output::{gated, slow};
-use hairline_tests::recording::{FORMATS, record_with, turn};
+use hairline_tests::recording::{FORMATS, extension, record_with, turn};
+
+use crate::program::run;
 
 const THREADS: u64 = 4;
 
@@ -182,4 +184,21 @@ fn neither_the_output_itself_waits_nor_anybody_after_it_has_failed() {
     let _ = session.flush();
     on_threads(|| (0..50_000).for_each(|n| trace_instant!("block", "into the void", n)));
     assert!(session.stop().is_err());
+}
+
+#[test]
+fn the_environment_may_ask_for_it() {
+    for format in FORMATS {
+        let trace = format!("t.{}", extension(format));
+        let variables =
+            [("HAIRLINE", &*trace), ("HAIRLINE_OVERFLOW", "block:20s"), ("HAIRLINE_BUFFER", "64K")];
+        let run = run(&["much"], &variables);
+        assert_eq!((run.output.status.code(), run.said().len()), (Some(0), 0), "{:?}", run.output);
+        let verdict = judge::load(run.path(&trace), &STEPS);
+        verdict.require_clean();
+        assert_eq!(verdict.results[0].text(), "1\t100000\t100000");
+        let wrong =
+            crate::program::run(&["return"], &[("HAIRLINE", &trace), ("HAIRLINE_OVERFLOW", "block:soon")]);
+        assert_eq!((wrong.said().len(), wrong.files().len()), (1, 0), "{:?}", wrong.said());
+    }
 }

@@ -82,3 +82,11 @@ fn a_program_started_by_a_traced_one_has_its_own_file_with_the_pid_in_the_path()
     assert_eq!((run.said().len(), run.files().len()), (0, 6));
     run.files().iter().for_each(|file| has_the_work(file));
 }
+
+#[test]
+fn a_child_of_a_process_whose_session_is_over_may_start_its_own() {
+    let run = run(&["fork-later", "t.fxt"], &[]);
+    ended_well(&run);
+    has_the_work(&run.path("t.fxt"));
+    has_the_work(&run.path("child.pftrace"));
+}

@@ -41,6 +41,24 @@ fn whoever_comes_to_its_end_leaves_a_complete_trace() {
 }
 
 #[test]
+fn so_does_a_flight_recorder() {
+    for format in FORMATS {
+        let trace = format!("t.{}", extension(format));
+        for (way, code) in [("return", 0), ("exit", 7), ("panic", 101)] {
+            let run = run(&[way], &[("HAIRLINE", &trace), ("HAIRLINE_OVERFLOW", "overwrite")]);
+            assert_eq!(
+                (run.output.status.code(), run.said().len()),
+                (Some(code), 0),
+                "{way}: {:?}",
+                run.output
+            );
+            assert!(run.region().is_none(), "{way}");
+            has_the_work(&run.path(&trace));
+        }
+    }
+}
+
+#[test]
 fn threads_may_end_in_the_midst_of_recording_or_outlive_the_session() {
     for format in FORMATS {
         each_way("threads", format, &[], |run| {

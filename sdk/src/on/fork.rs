@@ -131,9 +131,9 @@ extern "C" fn in_child() {
             *INHERITED.lock() = Some(Inherited { session: Arc::clone(session), config });
             IS_PENDING.store(true, Ordering::Release);
             held.registry.expect_first_events();
-        } else if !IS_PENDING.load(Ordering::Relaxed) {
+        } else if session.is_some() {
             registry::detach_after_fork();
-        }
+        } // else there was no session, or it is still to begin: as in any process
         std::mem::forget(session); // the region is the parent's
     } else {
         registry::detach_after_fork();

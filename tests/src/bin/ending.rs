@@ -43,11 +43,14 @@ fn busy(seed: u64) {
         let track = hairline::Track::process().child("a track");
         hairline::trace_begin!("ending", "on a track", track: &track);
         hairline::trace_end!(&track);
+        log::info!("logged {n}");
+        let span = tracing::info_span!("span", n);
+        span.in_scope(|| tracing::info!("in the span"));
         if n % 1000 == 0 {
             std::thread::spawn(work).join().expect("joined");
         }
-        if n % 64 == 0 {
-            std::thread::sleep(Duration::from_micros(200));
+        if n % 16 == 0 {
+            std::thread::sleep(Duration::from_micros(500));
         }
     }
 }
@@ -78,6 +81,8 @@ fn fork(depth: u32) {
     }
     STOP.store(true, Ordering::Relaxed);
     work_on_two_threads();
+    log::info!("of the child");
+    tracing::info_span!("span", depth).in_scope(|| tracing::info!("of the child"));
     if depth > 1 {
         fork(depth - 1);
     }
@@ -86,6 +91,10 @@ fn fork(depth: u32) {
 }
 
 fn fork_many(children: u32) {
+    use tracing_subscriber::layer::SubscriberExt;
+    hairline::Logger::new().install().expect("the logger");
+    let layers = tracing_subscriber::registry().with(hairline::layer());
+    tracing::subscriber::set_global_default(layers).expect("the subscriber");
     std::thread::scope(|threads| {
         (0..3).for_each(|seed| drop(threads.spawn(move || busy(seed))));
         std::thread::sleep(Duration::from_millis(5));
@@ -94,6 +103,21 @@ fn fork_many(children: u32) {
         }
         STOP.store(true, Ordering::Relaxed);
     });
+}
+
+/// A child of a process whose session is over starts one.
+fn fork_later(output: &str) {
+    // SAFETY: as in `fork`.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0, "forked");
+    if child > 0 {
+        return wait_for(child);
+    }
+    let session = Session::builder().output(output).start().expect("a session");
+    work_on_two_threads();
+    session.stop().expect("stopped");
+    // SAFETY: takes a number.
+    unsafe { libc::_exit(0) }
 }
 
 /// Starts this program anew, with the environment as it is.
@@ -206,6 +230,10 @@ fn main() {
     work_on_two_threads();
     match way.as_str() {
         "fork" => fork_many(12),
+        "fork-later" => {
+            drop(session);
+            return fork_later("child.pftrace");
+        }
         "exec" => run_another(),
         "threads" => end_threads(),
         "plugin" | "plugin-stop" => load(way == "plugin-stop"),
