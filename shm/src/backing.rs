@@ -201,6 +201,19 @@ pub(crate) fn lock(file: &std::fs::File) -> io::Result<()> {
     }
 }
 
+/// Bytes of the file system that [`DIRECTORY`] is.
+#[cfg(not(loom))]
+pub(crate) fn directory_size() -> io::Result<u64> {
+    let path = CString::new(DIRECTORY).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    // SAFETY: an all-zero value is a valid one.
+    let mut stat: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: the path is NUL-terminated, and `stat` is for the call to write.
+    if unsafe { libc::statvfs(path.as_ptr(), &raw mut stat) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(stat.f_blocks.saturating_mul(stat.f_frsize))
+}
+
 /// Room for bytes that is given back to the system when it is dropped, whatever the allocator would do with it.
 #[derive(Debug)]
 pub(crate) struct Scratch {

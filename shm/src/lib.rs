@@ -60,6 +60,7 @@
 pub mod abi;
 mod backing;
 mod chunk;
+mod claim;
 mod drain;
 mod error;
 mod ledger;

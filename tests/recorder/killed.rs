@@ -94,39 +94,3 @@ fn a_snapshot_that_is_there_is_left_alone() {
     let verdict = judge::load(&beside, &WHOLE);
     verdict.require_clean();
 }
-
-/// A program that crashes again and again: the regions of the last four are kept, whatever it is that comes next.
-#[test]
-fn dead_regions_of_one_program_do_not_pile_up() {
-    let folder = tempfile::tempdir().unwrap();
-    // A name of its own, since other tests leave regions of the same program.
-    let program = folder.path().join("crashes-all-day");
-    std::fs::copy(env!("CARGO_BIN_EXE_victim"), &program).unwrap();
-    let run = |way: &str| {
-        let mut child = Command::new(&program)
-            .arg(way)
-            .env("HAIRLINE", folder.path().join("%p.fxt"))
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        if way == "for-ever" {
-            kill(&mut child, Duration::from_millis(20));
-        } else {
-            assert!(child.wait().unwrap().success());
-        }
-        child.id()
-    };
-    let killed: Vec<u32> = (0..7).map(|_| run("for-ever")).collect();
-    let left = || -> Vec<u32> {
-        let found = recovery::find().unwrap();
-        found.iter().map(|region| region.pid).filter(|pid| killed.contains(pid)).collect()
-    };
-    // The last one has cleared away before it was killed, or the next one does.
-    run("return");
-    let mut left = left();
-    left.sort_unstable_by_key(|pid| killed.iter().position(|killed| killed == pid));
-    assert_eq!(left, killed[3..]);
-    for region in recovery::find().unwrap().iter().filter(|region| left.contains(&region.pid)) {
-        recovery::recover(&region.path, &RecoverOptions::new()).unwrap();
-    }
-}

@@ -128,3 +128,34 @@ fn the_environment_asks_for_a_flight_recorder() {
         assert_eq!(verdict.results[0].text(), "1\t49999", "{format:?}");
     }
 }
+
+/// Each of them writes the whole file, and whoever looks at it meanwhile sees one of them.
+#[test]
+fn snapshots_to_the_same_path_from_several_threads_at_once_are_whole() {
+    for format in FORMATS {
+        let _turn = turn();
+        let folder = tempfile::tempdir().unwrap();
+        let path = &folder.path().join(format!("same.{}", extension(format)));
+        let builder = Session::builder().overflow(Overflow::Overwrite).buffer_size(128 << 10);
+        let session = &builder.format(format).start().unwrap();
+        for n in 0..20_000 {
+            trace_scope!("t", "work", n);
+        }
+        let seen = std::thread::scope(|threads| {
+            let asks = || {
+                let take = |_| {
+                    session.snapshot(path).unwrap();
+                    std::fs::read(path).unwrap()
+                };
+                (0..10).map(take).collect::<Vec<_>>()
+            };
+            let all: Vec<_> = (0..4).map(|_| threads.spawn(asks)).collect();
+            all.into_iter().flat_map(|asked| asked.join().unwrap()).collect::<Vec<_>>()
+        });
+        for bytes in seen.iter().step_by(3) {
+            let verdict = judge::load_bytes(bytes, &["select count(*) > 500, max(dur < 0) from slice"]);
+            verdict.require_clean();
+            assert_eq!(verdict.results[0].text(), "1\t0", "{format:?}");
+        }
+    }
+}

@@ -361,3 +361,33 @@ fn what_was_begun_on_a_track_before_the_window_is_there_whole_or_open() {
         assert_eq!(trace.summary.lost.total(), 0);
     }
 }
+
+/// A thread that cannot go on in another chunk loses the slice that it ends, and only that.
+#[test]
+fn the_slice_around_one_that_is_lost_at_its_end_is_there() {
+    fn ends_at_the_bottom(depth: u32, track: &Track) {
+        if depth > 0 {
+            trace_scope!("t", "deep");
+            ends_at_the_bottom(depth - 1, track);
+        } else {
+            // More are open than can be told again, and the chunk is full.
+            (0..1000).for_each(|_| trace_instant!("t", "filler"));
+            trace_end!(track);
+        }
+    }
+    for format in FORMATS {
+        let trace = record_with(
+            format,
+            |b| small(b).chunk_size(4096),
+            |_| {
+                let track = Track::new("jobs");
+                trace_begin!("t", "outer job", track: &track);
+                trace_begin!("t", "inner job", track: &track);
+                ends_at_the_bottom(200, &track);
+                trace_end!(&track);
+            },
+        );
+        let jobs = trace.ask(&["select name, dur > 0 from slice where name like '%job' order by name"]);
+        assert_eq!(jobs.results[0].text(), "outer job\t1", "{format:?}: {:?}", trace.summary.lost);
+    }
+}

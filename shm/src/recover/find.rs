@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{Facts, Life, RecoverError, RegionFile};
-use crate::backing::{DIRECTORY, pid_in};
+use crate::backing::{self, DIRECTORY, pid_in};
 
 /// A region's file.
 #[derive(Debug)]
@@ -27,6 +27,14 @@ pub struct Found {
 /// When `/dev/shm` cannot be read. A file in it that cannot be read is an entry that says so.
 pub fn find() -> Result<Vec<Found>, RecoverError> {
     find_in(Path::new(DIRECTORY))
+}
+
+/// Bytes that the regions of all processes together have room for: the size of `/dev/shm`.
+///
+/// # Errors
+/// When there is none.
+pub fn room() -> io::Result<u64> {
+    backing::directory_size()
 }
 
 fn find_in(directory: &Path) -> Result<Vec<Found>, RecoverError> {

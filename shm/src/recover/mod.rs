@@ -38,7 +38,7 @@ use std::path::{Path, PathBuf};
 use crate::backing;
 
 pub use crate::process::Life;
-pub use find::{Found, find};
+pub use find::{Found, find, room};
 pub use fragments::{Fragment, Fragments, Part};
 pub use header::{Facts, SessionState};
 

@@ -10,11 +10,11 @@
 //! again does the same.
 
 mod place;
+mod prune;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use hairline_formats::truncate_utf8;
 use hairline_shm::recover as shm;
 use hairline_shm::recover::{DeadRegion, Facts, Life, Part, RegionFile, SessionState};
 use hairline_shm::{LOSS_REASONS, LossReason};
@@ -25,6 +25,7 @@ use super::session::tail::Tail;
 use crate::options::{Format, Lost};
 use crate::recovery::{FoundRegion, ProcessState, RecoverError, RecoverOptions, Recovered};
 use place::Place;
+pub(crate) use prune::prune;
 
 pub(crate) fn recover(path: &Path, options: &RecoverOptions) -> Result<Recovered, RecoverError> {
     let region = RegionFile::open(path)?.lock(options.assume_dead)?;
@@ -119,25 +120,6 @@ fn lost(facts: &Facts) -> Lost {
     let [buffer_full, reentrant, too_large, thread_exit, output, arguments] =
         LOSS_REASONS.map(|reason: LossReason| facts.lost(reason));
     Lost { buffer_full, reentrant, too_large, thread_exit, output, arguments }
-}
-
-/// Dead regions of programs with one name that are kept for somebody to recover.
-const KEPT: usize = 4;
-
-/// Removes the oldest of the regions that processes of this program left when they died, but for the last few: a program
-/// that crashes all day long may not fill the machine's memory.
-pub(crate) fn prune(process_name: &str) {
-    let Ok(found) = shm::find() else { return };
-    let process_name = truncate_utf8(process_name, 63); // as the region has it
-    let is_ours = |found: &shm::Found| {
-        found.life == Life::Dead && found.facts.as_ref().is_ok_and(|facts| facts.process_name == process_name)
-    };
-    let mut dead: Vec<_> = found.into_iter().filter(is_ours).collect();
-    dead.sort_by_key(|found| std::cmp::Reverse(found.facts.as_ref().map_or(0, |facts| facts.last_look)));
-    for old in dead.into_iter().skip(KEPT) {
-        // Whoever is recovering it has it locked.
-        let _ = DeadRegion::open(&old.path).and_then(DeadRegion::remove);
-    }
 }
 
 pub(crate) fn find() -> Result<Vec<FoundRegion>, RecoverError> {

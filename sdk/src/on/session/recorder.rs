@@ -96,11 +96,14 @@ impl Recorder {
 
     /// Writes what the ring holds now as a trace of its own.
     pub(super) fn write(&self, shared: &Shared, out: &mut dyn Write) -> io::Result<End> {
-        let mut window = self.window.lock();
+        self.write_window(&mut self.window.lock(), shared, out)
+    }
+
+    fn write_window(&self, window: &mut Window, shared: &Shared, out: &mut dyn Write) -> io::Result<End> {
         // The window first: a slice that ends in between is left out, where the other way round it would be there twice.
         window.take()?;
         let open = self.open_slices();
-        let written = write_pieces(shared, &window, &open, out);
+        let written = write_pieces(shared, window, &open, out);
         window.clear();
         written
     }
@@ -114,10 +117,12 @@ impl Recorder {
 
     /// The same into a file, which is there when it is complete.
     pub(super) fn write_file(&self, shared: &Shared, path: &Path) -> io::Result<End> {
+        // One snapshot at a time from here on: two to the same path have the same unfinished file.
+        let mut window = self.window.lock();
         let unfinished = unfinished(path);
         let written = File::create(&unfinished).and_then(|file| {
             let mut out = BufWriter::with_capacity(1 << 16, file);
-            let end = self.write(shared, &mut out)?;
+            let end = self.write_window(&mut window, shared, &mut out)?;
             out.flush()?;
             std::fs::rename(&unfinished, path)?;
             Ok(End { path: Some(path.to_owned()), ..end })

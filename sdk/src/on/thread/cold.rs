@@ -118,16 +118,20 @@ pub(super) fn end_on_track(word: u32, event: &Event<'_>) -> TrackEnd {
     fence(Ordering::Acquire); // as in `event`: another thread may have registered the callsite
     let outcome = WRITER.try_with(|owner| {
         let mut owner = owner.try_borrow_mut().ok()?;
-        attach(hot, &mut owner, word)?.published(hot).end_on_track(hot, event)
+        Some(attach(hot, &mut owner, word)?.published(hot).end_on_track(hot, event))
     });
-    if let Ok(Some(time)) = outcome {
+    let outcome = outcome.ok().flatten();
+    if let Some(Some(time)) = outcome {
         return TrackEnd::Recorded(time);
     }
     match session::current(word) {
         // What nobody drains has no late ends, and the slice goes as a whole.
         Some(shared) if shared.region().overwrites() => {
-            let begin = event.track.and_then(|track| shared.recorder()?.end(track.uuid()));
-            shared.region().count_lost(LossReason::BufferFull, u64::from(begin.is_some()));
+            // A writer that had no room has taken the begin already: the next one is that of the slice around it.
+            if outcome.is_none() {
+                let begin = event.track.and_then(|track| shared.recorder()?.end(track.uuid()));
+                shared.region().count_lost(LossReason::BufferFull, u64::from(begin.is_some()));
+            }
             TrackEnd::Refused
         }
         Some(shared) => TrackEnd::Recorded(shared.end_late(event)),
