@@ -391,3 +391,26 @@ fn the_slice_around_one_that_is_lost_at_its_end_is_there() {
         assert_eq!(jobs.results[0].text(), "outer job\t1", "{format:?}: {:?}", trace.summary.lost);
     }
 }
+
+/// Where more is open than the beginning of a chunk can tell, the outermost are left out; their ends still name their strings.
+#[test]
+fn the_end_of_a_slice_that_was_left_out_names_strings_that_are_told() {
+    fn recurse_and_fill(depth: u32) {
+        if depth > 0 {
+            trace_scope!("t", "deep", text = "a text so long that not all begins can be told again");
+            recurse_and_fill(depth - 1);
+        } else {
+            (0..10_000).for_each(|_| trace_instant!("t", "filler"));
+        }
+    }
+    for format in FORMATS {
+        let tiny = |b| small(b).buffer_size(64 << 10).chunk_size(4096);
+        let trace = record_with(format, tiny, |_| {
+            trace_scope!("left out", "left out");
+            recurse_and_fill(40);
+        });
+        let rows = "select count(*) > 5, sum(name = 'left out'), sum(dur < 0) from slice where name in ('deep', 'left out')";
+        assert_eq!(trace.rows(rows), "1\t0\t0", "{format:?}");
+        assert_eq!(trace.summary.lost.total(), 0, "{format:?}");
+    }
+}

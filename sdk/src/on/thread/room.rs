@@ -43,7 +43,7 @@ pub(crate) enum NoRoom {
     ChunkFull,
 }
 
-/// Bytes of a note: the offset of a begin in its chunk, and its time.
+/// Bytes of a note: the offset of a begin in its chunk, and what else is known of it.
 const NOTE: usize = 4 + 8;
 
 /// In place of an offset: the begin is not in this chunk.
@@ -54,8 +54,9 @@ const NOWHERE: u32 = u32::MAX;
 pub(crate) struct Begin {
     /// Where its begin stands in the chunk's payload; None: in no chunk that is left.
     pub(crate) at: Option<u32>,
-    /// When it began; of no use where its record says so itself.
-    pub(crate) time: u64,
+    /// What else must be known of it: in TrackEvent when it began; in FXT, of a begin that is not in the first chunk that it
+    /// was open in, its record's header, for the strings that its end names.
+    pub(crate) known: u64,
 }
 
 #[derive(Debug)]
@@ -151,7 +152,7 @@ impl Room {
         self.chunk.append(bytes, events);
         self.limit -= end;
         if let Some(time) = begins {
-            self.note(self.limit, Begin { at: Some(at), time });
+            self.note(self.limit, Begin { at: Some(at), known: time });
         }
         Ok(())
     }
@@ -160,7 +161,7 @@ impl Room {
     fn note(&mut self, limit: i32, begin: Begin) {
         let mut note = [0; NOTE];
         note[..4].copy_from_slice(&begin.at.unwrap_or(NOWHERE).to_le_bytes());
-        note[4..].copy_from_slice(&begin.time.to_le_bytes());
+        note[4..].copy_from_slice(&begin.known.to_le_bytes());
         self.chunk.note(note_at(limit), &note);
     }
 
@@ -168,9 +169,9 @@ impl Room {
     pub(crate) fn begins(&self) -> impl Iterator<Item = Begin> + '_ {
         (1..=self.ends_here()).map(|n| {
             let note = self.chunk.noted(note_at(self.capacity() - n * self.end_size));
-            let [a, b, c, d, time @ ..]: [u8; NOTE] = note.unwrap_or([0xff; NOTE]);
+            let [a, b, c, d, known @ ..]: [u8; NOTE] = note.unwrap_or([0xff; NOTE]);
             let at = u32::from_le_bytes([a, b, c, d]);
-            Begin { at: (at != NOWHERE).then_some(at), time: u64::from_le_bytes(time) }
+            Begin { at: (at != NOWHERE).then_some(at), known: u64::from_le_bytes(known) }
         })
     }
 

@@ -6,17 +6,21 @@ use hairline_formats::proto::{self, FieldValue, Fields};
 use hairline_formats::track_event::fields::{clock, debug_annotation, trace, trace_packet, track_event};
 
 use super::super::super::registry;
+use super::super::room::Begin;
 use super::packet::{cut, location};
 use super::{Bits, Sequence, location_callsite};
 
 impl Sequence {
-    /// Puts the begin anew that `written` begins with. Where it stands among the begins; None where it cannot be told.
-    pub(crate) fn put_again(&self, again: &mut Again, written: &[u8], time: u64) -> Option<u32> {
+    /// Puts the begin anew that `written` begins with; None: it is in no chunk that is left, and only what its end needs is
+    /// told. Gives where it stands among the begins, if it could be told, and what is `known` of it from here on.
+    pub(crate) fn put_again(&self, again: &mut Again, written: Option<&[u8]>, known: u64) -> Begin {
         if self.is_track_event() {
-            self.put_packet_again(&mut again.begins, written, time)
-        } else {
-            again.put_record(written)
+            let at = written.and_then(|written| self.put_packet_again(&mut again.begins, written, known));
+            return Begin { at, known };
         }
+        let known = written.and_then(<[u8]>::first_chunk).map_or(known, |header| u64::from_le_bytes(*header));
+        again.put_names(known);
+        Begin { at: written.and_then(|written| again.put_record(written)), known }
     }
 
     /// A packet that needs no state: strings in full, time on the trace's own clock.
@@ -53,21 +57,55 @@ impl Again {
         self.begins.clear();
     }
 
-    /// The record as it is, since its time is absolute.
+    /// The strings of an event's header, which its end has too.
+    fn put_names(&mut self, header: u64) {
+        for name in [fxt::layout::event::CATEGORY, fxt::layout::event::NAME] {
+            let index = name.get(header) as u16;
+            if (1..=fxt::MAX_STRING_INDEX).contains(&index) {
+                self.put_string(StringRef::Index(index));
+            }
+        }
+    }
+
+    /// The record as it is, since its time is absolute. Its category and name are told already.
     fn put_record(&mut self, written: &[u8]) -> Option<u32> {
-        let (event, len) = fxt::event_record(written)?;
-        self.put_string(event.category);
-        self.put_string(event.name);
-        for argument in event.args() {
-            let (name, value) = argument.ok()?;
+        let (_, len) = fxt::event_record(written)?;
+        let at = u32::try_from(self.begins.len()).ok()?;
+        self.begins.extend_from_slice(&written[..len]);
+        Some(at)
+    }
+
+    /// Leaves out the outermost begins where all of them, and what precedes them, take more than `room`: an end closes the
+    /// slice begun last, so the ones within must be there. What is left stands where `begins` says from here on.
+    pub(crate) fn keep_innermost(&mut self, begins: &mut [Begin], room: usize) {
+        let mut from = self.begins.len();
+        for at in begins.iter().rev().map_while(|begin| begin.at) {
+            let before = self.strings.len();
+            self.put_argument_strings(at as usize);
+            if self.strings.len() + self.begins.len() - at as usize > room {
+                self.strings.truncate(before);
+                break;
+            }
+            from = at as usize;
+        }
+        self.begins.drain(..from);
+        let (from, before) = (from as u32, self.strings.len() as u32);
+        for begin in begins {
+            begin.at = begin.at.and_then(|at| at.checked_sub(from)).map(|at| at + before);
+        }
+    }
+
+    /// What the arguments mean of the begin at `at`. A packet means nothing: it begins with another type than an event record.
+    fn put_argument_strings(&mut self, at: usize) {
+        let begins = std::mem::take(&mut self.begins);
+        let event = begins.get(at..).and_then(fxt::event_record);
+        for (name, value) in event.iter().flat_map(|(event, _)| event.args()).map_while(Result::ok) {
             self.put_string(name);
             if let ArgumentValue::StringIndex(index) = value {
                 self.put_string(StringRef::Index(index));
             }
         }
-        let at = u32::try_from(self.begins.len()).ok()?;
-        self.begins.extend_from_slice(&written[..len]);
-        Some(at)
+        self.begins = begins;
     }
 
     /// The record of the string that an index stands for.
