@@ -54,8 +54,8 @@ const NOWHERE: u32 = u32::MAX;
 pub(crate) struct Begin {
     /// Where its begin stands in the chunk's payload; None: in no chunk that is left.
     pub(crate) at: Option<u32>,
-    /// What else must be known of it: in TrackEvent when it began; in FXT, of a begin that is not in the first chunk that it
-    /// was open in, its record's header, for the strings that its end names.
+    /// What else must be known of it: in TrackEvent when it began, in FXT the strings that its end names, as in a record's
+    /// header. The hot path leaves out the latter: there they are those of the begin.
     pub(crate) known: u64,
 }
 
@@ -137,7 +137,8 @@ impl Room {
         (self.capacity() - self.limit) / self.end_size
     }
 
-    /// Writes whole records, `events` of which are events. `begins`: the first of them opens a scope, at that time.
+    /// Writes whole records, `events` of which are events. `begins`: the first of them opens a scope, of which that is
+    /// [known](Begin::known).
     pub(crate) fn append(&mut self, bytes: &[u8], events: u32, begins: Option<u64>) -> Result<(), NoRoom> {
         let end = if begins.is_some() { self.end_size } else { 0 };
         let need =
@@ -151,8 +152,8 @@ impl Room {
         let at = self.chunk.committed().bytes();
         self.chunk.append(bytes, events);
         self.limit -= end;
-        if let Some(time) = begins {
-            self.note(self.limit, Begin { at: Some(at), known: time });
+        if let Some(known) = begins {
+            self.note(self.limit, Begin { at: Some(at), known });
         }
         Ok(())
     }

@@ -348,7 +348,8 @@ impl Writer {
         at.now = event.past.unwrap_or(now);
         let in_slice = self.room.open() > 0;
         let left_out = self.sequence.put_event(&mut self.scratch, event, &at, in_slice)?;
-        self.room.append(&self.scratch, 1, event.keeps_end().then_some(at.now))?;
+        let known = event.keeps_end().then(|| self.sequence.known_of_begin(event, at.now));
+        self.room.append(&self.scratch, 1, known)?;
         self.sequence.recorded(event);
         hot.last.set(if event.past.is_some() { last } else { now });
         if left_out > 0 {

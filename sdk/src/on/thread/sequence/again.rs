@@ -1,16 +1,31 @@
 //! The begins of slices that are still open where a chunk starts, told again so that the chunk can be read without the one
 //! before it: at their own time, and with every string they mean, in full or told before.
 
-use hairline_formats::fxt::{self, ArgumentValue, StringRef};
+use hairline_formats::fxt::{self, ArgumentValue, EventKind, StringRef};
 use hairline_formats::proto::{self, FieldValue, Fields};
 use hairline_formats::track_event::fields::{clock, debug_annotation, trace, trace_packet, track_event};
 
 use super::super::super::registry;
+use super::super::event::Event;
 use super::super::room::Begin;
 use super::packet::{cut, location};
+use super::record::index_only;
 use super::{Bits, Sequence, location_callsite};
 
+/// Where an FXT event's header names its strings: by their number, or with the highest bit set where they follow in full.
+const NAMES: [fxt::layout::Field; 2] = [fxt::layout::event::CATEGORY, fxt::layout::event::NAME];
+
 impl Sequence {
+    /// What is to be [known](Begin::known) of a begin, now. Its end has the callsite's own name, whatever the begin is called.
+    pub(crate) fn known_of_begin(&self, event: &Event<'_>, now: u64) -> u64 {
+        if self.is_track_event() {
+            return now;
+        }
+        let ids = [event.callsite.category_id(), event.callsite.name_id()];
+        let index = |id: u32| if let StringRef::Index(index) = index_only(id) { u64::from(index) } else { 0 };
+        NAMES.iter().zip(ids).map(|(name, id)| name.set(index(id))).sum()
+    }
+
     /// Puts the begin anew that `written` begins with; None: it is in no chunk that is left, and only what its end needs is
     /// told. Gives where it stands among the begins, if it could be told, and what is `known` of it from here on.
     pub(crate) fn put_again(&self, again: &mut Again, written: Option<&[u8]>, known: u64) -> Begin {
@@ -18,7 +33,9 @@ impl Sequence {
             let at = written.and_then(|written| self.put_packet_again(&mut again.begins, written, known));
             return Begin { at, known };
         }
-        let known = written.and_then(<[u8]>::first_chunk).map_or(known, |header| u64::from_le_bytes(*header));
+        let header = written.and_then(<[u8]>::first_chunk).map(|header| u64::from_le_bytes(*header));
+        let known =
+            header.filter(|header| NAMES.iter().all(|name| name.get(*header) >> 15 == 0)).unwrap_or(known);
         again.put_names(known);
         Begin { at: written.and_then(|written| again.put_record(written)), known }
     }
@@ -57,9 +74,9 @@ impl Again {
         self.begins.clear();
     }
 
-    /// The strings of an event's header, which its end has too.
+    /// The strings that an event's header names.
     fn put_names(&mut self, header: u64) {
-        for name in [fxt::layout::event::CATEGORY, fxt::layout::event::NAME] {
+        for name in NAMES {
             let index = name.get(header) as u16;
             if (1..=fxt::MAX_STRING_INDEX).contains(&index) {
                 self.put_string(StringRef::Index(index));
@@ -67,9 +84,16 @@ impl Again {
         }
     }
 
-    /// The record as it is, since its time is absolute. Its category and name are told already.
+    /// The record as it is, since its time is absolute, with those of the flows through it, which follow it. Its category and
+    /// name are told already.
     fn put_record(&mut self, written: &[u8]) -> Option<u32> {
-        let (_, len) = fxt::event_record(written)?;
+        let (begin, mut len) = fxt::event_record(written)?;
+        while let Some((flow, more)) = fxt::event_record(&written[len..])
+            && matches!(flow.kind, EventKind::FlowBegin | EventKind::FlowStep | EventKind::FlowEnd)
+            && flow.timestamp == begin.timestamp
+        {
+            len += more;
+        }
         let at = u32::try_from(self.begins.len()).ok()?;
         self.begins.extend_from_slice(&written[..len]);
         Some(at)
