@@ -18,6 +18,7 @@
 mod argument;
 mod cursor;
 mod field;
+mod flows;
 mod kinds;
 mod large;
 pub mod layout;
@@ -32,6 +33,7 @@ mod write;
 
 pub use argument::{ArgumentSlice, argument_words, put_argument};
 pub use cursor::{ArgumentValue, Arguments};
+pub use flows::FlowStarts;
 pub use large::{LargeBlob, LargeBlobMetadata, large_blob, large_blob_words};
 pub use layout::{
     ArgumentType, BLOB_DATA, BLOB_LAST_BRANCH, BLOB_PERFETTO, EventKind, KERNEL_OBJECT_PROCESS,

@@ -30,6 +30,9 @@ pub struct Flow {
     begun: AtomicU32,
 }
 
+/// The serial number of the next flow.
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
 /// No session's epoch.
 const ELSEWHERE: u32 = 1;
 
@@ -37,7 +40,6 @@ impl Flow {
     /// A flow that has not begun, with a random id.
     #[must_use]
     pub fn new() -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
         let serial = NEXT.fetch_add(1, Ordering::Relaxed);
         Self { id: message::mix(process::uuid() ^ serial.rotate_left(24)), begun: AtomicU32::new(0) }
     }
@@ -52,6 +54,12 @@ impl Flow {
     #[must_use]
     pub fn id(&self) -> u64 {
         self.id
+    }
+
+    /// Whether the flow with this id was made here, and not by another process.
+    pub(crate) fn is_of_this_process(id: u64) -> bool {
+        let serial = (message::unmix(id) ^ process::uuid()).rotate_right(24);
+        (1..NEXT.load(Ordering::Relaxed)).contains(&serial)
     }
 
     /// Whether it began in the trace of this epoch, or elsewhere.
@@ -77,5 +85,17 @@ impl Default for Flow {
 impl AsRef<Flow> for Flow {
     fn as_ref(&self) -> &Flow {
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_know_their_process_by_their_id() {
+        let own = Flow::new();
+        assert!(Flow::is_of_this_process(own.id()));
+        assert!(!Flow::is_of_this_process(own.id() + 1) && !Flow::is_of_this_process(0));
     }
 }

@@ -15,6 +15,7 @@ mod prune;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use hairline_formats::fxt;
 use hairline_shm::recover as shm;
 use hairline_shm::recover::{DeadRegion, Facts, Life, Part, RegionFile, SessionState};
 use hairline_shm::{LOSS_REASONS, LossReason};
@@ -77,10 +78,21 @@ fn append(
 ) -> Result<(), RecoverError> {
     let facts = region.facts();
     let part = if place.has_original { Part::NotInOutput } else { Part::All };
+    // As in a snapshot; but which flows began in another process died with this one.
+    let mut flows = (facts.overwrites() && format == Format::Fxt).then(fxt::FlowStarts::default);
+    if let Some(flows) = &mut flows {
+        let mut fragments = region.fragments(part)?;
+        while let Some(fragment) = fragments.next()? {
+            flows.look(fragment.bytes);
+        }
+    }
     let mut fragments = region.fragments(part)?;
     let mut chunks = 0;
     while let Some(fragment) = fragments.next()? {
-        place.write(fragment.bytes)?;
+        match &mut flows {
+            Some(flows) => flows.mend(fragment.bytes, |_| true, |bytes| place.write(bytes))?,
+            None => place.write(fragment.bytes)?,
+        }
         done.records += u64::from(fragment.records);
         done.bytes += fragment.bytes.len() as u64;
         chunks += 1;

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use hairline_formats::fxt;
 use hairline_shm::{Region, Window};
 
 use super::output::{expand, has_serial};
@@ -25,8 +26,10 @@ use super::writer::End;
 use super::{stream, tail};
 use crate::builder::OutputConfig;
 use crate::on::clock::Clock;
+use crate::on::flow::Flow;
 use crate::on::lock::Mutex;
 use crate::on::{env, process, registry};
+use crate::options::Format;
 
 /// The longest sleep of the recorder's thread, and so how late a trigger from a signal handler may be heard.
 const TICK: Duration = Duration::from_millis(200);
@@ -156,12 +159,21 @@ fn write_pieces(
 ) -> io::Result<End> {
     let head = stream::head(shared.format(), u128::from_le_bytes(process::random()));
     out.write_all(&head)?;
-    out.write_all(open)?;
     let mut bytes = (head.len() + open.len()) as u64;
     let mut records_by_sequence = HashMap::new();
     let mut chunks = 0;
+    let mut flows = (shared.format() == Format::Fxt).then(fxt::FlowStarts::default);
+    if let Some(flows) = &mut flows {
+        flows.look(open);
+        window.pieces().for_each(|piece| flows.look(piece.bytes));
+    }
+    let mut put = |records: &[u8]| match &mut flows {
+        Some(flows) => flows.mend(records, Flow::is_of_this_process, |bytes| out.write_all(bytes)),
+        None => out.write_all(records),
+    };
+    put(open)?;
     for piece in window.pieces() {
-        out.write_all(piece.bytes)?;
+        put(piece.bytes)?;
         bytes += piece.bytes.len() as u64;
         *records_by_sequence.entry(piece.info.sequence).or_insert(0) += u64::from(piece.records);
         chunks += 1;

@@ -102,6 +102,13 @@ pub(crate) fn mix(seed: u64) -> u64 {
     z ^ (z >> 31)
 }
 
+/// What was mixed.
+pub(crate) fn unmix(mixed: u64) -> u64 {
+    let z = (mixed ^ (mixed >> 31) ^ (mixed >> 62)).wrapping_mul(0x3196_42b2_d24d_8ec3);
+    let z = (z ^ (z >> 27) ^ (z >> 54)).wrapping_mul(0x96de_1b17_3f11_9089);
+    (z ^ (z >> 30) ^ (z >> 60)).wrapping_sub(0x9e37_79b9_7f4a_7c15)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -43,7 +43,7 @@ pub(crate) enum NoRoom {
     ChunkFull,
 }
 
-/// Bytes of a note: the offset of a begin in its chunk, and its time.
+/// Bytes of a note: the offset of a begin in its chunk, and what else is known of it.
 const NOTE: usize = 4 + 8;
 
 /// In place of an offset: the begin is not in this chunk.
@@ -54,8 +54,9 @@ const NOWHERE: u32 = u32::MAX;
 pub(crate) struct Begin {
     /// Where its begin stands in the chunk's payload; None: in no chunk that is left.
     pub(crate) at: Option<u32>,
-    /// When it began; of no use where its record says so itself.
-    pub(crate) time: u64,
+    /// What else must be known of it: in TrackEvent when it began, in FXT the strings that its end names, as in a record's
+    /// header. The hot path leaves out the latter: there they are those of the begin.
+    pub(crate) known: u64,
 }
 
 #[derive(Debug)]
@@ -136,7 +137,8 @@ impl Room {
         (self.capacity() - self.limit) / self.end_size
     }
 
-    /// Writes whole records, `events` of which are events. `begins`: the first of them opens a scope, at that time.
+    /// Writes whole records, `events` of which are events. `begins`: the first of them opens a scope, of which that is
+    /// [known](Begin::known).
     pub(crate) fn append(&mut self, bytes: &[u8], events: u32, begins: Option<u64>) -> Result<(), NoRoom> {
         let end = if begins.is_some() { self.end_size } else { 0 };
         let need =
@@ -150,8 +152,8 @@ impl Room {
         let at = self.chunk.committed().bytes();
         self.chunk.append(bytes, events);
         self.limit -= end;
-        if let Some(time) = begins {
-            self.note(self.limit, Begin { at: Some(at), time });
+        if let Some(known) = begins {
+            self.note(self.limit, Begin { at: Some(at), known });
         }
         Ok(())
     }
@@ -160,7 +162,7 @@ impl Room {
     fn note(&mut self, limit: i32, begin: Begin) {
         let mut note = [0; NOTE];
         note[..4].copy_from_slice(&begin.at.unwrap_or(NOWHERE).to_le_bytes());
-        note[4..].copy_from_slice(&begin.time.to_le_bytes());
+        note[4..].copy_from_slice(&begin.known.to_le_bytes());
         self.chunk.note(note_at(limit), &note);
     }
 
@@ -168,9 +170,9 @@ impl Room {
     pub(crate) fn begins(&self) -> impl Iterator<Item = Begin> + '_ {
         (1..=self.ends_here()).map(|n| {
             let note = self.chunk.noted(note_at(self.capacity() - n * self.end_size));
-            let [a, b, c, d, time @ ..]: [u8; NOTE] = note.unwrap_or([0xff; NOTE]);
+            let [a, b, c, d, known @ ..]: [u8; NOTE] = note.unwrap_or([0xff; NOTE]);
             let at = u32::from_le_bytes([a, b, c, d]);
-            Begin { at: (at != NOWHERE).then_some(at), time: u64::from_le_bytes(time) }
+            Begin { at: (at != NOWHERE).then_some(at), known: u64::from_le_bytes(known) }
         })
     }
 

@@ -306,7 +306,7 @@ impl Writer {
         let room = room.ok_or(NoRoom::BufferFull)?;
         self.tell_begins(room);
         if self.again.strings.len() > room {
-            return Err(NoRoom::BufferFull); // the strings of open slices alone are too many
+            return Err(NoRoom::BufferFull); // the names of open slices alone are too many
         }
         self.again.strings.extend_from_slice(&self.again.begins);
         self.room.turn(&self.again.strings, &self.begins, &self.scratch)?;
@@ -316,22 +316,16 @@ impl Writer {
         Ok(())
     }
 
-    /// Puts the begins of the open slices together, as far as `room` goes. Where there are too many, the outermost are left
-    /// out: an end closes the slice begun last, so the ones within must be there.
+    /// Puts the begins of the open slices together, as far as `room` goes.
     fn tell_begins(&mut self, room: usize) {
         let Self { again, begins, sequence, .. } = self;
         again.clear();
         begins.clear();
         for begin in self.room.begins() {
-            let at = begin.at.and_then(|at| sequence.put_again(again, self.room.written_at(at), begin.time));
-            begins.push(Begin { at, ..begin });
-            if again.strings.len() + again.begins.len() > room {
-                again.begins.clear();
-                begins.iter_mut().for_each(|begin| begin.at = None);
-            }
+            let written = begin.at.map(|at| self.room.written_at(at));
+            begins.push(sequence.put_again(again, written, begin.known));
         }
-        let before = again.strings.len() as u32;
-        begins.iter_mut().for_each(|begin| begin.at = begin.at.map(|at| at + before));
+        again.keep_innermost(begins, room);
     }
 
     fn try_here(&mut self, hot: &Hot, event: &Event<'_>) -> Result<(), NoRoom> {
@@ -354,7 +348,8 @@ impl Writer {
         at.now = event.past.unwrap_or(now);
         let in_slice = self.room.open() > 0;
         let left_out = self.sequence.put_event(&mut self.scratch, event, &at, in_slice)?;
-        self.room.append(&self.scratch, 1, event.keeps_end().then_some(at.now))?;
+        let known = event.keeps_end().then(|| self.sequence.known_of_begin(event, at.now));
+        self.room.append(&self.scratch, 1, known)?;
         self.sequence.recorded(event);
         hot.last.set(if event.past.is_some() { last } else { now });
         if left_out > 0 {

@@ -1,22 +1,43 @@
 //! The begins of slices that are still open where a chunk starts, told again so that the chunk can be read without the one
 //! before it: at their own time, and with every string they mean, in full or told before.
 
-use hairline_formats::fxt::{self, ArgumentValue, StringRef};
+use hairline_formats::fxt::{self, ArgumentValue, EventKind, StringRef};
 use hairline_formats::proto::{self, FieldValue, Fields};
 use hairline_formats::track_event::fields::{clock, debug_annotation, trace, trace_packet, track_event};
 
 use super::super::super::registry;
+use super::super::event::Event;
+use super::super::room::Begin;
 use super::packet::{cut, location};
+use super::record::index_only;
 use super::{Bits, Sequence, location_callsite};
 
+/// Where an FXT event's header names its strings: by their number, or with the highest bit set where they follow in full.
+const NAMES: [fxt::layout::Field; 2] = [fxt::layout::event::CATEGORY, fxt::layout::event::NAME];
+
 impl Sequence {
-    /// Puts the begin anew that `written` begins with. Where it stands among the begins; None where it cannot be told.
-    pub(crate) fn put_again(&self, again: &mut Again, written: &[u8], time: u64) -> Option<u32> {
+    /// What is to be [known](Begin::known) of a begin, now. Its end has the callsite's own name, whatever the begin is called.
+    pub(crate) fn known_of_begin(&self, event: &Event<'_>, now: u64) -> u64 {
         if self.is_track_event() {
-            self.put_packet_again(&mut again.begins, written, time)
-        } else {
-            again.put_record(written)
+            return now;
         }
+        let ids = [event.callsite.category_id(), event.callsite.name_id()];
+        let index = |id: u32| if let StringRef::Index(index) = index_only(id) { u64::from(index) } else { 0 };
+        NAMES.iter().zip(ids).map(|(name, id)| name.set(index(id))).sum()
+    }
+
+    /// Puts the begin anew that `written` begins with; None: it is in no chunk that is left, and only what its end needs is
+    /// told. Gives where it stands among the begins, if it could be told, and what is `known` of it from here on.
+    pub(crate) fn put_again(&self, again: &mut Again, written: Option<&[u8]>, known: u64) -> Begin {
+        if self.is_track_event() {
+            let at = written.and_then(|written| self.put_packet_again(&mut again.begins, written, known));
+            return Begin { at, known };
+        }
+        let header = written.and_then(<[u8]>::first_chunk).map(|header| u64::from_le_bytes(*header));
+        let known =
+            header.filter(|header| NAMES.iter().all(|name| name.get(*header) >> 15 == 0)).unwrap_or(known);
+        again.put_names(known);
+        Begin { at: written.and_then(|written| again.put_record(written)), known }
     }
 
     /// A packet that needs no state: strings in full, time on the trace's own clock.
@@ -53,21 +74,62 @@ impl Again {
         self.begins.clear();
     }
 
-    /// The record as it is, since its time is absolute.
+    /// The strings that an event's header names.
+    fn put_names(&mut self, header: u64) {
+        for name in NAMES {
+            let index = name.get(header) as u16;
+            if (1..=fxt::MAX_STRING_INDEX).contains(&index) {
+                self.put_string(StringRef::Index(index));
+            }
+        }
+    }
+
+    /// The record as it is, since its time is absolute, with those of the flows through it, which follow it. Its category and
+    /// name are told already.
     fn put_record(&mut self, written: &[u8]) -> Option<u32> {
-        let (event, len) = fxt::event_record(written)?;
-        self.put_string(event.category);
-        self.put_string(event.name);
-        for argument in event.args() {
-            let (name, value) = argument.ok()?;
+        let (begin, mut len) = fxt::event_record(written)?;
+        while let Some((flow, more)) = fxt::event_record(&written[len..])
+            && matches!(flow.kind, EventKind::FlowBegin | EventKind::FlowStep | EventKind::FlowEnd)
+            && flow.timestamp == begin.timestamp
+        {
+            len += more;
+        }
+        let at = u32::try_from(self.begins.len()).ok()?;
+        self.begins.extend_from_slice(&written[..len]);
+        Some(at)
+    }
+
+    /// Leaves out the outermost begins where all of them, and what precedes them, take more than `room`: an end closes the
+    /// slice begun last, so the ones within must be there. What is left stands where `begins` says from here on.
+    pub(crate) fn keep_innermost(&mut self, begins: &mut [Begin], room: usize) {
+        let mut from = self.begins.len();
+        for at in begins.iter().rev().map_while(|begin| begin.at) {
+            let before = self.strings.len();
+            self.put_argument_strings(at as usize);
+            if self.strings.len() + self.begins.len() - at as usize > room {
+                self.strings.truncate(before);
+                break;
+            }
+            from = at as usize;
+        }
+        self.begins.drain(..from);
+        let (from, before) = (from as u32, self.strings.len() as u32);
+        for begin in begins {
+            begin.at = begin.at.and_then(|at| at.checked_sub(from)).map(|at| at + before);
+        }
+    }
+
+    /// What the arguments mean of the begin at `at`. A packet means nothing: it begins with another type than an event record.
+    fn put_argument_strings(&mut self, at: usize) {
+        let begins = std::mem::take(&mut self.begins);
+        let event = begins.get(at..).and_then(fxt::event_record);
+        for (name, value) in event.iter().flat_map(|(event, _)| event.args()).map_while(Result::ok) {
             self.put_string(name);
             if let ArgumentValue::StringIndex(index) = value {
                 self.put_string(StringRef::Index(index));
             }
         }
-        let at = u32::try_from(self.begins.len()).ok()?;
-        self.begins.extend_from_slice(&written[..len]);
-        Some(at)
+        self.begins = begins;
     }
 
     /// The record of the string that an index stands for.
