@@ -2,5 +2,6 @@
 
 mod killed;
 mod long;
+mod random;
 mod requests;
 mod window;
