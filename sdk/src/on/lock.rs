@@ -12,9 +12,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{
-    Condvar as StdCondvar, Mutex as StdMutex, MutexGuard as StdGuard, PoisonError, RwLock as StdRwLock,
-    RwLockReadGuard, RwLockWriteGuard, TryLockError,
+    Condvar as StdCondvar, Mutex as StdMutex, MutexGuard as StdGuard, PoisonError, TryLockError,
 };
+#[cfg(any(feature = "subscriber", feature = "log"))]
+use std::sync::{RwLock as StdRwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 /// Set in a forked child, and in its own.
