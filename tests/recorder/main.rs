@@ -4,4 +4,5 @@ mod killed;
 mod long;
 mod random;
 mod requests;
+mod told_again;
 mod window;

@@ -95,8 +95,11 @@ mod tests {
     fn flow(kind: EventKind, time: u64, id: u64) -> Vec<u8> {
         let mut out = Vec::new();
         blob(&mut out, StringRef::Empty, 1, &[9; 100]); // something before it
-        let thread =
-            if id % 2 == 0 { ThreadRef::Index(1) } else { ThreadRef::Inline { process: 1, thread: 2 } };
+        let thread = if id.is_multiple_of(2) {
+            ThreadRef::Index(1)
+        } else {
+            ThreadRef::Inline { process: 1, thread: 2 }
+        };
         let (category, name) = (StringRef::Empty, StringRef::Empty);
         let flow = Event { kind, timestamp: time, thread, category, name, args: &[], payload: Some(id) };
         event(&mut out, &flow);

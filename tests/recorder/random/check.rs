@@ -271,7 +271,7 @@ impl Snapshot<'_> {
         }
         self.text(id, op.text, found);
         if op.what == What::Begin {
-            if found.end.is_some() != has_ended && !(found.end.is_some() && !has_ended) {
+            if has_ended && found.end.is_none() {
                 self.problem(format!("{id}: open, though it has ended: {found:?}, {op:?}"));
             }
             if found.ended.is_some_and(|ended| ended != id) {

@@ -173,7 +173,7 @@ impl<'w> Worker<'w> {
             13..=15 => self.use_track(),
             16..=17 => self.interval(),
             _ if self.plan.depth > 10 && self.random.below(8) == 0 => {
-                self.deep(self.random.below(self.plan.depth))
+                self.deep(self.random.below(self.plan.depth));
             }
             _ => self.scope(level),
         }
