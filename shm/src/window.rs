@@ -110,6 +110,15 @@ impl Window {
     /// # Errors
     /// When there is no memory for the copy.
     pub fn take(&mut self) -> io::Result<()> {
+        self.take_and(|| ())
+    }
+
+    /// The same, and calls `meanwhile` when the chunks that are being written have been copied, and none of the others. Who
+    /// keeps threads from recording something until then knows that it is not in the window, and soon lets them go on.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    pub fn take_and(&mut self, meanwhile: impl FnOnce()) -> io::Result<()> {
         self.clear();
         let region = Arc::clone(&self.region);
         let mut bytes = Scratch::new(region.chunk_count() as usize * region.payload_len() as usize)?;
@@ -121,6 +130,7 @@ impl Window {
             self.copy(chunk, &mut bytes);
         }
         drop(pinned);
+        meanwhile();
         listed.sort_unstable_by(|a, b| b.cmp(a)); // the youngest first
         for (claim, number) in listed {
             // It may be another one by now.

@@ -1,6 +1,6 @@
 //! Sessions: one after the other, outputs, flush, what the summary says.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -40,7 +40,15 @@ fn a_thread_that_lives_across_sessions_records_in_each() {
 fn stopping_while_others_record_leaves_a_clean_trace() {
     let turn = turn();
     for format in FORMATS {
-        let go_on = AtomicBool::new(true);
+        let (go_on, rounds) = (AtomicBool::new(true), AtomicU64::new(0));
+        // However late the others come to run.
+        let some_rounds = || {
+            let enough = rounds.load(Ordering::Relaxed) + 100;
+            thread::sleep(Duration::from_millis(5));
+            while rounds.load(Ordering::Relaxed) < enough {
+                thread::yield_now();
+            }
+        };
         thread::scope(|threads| {
             let _stop = OnDrop(&go_on);
             for _ in 0..3 {
@@ -48,11 +56,12 @@ fn stopping_while_others_record_leaves_a_clean_trace() {
                     while go_on.load(Ordering::Relaxed) {
                         trace_scope!("t", "outer");
                         trace_scope!("t", "inner");
+                        rounds.fetch_add(1, Ordering::Relaxed);
                     }
                 });
             }
             for _ in 0..3 {
-                let trace = record_in(&turn, format, |b| b, |_| thread::sleep(Duration::from_millis(5)));
+                let trace = record_in(&turn, format, |b| b, |_| some_rounds());
                 // What was open at the stop stays open; nothing else does.
                 let rows =
                     trace.ask(&["select count(*) > 0, sum(dur < 0) <= 6, sum(name is null) from slice"]);

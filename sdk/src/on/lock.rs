@@ -17,8 +17,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{
     Condvar as StdCondvar, Mutex as StdMutex, MutexGuard as StdGuard, PoisonError, TryLockError,
 };
-#[cfg(any(feature = "subscriber", feature = "log"))]
-use std::sync::{RwLock as StdRwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 #[cfg(any(feature = "subscriber", feature = "log"))]

@@ -86,15 +86,16 @@ impl Recorder {
         self.open.lock().begins.entry(track).or_default().push(begin.into());
     }
 
-    /// The slice that was begun last on the track ends: its begin.
-    pub(crate) fn end(&self, track: u64) -> Option<Box<[u8]>> {
+    /// The slice that was begun last on the track ends: `write` is given its begin, and writes both. No snapshot comes in
+    /// between, which would have neither.
+    pub(crate) fn end<R>(&self, track: u64, write: impl FnOnce(&[u8]) -> R) -> Option<R> {
         let mut open = self.open.lock();
         let begins = open.begins.get_mut(&track)?;
-        let begin = begins.pop();
+        let begin = begins.pop()?;
         if begins.is_empty() {
             open.begins.remove(&track);
         }
-        begin
+        Some(write(&begin))
     }
 
     /// Writes what the ring holds now as a trace of its own.
@@ -103,19 +104,15 @@ impl Recorder {
     }
 
     fn write_window(&self, window: &mut Window, shared: &Shared, out: &mut dyn Write) -> io::Result<End> {
-        // The window first: a slice that ends in between is left out, where the other way round it would be there twice.
-        window.take()?;
-        let open = self.open_slices();
+        let mut open = (Vec::new(), 0);
+        let held = self.open.lock();
+        window.take_and(|| {
+            open = held.all();
+            drop(held); // who ends a slice has waited for the chunks that are being written, some 10 us each
+        })?;
         let written = write_pieces(shared, window, &open, out);
         window.clear();
         written
-    }
-
-    /// The begins of all slices that are open, one after the other, and how many there are.
-    fn open_slices(&self) -> (Vec<u8>, u64) {
-        let open = self.open.lock();
-        let all = || open.begins.values().flatten();
-        (all().flat_map(|begin| begin.iter().copied()).collect(), all().count() as u64)
     }
 
     /// The same into a file, which is there when it is complete.
@@ -134,6 +131,14 @@ impl Recorder {
             let _ = std::fs::remove_file(&unfinished);
         }
         written
+    }
+}
+
+impl OpenSlices {
+    /// The begins, one after the other, and how many there are.
+    fn all(&self) -> (Vec<u8>, u64) {
+        let all = || self.begins.values().flatten();
+        (all().flat_map(|begin| begin.iter().copied()).collect(), all().count() as u64)
     }
 }
 

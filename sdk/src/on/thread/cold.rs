@@ -129,8 +129,8 @@ pub(super) fn end_on_track(word: u32, event: &Event<'_>) -> TrackEnd {
         Some(shared) if shared.region().overwrites() => {
             // A writer that had no room has taken the begin already: the next one is that of the slice around it.
             if outcome.is_none() {
-                let begin = event.track.and_then(|track| shared.recorder()?.end(track.uuid()));
-                shared.region().count_lost(LossReason::BufferFull, u64::from(begin.is_some()));
+                let begun = event.track.and_then(|track| shared.recorder()?.end(track.uuid(), |_| ()));
+                shared.region().count_lost(LossReason::BufferFull, u64::from(begun.is_some()));
             }
             TrackEnd::Refused
         }

@@ -237,7 +237,9 @@ impl Writer {
     pub(super) fn end_on_track(&mut self, hot: &Hot, event: &Event<'_>) -> Option<u64> {
         let shared = Arc::clone(&self.shared);
         match (event.track, shared.recorder()) {
-            (Some(track), Some(recorder)) => self.end_kept(hot, event, &recorder.end(track.uuid())?),
+            (Some(track), Some(recorder)) => {
+                recorder.end(track.uuid(), |begin| self.end_kept(hot, event, begin)).flatten()
+            }
             _ => self.try_fitting(hot, event).ok().map(|()| hot.last.get()),
         }
     }
