@@ -60,11 +60,29 @@ fn decimal(text: &str, places: i32) -> Option<Decimal> {
 
 /// Nanoseconds, of `text` that is microseconds.
 pub(super) fn nanoseconds(text: &str) -> Option<i64> {
+    plain_nanoseconds(text).or_else(|| any_nanoseconds(text))
+}
+
+/// The same for what nearly all times are: digits that are not many, up to three of them after a point.
+fn plain_nanoseconds(text: &str) -> Option<i64> {
+    let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || whole.len() > 18 || rest.len() > 3 || !digits(whole) || !digits(rest) {
+        return None;
+    }
+    let number = |text: &str| text.bytes().fold(0, |number, byte| number * 10 + i64::from(byte - b'0'));
+    number(whole).checked_mul(1000)?.checked_add(number(rest) * [1000, 100, 10, 1][rest.len()])
+}
+
+fn any_nanoseconds(text: &str) -> Option<i64> {
     i64::try_from(decimal(text, 3)?.value).ok()
 }
 
 /// The number of something: an integer if it is one.
 pub(super) fn id(text: &str) -> Id<'_> {
+    if let Ok(number) = text.parse() {
+        return Id::Number(number);
+    }
     let whole = decimal(text, 0).filter(|decimal| decimal.exact).map(|decimal| decimal.value);
     if let Some(number) = whole.and_then(|value| u64::try_from(value).ok()) {
         return Id::Number(number);
@@ -94,6 +112,9 @@ mod tests {
             ("1.5e3", 1_500_000),
             ("1E+2", 100_000),
             ("125e-3", 125),
+            ("7.", 7_000),
+            ("7.25", 7_250),
+            ("9223372036854774.999", 9_223_372_036_854_774_999),
             ("0.0004", 0),
             ("0.0005", 1),
             ("-0.0005", -1),
@@ -101,7 +122,7 @@ mod tests {
             ("0e400", 0),
             ("1.00000000000000000000000000000000000000000000000000000001", 1_000),
         ] {
-            assert_eq!(nanoseconds(text), Some(ns), "{text}");
+            assert_eq!((nanoseconds(text), any_nanoseconds(text)), (Some(ns), Some(ns)), "{text}");
         }
     }
 
