@@ -294,8 +294,9 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// The next byte that is no white space, from `at` bytes ahead; None if the input ends there.
-    fn beyond_space(&mut self, mut at: usize) -> Result<Option<(usize, u8)>, DecodeError> {
+    /// The next byte that is no white space, from `start` bytes ahead; None if the input ends there.
+    fn beyond_space(&mut self, start: usize) -> Result<Option<(usize, u8)>, DecodeError> {
+        let mut at = start;
         loop {
             let wanted = wanted(at);
             let rest = match self.input.available().get(at..) {
@@ -305,12 +306,14 @@ impl<R: Read> Reader<R> {
             if rest.is_empty() {
                 return Ok(None);
             }
-            match rest.iter().position(|byte| !is_space(*byte)) {
-                Some(space) => return Ok(Some((at + space, rest[space]))),
-                None => at += rest.len(),
-            }
+            let next = rest.iter().position(|byte| !is_space(*byte));
+            let found = next.map(|space| (at + space, rest[space]));
+            at += next.unwrap_or(rest.len());
             if at > self.limit {
-                return Err(self.unexpected(at));
+                return Err(self.unexpected(start));
+            }
+            if found.is_some() {
+                return Ok(found);
             }
         }
     }
