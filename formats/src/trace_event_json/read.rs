@@ -325,6 +325,11 @@ impl<R: Read> Reader<R> {
             let available = self.input.available();
             let end = scan.feed(available.get(seen..).unwrap_or_default()).map(|end| seen + end);
             match end {
+                // Cut here, the word could have gone on: only what cannot be part of one may end it.
+                Some(end) if matches!(available.get(end), Some(b'"' | b'{' | b'[')) && scan.in_word() => {
+                    let at = self.input.offset() + end as u64;
+                    return Err(DecodeError::new(at, DecodeErrorKind::Unexpected("a comma")));
+                }
                 Some(end) if end <= self.limit => return Ok(End::At(end)),
                 Some(end) => {
                     self.input.consume(end);

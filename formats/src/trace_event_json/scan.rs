@@ -42,6 +42,11 @@ impl Scan {
         None
     }
 
+    /// Whether the value is a number or a word.
+    pub(super) fn in_word(&self) -> bool {
+        self.in_word
+    }
+
     /// Goes through a string, to its end or that of the bytes.
     fn string(&mut self, bytes: &[u8], mut at: usize) -> usize {
         while let Some(byte) = bytes.get(at) {

@@ -133,7 +133,7 @@ fn after_an_event_that_is_wrong_inside_the_next_one_is_read() {
     );
     reads(
         "[{\n\"a\":\n\"\u{1}\"},{}]",
-        &["byte 9: not JSON: control character (\\u0000-\\u001F) found while parsing a string", "14 {}"],
+        &["byte 8: not JSON: control character (\\u0000-\\u001F) found while parsing a string", "13 {}"],
     );
 }
 
@@ -154,6 +154,7 @@ fn what_is_no_trace_is_an_error_where_it_stops_being_one() {
         ("// c\n[]", "byte 0: [ or {, with which a trace begins, expected"),
         ("[}", "byte 1: an object or ] expected"),
         ("[x]", "byte 1: an object or ] expected"),
+        ("[1{}]", "byte 2: a comma expected"),
         ("[] []", "byte 3: the end of the trace expected"),
         ("{}}", "byte 2: the end of the trace expected"),
         ("{5:1}", "byte 1: a name or } expected"),
