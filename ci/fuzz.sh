@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Feeds a million damaged traces to each of the two decoders, and a million damaged regions to the crash recovery; some
+# Feeds a million damaged traces to each of the three decoders, and a million damaged regions to the crash recovery; some
 # five minutes.
 #
 #   ci/fuzz.sh                           the same inputs as ever
 #   FUZZ_INPUTS=100000000 ci/fuzz.sh     more of them
 #   FUZZ_SEED=7 ci/fuzz.sh               others
-#   ci/fuzz.sh track-event               only one: fxt, track-event or recover
+#   ci/fuzz.sh track-event               only one: fxt, track-event, trace-event-json or recover
 #
 # As the code ships, but with the debug assertions and overflow checks of a test build. A failure is printed with
 # the input, and with what runs that one again.
@@ -20,7 +20,7 @@ fuzz() {    # PACKAGE EXAMPLE ARGUMENTS...
 
 case "${1:-}" in
   recover) fuzz hairline-shm fuzz_recover "${@:2}" ;;
-  fxt | track-event) fuzz hairline-formats fuzz "$@" ;;
+  fxt | track-event | trace-event-json) fuzz hairline-formats fuzz "$@" ;;
   *)
     fuzz hairline-formats fuzz "$@"
     fuzz hairline-shm fuzz_recover "$@"

@@ -1,7 +1,7 @@
 //! Feeds damaged traces to the decoders until one does what it must not.
 //!
 //! ```text
-//! fuzz [fxt|track-event|all] [--inputs N] [--seed S] [--from I]
+//! fuzz [fxt|track-event|trace-event-json|all] [--inputs N] [--seed S] [--from I]
 //! ```
 //!
 //! The same seed makes the same inputs. They are numbered; `--from` begins at another than the first.
@@ -12,26 +12,27 @@ mod fuzzer;
 use std::process::ExitCode;
 use std::time::Instant;
 
+#[cfg(feature = "json")]
+use fuzzer::TraceEventJson;
 use fuzzer::{Format, Fxt, TrackEvent};
 
 #[derive(Debug)]
 struct Options {
-    fxt: bool,
-    track_event: bool,
+    /// The one format to fuzz; else all.
+    only: Option<String>,
     inputs: u64,
     seed: u64,
     from: u64,
 }
 
 fn options() -> Option<Options> {
-    let mut options = Options { fxt: true, track_event: true, inputs: 100_000, seed: 1, from: 0 };
+    let mut options = Options { only: None, inputs: 100_000, seed: 1, from: 0 };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut number = || arguments.next()?.parse().ok();
         match argument.as_str() {
-            "fxt" => options.track_event = false,
-            "track-event" => options.fxt = false,
-            "all" => {}
+            "fxt" | "track-event" | "trace-event-json" => options.only = Some(argument),
+            "all" => options.only = None,
             "--inputs" => options.inputs = number()?,
             "--seed" => options.seed = number()?,
             "--from" => options.from = number()?,
@@ -41,7 +42,11 @@ fn options() -> Option<Options> {
     Some(options)
 }
 
+/// Whether nothing was found, or nobody asked.
 fn fuzz<F: Format>(options: &Options) -> bool {
+    if options.only.as_deref().is_some_and(|only| only != F::NAME) {
+        return true;
+    }
     let began = Instant::now();
     let result = fuzzer::run::<F>(options.seed, options.from..options.from.saturating_add(options.inputs));
     match &result {
@@ -53,10 +58,13 @@ fn fuzz<F: Format>(options: &Options) -> bool {
 
 fn main() -> ExitCode {
     let Some(options) = options() else {
-        eprintln!("usage: fuzz [fxt|track-event|all] [--inputs N] [--seed S] [--from I]");
+        eprintln!("usage: fuzz [fxt|track-event|trace-event-json|all] [--inputs N] [--seed S] [--from I]");
         return ExitCode::from(2);
     };
-    let fxt = !options.fxt || fuzz::<Fxt>(&options);
-    let track_event = !options.track_event || fuzz::<TrackEvent>(&options);
-    if fxt && track_event { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let mut all = [fuzz::<Fxt>(&options), fuzz::<TrackEvent>(&options), true];
+    #[cfg(feature = "json")]
+    {
+        all[2] = fuzz::<TraceEventJson>(&options);
+    }
+    if all == [true; 3] { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -43,6 +43,26 @@ pub enum DecodeErrorKind {
     /// A protobuf field numbered 0, or beyond 2^29 - 1.
     #[error("field number {0}")]
     FieldNumber(u64),
+    /// Something else should stand here.
+    #[error("{0} expected")]
+    Unexpected(&'static str),
+    /// Text that should be JSON is not.
+    #[error("not JSON: {0}")]
+    Json(String),
+    /// A time that is no number of microseconds, or one beyond 64 bits of nanoseconds.
+    #[error("{field} is no number of microseconds in the range of 64 bits of nanoseconds")]
+    Time {
+        /// The field's name.
+        field: &'static str,
+    },
+    /// Something is larger than the reader was told to hand out.
+    #[error("{what} of more than {limit} bytes")]
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+        /// The limit, in bytes.
+        limit: usize,
+    },
     /// The reader could not be read from.
     #[error("reading failed: {0}")]
     Io(io::Error),

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | [`fxt`] | the Fuchsia trace format: records of 64-bit words |
 //! | [`track_event`] | Perfetto's TrackEvent: a stream of protobuf packets |
-//! | [`proto`] | the protobuf wire format underneath the latter |
+//! | `trace_event_json` | the Trace Event Format: JSON (feature `json`, on by default) |
+//! | [`proto`] | the protobuf wire format underneath TrackEvent |
 //!
 //! This crate moves bytes: it opens no file, starts no thread and has no unsafe code. Writers append to
 //! anything that takes words or bytes ([`fxt::Put`], [`proto::Put`]); readers stream from any
@@ -34,6 +35,8 @@ mod input;
 mod numbered;
 pub mod proto;
 mod text;
+#[cfg(feature = "json")]
+pub mod trace_event_json;
 pub mod track_event;
 mod value;
 

@@ -2,6 +2,8 @@
 
 mod fuzzer;
 
+#[cfg(feature = "json")]
+use fuzzer::TraceEventJson;
 use fuzzer::{Format, Fxt, TrackEvent};
 
 const SEED: u64 = 1;
@@ -22,4 +24,10 @@ fn the_reader_of_fxt_withstands_damaged_traces() {
 #[test]
 fn the_reader_of_track_event_withstands_damaged_traces() {
     withstands::<TrackEvent>(&[0, 2, 3, 4, 5]);
+}
+
+#[cfg(feature = "json")]
+#[test]
+fn the_reader_of_trace_event_json_withstands_damaged_traces() {
+    withstands::<TraceEventJson>(&[0, 6, 7, 8]);
 }

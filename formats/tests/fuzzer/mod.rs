@@ -1,4 +1,4 @@
-//! A fuzzer for the two decoders: no input may make them panic, go on for ever, name a byte that is not there,
+//! A fuzzer for the decoders: no input may make them panic, go on for ever, name a byte that is not there,
 //! hold more memory than the input is worth, or depend on the pieces in which the input comes.
 //!
 //! ```text
@@ -12,6 +12,8 @@ mod alloc;
 mod fxt;
 mod mutate;
 mod random;
+#[cfg(feature = "json")]
+mod trace_event_json;
 mod track_event;
 mod walk;
 
@@ -28,6 +30,8 @@ use random::Random;
 use walk::{ERRORS, Outcome, Pieces, Walk};
 
 pub(crate) use fxt::Fxt;
+#[cfg(feature = "json")]
+pub(crate) use trace_event_json::TraceEventJson;
 pub(crate) use track_event::TrackEvent;
 
 #[global_allocator]
@@ -38,8 +42,12 @@ pub(crate) trait Format {
     const NAME: &'static str;
     /// The fewest bytes of a record or packet.
     const MIN_ITEM: usize;
-    /// They write valid records or packets: any row of these is a valid trace.
+    /// They write valid records or packets: any row of these is a valid trace, once it is framed.
     const UNITS: &'static [fn(Units<'_>)];
+    /// Puts around a row of units what makes it a trace.
+    fn frame(row: Vec<u8>, _random: &mut Random) -> Vec<u8> {
+        row
+    }
     /// Damage that goes by the format, so that what reads it gets deep before it fails.
     fn mutate(bytes: &mut Vec<u8>, random: &mut Random);
     /// Reads all there is.
@@ -191,6 +199,7 @@ fn input<F: Format>(units: &[Vec<u8>], seed: u64, index: u64) -> (Random, Vec<u8
     while bytes.len() < least {
         bytes.extend_from_slice(random.pick::<Vec<u8>>(units));
     }
+    let mut bytes = F::frame(bytes, &mut random);
     let damages = [0, 1, 1, 2, 2, 3, 5, 9][random.below(8)];
     for _ in 0..damages {
         if random.one_in(2) {

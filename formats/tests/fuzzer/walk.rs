@@ -9,8 +9,17 @@ use hairline_formats::{DecodeError, DecodeErrorKind};
 use super::random::Random;
 
 /// Kinds of errors, for the summary.
-pub(crate) const ERRORS: [&str; 6] =
-    ["truncated", "size 0", "past end", "long varint", "wire type", "field number"];
+pub(crate) const ERRORS: [&str; 9] = [
+    "truncated",
+    "size 0",
+    "past end",
+    "long varint",
+    "wire type",
+    "field number",
+    "unexpected",
+    "not JSON",
+    "no time",
+];
 
 /// How an input was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -125,6 +134,9 @@ impl Walk {
             DecodeErrorKind::LongVarint => 3,
             DecodeErrorKind::WireType(_) => 4,
             DecodeErrorKind::FieldNumber(_) => 5,
+            DecodeErrorKind::Unexpected(_) => 6,
+            DecodeErrorKind::Json(_) => 7,
+            DecodeErrorKind::Time { .. } => 8,
             _ => return Err(format!("an error that cannot be: {e}")),
         };
         self.outcome.errors[kind] += 1;

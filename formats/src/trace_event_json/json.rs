@@ -1,0 +1,289 @@
+//! A value in JSON that is looked into when somebody asks.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::value::MAX_DEPTH;
+use crate::{Entries, Value};
+
+/// A value of any kind, in JSON. To copy it copies a reference; what is in it is decoded by who asks for it.
+///
+/// ```
+/// use hairline_formats::trace_event_json::Json;
+///
+/// let args = Json::new(r#"{"host": {"name": "a", "ports": [80, 443]}}"#).unwrap();
+/// let mut flat = Vec::new();
+/// args.with(|value| value.flatten(&mut "args".to_owned(), &mut |path, value| flat.push(format!("{path}={value:?}"))));
+/// assert_eq!(flat, [r#"args.host.name=Str("a")"#, "args.host.ports[0]=I64(80)", "args.host.ports[1]=I64(443)"]);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Json<'a> {
+    /// One value without white space around it, known to be valid.
+    text: &'a str,
+    /// How many others it was taken out of.
+    depth: u8,
+}
+
+impl<'a> Json<'a> {
+    /// The value that `text` is; None if it is none.
+    #[must_use]
+    pub fn new(text: &'a str) -> Option<Self> {
+        serde_json::from_str::<&RawValue>(text).ok().map(|raw| Self::valid(raw.get()))
+    }
+
+    pub(super) fn valid(text: &'a str) -> Self {
+        Self { text, depth: 0 }
+    }
+
+    /// As it was written.
+    #[must_use]
+    pub fn text(self) -> &'a str {
+        self.text
+    }
+
+    /// Whether it is `null`.
+    #[must_use]
+    pub fn is_null(self) -> bool {
+        self.text == "null"
+    }
+
+    /// Its text, if it is a string. A surrogate without its other half becomes U+FFFD.
+    #[must_use]
+    pub fn as_str(self) -> Option<Cow<'a, str>> {
+        self.text.starts_with('"').then(|| unquoted(self.text))
+    }
+
+    /// What an object holds under `name`: the last, if there are several.
+    #[must_use]
+    pub fn get(self, name: &str) -> Option<Self> {
+        let mut found = None;
+        self.each_member(|key, value| {
+            if key == name {
+                found = Some(value);
+            }
+        });
+        found
+    }
+
+    /// Shows each member of an object, in their order; nothing, if it is none.
+    pub fn each_member(self, mut show: impl FnMut(Cow<'a, str>, Self)) {
+        if self.text.starts_with('{') {
+            // Valid as it is, this fails at a name that is no Unicode text; what follows it is not shown.
+            let _ = members(self.text, |key, value| show(key, self.inner(value)));
+        }
+    }
+
+    /// Shows each element of an array, in their order; nothing, if it is none.
+    pub fn each_element(self, mut show: impl FnMut(Self)) {
+        if self.text.starts_with('[') {
+            let _ = elements(self.text, |value| show(self.inner(value)));
+        }
+    }
+
+    fn inner(self, text: &'a str) -> Self {
+        Self { text, depth: self.depth.saturating_add(1) }
+    }
+
+    /// Hands the value to `use_it`. An integer beyond 64 bits is a floating point number; what is nested deeper than 32
+    /// levels is "...".
+    pub fn with<T>(self, use_it: impl FnOnce(Value<'_>) -> T) -> T {
+        match self.text.as_bytes().first() {
+            Some(b'"') => use_it(Value::Str(&unquoted(self.text))),
+            Some(b'{' | b'[') if usize::from(self.depth) >= MAX_DEPTH => use_it(Value::Str("...")),
+            Some(b'{') => use_it(Value::Dict(&self)),
+            Some(b'[') => use_it(Value::Array(&self)),
+            Some(b't') => use_it(Value::Bool(true)),
+            Some(b'f') => use_it(Value::Bool(false)),
+            Some(b'-' | b'0'..=b'9') => use_it(number(self.text)),
+            _ => use_it(Value::Null),
+        }
+    }
+}
+
+impl fmt::Debug for Json<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text)
+    }
+}
+
+impl Entries for Json<'_> {
+    fn each(&self, show: &mut dyn FnMut(&str, Value<'_>)) {
+        self.each_member(|key, value| value.with(|value| show(&key, value)));
+        self.each_element(|value| value.with(|value| show("", value)));
+    }
+}
+
+/// The number that this is in JSON.
+fn number(text: &str) -> Value<'static> {
+    if text != "-0" {
+        if let Ok(number) = text.parse() {
+            return Value::I64(number);
+        }
+        if let Ok(number) = text.parse() {
+            return Value::U64(number);
+        }
+    }
+    text.parse().map_or(Value::Null, Value::F64)
+}
+
+/// The text of a string that is valid JSON.
+pub(super) fn unquoted(text: &str) -> Cow<'_, str> {
+    let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
+    if !inner.contains('\\') {
+        return Cow::Borrowed(inner);
+    }
+    Cow::Owned(serde_json::from_str::<Unescaped>(text).map_or_else(|_| inner.to_owned(), |text| text.0))
+}
+
+/// A string with escapes. As bytes, since half of a surrogate pair is no text.
+struct Unescaped(String);
+
+impl<'de> Deserialize<'de> for Unescaped {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Bytes;
+        impl Visitor<'_> for Bytes {
+            type Value = Unescaped;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Unescaped, E> {
+                Ok(Unescaped(String::from_utf8_lossy(bytes).into_owned()))
+            }
+        }
+        deserializer.deserialize_bytes(Bytes)
+    }
+}
+
+/// The name of a member, borrowed where it has no escapes.
+struct Key<'a>(Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Key<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl<'de> Visitor<'de> for Text {
+            type Value = Key<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a name")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Key<'de>, E> {
+                Ok(Key(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Key<'de>, E> {
+                Ok(Key(Cow::Owned(text.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(Text)
+    }
+}
+
+/// Shows the members of an object, each value as it is written.
+pub(super) fn members<'a>(
+    text: &'a str,
+    show: impl FnMut(Cow<'a, str>, &'a str),
+) -> Result<(), serde_json::Error> {
+    struct Members<F>(F);
+    impl<'de, F: FnMut(Cow<'de, str>, &'de str)> Visitor<'de> for Members<F> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+            while let Some(Key(key)) = map.next_key()? {
+                self.0(key, map.next_value::<&RawValue>()?.get());
+            }
+            Ok(())
+        }
+    }
+    serde_json::Deserializer::from_str(text).deserialize_map(Members(show))
+}
+
+/// Shows the elements of an array, each as it is written.
+fn elements<'a>(text: &'a str, show: impl FnMut(&'a str)) -> Result<(), serde_json::Error> {
+    struct Elements<F>(F);
+    impl<'de, F: FnMut(&'de str)> Visitor<'de> for Elements<F> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an array")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<(), A::Error> {
+            while let Some(value) = seq.next_element::<&RawValue>()? {
+                self.0(value.get());
+            }
+            Ok(())
+        }
+    }
+    serde_json::Deserializer::from_str(text).deserialize_seq(Elements(show))
+}
+
+/// Whether `text` is JSON.
+pub(super) fn check(text: &str) -> Result<(), serde_json::Error> {
+    serde_json::from_str::<IgnoredAny>(text).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> String {
+        Json::new(text).unwrap().with(|value| format!("{value:?}"))
+    }
+
+    #[test]
+    fn numbers_have_the_kind_that_holds_them() {
+        for (text, value) in [
+            ("-9223372036854775808", "I64(-9223372036854775808)"),
+            ("18446744073709551615", "U64(18446744073709551615)"),
+            ("18446744073709551616", "F64(1.8446744073709552e19)"),
+            ("1.0", "F64(1.0)"),
+            ("-0", "F64(-0.0)"),
+            ("0.1", "F64(0.1)"),
+            ("1e400", "F64(inf)"),
+        ] {
+            assert_eq!(shown(text), value);
+        }
+    }
+
+    #[test]
+    fn escapes_are_undone_and_half_a_surrogate_pair_is_replaced() {
+        assert_eq!(shown(r#""a\"\\\/\b\f\n\r\t\u00e9\ud834\udd1e""#), r#"Str("a\"\\/\u{8}\u{c}\n\r\té𝄞")"#);
+        let lone = Json::new(r#""a\ud834b""#).unwrap().as_str().unwrap();
+        assert!(lone.starts_with("a\u{fffd}") && lone.ends_with('b'), "{lone:?}");
+    }
+
+    #[test]
+    fn what_is_no_single_value_is_none() {
+        for text in ["", "{", "[1,]", "{} {}", "01", "NaN", "'a'", "\"\u{1}\"", "\"\\x\"", "nul"] {
+            assert_eq!(Json::new(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn nesting_is_cut_off_and_no_bomb_goes_off() {
+        let deep = format!("{}1{}", "[".repeat(500_000), "]".repeat(500_000));
+        let bomb = Json::new(&deep).unwrap();
+        let mut flat = Vec::new();
+        bomb.with(|value| {
+            value.flatten(&mut "v".to_owned(), &mut |path, value| flat.push(format!("{path}{value:?}")));
+        });
+        assert_eq!(flat, [format!("v{}Str(\"...\")", "[0]".repeat(MAX_DEPTH))]);
+    }
+
+    #[test]
+    fn of_two_members_of_a_name_the_last_is_found() {
+        let object = Json::new(r#" {"a": 1, "b": {"a": 2}, "\u0061": [3] } "#).unwrap();
+        assert_eq!(object.get("a").unwrap().text(), "[3]");
+        assert_eq!((object.get("c"), Json::new("[1]").unwrap().get("a")), (None, None));
+    }
+}

@@ -1,0 +1,97 @@
+//! Finds where a value ends, without looking at what it says.
+//!
+//! Brackets are counted, of either kind, outside of strings. So an event that is not JSON inside ends where it seems to, and
+//! the one after it can be read.
+
+/// On the way through one value.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Scan {
+    depth: u64,
+    in_string: bool,
+    /// The next byte is part of an escape.
+    escaped: bool,
+    /// A number or a word is begun.
+    in_word: bool,
+}
+
+impl Scan {
+    /// Goes on with what follows; where the value ends in it, if it does. Where a value cannot begin it ends at once.
+    pub(super) fn feed(&mut self, bytes: &[u8]) -> Option<usize> {
+        let mut at = 0;
+        while let Some(byte) = bytes.get(at) {
+            if self.in_string {
+                at = self.string(bytes, at);
+                if !self.in_string && self.depth == 0 {
+                    return Some(at);
+                }
+                continue;
+            }
+            match byte {
+                b'"' | b'{' | b'[' if self.in_word => return Some(at),
+                b'"' => self.in_string = true,
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' if self.depth > 1 => self.depth -= 1,
+                b'}' | b']' if self.depth == 1 => return Some(at + 1),
+                b'}' | b']' | b',' | b':' | b' ' | b'\t' | b'\n' | b'\r' if self.depth == 0 => {
+                    return Some(at);
+                }
+                _ => self.in_word = self.depth == 0,
+            }
+            at += 1;
+        }
+        None
+    }
+
+    /// Whether the value is a number or a word.
+    pub(super) fn in_word(&self) -> bool {
+        self.in_word
+    }
+
+    /// Goes through a string, to its end or that of the bytes.
+    fn string(&mut self, bytes: &[u8], mut at: usize) -> usize {
+        while let Some(byte) = bytes.get(at) {
+            at += 1;
+            if self.escaped {
+                self.escaped = false;
+            } else if *byte == b'\\' {
+                self.escaped = true;
+            } else if *byte == b'"' {
+                self.in_string = false;
+                break;
+            }
+        }
+        at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_ends_at_the_same_place_in_whatever_pieces_it_comes() {
+        for (text, end) in [
+            (r#"{"a":[1,{"]":"}\"}"}]} ,"#, 22),
+            (r#""a\\" "#, 5),
+            ("[[]]]", 4),
+            ("12,", 2),
+            ("true]", 4),
+            ("nul\"", 3),
+            ("[{]}x", 4),
+            (",", 0),
+            ("}", 0),
+        ] {
+            assert_eq!(Scan::default().feed(text.as_bytes()), Some(end), "{text}");
+            let mut scan = Scan::default();
+            let ends = text.bytes().enumerate().find_map(|(at, byte)| Some(at + scan.feed(&[byte])?));
+            assert_eq!(ends, Some(end), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_cut_does_not_end() {
+        for text in ["", "{", "[1", "\"a", "\"a\\", "12", "{\"a\":\"}\""] {
+            assert_eq!(Scan::default().feed(text.as_bytes()), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Valid, odd and broken inputs, with all that is read of them.
+
+use super::*;
+
+#[track_caller]
+fn reads(trace: &str, expected: &[&str]) {
+    assert_eq!(lines(trace.as_bytes()), expected, "{trace}");
+    assert_eq!(lines(Slow::new(trace.as_bytes())), expected, "byte by byte: {trace}");
+}
+
+#[test]
+fn what_has_no_events_has_none() {
+    for trace in [
+        "",
+        " \n",
+        "\u{feff}",
+        "[",
+        "[]",
+        "[ ] ",
+        "{",
+        "{}",
+        "{ }\n",
+        "\u{feff}[]",
+        "[,]",
+        "[{}",
+        "{\"traceEvents\":[",
+    ] {
+        let expected: &[&str] = if trace == "[{}" { &["1 {}"] } else { &[] };
+        reads(trace, expected);
+    }
+}
+
+#[test]
+fn the_example_of_the_document_is_read_with_and_without_its_bracket() {
+    let events = r#"[ {"name": "Asub", "cat": "PERF", "ph": "B", "pid": 22630, "tid": 22630, "ts": 829},
+ {"name": "Asub", "cat": "PERF", "ph": "E", "pid": 22630, "tid": 22630, "ts": 833} "#;
+    let expected = [
+        r#"2 {"name":"Asub","cat":"PERF","ph":"B","ts":829,"pid":22630,"tid":22630}"#,
+        r#"86 {"name":"Asub","cat":"PERF","ph":"E","ts":833,"pid":22630,"tid":22630}"#,
+    ];
+    for end in ["", "]", "]\n", ",", ",]"] {
+        reads(&format!("{events}{end}"), &expected);
+    }
+}
+
+#[test]
+fn events_are_found_wherever_they_stand_in_the_object_form() {
+    reads(
+        r##"{"displayTimeUnit": "ns", "otherData": {"version": "1 ]}"}, "stackFrames": {"5": {"category": "libc", "name": "f", "parent": 4}},
+"traceEvents": [{"ph":"M"},{"ph":"X"}], "samples": [{"cpu":0, "tid": 1, "ts": 1000.5, "name": "cycles:HG", "sf": 3, "weight": 1}],
+"systemTraceEvents": "# tracer: \"nop\"", "powerTraceAsString":"x", "mine": 1, "traceEvents": [{"ph":"E"}]}"##,
+        &[
+            r#"1 displayTimeUnit: "ns""#,
+            r#"26 otherData: {"version": "1 ]}"}"#,
+            r#"76 StackFrame(StackFrame { id: "5", category: "libc", name: "f", parent: Some(Number(4)) })"#,
+            r#"146 {"ph":"M"}"#,
+            r#"157 {"ph":"X"}"#,
+            r#"182 Sample(Sample { cpu: Some(Number(0)), tid: Some(Number(1)), ts: Some(1000500), name: "cycles:HG", sf: Some(Number(3)), weight: Some(Number(1)) })"#,
+            r##"261 systemTraceEvents: "# tracer: \"nop\"""##,
+            r#"303 powerTraceAsString: "x""#,
+            "329 mine: 1",
+            r#"356 {"ph":"E"}"#,
+        ],
+    );
+}
+
+#[test]
+fn what_only_looks_like_the_events_is_a_member() {
+    reads(
+        r#"{"traceEvents": "[]", "samples": {}, "stackFrames": []}"#,
+        &[r#"1 traceEvents: "[]""#, "22 samples: {}", "37 stackFrames: []"],
+    );
+}
+
+#[test]
+fn fields_of_other_types_than_their_own_are_made_sense_of() {
+    reads(
+        r#"[{"name":5,"cat":null,"ph":"X","ts":"1.5","dur":2e1,"tts":null,"pid":"main","tid":7.0,"id":-1,"scope":{"a": 1},"flow_in":1,"flow_out":0,"id2":[1],"args":null}"#,
+        &[
+            r#"1 {"name":"5","ph":"X","ts":1.5,"dur":20,"pid":"main","tid":7,"id":-1,"scope":"{\"a\": 1}","flow_in":true}"#,
+        ],
+    );
+}
+
+#[test]
+fn of_two_fields_of_a_name_the_last_counts_and_escapes_are_undone_in_names() {
+    reads(
+        r#"[{"ts":1,"na\u006de":"a","ts":2,"name":"b\/\ud834\udd1e","x":1,"y":2}"#,
+        &[r#"1 {"name":"b/𝄞","ts":2} +2"#],
+    );
+}
+
+#[test]
+fn phases_that_are_no_single_letter_are_none() {
+    for (ph, expected) in [("\"\"", None), ("\"XX\"", None), ("7", None), ("\"é\"", Some(Phase::Other('é')))]
+    {
+        with_event(&format!("{{\"ph\":{ph}}}"), |event| assert_eq!(event.ph, expected));
+    }
+}
+
+#[test]
+fn metadata_says_what_its_name_promises() {
+    let says = |name: &str, args: &str, expected: Option<Metadata<'_>>| {
+        let event = format!(r#"{{"ph":"M","name":"{name}","args":{args}}}"#);
+        with_event(&event, |event| assert_eq!(event.metadata(), expected, "{name} {args}"));
+    };
+    says("process_name", r#"{"name":"a\n"}"#, Some(Metadata::ProcessName("a\n".into())));
+    says("process_labels", r#"{"labels":"a,b"}"#, Some(Metadata::ProcessLabels("a,b".into())));
+    says("process_sort_index", r#"{"sort_index":-5}"#, Some(Metadata::ProcessSortIndex(-5)));
+    says("thread_name", r#"{"name":"main"}"#, Some(Metadata::ThreadName("main".into())));
+    says("thread_sort_index", r#"{"sort_index":5}"#, Some(Metadata::ThreadSortIndex(5)));
+    says("thread_name", r#"{"name":5}"#, None);
+    says("thread_name", "[]", None);
+    says("num_cpus", r#"{"number":8}"#, None);
+    with_event(r#"{"ph":"X","name":"thread_name","args":{"name":"a"}}"#, |event| {
+        assert_eq!(event.metadata(), None)
+    });
+}
+
+#[test]
+fn after_an_event_that_is_wrong_inside_the_next_one_is_read() {
+    reads(
+        r#"[{"ph":"X","ts":tomorrow},{"ph":"B","ts":"tomorrow"},{"a":NaN},{"a" 1},{1},{"ts":18446744073709551615},{"ts":1}]"#,
+        &[
+            "byte 17: not JSON: expected ident",
+            "byte 41: ts is no number of microseconds in the range of 64 bits of nanoseconds",
+            "byte 58: not JSON: expected value",
+            "byte 68: not JSON: expected `:`",
+            "byte 72: not JSON: key must be a string",
+            "byte 81: ts is no number of microseconds in the range of 64 bits of nanoseconds",
+            r#"103 {"ts":1}"#,
+        ],
+    );
+    reads(
+        "[{\n\"a\":\n\"\u{1}\"},{}]",
+        &["byte 8: not JSON: control character (\\u0000-\\u001F) found while parsing a string", "13 {}"],
+    );
+}
+
+#[test]
+fn what_is_no_event_is_passed_over_and_counted() {
+    let mut reader = Reader::new(&br#"[null, 5, "a", [{"ph":"X"}], {"ph":"B"}, true, -1.5]"#[..]);
+    assert_eq!(reader.next().unwrap().map(|(offset, _)| offset), Some(29));
+    assert!(reader.next().unwrap().is_none());
+    assert_eq!(reader.skipped(), 6);
+}
+
+#[test]
+fn what_is_no_trace_is_an_error_where_it_stops_being_one() {
+    for (trace, expected) in [
+        ("hello", "byte 0: [ or {, with which a trace begins, expected"),
+        ("\0", "byte 0: [ or {, with which a trace begins, expected"),
+        (",[]", "byte 0: [ or {, with which a trace begins, expected"),
+        ("// c\n[]", "byte 0: [ or {, with which a trace begins, expected"),
+        ("[}", "byte 1: an object or ] expected"),
+        ("[x]", "byte 1: an object or ] expected"),
+        ("[1{}]", "byte 2: a comma expected"),
+        ("[] []", "byte 3: the end of the trace expected"),
+        ("{}}", "byte 2: the end of the trace expected"),
+        ("{5:1}", "byte 1: a name or } expected"),
+        (r#"{"a" 1}"#, "byte 5: a colon expected"),
+        (r#"{"a":}"#, "byte 5: a value expected"),
+        (r#"{"a":,"b":1}"#, "byte 5: a value expected"),
+        (r#"{"traceEvents":[}"#, "byte 16: an object or ] expected"),
+    ] {
+        reads(trace, &[expected]);
+    }
+    // Brackets that do not match end an object where they are as many.
+    reads("[{]}", &["byte 2: not JSON: key must be a string", "byte 3: an object or ] expected"]);
+    reads(r#"{"a":nul,"b":1}"#, &["byte 7: not JSON: EOF while parsing a value", "9 b: 1"]);
+}
+
+#[test]
+fn bytes_that_are_not_utf8_are_replaced_and_counted() {
+    let mut reader = Reader::new(&b"{\"k\xff\":1,\"traceEvents\":[{\"name\":\"a\xffb\"},{}]}"[..]);
+    for expected in ["k\u{fffd}: 1", "{\"name\":\"a\u{fffd}b\"}", "{}"] {
+        let (_, item) = reader.next().unwrap().unwrap();
+        assert_eq!(line(&item), expected);
+    }
+    assert_eq!(reader.repairs(), 2);
+}
