@@ -35,7 +35,6 @@ use crate::builder::{Config, DEFAULT_CHUNK, OutputConfig, SessionBuilder};
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::options::{Format, Overflow, Summary};
-pub(crate) use recorder::Recorder;
 pub use recorder::trigger;
 use shared::About;
 pub(crate) use shared::Shared;

@@ -7,13 +7,15 @@
 //! publish     the state, to the hot path
 //! ```
 
+mod overwriting;
+
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use hairline_shm::{ChunkInfo, LossReason};
 
 use super::super::callsite::Callsite;
-use super::super::session::{Recorder, Shared};
+use super::super::session::Shared;
 use super::super::{clock, process};
 use super::event::{Action, Event, Moment};
 use super::fit;
@@ -183,9 +185,8 @@ impl Writer {
             self.refuse(LossReason::BufferFull); // as the one before it, at little cost
             return false;
         }
-        let shared = Arc::clone(&self.shared);
-        if let (Action::Begin, Some(track), Some(recorder)) = (event.action, event.track, shared.recorder()) {
-            return self.begin_kept(hot, event, recorder, track.uuid());
+        if event.action == Action::Begin && event.track.is_some() && self.shared.recorder().is_some() {
+            return self.begin_kept(hot, event);
         }
         match self.try_waiting(hot, event) {
             Ok(()) => return true,
@@ -201,71 +202,13 @@ impl Writer {
 
     /// The event, as soon as there is a chunk for it, if that is worth waiting for.
     fn try_waiting(&mut self, hot: &Hot, event: &Event<'_>) -> Result<(), NoRoom> {
-        let shared = Arc::clone(&self.shared);
-        waiting(&shared, || self.try_fitting(hot, event))
-    }
-
-    /// Begins a slice on a track where the ring overwrites: it is kept until its end. Whether it was recorded.
-    fn begin_kept(&mut self, hot: &Hot, event: &Event<'_>, recorder: &Recorder, track: u64) -> bool {
-        let now = event.past.unwrap_or(self.tick(hot).after(event.after).now);
-        let room = self.room.largest_at_least() as usize / 2;
-        let Self { scratch, sequence, .. } = self;
-        let mut put = |event: &Event<'_>| {
-            scratch.clear();
-            sequence
-                .put_alone(scratch, event, now)
-                .and_then(|left_out| if scratch.len() > room { Err(NoRoom::TooLarge) } else { Ok(left_out) })
-        };
-        let mut left_out = put(event);
-        if left_out == Err(NoRoom::TooLarge) {
-            left_out = Ok(0);
-            let shortened = fit::shortened(event, room, |shorter| put(shorter).map(|_| ()));
-            if shortened.is_err() {
-                self.refuse(LossReason::TooLarge);
-                return false;
+        match self.try_fitting(hot, event) {
+            Err(NoRoom::BufferFull) if self.shared.patience_ends().is_some() => {
+                let shared = Arc::clone(&self.shared);
+                waiting(&shared, || self.try_fitting(hot, event))
             }
+            done => done,
         }
-        if let Ok(n @ 1..) = left_out {
-            self.shared.region().count_lost(LossReason::Argument, n);
-        }
-        recorder.begin(track, &self.scratch);
-        self.sequence.recorded(event);
-        true
-    }
-
-    /// Ends a slice on a track. When it ended; None where there is no room.
-    pub(super) fn end_on_track(&mut self, hot: &Hot, event: &Event<'_>) -> Option<u64> {
-        let shared = Arc::clone(&self.shared);
-        match (event.track, shared.recorder()) {
-            (Some(track), Some(recorder)) => {
-                recorder.end(track.uuid(), |begin| self.end_kept(hot, event, begin)).flatten()
-            }
-            _ => self.try_fitting(hot, event).ok().map(|()| hot.last.get()),
-        }
-    }
-
-    /// The same where the ring overwrites: its begin goes before it. Where there is no room the slice is lost.
-    fn end_kept(&mut self, hot: &Hot, event: &Event<'_>, begin: &[u8]) -> Option<u64> {
-        let now = self.tick(hot).after(event.after).now;
-        self.scratch.clear();
-        self.scratch.extend_from_slice(begin);
-        let whole = self.sequence.put_alone(&mut self.scratch, event, now);
-        if whole.is_err() || self.scratch.len() > self.room.largest_at_least() as usize {
-            // Without its arguments, which are too long.
-            self.scratch.truncate(begin.len());
-            self.sequence.put_alone(&mut self.scratch, &event.with_values(&[], &[]), now).ok()?;
-            self.shared.region().count_lost(LossReason::Argument, event.arguments().count() as u64);
-        }
-        if self.room.append(&self.scratch, 2, None) == Err(NoRoom::ChunkFull) {
-            let both = std::mem::take(&mut self.scratch); // which `turn` uses
-            let turned = self.turn(hot).and_then(|()| self.room.append(&both, 2, None));
-            self.scratch = both;
-            if turned.is_err() {
-                self.refuse(LossReason::BufferFull);
-                return None;
-            }
-        }
-        Some(now)
     }
 
     /// The event, with shorter strings if it does not fit a chunk.
@@ -296,38 +239,6 @@ impl Writer {
             }
             done => done,
         }
-    }
-
-    /// Goes on in the next chunk of a region that overwrites: what stood in the ones before is told anew there, the begins
-    /// of open slices as well.
-    fn turn(&mut self, hot: &Hot) -> Result<(), NoRoom> {
-        let now = self.tick(hot).now;
-        self.scratch.clear();
-        self.sequence.put_start(&mut self.scratch, now);
-        let room = self.room.room_to_begin().and_then(|room| room.checked_sub(self.scratch.len()));
-        let room = room.ok_or(NoRoom::BufferFull)?;
-        self.tell_begins(room);
-        if self.again.strings.len() > room {
-            return Err(NoRoom::BufferFull); // the names of open slices alone are too many
-        }
-        self.again.strings.extend_from_slice(&self.again.begins);
-        self.room.turn(&self.again.strings, &self.begins, &self.scratch)?;
-        self.sequence.forget_all();
-        hot.clear_seen();
-        hot.last.set(now);
-        Ok(())
-    }
-
-    /// Puts the begins of the open slices together, as far as `room` goes.
-    fn tell_begins(&mut self, room: usize) {
-        let Self { again, begins, sequence, .. } = self;
-        again.clear();
-        begins.clear();
-        for begin in self.room.begins() {
-            let written = begin.at.map(|at| self.room.written_at(at));
-            begins.push(sequence.put_again(again, written, begin.known));
-        }
-        again.keep_innermost(begins, room);
     }
 
     fn try_here(&mut self, hot: &Hot, event: &Event<'_>) -> Result<(), NoRoom> {
