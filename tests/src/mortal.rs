@@ -50,7 +50,7 @@ impl Orders {
             format,
             threads: 2,
             moderate: true,
-            buffer: 1 << 20,
+            buffer: 16 << 20, // none is lost where the writer thread comes to run late
             chunk: 16 << 10,
             compress: false,
             slow: false,

@@ -182,7 +182,7 @@ impl<R: Read> Reader<R> {
                 (Place::Start, b'{') => self.enter(1, Place::Object),
                 (Place::Array, b']') | (Place::Object, b'}') => self.enter(1, Place::After),
                 (Place::Events | Place::Samples, b']') | (Place::Frames, b'}') => {
-                    self.enter(1, Place::Object)
+                    self.enter(1, Place::Object);
                 }
                 (Place::Array | Place::Events | Place::Samples, b'{') => {
                     let value = 0..self.object()?;
