@@ -113,7 +113,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// Hands out objects of up to this many bytes, instead of [`LIMIT`]. The reader keeps up to twice as much memory as the
-    /// largest it handed out.
+    /// largest it handed out; of one that is not UTF-8, up to three times its size more.
     #[must_use]
     pub fn limit(mut self, bytes: usize) -> Self {
         self.limit = bytes;
@@ -407,11 +407,24 @@ impl Found {
 
     /// The same with U+FFFD for what is not UTF-8, in `into`.
     fn repaired(self, window: &[u8], into: &mut String) -> Self {
-        into.clear();
-        into.push_str(&String::from_utf8_lossy(&window[self.key]));
+        *into = String::new(); // not to hold two of them
+        repair(&window[self.key], into);
         let start = into.len();
-        into.push_str(&String::from_utf8_lossy(&window[self.value]));
+        repair(&window[self.value], into);
         Self { place: self.place, key: 0..start, value: start..into.len() }
+    }
+}
+
+/// Appends `bytes` as text, in memory for that and no more: it may be three times as long.
+fn repair(bytes: &[u8], into: &mut String) {
+    let replacement =
+        |chunk: &std::str::Utf8Chunk<'_>| if chunk.invalid().is_empty() { "" } else { "\u{fffd}" };
+    into.reserve_exact(
+        bytes.utf8_chunks().map(|chunk| chunk.valid().len() + replacement(&chunk).len()).sum(),
+    );
+    for chunk in bytes.utf8_chunks() {
+        into.push_str(chunk.valid());
+        into.push_str(replacement(&chunk));
     }
 }
 
