@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         event.args.each(|name, value| {
             black_box((name, value));
             values += 1;
-        })
+        });
     })?;
     report(&format!("read, {values} arguments decoded"), trace.len(), events, began);
     Ok(())

@@ -12,7 +12,6 @@ mod alloc;
 mod fxt;
 mod mutate;
 mod random;
-#[cfg(feature = "json")]
 mod trace_event_json;
 mod track_event;
 mod walk;
@@ -30,7 +29,6 @@ use random::Random;
 use walk::{ERRORS, Outcome, Pieces, Walk};
 
 pub(crate) use fxt::Fxt;
-#[cfg(feature = "json")]
 pub(crate) use trace_event_json::TraceEventJson;
 pub(crate) use track_event::TrackEvent;
 

@@ -173,7 +173,7 @@ fn events(unit: Units<'_>) {
             put(
                 out,
                 &Event { ph: Some(*phase), name: "name".into(), ts: Some(1_234_567), ..Event::default() },
-            )
+            );
         });
     }
     let (text, negative) = (Some(Id::Text("0x1f".into())), Some(Id::Negative(-1)));

@@ -113,7 +113,7 @@ fn metadata_says_what_its_name_promises() {
     says("thread_name", "[]", None);
     says("num_cpus", r#"{"number":8}"#, None);
     with_event(r#"{"ph":"X","name":"thread_name","args":{"name":"a"}}"#, |event| {
-        assert_eq!(event.metadata(), None)
+        assert_eq!(event.metadata(), None);
     });
 }
 
