@@ -12,9 +12,7 @@ mod fuzzer;
 use std::process::ExitCode;
 use std::time::Instant;
 
-#[cfg(feature = "json")]
-use fuzzer::TraceEventJson;
-use fuzzer::{Format, Fxt, TrackEvent};
+use fuzzer::{Format, Fxt, TraceEventJson, TrackEvent};
 
 #[derive(Debug)]
 struct Options {
@@ -61,10 +59,6 @@ fn main() -> ExitCode {
         eprintln!("usage: fuzz [fxt|track-event|trace-event-json|all] [--inputs N] [--seed S] [--from I]");
         return ExitCode::from(2);
     };
-    let mut all = [fuzz::<Fxt>(&options), fuzz::<TrackEvent>(&options), true];
-    #[cfg(feature = "json")]
-    {
-        all[2] = fuzz::<TraceEventJson>(&options);
-    }
+    let all = [fuzz::<Fxt>(&options), fuzz::<TrackEvent>(&options), fuzz::<TraceEventJson>(&options)];
     if all == [true; 3] { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

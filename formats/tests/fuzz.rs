@@ -2,9 +2,7 @@
 
 mod fuzzer;
 
-#[cfg(feature = "json")]
-use fuzzer::TraceEventJson;
-use fuzzer::{Format, Fxt, TrackEvent};
+use fuzzer::{Format, Fxt, TraceEventJson, TrackEvent};
 
 const SEED: u64 = 1;
 const INPUTS: u64 = 20_000;
@@ -26,7 +24,6 @@ fn the_reader_of_track_event_withstands_damaged_traces() {
     withstands::<TrackEvent>(&[0, 2, 3, 4, 5]);
 }
 
-#[cfg(feature = "json")]
 #[test]
 fn the_reader_of_trace_event_json_withstands_damaged_traces() {
     withstands::<TraceEventJson>(&[0, 6, 7, 8]);

@@ -32,6 +32,7 @@ mod parse;
 mod phase;
 mod read;
 mod scan;
+mod window;
 mod write;
 
 pub use event::{Args, Event, Id, Id2, Metadata, Sample, StackFrame};

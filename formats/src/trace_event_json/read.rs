@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::event::{Event, Sample, StackFrame};
 use super::json::{self, Json, unquoted};
 use super::parse::{self, Fault};
-use super::scan::Scan;
+use super::window::{End, is_space};
 use crate::input::Input;
 use crate::{DecodeError, DecodeErrorKind};
 
@@ -90,14 +90,6 @@ struct Found {
     value: Range<usize>,
 }
 
-/// Where a value ends.
-enum End {
-    At(usize),
-    /// It was larger than the limit, and is passed over.
-    TooLarge,
-    Cut,
-}
-
 impl<R: Read> Reader<R> {
     /// Reads from `reader`, which needs no buffer of its own.
     pub fn new(reader: R) -> Self {
@@ -113,7 +105,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// Hands out objects of up to this many bytes, instead of [`LIMIT`]. The reader keeps up to twice as much memory as the
-    /// largest it handed out.
+    /// largest it handed out; of one that is not UTF-8, up to three times its size more.
     #[must_use]
     pub fn limit(mut self, bytes: usize) -> Self {
         self.limit = bytes;
@@ -234,7 +226,7 @@ impl<R: Read> Reader<R> {
     /// Where the object ends that begins here.
     fn object(&mut self) -> Result<usize, DecodeError> {
         let offset = self.input.offset();
-        match self.end(0)? {
+        match self.input.value_end(0, self.limit)? {
             End::At(end) => Ok(end),
             End::TooLarge => {
                 let what = "an object";
@@ -247,7 +239,7 @@ impl<R: Read> Reader<R> {
     /// Passes over a value that is no object.
     fn pass(&mut self) -> Result<(), DecodeError> {
         let offset = self.input.offset();
-        match self.end(0)? {
+        match self.input.value_end(0, self.limit)? {
             End::At(end) => self.input.consume(end),
             End::TooLarge => {}
             End::Cut => return Err(DecodeError::truncated(offset, "a value")),
@@ -260,7 +252,7 @@ impl<R: Read> Reader<R> {
     fn member(&mut self) -> Result<Option<Found>, DecodeError> {
         let (place, offset) = (self.place, self.input.offset());
         let truncated = || DecodeError::truncated(offset, "a member of an object");
-        let key = match self.end(0)? {
+        let key = match self.input.value_end(0, self.limit)? {
             End::At(end) => end,
             // Without its name nothing can be said of its value, nor where that ends.
             End::TooLarge => {
@@ -268,11 +260,11 @@ impl<R: Read> Reader<R> {
             }
             End::Cut => return Err(truncated()),
         };
-        let (colon, byte) = self.beyond_space(key)?.ok_or_else(truncated)?;
+        let (colon, byte) = self.input.beyond_space(key, self.limit)?.ok_or_else(truncated)?;
         if byte != b':' {
             return Err(DecodeError::new(offset + colon as u64, DecodeErrorKind::Unexpected("a colon")));
         }
-        let (value, byte) = self.beyond_space(colon + 1)?.ok_or_else(truncated)?;
+        let (value, byte) = self.input.beyond_space(colon + 1, self.limit)?.ok_or_else(truncated)?;
         let inside = match (place, &self.input.available()[..key], byte) {
             (Place::Object, b"\"traceEvents\"", b'[') => Some(Place::Events),
             (Place::Object, b"\"stackFrames\"", b'{') => Some(Place::Frames),
@@ -283,7 +275,7 @@ impl<R: Read> Reader<R> {
             self.enter(value + 1, inside);
             return Ok(None);
         }
-        match self.end(value)? {
+        match self.input.value_end(value, self.limit)? {
             End::At(end) if end == value => Err(self.unexpected(value)),
             End::At(end) => Ok(Some(Found { place, key: 0..key, value: value..end })),
             End::TooLarge => {
@@ -291,75 +283,6 @@ impl<R: Read> Reader<R> {
                 Ok(None)
             }
             End::Cut => Err(truncated()),
-        }
-    }
-
-    /// The next byte that is no white space, from `start` bytes ahead; None if the input ends there.
-    fn beyond_space(&mut self, start: usize) -> Result<Option<(usize, u8)>, DecodeError> {
-        let mut at = start;
-        loop {
-            let wanted = wanted(at);
-            let rest = match self.input.available().get(at..) {
-                None | Some([]) => self.input.fill(wanted)?.get(at..).unwrap_or_default(),
-                Some(rest) => rest,
-            };
-            if rest.is_empty() {
-                return Ok(None);
-            }
-            let next = rest.iter().position(|byte| !is_space(*byte));
-            let found = next.map(|space| (at + space, rest[space]));
-            at += next.unwrap_or(rest.len());
-            if at > self.limit {
-                return Err(self.unexpected(start));
-            }
-            if found.is_some() {
-                return Ok(found);
-            }
-        }
-    }
-
-    /// Where the value ends that begins `from` bytes ahead; it is in memory up to there.
-    fn end(&mut self, from: usize) -> Result<End, DecodeError> {
-        let (mut scan, mut seen) = (Scan::default(), from);
-        loop {
-            let available = self.input.available();
-            let end = scan.feed(available.get(seen..).unwrap_or_default()).map(|end| seen + end);
-            match end {
-                // Cut here, the word could have gone on: only what cannot be part of one may end it.
-                Some(end) if matches!(available.get(end), Some(b'"' | b'{' | b'[')) && scan.in_word() => {
-                    let at = self.input.offset() + end as u64;
-                    return Err(DecodeError::new(at, DecodeErrorKind::Unexpected("a comma")));
-                }
-                Some(end) if end <= self.limit => return Ok(End::At(end)),
-                Some(end) => {
-                    self.input.consume(end);
-                    return Ok(End::TooLarge);
-                }
-                None => seen = available.len(),
-            }
-            if seen > self.limit {
-                self.input.consume(seen);
-                return self.pass_rest(scan);
-            }
-            if self.input.fill(wanted(seen))?.len() == seen {
-                return Ok(End::Cut);
-            }
-        }
-    }
-
-    /// Passes over the rest of a value that is too large.
-    fn pass_rest(&mut self, mut scan: Scan) -> Result<End, DecodeError> {
-        loop {
-            let available = self.input.fill(1)?;
-            if available.is_empty() {
-                return Ok(End::Cut);
-            }
-            let end = scan.feed(available);
-            let passed = end.unwrap_or(available.len());
-            self.input.consume(passed);
-            if end.is_some() {
-                return Ok(End::TooLarge);
-            }
         }
     }
 
@@ -374,16 +297,6 @@ impl<R: Read> Reader<R> {
         };
         DecodeError::new(self.input.offset() + ahead as u64, DecodeErrorKind::Unexpected(expected))
     }
-}
-
-/// What to ask the input for when there is more to a value than `seen` bytes: beyond its first buffer, twice as much.
-fn wanted(seen: usize) -> u64 {
-    let more = if seen < 64 * 1024 { 1 } else { seen };
-    (seen as u64).saturating_add(more as u64)
-}
-
-fn is_space(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\n' | b'\r' | b'\t')
 }
 
 impl Found {
@@ -407,11 +320,24 @@ impl Found {
 
     /// The same with U+FFFD for what is not UTF-8, in `into`.
     fn repaired(self, window: &[u8], into: &mut String) -> Self {
-        into.clear();
-        into.push_str(&String::from_utf8_lossy(&window[self.key]));
+        *into = String::new(); // not to hold two of them
+        repair(&window[self.key], into);
         let start = into.len();
-        into.push_str(&String::from_utf8_lossy(&window[self.value]));
+        repair(&window[self.value], into);
         Self { place: self.place, key: 0..start, value: start..into.len() }
+    }
+}
+
+/// Appends `bytes` as text, in memory for that and no more: it may be three times as long.
+fn repair(bytes: &[u8], into: &mut String) {
+    let replacement =
+        |chunk: &std::str::Utf8Chunk<'_>| if chunk.invalid().is_empty() { "" } else { "\u{fffd}" };
+    into.reserve_exact(
+        bytes.utf8_chunks().map(|chunk| chunk.valid().len() + replacement(&chunk).len()).sum(),
+    );
+    for chunk in bytes.utf8_chunks() {
+        into.push_str(chunk.valid());
+        into.push_str(replacement(&chunk));
     }
 }
 

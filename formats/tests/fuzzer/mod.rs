@@ -12,7 +12,6 @@ mod alloc;
 mod fxt;
 mod mutate;
 mod random;
-#[cfg(feature = "json")]
 mod trace_event_json;
 mod track_event;
 mod walk;
@@ -30,7 +29,6 @@ use random::Random;
 use walk::{ERRORS, Outcome, Pieces, Walk};
 
 pub(crate) use fxt::Fxt;
-#[cfg(feature = "json")]
 pub(crate) use trace_event_json::TraceEventJson;
 pub(crate) use track_event::TrackEvent;
 
@@ -42,6 +40,8 @@ pub(crate) trait Format {
     const NAME: &'static str;
     /// The fewest bytes of a record or packet.
     const MIN_ITEM: usize;
+    /// What the decoder may hold for a byte of input: its buffer grows twofold, and is there twice while it does.
+    const MEMORY_PER_BYTE: usize = 4;
     /// They write valid records or packets: any row of these is a valid trace, once it is framed.
     const UNITS: &'static [fn(Units<'_>)];
     /// Puts around a row of units what makes it a trace.
@@ -72,8 +72,6 @@ fn units<F: Format>() -> Vec<Vec<u8>> {
 
 /// What a decoder may hold whatever the input: its buffer, and some room.
 const FIXED_MEMORY: usize = 128 * 1024;
-/// What it may hold for a byte of input: its buffer grows twofold, and is there twice while it does.
-const MEMORY_PER_BYTE: usize = 4;
 /// An input that takes this long does not end.
 const STALL: Duration = Duration::from_secs(30);
 /// Inputs that a thread takes at once.
@@ -220,7 +218,7 @@ fn check<F: Format>(input: &[u8], damaged: bool, random: &mut Random) -> Result<
         let mut walk = Walk::new(bytes.len(), F::MIN_ITEM, hashed);
         let (walked, peak) = alloc::peak_during(|| F::walk(reader, &mut walk));
         walked?;
-        let limit = FIXED_MEMORY + MEMORY_PER_BYTE * bytes.len();
+        let limit = FIXED_MEMORY + F::MEMORY_PER_BYTE * bytes.len();
         if peak > limit {
             return Err(format!("{peak} bytes of memory, which is more than {limit}"));
         }
@@ -253,6 +251,6 @@ fn check<F: Format>(input: &[u8], damaged: bool, random: &mut Random) -> Result<
         items,
         parts,
         errors,
-        peak: peak.saturating_sub(MEMORY_PER_BYTE * input.len()),
+        peak: peak.saturating_sub(F::MEMORY_PER_BYTE * input.len()),
     })
 }

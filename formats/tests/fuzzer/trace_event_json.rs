@@ -49,6 +49,8 @@ const TIME: &[u8] = b"\"ts\":";
 impl Format for TraceEventJson {
     const NAME: &'static str = "trace-event-json";
     const MIN_ITEM: usize = 1;
+    /// As much again for a string with escapes: what is decoded of it grows twofold too, and is copied once.
+    const MEMORY_PER_BYTE: usize = 8;
     const UNITS: &'static [fn(Units<'_>)] = &[events, values, foreign];
 
     fn frame(row: Vec<u8>, random: &mut Random) -> Vec<u8> {

@@ -1,7 +1,5 @@
 //! Trace Event Format: what is written is read back, foreign text is read as far as it makes sense, and none does harm.
 
-#![cfg(feature = "json")]
-
 #[path = "../common/mod.rs"]
 mod common;
 mod corpus;

@@ -57,6 +57,8 @@ fn each_kind_of_value_has_its_form() {
         (Value::F64(f64::INFINITY), "\"inf\""),
         (Value::F64(f64::NEG_INFINITY), "\"-inf\""),
         (Value::Str("a\"\\/\n\u{1}\u{7f}é𝄞"), "\"a\\\"\\\\/\\n\\u0001\u{7f}é𝄞\""),
+        (Value::Str("C:\\a\\\\"), r#""C:\\a\\\u005c""#),
+        (Value::Str("\\"), r#""\u005c""#),
         (Value::Interned { iid: 5, text: "t" }, "\"t\""),
         (Value::Pointer(0xdead_beef), "\"0xdeadbeef\""),
         (Value::Blob(b"\x00\xff"), "\"00ff\""),
