@@ -28,7 +28,7 @@ address() {
 
 thread() {
   export TSAN_OPTIONS="allocator_may_return_null=1 suppressions=$PWD/ci/tsan.supp"
-  local flags="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer"
+  local flags="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer --cfg hairline_tsan"
   run tsan "$flags" -p hairline-shm --test ring --test window -- --test-threads=1
   run tsan "$flags" -p hairline --lib --test same_code -- --test-threads=1
   run tsan "$flags" -p hairline-tests --test first_light -- --test-threads=1 loss sessions volume threads
