@@ -10,12 +10,13 @@ mod worker;
 
 use std::path::Path;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hairline::{Format, Overflow, Session, SessionBuilder, Summary};
-use hairline_tests::recording::{FORMATS, extension, turn};
+use hairline_tests::recording::{extension, turn};
+use hairline_tests::torture::{Random, rounds};
 
-use worker::{Random, Worker, World};
+use worker::{Worker, World};
 
 /// What is done to the library.
 #[derive(Clone, Copy, Debug)]
@@ -149,33 +150,8 @@ fn round(plan: Plan) {
     check::check(&plan, world, &taken);
 }
 
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
-}
-
 #[test]
 fn every_snapshot_shows_what_the_threads_did_last() {
     let _turn = turn();
-    let begun = Instant::now();
-    let seconds = number("TORTURE_SECONDS").unwrap_or(0);
-    let only = std::env::var("TORTURE_PLAN").unwrap_or_default();
-    let mut failures = Vec::new();
-    let mut rounds = 0;
-    for seed in number("TORTURE_SEED").unwrap_or(1).. {
-        for plan in Plan::ALL.into_iter().filter(|p| p.name.contains(&only)) {
-            for format in FORMATS {
-                let plan = Plan { seed: Random::new(seed).next(), format, ..plan };
-                rounds += 1;
-                if let Err(panic) = std::panic::catch_unwind(|| round(plan)) {
-                    let why = panic.downcast::<String>().map_or_else(|_| "a panic".to_owned(), |text| *text);
-                    eprintln!("TORTURE_SEED={seed}, {}, {format:?}: {why}", plan.name);
-                    failures.push(format!("TORTURE_SEED={seed} TORTURE_PLAN={:?} {format:?}", plan.name));
-                }
-            }
-        }
-        if begun.elapsed() >= Duration::from_secs(seconds) {
-            break;
-        }
-    }
-    assert!(failures.is_empty(), "{} of {rounds} rounds failed:\n{}", failures.len(), failures.join("\n"));
+    rounds(&Plan::ALL, |plan| plan.name, |plan, seed, format| round(Plan { seed, format, ..plan }));
 }

@@ -18,6 +18,7 @@ pub mod mortal;
 pub mod output;
 pub mod outside;
 pub mod recording;
+pub mod torture;
 
 pub use judge::{Judge, JudgeError, Row, Rows, Stat, Verdict};
 

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard};
 
 use hairline::{AsyncScope, Flow, Track, TrackScope, Unit, scope, trace_async, trace_counter, trace_instant};
+use hairline_tests::torture::Random;
 
 use super::Plan;
 
@@ -329,25 +330,4 @@ impl<'w> Worker<'w> {
 /// Whether the flow goes on: not for ever, or all but its last steps would be gone.
 fn step_on((_, step, _): &(i64, u32, Flow)) -> bool {
     *step < 12
-}
-
-/// splitmix64.
-pub(super) struct Random(std::cell::Cell<u64>);
-
-impl Random {
-    pub(super) fn new(seed: u64) -> Self {
-        Self(std::cell::Cell::new(seed))
-    }
-
-    pub(super) fn next(&self) -> u64 {
-        self.0.set(self.0.get().wrapping_add(0x9e37_79b9_7f4a_7c15));
-        let mut z = self.0.get();
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(super) fn below(&self, n: u64) -> u64 {
-        self.next() % n
-    }
 }

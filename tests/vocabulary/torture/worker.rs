@@ -8,9 +8,10 @@ use hairline::{
     AsyncScope, Flow, Level, Scope, Track, TrackScope, Unit, scope, trace_async, trace_begin, trace_counter,
     trace_end, trace_instant, trace_log,
 };
+use hairline_tests::torture::Random;
 
 use super::outside;
-use super::world::{Around, Entry, Held, OpenOn, Random, What, World, depth, end_interval, end_on, lock};
+use super::world::{Around, Entry, Held, OpenOn, What, World, depth, end_interval, end_on, lock};
 
 pub(super) struct Worker<'w> {
     world: &'w World,

@@ -197,28 +197,3 @@ pub(super) fn end_interval(world: &World, held: Held, says: bool) -> Entry {
     entry.end = Some((before, world.now()));
     entry
 }
-
-/// splitmix64.
-pub(super) struct Random(std::cell::Cell<u64>);
-
-impl Random {
-    pub(super) fn new(seed: u64) -> Self {
-        Self(std::cell::Cell::new(seed))
-    }
-
-    pub(super) fn next(&self) -> u64 {
-        self.0.set(self.0.get().wrapping_add(0x9e37_79b9_7f4a_7c15));
-        let mut z = self.0.get();
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(super) fn below(&self, n: u64) -> u64 {
-        self.next() % n
-    }
-
-    pub(super) fn one_in(&self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-}
