@@ -46,7 +46,7 @@
 //!
 //! Who waits for a chunk, and is woken when the drain frees one, does so under a lock: `wait.rs`.
 //!
-//! `tests/loom.rs` tries every interleaving of each pair.
+//! `tests/loom` tries every interleaving of each pair.
 //!
 //! # Why a killed process loses nothing
 //!
