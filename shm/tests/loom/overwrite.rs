@@ -94,10 +94,3 @@ fn a_window_has_no_hole_where_a_thread_changes_chunks() {
     });
     assert!(one.happened() && both.happened());
 }
-
-/// A ring without a free chunk, and the chunk that the drain may free.
-fn full_ring() -> (Arc<Region>, Vec<WriteChunk>) {
-    let (region, held) = ring_with_free(1);
-    write_chunk(&region, 1, 0, &[b"r"]);
-    (region, held)
-}

@@ -2,6 +2,13 @@
 
 use super::*;
 
+/// A ring without a free chunk, and the chunk that the drain may free.
+fn full_ring() -> (Arc<Region>, Vec<WriteChunk>) {
+    let (region, held) = ring_with_free(1);
+    write_chunk(&region, 1, 0, &[b"r"]);
+    (region, held)
+}
+
 // A wake-up that is missed would be a deadlock: time does not pass here.
 #[test]
 fn who_waits_for_a_chunk_is_woken_when_the_drain_frees_one() {
