@@ -1,6 +1,6 @@
 //! The spans of all subscribers, by their ids.
 //!
-//! Slots are made in pages, each twice as large as the one before, and never given back, so that an id of any span, closed
+//! Slots are made in pages, each twice as large as the one before and the first of them static, and never given back, so that an id of any span, closed
 //! ones too, can be looked at; its generation tells whether the slot is still that span's. Each thread has some free slots at
 //! hand, those of the spans it closed last, so that making and closing a span takes no lock.
 
@@ -16,8 +16,8 @@ use super::super::thread;
 use super::span::Span;
 
 /// Slots of the first page.
-const FIRST: usize = 64;
-const PAGES: usize = 26; // 2^32 slots in all
+const FIRST: usize = 256;
+const PAGES: usize = 24; // 2^32 slots in all
 /// Free slots that a thread takes from the pool, or gives back, at a time. Twice as many are at hand at most.
 const HANDFUL: usize = 32;
 
@@ -25,6 +25,9 @@ pub(super) static SLOTS: Slots = Slots::new();
 
 #[derive(Debug)]
 pub(super) struct Slots {
+    /// Found without a pointer to follow.
+    first: [Slot; FIRST],
+    /// All pages; the first is not made.
     pages: [OnceLock<Box<[Slot]>>; PAGES],
     free: Mutex<Free>,
 }
@@ -37,13 +40,24 @@ struct Free {
 }
 
 /// A place for a span.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[repr(align(64))] // no thread's span shares its cache lines with another's
 pub(super) struct Slot {
     generation: AtomicU32,
     references: AtomicU32,
     pub(super) parent: AtomicU64,
     pub(super) span: Span,
+}
+
+impl Slot {
+    const fn new() -> Self {
+        Self {
+            generation: AtomicU32::new(0),
+            references: AtomicU32::new(0),
+            parent: AtomicU64::new(0),
+            span: Span::new(),
+        }
+    }
 }
 
 /// Free slots of a thread.
@@ -92,7 +106,7 @@ fn at_hand<R>(f: impl FnOnce(&mut AtHand) -> R) -> Option<R> {
 impl Slots {
     const fn new() -> Self {
         let free = Mutex::new(Free { indices: Vec::new(), used: 0 });
-        Self { pages: [const { OnceLock::new() }; PAGES], free }
+        Self { first: [const { Slot::new() }; FIRST], pages: [const { OnceLock::new() }; PAGES], free }
     }
 
     /// Page and place of the slot with this index.
@@ -135,6 +149,19 @@ impl Slots {
             let mut own = AtHand { indices: [0; 2 * HANDFUL], len: 0 };
             own.pop() // the rest goes back
         })?;
+        let slot = match self.first.get(index as usize) {
+            Some(slot) => slot,
+            None => self.made(index)?,
+        };
+        slot.references.store(1, Ordering::Relaxed);
+        let generation = slot.generation.load(Ordering::Relaxed);
+        let id = u64::from(generation) << 32 | u64::from(index);
+        Some((slot, Id::from_non_zero_u64(NonZeroU64::new(id + 1)?)))
+    }
+
+    /// The slot, on a page that is made if there is none yet.
+    #[cold]
+    fn made(&self, index: u32) -> Option<&Slot> {
         let (page, at) = Self::place(index);
         let page_of = self.pages.get(page)?;
         let slots = match page_of.get() {
@@ -142,22 +169,24 @@ impl Slots {
             None => {
                 // Under the lock: nobody waits for a page that another thread is making, which a fork could lose.
                 let _free = self.free.lock_unless_lost()?;
-                page_of.get_or_init(|| (0..FIRST << page).map(|_| Slot::default()).collect())
+                page_of.get_or_init(|| (0..FIRST << page).map(|_| Slot::new()).collect())
             }
         };
-        let slot = slots.get(at)?;
-        slot.references.store(1, Ordering::Relaxed);
-        let generation = slot.generation.load(Ordering::Relaxed);
-        let id = u64::from(generation) << 32 | u64::from(index);
-        Some((slot, Id::from_non_zero_u64(NonZeroU64::new(id + 1)?)))
+        slots.get(at)
     }
 
     /// The slot of the span with this id, if that is not closed.
     #[inline]
     pub(super) fn get(&self, id: &Id) -> Option<&Slot> {
         let number = id.into_u64() - 1;
-        let (page, at) = Self::place(number as u32);
-        let slot = self.pages.get(page)?.get()?.get(at)?;
+        let index = number as u32;
+        let slot = match self.first.get(index as usize) {
+            Some(slot) => slot,
+            None => {
+                let (page, at) = Self::place(index);
+                self.pages.get(page)?.get()?.get(at)?
+            }
+        };
         (slot.generation.load(Ordering::Acquire) == (number >> 32) as u32).then_some(slot)
     }
 

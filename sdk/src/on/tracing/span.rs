@@ -60,6 +60,13 @@ struct Rest {
 
 impl Default for Span {
     fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Span {
+    /// Of no callsite.
+    pub(super) const fn new() -> Self {
         Self {
             callsite: AtomicPtr::new(std::ptr::null_mut()),
             entered_here: AtomicU32::new(0),
@@ -71,9 +78,7 @@ impl Default for Span {
             rest: OnceLock::new(),
         }
     }
-}
 
-impl Span {
     /// A span of the callsite, with the values that `visit` shows.
     #[inline]
     pub(super) fn create(&self, callsite: &'static Callsite, visit: impl FnOnce(&mut Fields)) {
