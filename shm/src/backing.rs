@@ -191,13 +191,37 @@ pub(crate) fn own_user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-/// Locks the file for this handle, against others that do; until the handle is closed. Does not wait.
+/// A file that is locked against others that lock it, for as long as this lives.
 #[cfg(not(loom))]
-pub(crate) fn lock(file: &std::fs::File) -> io::Result<()> {
-    // SAFETY: a call on an open descriptor.
-    match unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
+#[derive(Debug)]
+pub(crate) struct Locked(std::fs::File);
+
+#[cfg(not(loom))]
+impl Locked {
+    /// Does not wait: `WouldBlock` when somebody else has it.
+    pub(crate) fn new(file: std::fs::File) -> io::Result<Self> {
+        // SAFETY: a call on an open descriptor.
+        match unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } {
+            0 => Ok(Self(file)),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+#[cfg(not(loom))]
+impl std::ops::Deref for Locked {
+    type Target = std::fs::File;
+    fn deref(&self) -> &std::fs::File {
+        &self.0
+    }
+}
+
+#[cfg(not(loom))]
+impl Drop for Locked {
+    /// To close it is not enough: a child that another thread starts just now has the open file too until it is another program.
+    fn drop(&mut self) {
+        // SAFETY: a call on an open descriptor.
+        unsafe { libc::flock(self.0.as_raw_fd(), libc::LOCK_UN) };
     }
 }
 

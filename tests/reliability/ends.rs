@@ -1,9 +1,13 @@
 //! Each end that completes no trace, and what recovery then finds: files that were cut, replaced, or are gone.
 
+#![allow(unsafe_code)] // what a child does before its `exec`
+
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hairline::recovery::{self, ProcessState, RecoverError, RecoverOptions, Recovered};
@@ -116,6 +120,29 @@ fn recovering_twice_or_after_an_interruption_gives_the_same_trace() {
         assert!(whole == fs::read(&dead.victim.trace).expect("a trace"));
         complete(&dead.victim, &dead.victim.trace);
     }
+}
+
+/// Between its fork and its `exec` such a program has all files open that this process has.
+#[test]
+fn a_program_that_is_just_being_started_keeps_no_region_locked() {
+    use std::os::unix::process::CommandExt;
+    let dead = dead(Orders::new(Format::Fxt));
+    let done = AtomicBool::new(false);
+    let outcomes: Vec<_> = std::thread::scope(|threads| {
+        threads.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                let mut slow = Command::new("true");
+                // SAFETY: what the new process does until then is to sleep.
+                unsafe { slow.pre_exec(|| Ok(std::thread::sleep(Duration::from_millis(10)))) };
+                slow.status().expect("it ran");
+            }
+        });
+        let keep = RecoverOptions::new().keep_region(true);
+        let outcomes = (0..20).map(|_| recovery::recover(&dead.region, &keep)).collect();
+        done.store(true, Ordering::Relaxed);
+        outcomes
+    });
+    assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");
 }
 
 #[test]

@@ -38,6 +38,18 @@ impl Run {
     }
 }
 
+impl Drop for Run {
+    /// Of those that died, and their children, nothing stays in the machine's memory.
+    fn drop(&mut self) {
+        let left = hairline::recovery::find().unwrap_or_default();
+        let ours =
+            |output: &Option<PathBuf>| output.as_ref().is_some_and(|o| o.starts_with(self.directory.path()));
+        for region in left.iter().filter(|region| region.is_dead() && ours(&region.output)) {
+            let _ = std::fs::remove_file(&region.path);
+        }
+    }
+}
+
 /// Runs `ending` with these arguments and variables, in its directory.
 pub(crate) fn run(arguments: &[&str], variables: &[(&str, &str)]) -> Run {
     run_in(tempfile::tempdir().expect("a directory"), arguments, variables)

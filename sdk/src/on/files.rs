@@ -36,7 +36,7 @@ pub(crate) fn create(path: &Path) -> io::Result<(OutputFile, bool)> {
 }
 
 /// Locks the open file against others that do the same, of other processes or of another copy of this crate in this one, until
-/// it is closed: a program inherits `HAIRLINE` from the traced one that started it. A forked child shares the open file, and closes it.
+/// it is dropped: a program inherits `HAIRLINE` from the traced one that started it. A forked child shares the open file, and closes it.
 fn claim(file: &File) -> io::Result<()> {
     // SAFETY: a call on an open descriptor.
     let outcome = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
@@ -86,6 +86,9 @@ impl Drop for OutputFile {
     fn drop(&mut self) {
         // Before the descriptor is another file's. A session after this one may have stored its own.
         let _ = OUTPUT.compare_exchange(self.0.as_raw_fd(), -1, Ordering::Relaxed, Ordering::Relaxed);
+        // To close it is not enough: a child that another thread starts just now has it open too until it is another program.
+        // SAFETY: a call on an open descriptor.
+        unsafe { libc::flock(self.0.as_raw_fd(), libc::LOCK_UN) };
     }
 }
 
@@ -135,5 +138,22 @@ impl Drop for WriteSignalsBlocked {
             while libc::sigtimedwait(&raw const self.ours, std::ptr::null_mut(), &raw const at_once) > 0 {}
             libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, std::ptr::null_mut());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_output_that_was_dropped_is_free_whoever_else_has_the_file_open() {
+        let path = std::env::temp_dir().join(format!("hairline-output-{}", std::process::id()));
+        let (output, is_file) = create(&path).expect("created");
+        assert!(is_file && create(&path).is_err(), "in use");
+        let of_a_child = output.try_clone().expect("the same open file");
+        drop(output);
+        create(&path).expect("free");
+        drop(of_a_child);
+        std::fs::remove_file(&path).expect("removed");
     }
 }

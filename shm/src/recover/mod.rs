@@ -35,7 +35,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::backing;
+use crate::backing::{self, Locked};
 
 pub use crate::process::Life;
 pub use find::{Found, find, room};
@@ -124,17 +124,8 @@ impl RegionFile {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn of(file: File, path: PathBuf) -> Result<Self, RecoverError> {
-        let metadata = match file.metadata() {
-            Ok(metadata) => metadata,
-            Err(source) => return Err(RecoverError::File { path, source }),
-        };
-        if !metadata.is_file() || metadata.uid() != backing::own_user() {
-            return Err(RecoverError::NotARegion { path, what: NOT_OURS });
-        }
-        match header::read(&file, metadata.len(), &path) {
-            Ok(facts) => Ok(Self { file, path, facts }),
-            Err(e) => Err(e.at(path)),
-        }
+        let facts = facts_of(&file, &path)?;
+        Ok(Self { file, path, facts })
     }
 
     /// What the region says of itself.
@@ -167,25 +158,33 @@ impl RegionFile {
             Life::Unknown if !assume_dead => return Err(RecoverError::Unknown { path, pid }),
             Life::Unknown | Life::Dead => {}
         }
-        match backing::lock(&file) {
-            Ok(()) => {}
+        let file = match Locked::new(file) {
+            Ok(file) => file,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Err(RecoverError::Busy { path }),
             Err(source) => return Err(RecoverError::File { path, source }),
-        }
+        };
         // Without a name: whoever held the lock before us is done with it.
         if file.metadata().is_ok_and(|m| m.nlink() == 0) {
             return Err(RecoverError::File { path, source: io::ErrorKind::NotFound.into() });
         }
         // Read again: while it lived it may have gone on after the first look.
-        let Self { file, path, facts } = Self::of(file, path)?;
+        let facts = facts_of(&file, &path)?;
         Ok(DeadRegion { file, path, facts })
     }
+}
+
+fn facts_of(file: &File, path: &Path) -> Result<Facts, RecoverError> {
+    let metadata = file.metadata().map_err(|source| RecoverError::File { path: path.to_owned(), source })?;
+    if !metadata.is_file() || metadata.uid() != backing::own_user() {
+        return Err(RecoverError::NotARegion { path: path.to_owned(), what: NOT_OURS });
+    }
+    header::read(file, metadata.len(), path).map_err(|e| e.at(path.to_owned()))
 }
 
 /// The region of a dead process, locked.
 #[derive(Debug)]
 pub struct DeadRegion {
-    file: File,
+    file: Locked,
     path: PathBuf,
     facts: Facts,
 }
