@@ -47,8 +47,17 @@ pub(crate) struct Config {
     pub(crate) trigger_on_signal: Option<i32>,
     pub(crate) finish_on_signals: bool,
     pub(crate) max_file_size: Option<u64>,
+    pub(crate) rotate: Option<Rotate>,
     #[cfg(feature = "compress")]
     pub(crate) compress: bool,
+}
+
+/// Outputs of several files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "enable"), allow(dead_code))]
+pub(crate) struct Rotate {
+    pub(crate) size: u64,
+    pub(crate) keep: u32,
 }
 
 /// What is recorded with each event, if it is asked for.
@@ -106,6 +115,7 @@ impl SessionBuilder {
                 trigger_on_signal: None,
                 finish_on_signals: false,
                 max_file_size: None,
+                rotate: None,
                 #[cfg(feature = "compress")]
                 compress: false,
             },
@@ -240,6 +250,22 @@ impl SessionBuilder {
     /// with [`Overflow::Overwrite`], whose snapshots are as large as the ring.
     pub fn max_file_size(mut self, bytes: u64) -> Self {
         self.config.max_file_size = Some(bytes);
+        self
+    }
+
+    /// Goes on in a new file whenever the output has grown to `size` bytes (at least 64 KiB), and keeps the newest `keep` files, the one
+    /// that is being written included (0: all of them). The newest always stands at the [path](Self::output) itself; the ones before
+    /// are numbered in the order of their ends: `trace.pftrace`, and `trace.1.pftrace`, `trace.2.pftrace`, ..., where those of an
+    /// earlier run are replaced.
+    ///
+    /// Each file is a whole trace: it begins with all that its records mean, and with the begins of the slices that are open, at their
+    /// own time. In the file before, these slices have no end. Every record is in one file only. A file may be longer than
+    /// `size` by one chunk, or where what it begins with is more than half of it. If the next file cannot be made, the output goes on in the old
+    /// one; [`Summary::notes`](crate::Summary::notes) tells. The limit of [`max_file_size`](Self::max_file_size) is for all files
+    /// together. Costs the writer thread a look at each record. Without effect where the output is no regular file, and with
+    /// [`Overflow::Overwrite`].
+    pub fn rotate(mut self, size: u64, keep: u32) -> Self {
+        self.config.rotate = Some(Rotate { size, keep });
         self
     }
 

@@ -193,7 +193,10 @@ pub struct RegionHeader {
     pub tail_batch: AtomicU64,
     /// The trace's time when the drain looked last, in ns; 0 before.
     pub last_look: AtomicU64,
-    reserved3: [u64; 11],
+    /// The file in which the output goes on from a batch on: its inode, its length before that batch, the batch. The file at the
+    /// output's path is this one or the one before it, until the batch is done.
+    pub next_output: [AtomicU64; 3],
+    reserved3: [u64; 8],
 }
 
 /// What a sequence's chunk says of itself, beside its bytes.
@@ -393,7 +396,8 @@ impl RegionHeader {
             output_len: core::array::from_fn(|_| AtomicU64::new(NO_FILE)),
             tail_batch: AtomicU64::new(0),
             last_look: AtomicU64::new(0),
-            reserved3: [0; 11],
+            next_output: Default::default(),
+            reserved3: [0; 8],
         }
     }
 }
@@ -414,6 +418,7 @@ const _: () = {
     assert!(offset_of!(RegionHeader, output_len) == 392);
     assert!(offset_of!(RegionHeader, tail_batch) == 408);
     assert!(offset_of!(RegionHeader, last_look) == 416);
+    assert!(offset_of!(RegionHeader, next_output) == 424);
     assert!(size_of::<ChunkHeader>() == 64 && align_of::<ChunkHeader>() == 64);
     assert!(offset_of!(ChunkHeader, state) == 0);
     assert!(offset_of!(ChunkHeader, commit) == 8);

@@ -33,6 +33,18 @@ pub trait Output {
         None
     }
 
+    /// Called before each write of so many bytes. Whether the output now goes on in another file, which stands at the path of the one
+    /// before: a batch of its own, that takes nothing ([`Region::announce_output`]).
+    ///
+    /// # Errors
+    /// When nothing can be written any more.
+    fn turn(&mut self, _bytes: u64) -> io::Result<bool> {
+        Ok(false)
+    }
+
+    /// A sequence has ended: all of it was written.
+    fn sequence_ended(&mut self, _info: ChunkInfo) {}
+
     /// Bytes of the file that the output is, as far as it was written; None where it is none. After a crash the file
     /// counts as far as this, and what follows is cut off.
     fn file_len(&self) -> Option<u64> {
@@ -145,8 +157,17 @@ impl Drain {
     /// # Errors
     /// What `output` said.
     pub fn insert(&mut self, bytes: &[u8], output: &mut dyn Output) -> io::Result<()> {
+        self.turn(bytes.len(), output)?;
         output.write_all_parts(&[IoSlice::new(bytes)])?;
         self.ledger.done(&self.region, output.file_len());
+        Ok(())
+    }
+
+    /// Lets the output go on in another file.
+    fn turn(&mut self, bytes: usize, output: &mut dyn Output) -> io::Result<()> {
+        if output.turn(bytes as u64)? {
+            self.ledger.done(&self.region, output.file_len());
+        }
         Ok(())
     }
 
@@ -156,10 +177,13 @@ impl Drain {
     /// # Errors
     /// What `output` said.
     pub fn insert_tail(&mut self, bytes: &[u8], output: &mut dyn Output) -> io::Result<()> {
+        self.turn(bytes.len(), output)?;
         self.region.header().tail_batch.store(self.ledger.next(), Ordering::Release);
-        self.insert(bytes, output).inspect_err(|_| {
+        output.write_all_parts(&[IoSlice::new(bytes)]).inspect_err(|_| {
             self.region.header().tail_batch.store(0, Ordering::Release);
-        })
+        })?;
+        self.ledger.done(&self.region, output.file_len());
+        Ok(())
     }
 
     /// Frees what is committed without an output and counts its records as lost for [`LossReason::Output`].
@@ -252,6 +276,7 @@ impl Drain {
         }
         let bytes: usize = parts.iter().map(|p| p.len()).sum();
         if bytes > 0 {
+            self.turn(bytes, output)?;
             let number = mark(self.ledger.next());
             chunks.iter().for_each(|chunk| chunk.take(number));
             if let Err(e) = output.write_all_parts(&parts) {
@@ -266,6 +291,9 @@ impl Drain {
         for (fragment, chunk) in fragments.iter().zip(&chunks) {
             chunk.set_drained();
             self.settle(fragment, pass);
+            if fragment.last {
+                output.sequence_ended(fragment.info);
+            }
         }
         if pass.freed != freed {
             region.chunks_freed();

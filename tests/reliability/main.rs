@@ -7,4 +7,5 @@ mod hostile;
 mod lives;
 mod outputs;
 mod program;
+mod rotation;
 mod torture;

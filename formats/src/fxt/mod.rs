@@ -16,6 +16,7 @@
 //! [`layout`] says which bits mean what, and everything else here goes by it.
 
 mod argument;
+mod carry;
 mod cursor;
 mod field;
 mod flows;
@@ -32,6 +33,7 @@ mod scheduling;
 mod write;
 
 pub use argument::{ArgumentSlice, argument_words, put_argument};
+pub use carry::{Carry, Patch};
 pub use cursor::{ArgumentValue, Arguments};
 pub use flows::FlowStarts;
 pub use large::{LargeBlob, LargeBlobMetadata, large_blob, large_blob_words};

@@ -21,6 +21,7 @@
 //! encoder; its layout stands there. Field numbers: [`fields`].
 
 mod annotation;
+mod carry;
 mod event;
 pub mod fields;
 mod read;
@@ -29,6 +30,7 @@ mod tracks;
 mod write;
 
 pub use annotation::{annotation_len, put_annotation, put_named};
+pub use carry::Carry;
 pub use event::{Correlation, CounterValue, Event, Location, LogMessage, event};
 pub use fields::{ChildOrdering, CounterType, EventType, Priority, SiblingMerge, Unit};
 pub use read::{

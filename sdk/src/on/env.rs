@@ -7,6 +7,7 @@
 //! | `HAIRLINE_BUFFER`     | bytes of the ring: `4M`, `64MiB`                                           |
 //! | `HAIRLINE_OVERFLOW`   | `drop`, `block` (1 s), `block:500ms` or `overwrite`                        |
 //! | `HAIRLINE_MAX_FILE_SIZE` | as [`SessionBuilder::max_file_size`](crate::SessionBuilder::max_file_size): `1G` |
+//! | `HAIRLINE_ROTATE`     | as [`SessionBuilder::rotate`](crate::SessionBuilder::rotate): `100M`, or `100M,10` to keep the newest ten |
 //! | `HAIRLINE_SIGNALS`    | `on`: [`finish_on_signals`](crate::SessionBuilder::finish_on_signals)      |
 //! | `HAIRLINE_TRIGGER`    | `panic`, a signal's number, or both: what triggers a snapshot              |
 //! | `HAIRLINE_CLOCK`      | `counter` or `system`                                                      |
@@ -90,6 +91,12 @@ fn start() -> Result<(), Error> {
     }
     if let Some(size) = variable("HAIRLINE_MAX_FILE_SIZE")? {
         builder = builder.max_file_size(parse_size(&size)?);
+    }
+    if let Some(rotate) = variable("HAIRLINE_ROTATE")? {
+        let (size, keep) = rotate.split_once(',').unwrap_or((&rotate, "0"));
+        let expected = "use the size of a file, or that and the number of files to keep: 100M,10";
+        let wrong = |_| Error::Value { what: "HAIRLINE_ROTATE", value: rotate.clone(), expected };
+        builder = builder.rotate(parse_size(size)?, keep.trim().parse().map_err(wrong)?);
     }
     if let Some(on) = variable("HAIRLINE_SIGNALS")? {
         builder = builder.finish_on_signals(one_of("HAIRLINE_SIGNALS", on, &ON_OFF, "use on or off")?);

@@ -7,7 +7,7 @@ use std::io::{self, IoSlice, Write};
 use std::ops::Deref;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI32, Ordering};
 
 /// Makes the output at `path` anew; whether it is a regular file. A FIFO that nobody reads is an error and not a wait; a file
@@ -33,6 +33,14 @@ pub(crate) fn create(path: &Path) -> io::Result<(OutputFile, bool)> {
         unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, flags & !libc::O_NONBLOCK) };
     }
     Ok((OutputFile::new(file), is_file))
+}
+
+/// Where the file stands that is to take the place of the output at `path`, until it does.
+pub(crate) fn next_path(path: &Path, pid: u32) -> PathBuf {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".next-{pid}"));
+    path.with_file_name(name)
 }
 
 /// Locks the open file against others that do the same, of other processes or of another copy of this crate in this one, until

@@ -53,6 +53,9 @@ pub struct Facts {
     pub output: Option<PathBuf>,
     /// So many of the file's first bytes are whole; None where the output is no file.
     pub output_len: Option<u64>,
+    /// Where the output was about to go on in another file: that one's inode, and how many of its first bytes are whole. It stands at
+    /// the output's path if its process was killed just after it was put there.
+    pub next_output: Option<(u64, u64)>,
     /// Bytes that the drain handed to the output, before any compression; what a batch in hand at the end adds is not in.
     pub output_bytes: u64,
     /// What the output begins with.
@@ -166,6 +169,7 @@ pub(super) fn read(file: &File, file_len: u64, path: &Path) -> Result<Facts, Wro
     let batches_done = raw.u64(offset_of!(RegionHeader, batches_done));
     let slot = offset_of!(RegionHeader, output_len) + if batches_done & 1 == 1 { 8 } else { 0 };
     let output_len = raw.u64(slot);
+    let next = |n: usize| raw.u64(offset_of!(RegionHeader, next_output) + 8 * n);
     let tail_batch = raw.u64(offset_of!(RegionHeader, tail_batch));
     let name: [u8; 64] = raw.bytes(offset_of!(RegionHeader, process_name));
     let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -181,6 +185,7 @@ pub(super) fn read(file: &File, file_len: u64, path: &Path) -> Result<Facts, Wro
         chunk_count,
         output,
         output_len: (output_len != NO_FILE).then_some(output_len),
+        next_output: (next(2) > batches_done).then(|| (next(0), next(1))),
         output_bytes: raw.u64(offset_of!(RegionHeader, output_bytes)),
         prelude,
         has_tail: tail_batch != 0 && tail_batch <= batches_done,
@@ -225,6 +230,7 @@ fn unborn(path: &Path) -> Result<Facts, Wrong> {
         chunk_count: 0,
         output: None,
         output_len: None,
+        next_output: None,
         output_bytes: 0,
         prelude: Vec::new(),
         has_tail: false,

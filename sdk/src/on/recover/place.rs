@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use hairline_shm::recover::{DeadRegion, Facts};
@@ -147,6 +147,10 @@ impl Original {
         };
         let metadata = file.metadata().map_err(at(path))?;
         let len = metadata.len();
+        let whole = match facts.next_output {
+            Some((inode, whole)) if inode == metadata.ino() => whole,
+            _ => whole,
+        };
         let head_len = facts.prelude.len() as u64;
         let same = metadata.is_file()
             && head_len <= whole

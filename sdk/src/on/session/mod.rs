@@ -14,6 +14,7 @@ mod compress;
 mod output;
 mod recorder;
 mod requests;
+mod rotation;
 mod shared;
 mod sink;
 pub(super) mod stream;
@@ -31,11 +32,12 @@ use super::clock::Calibration;
 use super::lock::{Mutex, MutexGuard};
 use super::{exit, files, fork, process, registry, signals, thread};
 pub(crate) use crate::builder::Detail;
-use crate::builder::{Config, DEFAULT_CHUNK, OutputConfig, SessionBuilder};
+use crate::builder::{Config, DEFAULT_CHUNK, OutputConfig, Rotate, SessionBuilder};
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::options::{Format, Overflow, Summary};
 pub use recorder::trigger;
+use rotation::Rotation;
 use shared::About;
 pub(crate) use shared::Shared;
 use sink::Sink;
@@ -92,7 +94,7 @@ impl Session {
         }
         let _ = fork::inherited(); // whoever starts first in a forked child decides
         let format = output::format(&config)?;
-        output::check_limit(&config)?;
+        output::check_limits(&config)?;
         signals::install(&config)?;
         let _unharmed = files::WriteSignalsBlocked::new();
         let of_a_child = output::config_of_a_child(&config);
@@ -115,6 +117,12 @@ impl Session {
         let clock = calibration.finish();
         if let Some(sink) = &mut sink {
             sink.write(&head).map_err(create)?;
+            if let (Some(Rotate { size, keep }), Some(path), Some(_)) =
+                (config.rotate, &path, sink.file_len())
+            {
+                let region = Arc::clone(&region);
+                sink.rotate(Rotation::new(size, keep, path.clone(), head, region, format));
+            }
         }
         region.note_time(clock.parameters().now());
         // From here on the trace is recovered if the process is killed.

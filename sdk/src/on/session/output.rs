@@ -26,14 +26,17 @@ pub(super) fn format(config: &Config) -> Result<Format, Error> {
 /// The least that an output may be limited to: some of it is the head and the tail.
 const LEAST_LIMIT: u64 = 64 << 10;
 
-pub(super) fn check_limit(config: &Config) -> Result<(), Error> {
-    match config.max_file_size {
-        Some(bytes) if bytes < LEAST_LIMIT => {
-            let (what, expected) = ("greatest size of the output", "use 64 KiB or more");
-            Err(Error::Value { what, value: bytes.to_string(), expected })
+pub(super) fn check_limits(config: &Config) -> Result<(), Error> {
+    let sizes = [
+        ("greatest size of the output", config.max_file_size),
+        ("size of a file to rotate", config.rotate.map(|rotate| rotate.size)),
+    ];
+    for (what, size) in sizes {
+        if let Some(bytes) = size.filter(|bytes| *bytes < LEAST_LIMIT) {
+            return Err(Error::Value { what, value: bytes.to_string(), expected: "use 64 KiB or more" });
         }
-        _ => Ok(()),
     }
+    Ok(())
 }
 
 /// The file that the output is to be, if it is one.

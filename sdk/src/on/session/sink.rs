@@ -4,8 +4,9 @@ use std::io::{self, IoSlice, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use hairline_shm::Output;
+use hairline_shm::{ChunkInfo, Output};
 
+use super::rotation::Rotation;
 use crate::on::files::OutputFile;
 use crate::output::MemoryOutput;
 
@@ -25,6 +26,8 @@ pub(crate) struct Sink {
     pub(crate) written: u64,
     /// The most that may be written.
     limit: Option<u64>,
+    /// Lets the output go on in another file now and then.
+    rotation: Option<Rotation>,
     /// Whether something was refused since it would have gone beyond the limit.
     is_full: bool,
     /// Compresses what is drained, but not what the writer thread itself writes: the stream's head, its markers and its
@@ -39,6 +42,7 @@ impl Sink {
             target,
             written: 0,
             limit: None,
+            rotation: None,
             is_full: false,
             #[cfg(feature = "compress")]
             compressor: None,
@@ -48,6 +52,16 @@ impl Sink {
     /// Takes no more than so many bytes in all, [`TAIL_ROOM`] of which are kept for the tail.
     pub(crate) fn limit_to(&mut self, bytes: Option<u64>) {
         self.limit = bytes.map(|bytes| bytes.saturating_sub(TAIL_ROOM));
+    }
+
+    /// Where the output is a file: goes on in others. What was written so far is their head.
+    pub(crate) fn rotate(&mut self, rotation: Rotation) {
+        self.rotation = Some(rotation);
+    }
+
+    /// Why the output did not go on in another file, if it should have.
+    pub(crate) fn rotation_failed(&self) -> Option<&io::Error> {
+        self.rotation.as_ref().and_then(Rotation::failed)
     }
 
     /// Whether the limit has been met. From then on there is room for the tail only.
@@ -90,14 +104,31 @@ impl Output for Sink {
     fn write_all_parts(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
         #[cfg(feature = "compress")]
         if let Some(mut compressor) = self.compressor.take() {
+            let _ = self.rotation.as_mut().map(|rotation| rotation.look(parts)); // packets stay as they are
             let result = compressor.pack(parts).and_then(|packed| self.write_plain(&[IoSlice::new(packed)]));
             self.compressor = Some(compressor);
             return result;
         }
-        self.write_plain(parts)
+        self.write_followed(parts)
+    }
+
+    fn turn(&mut self, bytes: u64) -> io::Result<bool> {
+        let Self { target: Target::File(file, len), rotation: Some(rotation), .. } = self else {
+            return Ok(false);
+        };
+        Ok(rotation.turn(file, len, bytes))
+    }
+
+    fn sequence_ended(&mut self, info: ChunkInfo) {
+        if let Some(rotation) = &mut self.rotation {
+            rotation.sequence_ended(info);
+        }
     }
 
     fn room(&self) -> Option<u64> {
+        if let (Some(rotation), Target::File(_, len)) = (&self.rotation, &self.target) {
+            return Some(rotation.room(*len));
+        }
         #[cfg(feature = "compress")]
         if self.compressor.is_some() {
             return None; // what it will be is known when it is packed
@@ -118,7 +149,11 @@ pub(crate) struct Plain<'s>(&'s mut Sink);
 
 impl Output for Plain<'_> {
     fn write_all_parts(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
-        self.0.write_plain(parts)
+        self.0.write_followed(parts)
+    }
+
+    fn turn(&mut self, bytes: u64) -> io::Result<bool> {
+        self.0.turn(bytes)
     }
 
     fn file_len(&self) -> Option<u64> {
@@ -127,6 +162,17 @@ impl Output for Plain<'_> {
 }
 
 impl Sink {
+    /// The same, and the rotation knows of it.
+    fn write_followed(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        match self.rotation.as_mut().and_then(|rotation| rotation.look(parts)) {
+            Some(patched) => {
+                let parts: Vec<IoSlice<'_>> = patched.iter().map(|part| IoSlice::new(part)).collect();
+                self.write_plain(&parts)
+            }
+            None => self.write_plain(parts),
+        }
+    }
+
     /// All of the parts, or none.
     fn write_plain(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
         let bytes: u64 = parts.iter().map(|p| p.len() as u64).sum();

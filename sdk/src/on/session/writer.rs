@@ -208,6 +208,9 @@ impl Writer<'_> {
                 "the output has reached its greatest size: what came after that is not in it".to_owned(),
             );
         }
+        if let Some(e) = self.sink.rotation_failed() {
+            notes.push(format!("the output stayed in one file: {e}"));
+        }
         if self.shared.path.as_deref().is_some_and(|path| self.sink.has_vanished(path)) {
             notes.push("the output was removed or replaced while it was written".to_owned());
         }

@@ -1,0 +1,353 @@
+//! What a trace must say again where it is cut in two, so that its second part can be read alone.
+//!
+//! ```text
+//! part 1  [head] packets packets packets              look(packets), for all of them
+//! part 2  [head] [put()] packets packets              goes on as if nothing had happened
+//! ```
+//!
+//! The packets that follow mean what was said before them: the state of their sequences (clock, default track, strings), tracks, and
+//! the begins of slices that are still open. Those are told again at their own time.
+
+use std::collections::{HashMap, HashSet};
+
+use super::fields::{
+    EventType, clock, clock_reading, clock_snapshot, counter_descriptor, interned_data, sequence_flags,
+    trace, trace_packet, trace_packet_defaults, track_descriptor, track_event, track_event_defaults,
+};
+use super::{CounterValue, Event, SequenceStart, event, sequence_start, write};
+use crate::proto::{FieldValue, Fields, put_bytes, put_fixed64, put_uint};
+
+/// Follows a trace from its head on. Memory: the strings, the tracks, and the slices that are open.
+#[derive(Debug, Default)]
+pub struct Carry {
+    sequences: HashMap<u32, Sequence>,
+    /// The slices that are open, the outermost first, by their track.
+    open: HashMap<u64, Vec<Open>>,
+    begins: u64,
+}
+
+#[derive(Debug, Default)]
+struct Sequence {
+    /// What it began with; None for packets that stand for themselves.
+    start: Option<Start>,
+    /// Its strings: the fields of InternedData.
+    interned: Vec<u8>,
+    /// The packets that describe tracks.
+    tracks: HashMap<u64, Vec<u8>>,
+    /// Of counters whose values are differences: the sums.
+    sums: HashMap<u64, i64>,
+    has_ended: bool,
+}
+
+#[derive(Debug, Default)]
+struct Start {
+    track_uuid: u64,
+    extra_counters: Vec<u64>,
+    /// The time of the last packet on the sequence's clock.
+    time: u64,
+}
+
+#[derive(Debug)]
+struct Open {
+    /// The how manieth begin of the trace it is.
+    order: u64,
+    sequence: u32,
+    time: u64,
+    /// The packet's fields, without its time.
+    packet: Box<[u8]>,
+}
+
+/// A packet, as far as it matters here.
+#[derive(Debug, Default)]
+struct Packet<'a> {
+    sequence: u32,
+    flags: u32,
+    timestamp: Option<u64>,
+    clock_id: Option<u32>,
+    defaults: Option<&'a [u8]>,
+    clocks: Option<&'a [u8]>,
+    interned: Option<&'a [u8]>,
+    track: Option<&'a [u8]>,
+    event: Option<&'a [u8]>,
+}
+
+impl<'a> Packet<'a> {
+    fn of(bytes: &'a [u8]) -> Self {
+        let mut packet = Self::default();
+        for (number, value) in fields(bytes) {
+            match (number, value) {
+                (trace_packet::TRUSTED_PACKET_SEQUENCE_ID, FieldValue::Varint(v)) => {
+                    packet.sequence = v as u32;
+                }
+                (trace_packet::SEQUENCE_FLAGS, FieldValue::Varint(v)) => packet.flags = v as u32,
+                (trace_packet::TIMESTAMP, FieldValue::Varint(v)) => packet.timestamp = Some(v),
+                (trace_packet::TIMESTAMP_CLOCK_ID, FieldValue::Varint(v)) => packet.clock_id = Some(v as u32),
+                (trace_packet::TRACE_PACKET_DEFAULTS, FieldValue::Bytes { bytes, .. }) => {
+                    packet.defaults = Some(bytes);
+                }
+                (trace_packet::CLOCK_SNAPSHOT, FieldValue::Bytes { bytes, .. }) => {
+                    packet.clocks = Some(bytes);
+                }
+                (trace_packet::INTERNED_DATA, FieldValue::Bytes { bytes, .. }) => {
+                    packet.interned = Some(bytes);
+                }
+                (trace_packet::TRACK_DESCRIPTOR, FieldValue::Bytes { bytes, .. }) => {
+                    packet.track = Some(bytes);
+                }
+                (trace_packet::TRACK_EVENT, FieldValue::Bytes { bytes, .. }) => packet.event = Some(bytes),
+                _ => {}
+            }
+        }
+        packet
+    }
+}
+
+impl Carry {
+    /// Nothing was said yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes note of whole packets, as this crate writes them. What is none is passed over.
+    pub fn look(&mut self, packets: &[u8]) {
+        for (number, value) in fields(packets) {
+            if let (trace::PACKET, FieldValue::Bytes { bytes, .. }) = (number, value) {
+                self.packet(bytes);
+            }
+        }
+    }
+
+    /// A sequence has ended: nothing follows that relies on its state, and its own slices will not end.
+    pub fn ended(&mut self, sequence: u32) {
+        if let Some(state) = self.sequences.get_mut(&sequence) {
+            state.has_ended = true;
+            if let Some(start) = &state.start {
+                self.open.remove(&start.track_uuid);
+            }
+        }
+    }
+
+    fn packet(&mut self, bytes: &[u8]) {
+        let packet = Packet::of(bytes);
+        let sequence = self.sequences.entry(packet.sequence).or_default();
+        if packet.flags & sequence_flags::CLEARED != 0 {
+            sequence.interned.clear();
+            sequence.sums.clear();
+            sequence.start = packet.defaults.map(Start::of);
+        }
+        if let (Some(start), Some(clocks)) = (&mut sequence.start, packet.clocks) {
+            start.time = incremental_reading(clocks).unwrap_or(start.time);
+        }
+        if let Some(interned) = packet.interned {
+            // A log message's text is meant by the event behind it only.
+            let lasting = fields(interned).filter(|(number, _)| *number != interned_data::LOG_MESSAGE_BODY);
+            for (number, value) in lasting {
+                if let FieldValue::Bytes { bytes, .. } = value {
+                    put_bytes(&mut sequence.interned, number, bytes);
+                }
+            }
+        }
+        if let Some(uuid) = packet.track.and_then(|track| varint(track, track_descriptor::UUID)) {
+            sequence.tracks.insert(uuid, bytes.to_vec());
+        }
+        let time = match (packet.timestamp, packet.clock_id, &mut sequence.start) {
+            (Some(delta), None, Some(start)) => {
+                start.time = start.time.wrapping_add(delta);
+                start.time
+            }
+            (Some(time), ..) => time,
+            (None, ..) => 0,
+        };
+        if let Some(event) = packet.event {
+            self.event(packet.sequence, time, event, bytes);
+        }
+    }
+
+    fn event(&mut self, number: u32, time: u64, event: &[u8], packet: &[u8]) {
+        let sequence = self.sequences.entry(number).or_default();
+        let (mut kind, mut track, mut value) = (0, None, None);
+        for field in fields(event) {
+            match field {
+                (track_event::TYPE, FieldValue::Varint(v)) => kind = v,
+                (track_event::TRACK_UUID, FieldValue::Varint(v)) => track = Some(v),
+                (track_event::COUNTER_VALUE, FieldValue::Varint(v)) => value = Some(v.cast_signed()),
+                _ => {}
+            }
+        }
+        let Some(track) = track.or_else(|| sequence.start.as_ref().map(|start| start.track_uuid)) else {
+            return;
+        };
+        match EventType::from_number(kind) {
+            Some(EventType::SliceBegin) => {
+                self.begins += 1;
+                let open = Open { order: self.begins, sequence: number, time, packet: without_time(packet) };
+                self.open.entry(track).or_default().push(open);
+            }
+            Some(EventType::SliceEnd) => {
+                if let Some(open) = self.open.get_mut(&track) {
+                    open.pop();
+                    if open.is_empty() && track != sequence.start.as_ref().map_or(0, |start| start.track_uuid)
+                    {
+                        self.open.remove(&track); // a thread's own stays, for its next slice
+                    }
+                }
+            }
+            Some(EventType::Counter) => {
+                let is_incremental = |packet: &Vec<u8>| is_incremental(packet);
+                if let Some(value) = value
+                    && sequence.tracks.get(&track).is_some_and(is_incremental)
+                {
+                    let sum = sequence.sums.entry(track).or_default();
+                    *sum = sum.wrapping_add(value);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Writes what the next part begins with, after its head: whole packets, each by a call.
+    pub fn put(&mut self, mut put: impl FnMut(&[u8])) {
+        let in_use: HashSet<u32> = self.open.values().flatten().map(|open| open.sequence).collect();
+        self.sequences.retain(|number, sequence| !sequence.has_ended || in_use.contains(number));
+        let mut numbers: Vec<u32> = self.sequences.keys().copied().collect();
+        numbers.sort_unstable();
+        let mut told = HashSet::new();
+        let mut out = Vec::new();
+        for (number, sequence) in
+            numbers.iter().filter_map(|number| Some((*number, self.sequences.get(number)?)))
+        {
+            sequence.put(number, &mut told, &mut out);
+            packets(&out).for_each(&mut put);
+            out.clear();
+        }
+        let mut open: Vec<&Open> = self.open.values().flatten().collect();
+        open.sort_unstable_by_key(|open| open.order);
+        for Open { time, packet, .. } in open {
+            let mut whole = packet.to_vec();
+            put_uint(&mut whole, trace_packet::TIMESTAMP, *time);
+            put_uint(&mut whole, trace_packet::TIMESTAMP_CLOCK_ID, u64::from(clock::BOOTTIME));
+            put_bytes(&mut out, trace::PACKET, &whole);
+            put(&out);
+            out.clear();
+        }
+    }
+}
+
+impl Sequence {
+    fn put(&self, number: u32, told: &mut HashSet<u64>, out: &mut Vec<u8>) {
+        if let Some(Start { track_uuid, extra_counters, time }) = &self.start {
+            let start = SequenceStart {
+                sequence: number,
+                first: true,
+                dropped: false,
+                track_uuid: *track_uuid,
+                extra_counters,
+                timestamp_ns: *time,
+            };
+            sequence_start(out, &start);
+            if !self.interned.is_empty() {
+                write::packet(out, number, |packet| {
+                    put_uint(packet, trace_packet::SEQUENCE_FLAGS, u64::from(sequence_flags::NEEDS));
+                    put_bytes(packet, trace_packet::INTERNED_DATA, &self.interned);
+                });
+            }
+        }
+        for (uuid, packet) in &self.tracks {
+            if told.insert(*uuid) {
+                put_bytes(out, trace::PACKET, packet);
+            }
+        }
+        // The next difference counts from the last sum.
+        for (track, sum) in &self.sums {
+            let counter = Event {
+                clock_id: Some(clock::BOOTTIME),
+                track_uuid: Some(*track),
+                counter: Some(CounterValue::Int(*sum)),
+                ..Event::new(number, EventType::Counter, self.start.as_ref().map_or(0, |start| start.time))
+            };
+            event(out, &counter);
+        }
+    }
+}
+
+impl Start {
+    fn of(defaults: &[u8]) -> Self {
+        let mut start = Self::default();
+        let of_events =
+            fields(defaults).filter(|(number, _)| *number == trace_packet_defaults::TRACK_EVENT_DEFAULTS);
+        for (_, value) in of_events {
+            let FieldValue::Bytes { bytes, .. } = value else { continue };
+            for field in fields(bytes) {
+                match field {
+                    (track_event_defaults::TRACK_UUID, FieldValue::Varint(v)) => start.track_uuid = v,
+                    (track_event_defaults::EXTRA_COUNTER_TRACK_UUIDS, FieldValue::Varint(v)) => {
+                        start.extra_counters.push(v);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        start
+    }
+}
+
+/// What the clock shows in this snapshot that counts from event to event.
+fn incremental_reading(snapshot: &[u8]) -> Option<u64> {
+    fields(snapshot).filter(|(number, _)| *number == clock_snapshot::CLOCKS).find_map(
+        |(_, value)| match value {
+            FieldValue::Bytes { bytes, .. } if varint(bytes, clock_reading::IS_INCREMENTAL) == Some(1) => {
+                varint(bytes, clock_reading::TIMESTAMP)
+            }
+            _ => None,
+        },
+    )
+}
+
+/// Whether this packet describes a counter whose values are differences.
+fn is_incremental(packet: &[u8]) -> bool {
+    let inside = |message, number| {
+        fields(message).find_map(move |field| match field {
+            (n, FieldValue::Bytes { bytes, .. }) if n == number => Some(bytes),
+            _ => None,
+        })
+    };
+    inside(packet, trace_packet::TRACK_DESCRIPTOR)
+        .and_then(|track| inside(track, track_descriptor::COUNTER))
+        .is_some_and(|counter| varint(counter, counter_descriptor::IS_INCREMENTAL) == Some(1))
+}
+
+fn without_time(packet: &[u8]) -> Box<[u8]> {
+    let mut out = Vec::with_capacity(packet.len());
+    for (number, value) in fields(packet) {
+        match value {
+            _ if number == trace_packet::TIMESTAMP || number == trace_packet::TIMESTAMP_CLOCK_ID => {}
+            FieldValue::Varint(v) => put_uint(&mut out, number, v),
+            FieldValue::Fixed64(v) => put_fixed64(&mut out, number, v),
+            FieldValue::Bytes { bytes, .. } => put_bytes(&mut out, number, bytes),
+            FieldValue::Fixed32(_) => {} // none is written
+        }
+    }
+    out.into()
+}
+
+/// Whole packets, tags and lengths included.
+fn packets(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut all = Fields::new(bytes, 0).map_while(Result::ok).peekable();
+    std::iter::from_fn(move || {
+        let from = usize::try_from(all.next()?.offset).ok()?;
+        let to = all.peek().and_then(|next| usize::try_from(next.offset).ok()).unwrap_or(bytes.len());
+        bytes.get(from..to)
+    })
+}
+
+fn varint(message: &[u8], number: u32) -> Option<u64> {
+    fields(message).find_map(|field| match field {
+        (n, FieldValue::Varint(v)) if n == number => Some(v),
+        _ => None,
+    })
+}
+
+fn fields(message: &[u8]) -> impl Iterator<Item = (u32, FieldValue<'_>)> {
+    Fields::new(message, 0).map_while(Result::ok).map(|field| (field.number, field.value))
+}

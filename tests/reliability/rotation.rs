@@ -1,0 +1,226 @@
+//! Outputs of several files: each is a trace of its own, and together they are the whole one.
+//!
+//! ```text
+//! t.1.fxt  |outer ...............................
+//!          |  step 0, step 1, ... step n (open)
+//! t.2.fxt  |outer ...............................     at its own time, though that is before the file's first record
+//!          |  step n, step n+1, ...
+//! t.fxt    |outer ........................|           the only one with its end
+//! ```
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use hairline::{
+    Error, Flow, Format, Session, SessionBuilder, Track, trace_async, trace_counter, trace_instant,
+    trace_scope,
+};
+use hairline_tests::judge;
+use hairline_tests::recording::{FORMATS, extension, turn};
+
+use crate::program::run;
+
+const THREADS: u64 = 3;
+const STEPS: u64 = 6000;
+
+/// The files of the output at `path`, the oldest first.
+fn files(path: &Path) -> Vec<PathBuf> {
+    let stem = path.file_stem().expect("a name").to_string_lossy().into_owned();
+    let number = |file: &PathBuf| -> Option<u64> {
+        file.file_stem()?.to_str()?.strip_prefix(&format!("{stem}."))?.parse().ok()
+    };
+    let entries = std::fs::read_dir(path.parent().expect("a directory")).expect("a directory").flatten();
+    let mut numbered: Vec<PathBuf> =
+        entries.map(|e| e.path()).filter(|file| number(file).is_some()).collect();
+    numbered.sort_by_key(number);
+    numbered.push(path.to_owned());
+    numbered
+}
+
+/// Records steps on three threads inside of slices that are open from the first to the last, on threads and elsewhere.
+fn program(session: &Session) {
+    let flow = Flow::new();
+    let all_done = std::sync::Barrier::new(THREADS as usize);
+    let track = Track::process().child("a track");
+    hairline::trace_begin!("rotation", "on the track", track: &track);
+    let interval = trace_async!("rotation", "interval");
+    {
+        trace_scope!("rotation", "outer of main", flow: &flow, what = "main");
+        std::thread::scope(|threads| {
+            for thread in 0..THREADS {
+                let (flow, all_done) = (&flow, &all_done);
+                let worker = move || {
+                    trace_scope!("rotation", "outer", flow: flow, thread);
+                    for n in 0..STEPS {
+                        trace_scope!("rotation", "step", n, text = "the same text each time");
+                        if n % 500 == 0 {
+                            trace_scope!("rotation", "of the flow", flow: flow);
+                            let name = format!("dynamic {n}");
+                            trace_instant!("rotation", "named", name: &name);
+                            session.flush().expect("no error");
+                        }
+                        trace_counter!("rotation", "sum", n as i64, incremental: true);
+                    }
+                    all_done.wait();
+                };
+                std::thread::Builder::new()
+                    .name(format!("worker {thread}"))
+                    .spawn_scoped(threads, worker)
+                    .expect("a thread");
+            }
+        });
+    }
+    drop(interval);
+    hairline::trace_end!(&track);
+}
+
+fn record(
+    format: Format,
+    configure: impl FnOnce(SessionBuilder) -> SessionBuilder,
+) -> (tempfile::TempDir, PathBuf, hairline::Summary) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join(format!("t.{}", extension(format)));
+    let builder = Session::builder().output(&path).buffer_size(1 << 20);
+    let session = configure(builder).start().expect("a session");
+    program(&session);
+    let summary = session.stop().expect("no error");
+    (directory, path, summary)
+}
+
+const SQL: [&str; 6] = [
+    // Which step, of which thread, and whether it has its end here.
+    "select t.name, (select int_value from args a where a.arg_set_id = s.arg_set_id and a.key like '%n'), dur >= 0, \
+     (select string_value from args a where a.arg_set_id = s.arg_set_id and a.key like '%text') \
+     from slice s join thread_track tt on s.track_id = tt.id join thread t using (utid) where s.name = 'step'",
+    "select ts, dur >= 0 from slice where name in ('outer', 'outer of main') order by ts",
+    "select s.ts, dur >= 0, s.name from slice s where name in ('on the track', 'interval') order by s.name",
+    "select count(*) from slice s join thread_track tt on s.track_id = tt.id join thread t using (utid) \
+     where s.name = 'outer' and t.name like 'worker %' and t.is_main_thread is not 1",
+    "select max(value) from counter c join track t on c.track_id = t.id where t.name like 'sum%'",
+    "select count(*) from flow",
+];
+
+#[test]
+fn each_file_is_a_trace_of_its_own_and_every_record_is_in_one() {
+    for format in FORMATS {
+        for compress in [false, true] {
+            let _turn = turn();
+            let size = 128 << 10;
+            let (_directory, path, summary) = record(format, |builder| {
+                builder
+                    .rotate(size, 0)
+                    .compress(compress)
+                    .overflow(hairline::Overflow::Block(std::time::Duration::from_secs(10)))
+            });
+            assert_eq!((summary.lost.total(), summary.notes.len()), (0, 0), "{summary:?}");
+            let files = files(&path);
+            let len = |file: &PathBuf| std::fs::metadata(file).expect("a file").len();
+            assert!(files.len() > if compress && format == Format::TrackEvent { 1 } else { 6 }, "{files:?}");
+            let mut ended: BTreeMap<(String, i64), u32> = BTreeMap::new();
+            let (mut outer, mut greatest) = (None, 0.0_f64);
+            for (place, file) in files.iter().enumerate() {
+                let is_last = place + 1 == files.len();
+                assert!(len(file) <= size + (64 << 10), "{}: {}", file.display(), len(file));
+                let verdict = judge::load(file, &SQL);
+                verdict.require_clean();
+                let [steps, outers, elsewhere, named, sum, flows] = &verdict.results[..] else {
+                    panic!("six results")
+                };
+                for row in steps.text().lines() {
+                    let cells: Vec<&str> = row.split('\t').collect();
+                    assert_eq!(cells[3], "the same text each time", "{row}");
+                    if cells[2] == "1" {
+                        *ended
+                            .entry((cells[0].to_owned(), cells[1].parse().expect("a number")))
+                            .or_default() += 1;
+                    }
+                }
+                // All that is open is there, at its own time.
+                let begins = |rows: &str| {
+                    rows.lines()
+                        .map(|row| row.split('\t').next().unwrap_or("").to_owned())
+                        .collect::<Vec<_>>()
+                };
+                let opens = (begins(&outers.text()), begins(&elsewhere.text()));
+                if place > 0 && place + 2 < files.len() {
+                    assert_eq!(
+                        (opens.0.len(), opens.1.len()),
+                        (4, 2),
+                        "{}: {}",
+                        file.display(),
+                        outers.text()
+                    );
+                    assert_eq!(*outer.get_or_insert_with(|| opens.clone()), opens, "{}", file.display());
+                    assert_eq!(named.single_i64(), 3);
+                    assert!(flows.single_i64() > 0, "{}", file.display());
+                    assert!(!outers.text().contains("\t1"), "none has its end yet");
+                }
+                greatest = greatest.max(sum.text().parse::<f64>().unwrap_or(0.0));
+                if is_last {
+                    assert!(!elsewhere.text().contains("\t0"), "{}", elsewhere.text());
+                }
+            }
+            assert_eq!(greatest, (STEPS - 1) as f64);
+            assert_eq!(ended.len() as u64, THREADS * STEPS);
+            assert!(ended.values().all(|times| *times == 1), "each has its end in one file");
+        }
+    }
+}
+
+#[test]
+fn the_newest_files_are_kept_and_those_of_an_earlier_run_replaced() {
+    for format in FORMATS {
+        let _turn = turn();
+        let (directory, path, _) = record(format, |builder| {
+            builder
+                .rotate(128 << 10, 3)
+                .overflow(hairline::Overflow::Block(std::time::Duration::from_secs(10)))
+        });
+        let first = files(&path);
+        assert_eq!(first.len(), 3, "{first:?}");
+        let last = first[1].clone();
+        let before = std::fs::read(&last).expect("a file");
+        let session = Session::builder().output(&path).rotate(128 << 10, 0).start().expect("a session");
+        program(&session);
+        session.stop().expect("no error");
+        assert!(before != std::fs::read(&last).expect("a file"));
+        let hidden = std::fs::read_dir(directory.path())
+            .expect("a directory")
+            .flatten()
+            .any(|e| e.file_name().to_string_lossy().starts_with('.'));
+        assert!(!hidden, "nothing is left over");
+        for file in files(&path) {
+            judge::load(&file, &[]).require_clean();
+        }
+    }
+}
+
+#[test]
+fn where_no_further_file_can_be_made_the_output_stays_in_one() {
+    let _turn = turn();
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("t.fxt");
+    let session = Session::builder().output(&path).rotate(128 << 10, 0).start().expect("a session");
+    std::fs::create_dir(directory.path().join("t.1.fxt")).expect("in the way");
+    program(&session);
+    let summary = session.stop().expect("no error");
+    assert!(summary.notes.iter().any(|note| note.contains("one file")), "{:?}", summary.notes);
+    let verdict = judge::load(&path, &["select count(*) from slice where name = 'outer' and dur >= 0"]);
+    assert_eq!(verdict.results[0].single_i64(), 3);
+    assert_eq!(std::fs::metadata(&path).expect("a file").len(), summary.bytes);
+}
+
+#[test]
+fn the_environment_may_ask_for_it() {
+    for (value, files) in [("64K,2", 1), ("64K", 1)] {
+        let run = run(&["return"], &[("HAIRLINE", "t.fxt"), ("HAIRLINE_ROTATE", value)]);
+        assert_eq!((run.said().len(), run.files().len()), (0, files), "{value}: {:?}", run.output);
+    }
+    for value in ["1K", "64K,x", "64K,1,2", ","] {
+        let run = run(&["return"], &[("HAIRLINE", "t.fxt"), ("HAIRLINE_ROTATE", value)]);
+        assert_eq!((run.said().len(), run.files().len()), (1, 0), "{value}: {:?}", run.output);
+    }
+    let _turn = turn();
+    let builder = Session::builder().output_memory(&hairline::MemoryOutput::new()).rotate(1000, 1);
+    assert!(matches!(builder.start(), Err(Error::Value { .. })));
+}
