@@ -193,10 +193,10 @@ pub struct RegionHeader {
     pub tail_batch: AtomicU64,
     /// The trace's time when the drain looked last, in ns; 0 before.
     pub last_look: AtomicU64,
-    /// The file in which the output goes on from a batch on: its inode, its length before that batch, the batch. The file at the
-    /// output's path is this one or the one before it, until the batch is done.
-    pub next_output: [AtomicU64; 3],
-    reserved3: [u64; 8],
+    /// The file in which the output goes on from a batch on: its inode, its length before that batch, the number that the file before
+    /// it gets, the batch. The file at the output's path is this one or the one before it, until the batch is done.
+    pub next_output: [AtomicU64; 4],
+    reserved3: [u64; 7],
 }
 
 /// What a sequence's chunk says of itself, beside its bytes.
@@ -397,7 +397,7 @@ impl RegionHeader {
             tail_batch: AtomicU64::new(0),
             last_look: AtomicU64::new(0),
             next_output: Default::default(),
-            reserved3: [0; 8],
+            reserved3: [0; 7],
         }
     }
 }

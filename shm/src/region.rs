@@ -186,14 +186,16 @@ impl Region {
         header.state.store(REGION_ACTIVE, Ordering::Release);
     }
 
-    /// The output is about to go on in another file, which takes the place of the one before at the same path: its inode, and its
-    /// length. Only the drain's [`Output`](crate::Output) may say so, in [`turn`](crate::Output::turn).
-    pub fn announce_output(&self, inode: u64, len: u64) {
+    /// The output is about to go on in another file, which takes the place of the one before at the same path: its inode, its
+    /// length, and the number that the one before gets. Only the drain's [`Output`](crate::Output) may say so, in
+    /// [`turn`](crate::Output::turn).
+    pub fn announce_output(&self, inode: u64, len: u64, number: u64) {
         let header = self.header();
-        let [next_inode, next_len, next_batch] = &header.next_output;
+        let [next_inode, next_len, next_number, next_batch] = &header.next_output;
         next_inode.store(inode, Ordering::Release);
         next_len.store(len, Ordering::Release);
-        // The last: an older number than that of the batch in hand says that the two before it are history.
+        next_number.store(number, Ordering::Release);
+        // The last: an older number than that of the batch in hand says that those before it are history.
         next_batch.store(header.batches_done.load(Ordering::Relaxed) + 1, Ordering::Release);
     }
 

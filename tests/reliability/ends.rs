@@ -132,8 +132,12 @@ fn a_program_that_is_just_being_started_keeps_no_region_locked() {
         threads.spawn(|| {
             while !done.load(Ordering::Relaxed) {
                 let mut slow = Command::new("true");
+                let wait = || {
+                    std::thread::sleep(Duration::from_millis(10));
+                    Ok(())
+                };
                 // SAFETY: what the new process does until then is to sleep.
-                unsafe { slow.pre_exec(|| Ok(std::thread::sleep(Duration::from_millis(10)))) };
+                unsafe { slow.pre_exec(wait) };
                 slow.status().expect("it ran");
             }
         });

@@ -9,33 +9,20 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use hairline::{
     Error, Flow, Format, Session, SessionBuilder, Track, trace_async, trace_counter, trace_instant,
     trace_scope,
 };
 use hairline_tests::judge;
+use hairline_tests::mortal::files;
 use hairline_tests::recording::{FORMATS, extension, turn};
 
 use crate::program::run;
 
 const THREADS: u64 = 3;
 const STEPS: u64 = 6000;
-
-/// The files of the output at `path`, the oldest first.
-fn files(path: &Path) -> Vec<PathBuf> {
-    let stem = path.file_stem().expect("a name").to_string_lossy().into_owned();
-    let number = |file: &PathBuf| -> Option<u64> {
-        file.file_stem()?.to_str()?.strip_prefix(&format!("{stem}."))?.parse().ok()
-    };
-    let entries = std::fs::read_dir(path.parent().expect("a directory")).expect("a directory").flatten();
-    let mut numbered: Vec<PathBuf> =
-        entries.map(|e| e.path()).filter(|file| number(file).is_some()).collect();
-    numbered.sort_by_key(number);
-    numbered.push(path.to_owned());
-    numbered
-}
 
 /// Records steps on three threads inside of slices that are open from the first to the last, on threads and elsewhere.
 fn program(session: &Session) {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use hairline::recovery::{self, RecoverOptions};
 use hairline_tests::judge;
-use hairline_tests::mortal::{Orders, Victim};
+use hairline_tests::mortal::{Orders, Victim, files};
 use hairline_tests::recording::FORMATS;
 
 /// SplitMix64.
@@ -48,6 +48,7 @@ fn one(number: u64, judged: bool, tally: &Mutex<Tally>) -> Result<(), String> {
         chunk,
         compress: random(4) == 0,
         slow: random(3) == 0,
+        rotate: [0, 0, 64 << 10, 512 << 10][usize::try_from(random(4)).expect("small")],
         ..Orders::new(format)
     };
     let directory = tempfile::tempdir().map_err(|e| e.to_string())?;
@@ -81,12 +82,18 @@ fn one(number: u64, judged: bool, tally: &Mutex<Tally>) -> Result<(), String> {
     }
     let steps = victim.check(&trace).map_err(failed)?;
     if judged {
-        let verdict = judge::load(&trace, &["select count(*) from slice where name = 'step' and dur >= 0"]);
-        // What the ring had no room for the importer reports, as it should.
-        let complaints = verdict.complaints.iter().filter(|stat| stat.name != LOSS).count();
-        if complaints > 0 || verdict.results[0].text() != steps.ended.values().sum::<u64>().to_string() {
-            let rows = verdict.results[0].text();
-            return Err(failed(format!("{rows} slices of {:?}: {:?}", steps.ended, verdict.complaints)));
+        let mut slices = 0;
+        for file in files(&trace) {
+            let verdict =
+                judge::load(&file, &["select count(*) from slice where name = 'step' and dur >= 0"]);
+            // What the ring had no room for the importer reports, as it should.
+            if verdict.complaints.iter().any(|stat| stat.name != LOSS) {
+                return Err(failed(format!("{}: {:?}", file.display(), verdict.complaints)));
+            }
+            slices += verdict.results[0].single_i64().cast_unsigned();
+        }
+        if slices != steps.ended.values().sum::<u64>() {
+            return Err(failed(format!("{slices} slices of {:?}", steps.ended)));
         }
     }
     let mut tally = tally.lock().expect("a tally");

@@ -1,6 +1,6 @@
 //! A victim that is killed while it records (`bin/mortal.rs`), and what must be in its trace after recovery.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -35,6 +35,8 @@ pub struct Orders {
     pub chunk: u32,
     /// Whether the trace is compressed.
     pub compress: bool,
+    /// Bytes of a file of the output; 0: it is one.
+    pub rotate: u64,
     /// Whether the output is written slowly.
     pub slow: bool,
     /// `never`, `abort`, `segv`, `exec`, or the number of scopes after which each thread waits to be killed.
@@ -53,6 +55,7 @@ impl Orders {
             buffer: 16 << 20, // none is lost where the writer thread comes to run late
             chunk: 16 << 10,
             compress: false,
+            rotate: 0,
             slow: false,
             end,
         }
@@ -88,6 +91,7 @@ impl Victim {
             .arg(format!("buffer={}", orders.buffer))
             .arg(format!("chunk={}", orders.chunk))
             .arg(format!("compress={}", u8::from(orders.compress)))
+            .arg(format!("rotate={}", orders.rotate))
             .arg(format!("slow={}", u8::from(orders.slow)))
             .arg(format!("end={}", orders.end))
             .env_remove("HAIRLINE")
@@ -160,7 +164,7 @@ impl Victim {
     /// # Errors
     /// The first thing that does not hold.
     pub fn check(&self, path: &Path) -> Result<Steps, String> {
-        let steps = read_steps(path, self.orders.format)?;
+        let steps = read_steps(&files(path), self.orders.format)?;
         for (thread, committed) in self.committed().iter().enumerate() {
             let found = steps.ended.get(&(thread as u64)).copied().unwrap_or(0);
             if found < *committed {
@@ -191,6 +195,8 @@ pub struct Steps {
     begun: HashMap<u64, u64>,
     /// By what the format tells threads apart: the victim's own number of the thread, and its open slices.
     open: HashMap<u64, (Option<u64>, Vec<bool>)>,
+    /// Threads whose first step in this file may be the last of the one before.
+    again: HashSet<u64>,
     tails: u32,
 }
 
@@ -204,6 +210,9 @@ impl Steps {
                 return Err(format!("two threads are one: {thread:?} and {number}"));
             }
             let begun = self.begun.entry(number).or_default();
+            if self.again.remove(&number) && n + 1 == *begun {
+                return Ok(());
+            }
             if *begun != n {
                 return Err(format!("thread {number}: scope {n} comes where {begun} should"));
             }
@@ -223,20 +232,40 @@ impl Steps {
     }
 }
 
-/// Reads a victim's trace with this project's own reader.
+/// The files of the output at `path`, the oldest first.
+///
+/// # Panics
+/// When its directory cannot be read.
+#[must_use]
+pub fn files(path: &Path) -> Vec<PathBuf> {
+    let stem = format!("{}.", path.file_stem().unwrap_or_default().to_string_lossy());
+    let number = |file: &PathBuf| -> Option<u64> {
+        (file.extension() == path.extension()).then_some(())?;
+        file.file_stem()?.to_str()?.strip_prefix(&stem)?.parse().ok()
+    };
+    let entries = std::fs::read_dir(path.parent().unwrap_or(path)).expect("a directory").flatten();
+    let mut numbered: Vec<PathBuf> =
+        entries.map(|e| e.path()).filter(|file| number(file).is_some()).collect();
+    numbered.sort_by_key(number);
+    numbered.push(path.to_owned());
+    numbered
+}
+
+/// Reads the files of a victim's trace with this project's own reader.
 ///
 /// # Errors
-/// When it cannot be read, or a thread's scopes are not there once each, in order.
-pub fn read_steps(path: &Path, format: Format) -> Result<Steps, String> {
-    let file = File::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
+/// When one cannot be read, or a thread's scopes are not there once each, in order.
+pub fn read_steps(files: &[PathBuf], format: Format) -> Result<Steps, String> {
     let mut steps = Steps::default();
-    if format == Format::Fxt {
-        read_fxt(file, &mut steps)?;
-    } else {
-        read_packets(file, &mut steps)?;
-        if steps.tails != 1 {
-            return Err(format!("{} tails", steps.tails));
-        }
+    for path in files {
+        let file = File::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
+        // What is open is told again.
+        steps.open.clear();
+        steps.again = steps.begun.keys().copied().collect();
+        if format == Format::Fxt { read_fxt(file, &mut steps)? } else { read_packets(file, &mut steps)? }
+    }
+    if format == Format::TrackEvent && steps.tails != 1 {
+        return Err(format!("{} tails", steps.tails));
     }
     Ok(steps)
 }

@@ -43,6 +43,17 @@ pub(crate) fn next_path(path: &Path, pid: u32) -> PathBuf {
     path.with_file_name(name)
 }
 
+/// Where the file is that was the output at `path` before, as the how manieth: `t.fxt` -> `t.1.fxt`.
+pub(crate) fn numbered_path(path: &Path, number: u64) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!(".{number}"));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}
+
 /// Locks the open file against others that do the same, of other processes or of another copy of this crate in this one, until
 /// it is dropped: a program inherits `HAIRLINE` from the traced one that started it. A forked child shares the open file, and closes it.
 fn claim(file: &File) -> io::Result<()> {
@@ -163,5 +174,11 @@ mod tests {
         create(&path).expect("free");
         drop(of_a_child);
         std::fs::remove_file(&path).expect("removed");
+    }
+
+    #[test]
+    fn the_number_of_a_file_stands_before_its_extension() {
+        let of = |path: &str| numbered_path(Path::new(path), 12).to_string_lossy().into_owned();
+        assert_eq!((of("/a.b/t.x.fxt"), of("trace")), ("/a.b/t.x.12.fxt".to_owned(), "trace.12".to_owned()));
     }
 }

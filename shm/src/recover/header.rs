@@ -53,9 +53,8 @@ pub struct Facts {
     pub output: Option<PathBuf>,
     /// So many of the file's first bytes are whole; None where the output is no file.
     pub output_len: Option<u64>,
-    /// Where the output was about to go on in another file: that one's inode, and how many of its first bytes are whole. It stands at
-    /// the output's path if its process was killed just after it was put there.
-    pub next_output: Option<(u64, u64)>,
+    /// Where the output was about to go on in another file.
+    pub next_output: Option<NextOutput>,
     /// Bytes that the drain handed to the output, before any compression; what a batch in hand at the end adds is not in.
     pub output_bytes: u64,
     /// What the output begins with.
@@ -70,6 +69,17 @@ pub struct Facts {
     pub(super) chunks_offset: u64,
     lost: [u64; LOSS_REASONS.len()],
     namespace: u64,
+}
+
+/// A file that stands at the output's path if the process was killed just after it was put there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NextOutput {
+    /// Its inode.
+    pub inode: u64,
+    /// So many of its first bytes are whole.
+    pub len: u64,
+    /// The number that the file before it has then.
+    pub number: u64,
 }
 
 impl Facts {
@@ -185,7 +195,11 @@ pub(super) fn read(file: &File, file_len: u64, path: &Path) -> Result<Facts, Wro
         chunk_count,
         output,
         output_len: (output_len != NO_FILE).then_some(output_len),
-        next_output: (next(2) > batches_done).then(|| (next(0), next(1))),
+        next_output: (next(3) > batches_done).then(|| NextOutput {
+            inode: next(0),
+            len: next(1),
+            number: next(2),
+        }),
         output_bytes: raw.u64(offset_of!(RegionHeader, output_bytes)),
         prelude,
         has_tail: tail_batch != 0 && tail_batch <= batches_done,

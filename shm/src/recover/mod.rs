@@ -40,7 +40,7 @@ use crate::backing::{self, Locked};
 pub use crate::process::Life;
 pub use find::{Found, find, room};
 pub use fragments::{Fragment, Fragments, Part};
-pub use header::{Facts, SessionState};
+pub use header::{Facts, NextOutput, SessionState};
 
 /// A file that is not even looked into.
 const NOT_OURS: &str = "not a regular file of this user";

@@ -1,7 +1,7 @@
 //! A program that records until it is killed, or ends itself in a way that completes no trace.
 //!
 //! ```text
-//! mortal output=FILE counters=FILE threads=4 pace=full|moderate buffer=BYTES chunk=BYTES compress=0|1 slow=0|1 end=never|abort|segv|exec|LIMIT
+//! mortal output=FILE counters=FILE threads=4 pace=full|moderate buffer=BYTES chunk=BYTES compress=0|1 rotate=BYTES slow=0|1 end=never|abort|segv|exec|LIMIT
 //! ```
 //!
 //! Each thread records scopes `step` with its number of scopes so far, `n`, and its own number, `thread`. After each scope it
@@ -78,7 +78,10 @@ fn main() {
         .collect();
     let number = |name: &str| arguments[name].parse::<u64>().expect("a number");
     let counters = counters(&arguments["counters"]);
-    let session = Session::builder()
+    let rotate = number("rotate");
+    let builder = Session::builder();
+    let builder = if rotate > 0 { builder.rotate(rotate, 0) } else { builder };
+    let session = builder
         .output(&arguments["output"])
         .buffer_size(number("buffer"))
         .chunk_size(u32::try_from(number("chunk")).expect("a chunk's size"))

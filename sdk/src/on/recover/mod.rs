@@ -20,7 +20,6 @@ use hairline_shm::recover as shm;
 use hairline_shm::recover::{DeadRegion, Facts, Life, Part, RegionFile, SessionState};
 use hairline_shm::{LOSS_REASONS, LossReason};
 
-use super::files;
 use super::process::Thread;
 use super::session::stream;
 use super::session::tail::Tail;
@@ -59,9 +58,6 @@ fn write(region: &DeadRegion, options: &RecoverOptions, done: &mut Recovered) ->
     }
     let mut place = Place::choose(region, options.to.as_deref(), &mut done.notes)?;
     done.cut = place.cut;
-    if let Some(output) = &facts.output {
-        let _ = std::fs::remove_file(files::next_path(output, facts.pid)); // killed while it changed files
-    }
     let written = append(region, format, &mut place, done);
     match written {
         Ok(()) => done.path = Some(place.finish()?),

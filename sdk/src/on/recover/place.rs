@@ -1,13 +1,14 @@
 //! Where the whole trace goes: the original file, or another.
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use hairline_shm::recover::{DeadRegion, Facts};
+use hairline_shm::recover::{DeadRegion, Facts, NextOutput};
 
+use super::super::files;
 use super::at;
 use crate::recovery::RecoverError;
 
@@ -148,7 +149,11 @@ impl Original {
         let metadata = file.metadata().map_err(at(path))?;
         let len = metadata.len();
         let whole = match facts.next_output {
-            Some((inode, whole)) if inode == metadata.ino() => whole,
+            Some(next) if next.inode == metadata.ino() => next.len,
+            Some(next) if to_write => {
+                take_back(facts, next, path, &metadata);
+                whole
+            }
             _ => whole,
         };
         let head_len = facts.prelude.len() as u64;
@@ -177,6 +182,16 @@ impl Original {
             has_original: true,
         })
     }
+}
+
+/// The process was killed after it had made the next file of its output, and before that had taken the path of this one.
+fn take_back(facts: &Facts, next: NextOutput, path: &Path, metadata: &fs::Metadata) {
+    let numbered = files::numbered_path(path, next.number);
+    let is_second_name = |m: fs::Metadata| (m.dev(), m.ino()) == (metadata.dev(), metadata.ino());
+    if fs::symlink_metadata(&numbered).is_ok_and(is_second_name) {
+        let _ = fs::remove_file(numbered);
+    }
+    let _ = fs::remove_file(files::next_path(path, facts.pid));
 }
 
 fn begins_with(file: &File, head: &[u8]) -> io::Result<bool> {

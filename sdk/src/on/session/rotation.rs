@@ -49,7 +49,7 @@ pub(super) struct Rotation {
 }
 
 enum Carry {
-    Fxt(fxt::Carry),
+    Fxt(Box<fxt::Carry>),
     TrackEvent(track_event::Carry),
 }
 
@@ -64,7 +64,7 @@ impl Rotation {
         format: Format,
     ) -> Self {
         let carry = match format {
-            Format::Fxt => Carry::Fxt(fxt::Carry::new()),
+            Format::Fxt => Carry::Fxt(Box::default()),
             Format::TrackEvent => Carry::TrackEvent(track_event::Carry::new()),
         };
         Self {
@@ -156,8 +156,9 @@ impl Rotation {
         }
         let next_path = files::next_path(&self.path, crate::on::process::id());
         let next = self.write_opening(&next_path).and_then(|(next, len)| {
-            self.region.announce_output(next.metadata()?.ino(), len);
-            let numbered = self.numbered(self.finished + 1);
+            let number = self.finished + 1;
+            self.region.announce_output(next.metadata()?.ino(), len, number);
+            let numbered = files::numbered_path(&self.path, number);
             if is_ours {
                 give_second_name(&self.path, &numbered)?;
             }
@@ -174,7 +175,7 @@ impl Rotation {
         // One that was finished when this was written is the first too many.
         if let Some(old) = (self.finished + 1).checked_sub(self.keep).filter(|old| *old > 0 && self.keep > 0)
         {
-            let _ = fs::remove_file(self.numbered(old));
+            let _ = fs::remove_file(files::numbered_path(&self.path, old));
         }
         next
     }
@@ -190,22 +191,6 @@ impl Rotation {
         file.write_all(&opening)?;
         Ok((file, opening.len() as u64))
     }
-
-    /// Where the file that was finished as this one is.
-    fn numbered(&self, number: u64) -> PathBuf {
-        numbered(&self.path, number)
-    }
-}
-
-/// `t.fxt` -> `t.1.fxt`
-fn numbered(path: &Path, number: u64) -> PathBuf {
-    let mut name = path.file_stem().unwrap_or_default().to_owned();
-    name.push(format!(".{number}"));
-    if let Some(extension) = path.extension() {
-        name.push(".");
-        name.push(extension);
-    }
-    path.with_file_name(name)
 }
 
 /// The file at `path` is to be found at `name` too; one that was there is of an earlier run. Where a file has one name only, it is
@@ -216,16 +201,4 @@ fn give_second_name(path: &Path, name: &Path) -> io::Result<()> {
         _ => {}
     }
     fs::hard_link(path, name).or_else(|_| fs::rename(path, name))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_number_stands_before_the_extension() {
-        let of = |path: &str| numbered(Path::new(path), 12).to_string_lossy().into_owned();
-        assert_eq!(of("/a.b/t.x.fxt"), "/a.b/t.x.12.fxt");
-        assert_eq!(of("trace"), "trace.12");
-    }
 }
