@@ -23,7 +23,7 @@
 //!
 //! Or without a line of session code, from the environment: `HAIRLINE=trace.pftrace ./program`
 //! (also `HAIRLINE_CATEGORIES`, `HAIRLINE_BUFFER`, `HAIRLINE_OVERFLOW`, `HAIRLINE_SIGNALS`, `HAIRLINE_TRIGGER`, `HAIRLINE_MAX_FILE_SIZE`,
-//! `HAIRLINE_CLOCK`, `HAIRLINE_LOG`).
+//! `HAIRLINE_ROTATE`, `HAIRLINE_CLOCK`, `HAIRLINE_LOG`).
 //!
 //! # What an event costs
 //!
