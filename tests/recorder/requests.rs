@@ -159,3 +159,31 @@ fn snapshots_to_the_same_path_from_several_threads_at_once_are_whole() {
         }
     }
 }
+
+/// A thread that wakes another one pays for it.
+#[test]
+fn nobody_is_woken_while_threads_go_round_the_ring() {
+    let _turn = turn();
+    let builder = Session::builder().overflow(Overflow::Overwrite).buffer_size(1 << 20).chunk_size(4096);
+    let session = builder.start().expect("a session");
+    let looks = || -> u64 {
+        let tasks = std::fs::read_dir("/proc/self/task").expect("threads").flatten();
+        let status =
+            tasks.map(|task| std::fs::read_to_string(task.path().join("status")).unwrap_or_default());
+        let of_writer = status.filter(|status| status.starts_with("Name:\thairline-writer"));
+        let switches = of_writer.filter_map(|status| {
+            status
+                .lines()
+                .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")?.trim().parse::<u64>().ok())
+        });
+        switches.sum()
+    };
+    let (before, began) = (looks(), Instant::now());
+    for _ in 0..1_000_000 {
+        trace_scope!("recorder", "step");
+    }
+    let ticks = began.elapsed().as_millis() as u64 / 50;
+    let woken = looks() - before;
+    assert!(woken <= 20 + ticks, "{woken} times, of some 8,000 chunks");
+    session.stop().expect("stopped");
+}

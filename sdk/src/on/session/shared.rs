@@ -218,9 +218,9 @@ impl Shared {
     }
 
     /// A thread has taken chunk `number`. The lowest free one is taken first, so a number in the upper half
-    /// means that half of the ring waits for the writer thread.
+    /// means that half of the ring waits for the writer thread. One that overwrites waits for nobody.
     pub(crate) fn chunk_taken(&self, number: u32) {
-        if number >= self.region.chunk_count() / 2 {
+        if number >= self.region.chunk_count() / 2 && self.recorder.is_none() {
             self.wake();
         }
     }
