@@ -23,10 +23,13 @@ fn work_on_two_threads() {
     other.expect("a thread").join().expect("joined");
 }
 
-/// Steps on two threads until somebody kills the process, in scopes that never end. Says how far the first one is.
+/// Steps on two threads until somebody kills the process, in scopes that never end. Says how far the first one is, once the
+/// other has come to its first.
 fn record_for_ever() {
+    let both = std::sync::Barrier::new(2);
     let steps = |tell: bool| {
         trace_scope!("victim", "life", text = "of the life");
+        both.wait();
         for n in 0_u64.. {
             trace_scope!("victim", "step", n);
             if tell && n % 10_000 == 0 {
