@@ -110,13 +110,12 @@ fn a_life_has_the_true_duration_and_blocking_work_its_own_thread() {
             runtime(2).block_on(async {
                 // The sleep's deadline is counted from its making: that must not be before the life begins.
                 async { tokio::time::sleep(Duration::from_millis(30)).await }.traced("t", "sleep").await;
-                tokio::task::spawn_blocking(|| {
+                // Here too: the other thread may begin before this one goes on.
+                let work = || {
                     trace_scope!("t", "blocking");
                     std::thread::sleep(Duration::from_millis(5));
-                })
-                .traced("t", "wait")
-                .await
-                .unwrap();
+                };
+                async { tokio::task::spawn_blocking(work).await.unwrap() }.traced("t", "wait").await;
             });
         });
         let sleep = "select dur >= 30000000 from slice where name = 'sleep' and track_id not in (select id from thread_track)";
