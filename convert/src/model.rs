@@ -42,6 +42,18 @@ pub enum Source {
     Json,
 }
 
+impl Source {
+    /// What it is called.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fxt => "FXT",
+            Self::TrackEvent => "a Perfetto trace",
+            Self::Json => "Trace Event JSON",
+        }
+    }
+}
+
 /// Of a trace as a whole; what is not known is None or 0.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Trace<'a> {
