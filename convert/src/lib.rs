@@ -13,14 +13,19 @@
 //! Several traces become one by reading them one after the other with the same [`Context`].
 
 mod context;
+mod detect;
 mod model;
+mod open;
 mod report;
+pub mod track_event;
 
 pub use context::{Context, StringId, Strings};
+pub use detect::{FileKind, detect, is_gzip};
 pub use model::{
     Arguments, Clock, CounterTrack, Event, EventKind, FlowStep, Item, Log, Loss, NoArguments, Source, Text,
     Trace, Track, TrackId, TrackKind,
 };
+pub use open::{OpenError, create, open};
 pub use report::Report;
 
 use hairline_formats::DecodeError;
