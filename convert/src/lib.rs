@@ -48,11 +48,12 @@ pub trait Reader {
 
 /// Writes a trace, item by item.
 pub trait Writer {
-    /// Writes an item, in the nearest form that the format has; what is not said as it was is counted.
+    /// Writes an item, in the nearest form that the format has; what is not said as it was is counted. A text's number may be
+    /// the index of a table: each text of one [`Context`] has its own.
     ///
     /// # Errors
     /// Those of the output.
-    fn write(&mut self, item: &Item<'_>, strings: &Strings) -> std::io::Result<()>;
+    fn write(&mut self, item: &Item<'_>) -> std::io::Result<()>;
 
     /// Writes what stands at a trace's end, and flushes the output.
     ///

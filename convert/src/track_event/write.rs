@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::{Item, Report, Strings};
+use crate::{Item, Report};
 
 /// Writes Perfetto's TracePackets.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ impl<W: Write> Writer<W> {
 }
 
 impl<W: Write> crate::Writer for Writer<W> {
-    fn write(&mut self, _item: &Item<'_>, _strings: &Strings) -> io::Result<()> {
+    fn write(&mut self, _item: &Item<'_>) -> io::Result<()> {
         Ok(())
     }
 
