@@ -22,8 +22,8 @@ pub mod track_event;
 pub use context::{Context, StringId, Strings};
 pub use detect::{FileKind, detect, is_gzip};
 pub use model::{
-    Arguments, Clock, CounterTrack, Event, EventKind, FlowStep, Item, Log, Loss, NoArguments, Source, Text,
-    Trace, Track, TrackId, TrackKind,
+    Arguments, Categories, Clock, CounterTrack, Event, EventKind, FlowStep, Item, Log, Loss, NoArguments,
+    Source, Text, Texts, Trace, Track, TrackId, TrackKind,
 };
 pub use open::{OpenError, create, open};
 pub use report::Report;
