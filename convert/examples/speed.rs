@@ -60,6 +60,9 @@ fn trace(bytes: usize) -> Vec<u8> {
 fn main() {
     let megabytes = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(200);
     let trace = trace(megabytes * 1_000_000);
+    if let Some(path) = std::env::args().nth(2) {
+        std::fs::write(path, &trace).unwrap();
+    }
     for is_written in [false, true, false, true] {
         let (mut context, mut events, mut converted) =
             (Context::new(), 0_u64, Vec::with_capacity(trace.len()));
