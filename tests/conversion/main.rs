@@ -1,5 +1,6 @@
 //! Conversion from format to format: before and after, trace_processor shows the same.
 
+mod packets;
 mod track_event;
 
 use std::path::Path;
