@@ -13,14 +13,19 @@
 //! Several traces become one by reading them one after the other with the same [`Context`].
 
 mod context;
+mod detect;
 mod model;
+mod open;
 mod report;
+pub mod track_event;
 
 pub use context::{Context, StringId, Strings};
+pub use detect::{FileKind, detect, is_gzip};
 pub use model::{
-    Arguments, Clock, CounterTrack, Event, EventKind, FlowStep, Item, Log, Loss, NoArguments, Source, Text,
-    Trace, Track, TrackId, TrackKind,
+    Arguments, Categories, Clock, CounterTrack, Event, EventKind, FlowStep, Item, Log, Loss, NoArguments,
+    Source, Text, Texts, Trace, Track, TrackId, TrackKind,
 };
+pub use open::{OpenError, create, open};
 pub use report::Report;
 
 use hairline_formats::DecodeError;
@@ -43,11 +48,12 @@ pub trait Reader {
 
 /// Writes a trace, item by item.
 pub trait Writer {
-    /// Writes an item, in the nearest form that the format has; what is not said as it was is counted.
+    /// Writes an item, in the nearest form that the format has; what is not said as it was is counted. A text's number may be
+    /// the index of a table: each text of one [`Context`] has its own.
     ///
     /// # Errors
     /// Those of the output.
-    fn write(&mut self, item: &Item<'_>, strings: &Strings) -> std::io::Result<()>;
+    fn write(&mut self, item: &Item<'_>) -> std::io::Result<()>;
 
     /// Writes what stands at a trace's end, and flushes the output.
     ///

@@ -42,6 +42,18 @@ pub enum Source {
     Json,
 }
 
+impl Source {
+    /// What it is called.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fxt => "FXT",
+            Self::TrackEvent => "a Perfetto trace",
+            Self::Json => "Trace Event JSON",
+        }
+    }
+}
+
 /// Of a trace as a whole; what is not known is None or 0.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Trace<'a> {
@@ -102,7 +114,7 @@ pub enum TrackKind<'a> {
         /// Its number.
         pid: u64,
         /// Program and arguments.
-        command_line: &'a [&'a str],
+        command_line: &'a [String],
     },
     /// A thread: slices on it nest.
     Thread {
@@ -159,6 +171,51 @@ impl<'a> From<&'a str> for Text<'a> {
     }
 }
 
+/// An event's categories: nearly always one, which is here by value, since a reader has nowhere to keep a slice of what it borrows.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Categories<'a> {
+    /// There is none.
+    #[default]
+    None,
+    /// There is one.
+    One(Text<'a>),
+    /// There are more, read where they stand.
+    Many(&'a dyn Texts),
+}
+
+impl Categories<'_> {
+    /// Shows each, in their order.
+    pub fn each(&self, show: &mut dyn FnMut(Text<'_>)) {
+        match self {
+            Self::None => {}
+            Self::One(text) => show(*text),
+            Self::Many(texts) => texts.each(show),
+        }
+    }
+}
+
+/// Texts, read where they stand.
+pub trait Texts {
+    /// Shows each, in their order.
+    fn each(&self, show: &mut dyn FnMut(Text<'_>));
+}
+
+impl std::fmt::Debug for dyn Texts + '_ {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut list = f.debug_list();
+        self.each(&mut |text| {
+            list.entry(&text.text);
+        });
+        list.finish()
+    }
+}
+
+impl Texts for &[Text<'_>] {
+    fn each(&self, show: &mut dyn FnMut(Text<'_>)) {
+        self.iter().for_each(|text| show(*text));
+    }
+}
+
 /// Something that happened.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'a> {
@@ -171,7 +228,7 @@ pub struct Event<'a> {
     /// Its name; "" is none.
     pub name: Text<'a>,
     /// Its categories.
-    pub categories: &'a [Text<'a>],
+    pub categories: Categories<'a>,
     /// Names and values.
     pub args: &'a dyn Arguments,
     /// Flows that go through it.
@@ -197,7 +254,7 @@ impl<'a> Event<'a> {
             track,
             kind,
             name: Text::default(),
-            categories: &[],
+            categories: Categories::None,
             args: &NoArguments,
             flows: &[],
             ending_flows: &[],

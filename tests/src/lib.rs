@@ -10,9 +10,10 @@
 //! assert_eq!(verdict.results[0].text(), "net\trequest\ndb\tquery");
 //! ```
 //!
-//! [`output`] has outputs that are slow or wait, [`outside`] signals and forks, and [`alloc`] counts heap allocations, for the claim that there are none on the event path.
+//! [`equal`] compares what it shows of two traces, [`output`] has outputs that are slow or wait, [`outside`] signals and forks, and [`alloc`] counts heap allocations, for the claim that there are none on the event path.
 
 pub mod alloc;
+pub mod equal;
 pub mod judge;
 pub mod mortal;
 pub mod output;

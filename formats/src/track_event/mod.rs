@@ -24,6 +24,7 @@ mod annotation;
 mod carry;
 mod event;
 pub mod fields;
+mod legacy;
 mod read;
 mod stream;
 mod tracks;
@@ -31,8 +32,9 @@ mod write;
 
 pub use annotation::{annotation_len, put_annotation, put_named};
 pub use carry::Carry;
-pub use event::{Correlation, CounterValue, Event, Location, LogMessage, event};
+pub use event::{Correlation, CounterValue, Event, Location, LogMessage, event, event_with};
 pub use fields::{ChildOrdering, CounterType, EventType, Priority, SiblingMerge, Unit};
+pub use legacy::{FlowDirection, LegacyEvent, LegacyId};
 pub use read::{
     Annotation, AnnotationValue, Annotations, ClockReading, ClockReadings, CounterDescriptor, Data, Defaults,
     Integers, InternedStrings, Numbers, Packet, ProcessDescriptor, Processes, Reader, Texts,

@@ -1,0 +1,108 @@
+//! Which format a file is in: by its first bytes if it is there, by its name if it is to be written.
+
+use std::path::Path;
+
+use hairline_formats::{fxt, proto, track_event::fields::trace};
+
+use crate::Source;
+
+/// Bytes of an input that [`detect`] needs to be sure. JSON may have white space in front.
+pub(crate) const DETECTED_BY: usize = 4096;
+
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+const PACKET: u8 = {
+    let tag = proto::tag(trace::PACKET, proto::WireType::Bytes);
+    assert!(tag < 0x80);
+    tag as u8
+};
+
+/// Whether an input that begins so is compressed with gzip.
+#[must_use]
+pub fn is_gzip(beginning: &[u8]) -> bool {
+    beginning.starts_with(&GZIP)
+}
+
+/// The format of a trace that begins so; None for what is none of them.
+#[must_use]
+pub fn detect(beginning: &[u8]) -> Option<Source> {
+    if beginning.starts_with(&fxt::MAGIC.to_le_bytes()) {
+        Some(Source::Fxt)
+    } else if is_json(beginning) {
+        Some(Source::Json)
+    } else if beginning.first() == Some(&PACKET) {
+        Some(Source::TrackEvent)
+    } else {
+        None
+    }
+}
+
+/// A packet's tag is a line feed, and its length may be a bracket: JSON is known by what may follow that in JSON only.
+fn is_json(beginning: &[u8]) -> bool {
+    let text = beginning.strip_prefix(BYTE_ORDER_MARK).unwrap_or(beginning).trim_ascii_start();
+    let (Some(bracket), then) = (text.first(), text.get(1..).unwrap_or_default().trim_ascii_start().first())
+    else {
+        return false;
+    };
+    match bracket {
+        b'[' => matches!(then, None | Some(b'{' | b']')),
+        b'{' => matches!(then, None | Some(b'"' | b'}')),
+        _ => false,
+    }
+}
+
+/// What a file is to be, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileKind {
+    /// Its format.
+    pub format: Source,
+    /// Whether it is compressed with gzip.
+    pub gzip: bool,
+}
+
+impl FileKind {
+    /// By the name's extension; None if it has none that is known.
+    ///
+    /// ```
+    /// use hairline_convert::{FileKind, Source};
+    ///
+    /// let kind = FileKind::by_name("run.json.gz".as_ref());
+    /// assert_eq!(kind, Some(FileKind { format: Source::Json, gzip: true }));
+    /// assert_eq!(FileKind::by_name("run.txt".as_ref()), None);
+    /// ```
+    #[must_use]
+    pub fn by_name(path: &Path) -> Option<Self> {
+        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+        let (name, gzip) = name.strip_suffix(".gz").map_or((name.as_str(), false), |name| (name, true));
+        let format = match name.rsplit_once('.')?.1 {
+            "pftrace" | "perfetto-trace" | "perfetto" => Source::TrackEvent,
+            "fxt" => Source::Fxt,
+            "json" => Source::Json,
+            _ => return None,
+        };
+        Some(Self { format, gzip })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_known_by_their_first_bytes() {
+        let of = |bytes: &[u8]| detect(bytes);
+        assert_eq!(of(b"\x10\x00\x04FxT\x16\x00\x00"), Some(Source::Fxt));
+        for json in [&b"[{"[..], b"{\"traceEvents\":", b"\n[\n{\"", b"\xef\xbb\xbf {}", b"[", b"[]"] {
+            assert_eq!(of(json), Some(Source::Json), "{}", json.escape_ascii());
+        }
+        for nothing in [&b""[..], b" \n", b"[1,2]", b"\x7fELF", b"hello", b"\x10\x00\x04Fx"] {
+            assert_eq!(of(nothing), None, "{}", nothing.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn a_packet_as_long_as_a_bracket_is_a_packet() {
+        assert_eq!(detect(b"\x0a\x5b\x50\x01"), Some(Source::TrackEvent));
+        assert_eq!(detect(b"\x0a\x7b\x40\x01"), Some(Source::TrackEvent));
+    }
+}

@@ -1,0 +1,7 @@
+//! Perfetto's TrackEvent.
+
+mod read;
+mod write;
+
+pub use read::Reader;
+pub use write::Writer;
