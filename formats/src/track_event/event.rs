@@ -122,11 +122,19 @@ impl<'a> Event<'a> {
 ///
 /// What is not said is not there. Every varint is as short as it can be.
 pub fn event(out: &mut Vec<u8>, event: &Event<'_>) {
+    event_with(out, event, |_| {});
+}
+
+/// As [`event`], with what `more` appends to its fields.
+pub fn event_with(out: &mut Vec<u8>, event: &Event<'_>, more: impl FnOnce(&mut Vec<u8>)) {
     packet(out, event.sequence, |p| {
         if event.needs_state {
             put_uint(p, packet_fields::SEQUENCE_FLAGS, u64::from(sequence_flags::NEEDS));
         }
-        put_message(p, packet_fields::TRACK_EVENT, |e| put_event_fields(e, event));
+        put_message(p, packet_fields::TRACK_EVENT, |e| {
+            put_event_fields(e, event);
+            more(e);
+        });
         put_uint(p, packet_fields::TIMESTAMP, event.timestamp);
         if let Some(clock_id) = event.clock_id {
             put_uint(p, packet_fields::TIMESTAMP_CLOCK_ID, u64::from(clock_id));

@@ -29,7 +29,7 @@ mod tracks;
 mod write;
 
 pub use annotation::{annotation_len, put_annotation, put_named};
-pub use event::{Correlation, CounterValue, Event, Location, LogMessage, event};
+pub use event::{Correlation, CounterValue, Event, Location, LogMessage, event, event_with};
 pub use fields::{ChildOrdering, CounterType, EventType, Priority, SiblingMerge, Unit};
 pub use read::{
     Annotation, AnnotationValue, Annotations, ClockReading, ClockReadings, CounterDescriptor, Data, Defaults,

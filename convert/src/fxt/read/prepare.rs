@@ -36,7 +36,7 @@ impl Prepared {
                 place => Categories::One(current.text(place, |event| event.category)),
             },
             args: if has_args { current } else { &NoArguments },
-            log: self.is_log.then(|| log.log()),
+            log: self.is_log.then(|| log.log(current)),
             ..Event::new(self.time, self.track, self.kind)
         }
     }
