@@ -272,6 +272,7 @@ fn kind_of(step: FlowStep) -> fxt::EventKind {
 }
 
 /// The same, with at most so many words following.
+#[inline]
 fn within(string: StringRef<'_>, words: usize) -> StringRef<'_> {
     match string {
         StringRef::Inline(text) => StringRef::Inline(truncate_utf8(text, words * 8)),
