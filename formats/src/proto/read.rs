@@ -73,6 +73,11 @@ impl<'a> Fields<'a> {
         Self::new(&[], 0)
     }
 
+    /// The bytes that have not been read yet.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     fn take(&mut self, len: usize) -> &'a [u8] {
         let (taken, rest) = self.rest.split_at(len);
         self.rest = rest;

@@ -88,6 +88,8 @@ message! {
         CATEGORY_IIDS = 3,
         /// `DebugAnnotation`, repeated.
         DEBUG_ANNOTATIONS = 4,
+        /// `LegacyEvent`.
+        LEGACY_EVENT = 6,
         /// [`EventType`](super::EventType).
         TYPE = 9,
         /// `uint64`: an interned name.
@@ -112,6 +114,10 @@ message! {
         SOURCE_LOCATION_IID = 34,
         /// `double`.
         DOUBLE_COUNTER_VALUE = 44,
+        /// `uint64`, repeated: what the values of the next field are samples of.
+        EXTRA_DOUBLE_COUNTER_TRACK_UUIDS = 45,
+        /// `double`, repeated.
+        EXTRA_DOUBLE_COUNTER_VALUES = 46,
         /// `fixed64`, repeated.
         FLOW_IDS = 47,
         /// `fixed64`, repeated.
@@ -122,6 +128,32 @@ message! {
         CORRELATION_ID_STR = 53,
         /// `uint64`: an interned one.
         CORRELATION_ID_STR_IID = 54,
+    }
+}
+
+message! {
+    /// `TrackEvent.LegacyEvent`.
+    legacy_event {
+        /// `uint64`: an interned name.
+        NAME_IID = 1,
+        /// `int32`: a letter.
+        PHASE = 2,
+        /// `int64`.
+        DURATION_US = 3,
+        /// `uint64`.
+        UNSCOPED_ID = 6,
+        /// `string`.
+        ID_SCOPE = 7,
+        /// `uint64`: a flow.
+        BIND_ID = 8,
+        /// `uint64`.
+        LOCAL_ID = 10,
+        /// `uint64`.
+        GLOBAL_ID = 11,
+        /// `bool`.
+        BIND_TO_ENCLOSING = 12,
+        /// `FlowDirection`: 1 comes in, 2 goes out, 3 does both.
+        FLOW_DIRECTION = 13,
     }
 }
 

@@ -23,6 +23,7 @@
 mod annotation;
 mod event;
 pub mod fields;
+mod legacy;
 mod read;
 mod stream;
 mod tracks;
@@ -31,6 +32,7 @@ mod write;
 pub use annotation::{annotation_len, put_annotation, put_named};
 pub use event::{Correlation, CounterValue, Event, Location, LogMessage, event, event_with};
 pub use fields::{ChildOrdering, CounterType, EventType, Priority, SiblingMerge, Unit};
+pub use legacy::{FlowDirection, LegacyEvent, LegacyId};
 pub use read::{
     Annotation, AnnotationValue, Annotations, ClockReading, ClockReadings, CounterDescriptor, Data, Defaults,
     Integers, InternedStrings, Numbers, Packet, ProcessDescriptor, Processes, Reader, Texts,

@@ -94,7 +94,7 @@ pub struct CustomTrack<'a> {
     pub uuid: u64,
     /// The track that it belongs to, as in [`ThreadTrack`]; None makes it the root of a tree of its own.
     pub parent_uuid: Option<u64>,
-    /// What to show.
+    /// What to show; "" leaves it to the names of its events.
     pub name: &'a str,
     /// What it is about, in a sentence or two.
     pub description: &'a str,
@@ -168,7 +168,9 @@ pub fn custom_descriptor(out: &mut Vec<u8>, sequence: u32, track: &CustomTrack<'
         if let Some(parent) = track.parent_uuid {
             put_uint(d, track_fields::PARENT_UUID, parent);
         }
-        put_str(d, track_fields::NAME, track.name);
+        if !track.name.is_empty() {
+            put_str(d, track_fields::NAME, track.name);
+        }
         if track.child_ordering != ChildOrdering::Unspecified {
             put_uint(d, track_fields::CHILD_ORDERING, track.child_ordering as u64);
         }

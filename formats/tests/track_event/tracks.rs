@@ -94,7 +94,7 @@ proptest! {
             let read = CustomTrack {
                 uuid: track.uuid.unwrap(),
                 parent_uuid: track.parent_uuid,
-                name: track.name.unwrap(),
+                name: track.name.unwrap_or_default(),
                 description: track.description.unwrap_or_default(),
                 child_ordering: track.child_ordering.unwrap(),
                 rank: track.rank.unwrap_or_default(),

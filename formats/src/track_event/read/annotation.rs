@@ -1,7 +1,7 @@
 //! An argument of an event, as it is read.
 
 use crate::proto::{Field, FieldValue, Fields};
-use crate::track_event::fields::debug_annotation as annotation;
+use crate::track_event::fields::{debug_annotation as annotation, track_event};
 use crate::{DecodeError, Value};
 
 /// `DebugAnnotation`.
@@ -41,6 +41,12 @@ pub struct Annotations<'a> {
 impl<'a> Annotations<'a> {
     pub(super) fn new(message: Fields<'a>, field: u32) -> Self {
         Self { message, field }
+    }
+
+    /// Those of an event, out of [its bytes](super::TrackEvent::bytes).
+    #[must_use]
+    pub fn of_event(bytes: &'a [u8]) -> Self {
+        Self::new(Fields::new(bytes, 0), track_event::DEBUG_ANNOTATIONS)
     }
 }
 

@@ -6,7 +6,9 @@ use super::repeated::{Integers, Numbers, Texts};
 use crate::DecodeError;
 use crate::proto::{FieldValue, Fields};
 use crate::track_event::fields::{log_message, track_event};
-use crate::track_event::{Correlation, CounterValue, EventType, Location, LogMessage, Name, Priority};
+use crate::track_event::{
+    Correlation, CounterValue, EventType, LegacyEvent, Location, LogMessage, Name, Priority,
+};
 
 /// `TrackEvent`. Names come as numbers of the sequence's strings, or in full.
 #[derive(Clone, Debug)]
@@ -29,7 +31,11 @@ pub struct TrackEvent<'a> {
     pub log: Option<LogMessage>,
     /// Fields that were passed over, inside its location and its log message too.
     pub skipped: u32,
+    /// The same as Trace Event JSON has it.
+    pub legacy: Option<LegacyEvent<'a>>,
     message: Fields<'a>,
+    /// Which repeated fields there are, a bit each by their numbers, so that the others need not be looked for.
+    present: u64,
 }
 
 impl<'a> TrackEvent<'a> {
@@ -44,7 +50,9 @@ impl<'a> TrackEvent<'a> {
             location: None,
             log: None,
             skipped: 0,
+            legacy: None,
             message: message.clone(),
+            present: 0,
         };
         for field in message {
             let field = field?;
@@ -81,6 +89,9 @@ impl<'a> TrackEvent<'a> {
             (track_event::LOG_MESSAGE, Bytes { bytes, offset }) => {
                 self.log = Some(log(Fields::new(bytes, offset), &mut self.skipped)?);
             }
+            (track_event::LEGACY_EVENT, Bytes { bytes, offset }) => {
+                self.legacy = Some(LegacyEvent::decode(Fields::new(bytes, offset), &mut self.skipped)?);
+            }
             // These are read where they stand, on demand.
             (
                 track_event::CATEGORY_IIDS
@@ -88,56 +99,91 @@ impl<'a> TrackEvent<'a> {
                 | track_event::DEBUG_ANNOTATIONS
                 | track_event::EXTRA_COUNTER_VALUES
                 | track_event::EXTRA_COUNTER_TRACK_UUIDS
+                | track_event::EXTRA_DOUBLE_COUNTER_VALUES
+                | track_event::EXTRA_DOUBLE_COUNTER_TRACK_UUIDS
                 | track_event::FLOW_IDS
                 | track_event::TERMINATING_FLOW_IDS,
                 _,
-            ) => {}
+            ) => self.present |= 1 << number,
             _ => self.skipped += 1,
         }
         Ok(())
     }
 
+    /// All of the event: what an [`Annotations::of_event`] is to be read from later.
+    #[must_use]
+    pub fn bytes(&self) -> &'a [u8] {
+        self.message.rest()
+    }
+
+    /// Whether it has arguments.
+    #[must_use]
+    pub fn has_annotations(&self) -> bool {
+        self.present & 1 << track_event::DEBUG_ANNOTATIONS != 0
+    }
+
+    /// The event's fields, or none if `field` is not among them.
+    fn having(&self, field: u32) -> Fields<'a> {
+        if self.present & 1 << field == 0 { Fields::none() } else { self.message.clone() }
+    }
+
     /// The numbers of its categories.
     #[must_use]
     pub fn category_iids(&self) -> Numbers<'a> {
-        Numbers::varints(self.message.clone(), track_event::CATEGORY_IIDS)
+        Numbers::varints(self.having(track_event::CATEGORY_IIDS), track_event::CATEGORY_IIDS)
     }
 
     /// Its categories in full.
     #[must_use]
     pub fn categories(&self) -> Texts<'a> {
-        Texts::new(self.message.clone(), track_event::CATEGORIES)
+        Texts::new(self.having(track_event::CATEGORIES), track_event::CATEGORIES)
     }
 
     /// Its arguments.
     #[must_use]
     pub fn annotations(&self) -> Annotations<'a> {
-        Annotations::new(self.message.clone(), track_event::DEBUG_ANNOTATIONS)
+        Annotations::new(self.having(track_event::DEBUG_ANNOTATIONS), track_event::DEBUG_ANNOTATIONS)
     }
 
     /// The samples of its extra counters, in the order of their tracks.
     #[must_use]
     pub fn extra_counters(&self) -> Integers<'a> {
-        Integers::new(self.message.clone(), track_event::EXTRA_COUNTER_VALUES)
+        Integers::new(self.having(track_event::EXTRA_COUNTER_VALUES), track_event::EXTRA_COUNTER_VALUES)
     }
 
     /// The tracks of its extra counters; none if they are its sequence's
     /// [default](super::Defaults::extra_counter_track_uuids).
     #[must_use]
     pub fn extra_counter_track_uuids(&self) -> Numbers<'a> {
-        Numbers::varints(self.message.clone(), track_event::EXTRA_COUNTER_TRACK_UUIDS)
+        Numbers::varints(
+            self.having(track_event::EXTRA_COUNTER_TRACK_UUIDS),
+            track_event::EXTRA_COUNTER_TRACK_UUIDS,
+        )
+    }
+
+    /// The samples of its extra counters that are floating point numbers.
+    pub fn extra_doubles(&self) -> impl Iterator<Item = Result<f64, DecodeError>> + use<'a> {
+        let field = track_event::EXTRA_DOUBLE_COUNTER_VALUES;
+        Numbers::fixed64(self.having(field), field).map(|bits| bits.map(f64::from_bits))
+    }
+
+    /// The tracks of those.
+    #[must_use]
+    pub fn extra_double_track_uuids(&self) -> Numbers<'a> {
+        let field = track_event::EXTRA_DOUBLE_COUNTER_TRACK_UUIDS;
+        Numbers::varints(self.having(field), field)
     }
 
     /// The flows that go through it.
     #[must_use]
     pub fn flow_ids(&self) -> Numbers<'a> {
-        Numbers::fixed64(self.message.clone(), track_event::FLOW_IDS)
+        Numbers::fixed64(self.having(track_event::FLOW_IDS), track_event::FLOW_IDS)
     }
 
     /// The flows that end at it.
     #[must_use]
     pub fn terminating_flow_ids(&self) -> Numbers<'a> {
-        Numbers::fixed64(self.message.clone(), track_event::TERMINATING_FLOW_IDS)
+        Numbers::fixed64(self.having(track_event::TERMINATING_FLOW_IDS), track_event::TERMINATING_FLOW_IDS)
     }
 }
 

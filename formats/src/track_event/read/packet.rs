@@ -242,6 +242,19 @@ pub struct ClockReadings<'a> {
 }
 
 impl ClockReadings<'_> {
+    /// The clock that the trace's own time is on, if this says so.
+    #[must_use]
+    pub fn primary(&self) -> Option<u32> {
+        let mut primary = None;
+        for field in self.snapshot.clone().flatten() {
+            if let (clock_snapshot::PRIMARY_TRACE_CLOCK, FieldValue::Varint(v)) = (field.number, field.value)
+            {
+                primary = Some(v as u32);
+            }
+        }
+        primary
+    }
+
     fn reading(message: Fields<'_>) -> Result<ClockReading, DecodeError> {
         let mut reading =
             ClockReading { clock_id: 0, timestamp: 0, is_incremental: false, unit_multiplier_ns: 1 };
