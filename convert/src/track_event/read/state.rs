@@ -105,17 +105,17 @@ impl State {
             }
             sequence.intern(packet, &mut self.texts, context, &mut self.report)?;
         }
-        if let Some(Data::Clocks(readings)) = &packet.data {
-            if self.clocks.snapshot(packet.sequence, readings.clone())? {
-                self.pending.push_back(Pending::Clocks);
-            }
+        if let Some(Data::Clocks(readings)) = &packet.data
+            && self.clocks.snapshot(packet.sequence, readings.clone())?
+        {
+            self.pending.push_back(Pending::Clocks);
         }
         let sequence = &mut self.sequences[place];
         let time = match packet.timestamp {
             Some(timestamp) if is_known => self.clocks.time(sequence, packet.clock_id, timestamp),
             _ => None,
         };
-        if packet.dropped {
+        if packet.dropped && !packet.first {
             self.loss(place, time, context);
         }
         self.report.add_many("unknown fields", u64::from(packet.skipped));
