@@ -106,7 +106,10 @@ impl<W: Write> Writer<W> {
     }
 
     fn trace(&mut self, trace: &Trace<'_>) {
-        if let Some(writer) = trace.writer {
+        // With a system it is the program that wrote packets, of which there may be some in a provider's section.
+        if let Some(writer) = trace.writer
+            && (self.provider == 0 || trace.system.is_none())
+        {
             self.start(writer);
         }
         self.put_about_trace(trace);
