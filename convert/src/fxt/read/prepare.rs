@@ -26,6 +26,7 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
+    #[inline]
     pub(super) fn event<'a, R: Read>(&self, current: &'a Current<R>, log: &'a Pending) -> Event<'a> {
         // A counter's argument is its value.
         let has_args = !matches!(self.kind, EventKind::Counter(_)) && !crate::Arguments::is_empty(current);
@@ -43,6 +44,7 @@ impl Prepared {
 }
 
 /// The thread that a reference means, among the tracks.
+#[inline]
 pub(super) fn thread_slot(
     tables: &mut Tables,
     tracks: &mut Tracks,
