@@ -100,7 +100,11 @@ impl<R: Read> Reader<R> {
             fxt::EventKind::FlowStep => (flow(FlowStep::Step), None),
             fxt::EventKind::FlowEnd => (flow(FlowStep::End), None),
         };
-        let (name, category) = (event.name.into(), event.category.into());
+        // An end closes the innermost slice, whatever it calls it: what other formats look for is the name of the begin.
+        let (name, category) = match event.kind {
+            fxt::EventKind::DurationEnd => (Place::Empty, Place::Empty),
+            _ => (event.name.into(), event.category.into()),
+        };
         let track = match opened {
             Some(opened) => {
                 // Of no thread, but importers hear of the process.

@@ -37,11 +37,13 @@ impl<W: Write> Writer<W> {
         self.put_blob();
     }
 
-    /// A process's program and arguments, which importers read from nothing else.
-    pub(super) fn put_command_line(&mut self, pid: u64, command_line: &[String]) {
+    /// A process's program and arguments, which importers read from nothing else; and the process itself, which they would name
+    /// after the program.
+    pub(super) fn put_command_line(&mut self, track: TrackId, pid: u64, command_line: &[String]) {
         let command_line: Vec<&str> = command_line.iter().map(String::as_str).collect();
         let process = te::Process { pid: pid as i32, parent: None, command_line: &command_line };
         te::process_tree(&mut self.packets, SEQUENCE, self.last_time, &process);
+        self.describe(track, Categories::None);
         self.put_blob();
     }
 
