@@ -13,7 +13,7 @@ use hairline_formats::track_event::{
 use super::Writer;
 use super::record::join;
 use super::tracks::{Kept, Kind, Tracks, mix};
-use crate::{Categories, Event, EventKind, Trace, TrackId};
+use crate::{Categories, Event, EventKind, Trace, Track, TrackId};
 
 /// The number of the sequence that all packets are of.
 const SEQUENCE: u32 = 1;
@@ -37,13 +37,20 @@ impl<W: Write> Writer<W> {
         self.put_blob();
     }
 
-    /// A process's program and arguments, which importers read from nothing else; and the process itself, which they would name
-    /// after the program.
-    pub(super) fn put_command_line(&mut self, track: TrackId, pid: u64, command_line: &[String]) {
-        let command_line: Vec<&str> = command_line.iter().map(String::as_str).collect();
-        let process = te::Process { pid: pid as i32, parent: None, command_line: &command_line };
-        te::process_tree(&mut self.packets, SEQUENCE, self.last_time, &process);
-        self.describe(track, Categories::None);
+    /// A process's program and arguments. Importers read them from the process tree, and with them the name, which is the first of
+    /// them: the program's path stands with the process's track.
+    pub(super) fn put_command_line(&mut self, track: &Track<'_>, pid: u64, command_line: &[String]) {
+        let mut cmdline: Vec<&str> = command_line.iter().map(String::as_str).collect();
+        let (uuid, pid, name, out) = (uuid(track.id), pid as i32, track.name, &mut self.packets);
+        if command_line.is_empty() {
+            return;
+        }
+        te::process_descriptor(out, SEQUENCE, &te::ProcessTrack { uuid, pid, name, cmdline: &cmdline });
+        if !name.is_empty() {
+            cmdline[0] = name;
+        }
+        let process = te::Process { pid, parent: None, command_line: &cmdline };
+        te::process_tree(out, SEQUENCE, self.last_time, &process);
         self.put_blob();
     }
 

@@ -117,10 +117,8 @@ impl<W: Write> Writer<W> {
 
     fn track(&mut self, track: &Track<'_>) {
         self.tracks.set(track);
-        if let TrackKind::Process { pid, command_line } = track.kind
-            && !command_line.is_empty()
-        {
-            self.put_command_line(track.id, pid, command_line);
+        if let TrackKind::Process { pid, command_line } = track.kind {
+            self.put_command_line(track, pid, command_line);
         }
         if track.name.is_empty() {
             return;
