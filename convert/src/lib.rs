@@ -14,6 +14,7 @@
 
 mod context;
 mod detect;
+pub mod fxt;
 mod model;
 mod open;
 mod report;

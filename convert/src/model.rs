@@ -105,6 +105,25 @@ pub struct Track<'a> {
     pub source_id: u64,
 }
 
+impl<'a> Track<'a> {
+    /// A track of which nothing more is known.
+    #[must_use]
+    pub fn new(id: TrackId, kind: TrackKind<'a>) -> Self {
+        Self {
+            id,
+            kind,
+            parent: None,
+            name: "",
+            description: "",
+            child_ordering: ChildOrdering::Unspecified,
+            rank: None,
+            merge: SiblingMerge::Unspecified,
+            merge_key: "",
+            source_id: 0,
+        }
+    }
+}
+
 /// What a track is.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -154,6 +173,21 @@ pub struct CounterTrack<'a> {
     pub number: u64,
     /// The series: FXT's argument name, JSON's key. "" or "value" is the only one.
     pub series: &'a str,
+}
+
+impl Default for CounterTrack<'_> {
+    /// A counter of bare numbers.
+    fn default() -> Self {
+        Self {
+            unit: Unit::Unspecified,
+            unit_name: "",
+            multiplier: 1,
+            builtin: CounterType::Unspecified,
+            y_axis_share_key: "",
+            number: 0,
+            series: "",
+        }
+    }
 }
 
 /// A string, with its number if it has one.

@@ -32,6 +32,8 @@ pub struct Reader<R> {
     input: Input<R>,
     /// Bytes of the record that was given out last.
     given: usize,
+    /// Words of the record that was not given out, but passed over; else 0.
+    too_large: u64,
     large_limit: usize,
     ended: bool,
 }
@@ -39,7 +41,7 @@ pub struct Reader<R> {
 impl<R: Read> Reader<R> {
     /// Reads from `reader`, which needs no buffer of its own.
     pub fn new(reader: R) -> Self {
-        Self { input: Input::new(reader), given: 0, large_limit: LARGE_LIMIT, ended: false }
+        Self { input: Input::new(reader), given: 0, too_large: 0, large_limit: LARGE_LIMIT, ended: false }
     }
 
     /// Hands out large records of up to this many bytes, instead of [`LARGE_LIMIT`]; for those above it, which may
@@ -57,6 +59,18 @@ impl<R: Read> Reader<R> {
     /// ([`DecodeError::is_truncated`]), a record of size 0, or a reader that fails: the next call gives None.
     #[allow(clippy::should_implement_trait)] // the record borrows from the reader, which an Iterator's item cannot
     pub fn next(&mut self) -> Result<Option<(u64, Record<'_>)>, DecodeError> {
+        let Some(offset) = self.advance()? else {
+            return Ok(None);
+        };
+        Ok(Some((offset, self.record()?)))
+    }
+
+    /// Goes on to the next record, and gives the byte it begins at; None at the end. [`record`](Self::record) reads it, as often
+    /// as it is asked to: for who must look at a record before it is known whether it is given on.
+    ///
+    /// # Errors
+    /// Those of [`next`](Self::next), but for records that contradict themselves.
+    pub fn advance(&mut self) -> Result<Option<u64>, DecodeError> {
         self.input.consume(std::mem::take(&mut self.given));
         if self.ended {
             return Ok(None);
@@ -71,20 +85,38 @@ impl<R: Read> Reader<R> {
         if words == 0 {
             return Err(DecodeError::zero_size(offset, "a record"));
         }
-        let truncated = DecodeError::truncated(offset, "a record");
+        let truncated = || DecodeError::truncated(offset, "a record");
         let limit = if is_large { self.large_limit } else { usize::MAX };
+        self.too_large = 0;
         let Some(size) = usize::try_from(words * 8).ok().filter(|size| *size <= limit) else {
             if !self.input.skip(words * 8)? {
-                return Err(truncated);
+                return Err(truncated());
             }
-            self.ended = false;
-            return Ok(Some((offset, Record::TooLarge { words })));
+            (self.ended, self.too_large) = (false, words);
+            return Ok(Some(offset));
         };
         if self.input.fill(size as u64)?.len() < size {
-            return Err(truncated);
+            return Err(truncated());
         }
         (self.ended, self.given) = (false, size);
-        Ok(Some((offset, parse(&self.input.available()[..size], offset)?)))
+        Ok(Some(offset))
+    }
+
+    /// The record that was gone on to. Where there is none, it is one of no words.
+    ///
+    /// # Errors
+    /// If it contradicts itself.
+    pub fn record(&self) -> Result<Record<'_>, DecodeError> {
+        match self.bytes() {
+            [] => Ok(Record::TooLarge { words: self.too_large }),
+            bytes => parse(bytes, self.input.offset()),
+        }
+    }
+
+    /// Its bytes; none if it is too large.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.input.available()[..self.given]
     }
 
     fn header(&mut self) -> Result<Option<u64>, DecodeError> {

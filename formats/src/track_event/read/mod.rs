@@ -69,7 +69,7 @@ impl<R: Read> Reader<R> {
         self.skipped
     }
 
-    /// The next packet, and the byte its tag stands at; None at the end.
+    /// The next packet, and the byte its tag stands at; None at the end, after which it goes on if there is more by then.
     ///
     /// # Errors
     /// A packet that contradicts itself: the next call goes on with the one after it. An input that ends inside a packet
@@ -83,6 +83,7 @@ impl<R: Read> Reader<R> {
         self.ended = true; // unless a packet is found, whose end is the beginning of the next
         let head = loop {
             let Some(head) = self.head()? else {
+                self.ended = false; // there may be more by the next call
                 return Ok(None);
             };
             if head.field == trace::PACKET && head.wire == WireType::Bytes {

@@ -1,0 +1,5 @@
+//! FXT.
+
+mod read;
+
+pub use read::Reader;

@@ -1,0 +1,125 @@
+//! Traces of Perfetto in blobs: what FXT has no place for. Their bytes are one stream of packets, cut anywhere; what they say of
+//! processes and threads is about those that FXT's records are about.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, VecDeque};
+use std::io::{self, Read};
+use std::rc::Rc;
+
+use hairline_formats::proto::{Field, FieldValue, Fields};
+use hairline_formats::track_event::{CounterValue, fields::trace};
+use hairline_formats::{DecodeError, DecodeErrorKind};
+
+use super::tracks::Tracks;
+use crate::track_event::Reader;
+use crate::{Context, Event, Item, Reader as _, Report, Trace, Track, TrackId};
+
+/// Bytes of a packet whose end did not come yet.
+const MAX_PACKET: usize = 16 << 20;
+
+#[derive(Debug, Default)]
+pub(super) struct Blobs {
+    /// The beginning of a packet.
+    rest: Vec<u8>,
+    packets: Pipe,
+    reader: Option<Reader<Pipe>>,
+    /// Whether the reader may have more to say of the packets that it has.
+    reads: bool,
+    is_broken: bool,
+    /// Its tracks that are known by other numbers.
+    same: HashMap<TrackId, TrackId>,
+    extra_counters: Vec<(TrackId, CounterValue)>,
+}
+
+/// Whole packets that were not read yet.
+#[derive(Clone, Debug, Default)]
+struct Pipe(Rc<RefCell<VecDeque<u8>>>);
+
+impl Read for Pipe {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.borrow_mut().read(buffer)
+    }
+}
+
+impl Blobs {
+    /// Adds a blob's bytes; false if they are not, with what came before, a row of packets.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> bool {
+        self.rest.extend_from_slice(bytes);
+        let Some(whole) = whole_packets(&self.rest).filter(|whole| self.rest.len() - whole <= MAX_PACKET)
+        else {
+            self.rest.clear();
+            return false;
+        };
+        self.packets.0.borrow_mut().extend(self.rest.drain(..whole));
+        self.reads |= whole > 0;
+        true
+    }
+
+    pub(super) fn has_packets(&self) -> bool {
+        self.reads
+    }
+
+    /// What the packets say. Where that is at its end, which is only known afterwards, something that says nothing.
+    pub(super) fn next<'s>(
+        &'s mut self,
+        tracks: &mut Tracks,
+        context: &'s mut Context,
+        report: &mut Report,
+    ) -> Item<'s> {
+        if std::mem::take(&mut self.is_broken) {
+            self.close(report);
+        }
+        let reader = self.reader.get_or_insert_with(|| Reader::new(self.packets.clone()));
+        let same = |track: TrackId| self.same.get(&track).copied().unwrap_or(track);
+        match reader.next(context) {
+            Ok(Some(Item::Track(track))) => {
+                let known = tracks.adopt(&Track { parent: track.parent.map(same), ..track });
+                if known != track.id {
+                    self.same.insert(track.id, known);
+                    return NOTHING; // it is told with the others
+                }
+                Item::Track(Track { parent: track.parent.map(same), ..track })
+            }
+            Ok(Some(Item::Event(event))) => {
+                self.extra_counters.clear();
+                self.extra_counters
+                    .extend(event.extra_counters.iter().map(|(track, value)| (same(*track), *value)));
+                Item::Event(Event { track: same(event.track), extra_counters: &self.extra_counters, ..event })
+            }
+            Ok(Some(item)) => item,
+            Ok(None) => {
+                self.reads = false;
+                NOTHING
+            }
+            Err(_) => {
+                report.add("damaged Perfetto packets left out");
+                self.is_broken = true; // it has nothing more to say, but another one may
+                NOTHING
+            }
+        }
+    }
+
+    /// Gives up the reader, and counts what it did not understand.
+    pub(super) fn close(&mut self, report: &mut Report) {
+        if let Some(reader) = self.reader.take() {
+            report.add_all(reader.report());
+        }
+    }
+}
+
+const NOTHING: Item<'static> = Item::Trace(Trace { uuid: None, writer: None, system: None, clocks: &[] });
+
+/// Bytes of the packets that are whole. None: this is not how packets begin.
+fn whole_packets(bytes: &[u8]) -> Option<usize> {
+    let mut whole = 0;
+    for field in Fields::new(bytes, 0) {
+        match field {
+            Ok(Field { number: trace::PACKET, value: FieldValue::Bytes { bytes, offset }, .. }) => {
+                whole = offset as usize + bytes.len();
+            }
+            Err(DecodeError { kind: DecodeErrorKind::PastEnd { .. }, .. }) => break,
+            _ => return None,
+        }
+    }
+    Some(whole)
+}

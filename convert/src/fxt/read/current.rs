@@ -1,0 +1,100 @@
+//! The record at hand, with what its indices mean: what an item borrows from.
+
+use std::io::Read;
+
+use hairline_formats::Value;
+use hairline_formats::fxt::layout::{event, record};
+use hairline_formats::fxt::{self, ArgumentValue, EventKind, EventRecord, Record, RecordType, StringRef};
+
+use super::tables::Tables;
+use crate::{Arguments, Text};
+
+#[derive(Debug)]
+pub(super) struct Current<R> {
+    pub(super) records: fxt::Reader<R>,
+    pub(super) tables: Tables,
+}
+
+impl<R: Read> Current<R> {
+    pub(super) fn new(input: R) -> Self {
+        Self { records: fxt::Reader::new(input), tables: Tables::default() }
+    }
+
+    fn header(&self) -> u64 {
+        self.records.bytes().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    }
+
+    pub(super) fn is_event(&self) -> bool {
+        record::TYPE.get(self.header()) == RecordType::Event as u64
+    }
+
+    /// Whether it is an event of this kind.
+    pub(super) fn is(&self, kind: EventKind) -> bool {
+        self.is_event() && event::KIND.get(self.header()) == kind as u64
+    }
+
+    fn event(&self) -> Option<EventRecord<'_>> {
+        match self.records.record() {
+            Ok(Record::Event(event)) => Some(event),
+            _ => None,
+        }
+    }
+
+    /// A string of the event at hand; "" for one without a meaning.
+    pub(super) fn text<'a>(
+        &'a self,
+        place: Place,
+        inline: impl Fn(&EventRecord<'a>) -> StringRef<'a>,
+    ) -> Text<'a> {
+        let string = match place {
+            Place::Empty => return Text::default(),
+            Place::Index(index) => StringRef::Index(index),
+            Place::Inline => self.event().map_or(StringRef::Empty, |event| inline(&event)),
+        };
+        self.tables.string(string).unwrap_or_default()
+    }
+}
+
+/// Where a string of the record at hand is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    Empty,
+    Index(u16),
+    /// In the record.
+    Inline,
+}
+
+impl From<StringRef<'_>> for Place {
+    fn from(string: StringRef<'_>) -> Self {
+        match string {
+            StringRef::Empty => Self::Empty,
+            StringRef::Index(index) => Self::Index(index),
+            StringRef::Inline(_) => Self::Inline,
+        }
+    }
+}
+
+/// An argument's value, with the text that its index means.
+pub(super) fn resolved<'a>(value: ArgumentValue<'a>, tables: &'a Tables) -> Value<'a> {
+    match value {
+        ArgumentValue::Value(value) => value,
+        ArgumentValue::StringIndex(index) => match tables.string(StringRef::Index(index)) {
+            Some(Text { text, id: Some(id) }) => Value::Interned { iid: u64::from(id.0) + 1, text },
+            Some(Text { text, id: None }) => Value::Str(text),
+            None => Value::Str(""),
+        },
+    }
+}
+
+impl<R: Read> Arguments for Current<R> {
+    fn each(&self, show: &mut dyn FnMut(Text<'_>, Value<'_>)) {
+        let Some(event) = self.event() else { return };
+        for (name, value) in event.args().flatten() {
+            show(self.tables.string(name).unwrap_or_default(), resolved(value, &self.tables));
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        event::ARGS.get(self.header()) == 0
+    }
+}

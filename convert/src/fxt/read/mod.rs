@@ -1,0 +1,259 @@
+//! FXT to items.
+//!
+//! A record is looked at once ([`Reader::step`]): what it defines goes into tables, and for what it says, the item is prepared in
+//! numbers. The item itself borrows from the record, which stays where it is until the next one; before it come the tracks that it
+//! needs ([`tracks`]).
+//!
+//! | record | item |
+//! |---|---|
+//! | provider info | the trace's writer |
+//! | kernel object of a process or thread | its track, with its name |
+//! | event | an event; a counter with several values, one for each |
+//! | log record | the instant that follows it, if that is of the same moment, else one of its own: see [`log`] |
+//! | Perfetto blob | what its packets say: see [`blobs`] |
+//! | provider event | a loss |
+//! | scheduling, profiler, other objects and blobs | themselves, as they would stand in a trace of nanoseconds: see [`foreign`] |
+
+mod asyncs;
+mod blobs;
+mod current;
+mod foreign;
+mod log;
+mod prepare;
+mod rate;
+mod tables;
+mod tracks;
+
+use std::io::Read;
+
+use hairline_formats::fxt::{self, EventKind, Record};
+use hairline_formats::{DecodeError, DecodeErrorKind};
+
+use crate::{Context, Item, Loss, Report, Source, Trace, TrackId};
+use blobs::Blobs;
+use current::Current;
+use log::Pending;
+use prepare::Prepared;
+use rate::Rate;
+use tracks::Tracks;
+
+/// Reads FXT.
+#[derive(Debug)]
+pub struct Reader<R> {
+    current: Current<R>,
+    tracks: Tracks,
+    blobs: Blobs,
+    /// A message whose instant may follow.
+    log: Pending,
+    /// The record that was gone on to is to be looked at again.
+    held: bool,
+    /// What came of looking at it, to be told after its tracks.
+    ready: Option<Step>,
+    /// Arguments of it that were given out already, as counters.
+    given: usize,
+    started: bool,
+    /// What a record says in its own words.
+    own: Vec<u8>,
+    provider: String,
+    report: Report,
+    position: u64,
+}
+
+/// What comes of looking at a record.
+#[derive(Debug)]
+enum Step {
+    /// Nothing that is to be told.
+    Nothing,
+    /// The input is at its end.
+    End,
+    Event(Prepared),
+    /// A message that no instant goes with.
+    Log(i64, TrackId),
+    Foreign(&'static str),
+    Provider,
+    Lost(Loss),
+}
+
+/// Left out, and why.
+struct Reason(&'static str);
+
+impl<R: Read> Reader<R> {
+    /// Reads from `input`, which needs no buffer.
+    pub fn new(input: R) -> Self {
+        Self {
+            current: Current::new(input),
+            tracks: Tracks::default(),
+            blobs: Blobs::default(),
+            log: Pending::default(),
+            held: false,
+            ready: None,
+            given: 0,
+            started: false,
+            own: Vec::new(),
+            provider: String::new(),
+            report: Report::default(),
+            position: 0,
+        }
+    }
+
+    /// Goes on to the next record, unless this one is to be looked at again; false at the end.
+    fn advance(&mut self) -> Result<bool, DecodeError> {
+        if std::mem::take(&mut self.held) {
+            return Ok(true);
+        }
+        self.given = 0;
+        let Some(offset) = self.current.records.advance()? else {
+            return Ok(false);
+        };
+        self.position = offset;
+        Ok(true)
+    }
+
+    /// Looks at the next record.
+    fn step(&mut self, context: &mut Context) -> Result<Step, DecodeError> {
+        self.log.forget_told();
+        if !self.advance()? {
+            return Ok(self.log.tell().map_or(Step::End, |(time, track)| Step::Log(time, track)));
+        }
+        if !self.started {
+            self.start()?;
+        }
+        let step = match self.log.tell_unless(self.current.is(EventKind::Instant)) {
+            Some((time, track)) => {
+                self.held = true;
+                Ok(Step::Log(time, track))
+            }
+            None if self.current.is_event() => self.event(context),
+            None => self.other(context),
+        };
+        Ok(step.unwrap_or_else(|Reason(reason)| {
+            self.report.add(reason);
+            Step::Lost(Loss { events: 1, ..Loss::default() })
+        }))
+    }
+
+    /// A trace begins with its magic number.
+    fn start(&mut self) -> Result<(), DecodeError> {
+        if !matches!(self.current.records.record(), Ok(Record::Magic)) {
+            let kind = DecodeErrorKind::Unexpected("the magic number of FXT");
+            return Err(DecodeError { offset: self.position, kind });
+        }
+        self.started = true;
+        Ok(())
+    }
+
+    /// Any record but events.
+    fn other(&mut self, context: &mut Context) -> Result<Step, Reason> {
+        let Current { records, tables } = &mut self.current;
+        let record = records.record().map_err(|_| DAMAGED)?;
+        match record {
+            Record::Magic => {}
+            Record::ProviderInfo { id, name } => {
+                if !tables.new_provider(id) {
+                    self.report.add(TOO_MANY_PROVIDERS);
+                }
+                name.clone_into(&mut self.provider);
+                return Ok(Step::Provider);
+            }
+            Record::ProviderSection { id } => {
+                if !tables.section(id) {
+                    self.report.add(TOO_MANY_PROVIDERS);
+                }
+            }
+            // Who lost them it does not say, nor when.
+            Record::ProviderEvent { event: fxt::PROVIDER_EVENT_BUFFER_FULL, .. } => {
+                return Ok(Step::Lost(Loss::default()));
+            }
+            Record::ProviderEvent { .. } => self.report.add("provider events of unknown kinds left out"),
+            Record::Initialization { ticks_per_second } => match Rate::new(ticks_per_second) {
+                Some(rate) => tables.set_rate(rate),
+                None => self.report.add("clocks without a rate left out"),
+            },
+            Record::String { index, value } => {
+                if index != 0 && !tables.set_string(index, value, &mut context.strings) {
+                    self.report.add("strings beyond 16 MiB left out");
+                }
+            }
+            Record::Thread { index, process, thread } => {
+                if index != 0 {
+                    tables.set_thread(index, process, thread);
+                }
+            }
+            Record::KernelObject { object_type, koid, name, args }
+                if [fxt::KERNEL_OBJECT_PROCESS, fxt::KERNEL_OBJECT_THREAD].contains(&object_type) =>
+            {
+                let name = tables.string(name).ok_or(UNKNOWN_STRING)?;
+                let slot = if object_type == fxt::KERNEL_OBJECT_PROCESS {
+                    self.tracks.process(koid, context)
+                } else {
+                    let process = prepare::process_of(args, tables);
+                    self.tracks.thread(process.unwrap_or(0), koid, context)
+                };
+                self.tracks.set_name(slot.ok_or(TOO_MANY_TRACKS)?, name);
+            }
+            Record::Log { timestamp, thread, message } => {
+                let time = tables.rate().ns(timestamp).ok_or(TIME)?;
+                let slot = prepare::thread_slot(tables, &mut self.tracks, thread, context)?;
+                self.log.set(time, self.tracks.id(slot), message);
+            }
+            Record::Blob { kind: fxt::BLOB_PERFETTO, bytes, .. } => {
+                if !self.blobs.push(bytes) {
+                    self.report.add("Perfetto blobs that hold no packets left out");
+                }
+            }
+            record => match foreign::put(&mut self.own, &record, tables)? {
+                Some(what) => return Ok(Step::Foreign(what)),
+                None => self.report.add("records of unknown kinds left out"),
+            },
+        }
+        Ok(Step::Nothing)
+    }
+}
+
+const DAMAGED: Reason = Reason("damaged records left out");
+const UNKNOWN_STRING: Reason = Reason("records with unknown strings left out");
+const UNKNOWN_THREAD: Reason = Reason("records of unknown threads left out");
+const TIME: Reason = Reason("records with times beyond 292 years left out");
+const TOO_MANY_TRACKS: Reason = Reason("records on more than 262144 tracks left out");
+const TOO_MANY_PROVIDERS: &str = "providers whose tables were forgotten";
+
+impl<R: Read> crate::Reader for Reader<R> {
+    fn next<'s>(&'s mut self, context: &'s mut Context) -> Result<Option<Item<'s>>, DecodeError> {
+        loop {
+            if let Some(slot) = self.tracks.untold() {
+                return Ok(Some(Item::Track(self.tracks.track(slot, &context.strings))));
+            }
+            if self.blobs.has_packets() {
+                return Ok(Some(self.blobs.next(&mut self.tracks, context, &mut self.report)));
+            }
+            let step = match self.ready.take() {
+                Some(step) => step,
+                None => self.step(context)?,
+            };
+            if self.tracks.has_untold() {
+                self.ready = Some(step);
+                continue;
+            }
+            return Ok(Some(match step {
+                Step::Nothing => continue,
+                Step::End => {
+                    self.blobs.close(&mut self.report);
+                    return Ok(None);
+                }
+                Step::Event(prepared) => Item::Event(prepared.event(&self.current, &self.log)),
+                Step::Log(time, track) => Item::Event(self.log.event(time, track)),
+                Step::Foreign(what) => Item::Foreign { what, source: Source::Fxt, bytes: &self.own },
+                Step::Provider => Item::Trace(Trace { writer: Some(&self.provider), ..Trace::default() }),
+                Step::Lost(loss) => Item::Loss(loss),
+            }));
+        }
+    }
+
+    fn report(&self) -> &Report {
+        &self.report
+    }
+
+    fn position(&self) -> u64 {
+        self.position
+    }
+}

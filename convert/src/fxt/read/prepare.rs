@@ -1,0 +1,171 @@
+//! Events: what they say in numbers, before anything is borrowed from their record.
+
+use std::io::Read;
+
+use hairline_formats::Value;
+use hairline_formats::fxt::{self, Record, ThreadRef};
+use hairline_formats::track_event::CounterValue;
+
+use super::current::{Current, Place, resolved};
+use super::log::Pending;
+use super::tables::Tables;
+use super::tracks::{Tracks, numbered};
+use super::{DAMAGED, Reader, Reason, Step, TIME, TOO_MANY_TRACKS, UNKNOWN_STRING, UNKNOWN_THREAD};
+use crate::{Categories, Context, Event, EventKind, FlowStep, NoArguments, TrackId};
+
+/// An event, but for what it borrows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Prepared {
+    time: i64,
+    track: TrackId,
+    kind: EventKind,
+    name: Place,
+    category: Place,
+    /// A message goes with it.
+    is_log: bool,
+}
+
+impl Prepared {
+    pub(super) fn event<'a, R: Read>(&self, current: &'a Current<R>, log: &'a Pending) -> Event<'a> {
+        // A counter's argument is its value.
+        let has_args = !matches!(self.kind, EventKind::Counter(_)) && !crate::Arguments::is_empty(current);
+        Event {
+            name: current.text(self.name, |event| event.name),
+            categories: match self.category {
+                Place::Empty => Categories::None,
+                place => Categories::One(current.text(place, |event| event.category)),
+            },
+            args: if has_args { current } else { &NoArguments },
+            log: self.is_log.then(|| log.log()),
+            ..Event::new(self.time, self.track, self.kind)
+        }
+    }
+}
+
+/// The thread that a reference means, among the tracks.
+pub(super) fn thread_slot(
+    tables: &mut Tables,
+    tracks: &mut Tracks,
+    reference: ThreadRef,
+    context: &mut Context,
+) -> Result<u32, Reason> {
+    let thread = tables.thread(reference).ok_or(UNKNOWN_THREAD)?;
+    if let Some(slot) = thread.track {
+        return Ok(slot);
+    }
+    let slot = tracks.thread(thread.process, thread.thread, context).ok_or(TOO_MANY_TRACKS)?;
+    tables.set_track(reference, slot);
+    Ok(slot)
+}
+
+/// The process of a thread's kernel object.
+pub(super) fn process_of(args: fxt::Arguments<'_>, tables: &Tables) -> Option<u64> {
+    args.flatten().find_map(|(name, value)| match resolved(value, tables) {
+        Value::Koid(koid) if tables.string(name)?.text == "process" => Some(koid),
+        _ => None,
+    })
+}
+
+impl<R: Read> Reader<R> {
+    /// Looks at an event.
+    pub(super) fn event(&mut self, context: &mut Context) -> Result<Step, Reason> {
+        let Current { records, tables } = &mut self.current;
+        let event = match records.record().map_err(|_| DAMAGED)? {
+            Record::Event(event) => event,
+            _ => return Err(Reason("events of unknown kinds left out")),
+        };
+        let time = tables.rate().ns(event.timestamp).ok_or(TIME)?;
+        if !tables.has_string(event.name) || !tables.has_string(event.category) {
+            return Err(UNKNOWN_STRING);
+        }
+        let payload = event.payload.unwrap_or(0);
+        let flow = |step| EventKind::Flow { id: payload, step, to_next: false };
+        let (kind, opened) = match event.kind {
+            fxt::EventKind::Counter => return self.counter(time, context),
+            fxt::EventKind::Instant => (EventKind::Instant, None),
+            fxt::EventKind::DurationBegin => (EventKind::Begin, None),
+            fxt::EventKind::DurationEnd => (EventKind::End, None),
+            fxt::EventKind::DurationComplete => {
+                let end = tables.rate().ns(payload).ok_or(TIME)?;
+                let duration = end - time;
+                if duration < 0 {
+                    return Err(Reason("slices that end before they begin left out"));
+                }
+                (EventKind::Complete { duration }, None)
+            }
+            fxt::EventKind::AsyncBegin => (EventKind::Begin, Some(1)),
+            fxt::EventKind::AsyncInstant => (EventKind::Instant, Some(0)),
+            fxt::EventKind::AsyncEnd => (EventKind::End, Some(-1)),
+            fxt::EventKind::FlowBegin => (flow(FlowStep::Begin), None),
+            fxt::EventKind::FlowStep => (flow(FlowStep::Step), None),
+            fxt::EventKind::FlowEnd => (flow(FlowStep::End), None),
+        };
+        let (name, category) = (event.name.into(), event.category.into());
+        let track = match opened {
+            Some(opened) => {
+                tables.thread(event.thread).ok_or(UNKNOWN_THREAD)?;
+                let name = tables.string(event.name).ok_or(UNKNOWN_STRING)?;
+                let name = numbered(name, &mut context.strings);
+                self.tracks.interval(name, payload, time, opened, context).ok_or(TOO_MANY_TRACKS)?
+            }
+            None => {
+                let slot = thread_slot(tables, &mut self.tracks, event.thread, context)?;
+                self.tracks.id(slot)
+            }
+        };
+        let is_log = event.kind == fxt::EventKind::Instant && self.log.is_met_by(time, track);
+        if !is_log && let Some((time, track)) = self.log.tell() {
+            self.held = true;
+            return Ok(Step::Log(time, track));
+        }
+        Ok(Step::Event(Prepared { time, track, kind, name, category, is_log }))
+    }
+
+    /// The next value of a counter's record.
+    fn counter(&mut self, time: i64, context: &mut Context) -> Result<Step, Reason> {
+        let Current { records, tables } = &mut self.current;
+        let Ok(Record::Event(event)) = records.record() else {
+            return Err(DAMAGED);
+        };
+        let thread = tables.thread(event.thread).ok_or(UNKNOWN_THREAD)?;
+        let name = numbered(tables.string(event.name).ok_or(UNKNOWN_STRING)?, &mut context.strings);
+        let mut args = event.args();
+        for _ in 0..self.given {
+            args.next();
+        }
+        while let Some(arg) = args.next() {
+            self.given += 1;
+            let Some((series, value)) = arg.ok().and_then(|(series, value)| {
+                Some((tables.string(series)?, counter_value(&resolved(value, tables))?))
+            }) else {
+                self.report.add("values of counters that are no numbers left out");
+                continue;
+            };
+            let series = numbered(series, &mut context.strings);
+            let number = event.payload.unwrap_or(0);
+            let track = self.tracks.counter(thread.process, name, series, number, context);
+            self.held = args.next().is_some();
+            let prepared = Prepared {
+                time,
+                track: track.ok_or(TOO_MANY_TRACKS)?,
+                kind: EventKind::Counter(value),
+                name: event.name.into(),
+                category: event.category.into(),
+                is_log: false,
+            };
+            return Ok(Step::Event(prepared));
+        }
+        Ok(Step::Nothing)
+    }
+}
+
+fn counter_value(value: &Value<'_>) -> Option<CounterValue> {
+    Some(match *value {
+        Value::I64(value) => CounterValue::Int(value),
+        Value::U64(value) => {
+            i64::try_from(value).map_or(CounterValue::Double(value as f64), CounterValue::Int)
+        }
+        Value::F64(value) => CounterValue::Double(value),
+        _ => return None,
+    })
+}

@@ -1,0 +1,189 @@
+//! What a provider's indices mean: each provider has strings, threads and a clock of its own, which its records define and may define
+//! anew at any place.
+
+use std::collections::HashMap;
+
+use hairline_formats::fxt::{StringRef, ThreadRef};
+
+use super::rate::Rate;
+use crate::{StringId, Strings, Text};
+
+/// Entries of all tables together: an index is two bytes of the input, and room for all below it is much more.
+const MAX_ENTRIES: usize = 1 << 19;
+/// Bytes of the strings in all tables.
+const MAX_BYTES: usize = 16 << 20;
+/// Providers whose tables are kept.
+const MAX_PROVIDERS: usize = 1 << 12;
+
+/// The tables of the provider whose section it is, and of those that had a section before.
+#[derive(Debug, Default)]
+pub(super) struct Tables {
+    current: Provider,
+    id: u32,
+    others: HashMap<u32, Provider>,
+    /// Entries and bytes of strings, of all providers.
+    entries: usize,
+    bytes: usize,
+}
+
+#[derive(Debug, Default)]
+struct Provider {
+    rate: Rate,
+    strings: Vec<Option<Entry>>,
+    threads: Vec<Option<Thread>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    text: Box<str>,
+    id: Option<StringId>,
+}
+
+/// A thread, and the place among the tracks that it has since its first event.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Thread {
+    pub(super) process: u64,
+    pub(super) thread: u64,
+    pub(super) track: Option<u32>,
+}
+
+impl Tables {
+    pub(super) fn rate(&self) -> Rate {
+        self.current.rate
+    }
+
+    pub(super) fn set_rate(&mut self, rate: Rate) {
+        self.current.rate = rate;
+    }
+
+    /// What follows is this provider's; false if there are too many to know what it said before.
+    pub(super) fn section(&mut self, id: u32) -> bool {
+        if id == self.id {
+            return true;
+        }
+        let next = self.others.remove(&id).unwrap_or_default();
+        let before = std::mem::replace(&mut self.current, next);
+        let before_id = std::mem::replace(&mut self.id, id);
+        let is_kept = self.others.len() < MAX_PROVIDERS;
+        if is_kept {
+            self.others.insert(before_id, before);
+        } else {
+            self.forget(&before);
+        }
+        is_kept
+    }
+
+    /// The same, for one that begins anew.
+    pub(super) fn new_provider(&mut self, id: u32) -> bool {
+        let is_kept = self.section(id);
+        let before = std::mem::take(&mut self.current);
+        self.forget(&before);
+        is_kept
+    }
+
+    fn forget(&mut self, provider: &Provider) {
+        self.entries -= provider.strings.len();
+        self.bytes -= provider.strings.iter().flatten().map(|entry| entry.text.len()).sum::<usize>();
+    }
+
+    /// An index has a meaning from here on; false if there is no room for more.
+    pub(super) fn set_string(&mut self, index: u16, value: &[u8], strings: &mut Strings) -> bool {
+        let index = usize::from(index);
+        let table = &mut self.current.strings;
+        if index >= table.len() {
+            let more = index + 1 - table.len();
+            if self.entries + more > MAX_ENTRIES {
+                return false;
+            }
+            self.entries += more;
+            table.resize_with(index + 1, || None);
+        }
+        let text = String::from_utf8_lossy(value);
+        self.bytes -= table[index].take().map_or(0, |before| before.text.len());
+        if self.bytes + text.len() > MAX_BYTES {
+            return false;
+        }
+        self.bytes += text.len();
+        table[index] = Some(Entry { id: strings.number(&text), text: text.into() });
+        true
+    }
+
+    /// None: the index has no meaning.
+    pub(super) fn string<'a>(&'a self, string: StringRef<'a>) -> Option<Text<'a>> {
+        match string {
+            StringRef::Empty => Some(Text::default()),
+            StringRef::Index(index) => {
+                let entry = self.current.strings.get(usize::from(index))?.as_ref()?;
+                Some(Text { text: &entry.text, id: entry.id })
+            }
+            StringRef::Inline(text) => Some(text.into()),
+        }
+    }
+
+    /// Whether a reference means something.
+    pub(super) fn has_string(&self, string: StringRef<'_>) -> bool {
+        self.string(string).is_some()
+    }
+
+    pub(super) fn set_thread(&mut self, index: u8, process: u64, thread: u64) {
+        let index = usize::from(index);
+        let table = &mut self.current.threads;
+        if index >= table.len() {
+            table.resize(index + 1, None);
+        }
+        table[index] = Some(Thread { process, thread, track: None });
+    }
+
+    /// None: the index has no meaning.
+    pub(super) fn thread(&self, thread: ThreadRef) -> Option<Thread> {
+        match thread {
+            ThreadRef::Index(index) => self.current.threads.get(usize::from(index)).copied().flatten(),
+            ThreadRef::Inline { process, thread } => Some(Thread { process, thread, track: None }),
+        }
+    }
+
+    /// The place of a thread among the tracks, to find it there without a search.
+    pub(super) fn set_track(&mut self, thread: ThreadRef, track: u32) {
+        if let ThreadRef::Index(index) = thread
+            && let Some(Some(thread)) = self.current.threads.get_mut(usize::from(index))
+        {
+            thread.track = Some(track);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(tables: &Tables, index: u16) -> Option<&str> {
+        tables.string(StringRef::Index(index)).map(|text| text.text)
+    }
+
+    #[test]
+    fn each_provider_has_its_own() {
+        let (mut tables, mut strings) = (Tables::default(), Strings::default());
+        assert!(tables.set_string(1, b"a", &mut strings) && tables.section(7));
+        tables.set_thread(1, 2, 3);
+        assert_eq!(text(&tables, 1), None);
+        assert!(tables.set_string(1, b"b", &mut strings) && tables.set_string(1, b"c", &mut strings));
+        assert!(tables.section(0));
+        assert_eq!((text(&tables, 1), tables.thread(ThreadRef::Index(1)).is_none()), (Some("a"), true));
+        assert!(tables.section(7));
+        assert_eq!(text(&tables, 1), Some("c"));
+        assert!(tables.new_provider(7));
+        assert_eq!((text(&tables, 1), tables.bytes, tables.entries), (None, 1, 2));
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let (mut tables, mut strings) = (Tables::default(), Strings::default());
+        let (mut full, long) = (0, [b'x'; 32_000]);
+        for id in 0..5_000 {
+            tables.section(id);
+            full += u32::from(!tables.set_string(32_767, &long, &mut strings));
+        }
+        assert!(full > 4_000 && tables.entries <= MAX_ENTRIES && tables.bytes <= MAX_BYTES);
+        assert!(tables.others.len() <= MAX_PROVIDERS);
+    }
+}

@@ -1,0 +1,245 @@
+//! The tracks that records lie on, each by what the format tells it by.
+//!
+//! | track | told by | above it |
+//! |---|---|---|
+//! | process | koid | |
+//! | thread | koids of process and thread | its process |
+//! | counter | process, name, the argument's name, counter id | its process |
+//! | async interval | name and id, whatever the process | |
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::asyncs::Asyncs;
+use crate::{Context, CounterTrack, StringId, Strings, Text, Track, TrackId, TrackKind};
+
+/// Tracks that are kept, some 100 bytes each. What lies on others is left out.
+const MAX_TRACKS: usize = 1 << 18;
+
+#[derive(Debug, Default)]
+pub(super) struct Tracks {
+    all: Vec<Kept>,
+    processes: HashMap<u64, u32>,
+    threads: HashMap<(u64, u64), u32>,
+    counters: HashMap<Counter, u32>,
+    asyncs: Asyncs,
+    /// Those of which something is known that was not told.
+    untold: VecDeque<u32>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    id: TrackId,
+    parent: Option<TrackId>,
+    kind: Kind,
+    name: Name,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Process { pid: u64 },
+    Thread { pid: u64, tid: u64 },
+    Counter { number: u64, series: Name },
+    Async { id: u64 },
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Counter {
+    process: u32,
+    name: u64,
+    series: u64,
+    number: u64,
+}
+
+/// A name, by its number if it has one.
+#[derive(Debug, PartialEq)]
+enum Name {
+    Id(StringId),
+    Own(Box<str>),
+}
+
+impl Name {
+    fn new(text: Text<'_>) -> Self {
+        text.id.map_or_else(|| Self::Own(text.text.into()), Self::Id)
+    }
+
+    fn get<'a>(&'a self, strings: &'a Strings) -> &'a str {
+        match self {
+            Self::Id(id) => strings.get(*id),
+            Self::Own(text) => text,
+        }
+    }
+}
+
+/// With its number, if there is room for one.
+pub(super) fn numbered<'a>(text: Text<'a>, strings: &mut Strings) -> Text<'a> {
+    Text { id: text.id.or_else(|| strings.number(text.text)), ..text }
+}
+
+/// What tells a [`numbered`] text from others.
+pub(super) fn key(text: Text<'_>) -> u64 {
+    text.id.map_or_else(
+        || {
+            let mut hasher = DefaultHasher::new();
+            text.text.hash(&mut hasher);
+            hasher.finish() | 1 << 63
+        },
+        |id| u64::from(id.0),
+    )
+}
+
+impl Tracks {
+    fn add(&mut self, id: TrackId, parent: Option<TrackId>, kind: Kind, name: Text<'_>) -> Option<u32> {
+        if self.all.len() == MAX_TRACKS {
+            return None;
+        }
+        let slot = self.all.len() as u32; // at most MAX_TRACKS
+        self.all.push(Kept { id, parent, kind, name: Name::new(name) });
+        self.untold.push_back(slot);
+        Some(slot)
+    }
+
+    /// The number of a track.
+    pub(super) fn id(&self, slot: u32) -> TrackId {
+        self.all[slot as usize].id
+    }
+
+    pub(super) fn process(&mut self, pid: u64, context: &mut Context) -> Option<u32> {
+        if let Some(slot) = self.processes.get(&pid) {
+            return Some(*slot);
+        }
+        let slot = self.add(context.new_track(), None, Kind::Process { pid }, Text::default())?;
+        self.processes.insert(pid, slot);
+        Some(slot)
+    }
+
+    pub(super) fn thread(&mut self, pid: u64, tid: u64, context: &mut Context) -> Option<u32> {
+        if let Some(slot) = self.threads.get(&(pid, tid)) {
+            return Some(*slot);
+        }
+        let process = self.process(pid, context)?;
+        let (id, parent) = (context.new_track(), Some(self.id(process)));
+        let slot = self.add(id, parent, Kind::Thread { pid, tid }, Text::default())?;
+        self.threads.insert((pid, tid), slot);
+        Some(slot)
+    }
+
+    /// Names a process or a thread.
+    pub(super) fn set_name(&mut self, slot: u32, name: Text<'_>) {
+        let name = Name::new(name);
+        let kept = &mut self.all[slot as usize];
+        if kept.name != name {
+            kept.name = name;
+            if !self.untold.contains(&slot) {
+                self.untold.push_back(slot);
+            }
+        }
+    }
+
+    /// Both texts are [`numbered`].
+    pub(super) fn counter(
+        &mut self,
+        pid: u64,
+        name: Text<'_>,
+        series: Text<'_>,
+        number: u64,
+        context: &mut Context,
+    ) -> Option<TrackId> {
+        let process = self.process(pid, context)?;
+        let counter = Counter { process, name: key(name), series: key(series), number };
+        if let Some(slot) = self.counters.get(&counter) {
+            return Some(self.id(*slot));
+        }
+        let parent = Some(self.id(process));
+        let kind = Kind::Counter { number, series: Name::new(series) };
+        let slot = self.add(context.new_track(), parent, kind, name)?;
+        self.counters.insert(counter, slot);
+        Some(self.id(slot))
+    }
+
+    /// The track of an interval at a `time`, at which `opened` more slices are open on it than before. The name is [`numbered`].
+    pub(super) fn interval(
+        &mut self,
+        name: Text<'_>,
+        id: u64,
+        time: i64,
+        opened: i32,
+        context: &mut Context,
+    ) -> Option<TrackId> {
+        let key = (key(name), id);
+        let slot = match self.asyncs.find(key) {
+            Some(slot) => slot,
+            // Only a begin: what comes without one may belong to one that is told later, and was earlier.
+            None => match (opened > 0).then(|| self.asyncs.reuse(key, time)).flatten() {
+                Some(slot) => {
+                    self.all[slot as usize].kind = Kind::Async { id };
+                    self.untold.push_back(slot);
+                    slot
+                }
+                None => {
+                    let slot = self.add(context.new_track(), None, Kind::Async { id }, name)?;
+                    self.asyncs.add(key, slot);
+                    slot
+                }
+            },
+        };
+        self.asyncs.passed(key, time, opened);
+        Some(self.id(slot))
+    }
+
+    pub(super) fn has_untold(&self) -> bool {
+        !self.untold.is_empty()
+    }
+
+    /// The next one that is to be told.
+    pub(super) fn untold(&mut self) -> Option<u32> {
+        self.untold.pop_front()
+    }
+
+    pub(super) fn track<'a>(&'a self, slot: u32, strings: &'a Strings) -> Track<'a> {
+        let kept = &self.all[slot as usize];
+        let name = kept.name.get(strings);
+        let kind = match &kept.kind {
+            Kind::Process { pid } => TrackKind::Process { pid: *pid, command_line: &[] },
+            Kind::Thread { pid, tid } => TrackKind::Thread { pid: *pid, tid: *tid },
+            Kind::Counter { number, series } => TrackKind::Counter(CounterTrack {
+                number: *number,
+                series: series.get(strings),
+                ..CounterTrack::default()
+            }),
+            // Equal numbers are told apart by the name.
+            Kind::Async { id } => TrackKind::Async { id: *id, scope: name },
+        };
+        Track { parent: kept.parent, name, ..Track::new(kept.id, kind) }
+    }
+
+    /// The process or thread that a track which another reader found is: the one that is known already, else that one.
+    pub(super) fn adopt(&mut self, track: &Track<'_>) -> TrackId {
+        let known = match track.kind {
+            TrackKind::Process { pid, .. } => self.processes.get(&pid),
+            TrackKind::Thread { pid, tid } => self.threads.get(&(pid, tid)),
+            _ => return track.id,
+        };
+        if let Some(&slot) = known {
+            if !track.name.is_empty() {
+                self.set_name(slot, track.name.into());
+            }
+            return self.id(slot);
+        }
+        let (kind, name) = match track.kind {
+            TrackKind::Process { pid, .. } => (Kind::Process { pid }, track.name),
+            TrackKind::Thread { pid, tid } => (Kind::Thread { pid, tid }, track.name),
+            _ => return track.id,
+        };
+        if self.all.len() < MAX_TRACKS {
+            let slot = self.all.len() as u32; // at most MAX_TRACKS
+            self.all.push(Kept { id: track.id, parent: track.parent, kind, name: Name::new(name.into()) });
+            match track.kind {
+                TrackKind::Thread { pid, tid } => self.threads.insert((pid, tid), slot),
+                TrackKind::Process { pid, .. } => self.processes.insert(pid, slot),
+                _ => None,
+            };
+        }
+        track.id
+    }
+}
