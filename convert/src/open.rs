@@ -5,7 +5,7 @@ use std::io::{self, Cursor, Read, Write};
 use flate2::read::MultiGzDecoder;
 
 use crate::detect::{DETECTED_BY, detect, is_gzip};
-use crate::{Reader, Source, Writer, track_event};
+use crate::{Reader, Source, Writer, fxt, track_event};
 
 /// Why an input cannot be read as a trace at all.
 #[derive(Debug, thiserror::Error)]
@@ -49,7 +49,8 @@ fn reader<'r>(
     }
     Ok(match format.or_else(|| detect(beginning)).ok_or(OpenError::Unknown)? {
         Source::TrackEvent => Box::new(track_event::Reader::new(input)),
-        format @ (Source::Fxt | Source::Json) => return Err(OpenError::NoReader(format)),
+        Source::Fxt => Box::new(fxt::Reader::new(input)),
+        format @ Source::Json => return Err(OpenError::NoReader(format)),
     })
 }
 
@@ -69,7 +70,8 @@ fn peek<R: Read>(mut input: R) -> io::Result<(Vec<u8>, impl Read)> {
 pub fn create<'w>(format: Source, output: impl Write + 'w) -> io::Result<Box<dyn Writer + 'w>> {
     Ok(match format {
         Source::TrackEvent => Box::new(track_event::Writer::new(output)),
-        Source::Fxt | Source::Json => {
+        Source::Fxt => Box::new(fxt::Writer::new(output)),
+        Source::Json => {
             return Err(io::Error::new(
                 io::ErrorKind::Unsupported,
                 format!("{} cannot be written", format.name()),

@@ -34,13 +34,22 @@ impl<R: Read> Input<R> {
         self.offset
     }
 
+    #[inline]
     pub(crate) fn available(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
     /// Makes `wanted` bytes available, or all that the stream still has.
+    #[inline]
     pub(crate) fn fill(&mut self, wanted: u64) -> Result<&[u8], DecodeError> {
         let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
+        if self.end - self.start < wanted {
+            self.read_more(wanted)?;
+        }
+        Ok(self.available())
+    }
+
+    fn read_more(&mut self, wanted: usize) -> Result<(), DecodeError> {
         while self.end - self.start < wanted {
             self.make_room(wanted);
             match self.reader.read(&mut self.buffer[self.end..]) {
@@ -54,7 +63,7 @@ impl<R: Read> Input<R> {
                 }
             }
         }
-        Ok(self.available())
+        Ok(())
     }
 
     fn make_room(&mut self, wanted: usize) {
@@ -72,6 +81,7 @@ impl<R: Read> Input<R> {
     }
 
     /// Passes over bytes that are available.
+    #[inline]
     pub(crate) fn consume(&mut self, len: usize) {
         debug_assert!(len <= self.end - self.start);
         self.start += len;

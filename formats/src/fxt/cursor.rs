@@ -14,10 +14,12 @@ pub(super) struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     /// At the beginning of `bytes`, which stand at byte `offset` of the input.
+    #[inline]
     pub(super) fn new(bytes: &'a [u8], offset: u64) -> Self {
         Self { rest: bytes, offset }
     }
 
+    #[inline]
     fn take(&mut self, len: usize, what: &'static str) -> Result<&'a [u8], DecodeError> {
         let Some((taken, rest)) = self.rest.split_at_checked(len) else {
             return Err(DecodeError::past_end(self.offset, what));
@@ -27,6 +29,7 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
+    #[inline]
     pub(super) fn word(&mut self, what: &'static str) -> Result<u64, DecodeError> {
         let bytes = self.take(8, what)?;
         let mut word = [0; 8];
@@ -35,6 +38,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// `len` bytes and their padding.
+    #[inline]
     pub(super) fn stream(&mut self, len: u64, what: &'static str) -> Result<&'a [u8], DecodeError> {
         // Checked before it is padded: a large blob's length has 64 bits, and padding it may overflow.
         let len = match usize::try_from(len) {
@@ -45,6 +49,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The string that a reference of these bits means.
+    #[inline]
     pub(super) fn string(&mut self, bits: u64, what: &'static str) -> Result<StringRef<'a>, DecodeError> {
         Ok(if string_ref::INLINE.get(bits) != 0 {
             StringRef::Inline(valid_prefix(self.stream(string_ref::LENGTH.get(bits), what)?))
@@ -57,6 +62,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The thread that a reference of these bits means.
+    #[inline]
     pub(super) fn thread(&mut self, bits: u64) -> Result<ThreadRef, DecodeError> {
         match bits as u8 {
             0 => Ok(ThreadRef::Inline {
@@ -76,6 +82,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next `count` arguments, by their sizes alone.
+    #[inline]
     pub(super) fn arguments(&mut self, count: u64) -> Result<Arguments<'a>, DecodeError> {
         let (rest, offset) = (self.rest, self.offset);
         for _ in 0..count {

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use super::layout::{RecordType, large, record};
-use super::record::{Record, parse};
+use super::record::{EventRecord, Record, parse, parse_event_only};
 use crate::DecodeError;
 use crate::input::Input;
 
@@ -113,7 +113,17 @@ impl<R: Read> Reader<R> {
         }
     }
 
+    /// The same, where it is an event; None where it is not.
+    ///
+    /// # Errors
+    /// If it contradicts itself.
+    #[inline]
+    pub fn event(&self) -> Result<Option<EventRecord<'_>>, DecodeError> {
+        parse_event_only(self.bytes(), self.input.offset())
+    }
+
     /// Its bytes; none if it is too large.
+    #[inline]
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.input.available()[..self.given]

@@ -160,18 +160,27 @@ impl<'a> EventRecord<'a> {
     }
 }
 
-/// Reads one record that is whole in `bytes`, at byte `offset` of the input.
 /// The event record that `bytes` begin with. None: they begin with something else, or are cut.
 #[must_use]
 pub fn event_record(bytes: &[u8]) -> Option<(EventRecord<'_>, usize)> {
     let header = u64::from_le_bytes(bytes.first_chunk().copied()?);
     let len = usize::try_from(super::layout::record::SIZE.get(header)).ok()? * 8;
-    match parse(bytes.get(..len)?, 0) {
-        Ok(Record::Event(event)) => Some((event, len)),
-        _ => None,
+    parse_event_only(bytes.get(..len)?, 0).ok()?.map(|event| (event, len))
+}
+
+/// As [`parse`]; None for a record that is no event.
+#[inline]
+pub(super) fn parse_event_only(bytes: &[u8], offset: u64) -> Result<Option<EventRecord<'_>>, DecodeError> {
+    let mut cursor = Cursor::new(bytes, offset);
+    let header = cursor.word("a record's header")?;
+    if record::TYPE.get(header) == RecordType::Event as u64 {
+        parse_event(header, &mut cursor)
+    } else {
+        Ok(None)
     }
 }
 
+/// Reads one record that is whole in `bytes`, at byte `offset` of the input.
 pub(super) fn parse(bytes: &[u8], offset: u64) -> Result<Record<'_>, DecodeError> {
     let mut cursor = Cursor::new(bytes, offset);
     let header = cursor.word("a record's header")?;
@@ -189,7 +198,7 @@ pub(super) fn parse(bytes: &[u8], offset: u64) -> Result<Record<'_>, DecodeError
             process: cursor.word("a process")?,
             thread: cursor.word("a thread")?,
         }),
-        Some(RecordType::Event) => parse_event(header, &mut cursor)?,
+        Some(RecordType::Event) => parse_event(header, &mut cursor)?.map(Record::Event),
         Some(RecordType::Blob) => Some(Record::Blob {
             name: cursor.string(blob::NAME.get(header), "a blob's name")?,
             kind: blob::KIND.get(header) as u8,
@@ -226,7 +235,8 @@ fn parse_metadata<'a>(header: u64, cursor: &mut Cursor<'a>) -> Result<Option<Rec
     })
 }
 
-fn parse_event<'a>(header: u64, cursor: &mut Cursor<'a>) -> Result<Option<Record<'a>>, DecodeError> {
+#[inline]
+fn parse_event<'a>(header: u64, cursor: &mut Cursor<'a>) -> Result<Option<EventRecord<'a>>, DecodeError> {
     let Some(kind) = EventKind::from_number(event::KIND.get(header)) else {
         return Ok(None);
     };
@@ -237,5 +247,5 @@ fn parse_event<'a>(header: u64, cursor: &mut Cursor<'a>) -> Result<Option<Record
     let name = cursor.string(event::NAME.get(header), "a name")?;
     let args = cursor.arguments(event::ARGS.get(header))?;
     let payload = kind.has_payload().then(|| cursor.word("an event's last word")).transpose()?;
-    Ok(Some(Record::Event(EventRecord { kind, timestamp, thread, category, name, payload, args })))
+    Ok(Some(EventRecord { kind, timestamp, thread, category, name, payload, args }))
 }

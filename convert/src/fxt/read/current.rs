@@ -4,7 +4,7 @@ use std::io::Read;
 
 use hairline_formats::Value;
 use hairline_formats::fxt::layout::{event, record};
-use hairline_formats::fxt::{self, ArgumentValue, EventKind, EventRecord, Record, RecordType, StringRef};
+use hairline_formats::fxt::{self, ArgumentValue, EventKind, EventRecord, RecordType, StringRef};
 
 use super::tables::Tables;
 use crate::{Arguments, Text};
@@ -20,6 +20,7 @@ impl<R: Read> Current<R> {
         Self { records: fxt::Reader::new(input), tables: Tables::default() }
     }
 
+    #[inline]
     fn header(&self) -> u64 {
         self.records.bytes().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
     }
@@ -34,10 +35,7 @@ impl<R: Read> Current<R> {
     }
 
     fn event(&self) -> Option<EventRecord<'_>> {
-        match self.records.record() {
-            Ok(Record::Event(event)) => Some(event),
-            _ => None,
-        }
+        self.records.event().ok().flatten()
     }
 
     /// A string of the event at hand; "" for one without a meaning.

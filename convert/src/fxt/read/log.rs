@@ -1,9 +1,11 @@
 //! Log records. Importers pass over them, so writers put an instant of the same moment after one, which says the same in its arguments:
 //! the two are one event.
 
+use hairline_formats::Value;
 use hairline_formats::track_event::Priority;
 
-use crate::{Event, EventKind, Log, TrackId};
+use crate::fxt::LEVELS;
+use crate::{Arguments, Event, EventKind, Log, NoArguments, TrackId};
 
 /// The message of a log record, until it is known whether its instant follows.
 #[derive(Debug, Default)]
@@ -45,11 +47,20 @@ impl Pending {
         is_met
     }
 
-    pub(super) fn log(&self) -> Log<'_> {
-        Log { body: &self.message, priority: Priority::Unspecified }
+    /// The message; `args` are those of its instant, and may say how much it matters.
+    pub(super) fn log(&self, args: &dyn Arguments) -> Log<'_> {
+        let mut priority = Priority::Unspecified;
+        args.each(&mut |name, value| {
+            if let ("level", Value::Str(level) | Value::Interned { text: level, .. }) = (name.text, value)
+                && let Some((known, _)) = LEVELS.iter().find(|(_, name)| *name == level)
+            {
+                priority = *known;
+            }
+        });
+        Log { body: &self.message, priority }
     }
 
     pub(super) fn event(&self, time: i64, track: TrackId) -> Event<'_> {
-        Event { log: Some(self.log()), ..Event::new(time, track, EventKind::Instant) }
+        Event { log: Some(self.log(&NoArguments)), ..Event::new(time, track, EventKind::Instant) }
     }
 }

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use hairline_formats::Value;
-use hairline_formats::fxt::{self, Record, ThreadRef};
+use hairline_formats::fxt::{self, ThreadRef};
 use hairline_formats::track_event::CounterValue;
 
 use super::current::{Current, Place, resolved};
@@ -36,7 +36,7 @@ impl Prepared {
                 place => Categories::One(current.text(place, |event| event.category)),
             },
             args: if has_args { current } else { &NoArguments },
-            log: self.is_log.then(|| log.log()),
+            log: self.is_log.then(|| log.log(current)),
             ..Event::new(self.time, self.track, self.kind)
         }
     }
@@ -70,10 +70,8 @@ impl<R: Read> Reader<R> {
     /// Looks at an event.
     pub(super) fn event(&mut self, context: &mut Context) -> Result<Step, Reason> {
         let Current { records, tables } = &mut self.current;
-        let event = match records.record().map_err(|_| DAMAGED)? {
-            Record::Event(event) => event,
-            _ => return Err(Reason("events of unknown kinds left out")),
-        };
+        let event = records.event().map_err(|_| DAMAGED)?;
+        let event = event.ok_or(Reason("events of unknown kinds left out"))?;
         let time = tables.rate().ns(event.timestamp).ok_or(TIME)?;
         if !tables.has_string(event.name) || !tables.has_string(event.category) {
             return Err(UNKNOWN_STRING);
@@ -124,7 +122,7 @@ impl<R: Read> Reader<R> {
     /// The next value of a counter's record.
     fn counter(&mut self, time: i64, context: &mut Context) -> Result<Step, Reason> {
         let Current { records, tables } = &mut self.current;
-        let Ok(Record::Event(event)) = records.record() else {
+        let Ok(Some(event)) = records.event() else {
             return Err(DAMAGED);
         };
         let thread = tables.thread(event.thread).ok_or(UNKNOWN_THREAD)?;

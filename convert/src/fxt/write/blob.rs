@@ -1,0 +1,175 @@
+//! What FXT has no place for: TrackEvent packets in blobs. Each stands for itself, with its strings in full and its time on the trace's
+//! clock, and the tracks that it needs are described in the same blob.
+
+use std::io::Write;
+
+use hairline_formats::Value;
+use hairline_formats::fxt::{self, StringRef};
+use hairline_formats::proto::put_str;
+use hairline_formats::track_event::{
+    self as te, EventType, Location, Name, SystemInfo, fields::track_event as fields,
+};
+
+use super::Writer;
+use super::tracks::{Kept, Kind, Tracks, mix};
+use crate::{Event, EventKind, Trace, TrackId};
+
+/// The number of the sequence that all packets are of.
+const SEQUENCE: u32 = 1;
+
+impl<W: Write> Writer<W> {
+    /// What of the trace as a whole has a packet.
+    pub(super) fn put_about_trace(&mut self, trace: &Trace<'_>) {
+        let out = &mut self.packets;
+        if let Some(uuid) = trace.uuid {
+            te::trace_uuid(out, SEQUENCE, uuid);
+        }
+        if let Some([sysname, release, version, machine]) = trace.system {
+            let tracer = trace.writer.unwrap_or("");
+            let system = SystemInfo { sysname, release, version, machine, tracer, ..SystemInfo::default() };
+            te::system_info(out, SEQUENCE, &system);
+        }
+        if !trace.clocks.is_empty() {
+            let clocks: Vec<_> = trace.clocks.iter().map(|clock| (clock.id, clock.time)).collect();
+            te::clock_snapshot(out, SEQUENCE, &clocks);
+        }
+        self.put_blob();
+    }
+
+    pub(super) fn blob_event(&mut self, event: &Event<'_>, time: u64) {
+        let kind = match event.kind {
+            EventKind::Begin | EventKind::Complete { .. } => EventType::SliceBegin,
+            EventKind::End => EventType::SliceEnd,
+            EventKind::Instant => EventType::Instant,
+            EventKind::Counter(_) => EventType::Counter,
+            EventKind::Flow { .. } => return self.report.add("flows without a thread left out"),
+        };
+        self.describe(event.track);
+        self.put_event(event, kind, time);
+        if let EventKind::Complete { duration } = event.kind {
+            let end = time.saturating_add(duration.max(0).cast_unsigned());
+            self.put_event(&Event::new(event.time, event.track, EventKind::End), EventType::SliceEnd, end);
+        }
+        self.put_blob();
+        // The importer tells begins and steps apart, but records of the same flows must know of these.
+        for id in event.flows {
+            self.flow_kind(*id, event.time, false, None);
+        }
+        for id in event.ending_flows {
+            self.flow_kind(*id, event.time, true, None);
+        }
+    }
+
+    /// Each as an event of its own.
+    pub(super) fn put_extra_counters(&mut self, event: &Event<'_>, time: u64) {
+        for (track, value) in event.extra_counters {
+            self.describe(*track);
+            let sample = Event::new(event.time, *track, EventKind::Counter(*value));
+            self.put_event(&sample, EventType::Counter, time);
+        }
+        self.put_blob();
+    }
+
+    fn put_event(&mut self, event: &Event<'_>, kind: EventType, time: u64) {
+        let packet = te::Event {
+            needs_state: false,
+            name: (!event.name.text.is_empty()).then_some(Name::Text(event.name.text)),
+            track_uuid: Some(uuid(event.track)),
+            counter: if let EventKind::Counter(value) = event.kind { Some(value) } else { None },
+            flow_ids: event.flows,
+            terminating_flow_ids: event.ending_flows,
+            correlation: event.correlation.map(|name| te::Correlation::Name(Name::Text(name))),
+            location: event.location.map(Location::At),
+            ..te::Event::new(SEQUENCE, kind, time)
+        };
+        te::event_with(&mut self.packets, &packet, |out| {
+            event.categories.each(&mut |category| put_str(out, fields::CATEGORIES, category.text));
+            event.args.each(&mut |name, value| match value {
+                Value::Null => {}
+                Value::Interned { text, .. } => te::put_named(out, Name::Text(name.text), &Value::Str(text)),
+                value => te::put_named(out, Name::Text(name.text), &value),
+            });
+            if let Some(log) = event.log {
+                te::put_named(out, Name::Text("message"), &Value::Str(log.body));
+            }
+        });
+        self.report.add_many("log messages became arguments", u64::from(event.log.is_some()));
+    }
+
+    fn put_blob(&mut self) {
+        if !self.packets.is_empty() {
+            let out = &mut self.output.bytes;
+            fxt::blob(out, StringRef::Empty, fxt::BLOB_PERFETTO, &self.packets);
+            self.packets.clear();
+        }
+    }
+
+    /// A track and all above it that were not described yet, from the root down.
+    fn describe(&mut self, track: TrackId) {
+        let mut next = Some(track);
+        // Marked on the way up: no chain of parents is then without an end.
+        while let Some(track) = next
+            && let Some(kept) = self.tracks.get_mut(track)
+            && !std::mem::replace(&mut kept.is_described, true)
+        {
+            next = kept.parent;
+            self.branch.push(track);
+        }
+        for track in self.branch.drain(..).rev() {
+            if let Some(kept) = self.tracks.get(track) {
+                put_description(&mut self.packets, track, kept, &self.tracks);
+            }
+        }
+    }
+}
+
+fn put_description(out: &mut Vec<u8>, track: TrackId, kept: &Kept, tracks: &Tracks) {
+    let (own, name) = (uuid(track), &*kept.name);
+    let parent = kept.parent.filter(|parent| tracks.get(*parent).is_some()).map(uuid);
+    let more = kept.more.as_deref();
+    match kept.kind {
+        Kind::Process { pid, .. } => {
+            te::process_descriptor(
+                out,
+                SEQUENCE,
+                &te::ProcessTrack { uuid: own, pid: pid as i32, name, cmdline: &[] },
+            );
+        }
+        Kind::Thread { pid, tid, .. } => {
+            let parent_uuid = parent.unwrap_or(0);
+            let thread =
+                te::ThreadTrack { uuid: own, parent_uuid, pid: pid as i32, tid: tid.cast_signed(), name };
+            te::thread_descriptor(out, SEQUENCE, &thread);
+        }
+        Kind::Counter { .. } => {
+            let plain = te::CounterTrack::new(own, parent.unwrap_or(0), name);
+            let counter = more.map_or(plain, |more| te::CounterTrack {
+                unit: more.unit,
+                unit_name: (!more.unit_name.is_empty()).then_some(&more.unit_name),
+                multiplier: more.multiplier,
+                builtin: more.builtin,
+                y_axis_share_key: &more.y_axis_share_key,
+                ..plain
+            });
+            te::counter_descriptor(out, SEQUENCE, &counter);
+        }
+        Kind::Slices | Kind::Async { .. } => {
+            let plain =
+                te::CustomTrack { uuid: own, parent_uuid: parent, name, ..te::CustomTrack::default() };
+            let custom = more.map_or(plain, |more| te::CustomTrack {
+                description: &more.description,
+                child_ordering: more.child_ordering,
+                rank: more.rank,
+                merge: more.merge,
+                merge_key: &more.merge_key,
+                ..plain
+            });
+            te::custom_descriptor(out, SEQUENCE, &custom);
+        }
+    }
+}
+
+/// A track's number, the same in all of the trace.
+fn uuid(track: TrackId) -> u64 {
+    mix(u64::from(track.0))
+}

@@ -1,0 +1,86 @@
+//! Flows that events only have a part in. In FXT a flow has a begin, and what comes before it in time is passed over; but threads
+//! are told of one after the other, so the earliest of a flow's records may be one that comes later. It then becomes the begin, and
+//! the one that was it a step: see [`Output`](super::output::Output), which keeps the last records back for that.
+
+use std::collections::HashMap;
+
+use hairline_formats::fxt::EventKind;
+
+/// Flows that are remembered, some 60 bytes each.
+const MAX_KNOWN: usize = 1 << 17;
+
+#[derive(Debug, Default)]
+pub(super) struct Flows {
+    known: HashMap<u64, Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    /// The earliest time, and where the begin's record stands, if it has one.
+    first: i64,
+    at: Option<u64>,
+    ended: Option<i64>,
+}
+
+/// What a record of a flow is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Point {
+    pub(super) kind: EventKind,
+    /// Where the record stands that was the begin, and is a step now.
+    pub(super) no_begin: Option<u64>,
+}
+
+impl Flows {
+    /// An event at a `time` has a part in a flow, or `ends` it; `at` is where its record will stand, if it is one of FXT.
+    pub(super) fn point(&mut self, id: u64, time: i64, ends: bool, at: Option<u64>) -> Point {
+        if self.known.len() >= MAX_KNOWN && !self.known.contains_key(&id) {
+            self.known.retain(|_, flow| flow.ended.is_none());
+            if self.known.len() >= MAX_KNOWN {
+                self.known.clear();
+            }
+        }
+        let point = |kind| Point { kind, no_begin: None };
+        let flow = self.known.entry(id).or_insert(Known { first: i64::MAX, at: None, ended: None });
+        if ends {
+            flow.ended = flow.ended.max(Some(time));
+            point(EventKind::FlowEnd)
+        } else if time < flow.first {
+            flow.first = time;
+            Point { kind: EventKind::FlowBegin, no_begin: std::mem::replace(&mut flow.at, at) }
+        } else if flow.ended.is_some_and(|ended| ended < time) {
+            *flow = Known { first: time, at, ended: None }; // the number is used again
+            point(EventKind::FlowBegin)
+        } else {
+            point(EventKind::FlowStep)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(flows: &mut Flows, time: i64, ends: bool, at: u64) -> (EventKind, Option<u64>) {
+        let point = flows.point(1, time, ends, Some(at));
+        (point.kind, point.no_begin)
+    }
+
+    #[test]
+    fn the_earliest_is_the_begin_in_whatever_order_they_come() {
+        let mut flows = Flows::default();
+        assert_eq!(kind(&mut flows, 30, false, 300), (EventKind::FlowBegin, None));
+        assert_eq!(kind(&mut flows, 50, true, 500), (EventKind::FlowEnd, None));
+        assert_eq!(kind(&mut flows, 20, false, 600), (EventKind::FlowBegin, Some(300)));
+        assert_eq!(kind(&mut flows, 25, false, 700), (EventKind::FlowStep, None));
+        assert_eq!(kind(&mut flows, 60, false, 800), (EventKind::FlowBegin, None), "a new one");
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut flows = Flows::default();
+        for id in 0..2 * MAX_KNOWN as u64 {
+            flows.point(id, 1, false, None);
+        }
+        assert!(flows.known.len() <= MAX_KNOWN);
+    }
+}

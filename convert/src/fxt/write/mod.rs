@@ -1,0 +1,228 @@
+//! Items to FXT.
+//!
+//! | item | how |
+//! |---|---|
+//! | names of processes and threads | kernel objects |
+//! | slices, instants and flows of threads; counters of processes | their own records |
+//! | async intervals | async records, by a number that no other process has |
+//! | log messages | log records, and the instant with the text as an argument: importers pass over the former |
+//! | other tracks, other counters, several values at one moment | TrackEvent packets in Perfetto blobs: see [`blob`] |
+//! | losses | provider events, and an instant that shows them |
+//! | FXT's own records | as they are |
+
+mod arguments;
+mod blob;
+mod flows;
+mod output;
+mod record;
+mod strings;
+mod threads;
+mod tracks;
+
+use std::io::{self, Write};
+
+use hairline_formats::Value;
+use hairline_formats::fxt::{self, StringRef, ThreadRef};
+
+use crate::{Event, EventKind, FlowStep, Item, Loss, Report, Source, Trace, Track, TrackId, TrackKind};
+use arguments::Encoded;
+use flows::Flows;
+use output::Output;
+use strings::Strings;
+use threads::Threads;
+use tracks::{Kind, Tracks};
+
+const NS: u64 = 1_000_000_000;
+
+/// Writes FXT.
+#[derive(Debug)]
+pub struct Writer<W> {
+    output: Output<W>,
+    strings: Strings,
+    threads: Threads,
+    tracks: Tracks,
+    flows: Flows,
+    /// Flows that go through the next slice of a thread.
+    waiting: Vec<Waiting>,
+    args: Encoded,
+    /// Several categories in one text.
+    joined: String,
+    /// What goes into a blob.
+    packets: Vec<u8>,
+    /// Tracks that are to be described there.
+    branch: Vec<TrackId>,
+    /// The provider whose section it is; 0 before the first.
+    provider: u32,
+    provider_name: String,
+    last_time: u64,
+    report: Report,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    track: TrackId,
+    id: u64,
+    step: FlowStep,
+}
+
+/// Flows that may wait for their slices.
+const MAX_WAITING: usize = 1 << 12;
+
+impl<W: Write> Writer<W> {
+    /// Writes to `output`, which needs no buffer.
+    pub fn new(output: W) -> Self {
+        Self {
+            output: Output::new(output),
+            strings: Strings::default(),
+            threads: Threads::default(),
+            tracks: Tracks::default(),
+            flows: Flows::default(),
+            waiting: Vec::new(),
+            args: Encoded::default(),
+            joined: String::new(),
+            packets: Vec::new(),
+            branch: Vec::new(),
+            provider: 0,
+            provider_name: String::new(),
+            last_time: 0,
+            report: Report::default(),
+        }
+    }
+
+    /// What follows is this provider's, which knows no strings and threads.
+    fn start(&mut self, provider: &str) {
+        let out = &mut self.output.bytes;
+        if self.provider == 0 {
+            fxt::magic(out);
+        } else if self.provider_name == provider {
+            return;
+        }
+        self.provider += 1;
+        provider.clone_into(&mut self.provider_name);
+        fxt::provider_info(out, self.provider, provider);
+        fxt::initialization(out, NS);
+        self.strings = Strings::default();
+        self.threads.clear(&mut self.tracks);
+    }
+
+    fn trace(&mut self, trace: &Trace<'_>) {
+        if let Some(writer) = trace.writer {
+            self.start(writer);
+        }
+        self.put_about_trace(trace);
+    }
+
+    fn track(&mut self, track: &Track<'_>) {
+        self.tracks.set(track, &mut self.report);
+        if track.name.is_empty() {
+            return;
+        }
+        let (kind, koid, process) = match track.kind {
+            TrackKind::Process { pid, .. } => (fxt::KERNEL_OBJECT_PROCESS, pid, None),
+            TrackKind::Thread { pid, tid } => (fxt::KERNEL_OBJECT_THREAD, tid, Some(pid)),
+            _ => return,
+        };
+        let process = process.map(|pid| (StringRef::Inline("process"), Value::Koid(pid)));
+        let name = StringRef::Inline(track.name);
+        fxt::kernel_object(&mut self.output.bytes, kind, koid, name, process.as_slice());
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        let time = u64::try_from(event.time).unwrap_or_else(|_| {
+            self.report.add("times before the clock's zero became zero");
+            0
+        });
+        self.last_time = time;
+        let is_counter = matches!(event.kind, EventKind::Counter(_));
+        match self.tracks.get(event.track).map(|track| &track.kind) {
+            Some(Kind::Thread { .. }) if !is_counter => self.thread_event(event, time),
+            Some(Kind::Async { .. }) if !is_counter => self.async_event(event, time),
+            Some(Kind::Counter { is_plain: true, .. }) => self.counter_event(event, time),
+            Some(_) => self.blob_event(event, time),
+            None => self.report.add("events on unknown tracks left out"),
+        }
+        if !event.extra_counters.is_empty() {
+            self.put_extra_counters(event, time);
+        }
+    }
+
+    fn loss(&mut self, loss: &Loss) {
+        fxt::provider_event(&mut self.output.bytes, self.provider, fxt::PROVIDER_EVENT_BUFFER_FULL);
+        // Importers pass over that; where more is known, it is shown as well.
+        if *loss == Loss::default() {
+            return;
+        }
+        let time = loss.time.and_then(|time| u64::try_from(time).ok()).unwrap_or(self.last_time);
+        let is_thread =
+            |id: &TrackId| matches!(self.tracks.get(*id).map(|t| &t.kind), Some(Kind::Thread { .. }));
+        let track = loss.track.filter(is_thread).or(self.tracks.any_thread);
+        let thread = self.thread_ref(track);
+        self.args.clear();
+        if loss.events > 0 {
+            let Self { args, strings, output, report, .. } = self;
+            args.add("lost".into(), Value::U64(loss.events), strings, &mut output.bytes, report);
+        }
+        let shown = Event {
+            name: "events lost".into(),
+            categories: crate::Categories::One("hairline".into()),
+            ..Event::new(0, TrackId(0), EventKind::Instant)
+        };
+        self.put_record(fxt::EventKind::Instant, time, thread, &shown, shown.name, None);
+    }
+
+    /// How a record names a thread; one that is none if there is none.
+    fn thread_ref(&mut self, track: Option<TrackId>) -> ThreadRef {
+        track
+            .and_then(|id| self.threads.reference(id, &mut self.tracks, &mut self.output.bytes))
+            .unwrap_or(ThreadRef::Inline { process: 0, thread: 0 })
+    }
+
+    /// The same, of any thread of the process above a track.
+    fn thread_ref_above(&mut self, track: TrackId) -> ThreadRef {
+        let parent = self.tracks.get(track).and_then(|track| self.tracks.get(track.parent?));
+        match parent.map(|parent| &parent.kind) {
+            Some(&Kind::Process { pid, any_thread: None }) => ThreadRef::Inline { process: pid, thread: pid },
+            Some(&Kind::Process { any_thread, .. }) => self.thread_ref(any_thread),
+            _ => self.thread_ref(self.tracks.any_thread),
+        }
+    }
+
+    fn foreign(&mut self, what: &'static str, source: Source, bytes: &[u8]) {
+        // A larger one, or one that is cut, would make importers refuse all of the trace.
+        let is_good = bytes.len().is_multiple_of(8) && bytes.len() / 8 <= fxt::MAX_RECORD_WORDS;
+        if source == Source::Fxt && is_good {
+            self.output.bytes.extend_from_slice(bytes);
+        } else {
+            self.report.add(what);
+        }
+    }
+}
+
+impl<W: Write> crate::Writer for Writer<W> {
+    fn write(&mut self, item: &Item<'_>) -> io::Result<()> {
+        if self.provider == 0 && !matches!(item, Item::Trace(Trace { writer: Some(_), .. })) {
+            self.start("hairline");
+        }
+        match item {
+            Item::Trace(trace) => self.trace(trace),
+            Item::Track(track) => self.track(track),
+            Item::Event(event) => self.event(event),
+            Item::Loss(loss) => self.loss(loss),
+            Item::Foreign { what, source, bytes } => self.foreign(what, *source, bytes),
+        }
+        self.output.settle()
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        if self.provider == 0 {
+            self.start("hairline");
+        }
+        self.report.add_many("flows to slices that never came left out", self.waiting.len() as u64);
+        self.waiting.clear();
+        self.output.finish()
+    }
+
+    fn report(&self) -> &Report {
+        &self.report
+    }
+}

@@ -1,0 +1,302 @@
+//! Events that FXT has records for.
+
+use std::io::Write;
+
+use hairline_formats::fxt::{self, MAX_RECORD_WORDS, Put, StringRef, ThreadRef};
+use hairline_formats::track_event::{CounterValue, Priority, SourceLocation};
+use hairline_formats::{Value, truncate_utf8};
+
+use super::tracks::{Kept, Kind};
+use super::{MAX_WAITING, Waiting, Writer};
+use crate::{Categories, Event, EventKind, FlowStep, Log, Text, TrackId};
+
+/// Bytes that are kept back where flows may begin earlier than was known: more than programs record in the time by which their threads
+/// are told of too late.
+const FLOW_WINDOW: usize = 4 << 20;
+
+impl<W: Write> Writer<W> {
+    pub(super) fn thread_event(&mut self, event: &Event<'_>, time: u64) {
+        let thread = self.thread_ref(Some(event.track));
+        let flows = !(event.flows.is_empty() && event.ending_flows.is_empty());
+        match event.kind {
+            EventKind::Begin => {
+                self.put(fxt::EventKind::DurationBegin, time, thread, event, None);
+                self.put_waiting(event.track, time, thread);
+            }
+            EventKind::End => {
+                if flows {
+                    self.put_flows(event, time, thread); // while the slice is open
+                }
+                return self.put(fxt::EventKind::DurationEnd, time, thread, event, None);
+            }
+            EventKind::Complete { duration } => {
+                let end = time.saturating_add(duration.max(0).cast_unsigned());
+                self.put(fxt::EventKind::DurationComplete, time, thread, event, Some(end));
+                self.put_waiting(event.track, time, thread);
+            }
+            // A flow goes through a slice: one without length stands in for the instant.
+            EventKind::Instant if flows => {
+                self.put(fxt::EventKind::DurationBegin, time, thread, event, None);
+                self.put_flows(event, time, thread);
+                self.args.clear();
+                let end = fxt::EventKind::DurationEnd;
+                return self.put_record(end, time, thread, event, event.name, None);
+            }
+            EventKind::Instant if is_only_log(event) => {
+                let message = event.log.map_or("", |log| log.body);
+                return fxt::log(&mut self.output.bytes, time, thread, message);
+            }
+            EventKind::Instant => self.put(fxt::EventKind::Instant, time, thread, event, None),
+            EventKind::Flow { id, step, to_next: true } if self.waiting.len() < MAX_WAITING => {
+                self.waiting.push(Waiting { track: event.track, id, step });
+            }
+            EventKind::Flow { id, step, .. } => self.put(kind_of(step), time, thread, event, Some(id)),
+            EventKind::Counter(_) => self.report.add("values of what is no counter left out"),
+        }
+        if flows {
+            self.put_flows(event, time, thread);
+        }
+    }
+
+    pub(super) fn async_event(&mut self, event: &Event<'_>, time: u64) {
+        let thread = self.thread_ref_above(event.track);
+        let Some(Kept { kind: Kind::Async { id, .. }, .. }) = self.tracks.get(event.track) else { return };
+        let id = Some(*id);
+        match event.kind {
+            EventKind::Begin => {
+                self.open(event.track, event.name.text);
+                self.put(fxt::EventKind::AsyncBegin, time, thread, event, id);
+            }
+            EventKind::End => {
+                self.add_args(event);
+                // By its name it finds its begin.
+                let own = self.close(event.track, event.name.text.is_empty());
+                let name = own.as_deref().map_or(event.name, Text::from);
+                self.put_record(fxt::EventKind::AsyncEnd, time, thread, event, name, id);
+            }
+            EventKind::Complete { duration } => {
+                self.put(fxt::EventKind::AsyncBegin, time, thread, event, id);
+                self.args.clear();
+                let end = time.saturating_add(duration.max(0).cast_unsigned());
+                self.put_record(fxt::EventKind::AsyncEnd, end, thread, event, event.name, id);
+            }
+            EventKind::Instant => self.put(fxt::EventKind::AsyncInstant, time, thread, event, id),
+            EventKind::Flow { .. } => self.report.add("flows of async intervals left out"),
+            EventKind::Counter(_) => {}
+        }
+        let flows = event.flows.len() + event.ending_flows.len();
+        self.report.add_many("flows of async intervals left out", flows as u64);
+    }
+
+    fn open(&mut self, track: TrackId, name: &str) {
+        if let Some(Kept { kind: Kind::Async { open, .. }, .. }) = self.tracks.get_mut(track) {
+            open.begin(name);
+        }
+    }
+
+    /// The name of the slice that ends on an interval, if it is asked for; if it is not known, that of the interval.
+    fn close(&mut self, track: TrackId, is_asked: bool) -> Option<String> {
+        let Some(Kept { kind: Kind::Async { open, .. }, name, .. }) = self.tracks.get_mut(track) else {
+            return None;
+        };
+        let own = open.end();
+        is_asked.then(|| own.unwrap_or(name).to_owned())
+    }
+
+    pub(super) fn counter_event(&mut self, event: &Event<'_>, time: u64) {
+        let thread = self.thread_ref_above(event.track);
+        let Self { tracks, strings, output, args, report, .. } = self;
+        let Some(Kept { kind: Kind::Counter { number, series, .. }, name, .. }) = tracks.get(event.track)
+        else {
+            return;
+        };
+        let EventKind::Counter(value) = event.kind else {
+            return report.add("slices on counters left out");
+        };
+        let value = match value {
+            CounterValue::Int(value) => Value::I64(value),
+            CounterValue::Double(value) => Value::F64(value),
+        };
+        args.clear();
+        args.add(series.as_ref().into(), value, strings, &mut output.bytes, report);
+        // The event's may have a number.
+        let name: &str = name;
+        let (number, own) = (Some(*number), event.name.text == name);
+        if own {
+            return self.put_record(fxt::EventKind::Counter, time, thread, event, event.name, number);
+        }
+        let name = name.to_owned();
+        self.put_record(fxt::EventKind::Counter, time, thread, event, name.as_str().into(), number);
+    }
+
+    /// The event's record, with all its arguments.
+    fn put(
+        &mut self,
+        kind: fxt::EventKind,
+        time: u64,
+        thread: ThreadRef,
+        event: &Event<'_>,
+        payload: Option<u64>,
+    ) {
+        self.add_args(event);
+        self.put_record(kind, time, thread, event, event.name, payload);
+    }
+
+    fn add_args(&mut self, event: &Event<'_>) {
+        let Self { args, strings, output, report, .. } = self;
+        let out = &mut output.bytes;
+        args.clear();
+        args.add_all(event.args, strings, out, report);
+        if let Some(correlation) = event.correlation {
+            args.add("correlation_id".into(), Value::Str(correlation), strings, out, report);
+        }
+        if let Some(SourceLocation { file, line, .. }) = event.location {
+            args.add("source".into(), Value::Str(&format!("{file}:{line}")), strings, out, report);
+        }
+        if let Some(log) = event.log.filter(|_| !says_message(event)) {
+            if let Some(level) = level(log) {
+                args.add("level".into(), Value::Str(level), strings, out, report);
+            }
+            args.add("message".into(), Value::Str(log.body), strings, out, report);
+        }
+    }
+
+    /// A record with the arguments that were gathered.
+    pub(super) fn put_record(
+        &mut self,
+        kind: fxt::EventKind,
+        time: u64,
+        thread: ThreadRef,
+        event: &Event<'_>,
+        name: Text<'_>,
+        payload: Option<u64>,
+    ) {
+        let Self { args, strings, output, report, joined, .. } = self;
+        let out = &mut output.bytes;
+        let category = match event.categories {
+            Categories::None => StringRef::Empty,
+            Categories::One(category) => strings.reference(category, out, report),
+            Categories::Many(categories) => {
+                joined.clear();
+                categories.each(&mut |category| {
+                    joined.extend((!joined.is_empty()).then_some(','));
+                    joined.push_str(category.text);
+                });
+                strings.reference(joined.as_str().into(), out, report)
+            }
+        };
+        let name = strings.reference(name, out, report);
+        // Importers show the message with the event that follows it.
+        if let Some(log) = event.log {
+            fxt::log(out, time, thread, log.body);
+        }
+        let mut room = MAX_RECORD_WORDS - 2 - thread.words() - usize::from(kind.has_payload());
+        let category = within(category, room);
+        room -= category.words();
+        let name = within(name, room);
+        room -= name.words();
+        let count = args.fitted(room, report);
+        let size = MAX_RECORD_WORDS - room + args.bytes.len() / 8;
+        out.word(fxt::event_header(kind, size as u64, count, thread.bits(), category.bits(), name.bits()));
+        out.word(time);
+        if let ThreadRef::Inline { process, thread } = thread {
+            out.word(process);
+            out.word(thread);
+        }
+        for string in [category, name] {
+            if let StringRef::Inline(text) = string {
+                out.stream(truncate_utf8(text, fxt::MAX_STRING).as_bytes());
+            }
+        }
+        out.extend_from_slice(&args.bytes);
+        if kind.has_payload() {
+            out.word(payload.unwrap_or(0));
+        }
+    }
+
+    /// The flows that the event has a part in, in the slice that is open.
+    fn put_flows(&mut self, event: &Event<'_>, time: u64, thread: ThreadRef) {
+        self.output.keep(FLOW_WINDOW);
+        let flows = event.flows.iter().map(|id| (*id, false));
+        for (id, ends) in flows.chain(event.ending_flows.iter().map(|id| (*id, true))) {
+            let at = self.output.position();
+            let kind = self.flow_kind(id, event.time, ends, Some(at));
+            self.put_flow(kind, time, thread, id);
+        }
+    }
+
+    /// What an event's part in a flow is, once another that was taken for its begin is a step.
+    pub(super) fn flow_kind(&mut self, id: u64, time: i64, ends: bool, at: Option<u64>) -> fxt::EventKind {
+        let point = self.flows.point(id, time, ends, at);
+        if let Some(position) = point.no_begin {
+            match self.output.word(position) {
+                Some(header) => {
+                    let begin = fxt::layout::event::KIND.set(fxt::EventKind::FlowBegin as u64);
+                    let step = fxt::layout::event::KIND.set(fxt::EventKind::FlowStep as u64);
+                    *header = (u64::from_le_bytes(*header) - begin + step).to_le_bytes();
+                }
+                None => self.report.add("flows whose begin was told too late are cut in two"),
+            }
+        }
+        point.kind
+    }
+
+    fn put_flow(&mut self, kind: fxt::EventKind, time: u64, thread: ThreadRef, id: u64) {
+        let out = &mut self.output.bytes;
+        let (category, name) = (StringRef::Empty, StringRef::Empty);
+        fxt::event(
+            out,
+            &fxt::Event { kind, timestamp: time, thread, category, name, args: &[], payload: Some(id) },
+        );
+    }
+
+    /// The flows that waited for this slice.
+    fn put_waiting(&mut self, track: TrackId, time: u64, thread: ThreadRef) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let (now, later) =
+            std::mem::take(&mut self.waiting).into_iter().partition(|flow| flow.track == track);
+        self.waiting = later;
+        let now: Vec<Waiting> = now;
+        now.iter().for_each(|flow| self.put_flow(kind_of(flow.step), time, thread, flow.id));
+    }
+}
+
+fn kind_of(step: FlowStep) -> fxt::EventKind {
+    match step {
+        FlowStep::Begin => fxt::EventKind::FlowBegin,
+        FlowStep::Step => fxt::EventKind::FlowStep,
+        FlowStep::End => fxt::EventKind::FlowEnd,
+    }
+}
+
+/// The same, with at most so many words following.
+#[inline]
+fn within(string: StringRef<'_>, words: usize) -> StringRef<'_> {
+    match string {
+        StringRef::Inline(text) => StringRef::Inline(truncate_utf8(text, words * 8)),
+        string => string,
+    }
+}
+
+/// Whether the event is nothing but a message, as a log record is.
+fn is_only_log(event: &Event<'_>) -> bool {
+    event.log.is_some_and(|log| log.priority == Priority::Unspecified)
+        && event.name.text.is_empty()
+        && matches!(event.categories, Categories::None)
+        && event.args.is_empty()
+}
+
+/// Whether an argument has the message's text.
+fn says_message(event: &Event<'_>) -> bool {
+    let mut says = false;
+    event.args.each(&mut |name, _| says |= name.text == MESSAGE);
+    says
+}
+
+const MESSAGE: &str = "message";
+
+fn level(log: Log<'_>) -> Option<&'static str> {
+    crate::fxt::LEVELS.iter().find(|(priority, _)| *priority == log.priority).map(|(_, name)| *name)
+}

@@ -1,0 +1,58 @@
+//! The thread table: 255 indices. When all are in use, the one that was given out first is given out anew.
+
+use hairline_formats::fxt::{self, MAX_THREAD_INDEX, ThreadRef};
+
+use super::tracks::{Kept, Kind, Tracks};
+use crate::TrackId;
+
+#[derive(Debug, Default)]
+pub(super) struct Threads {
+    /// Whose each index is, from 1.
+    owner: Vec<TrackId>,
+    /// The index that was given out last.
+    last: u8,
+}
+
+impl Threads {
+    /// How a record names a thread: the index's own record goes before it into `out`. None for a track that is no thread.
+    #[inline]
+    pub(super) fn reference(
+        &mut self,
+        track: TrackId,
+        tracks: &mut Tracks,
+        out: &mut Vec<u8>,
+    ) -> Option<ThreadRef> {
+        match tracks.get(track)?.kind {
+            Kind::Thread { index: 0, pid, tid } => {
+                let index = self.give_out(track, tracks);
+                fxt::thread_record(out, index, pid, tid);
+                Some(ThreadRef::Index(index))
+            }
+            Kind::Thread { index, .. } => Some(ThreadRef::Index(index)),
+            _ => None,
+        }
+    }
+
+    #[cold]
+    fn give_out(&mut self, track: TrackId, tracks: &mut Tracks) -> u8 {
+        self.last = if self.last == MAX_THREAD_INDEX { 1 } else { self.last + 1 };
+        match self.owner.get_mut(usize::from(self.last) - 1) {
+            Some(owner) => set_index(tracks, std::mem::replace(owner, track), 0),
+            None => self.owner.push(track),
+        }
+        set_index(tracks, track, self.last);
+        self.last
+    }
+
+    /// No thread has an index.
+    pub(super) fn clear(&mut self, tracks: &mut Tracks) {
+        self.owner.drain(..).for_each(|track| set_index(tracks, track, 0));
+        self.last = 0;
+    }
+}
+
+fn set_index(tracks: &mut Tracks, track: TrackId, to: u8) {
+    if let Some(Kept { kind: Kind::Thread { index, .. }, .. }) = tracks.get_mut(track) {
+        *index = to;
+    }
+}

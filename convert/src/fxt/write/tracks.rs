@@ -1,0 +1,169 @@
+//! What is known of tracks, and whether FXT has records for what lies on them.
+
+use hairline_formats::track_event::{ChildOrdering, CounterType, SiblingMerge, Unit};
+
+use crate::{CounterTrack, Report, Track, TrackId, TrackKind};
+
+/// Open slices of one async interval whose names are remembered.
+const MAX_OPEN: usize = 64;
+
+#[derive(Debug, Default)]
+pub(super) struct Tracks {
+    all: Vec<Option<Kept>>,
+    /// A thread, for records that must have one.
+    pub(super) any_thread: Option<TrackId>,
+}
+
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub(super) kind: Kind,
+    pub(super) parent: Option<TrackId>,
+    pub(super) name: Box<str>,
+    /// What only a Perfetto blob has a place for.
+    pub(super) more: Option<Box<More>>,
+    /// Whether it was described in one.
+    pub(super) is_described: bool,
+}
+
+#[derive(Debug)]
+pub(super) enum Kind {
+    Process { pid: u64, any_thread: Option<TrackId> },
+    Thread { pid: u64, tid: u64, index: u8 },
+    Slices,
+    Async { id: u64, open: Open },
+    Counter { is_plain: bool, number: u64, series: Box<str> },
+}
+
+/// The names of the slices that are open on an async interval: an end needs that of its begin.
+#[derive(Debug, Default)]
+pub(super) struct Open {
+    names: Vec<String>,
+    count: usize,
+}
+
+impl Open {
+    pub(super) fn begin(&mut self, name: &str) {
+        match self.names.get_mut(self.count) {
+            Some(kept) => name.clone_into(kept),
+            None if self.count < MAX_OPEN => self.names.push(name.to_owned()),
+            None => {}
+        }
+        self.count += 1;
+    }
+
+    /// The name of the slice that ends, if it is known.
+    pub(super) fn end(&mut self) -> Option<&str> {
+        self.count = self.count.checked_sub(1)?;
+        self.names.get(self.count).map(String::as_str)
+    }
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) struct More {
+    pub(super) description: Box<str>,
+    pub(super) child_ordering: ChildOrdering,
+    pub(super) rank: i32,
+    pub(super) merge: SiblingMerge,
+    pub(super) merge_key: Box<str>,
+    pub(super) unit: Unit,
+    pub(super) unit_name: Box<str>,
+    pub(super) multiplier: i64,
+    pub(super) builtin: CounterType,
+    pub(super) y_axis_share_key: Box<str>,
+}
+
+impl More {
+    fn of(track: &Track<'_>) -> Option<Box<Self>> {
+        let plain = CounterTrack::default();
+        let counter = if let TrackKind::Counter(counter) = track.kind { counter } else { plain };
+        let more = |track: &Track<'_>, counter: CounterTrack<'_>| Self {
+            description: track.description.into(),
+            child_ordering: track.child_ordering,
+            rank: track.rank.unwrap_or(0),
+            merge: track.merge,
+            merge_key: track.merge_key.into(),
+            unit: counter.unit,
+            unit_name: counter.unit_name.into(),
+            multiplier: counter.multiplier,
+            builtin: counter.builtin,
+            y_axis_share_key: counter.y_axis_share_key.into(),
+        };
+        let own = more(track, counter);
+        (own != more(&Track::new(track.id, track.kind), plain)).then(|| Box::new(own))
+    }
+}
+
+impl Tracks {
+    pub(super) fn get(&self, id: TrackId) -> Option<&Kept> {
+        self.all.get(id.0 as usize)?.as_ref()
+    }
+
+    pub(super) fn get_mut(&mut self, id: TrackId) -> Option<&mut Kept> {
+        self.all.get_mut(id.0 as usize)?.as_mut()
+    }
+
+    /// What is known of a track from here on.
+    pub(super) fn set(&mut self, track: &Track<'_>, report: &mut Report) {
+        let place = track.id.0 as usize;
+        if place >= self.all.len() {
+            self.all.resize_with(place + 1, || None);
+        }
+        let before = self.all[place].take().map(|kept| kept.kind);
+        let more = More::of(track);
+        let kind = match (track.kind, before) {
+            (TrackKind::Process { pid, command_line }, before) => {
+                report.add_many("command lines left out", u64::from(!command_line.is_empty()));
+                let any_thread = match before {
+                    Some(Kind::Process { any_thread, .. }) => any_thread,
+                    _ => None,
+                };
+                Kind::Process { pid, any_thread }
+            }
+            (TrackKind::Thread { pid, tid }, Some(Kind::Thread { index, .. })) => {
+                Kind::Thread { pid, tid, index }
+            }
+            (TrackKind::Thread { pid, tid }, _) => Kind::Thread { pid, tid, index: 0 },
+            (TrackKind::Slices, _) => Kind::Slices,
+            (TrackKind::Async { id, scope }, before) => {
+                let open = if let Some(Kind::Async { open, .. }) = before { open } else { Open::default() };
+                Kind::Async { id: self.unique_id(id, scope, track), open }
+            }
+            (TrackKind::Counter(counter), _) => {
+                // A thread's, or the trace's, would become its process's, or one of no process.
+                let of_process = track
+                    .parent
+                    .and_then(|id| self.get(id))
+                    .is_some_and(|parent| matches!(parent.kind, Kind::Process { .. }));
+                let series = if counter.series.is_empty() { "value" } else { counter.series }.into();
+                Kind::Counter { is_plain: of_process && more.is_none(), number: counter.number, series }
+            }
+        };
+        if let Kind::Thread { .. } = kind {
+            self.any_thread.get_or_insert(track.id);
+            if let Some(Kept { kind: Kind::Process { any_thread, .. }, .. }) =
+                track.parent.and_then(|id| self.get_mut(id))
+            {
+                any_thread.get_or_insert(track.id);
+            }
+        }
+        self.all[place] =
+            Some(Kept { kind, parent: track.parent, name: track.name.into(), more, is_described: false });
+    }
+
+    /// An id that no other interval has: FXT knows nothing of processes and scopes, but names.
+    fn unique_id(&self, id: u64, scope: &str, track: &Track<'_>) -> u64 {
+        if track.parent.is_none() && scope == track.name {
+            return id;
+        }
+        let bytes = scope.bytes().fold(0, |hash, byte| mix(hash ^ u64::from(byte)));
+        mix(id ^ mix(bytes ^ u64::from(track.parent.map_or(u32::MAX, |parent| parent.0))))
+    }
+}
+
+/// Numbers far apart for numbers close together: the last step of SplitMix64.
+pub(super) fn mix(number: u64) -> u64 {
+    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ number >> 31
+}

@@ -1,0 +1,74 @@
+//! Events as Trace Event JSON has them, inside TrackEvents.
+
+use hairline_formats::track_event::{FlowDirection, LegacyEvent, LegacyId};
+
+use super::event::Word;
+use super::state::State;
+use crate::{Categories, Context, EventKind, FlowStep};
+
+impl State {
+    /// What a legacy event is, which lies on the track or near it; false: nothing that can be said.
+    pub(super) fn legacy(&mut self, track: u32, legacy: &LegacyEvent<'_>, context: &mut Context) -> bool {
+        if let (Word::None, Some(iid)) = (&self.current.name, legacy.name_iid) {
+            self.current.name = Word::Iid(iid);
+        }
+        match legacy.bind {
+            Some((id, FlowDirection { comes: true, goes: false })) => self.current.ending_flows.push(id),
+            Some((id, FlowDirection { goes: true, .. })) => self.current.flows.push(id),
+            _ => {}
+        }
+        let flow = |step, to_next| match legacy.id {
+            Some(LegacyId::Unscoped(id)) => Some(EventKind::Flow { id, step, to_next }),
+            _ => None, // as the importer has it
+        };
+        let kind = match legacy.phase {
+            b'B' | b'b' | b'S' => Some(EventKind::Begin),
+            b'E' | b'e' | b'F' => Some(EventKind::End),
+            b'i' | b'I' | b'R' | b'n' | b'T' | b'p' => Some(EventKind::Instant),
+            b'X' => legacy.duration_us.unwrap_or(0).checked_mul(1000).filter(|ns| *ns >= 0).map(complete),
+            b's' => flow(FlowStep::Begin, false),
+            b't' => flow(FlowStep::Step, false),
+            b'f' => flow(FlowStep::End, !legacy.bind_to_enclosing),
+            _ => None,
+        };
+        let Some(kind) = kind else {
+            self.report.add("legacy events of other kinds");
+            return false;
+        };
+        if matches!(legacy.phase, b'b' | b'e' | b'n' | b'S' | b'F' | b'T' | b'p') {
+            let (id, near) = match legacy.id {
+                Some(LegacyId::Local(id)) => (id, Some(track)),
+                Some(LegacyId::Global(id) | LegacyId::Unscoped(id)) => (id, None),
+                None => {
+                    self.report.add("async events without a number");
+                    return false;
+                }
+            };
+            let scope = self.scope(legacy);
+            let lane = self.tracks.numbered(near, id, scope, context, &mut self.pending);
+            self.current.track = self.tracks.get(lane).id;
+        }
+        self.current.kind = kind;
+        true
+    }
+
+    /// What tells async events of one number apart: the category, of the older ones the name, and what the event says besides.
+    fn scope(&self, legacy: &LegacyEvent<'_>) -> String {
+        let event = self.event();
+        let mut scope = String::new();
+        match event.categories {
+            _ if legacy.phase.is_ascii_uppercase() || legacy.phase == b'p' => scope.push_str(event.name.text),
+            Categories::One(category) => scope.push_str(category.text),
+            _ => {}
+        }
+        if let Some(of) = legacy.id_scope {
+            scope.push(':');
+            scope.push_str(of);
+        }
+        scope
+    }
+}
+
+fn complete(duration: i64) -> EventKind {
+    EventKind::Complete { duration }
+}

@@ -1,0 +1,108 @@
+//! Packets to items.
+//!
+//! ```text
+//! packet ── sequence: flags, defaults, strings ── time ── track ── event ──> items
+//!             (sequence.rs, table.rs)        (clocks.rs) (tracks.rs) (event.rs, legacy.rs)
+//! ```
+//!
+//! A packet is first taken note of as a whole, and what it gives is queued by name; then each is put together as an item that borrows from
+//! what is noted. So no item borrows from a packet, and one packet may give many.
+
+mod clocks;
+mod event;
+mod legacy;
+mod sequence;
+mod state;
+mod table;
+mod tracks;
+
+use std::io::{Cursor, Read};
+
+use flate2::read::ZlibDecoder;
+use hairline_formats::DecodeError;
+use hairline_formats::track_event::{self, Data};
+
+use self::state::State;
+use crate::{Context, Item, Report};
+
+/// Packets that are inflated as they are read.
+type Inner = track_event::Reader<ZlibDecoder<Cursor<Vec<u8>>>>;
+
+/// Reads Perfetto's TracePackets.
+#[derive(Debug)]
+pub struct Reader<R> {
+    packets: track_event::Reader<R>,
+    /// Packets that are compressed in one, which stands there.
+    inner: Option<(Inner, u64)>,
+    state: State,
+    position: u64,
+    ended: bool,
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads from `input`, which needs no buffer.
+    pub fn new(input: R) -> Self {
+        Self {
+            packets: track_event::Reader::new(input),
+            inner: None,
+            state: State::default(),
+            position: 0,
+            ended: false,
+        }
+    }
+
+    /// Takes note of the next packet; false at the end.
+    fn packet(&mut self, context: &mut Context) -> Result<bool, DecodeError> {
+        if let Some((inner, offset)) = &mut self.inner {
+            let at = |e: DecodeError| DecodeError { offset: *offset, kind: e.kind };
+            match inner.next().map_err(at)? {
+                Some((_, packet)) => match packet.data {
+                    Some(Data::Compressed { .. }) => {
+                        self.state.report.add("compressed packets inside of such");
+                    }
+                    _ => self.state.packet(&packet, context).map_err(at)?,
+                },
+                None => self.inner = None,
+            }
+            return Ok(true);
+        }
+        let Some((offset, packet)) = self.packets.next()? else {
+            return Ok(false);
+        };
+        self.position = offset;
+        if let Some(Data::Compressed { bytes, .. }) = packet.data {
+            let inflated = ZlibDecoder::new(Cursor::new(bytes.to_vec()));
+            self.inner = Some((track_event::Reader::new(inflated), offset));
+        } else {
+            self.state.packet(&packet, context)?;
+        }
+        Ok(true)
+    }
+}
+
+impl<R: Read> crate::Reader for Reader<R> {
+    fn next<'s>(&'s mut self, context: &'s mut Context) -> Result<Option<Item<'s>>, DecodeError> {
+        loop {
+            if let Some(pending) = self.state.pending.pop_front() {
+                return Ok(Some(self.state.item(pending)));
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            self.ended = true;
+            if self.packet(context)? {
+                self.ended = false;
+            } else {
+                self.state.report.add_many("unknown fields", self.packets.skipped());
+            }
+        }
+    }
+
+    fn report(&self) -> &Report {
+        &self.state.report
+    }
+
+    fn position(&self) -> u64 {
+        self.position
+    }
+}

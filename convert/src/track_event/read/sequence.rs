@@ -1,0 +1,142 @@
+//! What the packets of a sequence rely on.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hairline_formats::DecodeError;
+use hairline_formats::track_event::{CounterValue, Defaults, Interned, Packet, SourceLocation};
+
+use super::table::{Name, Table};
+use crate::{Context, Report};
+
+/// A place in the source.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Place {
+    pub(super) file: Arc<str>,
+    pub(super) function: Arc<str>,
+    pub(super) line: u32,
+}
+
+impl Place {
+    pub(super) fn of(at: &SourceLocation<'_>) -> Self {
+        Self { file: at.file.into(), function: at.function.into(), line: at.line }
+    }
+
+    pub(super) fn location(&self) -> SourceLocation<'_> {
+        SourceLocation { file: &self.file, function: &self.function, line: self.line }
+    }
+}
+
+/// The state of a sequence.
+#[derive(Debug, Default)]
+pub(super) struct Sequence {
+    /// Its number.
+    pub(super) number: u32,
+    /// Whether all that was said since the state began is known.
+    pub(super) is_valid: bool,
+    /// The track of events that name none.
+    pub(super) track: Option<u64>,
+    /// The clock of timestamps that name none.
+    pub(super) clock: Option<u32>,
+    /// The clock of the last timestamp, and its place among all.
+    pub(super) last_clock: Option<(u32, usize)>,
+    /// The track of the last event, and its place among all.
+    pub(super) last_track: Option<(u64, u32)>,
+    /// What extra counter values are samples of, where the event does not say it.
+    pub(super) extra_counters: Vec<u64>,
+    /// What counters showed whose values are differences, by their tracks.
+    pub(super) counters: BTreeMap<u64, CounterValue>,
+    pub(super) categories: Table<Name>,
+    pub(super) names: Table<Name>,
+    pub(super) annotation_names: Table<Name>,
+    pub(super) annotation_texts: Table<Name>,
+    pub(super) log_bodies: Table<Name>,
+    pub(super) correlations: Table<Name>,
+    pub(super) places: Table<Place>,
+}
+
+/// The texts of a conversion's strings, each once however many sequences give it a number.
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    numbered: Vec<Option<Arc<str>>>,
+    /// Bytes of texts that have no number of the conversion's.
+    others: usize,
+}
+
+/// Bytes of texts without a number of the conversion's that are kept at most.
+const MOST_BYTES: usize = 16 << 20;
+
+impl Texts {
+    pub(super) fn name(&mut self, text: &str, context: &mut Context) -> Option<Name> {
+        let Some(id) = context.strings.number(text) else {
+            self.others += text.len() + 64;
+            return (self.others <= MOST_BYTES).then(|| Name { text: text.into(), id: None });
+        };
+        let index = id.0 as usize;
+        if index >= self.numbered.len() {
+            self.numbered.resize(index + 1, None);
+        }
+        let text = self.numbered[index].get_or_insert_with(|| text.into());
+        Some(Name { text: Arc::clone(text), id: Some(id) })
+    }
+}
+
+impl Sequence {
+    /// Forgets what was said.
+    pub(super) fn clear(&mut self) {
+        let Self { number, .. } = *self;
+        for table in [
+            &mut self.categories,
+            &mut self.names,
+            &mut self.annotation_names,
+            &mut self.annotation_texts,
+            &mut self.log_bodies,
+            &mut self.correlations,
+        ] {
+            table.clear();
+        }
+        self.places.clear();
+        self.counters.clear();
+        self.extra_counters.clear();
+        (self.number, self.is_valid, self.track, self.clock) = (number, true, None, None);
+    }
+
+    pub(super) fn set_defaults(&mut self, defaults: &Defaults<'_>) -> Result<(), DecodeError> {
+        self.track = defaults.track_uuid;
+        self.clock = defaults.timestamp_clock_id;
+        self.extra_counters.clear();
+        for uuid in defaults.extra_counter_track_uuids() {
+            self.extra_counters.push(uuid?);
+        }
+        Ok(())
+    }
+
+    /// Takes note of the numbers that a packet gives to strings.
+    pub(super) fn intern(
+        &mut self,
+        packet: &Packet<'_>,
+        texts: &mut Texts,
+        context: &mut Context,
+        report: &mut Report,
+    ) -> Result<(), DecodeError> {
+        for string in packet.interned() {
+            let (table, iid, text) = match string? {
+                Interned::Category { iid, name } => (&mut self.categories, iid, name),
+                Interned::EventName { iid, name } => (&mut self.names, iid, name),
+                Interned::AnnotationName { iid, name } => (&mut self.annotation_names, iid, name),
+                Interned::AnnotationText { iid, name } => (&mut self.annotation_texts, iid, name),
+                Interned::LogBody { iid, name } => (&mut self.log_bodies, iid, name),
+                Interned::CorrelationId { iid, name } => (&mut self.correlations, iid, name),
+                Interned::Location { iid, at } => {
+                    self.places.set(iid, Place::of(&at));
+                    continue;
+                }
+            };
+            match texts.name(text, context) {
+                Some(name) => table.set(iid, name),
+                None => report.add("strings left out: there are too many"),
+            }
+        }
+        Ok(())
+    }
+}

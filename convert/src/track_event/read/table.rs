@@ -1,0 +1,86 @@
+//! Things by the numbers that a sequence gives them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::{StringId, Text};
+
+/// A string that a number stands for.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Name {
+    pub(super) text: Arc<str>,
+    pub(super) id: Option<StringId>,
+}
+
+impl Name {
+    pub(super) fn text(&self) -> Text<'_> {
+        Text { text: &self.text, id: self.id }
+    }
+}
+
+/// Things by their numbers: in a row as far as the numbers go up with the things, as they do in all traces that mean no harm.
+#[derive(Debug)]
+pub(super) struct Table<T> {
+    row: Vec<Option<T>>,
+    far: BTreeMap<u64, T>,
+    things: usize,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Self { row: Vec::new(), far: BTreeMap::new(), things: 0 }
+    }
+}
+
+/// So far a number may be from the one that it would be if there were no gaps. A number is a byte of the input, a place in the row is
+/// memory.
+const GAP: usize = 256;
+
+impl<T> Table<T> {
+    pub(super) fn clear(&mut self) {
+        self.row.clear();
+        self.far.clear();
+        self.things = 0;
+    }
+
+    /// Sets what a number stands for.
+    pub(super) fn set(&mut self, iid: u64, thing: T) {
+        self.things += 1;
+        match usize::try_from(iid) {
+            Ok(index) if index <= GAP + 4 * self.things => {
+                if index >= self.row.len() {
+                    self.row.resize_with(index + 1, || None);
+                }
+                self.row[index] = Some(thing);
+                self.far.remove(&iid);
+            }
+            _ => {
+                self.far.insert(iid, thing);
+            }
+        }
+    }
+
+    /// What a number stands for.
+    pub(super) fn get(&self, iid: u64) -> Option<&T> {
+        let near = usize::try_from(iid).ok().and_then(|index| self.row.get(index)?.as_ref());
+        near.or_else(|| self.far.get(&iid))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_thing_of_a_number_counts_however_large_the_number() {
+        let mut table = Table::default();
+        for iid in [1, 2, u64::MAX, 600, 2] {
+            table.set(iid, iid * u64::from(iid < 100));
+        }
+        (0..200).for_each(|iid| table.set(iid, 7));
+        table.set(600, 8);
+        assert_eq!([2, u64::MAX, 600].map(|iid| table.get(iid).copied()), [Some(7), Some(0), Some(8)]);
+        assert!(table.row.len() < 2000);
+        assert_eq!((table.get(5000), table.get(u64::MAX - 1)), (None, None));
+    }
+}

@@ -1,0 +1,385 @@
+//! What is known of tracks.
+
+use std::collections::{HashMap, VecDeque};
+
+use hairline_formats::DecodeError;
+use hairline_formats::track_event::{
+    ChildOrdering, CounterDescriptor, CounterType, SiblingMerge, TrackDescriptor, TreeProcess, Unit,
+};
+
+use super::sequence::Texts;
+use super::state::Pending;
+use super::table::Name;
+use crate::{Context, CounterTrack, Report, Track, TrackId, TrackKind};
+
+/// How deep tracks may lie below one another, as the importer has it.
+const MOST_ANCESTORS: usize = 100;
+/// Tracks that wait for their parents' descriptions at most.
+const MOST_ORPHANS: usize = 1000;
+/// What the importer calls the place of events on no track.
+const DEFAULT_TRACK: &str = "Default Track";
+
+/// A track.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Known {
+    pub(super) id: TrackId,
+    uuid: u64,
+    kind: Kind,
+    parent: Option<u32>,
+    /// The uuid of the parent, as long as nothing is known of it.
+    missing_parent: Option<u64>,
+    name: String,
+    description: String,
+    child_ordering: ChildOrdering,
+    rank: Option<i32>,
+    merge: SiblingMerge,
+    merge_key: String,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Kind {
+    Process { pid: u64, command_line: Vec<String> },
+    Thread { pid: u64, tid: u64 },
+    Slices,
+    Async { id: u64, scope: String },
+    Counter(Counter),
+}
+
+/// What is known of a counter.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Counter {
+    unit: Unit,
+    unit_name: String,
+    multiplier: i64,
+    builtin: CounterType,
+    y_axis_share_key: String,
+    /// Whether its values are differences.
+    pub(super) is_incremental: bool,
+    /// Its categories, with commas between them.
+    pub(super) categories: Option<Name>,
+}
+
+/// What is known of tracks.
+#[derive(Debug, Default)]
+pub(super) struct Tracks {
+    all: Vec<Known>,
+    by_uuid: HashMap<u64, u32>,
+    by_pid: HashMap<u64, u32>,
+    /// Those whose parent is not known.
+    orphans: Vec<u32>,
+    /// Tracks of async events, by what tells them apart.
+    asyncs: HashMap<(Option<u32>, u64, String), u32>,
+}
+
+impl Known {
+    fn new(id: TrackId, uuid: u64, kind: Kind) -> Self {
+        Self {
+            id,
+            uuid,
+            kind,
+            parent: None,
+            missing_parent: None,
+            name: String::new(),
+            description: String::new(),
+            child_ordering: ChildOrdering::Unspecified,
+            rank: None,
+            merge: SiblingMerge::Unspecified,
+            merge_key: String::new(),
+        }
+    }
+
+    /// What it counts, if it is a counter.
+    pub(super) fn counter(&self) -> Option<&Counter> {
+        match &self.kind {
+            Kind::Counter(counter) => Some(counter),
+            _ => None,
+        }
+    }
+}
+
+impl Tracks {
+    pub(super) fn get(&self, index: u32) -> &Known {
+        &self.all[index as usize]
+    }
+
+    /// The place of a track that is described already.
+    pub(super) fn find(&self, uuid: u64) -> Option<u32> {
+        self.by_uuid.get(&uuid).copied()
+    }
+
+    /// The track as an item.
+    pub(super) fn item(&self, index: u32) -> Track<'_> {
+        let known = self.get(index);
+        Track {
+            id: known.id,
+            kind: match &known.kind {
+                Kind::Process { pid, command_line } => TrackKind::Process { pid: *pid, command_line },
+                Kind::Thread { pid, tid } => TrackKind::Thread { pid: *pid, tid: *tid },
+                Kind::Slices => TrackKind::Slices,
+                Kind::Async { id, scope } => TrackKind::Async { id: *id, scope },
+                Kind::Counter(counter) => TrackKind::Counter(CounterTrack {
+                    unit: counter.unit,
+                    unit_name: &counter.unit_name,
+                    multiplier: counter.multiplier,
+                    builtin: counter.builtin,
+                    y_axis_share_key: &counter.y_axis_share_key,
+                    number: 0,
+                    series: "",
+                }),
+            },
+            parent: known.parent.map(|parent| self.get(parent).id),
+            name: &known.name,
+            description: &known.description,
+            child_ordering: known.child_ordering,
+            rank: known.rank,
+            merge: known.merge,
+            merge_key: &known.merge_key,
+            source_id: known.uuid,
+        }
+    }
+
+    /// The place of a track that an event lies on, which need not have been described.
+    pub(super) fn used(&mut self, uuid: u64, context: &mut Context, pending: &mut VecDeque<Pending>) -> u32 {
+        if let Some(index) = self.find(uuid) {
+            return index;
+        }
+        let mut known = Known::new(context.new_track(), uuid, Kind::Slices);
+        if uuid == 0 {
+            DEFAULT_TRACK.clone_into(&mut known.name);
+        }
+        self.add(known, pending)
+    }
+
+    fn add(&mut self, known: Known, pending: &mut VecDeque<Pending>) -> u32 {
+        #[allow(clippy::cast_possible_truncation)]
+        // a track takes bytes of the input, of which there are not that many
+        let index = self.all.len() as u32;
+        self.all.push(known);
+        self.changed(index, pending);
+        index
+    }
+
+    /// A track is there, or is another one than before.
+    fn changed(&mut self, index: u32, pending: &mut VecDeque<Pending>) {
+        let known = self.get(index);
+        let (uuid, is_orphan) = (known.uuid, known.missing_parent.is_some());
+        if let Kind::Process { pid, .. } = known.kind {
+            self.by_pid.insert(pid, index);
+        }
+        if is_orphan && self.orphans.len() < MOST_ORPHANS && !self.orphans.contains(&index) {
+            self.orphans.push(index);
+        }
+        pending.push_back(Pending::Track(index));
+        if uuid != 0 || self.get(index).name == DEFAULT_TRACK {
+            self.by_uuid.insert(uuid, index);
+        }
+        let missed = |tracks: &Self, orphan: u32| tracks.get(orphan).missing_parent == Some(uuid);
+        let mut orphans = std::mem::take(&mut self.orphans);
+        orphans.retain(|orphan| {
+            let is_found = missed(self, *orphan) && !self.is_above(*orphan, index);
+            if is_found {
+                let known = &mut self.all[*orphan as usize];
+                (known.parent, known.missing_parent) = (Some(index), None);
+                pending.push_back(Pending::Track(*orphan));
+            }
+            !is_found
+        });
+        self.orphans = orphans;
+    }
+
+    /// Whether a track is `below` or one of those above that, or too far below the root to have anything below itself.
+    fn is_above(&self, track: u32, below: u32) -> bool {
+        let mut at = below;
+        for _ in 0..MOST_ANCESTORS {
+            if at == track {
+                return true;
+            }
+            match self.get(at).parent {
+                Some(parent) => at = parent,
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// The track of the async events with a number: of the process that `near` belongs to, or of the trace.
+    pub(super) fn numbered(
+        &mut self,
+        near: Option<u32>,
+        id: u64,
+        scope: String,
+        context: &mut Context,
+        pending: &mut VecDeque<Pending>,
+    ) -> u32 {
+        let parent = near.and_then(|track| self.process_of(track));
+        let key = (parent, id, scope);
+        if let Some(index) = self.asyncs.get(&key) {
+            return *index;
+        }
+        let kind = Kind::Async { id, scope: key.2.clone() };
+        let index = self.add(Known { parent, ..Known::new(context.new_track(), 0, kind) }, pending);
+        self.asyncs.insert(key, index);
+        index
+    }
+
+    fn process_of(&self, track: u32) -> Option<u32> {
+        let mut at = Some(track);
+        for _ in 0..MOST_ANCESTORS {
+            match self.get(at?).kind {
+                Kind::Process { .. } => return at,
+                _ => at = self.get(at?).parent,
+            }
+        }
+        None
+    }
+
+    /// The process with a number, which need not have been described.
+    fn process(&mut self, pid: u64, context: &mut Context, pending: &mut VecDeque<Pending>) -> u32 {
+        if let Some(index) = self.by_pid.get(&pid) {
+            return *index;
+        }
+        let kind = Kind::Process { pid, command_line: Vec::new() };
+        self.add(Known::new(context.new_track(), 0, kind), pending)
+    }
+
+    /// Takes note of a track's description.
+    pub(super) fn describe(
+        &mut self,
+        track: &TrackDescriptor<'_>,
+        texts: &mut Texts,
+        context: &mut Context,
+        pending: &mut VecDeque<Pending>,
+        report: &mut Report,
+    ) -> Result<(), DecodeError> {
+        let Some(uuid) = track.uuid else {
+            report.add("descriptions of tracks without a number");
+            return Ok(());
+        };
+        report.add_many("unknown fields", u64::from(track.skipped));
+        let kind = kind(track, texts, context)?;
+        let mut parent = track.parent_uuid.filter(|parent| *parent != 0);
+        let mut place = self.find(uuid);
+        let above = match kind {
+            // The process may be known by its number only.
+            Kind::Process { pid, .. } => {
+                place = place.or_else(|| self.by_pid.get(&pid).copied().filter(|at| self.get(*at).uuid == 0));
+                parent.and_then(|parent| self.find(parent))
+            }
+            Kind::Thread { pid, .. } => {
+                let above = parent.take().and_then(|parent| self.find(parent));
+                Some(above.unwrap_or_else(|| self.process(pid, context, pending)))
+            }
+            _ => parent.and_then(|parent| self.find(parent)),
+        };
+        let mut new = match place {
+            Some(index) => self.get(index).clone(),
+            None => Known::new(context.new_track(), uuid, Kind::Slices),
+        };
+        new.uuid = uuid;
+        new.kind = match (kind, new.kind) {
+            (Kind::Process { pid, command_line }, Kind::Process { command_line: old, .. })
+                if command_line.is_empty() =>
+            {
+                Kind::Process { pid, command_line: old }
+            }
+            // A description without any of these may follow one that has it.
+            (Kind::Slices, old) => old,
+            (kind, _) => kind,
+        };
+        let fits = above.filter(|above| place.is_none_or(|place| !self.is_above(place, *above)));
+        if fits.is_some() || parent.is_some() {
+            new.parent = fits;
+            new.missing_parent = if above.is_some() { None } else { parent };
+        }
+        if above != fits {
+            report.add("tracks that are above themselves");
+        }
+        add_words(&mut new, track);
+        match place {
+            Some(index) if *self.get(index) == new => {}
+            Some(index) => {
+                self.all[index as usize] = new;
+                self.changed(index, pending);
+            }
+            None => drop(self.add(new, pending)),
+        }
+        Ok(())
+    }
+
+    /// Takes note of a process of a process tree.
+    pub(super) fn describe_process(
+        &mut self,
+        of: &TreeProcess<'_>,
+        context: &mut Context,
+        pending: &mut VecDeque<Pending>,
+    ) -> Result<(), DecodeError> {
+        let Some(pid) = of.pid else { return Ok(()) };
+        let words = of.command_line().map(|word| word.map(str::to_owned)).collect::<Result<Vec<_>, _>>()?;
+        let index = self.process(u64::from(pid.cast_unsigned()), context, pending);
+        if let Kind::Process { command_line, .. } = &mut self.all[index as usize].kind
+            && *command_line != words
+            && !words.is_empty()
+        {
+            *command_line = words;
+            pending.push_back(Pending::Track(index));
+        }
+        Ok(())
+    }
+}
+
+/// Names and the like: what a description does not say stays as it is.
+fn add_words(known: &mut Known, track: &TrackDescriptor<'_>) {
+    let process = track.process.as_ref().and_then(|process| process.name);
+    let thread = track.thread.as_ref().and_then(|thread| thread.name);
+    let set = |word: &mut String, new: Option<&str>| {
+        if let Some(new) = new.filter(|new| !new.is_empty()) {
+            new.clone_into(word);
+        }
+    };
+    set(&mut known.name, process.or(thread).or(track.name));
+    set(&mut known.description, track.description);
+    set(&mut known.merge_key, track.merge_key);
+    known.rank = track.rank.or(known.rank);
+    let ordering = track.child_ordering.filter(|ordering| *ordering != ChildOrdering::Unspecified);
+    known.child_ordering = ordering.unwrap_or(known.child_ordering);
+    known.merge = track.merge.filter(|merge| *merge != SiblingMerge::Unspecified).unwrap_or(known.merge);
+}
+
+fn kind(track: &TrackDescriptor<'_>, texts: &mut Texts, context: &mut Context) -> Result<Kind, DecodeError> {
+    if let Some(thread) = &track.thread {
+        let pid = u64::from(thread.pid.unwrap_or(0).cast_unsigned());
+        return Ok(Kind::Thread { pid, tid: thread.tid.unwrap_or(0).cast_unsigned() });
+    }
+    if let Some(process) = &track.process {
+        let words = process.cmdline().map(|word| word.map(str::to_owned)).collect::<Result<_, _>>()?;
+        let pid = u64::from(process.pid.unwrap_or(0).cast_unsigned());
+        return Ok(Kind::Process { pid, command_line: words });
+    }
+    let Some(counter) = &track.counter else { return Ok(Kind::Slices) };
+    Ok(Kind::Counter(Counter::of(counter, texts, context)?))
+}
+
+impl Counter {
+    fn of(
+        counter: &CounterDescriptor<'_>,
+        texts: &mut Texts,
+        context: &mut Context,
+    ) -> Result<Self, DecodeError> {
+        let mut categories = String::new();
+        for category in counter.categories() {
+            if !categories.is_empty() {
+                categories.push(',');
+            }
+            categories.push_str(category?);
+        }
+        Ok(Self {
+            unit: counter.unit.unwrap_or_default(),
+            unit_name: counter.unit_name.unwrap_or_default().to_owned(),
+            multiplier: counter.unit_multiplier.filter(|multiplier| *multiplier > 0).unwrap_or(1),
+            builtin: counter.builtin.unwrap_or_default(),
+            y_axis_share_key: counter.y_axis_share_key.unwrap_or_default().to_owned(),
+            is_incremental: counter.is_incremental,
+            categories: if categories.is_empty() { None } else { texts.name(&categories, context) },
+        })
+    }
+}

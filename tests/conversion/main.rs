@@ -1,0 +1,28 @@
+//! Conversion from format to format: before and after, trace_processor shows the same.
+
+mod track_event;
+
+use std::path::Path;
+
+use hairline_convert::{Context, Report, Source, create, open};
+
+/// What a trace becomes in another format, and what the reader and the writer have to say about it.
+#[track_caller]
+fn convert(trace: &[u8], to: Source) -> (Vec<u8>, Report) {
+    let mut converted = Vec::new();
+    let mut reader = open(trace, None).expect("a trace");
+    let mut writer = create(to, &mut converted).expect("a writer");
+    let mut context = Context::new();
+    while let Some(item) = reader.next(&mut context).expect("a whole trace") {
+        writer.write(&item).expect("memory");
+    }
+    writer.finish().expect("memory");
+    let mut report = reader.report().clone();
+    report.add_all(writer.report());
+    drop(writer);
+    (converted, report)
+}
+
+fn read(path: &Path) -> Vec<u8> {
+    std::fs::read(path).expect("a trace")
+}
