@@ -101,7 +101,9 @@ impl<R: Read> Reader<R> {
         let (name, category) = (event.name.into(), event.category.into());
         let track = match opened {
             Some(opened) => {
-                tables.thread(event.thread).ok_or(UNKNOWN_THREAD)?;
+                // Of no thread, but importers hear of the process.
+                let thread = tables.thread(event.thread).ok_or(UNKNOWN_THREAD)?;
+                self.tracks.process(thread.process, context).ok_or(TOO_MANY_TRACKS)?;
                 let name = tables.string(event.name).ok_or(UNKNOWN_STRING)?;
                 let name = numbered(name, &mut context.strings);
                 self.tracks.interval(name, payload, time, opened, context).ok_or(TOO_MANY_TRACKS)?

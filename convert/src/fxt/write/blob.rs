@@ -36,6 +36,14 @@ impl<W: Write> Writer<W> {
         self.put_blob();
     }
 
+    /// A process's program and arguments, which importers read from nothing else.
+    pub(super) fn put_command_line(&mut self, pid: u64, command_line: &[String]) {
+        let command_line: Vec<&str> = command_line.iter().map(String::as_str).collect();
+        let process = te::Process { pid: pid as i32, parent: None, command_line: &command_line };
+        te::process_tree(&mut self.packets, SEQUENCE, self.last_time, &process);
+        self.put_blob();
+    }
+
     pub(super) fn blob_event(&mut self, event: &Event<'_>, time: u64) {
         let kind = match event.kind {
             EventKind::Begin | EventKind::Complete { .. } => EventType::SliceBegin,

@@ -115,7 +115,7 @@ impl State {
             Some(timestamp) if is_known => self.clocks.time(sequence, packet.clock_id, timestamp),
             _ => None,
         };
-        if packet.dropped {
+        if packet.dropped && !packet.first {
             self.loss(place, time, context);
         }
         self.report.add_many("unknown fields", u64::from(packet.skipped));
