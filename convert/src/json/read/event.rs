@@ -4,7 +4,7 @@ use hairline_formats::Value;
 use hairline_formats::trace_event_json::{Event, InstantScope, Metadata, Phase, put_event};
 use hairline_formats::track_event::CounterValue;
 
-use super::numbers::number;
+use super::numbers::{hash, number};
 use super::tracks::{About, Counter, Interval, Told};
 use super::{Ready, State};
 use crate::{Context, EventKind, FlowStep, TrackId};
@@ -154,15 +154,12 @@ impl State {
             (event.id.as_ref().or(event.id2.global.as_ref()), event.id2.local.as_ref());
         let id = number(everywhere.or(within).ok_or("intervals without an id")?);
         // The deprecated ones do not nest: those of one id and several names are several.
-        let is_old = matches!(
-            event.ph,
-            Some(Phase::AsyncStart | Phase::AsyncFinish | Phase::AsyncStepInto | Phase::AsyncStepPast)
-        );
+        let is_old = !matches!(event.ph, Some(Phase::AsyncBegin | Phase::AsyncInstant | Phase::AsyncEnd));
+        let id = if is_old { hash((id, &event.name)) } else { id };
         let interval = Interval {
             process: if everywhere.is_none() { Some(self.process(event, context)) } else { None },
             category: &event.cat,
             scope: &event.scope,
-            name: is_old.then_some(&event.name),
             id,
         };
         let to = &mut Told { context, ready: &mut self.ready };

@@ -67,8 +67,6 @@ pub(super) struct Interval<'e> {
     pub(super) process: Option<TrackId>,
     pub(super) category: &'e str,
     pub(super) scope: &'e str,
-    /// What else tells it apart: the name, of the deprecated ones.
-    pub(super) name: Option<&'e str>,
     pub(super) id: u64,
 }
 
