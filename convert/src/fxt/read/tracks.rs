@@ -45,7 +45,7 @@ enum Kind {
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Counter {
-    process: u32,
+    process: u64,
     name: u64,
     series: u64,
     number: u64,
@@ -100,6 +100,7 @@ impl Tracks {
     }
 
     /// The number of a track.
+    #[inline]
     pub(super) fn id(&self, slot: u32) -> TrackId {
         self.all[slot as usize].id
     }
@@ -163,11 +164,11 @@ impl Tracks {
         number: u64,
         context: &mut Context,
     ) -> Option<TrackId> {
-        let process = self.process(pid, context)?;
-        let counter = Counter { process, name: key(name), series: key(series), number };
+        let counter = Counter { process: pid, name: key(name), series: key(series), number };
         if let Some(slot) = self.counters.get(&counter) {
             return Some(self.id(*slot));
         }
+        let process = self.process(pid, context)?;
         let parent = Some(self.id(process));
         let kind = Kind::Counter { number, series: Name::new(series) };
         let slot = self.add(context.new_track(), parent, kind, name)?;
@@ -205,11 +206,13 @@ impl Tracks {
         Some(self.id(slot))
     }
 
+    #[inline]
     pub(super) fn has_untold(&self) -> bool {
         !self.untold.is_empty()
     }
 
     /// The next one that is to be told.
+    #[inline]
     pub(super) fn untold(&mut self) -> Option<u32> {
         self.untold.pop_front()
     }

@@ -11,8 +11,9 @@ use hairline_formats::track_event::{
 };
 
 use super::Writer;
+use super::record::join;
 use super::tracks::{Kept, Kind, Tracks, mix};
-use crate::{Event, EventKind, Trace, TrackId};
+use crate::{Categories, Event, EventKind, Trace, TrackId};
 
 /// The number of the sequence that all packets are of.
 const SEQUENCE: u32 = 1;
@@ -36,11 +37,13 @@ impl<W: Write> Writer<W> {
         self.put_blob();
     }
 
-    /// A process's program and arguments, which importers read from nothing else.
-    pub(super) fn put_command_line(&mut self, pid: u64, command_line: &[String]) {
+    /// A process's program and arguments, which importers read from nothing else; and the process itself, which they would name
+    /// after the program.
+    pub(super) fn put_command_line(&mut self, track: TrackId, pid: u64, command_line: &[String]) {
         let command_line: Vec<&str> = command_line.iter().map(String::as_str).collect();
         let process = te::Process { pid: pid as i32, parent: None, command_line: &command_line };
         te::process_tree(&mut self.packets, SEQUENCE, self.last_time, &process);
+        self.describe(track, Categories::None);
         self.put_blob();
     }
 
@@ -52,7 +55,7 @@ impl<W: Write> Writer<W> {
             EventKind::Counter(_) => EventType::Counter,
             EventKind::Flow { .. } => return self.report.add("flows without a thread left out"),
         };
-        self.describe(event.track);
+        self.describe(event.track, event.categories);
         self.put_event(event, kind, time);
         if let EventKind::Complete { duration } = event.kind {
             let end = time.saturating_add(duration.max(0).cast_unsigned());
@@ -71,7 +74,7 @@ impl<W: Write> Writer<W> {
     /// Each as an event of its own.
     pub(super) fn put_extra_counters(&mut self, event: &Event<'_>, time: u64) {
         for (track, value) in event.extra_counters {
-            self.describe(*track);
+            self.describe(*track, Categories::None);
             let sample = Event::new(event.time, *track, EventKind::Counter(*value));
             self.put_event(&sample, EventType::Counter, time);
         }
@@ -91,7 +94,9 @@ impl<W: Write> Writer<W> {
             ..te::Event::new(SEQUENCE, kind, time)
         };
         te::event_with(&mut self.packets, &packet, |out| {
-            event.categories.each(&mut |category| put_str(out, fields::CATEGORIES, category.text));
+            if kind != EventType::Counter {
+                event.categories.each(&mut |category| put_str(out, fields::CATEGORIES, category.text));
+            }
             event.args.each(&mut |name, value| match value {
                 Value::Null => {}
                 Value::Interned { text, .. } => te::put_named(out, Name::Text(name.text), &Value::Str(text)),
@@ -112,8 +117,9 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// A track and all above it that were not described yet, from the root down.
-    fn describe(&mut self, track: TrackId) {
+    /// A track and all above it that were not described yet, from the root down. A counter's samples have no categories: those of
+    /// the first are the track's.
+    fn describe(&mut self, track: TrackId, categories: Categories<'_>) {
         let mut next = Some(track);
         // Marked on the way up: no chain of parents is then without an end.
         while let Some(track) = next
@@ -123,15 +129,19 @@ impl<W: Write> Writer<W> {
             next = kept.parent;
             self.branch.push(track);
         }
+        if self.branch.is_empty() {
+            return;
+        }
+        join(&mut self.joined, categories);
         for track in self.branch.drain(..).rev() {
             if let Some(kept) = self.tracks.get(track) {
-                put_description(&mut self.packets, track, kept, &self.tracks);
+                put_description(&mut self.packets, track, kept, &self.tracks, &self.joined);
             }
         }
     }
 }
 
-fn put_description(out: &mut Vec<u8>, track: TrackId, kept: &Kept, tracks: &Tracks) {
+fn put_description(out: &mut Vec<u8>, track: TrackId, kept: &Kept, tracks: &Tracks, categories: &str) {
     let (own, name) = (uuid(track), &*kept.name);
     let parent = kept.parent.filter(|parent| tracks.get(*parent).is_some()).map(uuid);
     let more = kept.more.as_deref();
@@ -150,7 +160,10 @@ fn put_description(out: &mut Vec<u8>, track: TrackId, kept: &Kept, tracks: &Trac
             te::thread_descriptor(out, SEQUENCE, &thread);
         }
         Kind::Counter { .. } => {
+            let categories: Vec<&str> =
+                categories.split(',').filter(|category| !category.is_empty()).collect();
             let plain = te::CounterTrack::new(own, parent.unwrap_or(0), name);
+            let plain = te::CounterTrack { categories: &categories, ..plain };
             let counter = more.map_or(plain, |more| te::CounterTrack {
                 unit: more.unit,
                 unit_name: (!more.unit_name.is_empty()).then_some(&more.unit_name),

@@ -120,7 +120,7 @@ impl<W: Write> Writer<W> {
         if let TrackKind::Process { pid, command_line } = track.kind
             && !command_line.is_empty()
         {
-            self.put_command_line(pid, command_line);
+            self.put_command_line(track.id, pid, command_line);
         }
         if track.name.is_empty() {
             return;

@@ -95,6 +95,7 @@ impl More {
 }
 
 impl Tracks {
+    #[inline]
     pub(super) fn get(&self, id: TrackId) -> Option<&Kept> {
         self.all.get(id.0 as usize)?.as_ref()
     }

@@ -231,8 +231,11 @@ impl State {
             (None, None) => Word::None,
         };
         self.current.take_lists(event)?;
-        if let Some(legacy) = event.legacy.as_ref().filter(|legacy| legacy.phase != 0) {
-            if !self.legacy(track, legacy, context) {
+        let mut skipped = 0;
+        let legacy = event.legacy(&mut skipped)?;
+        self.report.add_many("unknown fields", u64::from(skipped));
+        if let Some(legacy) = legacy.filter(|legacy| legacy.phase != 0) {
+            if !self.legacy(track, &legacy, context) {
                 return Ok(());
             }
         } else {
