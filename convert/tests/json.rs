@@ -200,6 +200,20 @@ fn the_cpu_time_of_a_slice_is_known_at_both_its_ends() {
 }
 
 #[test]
+fn intervals_of_many_ids_share_tracks() {
+    use std::fmt::Write;
+    let mut trace = String::from("[");
+    for n in 0..20_000 {
+        for (ph, time) in [('b', 10 * n), ('e', 10 * n + 25)] {
+            let _ = writeln!(trace, r#"{{"ph":"{ph}","cat":"c","name":"a","id":{n},"pid":1,"ts":{time}}},"#);
+        }
+    }
+    let all = items(trace.as_bytes());
+    let tracks = all.iter().filter(|item| item.starts_with("Tra")).count();
+    assert!(all.len() > 40_000 && tracks < 5_000, "{tracks} tracks");
+}
+
+#[test]
 fn an_object_that_is_wrong_is_counted_and_those_after_it_are_read() {
     let trace = br#"[{"ph":"i" "ts":1}, {"ph":"i","ts":"x"}, {"ts":1}, {"ph":"i"}, 5, {"ph":"i","ts":3,"name":"good"}]"#;
     let (mut reader, mut context) = (json::Reader::new(&trace[..]), Context::new());

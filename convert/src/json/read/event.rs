@@ -163,7 +163,12 @@ impl State {
             id,
         };
         let to = &mut Told { context, ready: &mut self.ready };
-        let track = self.tracks.interval(&interval, &event.name, to);
+        let opens = match kind {
+            EventKind::Begin => 1,
+            EventKind::End => -1,
+            _ => 0,
+        };
+        let track = self.tracks.interval(&interval, (&event.name, time, opens), to);
         self.put(event, (time, track), kind, context);
         Ok(())
     }

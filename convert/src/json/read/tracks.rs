@@ -14,6 +14,8 @@ pub(super) struct Tracks {
     all: Vec<Known>,
     /// Places in `all`, by what tells tracks apart.
     places: HashMap<Key, usize>,
+    /// Tracks of intervals that are over, by what new ones must have in common with them.
+    over: HashMap<u64, VecDeque<usize>>,
     made: Made,
     /// The last thread that was asked for, as it was asked for.
     last: Option<(Id<'static>, Id<'static>, usize)>,
@@ -45,10 +47,24 @@ enum Kind {
     Process { pid: u64 },
     Thread { pid: u64, tid: u64 },
     Everything,
-    Async { id: u64, scope: String },
+    Async { id: u64, scope: String, now: Lives },
     Counter { number: u64, series: String },
     Time,
 }
+
+/// The interval that a track has at the moment.
+#[derive(Clone, Copy, Debug)]
+struct Lives {
+    key: Key,
+    /// What it has in common with others that may follow it on its track.
+    kin: u64,
+    /// Slices that are open.
+    open: i32,
+    until: i64,
+}
+
+/// Tracks above this number are given to the next interval once theirs is over: ids may be as many as intervals.
+const MANY: usize = 1 << 12;
 
 /// A counter, as its events tell of it.
 #[derive(Debug, Hash)]
@@ -85,7 +101,7 @@ impl Tracks {
             Kind::Process { pid } => TrackKind::Process { pid: *pid, command_line: &[] },
             Kind::Thread { pid, tid } => TrackKind::Thread { pid: *pid, tid: *tid },
             Kind::Everything => TrackKind::Slices,
-            Kind::Async { id, scope } => TrackKind::Async { id: *id, scope },
+            Kind::Async { id, scope, .. } => TrackKind::Async { id: *id, scope },
             Kind::Counter { number, series } => {
                 TrackKind::Counter(CounterTrack { number: *number, series, ..CounterTrack::default() })
             }
@@ -195,15 +211,50 @@ impl Tracks {
         })
     }
 
-    /// The track of an interval, which has the name of the first event on it.
-    pub(super) fn interval(&mut self, interval: &Interval<'_>, name: &str, to: &mut Told<'_>) -> TrackId {
+    /// The track of an interval, on which something of this name happens: it has the name of the first event on it.
+    pub(super) fn interval(
+        &mut self,
+        interval: &Interval<'_>,
+        (name, time, opens): (&str, i64, i32),
+        to: &mut Told<'_>,
+    ) -> TrackId {
         let key = Key::Other(hash(interval));
-        self.find(key).unwrap_or_else(|| {
-            let scope = if interval.scope.is_empty() { interval.category } else { interval.scope };
-            let kind = Kind::Async { id: interval.id, scope: scope.to_owned() };
-            let place = self.add(key, kind, (interval.process, name), to);
-            self.id(place)
-        })
+        let place = self.places.get(&key).copied().unwrap_or_else(|| {
+            let kin = hash((interval.process, interval.category, interval.scope, name));
+            let now = Lives { key, kin, open: 0, until: time };
+            self.reused(now).unwrap_or_else(|| {
+                let scope = if interval.scope.is_empty() { interval.category } else { interval.scope };
+                let kind = Kind::Async { id: interval.id, scope: scope.to_owned(), now };
+                self.add(key, kind, (interval.process, name), to)
+            })
+        });
+        self.passed(place, time, opens);
+        self.id(place)
+    }
+
+    /// A track whose interval was over before this one, which is on it from now on.
+    fn reused(&mut self, next: Lives) -> Option<usize> {
+        let over = self.over.get_mut(&next.kin)?;
+        let place = *over.front()?;
+        match &mut self.all[place].kind {
+            Kind::Async { now, .. } if now.until < next.until => *now = next,
+            _ => return None,
+        }
+        over.pop_front();
+        self.places.insert(next.key, place);
+        Some(place)
+    }
+
+    /// Something happened on the track of an interval: so many more slices are open.
+    fn passed(&mut self, place: usize, time: i64, opens: i32) {
+        let are_many = self.all.len() > MANY;
+        let Kind::Async { now, .. } = &mut self.all[place].kind else { return };
+        now.open = now.open.saturating_add(opens);
+        now.until = now.until.max(time);
+        if are_many && opens < 0 && now.open == 0 {
+            self.places.remove(&now.key);
+            self.over.entry(now.kin).or_default().push_back(place);
+        }
     }
 
     /// Something is said of a track, which is told of again if it is new.
