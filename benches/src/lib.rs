@@ -3,6 +3,7 @@
 //! A shared machine's speed wanders, so a subject and its floor are timed in turn, batch by batch, and
 //! what counts is the ratio of their medians. Nothing here fails a test: times are reported, never asserted.
 
+pub mod convert;
 pub mod cost;
 pub mod machine;
 pub mod once;

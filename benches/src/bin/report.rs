@@ -1,7 +1,7 @@
 //! `report`: what Hairline costs on this machine, every figure beside its floor and its budget.
 //!
 //! ```text
-//! cargo run --release -p hairline-benches --bin report [-- --json] [--quick] [--tracing]
+//! cargo run --release -p hairline-benches --bin report [-- --json] [--quick] [--tracing | --convert]
 //! ```
 
 use std::io::{self, ErrorKind, Write};
@@ -10,20 +10,25 @@ use std::process::ExitCode;
 use hairline::Format;
 use hairline_benches::row::Row;
 use hairline_benches::timing::Effort;
-use hairline_benches::{cost, machine, once, spans};
+use hairline_benches::{convert, cost, machine, once, spans};
 
-const HELP: &str = "usage: report [--json] [--quick] [--tracing]
+const HELP: &str = "usage: report [--json] [--quick] [--tracing | --convert]
   --json   an array of {name, unit, ns_min, ns_median, floor_ns, ratio, budget, budget_is, judged, within}
   --quick  a tenth of the batches
   --tracing  only the rows for the spans of `tracing`
+  --convert  only the rows for traces that are read and converted
 exit: 0 measured, whether within budget or not; 1 a session failed; 2 usage";
 
-fn rows(quick: bool, only_tracing: bool) -> Result<Vec<Row>, Box<dyn std::error::Error>> {
+const FLAGS: [&str; 4] = ["--json", "--quick", "--tracing", "--convert"];
+
+fn rows(quick: bool, only: Option<&str>) -> Result<Vec<Row>, Box<dyn std::error::Error>> {
     let effort = Effort { batches: if quick { 50 } else { 500 }, operations: 2000 };
-    if only_tracing {
-        return spans::rows(effort);
-    }
     let rounds = if quick { 3 } else { 15 };
+    match only {
+        Some("--tracing") => return spans::rows(effort),
+        Some(_) => return convert::rows(rounds),
+        None => {}
+    }
     let mut rows = Vec::new();
     // What is paid once comes first: after it this thread is pinned.
     rows.push(once::memory_beside_the_ring()?);
@@ -45,6 +50,7 @@ fn rows(quick: bool, only_tracing: bool) -> Result<Vec<Row>, Box<dyn std::error:
     }
     costs.extend(spans::rows(effort)?);
     costs.extend(rows);
+    costs.extend(convert::rows(rounds)?);
     Ok(costs)
 }
 
@@ -70,9 +76,7 @@ fn main() -> ExitCode {
             }
         };
     }
-    if let Some(unknown) =
-        arguments.iter().find(|a| !["--json", "--quick", "--tracing"].contains(&a.as_str()))
-    {
+    if let Some(unknown) = arguments.iter().find(|a| !FLAGS.contains(&a.as_str())) {
         eprintln!("{HELP}");
         return if ["--help", "-h"].contains(&unknown.as_str()) {
             ExitCode::SUCCESS
@@ -81,7 +85,8 @@ fn main() -> ExitCode {
         };
     }
     let has = |flag: &str| arguments.iter().any(|a| a == flag);
-    let rows = match rows(has("--quick"), has("--tracing")) {
+    let only = ["--tracing", "--convert"].into_iter().find(|flag| has(flag));
+    let rows = match rows(has("--quick"), only) {
         Ok(rows) => rows,
         Err(e) => {
             eprintln!("report: {e}");
