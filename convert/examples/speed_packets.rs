@@ -1,7 +1,7 @@
 //! How fast a Perfetto trace is read, and written again, on one core.
 //!
 //! ```text
-//! cargo run --release -p hairline-convert --example speed [MB]
+//! cargo run --release -p hairline-convert --example speed [MB [FILE]]     the trace is written to FILE too
 //! ```
 
 use std::time::Instant;

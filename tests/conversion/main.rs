@@ -4,6 +4,7 @@ mod fxt_across;
 mod fxt_handmade;
 mod fxt_limits;
 mod fxt_recorded;
+mod packets;
 mod track_event;
 
 use std::path::Path;
