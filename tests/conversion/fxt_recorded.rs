@@ -22,6 +22,26 @@ fn stays_the_same(program: impl FnOnce()) {
 }
 
 #[test]
+fn everything_stays_the_same() {
+    stays_the_same(crate::track_event::everything);
+}
+
+#[test]
+fn more_threads_than_fxt_has_numbers_for_stay_the_same() {
+    stays_the_same(|| {
+        for _ in 0..2 {
+            std::thread::scope(|threads| {
+                (0..300).for_each(|n| {
+                    threads.spawn(move || {
+                        trace_scope!("t", "work", n = n);
+                    });
+                });
+            });
+        }
+    });
+}
+
+#[test]
 fn slices_and_instants_stay_the_same() {
     stays_the_same(|| {
         for n in 0..100 {

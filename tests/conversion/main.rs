@@ -2,6 +2,7 @@
 
 mod fxt_across;
 mod fxt_handmade;
+mod fxt_limits;
 mod fxt_recorded;
 mod packets;
 mod track_event;
