@@ -3,7 +3,9 @@
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
-use hairline::{Flow, Unit, trace_counter, trace_instant, trace_scope};
+use hairline::{
+    Flow, Track, Unit, trace_async, trace_begin, trace_counter, trace_end, trace_instant, trace_scope,
+};
 use hairline_convert::{Context, Report, Source, create, open};
 use hairline_tests::equal::Shown;
 use hairline_tests::recording::{FORMATS, record};
@@ -96,14 +98,7 @@ fn what_chrome_writes_is_the_same_in_other_formats() {
         // Instants of everything are on a track with their name there, and FXT has no intervals of a process.
         let left_out = ["arguments", "counters", "tracks", "slices"];
         let (original, converted) = same_as("chrome.json", format, &left_out);
-        let without_owner = |shown: &Shown| -> Vec<String> {
-            shown
-                .table("slices")
-                .iter()
-                .map(|row| row.split('\t').take(5).collect::<Vec<_>>().join(" "))
-                .collect()
-        };
-        assert_eq!(without_owner(&original), without_owner(&converted));
+        assert_eq!(without_track(&original), without_track(&converted));
         assert_eq!(original.table("flows").len(), 5);
     }
 }
@@ -166,5 +161,40 @@ fn recorded_traces_show_the_same_in_json() {
             assert_eq!(original.table(table).len(), converted.table(table).len(), "{table}, {report:?}");
         }
         original.without(&left_out).require_equal(&converted.without(&left_out));
+    }
+}
+
+/// The columns of slices that a track has no part in.
+fn without_track(shown: &Shown) -> Vec<String> {
+    let row = |row: &String| row.split('\t').take(5).collect::<Vec<_>>().join(" ");
+    let mut rows: Vec<_> = shown.table("slices").iter().map(row).collect();
+    rows.sort();
+    rows
+}
+
+#[test]
+fn slices_on_tracks_become_intervals() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let gpu = Track::new("gpu");
+            let engine = gpu.child("engine 0");
+            let queue = Track::process().child("queue");
+            trace_begin!("gpu", "a", track: &engine);
+            trace_begin!("gpu", "b", number = 17, track: &engine);
+            trace_instant!("gpu", "tick", track: &engine);
+            trace_end!(&engine, result = "done");
+            trace_end!(&engine);
+            trace_begin!("q", "outer", track: &queue);
+            trace_end!(&queue);
+            trace_instant!("q", "of the process", track: &Track::process());
+            drop(trace_async!("net", "request", id = 7));
+            trace_counter!("mem", "of the queue", 1.5, track: &queue);
+        });
+        let trace = std::fs::read(trace.path()).unwrap();
+        let (converted, report) = convert(&trace, Source::Json);
+        let (original, converted) = (Shown::of_clean(&trace), Shown::of_clean(&converted));
+        assert_eq!(without_track(&original), without_track(&converted), "{format:?} {report:?}");
+        assert_eq!(original.table("arguments"), converted.table("arguments"), "{format:?} {report:?}");
+        assert_eq!(original.table("counters").len(), converted.table("counters").len());
     }
 }

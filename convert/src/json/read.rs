@@ -16,6 +16,7 @@ mod current;
 mod event;
 mod members;
 mod numbers;
+mod starts;
 mod tracks;
 
 use std::collections::VecDeque;
@@ -28,6 +29,7 @@ use crate::{Context, Event, EventKind, Item, NoArguments, Report, Source, TrackI
 use current::Current;
 use members::Facts;
 use numbers::Flows;
+use starts::Starts;
 use tracks::Tracks;
 
 /// Reads Trace Event JSON, in both of its forms.
@@ -45,6 +47,7 @@ struct State {
     tracks: Tracks,
     flows: Flows,
     facts: Facts,
+    starts: Starts,
     ready: VecDeque<Ready>,
     report: Report,
     position: u64,

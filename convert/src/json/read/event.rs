@@ -113,7 +113,15 @@ impl State {
         if duration < 0 {
             return Err("slices of less than no time");
         }
-        self.on_thread(event, EventKind::Complete { duration }, context)
+        self.on_thread(event, EventKind::Complete { duration }, context)?;
+        if let Some(Ready::Event(time, thread, _)) = self.ready.back()
+            && self.starts.is_late(*thread, *time, duration)
+        {
+            self.report.add(
+                "slices that stand after an inner one of the same begin, as only JSON's importers allow",
+            );
+        }
+        Ok(())
     }
 
     fn instant(&mut self, event: &Event<'_>, context: &mut Context) -> Result<(), Reason> {
