@@ -15,6 +15,7 @@
 mod context;
 mod model;
 mod report;
+pub mod splice;
 
 pub use context::{Context, StringId, Strings};
 pub use model::{
