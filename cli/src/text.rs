@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io::Write;
+use std::path::Path;
 
 /// One line on stdout. A reader that went away is no reason to fail.
 pub(crate) fn say(line: impl Display) {
@@ -29,6 +30,16 @@ pub(crate) fn size(bytes: u64) -> String {
 pub(crate) fn count(n: u64, what: &str) -> String {
     let plural = if what.ends_with('s') { "es" } else { "s" };
     format!("{n} {what}{}", if n == 1 { "" } else { plural })
+}
+
+/// A process, as it is called.
+pub(crate) fn who(pid: u32, name: &str) -> String {
+    if name.is_empty() { pid.to_string() } else { format!("{pid} ({name})") }
+}
+
+/// Whether it is a process's number, and not a path.
+pub(crate) fn is_pid(text: &Path) -> bool {
+    text.to_str().is_some_and(|t| t.parse::<u32>().is_ok())
 }
 
 /// `1,234,567`.
