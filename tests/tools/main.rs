@@ -19,9 +19,9 @@ fn hairline(folder: &Path) -> Command {
 const FAMILY: &str = env!("CARGO_BIN_EXE_family");
 
 fn without_tracing(command: &mut Command) {
-    std::env::vars_os()
-        .filter(|(name, _)| name.to_string_lossy().starts_with("HAIRLINE"))
-        .for_each(|(name, _)| drop(command.env_remove(name)));
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("HAIRLINE")) {
+        command.env_remove(name);
+    }
 }
 
 fn run(command: &mut Command) -> Output {
