@@ -210,7 +210,7 @@ fn put_compressed(out: &mut Vec<u8>, block: &[u8]) {
     let deflated = encoder.write_all(block).and_then(|()| encoder.finish());
     match deflated {
         Ok(deflated) if deflated.len() < block.len().min(MAX_COMPRESSED) => {
-            te::compressed_packets(out, &deflated)
+            te::compressed_packets(out, &deflated);
         }
         _ => out.extend_from_slice(block),
     }
