@@ -211,14 +211,15 @@ fn ctrl_c_is_the_commands_and_the_trace_is_kept() {
     has_work(&output);
     // Of one that heeds none of them, the second in a row is the end.
     let child = start(folder.path(), &["record", "--", FAMILY, "interrupted", "1000000000"]);
-    let output = loop {
+    let has_ended = || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id()));
+        stat.unwrap_or_default().contains(") Z ")
+    };
+    while !has_ended() {
         signal(&child, libc::SIGINT, true);
         std::thread::sleep(std::time::Duration::from_millis(50));
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap_or_default();
-        if stat.contains(") Z ") {
-            break end(child);
-        }
-    };
+    }
+    let output = end(child);
     assert!([Some(137), Some(125)].contains(&output.status.code()), "{}", stderr(&output));
 }
 

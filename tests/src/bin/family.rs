@@ -31,6 +31,7 @@ fn main() {
         }
         Some("busy") => busy(number(1)),
         Some("daemon") => {
+            #[allow(clippy::zombie_processes)] // it outlives this program
             let child = start(&["child", "0", "stay"]);
             println!("{}", child.id());
         }
