@@ -19,6 +19,7 @@ pub mod json;
 mod model;
 mod open;
 mod report;
+pub mod splice;
 pub mod track_event;
 
 pub use context::{Context, StringId, Strings};
