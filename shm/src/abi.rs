@@ -401,7 +401,7 @@ impl RegionHeader {
             output_len: core::array::from_fn(|_| AtomicU64::new(NO_FILE)),
             tail_batch: AtomicU64::new(0),
             last_look: AtomicU64::new(0),
-            next_output: Default::default(),
+            next_output: core::array::from_fn(|_| AtomicU64::new(0)),
             reserved3: [0; 7],
         }
     }
