@@ -62,6 +62,7 @@ step_examples() {   # each example runs, and the judge has nothing against its t
 
 step_deny() {       # licences, sources and duplicates of the dependencies
   if cargo deny --version >/dev/null 2>&1; then
+    cargo fetch --locked # those of other platforms too, which nothing here builds
     cargo deny --offline --all-features check licenses bans sources
   else
     echo "cargo-deny is not installed: not checked here"
