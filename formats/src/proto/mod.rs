@@ -21,7 +21,8 @@ mod write;
 pub use read::{Field, FieldValue, Fields};
 pub(crate) use read::{Varint, split_tag, varint};
 pub use write::{
-    Put, put_bytes, put_double, put_fixed64, put_message, put_sint64, put_str, put_uint, put_varint,
+    Put, put_bytes, put_double, put_field, put_fixed64, put_message, put_sint64, put_str, put_uint,
+    put_varint,
 };
 
 /// How a field's value is written.

@@ -1,6 +1,6 @@
 //! Writes fields: a tag and a value each.
 
-use super::{MAX_VARINT, WireType, tag, varint_len};
+use super::{Field, FieldValue, MAX_VARINT, WireType, tag, varint_len};
 
 /// Where fields are written to.
 ///
@@ -90,6 +90,19 @@ pub fn put_fixed64(out: &mut impl Put, field: u32, value: u64) {
 #[inline]
 pub fn put_double(out: &mut impl Put, field: u32, value: f64) {
     put_fixed64(out, field, value.to_bits());
+}
+
+/// A field as it was read.
+pub fn put_field(out: &mut impl Put, field: &Field<'_>) {
+    match field.value {
+        FieldValue::Varint(value) => put_uint(out, field.number, value),
+        FieldValue::Fixed64(value) => put_fixed64(out, field.number, value),
+        FieldValue::Fixed32(value) => {
+            put_tag(out, field.number, WireType::Fixed32);
+            out.bytes(&value.to_le_bytes());
+        }
+        FieldValue::Bytes { bytes, .. } => put_bytes(out, field.number, bytes),
+    }
 }
 
 /// A message inside the message: what `write` appends.

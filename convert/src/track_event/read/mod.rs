@@ -25,12 +25,15 @@ use hairline_formats::track_event::{self, Data};
 use self::state::State;
 use crate::{Context, Item, Report};
 
+/// Packets that are inflated as they are read.
+type Inner = track_event::Reader<ZlibDecoder<Cursor<Vec<u8>>>>;
+
 /// Reads Perfetto's TracePackets.
 #[derive(Debug)]
 pub struct Reader<R> {
     packets: track_event::Reader<R>,
     /// Packets that are compressed in one, which stands there.
-    inner: Option<(track_event::Reader<ZlibDecoder<Cursor<Vec<u8>>>>, u64)>,
+    inner: Option<(Inner, u64)>,
     state: State,
     position: u64,
     ended: bool,
@@ -55,7 +58,7 @@ impl<R: Read> Reader<R> {
             match inner.next().map_err(at)? {
                 Some((_, packet)) => match packet.data {
                     Some(Data::Compressed { .. }) => {
-                        self.state.report.add("compressed packets inside of such")
+                        self.state.report.add("compressed packets inside of such");
                     }
                     _ => self.state.packet(&packet, context).map_err(at)?,
                 },

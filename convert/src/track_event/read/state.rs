@@ -105,10 +105,10 @@ impl State {
             }
             sequence.intern(packet, &mut self.texts, context, &mut self.report)?;
         }
-        if let Some(Data::Clocks(readings)) = &packet.data {
-            if self.clocks.snapshot(packet.sequence, readings.clone())? {
-                self.pending.push_back(Pending::Clocks);
-            }
+        if let Some(Data::Clocks(readings)) = &packet.data
+            && self.clocks.snapshot(packet.sequence, readings.clone())?
+        {
+            self.pending.push_back(Pending::Clocks);
         }
         let sequence = &mut self.sequences[place];
         let time = match packet.timestamp {

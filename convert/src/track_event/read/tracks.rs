@@ -316,11 +316,12 @@ impl Tracks {
         let Some(pid) = of.pid else { return Ok(()) };
         let words = of.command_line().map(|word| word.map(str::to_owned)).collect::<Result<Vec<_>, _>>()?;
         let index = self.process(u64::from(pid.cast_unsigned()), context, pending);
-        if let Kind::Process { command_line, .. } = &mut self.all[index as usize].kind {
-            if *command_line != words && !words.is_empty() {
-                *command_line = words;
-                pending.push_back(Pending::Track(index));
-            }
+        if let Kind::Process { command_line, .. } = &mut self.all[index as usize].kind
+            && *command_line != words
+            && !words.is_empty()
+        {
+            *command_line = words;
+            pending.push_back(Pending::Track(index));
         }
         Ok(())
     }

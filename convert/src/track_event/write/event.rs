@@ -1,0 +1,243 @@
+//! An event, as a packet.
+
+use hairline_formats::Value;
+use hairline_formats::proto::{put_message, put_str, put_uint};
+use hairline_formats::track_event::{
+    self as te, CounterValue, EventType, LegacyEvent, LegacyId, Location, LogMessage, Name,
+    fields::track_event, put_named,
+};
+
+use super::State;
+use super::sequence::{Kind, Sequence};
+use super::tracks::{Class, End};
+use crate::{Categories, Event, EventKind, FlowStep, StringId, Text, TrackId};
+
+/// Ends that are waited for on a track; where there are more, slices are written as they come.
+const MOST_ENDS: usize = 1024;
+
+/// The form that an event takes.
+#[derive(Clone, Copy, Default)]
+struct Form {
+    kind: EventType,
+    legacy: Option<LegacyEvent<'static>>,
+    counter: Option<CounterValue>,
+}
+
+impl Form {
+    fn of(kind: EventType) -> Self {
+        Self { kind, ..Self::default() }
+    }
+
+    fn legacy(legacy: LegacyEvent<'static>) -> Self {
+        Self { legacy: Some(legacy), ..Self::default() }
+    }
+}
+
+impl State {
+    /// Writes an event, and the ends that come before it.
+    pub(super) fn event(&mut self, event: &Event<'_>) {
+        let class = self.tracks.get(event.track).class;
+        let form = match event.kind {
+            EventKind::Begin => Form::of(EventType::SliceBegin),
+            EventKind::End => Form::of(EventType::SliceEnd),
+            EventKind::Instant => Form::of(EventType::Instant),
+            EventKind::Complete { duration } => match complete(class, duration) {
+                Some(form) => form,
+                None => return self.slice(event, duration),
+            },
+            EventKind::Counter(value) if class == Class::Counter => {
+                Form { kind: EventType::Counter, counter: Some(value), legacy: None }
+            }
+            EventKind::Counter(_) => return self.report.add("counter values on tracks that are no counters"),
+            EventKind::Flow { id, step, to_next } if class == Class::Thread => {
+                let phase = match step {
+                    FlowStep::Begin => b's',
+                    FlowStep::Step => b't',
+                    FlowStep::End => b'f',
+                };
+                let id = Some(LegacyId::Unscoped(id));
+                Form::legacy(LegacyEvent { phase, id, bind_to_enclosing: !to_next, ..LegacyEvent::default() })
+            }
+            EventKind::Flow { .. } => return self.report.add("steps of flows on tracks that are no threads"),
+        };
+        self.end_slices(event.track, event.time);
+        self.packet(event, form);
+    }
+
+    /// A slice that is over, as begin and end: the end is written when something later is.
+    fn slice(&mut self, event: &Event<'_>, duration: i64) {
+        self.end_slices(event.track, event.time);
+        self.packet(event, Form::of(EventType::SliceBegin));
+        let end = End { begin: event.time, time: event.time.saturating_add(duration.max(0)) };
+        let ends = &mut self.tracks.get(event.track).ends;
+        if duration <= 0 || ends.len() >= MOST_ENDS {
+            return self.end(event.track, end);
+        }
+        let crosses = ends.last().is_some_and(|inner| inner.begin < end.begin && inner.time < end.time);
+        // Of slices that end together the last to begin ends first.
+        let place = ends.partition_point(|other| other.time >= end.time);
+        ends.insert(place, end);
+        self.report
+            .add_many("slices that overlap and do not nest, whose ends may be mixed up", u64::from(crosses));
+    }
+
+    /// Writes the ends of a track's slices that are over by then.
+    pub(super) fn end_slices(&mut self, track: TrackId, time: i64) {
+        while let Some(end) = self.tracks.get(track).ends.pop_if(|end| end.time <= time) {
+            self.end(track, end);
+        }
+    }
+
+    fn end(&mut self, track: TrackId, end: End) {
+        self.packet(&Event::new(end.time, track, EventKind::End), Form::of(EventType::SliceEnd));
+    }
+
+    fn packet(&mut self, event: &Event<'_>, form: Form) {
+        let time = u64::try_from(event.time).unwrap_or_else(|_| {
+            self.report.add("times before 0, which became 0");
+            0
+        });
+        self.time = time;
+        self.describe(event, form, time);
+        let track = self.tracks.get(event.track);
+        let (class, uuid, counter_category) = (track.class, track.uuid, track.category);
+        if class == Class::Thread {
+            if track.sequence == 0 {
+                track.sequence = self.sequences.len();
+                #[allow(clippy::cast_possible_truncation)] // fewer than tracks
+                let number = self.sequences.len() as u32 + 1;
+                self.sequences.push(Sequence::new(number, uuid));
+            }
+            self.current = self.tracks.get(event.track).sequence;
+        }
+        self.fields.clear();
+        self.extra_counters(event, time);
+        let Self { out, fields, sequences, places, report, .. } = self;
+        let sequence = &mut sequences[self.current];
+        sequence.begin(out, time);
+
+        let one;
+        let categories = match event.categories {
+            Categories::One(category) if class == Class::Counter && category.id == counter_category => {
+                &[][..]
+            }
+            Categories::One(category) => {
+                one = [sequence.name(out, Kind::Category, category)];
+                &one[..]
+            }
+            Categories::None => &[],
+            Categories::Many(many) => {
+                many.each(&mut |category| match sequence.name(out, Kind::Category, category) {
+                    Name::Iid(iid) => put_uint(fields, track_event::CATEGORY_IIDS, iid),
+                    Name::Text(text) => put_str(fields, track_event::CATEGORIES, text),
+                });
+                &[]
+            }
+        };
+        let has_name = event.name.id.is_some() || !event.name.text.is_empty();
+        let name = has_name.then(|| sequence.name(out, Kind::EventName, event.name));
+        if !event.args.is_empty() {
+            event.args.each(&mut |name, value| {
+                let name = sequence.name(out, Kind::AnnotationName, name);
+                match value {
+                    Value::Null => report.add("arguments without a value, left out"),
+                    Value::Interned { iid, text } => {
+                        let id = u32::try_from(iid).ok().and_then(|iid| iid.checked_sub(1)).map(StringId);
+                        sequence.name(out, Kind::AnnotationText, Text { text, id });
+                        put_named(fields, name, &if id.is_some() { value } else { Value::Str(text) });
+                    }
+                    value => {
+                        report.add_many(
+                            "bytes became text in hexadecimal",
+                            u64::from(matches!(value, Value::Blob(_))),
+                        );
+                        put_named(fields, name, &value);
+                    }
+                }
+            });
+        }
+        let place = event.location.map(|at| sequence.place(out, places, at));
+        let log = event.log.map(|log| LogMessage {
+            body_iid: sequence.log_body(out, log.body),
+            priority: log.priority,
+            source_location_iid: place.unwrap_or(0),
+        });
+        let (timestamp, clock_id) = sequence.timestamp(time);
+        let packet = te::Event {
+            clock_id,
+            categories,
+            name,
+            track_uuid: (class != Class::Thread).then_some(uuid),
+            counter: form.counter,
+            flow_ids: event.flows,
+            terminating_flow_ids: event.ending_flows,
+            correlation: event.correlation.map(|text| te::Correlation::Name(Name::Text(text))),
+            location: place.map(Location::Iid),
+            log,
+            ..te::Event::new(sequence.number, form.kind, timestamp)
+        };
+        te::event_with(out, &packet, |e| {
+            e.extend_from_slice(fields);
+            if let Some(legacy) = form.legacy {
+                put_message(e, track_event::LEGACY_EVENT, |l| legacy.put(l));
+            }
+        });
+    }
+
+    /// Tells of the event's track if that has not been done: a counter's categories are those of its first value.
+    fn describe(&mut self, event: &Event<'_>, form: Form, time: u64) {
+        if form.counter.is_none() {
+            return self.tracks.describe(&mut self.out, event.track, &[], time);
+        }
+        match event.categories {
+            Categories::One(category) => {
+                let track = self.tracks.get(event.track);
+                track.category = track.category.or(category.id);
+                self.tracks.describe(&mut self.out, event.track, &[category.text], time);
+            }
+            _ => self.tracks.describe(&mut self.out, event.track, &[], time),
+        }
+    }
+
+    /// Puts the samples of other counters into the event's fields: by the sequence's list of those if they are the same, which they are
+    /// as a rule.
+    fn extra_counters(&mut self, event: &Event<'_>, time: u64) {
+        if event.extra_counters.is_empty() {
+            return;
+        }
+        for (track, _) in event.extra_counters {
+            self.tracks.describe(&mut self.out, *track, &[], time);
+        }
+        let is_whole = event.extra_counters.iter().all(|(_, value)| matches!(value, CounterValue::Int(_)));
+        let sequence = &mut self.sequences[self.current];
+        let uuids = event.extra_counters.iter().map(|(track, _)| self.tracks.get(*track).uuid);
+        let uuids: Vec<_> = uuids.collect();
+        if is_whole && sequence.extra_counters.is_empty() {
+            sequence.set_extra_counters(uuids.clone());
+        }
+        let is_listed = is_whole && sequence.extra_counters == uuids;
+        for ((_, value), uuid) in event.extra_counters.iter().zip(uuids) {
+            let (field, of) = match value {
+                CounterValue::Int(value) => {
+                    put_uint(&mut self.fields, track_event::EXTRA_COUNTER_VALUES, value.cast_unsigned());
+                    (track_event::EXTRA_COUNTER_TRACK_UUIDS, uuid)
+                }
+                CounterValue::Double(value) => {
+                    let field = track_event::EXTRA_DOUBLE_COUNTER_VALUES;
+                    hairline_formats::proto::put_double(&mut self.fields, field, *value);
+                    (track_event::EXTRA_DOUBLE_COUNTER_TRACK_UUIDS, uuid)
+                }
+            };
+            if !is_listed {
+                put_uint(&mut self.fields, field, of);
+            }
+        }
+    }
+}
+
+/// The form in which a slice that is over is one event: on threads, where it takes whole microseconds.
+fn complete(class: Class, duration: i64) -> Option<Form> {
+    let is_whole = class == Class::Thread && duration >= 0 && duration % 1000 == 0;
+    let legacy = LegacyEvent { phase: b'X', duration_us: Some(duration / 1000), ..LegacyEvent::default() };
+    is_whole.then(|| Form::legacy(legacy))
+}

@@ -1,0 +1,162 @@
+//! Items to packets.
+//!
+//! A thread has a sequence, as with the SDK: its clock counts from event to event, its track is the default, its strings are numbered when
+//! they first come. What lies on another track goes into the sequence of the thread that wrote last, which has the same strings and is
+//! nearest in time.
+
+mod event;
+mod sequence;
+mod tracks;
+
+use std::io::{self, Write};
+
+use hairline_formats::proto::{Fields, put_field, put_message, put_uint};
+use hairline_formats::track_event::fields::{clock, trace, trace_packet};
+use hairline_formats::track_event::{self as te, SystemInfo, TraceStats};
+
+use self::sequence::{Places, Sequence};
+use self::tracks::{GENERAL, Tracks};
+use crate::{Item, Loss, Report, Source, Trace};
+
+/// Bytes that are gathered before they are written.
+const GATHERED: usize = 256 * 1024;
+
+/// The sequence of packets that are copied as they are.
+const COPIED: u32 = u32::MAX;
+
+/// Writes Perfetto's TracePackets.
+#[derive(Debug)]
+pub struct Writer<W> {
+    output: W,
+    state: State,
+}
+
+/// All but the output.
+#[derive(Debug)]
+struct State {
+    out: Vec<u8>,
+    report: Report,
+    tracks: Tracks,
+    /// The general one first, then those of threads.
+    sequences: Vec<Sequence>,
+    /// That of the thread that wrote last.
+    current: usize,
+    places: Places,
+    /// Fields of the event in hand.
+    fields: Vec<u8>,
+    /// The last time that was written.
+    time: u64,
+    lost: u64,
+    has_uuid: bool,
+}
+
+impl<W: Write> Writer<W> {
+    /// Writes to `output`, which needs no buffer.
+    pub fn new(output: W) -> Self {
+        let state = State {
+            out: Vec::with_capacity(2 * GATHERED),
+            report: Report::default(),
+            tracks: Tracks::default(),
+            sequences: vec![Sequence::new(GENERAL, 0)],
+            current: 0,
+            places: Places::default(),
+            fields: Vec::new(),
+            time: 0,
+            lost: 0,
+            has_uuid: false,
+        };
+        Self { output, state }
+    }
+
+    fn pass_on(&mut self) -> io::Result<()> {
+        self.output.write_all(&self.state.out)?;
+        self.state.out.clear();
+        Ok(())
+    }
+}
+
+impl<W: Write> crate::Writer for Writer<W> {
+    fn write(&mut self, item: &Item<'_>) -> io::Result<()> {
+        let state = &mut self.state;
+        match item {
+            Item::Event(event) => state.event(event),
+            Item::Track(track) => state.tracks.add(track, &mut state.report),
+            Item::Trace(trace) => state.trace(trace),
+            Item::Loss(loss) => state.loss(*loss),
+            Item::Foreign { source: Source::TrackEvent, bytes, .. } => state.copy(bytes),
+            Item::Foreign { what, .. } => state.report.add(what),
+        }
+        if self.state.out.len() >= GATHERED { self.pass_on() } else { Ok(()) }
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.state.finish();
+        self.pass_on()?;
+        self.output.flush()
+    }
+
+    fn report(&self) -> &Report {
+        &self.state.report
+    }
+}
+
+impl State {
+    fn trace(&mut self, trace: &Trace<'_>) {
+        if let Some(uuid) = trace.uuid.filter(|_| !self.has_uuid) {
+            te::trace_uuid(&mut self.out, GENERAL, uuid);
+            self.has_uuid = true;
+        }
+        if trace.writer.is_some() || trace.system.is_some() {
+            let [sysname, release, version, machine] = trace.system.unwrap_or_default();
+            let tracer = trace.writer.unwrap_or_default();
+            let info = SystemInfo { sysname, release, version, machine, tracer, ..SystemInfo::default() };
+            te::system_info(&mut self.out, GENERAL, &info);
+        }
+        match trace.clocks {
+            [first, _, ..] if first.id == clock::BOOTTIME => {
+                let clocks: Vec<_> = trace.clocks.iter().map(|clock| (clock.id, clock.time)).collect();
+                te::clock_snapshot(&mut self.out, GENERAL, &clocks);
+                self.time = self.time.max(first.time);
+            }
+            [_, _, ..] => self.report.add("snapshots of clocks that do not tell the time since boot"),
+            _ => {}
+        }
+    }
+
+    fn loss(&mut self, loss: Loss) {
+        self.lost += loss.events;
+        let track = loss.track.map_or(0, |track| self.tracks.get(track).sequence);
+        if loss.events == 0 || track != 0 {
+            self.sequences[track].drop_state();
+        }
+    }
+
+    /// A packet that stands for itself, on a sequence whose state is nobody's.
+    fn copy(&mut self, packet: &[u8]) {
+        put_message(&mut self.out, trace::PACKET, |out| {
+            for field in Fields::new(packet, 0).map_while(Result::ok) {
+                match field.number {
+                    trace_packet::TRUSTED_PACKET_SEQUENCE_ID
+                    | trace_packet::SEQUENCE_FLAGS
+                    | trace_packet::INCREMENTAL_STATE_CLEARED
+                    | trace_packet::PREVIOUS_PACKET_DROPPED
+                    | trace_packet::FIRST_PACKET_ON_SEQUENCE
+                    | trace_packet::TRACE_PACKET_DEFAULTS => {}
+                    _ => put_field(out, &field),
+                }
+            }
+            put_uint(out, trace_packet::TRUSTED_PACKET_SEQUENCE_ID, u64::from(COPIED));
+        });
+    }
+
+    fn finish(&mut self) {
+        for id in self.tracks.ids() {
+            self.end_slices(id, i64::MAX);
+            self.tracks.describe(&mut self.out, id, &[], self.time);
+        }
+        if self.lost > 0 {
+            let stats = TraceStats { events_lost: self.lost, ..TraceStats::default() };
+            te::trace_stats(&mut self.out, GENERAL, &stats);
+        }
+    }
+}

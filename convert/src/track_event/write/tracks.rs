@@ -1,0 +1,239 @@
+//! Tracks, as they are written: a track's description comes before the first event on it, as late as can be, when all is known.
+
+use std::collections::HashSet;
+
+use hairline_formats::track_event::{
+    self as te, ChildOrdering, CounterType, CustomTrack, Process, ProcessTrack, SiblingMerge, ThreadTrack,
+    Unit,
+};
+
+use crate::{CounterTrack, Report, StringId, Track, TrackId, TrackKind};
+
+/// The sequence of descriptions, and of what belongs to no thread.
+pub(super) const GENERAL: u32 = 1;
+
+/// A track.
+#[derive(Debug, Default)]
+pub(super) struct Out {
+    pub(super) uuid: u64,
+    pub(super) class: Class,
+    /// The place of a thread's sequence among all; 0, which is the general one, is none.
+    pub(super) sequence: usize,
+    /// The category of a counter, as its description has it.
+    pub(super) category: Option<StringId>,
+    /// Slices that have begun and whose ends are known, the first to end last.
+    pub(super) ends: Vec<End>,
+    description: Option<Box<Description>>,
+}
+
+/// When a slice that has been begun began, and when it ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct End {
+    pub(super) begin: i64,
+    pub(super) time: i64,
+}
+
+/// As which a track takes events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Class {
+    #[default]
+    Slices,
+    Thread,
+    Counter,
+}
+
+/// What has not been written of a track.
+#[derive(Debug)]
+struct Description {
+    kind: Kind,
+    parent: Option<TrackId>,
+    name: String,
+    description: String,
+    child_ordering: ChildOrdering,
+    rank: i32,
+    merge: SiblingMerge,
+    merge_key: String,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Process { pid: u64, command_line: Vec<String> },
+    Thread { pid: u64, tid: u64 },
+    Custom,
+    Counter { unit: Unit, unit_name: String, multiplier: i64, builtin: CounterType, share_key: String },
+}
+
+/// All tracks.
+#[derive(Debug, Default)]
+pub(super) struct Tracks {
+    all: Vec<Out>,
+    uuids: HashSet<u64>,
+    next: u64,
+}
+
+/// The place of a track among all.
+fn place(id: TrackId) -> usize {
+    id.0 as usize
+}
+
+impl Tracks {
+    /// A track; of one that was never told of an empty one.
+    pub(super) fn get(&mut self, id: TrackId) -> &mut Out {
+        if place(id) >= self.all.len() {
+            self.all.resize_with(place(id) + 1, Out::default);
+        }
+        if self.all[place(id)].uuid == 0 {
+            self.all[place(id)].uuid = self.new_uuid(0);
+        }
+        &mut self.all[place(id)]
+    }
+
+    /// All their numbers.
+    pub(super) fn ids(&self) -> impl Iterator<Item = TrackId> + use<> {
+        #[allow(clippy::cast_possible_truncation)] // they came from numbers of 32 bits
+        (0..self.all.len() as u32).map(TrackId)
+    }
+
+    /// The source's number if nobody else has it, else a small one.
+    fn new_uuid(&mut self, source: u64) -> u64 {
+        if source != 0 && self.uuids.insert(source) {
+            return source;
+        }
+        loop {
+            self.next += 1;
+            if self.uuids.insert(self.next) {
+                return self.next;
+            }
+        }
+    }
+
+    /// Takes note of a track.
+    pub(super) fn add(&mut self, track: &Track<'_>, report: &mut Report) {
+        if place(track.id) >= self.all.len() || self.all[place(track.id)].uuid == 0 {
+            let uuid = self.new_uuid(track.source_id);
+            if place(track.id) >= self.all.len() {
+                self.all.resize_with(place(track.id) + 1, Out::default);
+            }
+            self.all[place(track.id)].uuid = uuid;
+        }
+        let out = &mut self.all[place(track.id)];
+        out.class = match track.kind {
+            TrackKind::Thread { .. } => Class::Thread,
+            TrackKind::Counter(_) => Class::Counter,
+            _ => Class::Slices,
+        };
+        // Of a track that is no more than a number nothing can be told yet, and nothing need be.
+        let is_bare =
+            matches!(track.kind, TrackKind::Slices) && track.name.is_empty() && track.parent.is_none();
+        out.description = (!is_bare).then(|| Box::new(Description::of(track, report)));
+    }
+
+    /// Writes what has not been written of a track, after the same of those above it.
+    pub(super) fn describe(&mut self, out: &mut Vec<u8>, id: TrackId, categories: &[&str], time: u64) {
+        // Descriptions are taken out before those above are written, so a track that is above itself ends this.
+        let Some(description) = self.get(id).description.take() else { return };
+        if let Some(parent) = description.parent {
+            self.describe(out, parent, &[], time);
+        }
+        let parent = description.parent.map(|parent| self.get(parent).uuid);
+        description.write(out, self.get(id).uuid, parent, categories, time);
+    }
+}
+
+impl Description {
+    fn of(track: &Track<'_>, report: &mut Report) -> Self {
+        let kind = match track.kind {
+            TrackKind::Process { pid, command_line } => {
+                Kind::Process { pid, command_line: command_line.to_vec() }
+            }
+            TrackKind::Thread { pid, tid } => Kind::Thread { pid, tid },
+            TrackKind::Counter(counter) => Kind::Counter {
+                unit: counter.unit,
+                unit_name: counter.unit_name.to_owned(),
+                multiplier: counter.multiplier,
+                builtin: counter.builtin,
+                share_key: counter.y_axis_share_key.to_owned(),
+            },
+            _ => Kind::Custom,
+        };
+        if let Kind::Process { pid, .. } | Kind::Thread { pid, .. } = kind {
+            report.add_many(
+                "process numbers of more than 32 bits, cut",
+                u64::from(u32::try_from(pid).is_err()),
+            );
+        }
+        Self {
+            kind,
+            parent: track.parent,
+            name: name(track, report),
+            description: track.description.to_owned(),
+            child_ordering: track.child_ordering,
+            rank: track.rank.unwrap_or(0),
+            merge: track.merge,
+            merge_key: track.merge_key.to_owned(),
+        }
+    }
+
+    #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // counted, see above
+    fn write(&self, out: &mut Vec<u8>, uuid: u64, parent_uuid: Option<u64>, categories: &[&str], time: u64) {
+        let name = &*self.name;
+        match &self.kind {
+            Kind::Process { pid, command_line } => {
+                let cmdline: Vec<_> = command_line.iter().map(String::as_str).collect();
+                let pid = *pid as i32;
+                te::process_descriptor(out, GENERAL, &ProcessTrack { uuid, pid, name, cmdline: &cmdline });
+                if !cmdline.is_empty() {
+                    let process = Process { pid, parent: None, command_line: &cmdline };
+                    te::process_tree(out, GENERAL, time, &process);
+                }
+            }
+            Kind::Thread { pid, tid } => {
+                let (pid, tid) = (*pid as i32, tid.cast_signed());
+                let parent_uuid = parent_uuid.unwrap_or(0);
+                te::thread_descriptor(out, GENERAL, &ThreadTrack { uuid, parent_uuid, pid, tid, name });
+            }
+            Kind::Counter { unit, unit_name, multiplier, builtin, share_key } => {
+                let counter = te::CounterTrack {
+                    unit: *unit,
+                    unit_name: (!unit_name.is_empty()).then_some(unit_name),
+                    multiplier: *multiplier,
+                    builtin: *builtin,
+                    categories,
+                    y_axis_share_key: share_key,
+                    ..te::CounterTrack::new(uuid, parent_uuid.unwrap_or(0), name)
+                };
+                te::counter_descriptor(out, GENERAL, &counter);
+            }
+            Kind::Custom => {
+                let track = CustomTrack {
+                    uuid,
+                    parent_uuid,
+                    name,
+                    description: &self.description,
+                    child_ordering: self.child_ordering,
+                    rank: self.rank,
+                    merge: self.merge,
+                    merge_key: &self.merge_key,
+                };
+                te::custom_descriptor(out, GENERAL, &track);
+            }
+        }
+    }
+}
+
+/// A track's name; of a counter with what tells it from others of its name.
+fn name(track: &Track<'_>, report: &mut Report) -> String {
+    let mut name = track.name.to_owned();
+    if let TrackKind::Counter(CounterTrack { number, series, .. }) = track.kind {
+        if number != 0 {
+            name += &format!(" id: {number}");
+        }
+        if !matches!(series, "" | "value") {
+            name += " ";
+            name += series;
+        }
+        let is_longer = name.len() > track.name.len();
+        report.add_many("series of counters became counters of their own", u64::from(is_longer));
+    }
+    name
+}
