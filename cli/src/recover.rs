@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use hairline::recovery::{self, FoundRegion, ProcessState, RecoverError, RecoverOptions, Recovered};
 
 use crate::Outcome;
-use crate::text::{complain, count, say, size};
+use crate::text::{complain, count, is_pid, say, size, who};
 
 /// Completes the traces of processes that were killed, and removes what they left in /dev/shm.
 ///
@@ -65,10 +65,6 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     regions.iter().map(outcome).max().unwrap_or_default()
 }
 
-fn is_pid(text: &Path) -> bool {
-    text.to_str().is_some_and(|t| t.parse::<u32>().is_ok())
-}
-
 /// The dead regions of a process, or of all.
 fn find(pid: Option<&Path>, assume_dead: bool) -> Result<Vec<PathBuf>, Outcome> {
     let mut found = recovery::find().map_err(|e| {
@@ -94,7 +90,7 @@ fn find(pid: Option<&Path>, assume_dead: bool) -> Result<Vec<PathBuf>, Outcome> 
 
 fn report(recovered: &Recovered) {
     let Recovered { pid, process_name, path, records, bytes, cut, lost, notes, .. } = recovered;
-    let who = if process_name.is_empty() { pid.to_string() } else { format!("{pid} ({process_name})") };
+    let who = who(*pid, process_name);
     if let Some(path) = path {
         let mut line =
             format!("{who}: {}: {} in {} added", path.display(), count(*records, "record"), size(*bytes));

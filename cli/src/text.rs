@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io::Write;
+use std::path::Path;
 
 /// One line on stdout. A reader that went away is no reason to fail.
 pub(crate) fn say(line: impl Display) {
@@ -27,7 +28,25 @@ pub(crate) fn size(bytes: u64) -> String {
 
 /// `1 record`, `2 records`.
 pub(crate) fn count(n: u64, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+    let plural = if what.ends_with('s') { "es" } else { "s" };
+    format!("{n} {what}{}", if n == 1 { "" } else { plural })
+}
+
+/// A process, as it is called.
+pub(crate) fn who(pid: u32, name: &str) -> String {
+    if name.is_empty() { pid.to_string() } else { format!("{pid} ({name})") }
+}
+
+/// Whether it is a process's number, and not a path.
+pub(crate) fn is_pid(text: &Path) -> bool {
+    text.to_str().is_some_and(|t| t.parse::<u32>().is_ok())
+}
+
+/// `1,234,567`.
+pub(crate) fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let groups = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);
+    groups.collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]
@@ -44,7 +63,13 @@ mod tests {
     }
 
     #[test]
+    fn digits_come_in_groups_of_three() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
     fn one_is_not_many() {
-        assert_eq!((count(1, "record"), count(0, "byte")), ("1 record".to_owned(), "0 bytes".to_owned()));
+        let counts = [count(1, "record"), count(0, "byte"), count(2, "process")];
+        assert_eq!(counts, ["1 record", "0 bytes", "2 processes"]);
     }
 }

@@ -18,6 +18,7 @@ pub mod fxt;
 mod model;
 mod open;
 mod report;
+pub mod splice;
 pub mod track_event;
 
 pub use context::{Context, StringId, Strings};

@@ -23,7 +23,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::imp;
-use crate::options::Lost;
+use crate::options::{Format, Lost};
 
 /// Makes a whole trace of what a dead process left, and removes its region.
 ///
@@ -39,6 +39,20 @@ use crate::options::Lost;
 /// the trace is a prefix of what it was.
 pub fn recover(region: &Path, options: &RecoverOptions) -> Result<Recovered, RecoverError> {
     imp::recover::recover(region, options)
+}
+
+/// Writes the trace of a process that goes on, as it is at this moment, to a file of its own: from outside, without the
+/// process's help. A file that is there is replaced when the new one is complete.
+///
+/// Of a flight recorder it is what the ring holds, as by [`Session::snapshot`](crate::Session::snapshot), with two differences:
+/// the slices on tracks that are open are missing, since their begins are kept in the process's own memory; and while
+/// threads record so fast that the ring is overwritten within milliseconds, some of the oldest of it is too. Of other sessions it is
+/// a copy of what the output has, and what it does not have yet.
+///
+/// # Errors
+/// When no session goes on in the region, the region or the output cannot be read, or the file cannot be written.
+pub fn snapshot(region: &Path, to: impl AsRef<Path>) -> Result<Recovered, RecoverError> {
+    imp::recover::snapshot(region, to.as_ref())
 }
 
 /// The regions of this user on this machine: of living processes and of dead ones, by their pids.
@@ -85,7 +99,7 @@ impl RecoverOptions {
     }
 }
 
-/// What [`recover`] found and did.
+/// What [`recover`] or [`snapshot`] found and did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovered {
@@ -133,6 +147,8 @@ pub struct FoundRegion {
     pub process: ProcessState,
     /// Its executable's name; empty if the session had not begun.
     pub process_name: String,
+    /// Its trace's format, if that is known here.
+    pub format: Option<Format>,
     /// The file that its trace goes to, if it does.
     pub output: Option<PathBuf>,
     /// Why the region cannot be read, if so.
@@ -172,6 +188,14 @@ pub enum RecoverError {
     Busy {
         /// The region.
         region: PathBuf,
+    },
+    /// The process writes faster than its region can be read from outside.
+    #[error("{}: process {pid} writes faster than it can be read from outside; try again", region.display())]
+    Changing {
+        /// The region.
+        region: PathBuf,
+        /// The process.
+        pid: u32,
     },
     /// It is no region, or damaged, or of another version.
     #[error("{0}")]

@@ -257,6 +257,11 @@ pub(crate) const PINNED: u32 = 4;
 /// One generation, in a chunk's `state` word.
 const GENERATION: u32 = 8;
 
+/// The generation in a `state` word.
+pub(crate) fn generation(word: u32) -> u32 {
+    word / GENERATION
+}
+
 /// From Writing to Complete, as an addition, which leaves a pin as it is.
 pub(crate) const COMPLETED: u32 = State::Complete as u32 - State::Writing as u32;
 

@@ -15,7 +15,7 @@ use crate::abi::{ChunkInfo, PINNED, State};
 use crate::chunk::WriteChunk;
 use crate::ledger::step;
 use crate::region::{Region, small};
-use crate::sync::Ordering;
+use crate::sync::{Ordering, fence};
 
 impl Region {
     /// Takes the lowest free chunk, with `context` at its start; in a region that overwrites, if there is none, the oldest.
@@ -68,6 +68,11 @@ impl Region {
             let is_mine = State::of(seen) == State::Complete
                 && seen & PINNED == 0
                 && state.compare_exchange(seen, free, Ordering::Acquire, Ordering::Relaxed).is_ok();
+            if is_mine {
+                // Before the first byte that is written: who reads from outside and finds other bytes finds another state after
+                // them (`recover/glance.rs`). The Acquire above orders nothing after its own store.
+                fence(Ordering::Release);
+            }
             is_mine.then_some(chunk)
         })
     }

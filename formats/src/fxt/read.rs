@@ -129,6 +129,13 @@ impl<R: Read> Reader<R> {
         &self.input.available()[..self.given]
     }
 
+    /// The bytes of the record that [`next`](Self::next) gave last, all of them; none if it gave no record, or passed over one that
+    /// is too large.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        self.input.available().get(..self.given).unwrap_or_default()
+    }
+
     fn header(&mut self) -> Result<Option<u64>, DecodeError> {
         let offset = self.input.offset();
         let bytes = self.input.fill(8)?;

@@ -78,6 +78,8 @@ message! {
         TRACK_UUID = 11,
         /// `uint64`, repeated: what each of an event's extra counter values is a sample of.
         EXTRA_COUNTER_TRACK_UUIDS = 31,
+        /// `uint64`, repeated: the same for values that are doubles.
+        EXTRA_DOUBLE_COUNTER_TRACK_UUIDS = 45,
     }
 }
 
@@ -108,6 +110,8 @@ message! {
         COUNTER_VALUE = 30,
         /// `uint64`, repeated: as [`track_event_defaults::EXTRA_COUNTER_TRACK_UUIDS`](super::track_event_defaults).
         EXTRA_COUNTER_TRACK_UUIDS = 31,
+        /// `uint64`, repeated: the same for values that are doubles.
+        EXTRA_DOUBLE_COUNTER_TRACK_UUIDS = 45,
         /// `SourceLocation`, in full.
         SOURCE_LOCATION = 33,
         /// `uint64`: an interned source location.

@@ -40,7 +40,7 @@ pub use read::{
 };
 pub use stream::{
     MAX_COMPRESSED, Process, SYNCHRONIZATION_MARKER, SystemInfo, TraceStats, compressed_packets,
-    process_tree, synchronization_marker, system_info, trace_stats, trace_uuid,
+    process_tree, synchronization_marker, system_info, trace_stats, trace_stats_of_all, trace_uuid,
 };
 pub use tracks::{
     CounterTrack, CustomTrack, ProcessTrack, ThreadTrack, counter_descriptor, custom_descriptor,

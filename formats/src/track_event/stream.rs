@@ -141,22 +141,30 @@ pub struct TraceStats {
 
 /// `TraceStats` of one producer and one buffer.
 pub fn trace_stats(out: &mut Vec<u8>, sequence: u32, of: &TraceStats) {
+    trace_stats_of_all(out, sequence, std::slice::from_ref(of));
+}
+
+/// `TraceStats` of several producers, each with one buffer: those of a trace that was put together from theirs.
+pub fn trace_stats_of_all(out: &mut Vec<u8>, sequence: u32, all: &[TraceStats]) {
+    let sum = |of: fn(&TraceStats) -> u64| all.iter().map(of).fold(0, u64::saturating_add);
     packet(out, sequence, |p| {
         put_message(p, trace_packet::TRACE_STATS, |s| {
-            put_message(s, stats::BUFFER_STATS, |b| {
-                put_uint(b, buffer_stats::BYTES_WRITTEN, of.bytes_written);
-                put_uint(b, buffer_stats::CHUNKS_WRITTEN, of.chunks_written);
-                put_uint(b, buffer_stats::BUFFER_SIZE, of.size);
-                put_uint(b, buffer_stats::BYTES_READ, of.bytes_written);
-                put_uint(b, buffer_stats::CHUNKS_READ, of.chunks_written);
-                put_uint(b, buffer_stats::CHUNKS_DISCARDED, of.chunks_discarded);
-                put_uint(b, buffer_stats::TRACE_WRITER_PACKET_LOSS, of.events_lost);
-            });
-            put_uint(s, stats::PRODUCERS_CONNECTED, 1);
-            put_uint(s, stats::TOTAL_BUFFERS, 1);
+            for of in all {
+                put_message(s, stats::BUFFER_STATS, |b| {
+                    put_uint(b, buffer_stats::BYTES_WRITTEN, of.bytes_written);
+                    put_uint(b, buffer_stats::CHUNKS_WRITTEN, of.chunks_written);
+                    put_uint(b, buffer_stats::BUFFER_SIZE, of.size);
+                    put_uint(b, buffer_stats::BYTES_READ, of.bytes_written);
+                    put_uint(b, buffer_stats::CHUNKS_READ, of.chunks_written);
+                    put_uint(b, buffer_stats::CHUNKS_DISCARDED, of.chunks_discarded);
+                    put_uint(b, buffer_stats::TRACE_WRITER_PACKET_LOSS, of.events_lost);
+                });
+            }
+            put_uint(s, stats::PRODUCERS_CONNECTED, all.len() as u64);
+            put_uint(s, stats::TOTAL_BUFFERS, all.len() as u64);
             put_uint(s, stats::INVALID_PACKETS, 0);
-            put_uint(s, stats::FLUSHES_REQUESTED, of.flushes_requested);
-            put_uint(s, stats::FLUSHES_SUCCEEDED, of.flushes_succeeded);
+            put_uint(s, stats::FLUSHES_REQUESTED, sum(|of| of.flushes_requested));
+            put_uint(s, stats::FLUSHES_SUCCEEDED, sum(|of| of.flushes_succeeded));
         });
     });
 }

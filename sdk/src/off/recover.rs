@@ -7,6 +7,10 @@ pub(crate) fn recover(_: &Path, options: &RecoverOptions) -> Result<Recovered, R
     Err(RecoverError::Disabled)
 }
 
+pub(crate) fn snapshot(_: &Path, _: &Path) -> Result<Recovered, RecoverError> {
+    Err(RecoverError::Disabled)
+}
+
 pub(crate) fn find() -> Result<Vec<FoundRegion>, RecoverError> {
     Err(RecoverError::Disabled)
 }

@@ -30,8 +30,16 @@ pub struct Flow {
     begun: AtomicU32,
 }
 
-/// The serial number of the next flow.
+/// The serial number of the first flow that this process made, and of the next one.
+static FIRST: AtomicU64 = AtomicU64::new(1);
 static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// In a forked child, which has its parent's random number: its flows are others than those that the parent makes from now on.
+pub(super) fn detach_after_fork() {
+    let first = u64::from_le_bytes(process::random()) >> 1;
+    FIRST.store(first, Ordering::Relaxed);
+    NEXT.store(first, Ordering::Relaxed);
+}
 
 /// No session's epoch.
 const ELSEWHERE: u32 = 1;
@@ -59,7 +67,7 @@ impl Flow {
     /// Whether the flow with this id was made here, and not by another process.
     pub(crate) fn is_of_this_process(id: u64) -> bool {
         let serial = (message::unmix(id) ^ process::uuid()).rotate_right(24);
-        (1..NEXT.load(Ordering::Relaxed)).contains(&serial)
+        (FIRST.load(Ordering::Relaxed)..NEXT.load(Ordering::Relaxed)).contains(&serial)
     }
 
     /// Whether it began in the trace of this epoch, or elsewhere.

@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 
 use super::lock::{self, Mutex, MutexGuard};
 use super::session::Shared;
-use super::{env, files, lanes, registry, session, thread};
+use super::{env, files, flow, lanes, registry, session, thread};
 use crate::builder::Config;
 
 /// The longest that a fork waits for this crate's locks, all together.
@@ -121,6 +121,7 @@ extern "C" fn in_parent() {
 extern "C" fn in_child() {
     lock::set_forked();
     files::close_in_child();
+    flow::detach_after_fork();
     let held = take_held();
     thread::detach_after_fork();
     if let Some(mut held) = held {

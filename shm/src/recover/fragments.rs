@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 
 use super::header::{Facts, SessionState};
 use super::{DeadRegion, RecoverError};
-use crate::abi::{CHUNK_HEADER_SIZE, ChunkHeader, Commit, State};
+use crate::abi::{CHUNK_HEADER_SIZE, ChunkHeader, Commit, FLAG_LAST, State, generation};
 use crate::ledger::in_output;
 
 /// What is wanted of the chunks.
@@ -36,16 +36,17 @@ pub struct Fragment<'f> {
 
 /// A chunk that holds something.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
-    sequence: u32,
-    index: u32,
-    number: u32,
+pub(super) struct Entry {
+    pub(super) sequence: u32,
+    pub(super) index: u32,
+    /// The chunk, or where else its bytes are.
+    pub(super) number: u32,
     /// Read from here to there.
-    from: u32,
-    to: u32,
+    pub(super) from: u32,
+    pub(super) to: u32,
     /// Bytes from `from` on that only a reader without the chunk before needs.
     recovery_len: u32,
-    records: u32,
+    pub(super) records: u32,
 }
 
 /// The fragments, one after the other. Made by [`DeadRegion::fragments`](super::DeadRegion::fragments).
@@ -78,9 +79,7 @@ impl<'r> Fragments<'r> {
         let before = entries.len();
         entries.dedup_by_key(|e| (e.sequence, e.index));
         damaged += u32::try_from(before - entries.len()).unwrap_or(u32::MAX);
-        if facts.overwrites() {
-            keep_whole_runs(&mut entries);
-        }
+        keep_whole_runs(&mut entries, facts.overwrites());
         let begins_late =
             |(i, e): &(usize, &Entry)| e.index > 0 && (*i == 0 || entries[i - 1].sequence != e.sequence);
         let headless = entries.iter().enumerate().filter(begins_late).count();
@@ -137,8 +136,12 @@ impl<'r> Fragments<'r> {
 }
 
 /// Of each sequence in a ring that overwrites, the chunks up to its youngest without one missing between them, as
-/// `window.rs` shows it; what stands before a hole goes. The first one says what it needs of those that are gone.
-fn keep_whole_runs(entries: &mut Vec<Entry>) {
+/// `window.rs` shows it; what stands before a hole goes. The first one says what it needs of those that are gone. Of one that does
+/// not, all.
+pub(super) fn keep_whole_runs(entries: &mut Vec<Entry>, overwrites: bool) {
+    if !overwrites {
+        return;
+    }
     let mut next: Option<(u32, u32)> = None;
     let mut broken = None;
     entries.reverse();
@@ -161,20 +164,25 @@ fn keep_whole_runs(entries: &mut Vec<Entry>) {
 }
 
 /// In bounds of the file: `header::read` compared the last chunk's end with its length.
-fn chunk_offset(facts: &Facts, number: u32) -> u64 {
+pub(super) fn chunk_offset(facts: &Facts, number: u32) -> u64 {
     facts.chunks_offset + u64::from(number) * u64::from(facts.chunk_size)
 }
 
 /// A chunk's numbers make no sense.
-struct Damaged;
+pub(super) struct Damaged;
 
 /// A chunk's header, as it is read.
-struct Header {
-    state: State,
-    sequence: u32,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Header {
+    pub(super) state: State,
+    /// Grows with each claim of the chunk.
+    pub(super) generation: u32,
+    pub(super) claim: u32,
+    pub(super) is_last: bool,
+    pub(super) sequence: u32,
     index: u32,
-    tid: u32,
-    context_len: u32,
+    pub(super) tid: u32,
+    pub(super) context_len: u32,
     recovery_len: u32,
     batch: u32,
     commit: Commit,
@@ -183,13 +191,16 @@ struct Header {
 }
 
 impl Header {
-    fn read(file: &File, facts: &Facts, number: u32) -> io::Result<Self> {
+    pub(super) fn read(file: &File, facts: &Facts, number: u32) -> io::Result<Self> {
         let mut raw = [0; CHUNK_HEADER_SIZE];
         file.read_exact_at(&mut raw, chunk_offset(facts, number))?;
         let u32_at = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| raw[at + i]));
         let commit_at = |at: usize| Commit(u64::from_le_bytes(std::array::from_fn(|i| raw[at + i])));
         Ok(Self {
             state: State::of(u32_at(offset_of!(ChunkHeader, state))),
+            generation: generation(u32_at(offset_of!(ChunkHeader, state))),
+            claim: u32_at(offset_of!(ChunkHeader, claim)),
+            is_last: u32_at(offset_of!(ChunkHeader, flags)) & FLAG_LAST != 0,
             sequence: u32_at(offset_of!(ChunkHeader, sequence)),
             index: u32_at(offset_of!(ChunkHeader, index)),
             tid: u32_at(offset_of!(ChunkHeader, tid)),
@@ -203,7 +214,7 @@ impl Header {
     }
 
     /// What is to be read of the chunk, if anything.
-    fn entry(&self, facts: &Facts, number: u32, part: Part) -> Result<Option<Entry>, Damaged> {
+    pub(super) fn entry(&self, facts: &Facts, number: u32, part: Part) -> Result<Option<Entry>, Damaged> {
         if self.state == State::Free {
             return Ok(None); // nobody's, or not yet begun
         }

@@ -1,4 +1,4 @@
-//! Reads the region of a process that is gone.
+//! Reads the region of a process that is gone; or, without its help, of one that lives ([`RegionFile::glance`]).
 //!
 //! After SIGKILL, an abort or a crash the region's file is still in `/dev/shm`. It says whose it is, where the output went,
 //! how much of that is whole, and which bytes the output does not have yet:
@@ -28,6 +28,7 @@
 
 mod find;
 mod fragments;
+mod glance;
 mod header;
 
 use std::fs::{File, OpenOptions};
@@ -40,6 +41,7 @@ use crate::backing::{self, Locked};
 pub use crate::process::Life;
 pub use find::{Found, find, room};
 pub use fragments::{Fragment, Fragments, Part};
+pub use glance::Glance;
 pub use header::{Facts, SessionState};
 
 /// A file that is not even looked into.
@@ -87,6 +89,14 @@ pub enum RecoverError {
         /// The region's file.
         path: PathBuf,
         /// The process, as it is called there.
+        pid: u32,
+    },
+    /// Its process writes faster than it can be read from outside.
+    #[error("{}: process {pid} writes faster than it can be read from outside", path.display())]
+    Changing {
+        /// The region's file.
+        path: PathBuf,
+        /// The process.
         pid: u32,
     },
     /// Somebody else is recovering it.
@@ -144,6 +154,14 @@ impl RegionFile {
     #[must_use]
     pub fn life(&self) -> Life {
         self.facts.life()
+    }
+
+    /// What the region holds at this moment, while its process goes on. Takes as much memory as the ring at most.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or changes faster than it is read.
+    pub fn glance(&self) -> Result<Glance, RecoverError> {
+        Glance::take(&self.file, &self.path)
     }
 
     /// To be recovered: by nobody else meanwhile.

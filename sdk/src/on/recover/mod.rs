@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use hairline_formats::fxt;
 use hairline_shm::recover as shm;
-use hairline_shm::recover::{DeadRegion, Facts, Life, Part, RegionFile, SessionState};
+use hairline_shm::recover::{DeadRegion, Facts, Fragment, Glance, Life, Part, RegionFile, SessionState};
 use hairline_shm::{LOSS_REASONS, LossReason};
 
 use super::process::Thread;
@@ -49,16 +49,49 @@ pub(crate) fn recover(path: &Path, options: &RecoverOptions) -> Result<Recovered
 }
 
 fn write(region: &DeadRegion, options: &RecoverOptions, done: &mut Recovered) -> Result<(), RecoverError> {
-    let facts = region.facts();
-    let damaged = |what| RecoverError::NotARegion(format!("{}: {what}", region.path().display()));
+    let format = format_of(region.facts(), region.path())?;
+    let mut place = Place::choose(region, options.to.as_deref(), &mut done.notes)?;
+    done.cut = place.cut;
+    let part = if place.has_original { Part::NotInOutput } else { Part::All };
+    let written = append(&Held::Dead(region, part), format, &mut place, done);
+    end(place, written, done)
+}
+
+/// Copies the trace of a process that goes on.
+pub(crate) fn snapshot(path: &Path, to: &Path) -> Result<Recovered, RecoverError> {
+    let glance = RegionFile::open(path)?.glance()?;
+    let facts = glance.facts();
+    let mut done = Recovered {
+        pid: facts.pid,
+        process_name: facts.process_name.clone(),
+        lost: lost(facts),
+        ..Recovered::default()
+    };
+    let format = format_of(facts, path)?;
+    let mut place = Place::copy_of(facts, to, &mut done.notes)?;
+    if !facts.overwrites() && !place.has_original {
+        done.notes.push("what the session has written is nowhere to be read: only what is still in the ring is here".to_owned());
+    }
+    if facts.overwrites() && glance.missed() > 0 {
+        let note = format!("of {} threads the newest was overwritten while it was read", glance.missed());
+        done.notes.push(note);
+    }
+    let written = append(&Held::Alive(&glance), format, &mut place, &mut done);
+    end(place, written, &mut done)?;
+    Ok(done)
+}
+
+fn format_of(facts: &Facts, region: &Path) -> Result<Format, RecoverError> {
+    let damaged = |what| RecoverError::NotARegion(format!("{}: {what}", region.display()));
     let format =
         Format::from_number(facts.format).ok_or_else(|| damaged("a format that is not known here"))?;
     if !stream::is_head(&facts.prelude, u128::from_le_bytes(facts.session)) {
         return Err(damaged("the stream's head is not that of its trace"));
     }
-    let mut place = Place::choose(region, options.to.as_deref(), &mut done.notes)?;
-    done.cut = place.cut;
-    let written = append(region, format, &mut place, done);
+    Ok(format)
+}
+
+fn end(place: Place, written: Result<(), RecoverError>, done: &mut Recovered) -> Result<(), RecoverError> {
     match written {
         Ok(()) => done.path = Some(place.finish()?),
         Err(e) => {
@@ -69,26 +102,62 @@ fn write(region: &DeadRegion, options: &RecoverOptions, done: &mut Recovered) ->
     Ok(())
 }
 
+/// What holds the fragments.
+enum Held<'r> {
+    Dead(&'r DeadRegion, Part),
+    Alive(&'r Glance),
+}
+
+/// What is not among them.
+#[derive(Default)]
+struct Missing {
+    damaged: u32,
+    headless: u32,
+}
+
+impl Held<'_> {
+    fn facts(&self) -> &Facts {
+        match self {
+            Self::Dead(region, _) => region.facts(),
+            Self::Alive(glance) => glance.facts(),
+        }
+    }
+
+    fn each(
+        &self,
+        mut visit: impl FnMut(&Fragment<'_>) -> Result<(), RecoverError>,
+    ) -> Result<Missing, RecoverError> {
+        match self {
+            Self::Dead(region, part) => {
+                let mut fragments = region.fragments(*part)?;
+                while let Some(fragment) = fragments.next()? {
+                    visit(&fragment)?;
+                }
+                Ok(Missing { damaged: fragments.damaged(), headless: fragments.headless() })
+            }
+            Self::Alive(glance) => glance.each(visit).map(|()| Missing::default()),
+        }
+    }
+}
+
 /// The fragments and the tail.
 fn append(
-    region: &DeadRegion,
+    held: &Held<'_>,
     format: Format,
     place: &mut Place,
     done: &mut Recovered,
 ) -> Result<(), RecoverError> {
-    let facts = region.facts();
-    let part = if place.has_original { Part::NotInOutput } else { Part::All };
-    // As in a snapshot; but which flows began in another process died with this one.
+    let facts = held.facts();
+    // As in a snapshot; but which flows began in another process only the process knows.
     let mut flows = (facts.overwrites() && format == Format::Fxt).then(fxt::FlowStarts::default);
     if let Some(flows) = &mut flows {
-        let mut fragments = region.fragments(part)?;
-        while let Some(fragment) = fragments.next()? {
+        held.each(|fragment| {
             flows.look(fragment.bytes);
-        }
+            Ok(())
+        })?;
     }
-    let mut fragments = region.fragments(part)?;
     let mut chunks = 0;
-    while let Some(fragment) = fragments.next()? {
+    let missing = held.each(|fragment| {
         match &mut flows {
             Some(flows) => flows.mend(fragment.bytes, |_| true, |bytes| place.write(bytes))?,
             None => place.write(fragment.bytes)?,
@@ -96,14 +165,15 @@ fn append(
         done.records += u64::from(fragment.records);
         done.bytes += fragment.bytes.len() as u64;
         chunks += 1;
+        Ok(())
+    })?;
+    if missing.damaged > 0 {
+        done.notes.push(format!("{} chunks were damaged and are left out", missing.damaged));
     }
-    if fragments.damaged() > 0 {
-        done.notes.push(format!("{} chunks were damaged and are left out", fragments.damaged()));
-    }
-    if !place.has_original && !facts.overwrites() && fragments.headless() > 0 {
+    if !place.has_original && !facts.overwrites() && missing.headless > 0 {
         done.notes.push(format!(
             "{} threads' records begin in their middle: what names them was in the old file",
-            fragments.headless()
+            missing.headless
         ));
     }
     if facts.has_tail && place.has_original {
@@ -113,7 +183,7 @@ fn append(
         format,
         pid: facts.pid,
         process_track: facts.process_track,
-        // The writer thread's number died with it.
+        // Which thread writes is not to be known from here.
         thread: Thread { tid: facts.pid, name: "main".to_owned() },
         now: facts.last_look,
         lost: done.lost,
@@ -145,11 +215,11 @@ fn found(found: shm::Found) -> FoundRegion {
         Life::Dead => ProcessState::Dead,
         Life::Unknown => ProcessState::Unknown,
     };
-    let (process_name, output, unreadable) = match facts {
-        Ok(facts) => (facts.process_name, facts.output, None),
-        Err(e) => (String::new(), None, Some(e.to_string())),
+    let (process_name, format, output, unreadable) = match facts {
+        Ok(facts) => (facts.process_name, Format::from_number(facts.format), facts.output, None),
+        Err(e) => (String::new(), None, None, Some(e.to_string())),
     };
-    FoundRegion { path, len, pid, process, process_name, output, unreadable }
+    FoundRegion { path, len, pid, process, process_name, format, output, unreadable }
 }
 
 impl From<shm::RecoverError> for RecoverError {
@@ -158,6 +228,7 @@ impl From<shm::RecoverError> for RecoverError {
             shm::RecoverError::Alive { path: region, pid } => Self::Alive { region, pid },
             shm::RecoverError::Unknown { path: region, pid } => Self::MaybeAlive { region, pid },
             shm::RecoverError::Busy { path: region } => Self::Busy { region },
+            shm::RecoverError::Changing { path: region, pid } => Self::Changing { region, pid },
             shm::RecoverError::File { path, source } => Self::Io { path, source },
             other => Self::NotARegion(other.to_string()),
         }

@@ -55,6 +55,12 @@ impl Place {
         }
     }
 
+    /// A copy, of a trace that goes on.
+    pub(super) fn copy_of(facts: &Facts, to: &Path, notes: &mut Vec<String>) -> Result<Self, RecoverError> {
+        let original = Original::find(facts, false, notes)?;
+        Self::anew(facts, original, to.to_owned())
+    }
+
     /// A new file: with what is whole of the original, else with the stream's head.
     fn anew(facts: &Facts, original: Option<Original>, to: PathBuf) -> Result<Self, RecoverError> {
         let mut name = to.file_name().map_or_else(OsString::new, ToOwned::to_owned);

@@ -1,0 +1,60 @@
+//! `hairline completions` and `hairline man`: what a shell and `man` want to know, made of the arguments themselves.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use crate::Outcome;
+use crate::text::complain;
+
+/// Writes the completions of a shell to stdout.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  hairline completions bash > ~/.local/share/bash-completion/completions/hairline
+  hairline completions zsh > ~/.zfunc/_hairline
+  hairline completions fish > ~/.config/fish/completions/hairline.fish")]
+pub(crate) struct Arguments {
+    /// The shell.
+    shell: Shell,
+}
+
+/// Writes the manual's pages: to a directory, one for each command, or the first one to stdout.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  hairline man | man -l -
+  hairline man ~/.local/share/man/man1")]
+pub(crate) struct ManArguments {
+    /// A directory that is there.
+    directory: Option<PathBuf>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let mut all = Vec::new();
+    clap_complete::generate(arguments.shell, &mut crate::Arguments::command(), "hairline", &mut all);
+    written(io::stdout().write_all(&all), Path::new("stdout"))
+}
+
+pub(crate) fn run_man(arguments: &ManArguments) -> Outcome {
+    let command = crate::Arguments::command();
+    match &arguments.directory {
+        Some(directory) => written(clap_mangen::generate_to(command, directory), directory),
+        None => {
+            let mut page = Vec::new();
+            let made = clap_mangen::Man::new(command).render(&mut page);
+            written(made.and_then(|()| io::stdout().write_all(&page)), Path::new("stdout"))
+        }
+    }
+}
+
+/// A reader that went away is no reason to fail.
+fn written(outcome: io::Result<()>, place: &Path) -> Outcome {
+    match outcome {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+            complain(format_args!("{}: {e}", place.display()));
+            Outcome::Failed
+        }
+        _ => Outcome::Done,
+    }
+}

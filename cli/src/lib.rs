@@ -1,0 +1,73 @@
+//! `hairline`: records what a command and its children do, and looks after what traced processes leave on a machine.
+//!
+//! A library only so that the tests of the whole can run the command; [`main`] is all of it.
+
+mod completions;
+mod list;
+mod record;
+mod recover;
+mod snapshot;
+mod text;
+mod view;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Records traces, and looks after what traced processes leave.
+#[derive(Debug, Parser)]
+#[command(name = "hairline", version, after_help = EXIT_CODES)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Record(record::Arguments),
+    Snapshot(snapshot::Arguments),
+    View(view::Arguments),
+    Recover(recover::Arguments),
+    Ls(list::Arguments),
+    Completions(completions::Arguments),
+    Man(completions::ManArguments),
+}
+
+/// Every failure is one line on stderr.
+const EXIT_CODES: &str = "Exit codes:
+  0  done
+  1  something could not be read or written; the rest was done
+  2  the arguments make no sense
+  3  there is no such process or region
+  4  the process is alive, or it cannot be told
+`hairline record` has those of its command.";
+
+/// What the shell is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Outcome {
+    #[default]
+    Done = 0,
+    Failed = 1,
+    NotFound = 3,
+    Alive = 4,
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> Self {
+        Self::from(outcome as u8)
+    }
+}
+
+/// Does what the process's arguments say.
+#[must_use]
+pub fn main() -> ExitCode {
+    match Arguments::parse().command {
+        Command::Record(arguments) => record::run(&arguments),
+        Command::Snapshot(arguments) => snapshot::run(&arguments).into(),
+        Command::View(arguments) => view::run(&arguments).into(),
+        Command::Recover(arguments) => recover::run(&arguments).into(),
+        Command::Ls(arguments) => list::run(&arguments).into(),
+        Command::Completions(arguments) => completions::run(&arguments).into(),
+        Command::Man(arguments) => completions::run_man(&arguments).into(),
+    }
+}

@@ -1,0 +1,141 @@
+//! The command while it runs: who gets which signal, and how it ended.
+//!
+//! A terminal sends Ctrl-C to the command itself, which is in the same process group; only what is sent to this process alone is passed
+//! on. Handlers, and not "ignore": that the command would inherit.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::{Handle, Signals};
+
+/// Two Ctrl-C within this time end a command that does not heed one.
+const TWICE: Duration = Duration::from_secs(1);
+
+/// Why a command does not run.
+#[derive(Debug)]
+pub(super) enum NotStarted {
+    NotFound(String),
+    Other(String),
+}
+
+impl std::fmt::Display for NotStarted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotFound(why) | Self::Other(why) => f.write_str(why),
+        }
+    }
+}
+
+/// What signals are for.
+#[derive(Debug, Default)]
+struct Target {
+    /// The command, until it has ended. Then its number may be another's.
+    pid: Mutex<Option<Pid>>,
+    /// A signal came after that.
+    interrupted: AtomicBool,
+}
+
+/// A running command.
+#[derive(Debug)]
+pub(super) struct Command {
+    child: Child,
+    target: Arc<Target>,
+    signals: Handle,
+}
+
+/// A command that has ended. Signals are still heeded.
+#[derive(Debug)]
+pub(super) struct Ended {
+    status: Option<ExitStatus>,
+    target: Arc<Target>,
+    signals: Handle,
+}
+
+impl Command {
+    pub(super) fn start(
+        command: &[OsString],
+        variables: &[(&'static str, OsString)],
+    ) -> Result<Self, NotStarted> {
+        let (program, arguments) = command.split_first().map_or((OsStr::new(""), command), |(p, a)| (p, a));
+        let failed = |e: io::Error| {
+            let why = format!("{}: {e}", program.display());
+            if e.kind() == io::ErrorKind::NotFound { NotStarted::NotFound(why) } else { NotStarted::Other(why) }
+        };
+        let target = Arc::new(Target::default());
+        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT]).map_err(failed)?;
+        let handle = signals.handle();
+        let heeding = Arc::clone(&target);
+        let child =
+            std::process::Command::new(program).args(arguments).envs(variables.iter().cloned()).spawn().map_err(failed)?;
+        *lock(&target.pid) = Pid::from_raw(child.id().cast_signed());
+        let heed = move || {
+            let mut last = None;
+            signals.forever().for_each(|signal| heeding.heed(signal, &mut last));
+        };
+        std::thread::Builder::new().name("signals".to_owned()).spawn(heed).map_err(failed)?;
+        Ok(Self { child, target, signals: handle })
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for its end.
+    pub(super) fn wait(mut self) -> Ended {
+        // First without reaping it: as long as it is a zombie its number is its own.
+        let pid = *lock(&self.target.pid);
+        if let Some(pid) = pid {
+            let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+            while matches!(waitid(WaitId::Pid(pid), ended), Err(rustix::io::Errno::INTR)) {}
+        }
+        *lock(&self.target.pid) = None;
+        Ended { status: self.child.wait().ok(), target: self.target, signals: self.signals }
+    }
+}
+
+impl Target {
+    fn heed(&self, signal: i32, last: &mut Option<Instant>) {
+        let pid = lock(&self.pid);
+        let Some(pid) = *pid else { return self.interrupted.store(true, Ordering::Relaxed) };
+        // What cannot be sent has nobody to go to.
+        let _ = match signal {
+            SIGINT => {
+                let is_second = last.replace(Instant::now()).is_some_and(|first| first.elapsed() < TWICE);
+                if is_second { kill_process(pid, Signal::KILL) } else { Ok(()) }
+            }
+            SIGTERM => kill_process(pid, Signal::TERM),
+            SIGHUP => kill_process(pid, Signal::HUP),
+            _ => Ok(()),
+        };
+    }
+}
+
+impl Ended {
+    /// As a shell has it.
+    pub(super) fn code(&self) -> u8 {
+        let code = self.status.map_or(1, |s| s.code().unwrap_or_else(|| 128 + s.signal().unwrap_or_default()));
+        u8::try_from(code).unwrap_or(u8::MAX)
+    }
+
+    /// Whether a signal came since.
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.target.interrupted.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.signals.close();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

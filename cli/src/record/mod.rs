@@ -1,0 +1,195 @@
+//! `hairline record`
+
+mod command;
+mod parts;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use hairline::Format;
+use hairline_convert::splice::Totals;
+
+use crate::text::{complain, count, grouped, size};
+use command::{Command, NotStarted};
+use parts::{Parts, Whole};
+
+/// Runs a command with tracing on, its children too, and leaves one trace of all of them.
+///
+/// The command's programs must have Hairline's macros in them; nothing has to be changed or built anew for it. What was killed is
+/// recovered. Ctrl-C goes to the command, and the trace is kept; twice within a second, it kills the command. The exit code is the
+/// command's.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  hairline record -- ./server --port 80
+  hairline record -o build.pftrace --categories 'net,db.*' -- make test
+  hairline record --overflow block --buffer 64M -- ./batch     nothing is lost, the program waits
+  hairline record --format fxt -o out.fxt -- ./program         the format that costs the program least
+
+Exit codes:
+  the command's; 128 and the number of the signal that ended it
+  125  the trace cannot be written, or the arguments make no sense to do so
+  126  the command cannot be run
+  127  there is no such command")]
+pub(crate) struct Arguments {
+    /// The trace; replaced if it is there. trace.pftrace or trace.fxt, if it is not said.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The trace's format; else as the output's name says.
+    #[arg(long, value_enum)]
+    format: Option<FormatName>,
+    /// What is recorded: "net,db.*,-db.verbose" (all, if it is not said).
+    #[arg(long, value_name = "FILTER")]
+    categories: Option<String>,
+    /// Memory for what was recorded and not yet written, of each process: "4M", "64MiB".
+    #[arg(long, value_name = "SIZE")]
+    buffer: Option<String>,
+    /// What happens when that is full: drop (lose events, and count them), block (the program waits), block:500ms, or overwrite (keep
+    /// the last of what was recorded only).
+    #[arg(long, value_name = "POLICY")]
+    overflow: Option<String>,
+    /// Keeps each process's own trace too.
+    #[arg(long)]
+    keep_parts: bool,
+    /// How long processes that outlive the command are waited for, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 1)]
+    wait: u32,
+    /// The command and its arguments.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// A format by its name.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum FormatName {
+    /// Fuchsia's trace format, .fxt
+    Fxt,
+    /// Perfetto's TrackEvent, .pftrace
+    #[value(name = "track_event", alias = "pftrace", alias = "perfetto")]
+    TrackEvent,
+}
+
+impl From<FormatName> for Format {
+    fn from(name: FormatName) -> Self {
+        match name {
+            FormatName::Fxt => Self::Fxt,
+            FormatName::TrackEvent => Self::TrackEvent,
+        }
+    }
+}
+
+/// The tracer has failed, not the command: as with `env` and `timeout`.
+const FAILED: u8 = 125;
+
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
+    match record(arguments) {
+        Ok(code) => ExitCode::from(code),
+        Err(Failed { why, code }) => {
+            complain(why);
+            ExitCode::from(code)
+        }
+    }
+}
+
+/// There is no trace.
+struct Failed {
+    why: String,
+    code: u8,
+}
+
+fn record(arguments: &Arguments) -> Result<u8, Failed> {
+    let failed = |why: String| Failed { why, code: FAILED };
+    let (output, format) = output(arguments).map_err(failed)?;
+    let parts = Parts::begin(&output, format, arguments.keep_parts).map_err(failed)?;
+    let command = Command::start(&arguments.command, &variables(arguments, &parts)).map_err(|e| {
+        let code = if matches!(e, NotStarted::NotFound(_)) { 127 } else { 126 };
+        Failed { why: e.to_string(), code }
+    })?;
+    let pid = command.pid();
+    let ended = command.wait();
+    let code = ended.code();
+    let whole = parts.make_whole(pid, Duration::from_secs(arguments.wait.into()), &|| ended.is_interrupted());
+    match whole {
+        Ok((whole, parts)) => {
+            report(&whole, &output, &parts);
+            parts.end();
+            Ok(code)
+        }
+        // The command's own failure is what matters more.
+        Err(why) => Err(Failed { why, code: if code == 0 { FAILED } else { code } }),
+    }
+}
+
+/// Where the trace goes, and what it is.
+fn output(arguments: &Arguments) -> Result<(PathBuf, Format), String> {
+    let asked = arguments.format.map(Format::from);
+    let Some(output) = &arguments.output else {
+        let format = asked.unwrap_or(Format::TrackEvent);
+        return Ok((Path::new("trace").with_extension(parts::extension(format)), format));
+    };
+    let format = asked.or_else(|| Format::from_path(output)).ok_or_else(|| {
+        let output = output.display();
+        format!("{output}: no extension of a trace: use .pftrace or .fxt, or --format (`hairline convert` makes others)")
+    })?;
+    Ok((output.clone(), format))
+}
+
+/// What the processes find in their environment.
+fn variables(arguments: &Arguments, parts: &Parts) -> Vec<(&'static str, OsString)> {
+    let text = |value: &Option<String>| value.as_ref().map(OsString::from);
+    let options = [
+        ("HAIRLINE", Some(parts.template())),
+        ("HAIRLINE_CATEGORIES", text(&arguments.categories)),
+        ("HAIRLINE_BUFFER", text(&arguments.buffer)),
+        ("HAIRLINE_OVERFLOW", text(&arguments.overflow)),
+    ];
+    options.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+/// What came of it.
+fn report(whole: &Whole, output: &Path, parts: &Parts) {
+    let Whole { totals, recovered, alive, notes, .. } = whole;
+    notes.iter().for_each(complain);
+    for (pid, name, path) in alive {
+        complain(format_args!(
+            "process {pid} ({name}) goes on, and is not in the trace: its own grows in {}; to be added by `hairline merge`",
+            path.display()
+        ));
+    }
+    if whole.parts == 0 {
+        if alive.is_empty() {
+            complain(NOTHING);
+        }
+        return;
+    }
+    if *recovered > 0 {
+        let (processes, were) = (count(*recovered, "process"), if *recovered == 1 { "was" } else { "were" });
+        complain(format_args!("{processes} {were} killed: what {were} recorded up to then is in the trace"));
+    }
+    if totals.lost > 0 {
+        let lost = count(totals.lost, "event");
+        complain(format_args!("{lost} lost for want of room: use a larger --buffer, or --overflow block"));
+    }
+    complain(about(totals, output));
+    let output = output.display();
+    complain(format_args!("open it at https://ui.perfetto.dev, or by: hairline view {output}"));
+    if parts.are_kept() {
+        complain(format_args!("the processes' own traces are in {}", parts.directory().display()));
+    }
+}
+
+fn about(totals: &Totals, output: &Path) -> String {
+    let threads = totals.threads() as u64;
+    let parts = [
+        count(totals.processes() as u64, "process"),
+        count(threads, "thread"),
+        format!("{} event{}", grouped(totals.events), if totals.events == 1 { "" } else { "s" }),
+        size(totals.bytes),
+    ];
+    format!("{}: {}", output.display(), parts.join(", "))
+}
+
+/// No process was traced.
+const NOTHING: &str = "no trace: no process of the command recorded anything. Has it Hairline's macros in it, \
+     and the crate feature `enable` on? Does it start a session of its own (Session::builder), or is nothing left by --categories?";

@@ -1,0 +1,263 @@
+//! The traces of the command's processes, and how they become one.
+//!
+//! ```text
+//! out.pftrace.parts-x1Y2z3/      beside the output: on the same disk, and to be found if this process is killed itself
+//!     4711-make.pftrace          each process has its own, by its number and its program (after exec it has two)
+//!     4712-cc.pftrace
+//! ```
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use hairline::Format;
+use hairline::recovery::{self, FoundRegion, ProcessState, RecoverOptions};
+use hairline_convert::Source;
+use hairline_convert::splice::{Splice, SpliceError, Totals};
+use tempfile::TempDir;
+
+/// How often processes that outlive the command are looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// What the name of a format's files ends with.
+pub(super) fn extension(format: Format) -> &'static str {
+    match format {
+        Format::Fxt => "fxt",
+        _ => "pftrace",
+    }
+}
+
+/// The directory of the parts.
+#[derive(Debug)]
+pub(super) struct Parts {
+    directory: TempDir,
+    output: PathBuf,
+    format: Format,
+    /// Whether it is asked for, or something in it is needed further on.
+    is_kept: bool,
+}
+
+/// What came of the parts.
+#[derive(Debug, Default)]
+pub(super) struct Whole {
+    pub(super) totals: Totals,
+    /// How many there were.
+    pub(super) parts: u64,
+    /// Processes that were killed.
+    pub(super) recovered: u64,
+    /// Processes that go on: number, name, their part.
+    pub(super) alive: Vec<(u32, String, PathBuf)>,
+    pub(super) notes: Vec<String>,
+}
+
+impl Parts {
+    /// Makes the directory: when that can be done, so can the output.
+    pub(super) fn begin(output: &Path, format: Format, keep: bool) -> Result<Self, String> {
+        let at = |e: io::Error| format!("{}: {e}", output.display());
+        let output_path = std::path::absolute(output).map_err(at)?;
+        if std::fs::metadata(&output_path).is_ok_and(|m| !m.is_file()) {
+            return Err(format!("{}: is there, and is no file", output.display()));
+        }
+        let name = output_path.file_name().ok_or_else(|| at(io::ErrorKind::InvalidInput.into()))?;
+        let mut prefix = name.to_owned();
+        prefix.push(".parts-");
+        let folder = output_path.parent().unwrap_or(Path::new("/"));
+        let directory = tempfile::Builder::new().prefix(&prefix).tempdir_in(folder).map_err(at)?;
+        if directory.path().to_str().is_none() {
+            return Err(format!("{}: its path must be UTF-8", output.display()));
+        }
+        Ok(Self { directory, output: output_path, format, is_kept: keep })
+    }
+
+    /// What `HAIRLINE` is to be.
+    pub(super) fn template(&self) -> OsString {
+        // Checked to be UTF-8.
+        let directory = self.directory.path().to_string_lossy().replace('%', "%%");
+        format!("{directory}/%p-%e.{}", extension(self.format)).into()
+    }
+
+    pub(super) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    pub(super) fn are_kept(&self) -> bool {
+        self.is_kept
+    }
+
+    /// Recovers what was killed, and writes the output, unless it is `interrupted`. Processes that go on are waited for.
+    pub(super) fn make_whole(
+        mut self,
+        command: u32,
+        wait: Duration,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<(Whole, Self), String> {
+        let mut whole = Whole::default();
+        let until = Instant::now() + wait;
+        loop {
+            whole.alive = self.settle(&mut whole);
+            if whole.alive.is_empty() || Instant::now() >= until || interrupted() {
+                break;
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+        self.is_kept |= !whole.alive.is_empty();
+        let made = self.list(command, &whole).and_then(|parts| self.write(&parts, &mut whole, interrupted));
+        match made {
+            Ok(()) => Ok((whole, self)),
+            Err(why) => {
+                let directory = self.directory.keep();
+                Err(format!("{why}; the processes' own traces are in {}", directory.display()))
+            }
+        }
+    }
+
+    /// Recovers the parts of processes that are dead by now. Those that are not.
+    fn settle(&mut self, whole: &mut Whole) -> Vec<(u32, String, PathBuf)> {
+        let mut alive = Vec::new();
+        for region in recovery::find().unwrap_or_default() {
+            let Some(output) = region.output.clone().filter(|o| o.starts_with(self.directory.path())) else {
+                continue;
+            };
+            if region.process != ProcessState::Dead {
+                alive.push((region.pid, region.process_name, output));
+                continue;
+            }
+            self.recover(&region, whole);
+        }
+        alive
+    }
+
+    fn recover(&mut self, region: &FoundRegion, whole: &mut Whole) {
+        match recovery::recover(&region.path, &RecoverOptions::new()) {
+            Ok(recovered) => whole.recovered += u64::from(recovered.path.is_some()),
+            Err(e) => {
+                let note = format!("process {} was killed, and its trace cannot be completed: {e}", region.pid);
+                if !whole.notes.contains(&note) {
+                    whole.notes.push(note);
+                }
+            }
+        }
+    }
+
+    /// The parts of processes that have ended, that of the command first.
+    fn list(&self, command: u32, whole: &Whole) -> Result<Vec<PathBuf>, String> {
+        let directory = self.directory.path();
+        let at = |e: io::Error| format!("{}: {e}", directory.display());
+        let suffix = format!(".{}", extension(self.format));
+        let mut parts = Vec::new();
+        for entry in std::fs::read_dir(directory).map_err(at)? {
+            let entry = entry.map_err(at)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            // A second one of its name is what `recover` saved of a program that started itself anew.
+            let is_part = name.ends_with(&suffix) || name.contains(&format!("{suffix}.recovered-"));
+            let goes_on = whole.alive.iter().any(|(_, _, path)| *path == entry.path());
+            if is_part && !goes_on && entry.metadata().is_ok_and(|m| m.len() > 0) {
+                let pid: Option<u32> = name.split('-').next().and_then(|pid| pid.parse().ok());
+                parts.push((pid != Some(command), pid, name, entry.path()));
+            }
+        }
+        parts.sort();
+        Ok(parts.into_iter().map(|(.., path)| path).collect())
+    }
+
+    fn write(
+        &mut self,
+        parts: &[PathBuf],
+        whole: &mut Whole,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<(), String> {
+        whole.parts = parts.len() as u64;
+        match parts {
+            [] => Ok(()),
+            // The only one is the whole, if nothing is wrong with it.
+            [only] if self.is_whole(only, whole, interrupted) => {
+                let at = |e: io::Error| format!("{}: {e}", self.output.display());
+                std::fs::rename(only, &self.output).map_err(at)
+            }
+            _ => self.splice(parts, whole, interrupted),
+        }
+    }
+
+    fn is_whole(&self, part: &Path, whole: &mut Whole, interrupted: &dyn Fn() -> bool) -> bool {
+        let Some(mut nowhere) = Splice::new(source(self.format), Heeding { out: io::sink(), interrupted }) else {
+            return false;
+        };
+        let added = File::open(part).map_err(SpliceError::from).and_then(|file| nowhere.add(file));
+        let (Ok(()), Ok((_, totals))) = (added, nowhere.finish()) else { return false };
+        whole.totals = totals;
+        whole.totals.bytes = std::fs::metadata(part).map_or(0, |m| m.len());
+        whole.totals.damaged == 0
+    }
+
+    fn splice(
+        &mut self,
+        parts: &[PathBuf],
+        whole: &mut Whole,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<(), String> {
+        use std::os::unix::fs::PermissionsExt;
+        let output = self.output.clone();
+        let at = |e: io::Error| format!("{}: {e}", output.display());
+        let folder = output.parent().unwrap_or(Path::new("/"));
+        let unfinished = tempfile::Builder::new()
+            .prefix(".hairline-")
+            .permissions(std::fs::Permissions::from_mode(0o666)) // less the umask, as any file
+            .tempfile_in(folder)
+            .map_err(at)?;
+        let out = Heeding { out: BufWriter::with_capacity(1 << 16, unfinished), interrupted };
+        let mut splice = Splice::new(source(self.format), out).ok_or("no such format")?;
+        for part in parts {
+            let name = part.file_name().unwrap_or_default().display();
+            let file = File::open(part).map_err(|e| format!("{name}: {e}"))?;
+            match splice.add(file) {
+                Ok(()) => {}
+                Err(SpliceError::Output(e)) => return Err(at(e)),
+                Err(e) => {
+                    self.is_kept |= !e.is_truncated();
+                    whole.notes.push(format!("{name}: {e}; what stands before that is in the trace"));
+                }
+            }
+        }
+        let (out, totals) = splice.finish().map_err(at)?;
+        let unfinished = out.out.into_inner().map_err(|e| at(e.into_error()))?;
+        unfinished.persist(&output).map_err(|e| at(e.error))?;
+        whole.totals = totals;
+        Ok(())
+    }
+
+    /// Removes what is not needed any more.
+    pub(super) fn end(self) {
+        if self.is_kept {
+            let _ = self.directory.keep();
+        } // else it goes
+    }
+}
+
+fn source(format: Format) -> Source {
+    match format {
+        Format::Fxt => Source::Fxt,
+        _ => Source::TrackEvent,
+    }
+}
+
+/// An output that ends when it is interrupted.
+struct Heeding<'i, W> {
+    out: W,
+    interrupted: &'i dyn Fn() -> bool,
+}
+
+impl<W: Write> Write for Heeding<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if (self.interrupted)() {
+            // Not `Interrupted`, which asks to be tried again.
+            return Err(io::Error::other("interrupted"));
+        }
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}

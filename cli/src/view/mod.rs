@@ -1,0 +1,125 @@
+//! `hairline view`
+
+mod server;
+
+use std::fs::File;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::Outcome;
+use crate::text::{complain, say};
+use server::{Content, Server};
+
+/// Opens a trace in the Perfetto UI.
+///
+/// The trace stays on this machine: the UI in the browser fetches it from this command, which ends when it has. A trace of any
+/// format that the UI knows will do.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  hairline view trace.pftrace
+  hairline view --no-open trace.fxt            prints the link only
+  hairline view --ui ~/perfetto-ui trace.fxt   with a copy of the UI, on a machine without internet")]
+pub(crate) struct Arguments {
+    /// The trace; - is stdin.
+    #[arg(value_name = "TRACE")]
+    trace: PathBuf,
+    /// Opens no browser.
+    #[arg(long)]
+    no_open: bool,
+    /// Goes on when the trace was fetched, until Ctrl-C: the page may be loaded again.
+    #[arg(long)]
+    keep: bool,
+    /// A build of the UI (the folder with its index.html), to be served in place of ui.perfetto.dev, until Ctrl-C.
+    #[arg(long, value_name = "DIR")]
+    ui: Option<PathBuf>,
+    /// Another port. The UI at ui.perfetto.dev reaches only this one, a copy of it any; 0 is one that is free.
+    #[arg(long, value_name = "PORT", default_value_t = UI_PORT)]
+    port: u16,
+}
+
+/// The port of this machine that the UI's own rules let it fetch from.
+const UI_PORT: u16 = 9001;
+
+/// Where the UI is.
+const UI: &str = "https://ui.perfetto.dev";
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    match view(arguments) {
+        Ok(()) => Outcome::Done,
+        Err(why) => {
+            complain(why);
+            Outcome::Failed
+        }
+    }
+}
+
+fn view(arguments: &Arguments) -> Result<(), String> {
+    let (trace, name, _spooled) = trace(&arguments.trace)?;
+    let ui = arguments.ui.as_deref().map(ui_build).transpose()?;
+    let server = Server::start(arguments.port).map_err(|e| taken(arguments.port, &e))?;
+    let address = server.address();
+    let content = Content { trace, name, ui };
+    let link = link(&content, address);
+    say(&link);
+    if !arguments.no_open && !open(&link) {
+        complain("no browser is to be found here: open the link above in one of this machine");
+    }
+    server.serve(&content, arguments.keep || content.ui.is_some()).map_err(|e| format!("{address}: {e}"))
+}
+
+/// The file, what it is called, and what removes it again.
+fn trace(path: &Path) -> Result<(PathBuf, String, Option<tempfile::NamedTempFile>), String> {
+    let at = |e: io::Error| format!("{}: {e}", path.display());
+    if path == Path::new("-") {
+        let mut spooled = tempfile::NamedTempFile::new().map_err(at)?;
+        io::copy(&mut io::stdin().lock(), &mut spooled).map_err(at)?;
+        return Ok((spooled.path().to_owned(), "stdin".to_owned(), Some(spooled)));
+    }
+    // Found out now, and not when the UI asks for it.
+    let metadata = File::open(path).and_then(|file| file.metadata()).map_err(at)?;
+    if !metadata.is_file() {
+        return Err(format!("{}: is no file", path.display()));
+    }
+    if metadata.len() == 0 {
+        return Err(format!("{}: is empty", path.display()));
+    }
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    Ok((path.to_owned(), name, None))
+}
+
+/// The UI's folder, as the system knows it: what is served is compared with it.
+fn ui_build(folder: &Path) -> Result<PathBuf, String> {
+    if !folder.join("index.html").is_file() {
+        return Err(format!("{}: has no index.html, and so is no build of the UI", folder.display()));
+    }
+    folder.canonicalize().map_err(|e| format!("{}: {e}", folder.display()))
+}
+
+fn taken(port: u16, e: &io::Error) -> String {
+    let mut why = format!("127.0.0.1:{port}: {e}");
+    if e.kind() == io::ErrorKind::AddrInUse {
+        why += ": another `hairline view` or trace_processor serves there; end it";
+        if port == UI_PORT {
+            why += " (ui.perfetto.dev may fetch from no other port)";
+        }
+    }
+    why
+}
+
+fn link(content: &Content, address: SocketAddr) -> String {
+    let ui = if content.ui.is_some() { format!("http://{address}") } else { UI.to_owned() };
+    format!("{ui}/#!/?url=http://{address}{}", content.trace_path())
+}
+
+/// Whether a browser was told.
+fn open(link: &str) -> bool {
+    let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let has_screen = cfg!(target_os = "macos")
+        || ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"].iter().any(|name| std::env::var_os(name).is_some());
+    let quietly = |command: &mut Command| {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().is_ok()
+    };
+    has_screen && quietly(Command::new(opener).arg(link))
+}

@@ -1,0 +1,208 @@
+//! Serves one trace to the UI, and to nobody else on this machine's network: a page of another origin gets no header that lets it
+//! read, and a name that merely leads to this address is refused.
+
+use std::fs::File;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use tiny_http::{Header, Method, Request, Response, StatusCode};
+
+use super::UI;
+
+/// What is served.
+#[derive(Debug)]
+pub(super) struct Content {
+    pub(super) trace: PathBuf,
+    /// What the trace is called.
+    pub(super) name: String,
+    /// The UI's files, if they are served too.
+    pub(super) ui: Option<PathBuf>,
+}
+
+/// A socket of this machine that nobody else can reach.
+pub(super) struct Server {
+    http: tiny_http::Server,
+    address: SocketAddr,
+}
+
+/// What a request asks for.
+#[derive(Debug, PartialEq, Eq)]
+enum Wanted {
+    Trace,
+    /// A file of the UI.
+    File(PathBuf),
+    Nothing,
+}
+
+impl Server {
+    pub(super) fn start(port: u16) -> io::Result<Self> {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", port))?;
+        let address = listener.local_addr()?;
+        let http = tiny_http::Server::from_listener(listener, None).map_err(io::Error::other)?;
+        Ok(Self { http, address })
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers, until the trace was fetched, or for ever.
+    pub(super) fn serve(&self, content: &Content, for_ever: bool) -> io::Result<()> {
+        loop {
+            let request = self.http.recv()?;
+            if self.answer(request, content) && !for_ever {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether the trace was sent, all of it.
+    fn answer(&self, request: Request, content: &Content) -> bool {
+        if !self.is_meant(&request) {
+            return refuse(request, 403);
+        }
+        let has_body = match request.method() {
+            Method::Get => true,
+            Method::Head => false,
+            Method::Options => {
+                let _ = request.respond(with_headers(Response::empty(204), None));
+                return false;
+            }
+            _ => return refuse(request, 405),
+        };
+        let wanted = content.wanted(request.url());
+        let (path, kind) = match &wanted {
+            Wanted::Trace => (content.trace.as_path(), "application/octet-stream"),
+            Wanted::File(path) => (path.as_path(), media_type(path)),
+            Wanted::Nothing => return refuse(request, 404),
+        };
+        let Ok(file) = File::open(path) else { return refuse(request, 404) };
+        let sent = request.respond(with_headers(Response::from_file(file), Some(kind)));
+        wanted == Wanted::Trace && has_body && sent.is_ok()
+    }
+
+    /// Whether the request names this server: a page of somebody else's may have let its own name lead here.
+    fn is_meant(&self, request: &Request) -> bool {
+        let host = request.headers().iter().find(|header| header.field.equiv("Host"));
+        let port = self.address.port();
+        let names = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
+        host.is_some_and(|host| names.iter().any(|name| name == host.value.as_str()))
+    }
+}
+
+fn refuse(request: Request, status: u16) -> bool {
+    let _ = request.respond(Response::empty(StatusCode(status))); // a client that went away
+    false
+}
+
+fn with_headers<R: io::Read>(mut response: Response<R>, kind: Option<&str>) -> Response<R> {
+    let headers = [
+        ("Access-Control-Allow-Origin", Some(UI)),
+        ("Access-Control-Allow-Private-Network", Some("true")),
+        ("Cache-Control", Some("no-cache")),
+        ("Content-Type", kind),
+    ];
+    for (name, value) in headers.into_iter().filter_map(|(name, value)| Some((name, value?))) {
+        if let Ok(header) = Header::from_bytes(name, value) {
+            response.add_header(header);
+        }
+    }
+    response
+}
+
+impl Content {
+    /// Where the trace is on the server. In a folder of its own where the UI has files too.
+    pub(super) fn trace_path(&self) -> String {
+        let folder = if self.ui.is_some() { "/trace/" } else { "/" };
+        format!("{folder}{}", encoded(&self.name))
+    }
+
+    fn wanted(&self, url: &str) -> Wanted {
+        let path = url.split(['?', '#']).next().unwrap_or_default();
+        if path == self.trace_path() {
+            return Wanted::Trace;
+        }
+        let Some(ui) = &self.ui else { return Wanted::Nothing };
+        let path = if path == "/" { "/index.html" } else { path };
+        // The system resolves "..", links and all; what is not below the folder then is none of ours.
+        let file = ui.join(decoded(path).trim_start_matches('/')).canonicalize();
+        match file {
+            Ok(file) if file.starts_with(ui) && file.is_file() => Wanted::File(file),
+            _ => Wanted::Nothing,
+        }
+    }
+}
+
+/// A name as a part of a link: all but letters, digits and `-._~` by their bytes.
+fn encoded(name: &str) -> String {
+    let byte = |b: u8| {
+        let is_plain = b.is_ascii_alphanumeric() || b"-._~".contains(&b);
+        if is_plain { char::from(b).to_string() } else { format!("%{b:02X}") }
+    };
+    name.bytes().map(byte).collect()
+}
+
+fn decoded(path: &str) -> String {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let digits = after.first_chunk::<2>().filter(|_| first == b'%');
+        let byte = digits
+            .and_then(|two| std::str::from_utf8(two).ok())
+            .and_then(|two| u8::from_str_radix(two, 16).ok());
+        bytes.push(byte.unwrap_or(first));
+        rest = if byte.is_some() { &after[2..] } else { after };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Without it browsers refuse scripts and WebAssembly.
+fn media_type(path: &Path) -> &'static str {
+    match path.extension().and_then(|e| e.to_str()).unwrap_or_default() {
+        "css" => "text/css",
+        "html" => "text/html; charset=utf-8",
+        "js" | "mjs" => "text/javascript",
+        "json" | "map" => "application/json",
+        "png" => "image/png",
+        "svg" => "image/svg+xml",
+        "wasm" => "application/wasm",
+        "woff2" => "font/woff2",
+        _ => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_back_from_links() {
+        for name in ["trace.pftrace", "a b%c.fxt", "läufe/1?#.json", "%", "%zz", "100%%"] {
+            assert_eq!(decoded(&encoded(name)), name);
+        }
+        assert_eq!(encoded("a b.fxt"), "a%20b.fxt");
+    }
+
+    #[test]
+    fn nothing_but_the_trace_and_the_uis_files_is_served() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let ui = folder.path().canonicalize().expect("a path").join("ui");
+        std::fs::create_dir(&ui).expect("made");
+        std::fs::write(ui.join("index.html"), "").expect("written");
+        std::fs::write(folder.path().join("secret"), "").expect("written");
+        std::os::unix::fs::symlink(folder.path().join("secret"), ui.join("link")).expect("a link");
+        let mut content = Content { trace: "/t".into(), name: "a b.fxt".into(), ui: None };
+        assert_eq!(content.wanted("/a%20b.fxt"), Wanted::Trace);
+        assert_eq!(content.wanted("/a%20b.fxt?x=1"), Wanted::Trace);
+        for url in ["/", "/index.html", "/etc/passwd", "", "/../t", "a%20b.fxt"] {
+            assert_eq!(content.wanted(url), Wanted::Nothing, "{url}");
+        }
+        content.ui = Some(ui.clone());
+        assert_eq!(content.wanted("/trace/a%20b.fxt"), Wanted::Trace);
+        assert_eq!(content.wanted("/"), Wanted::File(ui.join("index.html")));
+        for url in ["/../secret", "/%2e%2e/secret", "/link", "//etc/passwd", "/trace/other", "/no", "/."] {
+            assert_eq!(content.wanted(url), Wanted::Nothing, "{url}");
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Parts of FXT records.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{Read, Write};
+
+use hairline_formats::fxt::layout::metadata;
+use hairline_formats::fxt::{
+    ArgumentValue, BLOB_PERFETTO, EventKind, EventRecord, KERNEL_OBJECT_PROCESS, Reader, Record,
+    StringRef, blob, initialization, magic, provider_info, provider_section,
+};
+use hairline_formats::{DecodeError, Value};
+
+use super::{Salt, SpliceError, Totals, packets};
+
+/// The rate of a clock that nobody told.
+const TICKS_PER_SECOND: u64 = 1_000_000_000;
+
+/// The event by which a session says what it lost: the SDK's `session/tail.rs`.
+const LOST: (&str, &str) = ("hairline", "lost in all");
+/// The argument of it that counts no events.
+const LOST_ARGUMENTS: &str = "arguments";
+
+/// What is known of the parts so far.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    count: u64,
+    providers: Providers,
+    /// Sequences of the packets in blobs.
+    packets: packets::Parts,
+    out: Vec<u8>,
+    packed: Vec<u8>,
+}
+
+/// The numbers of the parts' providers, under which importers keep strings and threads.
+#[derive(Debug, Default)]
+struct Providers {
+    taken: HashSet<u32>,
+    of_part: HashMap<u32, u32>,
+}
+
+impl Providers {
+    /// The number of this part's provider: its own if no other part has it.
+    fn of(&mut self, old: u32) -> u32 {
+        let taken = &mut self.taken;
+        *self.of_part.entry(old).or_insert_with(|| {
+            let mut new = old;
+            while !taken.insert(new) && taken.len() < u32::MAX as usize {
+                new = new.wrapping_add(0x9e37_79b9); // odd: comes by every number
+            }
+            new
+        })
+    }
+}
+
+impl Parts {
+    pub(super) fn add(
+        &mut self,
+        part: impl Read,
+        out: &mut impl Write,
+        totals: &mut Totals,
+    ) -> Result<(), SpliceError> {
+        self.providers.of_part.clear();
+        self.packets.next_part();
+        let salt = Salt::of(self.count);
+        let mut reader = Reader::new(part);
+        let mut wrong: Option<DecodeError> = None;
+        let mut records = 0_u64;
+        let end = loop {
+            self.out.clear();
+            let what = match reader.next() {
+                Ok(Some((_, Record::Magic))) => continue,
+                Ok(Some((_, record))) => {
+                    if records == 0 {
+                        self.put_start(&record);
+                    }
+                    self.look(&record, salt, totals)
+                }
+                // An error after which nothing comes is the part's; one after which more comes was a record's.
+                Ok(None) => break wrong.map_or(Ok(()), |e| Err(e.into())),
+                Err(e) if e.is_truncated() => break Err(e.into()),
+                Err(e) => {
+                    totals.damaged += u64::from(wrong.replace(e).is_some());
+                    continue;
+                }
+            };
+            totals.damaged += u64::from(wrong.take().is_some());
+            records += 1;
+            self.put(what, reader.bytes(), salt);
+            if let Err(e) = out.write_all(&self.out) {
+                break Err(e.into());
+            }
+        };
+        self.count += u64::from(records > 0);
+        end
+    }
+
+    /// What stands before a part's first record: strings, threads and ticks of the part before must not be taken for its own.
+    fn put_start(&mut self, first: &Record<'_>) {
+        if self.count == 0 {
+            magic(&mut self.out);
+        }
+        if !matches!(first, Record::ProviderInfo { .. } | Record::ProviderSection { .. }) {
+            let provider = self.providers.of(0);
+            provider_info(&mut self.out, provider, "");
+            provider_section(&mut self.out, provider);
+        }
+        if self.count > 0 && !matches!(first, Record::Initialization { .. }) {
+            initialization(&mut self.out, TICKS_PER_SECOND);
+        }
+    }
+
+    /// What is to be done with a record.
+    fn look(&mut self, record: &Record<'_>, salt: Salt, totals: &mut Totals) -> What {
+        match record {
+            Record::ProviderInfo { id, .. }
+            | Record::ProviderSection { id }
+            | Record::ProviderEvent { id, .. } => return What::Provider(self.providers.of(*id)),
+            Record::Event(event) => return look_at_event(event, totals),
+            Record::Thread { process, thread, .. } => {
+                totals.threads.insert((*process, *thread));
+            }
+            Record::KernelObject { object_type: KERNEL_OBJECT_PROCESS, koid, .. } => {
+                totals.pids.insert(*koid);
+            }
+            Record::Blob { name, kind: BLOB_PERFETTO, bytes } => {
+                self.packed.clear();
+                let is_first = self.count == 0;
+                self.packets.put_embedded(&mut self.packed, bytes, is_first, salt, totals);
+                blob(&mut self.out, *name, BLOB_PERFETTO, &self.packed);
+                return What::Done;
+            }
+            Record::TooLarge { .. } => {
+                totals.damaged += 1;
+                return What::Done;
+            }
+            _ => {}
+        }
+        What::Copy
+    }
+
+    fn put(&mut self, what: What, bytes: &[u8], salt: Salt) {
+        let start = self.out.len();
+        if matches!(what, What::Done) {
+            return;
+        }
+        self.out.extend_from_slice(bytes);
+        match what {
+            What::Provider(id) => change_word(&mut self.out[start..start + 8], |header| {
+                header - metadata::PROVIDER.set(metadata::PROVIDER.get(header))
+                    + metadata::PROVIDER.set(u64::from(id))
+            }),
+            What::Async => {
+                let len = self.out.len();
+                change_word(&mut self.out[len - 8..], |id| id ^ salt.0);
+            }
+            What::Copy | What::Done => {}
+        }
+    }
+}
+
+/// What becomes of a record.
+#[derive(Clone, Copy, Debug)]
+enum What {
+    Copy,
+    /// Its provider's number becomes this.
+    Provider(u32),
+    /// Its last word, the number of an interval, is salted.
+    Async,
+    /// It was put already, or is left out.
+    Done,
+}
+
+fn look_at_event(event: &EventRecord<'_>, totals: &mut Totals) -> What {
+    match event.kind {
+        EventKind::FlowBegin | EventKind::FlowStep | EventKind::FlowEnd => return What::Copy,
+        EventKind::AsyncBegin | EventKind::AsyncInstant | EventKind::AsyncEnd => {
+            totals.events += 1;
+            return What::Async;
+        }
+        EventKind::Instant
+            if (event.category, event.name) == (StringRef::Inline(LOST.0), StringRef::Inline(LOST.1)) =>
+        {
+            totals.lost += lost(event);
+        }
+        EventKind::DurationComplete => totals.events += 1, // and once more below: a begin and an end
+        _ => {}
+    }
+    totals.events += 1;
+    What::Copy
+}
+
+fn lost(event: &EventRecord<'_>) -> u64 {
+    let counts = event.args().filter_map(|argument| {
+        let (name, value) = argument.ok()?;
+        match value {
+            ArgumentValue::Value(Value::U64(n)) if name != StringRef::Inline(LOST_ARGUMENTS) => Some(n),
+            _ => None,
+        }
+    });
+    counts.fold(0, u64::saturating_add)
+}
+
+fn change_word(bytes: &mut [u8], change: impl FnOnce(u64) -> u64) {
+    if let Some(word) = bytes.first_chunk_mut() {
+        *word = change(u64::from_le_bytes(*word)).to_le_bytes();
+    }
+}

@@ -1,0 +1,160 @@
+//! Traces of one format that belong together become one, byte by byte: no model, nothing that could be lost on the way.
+//!
+//! ```text
+//! part of process 1   [head][records of its threads][tail]   sequences 1 2 3   tracks a b
+//! part of process 2   [head][records of its threads][tail]   sequences 1 2     tracks a c    (forked: some numbers are its parent's)
+//!
+//! the whole           [part 1 ....................][part 2 ....................][what was lost, of all]
+//!                      sequences 1 2 3, tracks a b   sequences 4 5, tracks a' c'
+//! ```
+//!
+//! For parts that one run of a program and its children left: their clock is the same, and their numbers are the SDK's. What
+//! parts number each for itself is numbered anew here: sequences, tracks, FXT's providers and async intervals. Flows keep their
+//! numbers, by which they go from process to process. Foreign traces go through [`Reader`](crate::Reader) and
+//! [`Writer`](crate::Writer), which know what the numbers mean.
+
+mod fxt;
+mod packets;
+mod renumber;
+
+use std::collections::HashSet;
+use std::io::{self, Read, Write};
+
+use hairline_formats::DecodeError;
+
+use crate::model::Source;
+
+/// Writes parts one after the other as one trace. Needs memory for a record, the numbers of sequences, threads and providers, and
+/// some bytes a part.
+#[derive(Debug)]
+pub struct Splice<W> {
+    out: Counted<W>,
+    parts: Parts,
+    totals: Totals,
+}
+
+/// What is kept from part to part.
+#[derive(Debug)]
+enum Parts {
+    Packets(packets::Parts),
+    Fxt(fxt::Parts),
+}
+
+/// What the parts hold together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Events: two for a slice, one for an instant or a counter's value.
+    pub events: u64,
+    /// Events that their processes did not record, as they say.
+    pub lost: u64,
+    /// Bytes that were written.
+    pub bytes: u64,
+    /// Records that made no sense, and were left out.
+    pub damaged: u64,
+    pids: HashSet<u64>,
+    threads: HashSet<(u64, u64)>,
+}
+
+impl Totals {
+    /// How many processes.
+    #[must_use]
+    pub fn processes(&self) -> usize {
+        self.pids.len()
+    }
+
+    /// How many threads.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.threads.len()
+    }
+}
+
+/// Why a part could not be added.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpliceError {
+    /// The part ends early, or is no trace of this format, or cannot be read. What stands before that place was added.
+    #[error("{0}")]
+    Part(#[from] DecodeError),
+    /// The output cannot be written.
+    #[error("{0}")]
+    Output(#[from] io::Error),
+}
+
+impl SpliceError {
+    /// Whether the part merely ends early, as that of a killed process may.
+    #[must_use]
+    pub fn is_truncated(&self) -> bool {
+        matches!(self, Self::Part(e) if e.is_truncated())
+    }
+}
+
+impl<W: Write> Splice<W> {
+    /// Parts of this format. None: there is no splicing of such.
+    pub fn new(format: Source, out: W) -> Option<Self> {
+        let parts = match format {
+            Source::TrackEvent => Parts::Packets(packets::Parts::default()),
+            Source::Fxt => Parts::Fxt(fxt::Parts::default()),
+            Source::Json => return None,
+        };
+        Some(Self { out: Counted { out, bytes: 0 }, parts, totals: Totals::default() })
+    }
+
+    /// Adds a part. An empty one adds nothing.
+    ///
+    /// # Errors
+    /// When it cannot be read to its end, or the output cannot be written. After the first of these other parts can be added.
+    pub fn add(&mut self, part: impl Read) -> Result<(), SpliceError> {
+        let Self { out, parts, totals } = self;
+        match parts {
+            Parts::Packets(parts) => parts.add(part, out, totals),
+            Parts::Fxt(parts) => parts.add(part, out, totals),
+        }
+    }
+
+    /// Writes what stands at the end of all, and gives the output back.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn finish(self) -> io::Result<(W, Totals)> {
+        let Self { mut out, parts, totals } = self;
+        match parts {
+            Parts::Packets(parts) => parts.finish(&mut out)?,
+            Parts::Fxt(_) => {}
+        }
+        out.flush()?;
+        Ok((out.out, Totals { bytes: out.bytes, ..totals }))
+    }
+}
+
+/// An output that knows how much it took.
+#[derive(Debug)]
+struct Counted<W> {
+    out: W,
+    bytes: u64,
+}
+
+impl<W: Write> Write for Counted<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let n = self.out.write(bytes)?;
+        self.bytes += n as u64;
+        Ok(n)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// What tells the tracks and the async intervals of a part from those of the others: a process that was forked has some numbers of
+/// its parent's. Those of the first part stay.
+#[derive(Clone, Copy, Debug)]
+struct Salt(u64);
+
+impl Salt {
+    /// Of the part with this number, from 0.
+    fn of(part: u64) -> Self {
+        // Odd multiples of the golden ratio: two parts differ in all digits.
+        Self(part.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+}

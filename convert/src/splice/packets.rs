@@ -1,0 +1,207 @@
+//! Parts of `TrackEvent` packets.
+
+use std::collections::HashMap;
+use std::io::{Read, Write};
+
+use flate2::Compression;
+use flate2::read::ZlibDecoder;
+use flate2::write::ZlibEncoder;
+use hairline_formats::DecodeError;
+use hairline_formats::track_event::{self as te, Data, MAX_COMPRESSED, Packet, Reader, TraceStats};
+
+use super::renumber::Renumber;
+use super::{Salt, SpliceError, Totals};
+
+/// The most that a packet of compressed ones may hold. Recorders compress some 256 KiB at a time.
+const MAX_INFLATED: u64 = 64 << 20;
+
+/// What is known of the parts so far.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    count: u64,
+    sequences: Sequences,
+    renumber: Renumber,
+    /// The last statistics of each part that has any.
+    stats: Vec<TraceStats>,
+    out: Vec<u8>,
+    block: Vec<u8>,
+}
+
+/// The new numbers of a part's sequences.
+#[derive(Debug, Default)]
+struct Sequences {
+    /// How many there are in all parts.
+    count: u32,
+    of_part: HashMap<u32, u32>,
+    /// The one that was asked for last: the same comes again and again.
+    last: (u32, u32),
+}
+
+impl Sequences {
+    fn next_part(&mut self) {
+        self.of_part.clear();
+        self.last = (0, 0);
+    }
+
+    fn of(&mut self, old: u32) -> u32 {
+        if self.last.0 != old {
+            let count = &mut self.count;
+            let new = *self.of_part.entry(old).or_insert_with(|| {
+                // After four billion sequences they share one.
+                *count = count.saturating_add(1);
+                *count
+            });
+            self.last = (old, new);
+        }
+        self.last.1
+    }
+}
+
+/// A part while it is added.
+#[derive(Debug)]
+struct Part {
+    is_first: bool,
+    salt: Salt,
+    stats: Option<TraceStats>,
+}
+
+impl Parts {
+    pub(super) fn add(
+        &mut self,
+        part: impl Read,
+        out: &mut impl Write,
+        totals: &mut Totals,
+    ) -> Result<(), SpliceError> {
+        self.sequences.next_part();
+        let mut part_state = Part { is_first: self.count == 0, salt: Salt::of(self.count), stats: None };
+        let mut reader = Reader::new(part);
+        let mut wrong: Option<DecodeError> = None;
+        let mut is_empty = true;
+        let end = loop {
+            match reader.next() {
+                Ok(Some((_, packet))) => {
+                    is_empty = false;
+                    totals.damaged += u64::from(wrong.take().is_some());
+                    self.out.clear();
+                    match self.put(&packet, &mut part_state, totals) {
+                        Ok(()) => {}
+                        Err(_) => totals.damaged += 1,
+                    }
+                    if let Err(e) = out.write_all(&self.out) {
+                        break Err(e.into());
+                    }
+                }
+                // An error after which nothing comes is the part's; one after which more comes was a packet's.
+                Ok(None) => break wrong.map_or(Ok(()), |e| Err(e.into())),
+                Err(e) if e.is_truncated() => break Err(e.into()),
+                Err(e) => totals.damaged += u64::from(wrong.replace(e).is_some()),
+            }
+        };
+        self.count += u64::from(!is_empty);
+        self.stats.extend(part_state.stats);
+        end
+    }
+
+    /// Puts what becomes of a packet into `self.out`.
+    fn put(&mut self, packet: &Packet<'_>, part: &mut Part, totals: &mut Totals) -> Result<(), DecodeError> {
+        let Some(Data::Compressed { bytes, .. }) = packet.data else {
+            return self.put_plain(packet, part, totals);
+        };
+        let whole = std::mem::take(&mut self.out);
+        let mut reader = Reader::new(ZlibDecoder::new(bytes).take(MAX_INFLATED));
+        let mut end = Ok(());
+        loop {
+            match reader.next() {
+                // None that were compressed twice: nobody writes such.
+                Ok(Some((_, inner))) if !matches!(inner.data, Some(Data::Compressed { .. })) => {
+                    end = end.and(self.put_plain(&inner, part, totals));
+                }
+                Ok(Some(_)) => totals.damaged += 1,
+                Ok(None) => break,
+                Err(e) => {
+                    end = Err(e);
+                    break;
+                }
+            }
+        }
+        self.block.clear();
+        std::mem::swap(&mut self.block, &mut self.out);
+        self.out = whole;
+        put_compressed(&mut self.out, &self.block);
+        end
+    }
+
+    fn put_plain(
+        &mut self,
+        packet: &Packet<'_>,
+        part: &mut Part,
+        totals: &mut Totals,
+    ) -> Result<(), DecodeError> {
+        match &packet.data {
+            Some(Data::Event(_)) => totals.events += 1,
+            Some(Data::TraceUuid(_)) if !part.is_first => return Ok(()), // the whole has one number
+            Some(Data::Stats(stats)) => {
+                totals.lost += stats.events_lost;
+                totals.lost -= part.stats.replace(*stats).map_or(0, |before| before.events_lost);
+                return Ok(()); // importers count those of the last packet only
+            }
+            Some(Data::Track(track)) => {
+                let pid = |pid: Option<i32>| pid.map(|pid| u64::from(pid.cast_unsigned()));
+                totals.pids.extend(track.process.as_ref().and_then(|process| pid(process.pid)));
+                let thread = track.thread.as_ref();
+                let thread = thread.and_then(|t| Some((pid(t.pid)?, t.tid?.cast_unsigned())));
+                totals.threads.extend(thread);
+            }
+            _ => {}
+        }
+        let sequences = &mut self.sequences;
+        self.renumber.put(&mut self.out, packet.bytes(), part.salt, |old| sequences.of(old))
+    }
+
+    /// Packets that stand for themselves in another format, renumbered; as they are where they are something else.
+    pub(super) fn put_embedded(
+        &mut self,
+        out: &mut Vec<u8>,
+        bytes: &[u8],
+        is_first: bool,
+        salt: Salt,
+        totals: &mut Totals,
+    ) {
+        let mut part = Part { is_first, salt, stats: None };
+        let mut reader = Reader::new(bytes);
+        self.out.clear();
+        loop {
+            match reader.next() {
+                Ok(Some((_, packet))) if self.put_plain(&packet, &mut part, totals).is_ok() => {}
+                Ok(None) => return out.extend_from_slice(&self.out),
+                Ok(Some(_)) | Err(_) => return out.extend_from_slice(bytes),
+            }
+        }
+    }
+
+    /// The sequences that follow are another part's.
+    pub(super) fn next_part(&mut self) {
+        self.sequences.next_part();
+    }
+
+    /// The statistics of all parts.
+    pub(super) fn finish(mut self, out: &mut impl Write) -> std::io::Result<()> {
+        if self.stats.is_empty() {
+            return Ok(());
+        }
+        self.sequences.next_part();
+        self.out.clear();
+        te::trace_stats_of_all(&mut self.out, self.sequences.of(1), &self.stats);
+        out.write_all(&self.out)
+    }
+}
+
+/// Compresses whole packets again; those that do not get smaller stay as they are.
+fn put_compressed(out: &mut Vec<u8>, block: &[u8]) {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+    let deflated = encoder.write_all(block).and_then(|()| encoder.finish());
+    match deflated {
+        Ok(deflated) if deflated.len() < block.len().min(MAX_COMPRESSED) => te::compressed_packets(out, &deflated),
+        _ => out.extend_from_slice(block),
+    }
+}

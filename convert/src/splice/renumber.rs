@@ -1,0 +1,243 @@
+//! Gives the sequence and the tracks of a packet other numbers, and leaves all else as it is.
+//!
+//! A sequence's number may get longer: it stands in the packet itself. The numbers of tracks stand in messages inside of messages,
+//! whose lengths would change with them: so a track's new number is as long as the old one.
+
+use std::ops::Range;
+
+use hairline_formats::DecodeError;
+use hairline_formats::proto::{
+    Field, FieldValue, Fields, MAX_VARINT, WireType, put_uint, put_varint, tag, varint_len,
+};
+use hairline_formats::track_event::fields::{
+    trace, trace_packet, trace_packet_defaults, track_descriptor, track_event, track_event_defaults,
+};
+
+use super::Salt;
+
+/// The fields of each message that name tracks.
+const EVENT: &[u32] = &[
+    track_event::TRACK_UUID,
+    track_event::EXTRA_COUNTER_TRACK_UUIDS,
+    track_event::EXTRA_DOUBLE_COUNTER_TRACK_UUIDS,
+];
+const DESCRIPTOR: &[u32] = &[track_descriptor::UUID, track_descriptor::PARENT_UUID];
+const DEFAULTS: &[u32] = &[
+    track_event_defaults::TRACK_UUID,
+    track_event_defaults::EXTRA_COUNTER_TRACK_UUIDS,
+    track_event_defaults::EXTRA_DOUBLE_COUNTER_TRACK_UUIDS,
+];
+
+/// Renumbers packets. Keeps its buffers.
+#[derive(Debug, Default)]
+pub(super) struct Renumber {
+    packet: Vec<u8>,
+    /// Where numbers of tracks stand in it.
+    tracks: Vec<Range<usize>>,
+}
+
+impl Renumber {
+    /// Appends the packet with tag and length. `sequence` gives the new number of a sequence.
+    ///
+    /// # Errors
+    /// When a message in it contradicts itself; then nothing is appended.
+    pub(super) fn put(
+        &mut self,
+        out: &mut Vec<u8>,
+        packet: &[u8],
+        salt: Salt,
+        mut sequence: impl FnMut(u32) -> u32,
+    ) -> Result<(), DecodeError> {
+        let Self { packet: copy, tracks } = self;
+        tracks.clear();
+        copy.clear();
+        copy.extend_from_slice(packet);
+        // One at most, but who repeats a field says that the last one counts.
+        let mut own: Option<(Range<usize>, u32)> = None;
+        for field in Fields::new(packet, 0) {
+            let field = field?;
+            match (field.number, field.value) {
+                (trace_packet::TRUSTED_PACKET_SEQUENCE_ID, FieldValue::Varint(id)) => {
+                    own = Some((field.offset as usize..value_of(packet, &field).end, id as u32));
+                }
+                _ if salt.0 == 0 => {}
+                (number, FieldValue::Bytes { bytes, offset }) => {
+                    find_tracks(packet, number, Fields::new(bytes, offset), tracks)?;
+                }
+                _ => {}
+            }
+        }
+        for number in tracks.drain(..) {
+            salted(&mut copy[number], salt);
+        }
+        let own = own.filter(|(_, id)| *id != 0).map(|(place, id)| (place, sequence(id)));
+        put_with(out, copy, own);
+        Ok(())
+    }
+}
+
+/// The packet, with its sequence's number, tag included, in that place.
+fn put_with(out: &mut Vec<u8>, packet: &[u8], own: Option<(Range<usize>, u32)>) {
+    const SEQUENCE: u32 = trace_packet::TRUSTED_PACKET_SEQUENCE_ID;
+    put_varint(out, u64::from(tag(trace::PACKET, WireType::Bytes)));
+    let Some((place, id)) = own else {
+        put_varint(out, packet.len() as u64);
+        return out.extend_from_slice(packet);
+    };
+    let tag_len = varint_len(u64::from(tag(SEQUENCE, WireType::Varint)));
+    let len = packet.len() - place.len() + tag_len + varint_len(u64::from(id));
+    put_varint(out, len as u64);
+    out.extend_from_slice(&packet[..place.start]);
+    put_uint(out, SEQUENCE, u64::from(id));
+    out.extend_from_slice(&packet[place.end..]);
+}
+
+/// The numbers of tracks in a message of a packet.
+fn find_tracks(
+    packet: &[u8],
+    number: u32,
+    message: Fields<'_>,
+    tracks: &mut Vec<Range<usize>>,
+) -> Result<(), DecodeError> {
+    let fields = match number {
+        trace_packet::TRACK_EVENT => EVENT,
+        trace_packet::TRACK_DESCRIPTOR => DESCRIPTOR,
+        trace_packet::TRACE_PACKET_DEFAULTS => {
+            for field in message {
+                let field = field?;
+                if let (trace_packet_defaults::TRACK_EVENT_DEFAULTS, FieldValue::Bytes { bytes, offset }) =
+                    (field.number, field.value)
+                {
+                    collect(packet, Fields::new(bytes, offset), DEFAULTS, tracks)?;
+                }
+            }
+            return Ok(());
+        }
+        _ => return Ok(()),
+    };
+    collect(packet, message, fields, tracks)
+}
+
+/// Whether a number stands for itself or is packed together with others.
+fn collect(
+    packet: &[u8],
+    message: Fields<'_>,
+    fields: &[u32],
+    tracks: &mut Vec<Range<usize>>,
+) -> Result<(), DecodeError> {
+    for field in message {
+        let field = field?;
+        if !fields.contains(&field.number) {
+            continue;
+        }
+        match field.value {
+            FieldValue::Varint(_) => tracks.push(value_of(packet, &field)),
+            FieldValue::Bytes { bytes, offset } => {
+                let (mut at, end) = (offset as usize, offset as usize + bytes.len());
+                while at < end {
+                    let next = varint_end(packet, at).min(end);
+                    tracks.push(at..next);
+                    at = next;
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Where the varint of a field stands, which was read there.
+fn value_of(packet: &[u8], field: &Field<'_>) -> Range<usize> {
+    let start = varint_end(packet, field.offset as usize);
+    start..varint_end(packet, start)
+}
+
+fn varint_end(packet: &[u8], at: usize) -> usize {
+    let rest = packet.get(at..).unwrap_or_default();
+    at + rest.iter().take(MAX_VARINT).position(|byte| byte & 0x80 == 0).map_or(rest.len(), |last| last + 1)
+}
+
+/// Changes the varint in these bytes to another of the same length, one to one: its last digits of seven bits but the first.
+fn salted(varint: &mut [u8], salt: Salt) {
+    let digits = varint.len().saturating_sub(1);
+    for (n, byte) in varint[..digits].iter_mut().enumerate() {
+        *byte ^= (salt.0 >> (7 * n).min(63)) as u8 & 0x7f;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hairline_formats::track_event as te;
+
+    fn renumbered(packet: &[u8], part: u64, sequence: u32) -> Vec<u8> {
+        let mut out = Vec::new();
+        Renumber::default().put(&mut out, packet, Salt::of(part), |_| sequence).expect("a packet");
+        out
+    }
+
+    #[test]
+    fn a_sequence_gets_its_number_whatever_its_length_and_the_rest_stays() {
+        for (old, new) in [(1, 1), (1, 300), (300, 1), (1, u32::MAX)] {
+            let (mut before, mut after) = (Vec::new(), Vec::new());
+            // Long enough that a length of another length is met.
+            let text = "x".repeat(115);
+            for (out, sequence) in [(&mut before, old), (&mut after, new)] {
+                let event = te::Event {
+                    name: Some(te::Name::Text(&text)),
+                    ..te::Event::new(sequence, te::EventType::Instant, 7)
+                };
+                te::event(out, &event);
+            }
+            let body = &before[varint_end(&before, 1)..];
+            assert_eq!(renumbered(body, 0, new), after, "{old} {new}");
+        }
+    }
+
+    #[test]
+    fn a_track_gets_another_number_of_the_same_length_everywhere() {
+        let track = 0x80_1234_5678_9abc;
+        let mut all = Vec::new();
+        let start = te::SequenceStart {
+            sequence: 2,
+            first: true,
+            dropped: false,
+            track_uuid: track,
+            extra_counters: &[track],
+            timestamp_ns: 1,
+        };
+        te::sequence_start(&mut all, &start);
+        te::event(
+            &mut all,
+            &te::Event { track_uuid: Some(track), ..te::Event::new(2, te::EventType::SliceBegin, 7) },
+        );
+        let mut reader = te::Reader::new(&all[..]);
+        let mut whole = Vec::new();
+        while let Some((_, packet)) = reader.next().expect("packets") {
+            whole.extend(renumbered(packet.bytes(), 1, 2));
+        }
+        assert_eq!(whole.len(), all.len());
+        let mut reader = te::Reader::new(&whole[..]);
+        let mut seen = Vec::new();
+        while let Some((_, packet)) = reader.next().expect("packets") {
+            if let Some(defaults) = &packet.defaults {
+                seen.extend(defaults.track_uuid);
+                seen.extend(defaults.extra_counter_track_uuids().flatten());
+            }
+            if let Some(te::Data::Event(event)) = &packet.data {
+                seen.extend(event.track_uuid);
+            }
+        }
+        assert_eq!(seen.len(), 3);
+        assert!(seen.iter().all(|uuid| *uuid == seen[0] && *uuid != track), "{seen:x?}");
+    }
+
+    #[test]
+    fn bytes_that_are_no_packet_are_refused() {
+        let mut out = Vec::new();
+        for bytes in [&[0x52][..], &[0x0a, 0xff], &[0x5a, 2, 0x58, 0x80], &[0xff; 20]] {
+            assert!(Renumber::default().put(&mut out, bytes, Salt::of(1), |n| n).is_err(), "{bytes:x?}");
+            assert!(out.is_empty());
+        }
+    }
+}

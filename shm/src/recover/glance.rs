@@ -1,0 +1,187 @@
+//! A look into the region of a process that lives, from outside and without its help.
+//!
+//! Nothing can be pinned from here, as `window.rs` does in the process itself. So each chunk is copied between two looks at its header:
+//!
+//! ```text
+//!  1  header: not free, of generation g, committed up to c
+//!  2  the bytes below c                        never written again in generation g
+//!  3  header: not free, of generation g        else the chunk was taken by somebody in between, and the copy is dropped
+//! ```
+//!
+//! * *Bytes of a later owner are seen with its mark.* Who takes a chunk stores Free before it writes the first byte, with a Release fence
+//!   between (`claim.rs`) or through the bitmap, so step 3 finds Free or a later generation.
+//! * *A word is read whole.* Fields are aligned words, and the kernel copies such in one piece on every machine that this crate runs on.
+//!
+//! All chunks are listed, then copied as the window does: those that are being written first, the youngest first. What is copied later
+//! of a sequence is then whole before what was copied earlier of it. Of a sequence the run of chunks up to its youngest copy is
+//! kept. What threads overwrite meanwhile is the oldest; where it is a thread's newest, all is looked at again, some times.
+//!
+//! Of a region with an output, what the output does not have is copied. Which that is changes with each batch: a look counts only if no
+//! batch was done while it lasted, and it is the same as if the process had been killed at that moment.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::atomic::{Ordering, fence};
+
+use super::fragments::{Entry, Fragment, Header, Part, chunk_offset, keep_whole_runs};
+use super::{Facts, RecoverError, SessionState, facts_of};
+use crate::abi::{CHUNK_HEADER_SIZE, State};
+
+/// How often it is looked at, at most: a ring that is overwritten, and one that is drained, where a look may end at each batch.
+const LOOKS: usize = 16;
+const LOOKS_BETWEEN_BATCHES: usize = 1000;
+
+/// What a region held at one moment.
+#[derive(Debug)]
+pub struct Glance {
+    facts: Facts,
+    bytes: Vec<u8>,
+    copies: Vec<Copied>,
+    /// By sequence; their numbers are places in `copies`.
+    entries: Vec<Entry>,
+    /// Sequences whose newest chunk was overwritten before it was read; of a region with an output, chunks.
+    missed: usize,
+}
+
+/// A chunk's payload as far as it was committed.
+#[derive(Debug)]
+struct Copied {
+    header: Header,
+    start: usize,
+}
+
+impl Glance {
+    pub(super) fn take(file: &File, path: &Path) -> Result<Self, RecoverError> {
+        let failed = |source| RecoverError::File { path: path.to_owned(), source };
+        let mut facts = facts_of(file, path)?;
+        if facts.state != SessionState::Active {
+            return Err(RecoverError::NotARegion { path: path.to_owned(), what: "no session goes on in it" });
+        }
+        let mut best: Option<Self> = None;
+        let looks = if facts.overwrites() { LOOKS } else { LOOKS_BETWEEN_BATCHES };
+        for _ in 0..looks {
+            let look = Self::look(file, facts.clone()).map_err(failed)?;
+            let now = facts_of(file, path)?;
+            // With an output beside it, a hole would never be filled.
+            let is_of_one_moment =
+                facts.overwrites() || now.batches_done == facts.batches_done && look.missed == 0;
+            facts = now;
+            if !is_of_one_moment {
+                continue;
+            }
+            let is_whole = look.missed == 0;
+            if best.as_ref().is_none_or(|best| look.rank() > best.rank()) {
+                best = Some(look);
+            }
+            if is_whole {
+                break;
+            }
+        }
+        best.ok_or_else(|| RecoverError::Changing { path: path.to_owned(), pid: facts.pid })
+    }
+
+    /// The more the better.
+    fn rank(&self) -> (std::cmp::Reverse<usize>, usize) {
+        (std::cmp::Reverse(self.missed), self.bytes.len())
+    }
+
+    fn look(file: &File, facts: Facts) -> io::Result<Self> {
+        let mut listed = Vec::new();
+        for number in 0..facts.chunk_count {
+            let header = Header::read(file, &facts, number)?;
+            if header.state != State::Free {
+                listed.push((number, header));
+            }
+        }
+        listed.sort_unstable_by_key(|(_, h)| std::cmp::Reverse((h.state == State::Writing, h.claim)));
+        let mut look =
+            Self { facts, bytes: Vec::new(), copies: Vec::new(), entries: Vec::new(), missed: 0 };
+        let mut chunks_missed = 0;
+        // Sequences that were seen, and those of which the newest chunk was copied, or that have ended.
+        let (mut seen, mut newest) = (HashSet::new(), HashSet::new());
+        for (number, header) in listed {
+            let is_copied = look.copy(file, number, header.generation)?;
+            chunks_missed += usize::from(!is_copied);
+            seen.insert(header.sequence);
+            if is_copied && header.state == State::Writing || header.is_last {
+                newest.insert(header.sequence);
+            }
+        }
+        look.missed =
+            if look.facts.overwrites() { seen.difference(&newest).count() } else { chunks_missed };
+        look.entries.sort_unstable_by_key(|e| (e.sequence, e.index));
+        look.entries.dedup_by_key(|e| (e.sequence, e.index));
+        keep_whole_runs(&mut look.entries, look.facts.overwrites());
+        Ok(look)
+    }
+
+    /// Copies a chunk, if it is still in that generation when that is done.
+    fn copy(&mut self, file: &File, number: u32, generation: u32) -> io::Result<bool> {
+        let is_same = |header: &Header| header.state != State::Free && header.generation == generation;
+        let header = Header::read(file, &self.facts, number)?;
+        if !is_same(&header) {
+            return Ok(false);
+        }
+        let part = if self.facts.overwrites() { Part::All } else { Part::NotInOutput };
+        let place = u32::try_from(self.copies.len()).unwrap_or(u32::MAX);
+        let entry = match header.entry(&self.facts, place, part) {
+            Ok(Some(entry)) => entry,
+            Ok(None) => return Ok(true), // nothing to be read of it
+            Err(_) => return Ok(false),  // it may have changed while the header was read
+        };
+        let start = self.bytes.len();
+        self.bytes.resize(start + entry.to as usize, 0);
+        fence(Ordering::SeqCst);
+        let payload = chunk_offset(&self.facts, number) + CHUNK_HEADER_SIZE as u64;
+        file.read_exact_at(&mut self.bytes[start..], payload)?;
+        fence(Ordering::SeqCst);
+        if !is_same(&Header::read(file, &self.facts, number)?) {
+            self.bytes.truncate(start);
+            return Ok(false);
+        }
+        self.copies.push(Copied { header, start });
+        self.entries.push(entry);
+        Ok(true)
+    }
+
+    /// What the region said of itself. The first [`output_len`](Facts::output_len) bytes of the output and the fragments are the trace.
+    #[must_use]
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Threads whose newest records were overwritten before they could be read.
+    #[must_use]
+    pub fn missed(&self) -> usize {
+        self.missed
+    }
+
+    /// Calls `visit` for each fragment, in each sequence's order.
+    ///
+    /// # Errors
+    /// Those of `visit`.
+    pub fn each<E>(&self, mut visit: impl FnMut(&Fragment<'_>) -> Result<(), E>) -> Result<(), E> {
+        let mut buffer = Vec::new();
+        let mut last_sequence = None;
+        for entry in &self.entries {
+            let Copied { header, start } = &self.copies[entry.number as usize];
+            let payload = &self.bytes[*start..*start + entry.to as usize];
+            let goes_on = last_sequence.replace(entry.sequence) == Some(entry.sequence);
+            let context = if goes_on { 0 } else { header.context_len.min(entry.from) };
+            buffer.clear();
+            buffer.extend_from_slice(&payload[..context as usize]);
+            buffer.extend_from_slice(&payload[entry.from as usize..]);
+            visit(&Fragment {
+                sequence: entry.sequence,
+                index: entry.index,
+                tid: header.tid,
+                records: entry.records,
+                bytes: &buffer,
+            })?;
+        }
+        Ok(())
+    }
+}
