@@ -269,7 +269,8 @@ pub struct Event<'a> {
     pub flows: &'a [u64],
     /// Flows that end at it.
     pub ending_flows: &'a [u64],
-    /// What else was sampled at that moment: counter tracks, and the values (never differences).
+    /// What else was sampled at that moment: counter tracks, and the values (never differences). Of a complete slice, the second value on
+    /// a track is that at its end.
     pub extra_counters: &'a [(TrackId, CounterValue)],
     /// What it shares with others.
     pub correlation: Option<&'a str>,
@@ -308,7 +309,8 @@ pub enum EventKind {
     Begin,
     /// The innermost open slice of the track ends. A name, if it has one, must be that of the begin.
     End,
-    /// A slice that is over: begin and duration, in nanoseconds.
+    /// A slice that is over: begin and duration, in nanoseconds. It may come before the slices around it, even before one that begins at
+    /// the same time: tracers write it when it ends.
     Complete {
         /// Nanoseconds.
         duration: i64,

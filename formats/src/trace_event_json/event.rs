@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::json::Json;
 use super::phase::{InstantScope, Phase};
-use crate::Value;
+use crate::{Entries, Value};
 
 /// An event ("Event Descriptions" in the document).
 ///
@@ -109,6 +109,8 @@ pub enum Args<'a> {
     Json(Json<'a>),
     /// Names and values, for writing.
     List(&'a [(&'a str, Value<'a>)]),
+    /// The same, shown one after the other.
+    Shown(&'a dyn Entries),
 }
 
 impl Args<'_> {
@@ -116,6 +118,7 @@ impl Args<'_> {
     pub fn each(&self, mut show: impl FnMut(&str, Value<'_>)) {
         match self {
             Self::None => {}
+            Self::Shown(entries) => entries.each(&mut show),
             Self::Json(json) => json.each_member(|name, value| value.with(|value| show(&name, value))),
             Self::List(all) => all.iter().for_each(|(name, value)| show(name, *value)),
         }

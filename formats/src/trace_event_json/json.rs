@@ -34,7 +34,10 @@ impl<'a> Json<'a> {
         serde_json::from_str::<&RawValue>(text).ok().map(|raw| Self::valid(raw.get()))
     }
 
-    pub(super) fn valid(text: &'a str) -> Self {
+    /// The value that `text` is, which must be what [`text`](Self::text) gave: it is not looked at. Of anything else, nothing or something
+    /// wrong is shown.
+    #[must_use]
+    pub fn valid(text: &'a str) -> Self {
         Self { text, depth: 0 }
     }
 

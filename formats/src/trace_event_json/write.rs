@@ -79,13 +79,25 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// The output fails. The object form has had a [member](Self::member) after its events, which end there.
     pub fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
+        self.put(|out| put_event(out, event))
+    }
+
+    fn put(&mut self, event: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         if self.place == Place::After {
             return Err(misplaced("an event after the end of the events"));
         }
         self.open_events();
         self.separate();
-        put_event(&mut self.buffer, event);
+        event(&mut self.buffer);
         self.drain(BUFFER)
+    }
+
+    /// Writes an event as it stands.
+    ///
+    /// # Errors
+    /// As [`event`](Self::event).
+    pub fn json(&mut self, event: Json<'_>) -> io::Result<()> {
+        self.put(|out| out.extend_from_slice(event.text().as_bytes()))
     }
 
     /// Writes a member of the object form, before its events or after them: `otherData`, `stackFrames`, `samples` or what else there is.
@@ -217,6 +229,7 @@ pub fn put_event(out: &mut Vec<u8>, event: &Event<'_>) {
             }
             args.end();
         }
+        Args::Shown(entries) => put_nested(object.key("args"), &Value::Dict(entries), 0),
     }
     object.end();
 }
