@@ -126,13 +126,6 @@ impl<R: Read> Reader<R> {
     #[inline]
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        &self.input.available()[..self.given]
-    }
-
-    /// The bytes of the record that [`next`](Self::next) gave last, all of them; none if it gave no record, or passed over one that
-    /// is too large.
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
         self.input.available().get(..self.given).unwrap_or_default()
     }
 
