@@ -79,7 +79,8 @@ fn output_for(region: &FoundRegion) -> PathBuf {
 fn report(done: &Recovered) {
     let who = who(done.pid, &done.process_name);
     if let Some(path) = &done.path {
-        let mut line = format!("{who}: {}: {}", path.display(), size(std::fs::metadata(path).map_or(0, |m| m.len())));
+        let mut line =
+            format!("{who}: {}: {}", path.display(), size(std::fs::metadata(path).map_or(0, |m| m.len())));
         if done.lost.total() > 0 {
             line += &format!(", {} lost so far", count(done.lost.total(), "event"));
         }

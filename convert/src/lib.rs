@@ -18,6 +18,7 @@ pub mod fxt;
 mod model;
 mod open;
 mod report;
+pub mod slices;
 pub mod splice;
 pub mod track_event;
 

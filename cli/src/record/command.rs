@@ -66,14 +66,21 @@ impl Command {
         let (program, arguments) = command.split_first().map_or((OsStr::new(""), command), |(p, a)| (p, a));
         let failed = |e: io::Error| {
             let why = format!("{}: {e}", program.display());
-            if e.kind() == io::ErrorKind::NotFound { NotStarted::NotFound(why) } else { NotStarted::Other(why) }
+            if e.kind() == io::ErrorKind::NotFound {
+                NotStarted::NotFound(why)
+            } else {
+                NotStarted::Other(why)
+            }
         };
         let target = Arc::new(Target::default());
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT]).map_err(failed)?;
         let handle = signals.handle();
         let heeding = Arc::clone(&target);
-        let child =
-            std::process::Command::new(program).args(arguments).envs(variables.iter().cloned()).spawn().map_err(failed)?;
+        let child = std::process::Command::new(program)
+            .args(arguments)
+            .envs(variables.iter().cloned())
+            .spawn()
+            .map_err(failed)?;
         *lock(&target.pid) = Pid::from_raw(child.id().cast_signed());
         let heed = move || {
             let mut last = None;
@@ -120,7 +127,8 @@ impl Target {
 impl Ended {
     /// As a shell has it.
     pub(super) fn code(&self) -> u8 {
-        let code = self.status.map_or(1, |s| s.code().unwrap_or_else(|| 128 + s.signal().unwrap_or_default()));
+        let code =
+            self.status.map_or(1, |s| s.code().unwrap_or_else(|| 128 + s.signal().unwrap_or_default()));
         u8::try_from(code).unwrap_or(u8::MAX)
     }
 

@@ -133,7 +133,8 @@ impl Parts {
         match recovery::recover(&region.path, &RecoverOptions::new()) {
             Ok(recovered) => whole.recovered += u64::from(recovered.path.is_some()),
             Err(e) => {
-                let note = format!("process {} was killed, and its trace cannot be completed: {e}", region.pid);
+                let note =
+                    format!("process {} was killed, and its trace cannot be completed: {e}", region.pid);
                 if !whole.notes.contains(&note) {
                     whole.notes.push(note);
                 }
@@ -181,7 +182,8 @@ impl Parts {
     }
 
     fn is_whole(&self, part: &Path, whole: &mut Whole, interrupted: &dyn Fn() -> bool) -> bool {
-        let Some(mut nowhere) = Splice::new(source(self.format), Heeding { out: io::sink(), interrupted }) else {
+        let Some(mut nowhere) = Splice::new(source(self.format), Heeding { out: io::sink(), interrupted })
+        else {
             return false;
         };
         let added = File::open(part).map_err(SpliceError::from).and_then(|file| nowhere.add(file));

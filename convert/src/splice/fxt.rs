@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 
 use hairline_formats::fxt::layout::metadata;
 use hairline_formats::fxt::{
-    ArgumentValue, BLOB_PERFETTO, EventKind, EventRecord, KERNEL_OBJECT_PROCESS, Reader, Record,
-    StringRef, blob, initialization, magic, provider_info, provider_section,
+    ArgumentValue, BLOB_PERFETTO, EventKind, EventRecord, KERNEL_OBJECT_PROCESS, Reader, Record, StringRef,
+    blob, initialization, magic, provider_info, provider_section,
 };
 use hairline_formats::{DecodeError, Value};
 

@@ -201,7 +201,9 @@ fn put_compressed(out: &mut Vec<u8>, block: &[u8]) {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
     let deflated = encoder.write_all(block).and_then(|()| encoder.finish());
     match deflated {
-        Ok(deflated) if deflated.len() < block.len().min(MAX_COMPRESSED) => te::compressed_packets(out, &deflated),
+        Ok(deflated) if deflated.len() < block.len().min(MAX_COMPRESSED) => {
+            te::compressed_packets(out, &deflated)
+        }
         _ => out.extend_from_slice(block),
     }
 }

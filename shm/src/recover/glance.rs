@@ -97,8 +97,7 @@ impl Glance {
             }
         }
         listed.sort_unstable_by_key(|(_, h)| std::cmp::Reverse((h.state == State::Writing, h.claim)));
-        let mut look =
-            Self { facts, bytes: Vec::new(), copies: Vec::new(), entries: Vec::new(), missed: 0 };
+        let mut look = Self { facts, bytes: Vec::new(), copies: Vec::new(), entries: Vec::new(), missed: 0 };
         let mut chunks_missed = 0;
         // Sequences that were seen, and those of which the newest chunk was copied, or that have ended.
         let (mut seen, mut newest) = (HashSet::new(), HashSet::new());
@@ -110,8 +109,7 @@ impl Glance {
                 newest.insert(header.sequence);
             }
         }
-        look.missed =
-            if look.facts.overwrites() { seen.difference(&newest).count() } else { chunks_missed };
+        look.missed = if look.facts.overwrites() { seen.difference(&newest).count() } else { chunks_missed };
         look.entries.sort_unstable_by_key(|e| (e.sequence, e.index));
         look.entries.dedup_by_key(|e| (e.sequence, e.index));
         keep_whole_runs(&mut look.entries, look.facts.overwrites());

@@ -70,7 +70,10 @@ pub(crate) fn snapshot(path: &Path, to: &Path) -> Result<Recovered, RecoverError
     let format = format_of(facts, path)?;
     let mut place = Place::copy_of(facts, to, &mut done.notes)?;
     if !facts.overwrites() && !place.has_original {
-        done.notes.push("what the session has written is nowhere to be read: only what is still in the ring is here".to_owned());
+        done.notes.push(
+            "what the session has written is nowhere to be read: only what is still in the ring is here"
+                .to_owned(),
+        );
     }
     if facts.overwrites() && glance.missed() > 0 {
         let note = format!("of {} threads the newest was overwritten while it was read", glance.missed());
