@@ -3,11 +3,16 @@
 //! A library only so that the tests of the whole can run the command; [`main`] is all of it.
 
 mod completions;
+mod convert;
+mod input;
 mod list;
+mod merge;
+mod output;
 mod record;
 mod recover;
 mod snapshot;
 mod text;
+mod transfer;
 mod view;
 
 use std::process::ExitCode;
@@ -27,6 +32,8 @@ enum Command {
     Record(record::Arguments),
     Snapshot(snapshot::Arguments),
     View(view::Arguments),
+    Convert(convert::Arguments),
+    Merge(merge::Arguments),
     Recover(recover::Arguments),
     Ls(list::Arguments),
     Completions(completions::Arguments),
@@ -40,6 +47,7 @@ const EXIT_CODES: &str = "Exit codes:
   2  the arguments make no sense
   3  there is no such process or region
   4  the process is alive, or it cannot be told
+  5  --strict, and something could not be said as it was
 `hairline record` has those of its command.";
 
 /// What the shell is told.
@@ -48,8 +56,10 @@ enum Outcome {
     #[default]
     Done = 0,
     Failed = 1,
+    Usage = 2,
     NotFound = 3,
     Alive = 4,
+    NotStrict = 5,
 }
 
 impl From<Outcome> for ExitCode {
@@ -65,6 +75,8 @@ pub fn main() -> ExitCode {
         Command::Record(arguments) => record::run(&arguments),
         Command::Snapshot(arguments) => snapshot::run(&arguments).into(),
         Command::View(arguments) => view::run(&arguments).into(),
+        Command::Convert(arguments) => convert::run(&arguments).into(),
+        Command::Merge(arguments) => merge::run(&arguments).into(),
         Command::Recover(arguments) => recover::run(&arguments).into(),
         Command::Ls(arguments) => list::run(&arguments).into(),
         Command::Completions(arguments) => completions::run(&arguments).into(),

@@ -24,7 +24,7 @@ const SLICES: &str = "select s.ts, s.dur, s.depth, ifnull(s.category, ''), ifnul
 /// TrackEvent's importer puts debug annotations under `debug.`; that of FXT writes them as they are, that of JSON under `args.`.
 const ARGUMENTS: &str = "select s.ts, ifnull(s.name, ''), \
      case when a.key like 'debug.%' then substr(a.key, 7) when a.key like 'args.%' then substr(a.key, 6) else a.key end, a.display_value \
-     from slice s join args a using (arg_set_id)";
+     from slice s join args a using (arg_set_id) where a.key not in ('legacy_event.passthrough_utid', 'source_location_iid')";
 
 /// FXT's importer names a track "name:argument:id".
 const COUNTERS: &str = "select c.ts, replace(o.track, ':value:0', ''), ct.unit, c.value, o.tid, o.pid \

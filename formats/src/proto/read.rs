@@ -109,6 +109,7 @@ impl<'a> Fields<'a> {
         Ok(array)
     }
 
+    #[inline]
     fn field(&mut self) -> Result<Field<'a>, DecodeError> {
         let offset = self.offset;
         let (number, wire) = split_tag(self.varint("a field's tag")?, offset)?;
@@ -129,6 +130,7 @@ impl<'a> Fields<'a> {
 impl<'a> Iterator for Fields<'a> {
     type Item = Result<Field<'a>, DecodeError>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() {
             return None;
@@ -152,7 +154,15 @@ pub(crate) enum Varint {
 }
 
 /// Bits above the 64th are dropped, as protobuf's own readers do.
+#[inline]
 pub(crate) fn varint(bytes: &[u8]) -> Varint {
+    match bytes.first() {
+        Some(byte) if *byte < 0x80 => Varint::Complete(u64::from(*byte), 1), // by far the most
+        _ => long_varint(bytes),
+    }
+}
+
+fn long_varint(bytes: &[u8]) -> Varint {
     let mut value = 0;
     for (i, byte) in bytes.iter().take(MAX_VARINT).enumerate() {
         value |= u64::from(byte & 0x7f) << (7 * i);
@@ -164,6 +174,7 @@ pub(crate) fn varint(bytes: &[u8]) -> Varint {
 }
 
 /// A tag's field number and wire type.
+#[inline]
 pub(crate) fn split_tag(tag: u64, offset: u64) -> Result<(u32, WireType), DecodeError> {
     let number = match u32::try_from(tag >> WIRE_TYPE_BITS) {
         Ok(number @ 1..=MAX_FIELD) => number,

@@ -115,7 +115,7 @@ impl State {
             Some(timestamp) if is_known => self.clocks.time(sequence, packet.clock_id, timestamp),
             _ => None,
         };
-        if packet.dropped {
+        if packet.dropped && !packet.first {
             self.loss(place, time, context);
         }
         self.report.add_many("unknown fields", u64::from(packet.skipped));
@@ -231,8 +231,11 @@ impl State {
             (None, None) => Word::None,
         };
         self.current.take_lists(event)?;
-        if let Some(legacy) = event.legacy.as_ref().filter(|legacy| legacy.phase != 0) {
-            if !self.legacy(track, legacy, context) {
+        let mut skipped = 0;
+        let legacy = event.legacy(&mut skipped)?;
+        self.report.add_many("unknown fields", u64::from(skipped));
+        if let Some(legacy) = legacy.filter(|legacy| legacy.phase != 0) {
+            if !self.legacy(track, &legacy, context) {
                 return Ok(());
             }
         } else {

@@ -294,7 +294,7 @@ impl Tracks {
         if above != fits {
             report.add("tracks that are above themselves");
         }
-        add_words(&mut new, track);
+        add_words(&mut new, track, report);
         match place {
             Some(index) if *self.get(index) == new => {}
             Some(index) => {
@@ -316,9 +316,12 @@ impl Tracks {
         let Some(pid) = of.pid else { return Ok(()) };
         let words = of.command_line().map(|word| word.map(str::to_owned)).collect::<Result<Vec<_>, _>>()?;
         let index = self.process(u64::from(pid.cast_unsigned()), context, pending);
+        if words.is_empty() {
+            return Ok(());
+        }
         if let Kind::Process { command_line, .. } = &mut self.all[index as usize].kind
-            && *command_line != words
-            && !words.is_empty()
+            // The first word is the process's name there; its track has all of them as they were.
+            && (command_line.len() != words.len() || command_line[1..] != words[1..])
         {
             *command_line = words;
             pending.push_back(Pending::Track(index));
@@ -328,7 +331,7 @@ impl Tracks {
 }
 
 /// Names and the like: what a description does not say stays as it is.
-fn add_words(known: &mut Known, track: &TrackDescriptor<'_>) {
+fn add_words(known: &mut Known, track: &TrackDescriptor<'_>, report: &mut Report) {
     let process = track.process.as_ref().and_then(|process| process.name);
     let thread = track.thread.as_ref().and_then(|thread| thread.name);
     let set = |word: &mut String, new: Option<&str>| {
@@ -336,7 +339,11 @@ fn add_words(known: &mut Known, track: &TrackDescriptor<'_>) {
             new.clone_into(word);
         }
     };
-    set(&mut known.name, process.or(thread).or(track.name));
+    let owner = process.or(thread);
+    if owner.is_some() && track.name.is_some_and(|name| !name.is_empty()) && track.name != owner {
+        report.add("names of tracks beside those of their processes or threads");
+    }
+    set(&mut known.name, owner.or(track.name));
     set(&mut known.description, track.description);
     set(&mut known.merge_key, track.merge_key);
     known.rank = track.rank.or(known.rank);

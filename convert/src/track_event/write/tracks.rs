@@ -179,10 +179,12 @@ impl Description {
         let name = &*self.name;
         match &self.kind {
             Kind::Process { pid, command_line } => {
-                let cmdline: Vec<_> = command_line.iter().map(String::as_str).collect();
+                let mut cmdline: Vec<_> = command_line.iter().map(String::as_str).collect();
                 let pid = *pid as i32;
                 te::process_descriptor(out, GENERAL, &ProcessTrack { uuid, pid, name, cmdline: &cmdline });
-                if !cmdline.is_empty() {
+                // Importers take the command line from here, and with it the name, which is its first word.
+                if let Some(first) = cmdline.first_mut() {
+                    *first = if name.is_empty() { *first } else { name };
                     let process = Process { pid, parent: None, command_line: &cmdline };
                     te::process_tree(out, GENERAL, time, &process);
                 }

@@ -31,8 +31,8 @@ pub struct TrackEvent<'a> {
     pub log: Option<LogMessage>,
     /// Fields that were passed over, inside its location and its log message too.
     pub skipped: u32,
-    /// The same as Trace Event JSON has it.
-    pub legacy: Option<LegacyEvent<'a>>,
+    /// The bytes of the legacy event and their place in the input.
+    legacy: Option<(&'a [u8], u64)>,
     message: Fields<'a>,
     /// Which repeated fields there are, a bit each by their numbers, so that the others need not be looked for.
     present: u64,
@@ -90,7 +90,7 @@ impl<'a> TrackEvent<'a> {
                 self.log = Some(log(Fields::new(bytes, offset), &mut self.skipped)?);
             }
             (track_event::LEGACY_EVENT, Bytes { bytes, offset }) => {
-                self.legacy = Some(LegacyEvent::decode(Fields::new(bytes, offset), &mut self.skipped)?);
+                self.legacy = Some((bytes, offset));
             }
             // These are read where they stand, on demand.
             (
@@ -114,6 +114,15 @@ impl<'a> TrackEvent<'a> {
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         self.message.rest()
+    }
+
+    /// What happened, as Trace Event JSON has it; what of it was passed over is counted by `skipped`.
+    ///
+    /// # Errors
+    /// Where it contradicts itself.
+    pub fn legacy(&self, skipped: &mut u32) -> Result<Option<LegacyEvent<'a>>, DecodeError> {
+        let decode = |(bytes, offset)| LegacyEvent::decode(Fields::new(bytes, offset), skipped);
+        self.legacy.map(decode).transpose()
     }
 
     /// Whether it has arguments.

@@ -35,6 +35,7 @@ pub struct Packet<'a> {
     pub skipped: u32,
     message: Fields<'a>,
     bytes: &'a [u8],
+    has_interned: bool,
 }
 
 /// What a packet is about.
@@ -44,7 +45,7 @@ pub enum Data<'a> {
     /// Something that happened.
     Event(TrackEvent<'a>),
     /// A track.
-    Track(TrackDescriptor<'a>),
+    Track(Box<TrackDescriptor<'a>>),
     /// What clocks showed at one moment.
     Clocks(ClockReadings<'a>),
     /// The trace's own number, the same in all its files.
@@ -106,6 +107,7 @@ impl<'a> Packet<'a> {
             skipped: 0,
             message: message.clone(),
             bytes,
+            has_interned: false,
         };
         for field in message {
             let field = field?;
@@ -128,12 +130,13 @@ impl<'a> Packet<'a> {
             (trace_packet::TRACE_PACKET_DEFAULTS, Bytes { bytes, offset }) => {
                 self.defaults = Some(Defaults::decode(Fields::new(bytes, offset))?);
             }
-            (trace_packet::INTERNED_DATA, Bytes { .. }) => {}
+            (trace_packet::INTERNED_DATA, Bytes { .. }) => self.has_interned = true,
             (trace_packet::TRACK_EVENT, Bytes { bytes, offset }) => {
                 self.data = Some(Data::Event(TrackEvent::decode(Fields::new(bytes, offset))?));
             }
             (trace_packet::TRACK_DESCRIPTOR, Bytes { bytes, offset }) => {
-                self.data = Some(Data::Track(TrackDescriptor::decode(Fields::new(bytes, offset))?));
+                let track = TrackDescriptor::decode(Fields::new(bytes, offset))?;
+                self.data = Some(Data::Track(Box::new(track)));
             }
             (trace_packet::CLOCK_SNAPSHOT, Bytes { bytes, offset }) => {
                 self.data = Some(Data::Clocks(ClockReadings { snapshot: Fields::new(bytes, offset) }));
@@ -185,7 +188,7 @@ impl<'a> Packet<'a> {
     /// The numbers it gives to strings.
     #[must_use]
     pub fn interned(&self) -> InternedStrings<'a> {
-        InternedStrings::new(self.message.clone())
+        InternedStrings::new(if self.has_interned { self.message.clone() } else { Fields::none() })
     }
 }
 

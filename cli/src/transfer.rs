@@ -1,0 +1,179 @@
+//! From traces to a trace: what `convert` and `merge` have in common.
+
+use std::fmt::Display;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use hairline_convert::{Context, FileKind, Report, Source, Writer, create, open};
+use hairline_formats::{DecodeError, DecodeErrorKind};
+
+use crate::Outcome;
+use crate::input::{Input, is_standard};
+use crate::output::Output;
+use crate::text::complain;
+
+/// A format, by the name that its files have.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Format {
+    /// Perfetto's own.
+    Pftrace,
+    /// The Fuchsia trace format.
+    Fxt,
+    /// Trace Event JSON.
+    Json,
+}
+
+impl From<Format> for Source {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Pftrace => Self::TrackEvent,
+            Format::Fxt => Self::Fxt,
+            Format::Json => Self::Json,
+        }
+    }
+}
+
+/// What is to be done.
+pub(crate) struct Transfer<'a> {
+    pub(crate) inputs: &'a [PathBuf],
+    pub(crate) output: &'a Path,
+    pub(crate) from: Option<Format>,
+    pub(crate) to: Option<Format>,
+    pub(crate) strict: bool,
+}
+
+/// Why it was not done.
+enum Failure {
+    /// To be said.
+    Said(Outcome, String),
+    /// Whoever read the output does not want more.
+    NotWanted,
+}
+
+impl Failure {
+    fn of(who: impl Display, what: impl Display) -> Self {
+        Self::Said(Outcome::Failed, format!("{who}: {what}"))
+    }
+
+    fn output(path: &Path, e: &io::Error) -> Self {
+        match e.kind() {
+            io::ErrorKind::BrokenPipe => Self::NotWanted,
+            _ if is_standard(path) => Self::of("stdout", e),
+            _ => Self::of(path.display(), e),
+        }
+    }
+}
+
+/// Does it, and says what there is to say.
+pub(crate) fn run(transfer: &Transfer<'_>) -> Outcome {
+    match transfer.run() {
+        Ok(outcome) => outcome,
+        Err(Failure::NotWanted) => Outcome::Failed,
+        Err(Failure::Said(outcome, what)) => {
+            complain(what);
+            outcome
+        }
+    }
+}
+
+impl Transfer<'_> {
+    fn run(&self) -> Result<Outcome, Failure> {
+        let kind = self.kind()?;
+        let inputs =
+            self.inputs.iter().map(|path| Input::open(path).map_err(|e| Failure::of(path.display(), e)));
+        let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
+        let identities: Vec<_> = inputs.iter().map(Input::identity).collect();
+        let fail = |e: io::Error| Failure::output(self.output, &e);
+        let mut output = Output::create(self.output, &identities).map_err(fail)?;
+        let (outcome, report) = if kind.gzip {
+            let mut compressed = GzEncoder::new(&mut output, Compression::default());
+            let done = self.write(inputs, kind.format, &mut compressed)?;
+            compressed.finish().map_err(fail)?;
+            done
+        } else {
+            self.write(inputs, kind.format, &mut output)?
+        };
+        say(&report);
+        if self.strict && !report.is_empty() {
+            let what = "not written, since not all can be said as it was (--strict)";
+            return Err(Failure::Said(Outcome::NotStrict, format!("{}: {what}", self.output.display())));
+        }
+        output.keep().map_err(fail)?;
+        Ok(outcome)
+    }
+
+    /// What the output is to be.
+    fn kind(&self) -> Result<FileKind, Failure> {
+        let by_name = FileKind::by_name(self.output);
+        let gzip = by_name.is_some_and(|kind| kind.gzip);
+        match (self.to, by_name) {
+            (Some(format), _) => Ok(FileKind { format: format.into(), gzip }),
+            (None, Some(kind)) => Ok(kind),
+            (None, None) => {
+                let what = "its name says no format: end it in .pftrace, .fxt or .json, or give --to";
+                Err(Failure::Said(Outcome::Usage, format!("{}: {what}", self.output.display())))
+            }
+        }
+    }
+
+    fn write(
+        &self,
+        inputs: Vec<Input>,
+        format: Source,
+        output: &mut dyn io::Write,
+    ) -> Result<(Outcome, Report), Failure> {
+        let fail = |e: io::Error| Failure::output(self.output, &e);
+        let mut writer = create(format, output).map_err(fail)?;
+        let (mut context, mut report, mut outcome) = (Context::new(), Report::default(), Outcome::Done);
+        for input in inputs {
+            outcome = outcome.max(self.copy(input, &mut context, &mut *writer, &mut report)?);
+        }
+        writer.finish().map_err(fail)?;
+        report.add_all(writer.report());
+        Ok((outcome, report))
+    }
+
+    /// Copies all of an input, or all of it that is whole.
+    fn copy(
+        &self,
+        input: Input,
+        context: &mut Context,
+        writer: &mut dyn Writer,
+        report: &mut Report,
+    ) -> Result<Outcome, Failure> {
+        let name = input.name().to_owned();
+        let mut reader = open(input, self.from.map(Source::from)).map_err(|e| Failure::of(&name, e))?;
+        let mut outcome = Outcome::Done;
+        loop {
+            match reader.next(context) {
+                Ok(Some(item)) => writer.write(&item).map_err(|e| Failure::output(self.output, &e))?,
+                Ok(None) => break,
+                Err(e) if ends_early(&e) => {
+                    complain(format_args!("{name}: {e}; all before that is in the output"));
+                    outcome = Outcome::Failed;
+                    break;
+                }
+                Err(e) => return Err(Failure::of(&name, format_args!("{e}; nothing was written"))),
+            }
+        }
+        report.add_all(reader.report());
+        Ok(outcome)
+    }
+}
+
+/// Whether the input merely ends early, compressed or not.
+fn ends_early(e: &DecodeError) -> bool {
+    let cut = |e: &io::Error| e.kind() == io::ErrorKind::UnexpectedEof;
+    e.is_truncated() || matches!(&e.kind, DecodeErrorKind::Io(e) if cut(e))
+}
+
+/// What was not said as it was.
+fn say(report: &Report) {
+    if !report.is_empty() {
+        complain("not all is said as it was:");
+    }
+    report.iter().for_each(|(what, n)| complain(format_args!("{n:>9} {what}")));
+}
