@@ -11,7 +11,10 @@ mod output;
 mod record;
 mod recover;
 mod snapshot;
+mod stats;
+mod table;
 mod text;
+mod trace;
 mod transfer;
 mod view;
 
@@ -34,6 +37,7 @@ enum Command {
     View(view::Arguments),
     Convert(convert::Arguments),
     Merge(merge::Arguments),
+    Stats(stats::Arguments),
     Recover(recover::Arguments),
     Ls(list::Arguments),
     Completions(completions::Arguments),
@@ -77,6 +81,7 @@ pub fn main() -> ExitCode {
         Command::View(arguments) => view::run(&arguments).into(),
         Command::Convert(arguments) => convert::run(&arguments).into(),
         Command::Merge(arguments) => merge::run(&arguments).into(),
+        Command::Stats(arguments) => stats::run(&arguments).into(),
         Command::Recover(arguments) => recover::run(&arguments).into(),
         Command::Ls(arguments) => list::run(&arguments).into(),
         Command::Completions(arguments) => completions::run(&arguments).into(),

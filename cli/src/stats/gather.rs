@@ -1,0 +1,197 @@
+//! Everything that is counted, in one pass.
+
+use hairline::__private::Filter;
+use hairline_convert::slices::{Frame, Key, Sink, Slice, Slices};
+use hairline_convert::{Event, EventKind, Item, Track, TrackId, TrackKind};
+
+use super::rows::Rows;
+use crate::trace::Look;
+
+/// Of the trace as a whole.
+#[derive(Debug, Default)]
+pub(crate) struct Totals {
+    pub(crate) events: u64,
+    pub(crate) slices: u64,
+    pub(crate) open_slices: u64,
+    pub(crate) instants: u64,
+    pub(crate) counter_values: u64,
+    pub(crate) flow_points: u64,
+    pub(crate) processes: u64,
+    pub(crate) threads: u64,
+    /// Records that no other format has a word for.
+    pub(crate) foreign: u64,
+    /// Places where something is missing, and how many events, as far as that is said.
+    pub(crate) losses: u64,
+    pub(crate) lost_events: u64,
+    pub(crate) first: Option<i64>,
+    pub(crate) last: Option<i64>,
+}
+
+impl Totals {
+    /// From the first event to the last.
+    pub(crate) fn span(&self) -> i64 {
+        self.last.unwrap_or_default().saturating_sub(self.first.unwrap_or_default())
+    }
+}
+
+/// What a track is, for its row.
+#[derive(Debug, Default)]
+pub(crate) struct Place {
+    pub(crate) name: String,
+    pub(crate) parent: Option<TrackId>,
+    pub(crate) kind: PlaceKind,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum PlaceKind {
+    Process(u64),
+    Thread(u64),
+    #[default]
+    Other,
+}
+
+/// All of it.
+#[derive(Debug, Default)]
+pub(crate) struct Gathered {
+    pub(crate) totals: Totals,
+    pub(crate) names: Rows,
+    pub(crate) categories: Rows,
+    pub(crate) tracks: Rows,
+    pub(crate) places: Vec<Place>,
+}
+
+/// Gathers it.
+#[derive(Default)]
+pub(crate) struct Gather {
+    slices: Slices,
+    counting: Counting,
+}
+
+#[derive(Default)]
+struct Counting {
+    gathered: Gathered,
+    filter: Option<Filter>,
+    /// Whether a category is one that is asked for, by its key.
+    wanted: Vec<bool>,
+}
+
+impl Gather {
+    /// Counts the slices of these categories only.
+    pub(crate) fn new(filter: Option<Filter>) -> Self {
+        Self { counting: Counting { filter, ..Counting::default() }, ..Self::default() }
+    }
+
+    /// Nothing more comes.
+    pub(crate) fn finish(mut self) -> (Gathered, Slices) {
+        self.slices.finish(&mut self.counting);
+        (self.counting.gathered, self.slices)
+    }
+}
+
+impl Look for Gather {
+    fn item(&mut self, item: &Item<'_>) {
+        self.slices.item(item, &mut self.counting);
+        if let Some(filter) = &self.counting.filter {
+            let (keys, wanted) = (self.slices.keys(), &mut self.counting.wanted);
+            while wanted.len() < keys.len() {
+                let categories = keys.text(Key(wanted.len() as u32)); // a key's number
+                wanted.push(categories.split(',').any(|category| filter.matches(category)));
+            }
+        }
+        let gathered = &mut self.counting.gathered;
+        match item {
+            Item::Event(event) => gathered.totals.event(event),
+            Item::Track(track) => gathered.track(track),
+            Item::Loss(loss) => {
+                gathered.totals.losses += 1;
+                gathered.totals.lost_events += loss.events;
+            }
+            Item::Foreign { .. } => gathered.totals.foreign += 1,
+            _ => {}
+        }
+    }
+}
+
+impl Totals {
+    #[inline]
+    fn event(&mut self, event: &Event<'_>) {
+        self.events += 1;
+        self.flow_points += (event.flows.len() + event.ending_flows.len()) as u64;
+        self.counter_values += event.extra_counters.len() as u64;
+        let mut end = event.time;
+        match event.kind {
+            EventKind::Instant => self.instants += 1,
+            EventKind::Counter(_) => self.counter_values += 1,
+            EventKind::Flow { .. } => self.flow_points += 1,
+            EventKind::Complete { duration } => end = end.saturating_add(duration.max(0)),
+            _ => {}
+        }
+        self.first = Some(self.first.map_or(event.time, |first| first.min(event.time)));
+        self.last = self.last.max(Some(end));
+    }
+}
+
+impl Gathered {
+    fn track(&mut self, track: &Track<'_>) {
+        let index = track.id.0 as usize;
+        if self.places.len() <= index {
+            self.places.resize_with(index + 1, Place::default);
+        }
+        let place = &mut self.places[index];
+        let (kind, count) = match track.kind {
+            TrackKind::Process { pid, .. } => (PlaceKind::Process(pid), Some(&mut self.totals.processes)),
+            TrackKind::Thread { tid, .. } => (PlaceKind::Thread(tid), Some(&mut self.totals.threads)),
+            _ => (PlaceKind::Other, None),
+        };
+        if let Some(count) = count.filter(|_| place.kind == PlaceKind::Other) {
+            *count += 1;
+        }
+        *place = Place { name: track.name.to_owned(), parent: track.parent, kind };
+    }
+
+    /// What a track's row is called.
+    pub(crate) fn place_name(&self, track: TrackId) -> String {
+        let Some(place) = self.places.get(track.0 as usize) else { return String::new() };
+        match (place.kind, place.name.as_str()) {
+            (PlaceKind::Process(pid), "") => format!("process {pid}"),
+            (PlaceKind::Process(pid), name) => format!("{name} (process {pid})"),
+            (PlaceKind::Thread(tid), "") => format!("thread {tid}"),
+            (PlaceKind::Thread(tid), name) => format!("{name} ({tid})"),
+            (PlaceKind::Other, name) => format!("track {name}"),
+        }
+    }
+
+    /// The process of a track, if it has one: what is above it.
+    pub(crate) fn process_of(&self, track: TrackId) -> Option<TrackId> {
+        let mut id = track;
+        // No deeper than this: a parent was told of before its children, but tracks may be told of again.
+        for _ in 0..64 {
+            let place = self.places.get(id.0 as usize)?;
+            if matches!(place.kind, PlaceKind::Process(_)) {
+                return Some(id);
+            }
+            id = place.parent?;
+        }
+        None
+    }
+}
+
+impl Sink for Counting {
+    #[inline]
+    fn slice(&mut self, slice: &Slice, _: &[Frame]) {
+        if self.wanted.get(slice.category.0 as usize) == Some(&false) {
+            return;
+        }
+        let gathered = &mut self.gathered;
+        gathered.totals.slices += 1;
+        gathered.names.add(slice.name.0, slice);
+        gathered.categories.add(slice.category.0, slice);
+        gathered.tracks.add(slice.track.0, slice);
+    }
+
+    fn open_slice(&mut self, slice: &Slice, _: &[Frame]) {
+        if self.wanted.get(slice.category.0 as usize) != Some(&false) {
+            self.gathered.totals.open_slices += 1;
+        }
+    }
+}
