@@ -4,10 +4,12 @@
 
 mod completions;
 mod convert;
+mod flame;
 mod input;
 mod list;
 mod merge;
 mod output;
+mod places;
 mod record;
 mod recover;
 mod snapshot;
@@ -38,6 +40,7 @@ enum Command {
     Convert(convert::Arguments),
     Merge(merge::Arguments),
     Stats(stats::Arguments),
+    Flame(flame::Arguments),
     Recover(recover::Arguments),
     Ls(list::Arguments),
     Completions(completions::Arguments),
@@ -82,6 +85,7 @@ pub fn main() -> ExitCode {
         Command::Convert(arguments) => convert::run(&arguments).into(),
         Command::Merge(arguments) => merge::run(&arguments).into(),
         Command::Stats(arguments) => stats::run(&arguments).into(),
+        Command::Flame(arguments) => flame::run(&arguments).into(),
         Command::Recover(arguments) => recover::run(&arguments).into(),
         Command::Ls(arguments) => list::run(&arguments).into(),
         Command::Completions(arguments) => completions::run(&arguments).into(),

@@ -47,7 +47,7 @@ fn rows<'a, 's>(
 }
 
 pub(super) fn json(stats: &Stats<'_>, choice: &Choice) -> String {
-    let t = &stats.gathered.totals;
+    let (t, places) = (&stats.gathered.totals, &stats.gathered.places);
     let mut all = json!({
         "trace": stats.name,
         "bytes": stats.bytes,
@@ -57,8 +57,8 @@ pub(super) fn json(stats: &Stats<'_>, choice: &Choice) -> String {
         "instants": t.instants,
         "counter_values": t.counter_values,
         "flow_points": t.flow_points,
-        "processes": t.processes,
-        "threads": t.threads,
+        "processes": places.processes,
+        "threads": places.threads,
         "foreign_records": t.foreign,
         "losses": t.losses,
         "lost_events": t.lost_events,

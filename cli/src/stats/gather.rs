@@ -2,9 +2,10 @@
 
 use hairline::__private::Filter;
 use hairline_convert::slices::{Frame, Key, Sink, Slice, Slices};
-use hairline_convert::{Event, EventKind, Item, Track, TrackId, TrackKind};
+use hairline_convert::{Event, EventKind, Item};
 
 use super::rows::Rows;
+use crate::places::Places;
 use crate::trace::Look;
 
 /// Of the trace as a whole.
@@ -16,8 +17,6 @@ pub(crate) struct Totals {
     pub(crate) instants: u64,
     pub(crate) counter_values: u64,
     pub(crate) flow_points: u64,
-    pub(crate) processes: u64,
-    pub(crate) threads: u64,
     /// Records that no other format has a word for.
     pub(crate) foreign: u64,
     /// Places where something is missing, and how many events, as far as that is said.
@@ -34,22 +33,6 @@ impl Totals {
     }
 }
 
-/// What a track is, for its row.
-#[derive(Debug, Default)]
-pub(crate) struct Place {
-    pub(crate) name: String,
-    pub(crate) parent: Option<TrackId>,
-    pub(crate) kind: PlaceKind,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum PlaceKind {
-    Process(u64),
-    Thread(u64),
-    #[default]
-    Other,
-}
-
 /// All of it.
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
@@ -57,7 +40,7 @@ pub(crate) struct Gathered {
     pub(crate) names: Rows,
     pub(crate) categories: Rows,
     pub(crate) tracks: Rows,
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Places,
 }
 
 /// Gathers it.
@@ -101,7 +84,7 @@ impl Look for Gather {
         let gathered = &mut self.counting.gathered;
         match item {
             Item::Event(event) => gathered.totals.event(event),
-            Item::Track(track) => gathered.track(track),
+            Item::Track(track) => gathered.places.set(track),
             Item::Loss(loss) => {
                 gathered.totals.losses += 1;
                 gathered.totals.lost_events += loss.events;
@@ -128,51 +111,6 @@ impl Totals {
         }
         self.first = Some(self.first.map_or(event.time, |first| first.min(event.time)));
         self.last = self.last.max(Some(end));
-    }
-}
-
-impl Gathered {
-    fn track(&mut self, track: &Track<'_>) {
-        let index = track.id.0 as usize;
-        if self.places.len() <= index {
-            self.places.resize_with(index + 1, Place::default);
-        }
-        let place = &mut self.places[index];
-        let (kind, count) = match track.kind {
-            TrackKind::Process { pid, .. } => (PlaceKind::Process(pid), Some(&mut self.totals.processes)),
-            TrackKind::Thread { tid, .. } => (PlaceKind::Thread(tid), Some(&mut self.totals.threads)),
-            _ => (PlaceKind::Other, None),
-        };
-        if let Some(count) = count.filter(|_| place.kind == PlaceKind::Other) {
-            *count += 1;
-        }
-        *place = Place { name: track.name.to_owned(), parent: track.parent, kind };
-    }
-
-    /// What a track's row is called.
-    pub(crate) fn place_name(&self, track: TrackId) -> String {
-        let Some(place) = self.places.get(track.0 as usize) else { return String::new() };
-        match (place.kind, place.name.as_str()) {
-            (PlaceKind::Process(pid), "") => format!("process {pid}"),
-            (PlaceKind::Process(pid), name) => format!("{name} (process {pid})"),
-            (PlaceKind::Thread(tid), "") => format!("thread {tid}"),
-            (PlaceKind::Thread(tid), name) => format!("{name} ({tid})"),
-            (PlaceKind::Other, name) => format!("track {name}"),
-        }
-    }
-
-    /// The process of a track, if it has one: what is above it.
-    pub(crate) fn process_of(&self, track: TrackId) -> Option<TrackId> {
-        let mut id = track;
-        // No deeper than this: a parent was told of before its children, but tracks may be told of again.
-        for _ in 0..64 {
-            let place = self.places.get(id.0 as usize)?;
-            if matches!(place.kind, PlaceKind::Process(_)) {
-                return Some(id);
-            }
-            id = place.parent?;
-        }
-        None
     }
 }
 

@@ -196,9 +196,10 @@ impl Stats<'_> {
             By::Name => (text(Key(what)), row.category.map_or_else(|| "*".to_owned(), text)),
             By::Thread => {
                 let track = TrackId(what);
-                let process = self.gathered.process_of(track).filter(|process| *process != track);
-                let process = process.map(|process| self.gathered.place_name(process));
-                (self.gathered.place_name(track), process.unwrap_or_default())
+                let places = &self.gathered.places;
+                let process = places.process_of(track).filter(|process| *process != track);
+                let process = process.map(|process| places.name(process));
+                (places.name(track), process.unwrap_or_default())
             }
         }
     }

@@ -29,13 +29,13 @@ pub(super) fn text(stats: &Stats<'_>, choice: &Choice) -> String {
 }
 
 fn totals(stats: &Stats<'_>) -> String {
-    let t = &stats.gathered.totals;
+    let (t, places) = (&stats.gathered.totals, &stats.gathered.places);
     let number = |n: u64, what: &str| {
         let text = count(n, what);
         text.replacen(&n.to_string(), &grouped(n), 1)
     };
     let mut out = format!("{}: {}, {}\n", plain(stats.name), size(stats.bytes), duration(t.span()));
-    let parts = [(t.processes, "process"), (t.threads, "thread"), (t.slices, "slice")];
+    let parts = [(places.processes, "process"), (places.threads, "thread"), (t.slices, "slice")];
     let more = [(t.instants, "instant"), (t.counter_values, "counter value"), (t.flow_points, "flow point")];
     let parts: Vec<String> = parts
         .into_iter()
