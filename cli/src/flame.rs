@@ -67,7 +67,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     flame.slices.finish(&mut flame.stacks);
     if flame.stacks.left_out > 0 {
         let left_out = grouped(flame.stacks.left_out);
-        complain(format_args!("{}: {left_out} slices are not shown: there are too many different stacks", looked.name));
+        complain(format_args!(
+            "{}: {left_out} slices are not shown: there are too many different stacks",
+            looked.name
+        ));
     }
     let outcome = looked.outcome();
     match write(&flame.folded(arguments.by, arguments.total), arguments) {
@@ -213,7 +216,9 @@ impl Flame {
             steps.push(step(&self.places.name(track)));
         }
         if by != By::All {
-            steps.push(process.map_or_else(|| "(no process)".to_owned(), |process| step(&self.places.name(process))));
+            steps.push(
+                process.map_or_else(|| "(no process)".to_owned(), |process| step(&self.places.name(process))),
+            );
         }
     }
 
@@ -227,5 +232,15 @@ impl Flame {
 
 /// A name, without what ends one in folded stacks.
 fn step(name: &str) -> String {
-    name.chars().map(|c| if c == ';' { ':' } else if c.is_control() { ' ' } else { c }).collect()
+    name.chars()
+        .map(|c| {
+            if c == ';' {
+                ':'
+            } else if c.is_control() {
+                ' '
+            } else {
+                c
+            }
+        })
+        .collect()
 }

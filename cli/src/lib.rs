@@ -16,8 +16,10 @@ mod snapshot;
 mod stats;
 mod table;
 mod text;
+mod top;
 mod trace;
 mod transfer;
+mod validate;
 mod view;
 
 use std::process::ExitCode;
@@ -41,6 +43,8 @@ enum Command {
     Merge(merge::Arguments),
     Stats(stats::Arguments),
     Flame(flame::Arguments),
+    Top(top::Arguments),
+    Validate(validate::Arguments),
     Recover(recover::Arguments),
     Ls(list::Arguments),
     Completions(completions::Arguments),
@@ -86,6 +90,8 @@ pub fn main() -> ExitCode {
         Command::Merge(arguments) => merge::run(&arguments).into(),
         Command::Stats(arguments) => stats::run(&arguments).into(),
         Command::Flame(arguments) => flame::run(&arguments).into(),
+        Command::Top(arguments) => top::run(&arguments).into(),
+        Command::Validate(arguments) => validate::run(&arguments).into(),
         Command::Recover(arguments) => recover::run(&arguments).into(),
         Command::Ls(arguments) => list::run(&arguments).into(),
         Command::Completions(arguments) => completions::run(&arguments).into(),

@@ -64,21 +64,31 @@ impl TraceArguments {
     /// Shows it to `look`, item by item. `to_error`: an input that is no trace somewhere in the middle is read up to there, as one that
     /// merely ends early is.
     pub(crate) fn show<L: Look>(&self, to_error: bool, look: &mut L) -> Result<Looked, String> {
-        let input = Input::open(&self.trace).map_err(|e| format!("{}: {e}", self.trace.display()))?;
-        let name = input.name().to_owned();
-        let mut reader = open(input, self.from.map(Source::from)).map_err(|e| format!("{name}: {e}"))?;
-        let mut context = Context::new();
-        let stopped = loop {
-            match reader.next(&mut context) {
-                Ok(Some(item)) => look.item(&item),
-                Ok(None) => break None,
-                Err(e) if to_error || ends_early(&e) => break Some(e),
-                Err(e) => return Err(format!("{name}: {e}")),
-            }
-            if L::NEEDS_PLACE {
-                look.was_at(reader.position());
-            }
-        };
-        Ok(Looked { name, report: reader.report().clone(), stopped, bytes: reader.position() })
+        show(&self.trace, self.from, to_error, look)
     }
+}
+
+/// As [`TraceArguments::show`], of any file.
+pub(crate) fn show<L: Look>(
+    path: &PathBuf,
+    from: Option<Format>,
+    to_error: bool,
+    look: &mut L,
+) -> Result<Looked, String> {
+    let input = Input::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let name = input.name().to_owned();
+    let mut reader = open(input, from.map(Source::from)).map_err(|e| format!("{name}: {e}"))?;
+    let mut context = Context::new();
+    let stopped = loop {
+        match reader.next(&mut context) {
+            Ok(Some(item)) => look.item(&item),
+            Ok(None) => break None,
+            Err(e) if to_error || ends_early(&e) => break Some(e),
+            Err(e) => return Err(format!("{name}: {e}")),
+        }
+        if L::NEEDS_PLACE {
+            look.was_at(reader.position());
+        }
+    };
+    Ok(Looked { name, report: reader.report().clone(), stopped, bytes: reader.position() })
 }

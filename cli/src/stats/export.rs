@@ -47,7 +47,7 @@ fn rows<'a, 's>(
 }
 
 pub(super) fn json(stats: &Stats<'_>, choice: &Choice) -> String {
-    let (t, places) = (&stats.gathered.totals, &stats.gathered.places);
+    let (t, places) = (&stats.gathered.totals, stats.places);
     let mut all = json!({
         "trace": stats.name,
         "bytes": stats.bytes,

@@ -1,7 +1,7 @@
 //! Everything that is counted, in one pass.
 
 use hairline::__private::Filter;
-use hairline_convert::slices::{Frame, Key, Sink, Slice, Slices};
+use hairline_convert::slices::{Frame, Key, Keys, Sink, Slice, Slices};
 use hairline_convert::{Event, EventKind, Item};
 
 use super::rows::Rows;
@@ -40,13 +40,13 @@ pub(crate) struct Gathered {
     pub(crate) names: Rows,
     pub(crate) categories: Rows,
     pub(crate) tracks: Rows,
-    pub(crate) places: Places,
 }
 
 /// Gathers it.
 #[derive(Default)]
 pub(crate) struct Gather {
     slices: Slices,
+    places: Places,
     counting: Counting,
 }
 
@@ -56,7 +56,14 @@ struct Counting {
     filter: Option<Filter>,
     /// Whether a category is one that is asked for, by its key.
     wanted: Vec<bool>,
+    since: Option<i64>,
+    /// Slices that are in no table yet.
+    pending: Vec<Slice>,
 }
+
+/// Slices that are counted at once. Each goes to cells that the one before was not in: done one after the other without anything between,
+/// the processor fetches several at a time, which makes them three times as fast.
+const BATCH: usize = 256;
 
 impl Gather {
     /// Counts the slices of these categories only.
@@ -64,10 +71,22 @@ impl Gather {
         Self { counting: Counting { filter, ..Counting::default() }, ..Self::default() }
     }
 
+    /// Counts the slices that ended after this time only.
+    pub(crate) fn since(&mut self, time: Option<i64>) {
+        self.counting.since = time;
+    }
+
+    /// What was gathered so far, which is then forgotten; with a copy of the names.
+    pub(crate) fn take(&mut self) -> (Gathered, Keys) {
+        self.counting.settle();
+        (std::mem::take(&mut self.counting.gathered), self.slices.keys().clone())
+    }
+
     /// Nothing more comes.
-    pub(crate) fn finish(mut self) -> (Gathered, Slices) {
+    pub(crate) fn finish(mut self) -> (Gathered, Keys, Places) {
         self.slices.finish(&mut self.counting);
-        (self.counting.gathered, self.slices)
+        self.counting.settle();
+        (self.counting.gathered, self.slices.into_keys(), self.places)
     }
 }
 
@@ -84,7 +103,7 @@ impl Look for Gather {
         let gathered = &mut self.counting.gathered;
         match item {
             Item::Event(event) => gathered.totals.event(event),
-            Item::Track(track) => gathered.places.set(track),
+            Item::Track(track) => self.places.set(track),
             Item::Loss(loss) => {
                 gathered.totals.losses += 1;
                 gathered.totals.lost_events += loss.events;
@@ -114,17 +133,30 @@ impl Totals {
     }
 }
 
+impl Counting {
+    /// Counts what is pending.
+    fn settle(&mut self) {
+        let Gathered { totals, names, categories, tracks, .. } = &mut self.gathered;
+        totals.slices += self.pending.len() as u64;
+        self.pending.iter().for_each(|slice| names.add(slice.name.0, slice));
+        self.pending.iter().for_each(|slice| categories.add(slice.category.0, slice));
+        self.pending.iter().for_each(|slice| tracks.add(slice.track.0, slice));
+        self.pending.clear();
+    }
+}
+
 impl Sink for Counting {
     #[inline]
     fn slice(&mut self, slice: &Slice, _: &[Frame]) {
-        if self.wanted.get(slice.category.0 as usize) == Some(&false) {
+        let is_wanted = self.wanted.get(slice.category.0 as usize) != Some(&false)
+            && self.since.is_none_or(|since| slice.start + slice.duration > since);
+        if !is_wanted {
             return;
         }
-        let gathered = &mut self.gathered;
-        gathered.totals.slices += 1;
-        gathered.names.add(slice.name.0, slice);
-        gathered.categories.add(slice.category.0, slice);
-        gathered.tracks.add(slice.track.0, slice);
+        self.pending.push(*slice);
+        if self.pending.len() >= BATCH {
+            self.settle();
+        }
     }
 
     fn open_slice(&mut self, slice: &Slice, _: &[Frame]) {

@@ -15,6 +15,7 @@ pub(crate) use gather::{Gather, Gathered};
 pub(crate) use rows::Row;
 
 use crate::Outcome;
+use crate::places::Places;
 use crate::text::complain;
 use crate::trace::TraceArguments;
 
@@ -120,10 +121,11 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             return Outcome::Failed;
         }
     };
-    let (gathered, slices) = gather.finish();
-    let (keys, report) = (slices.keys(), &looked.report);
+    let (gathered, keys, places) = gather.finish();
+    let report = &looked.report;
     let bytes = std::fs::metadata(arguments.trace.path()).map_or(looked.bytes, |about| about.len());
-    let stats = Stats { name: &looked.name, bytes, gathered: &gathered, keys, report };
+    let stats =
+        Stats { name: &looked.name, bytes, gathered: &gathered, keys: &keys, places: &places, report };
     let shown = if arguments.json {
         export::json(&stats, &arguments.choice)
     } else if arguments.csv {
@@ -141,6 +143,7 @@ pub(crate) struct Stats<'a> {
     pub(crate) bytes: u64,
     pub(crate) gathered: &'a Gathered,
     pub(crate) keys: &'a Keys,
+    pub(crate) places: &'a Places,
     pub(crate) report: &'a Report,
 }
 
@@ -196,7 +199,7 @@ impl Stats<'_> {
             By::Name => (text(Key(what)), row.category.map_or_else(|| "*".to_owned(), text)),
             By::Thread => {
                 let track = TrackId(what);
-                let places = &self.gathered.places;
+                let places = self.places;
                 let process = places.process_of(track).filter(|process| *process != track);
                 let process = process.map(|process| places.name(process));
                 (places.name(track), process.unwrap_or_default())

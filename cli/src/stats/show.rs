@@ -29,7 +29,7 @@ pub(super) fn text(stats: &Stats<'_>, choice: &Choice) -> String {
 }
 
 fn totals(stats: &Stats<'_>) -> String {
-    let (t, places) = (&stats.gathered.totals, &stats.gathered.places);
+    let (t, places) = (&stats.gathered.totals, stats.places);
     let number = |n: u64, what: &str| {
         let text = count(n, what);
         text.replacen(&n.to_string(), &grouped(n), 1)

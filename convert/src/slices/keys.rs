@@ -16,7 +16,7 @@ impl Key {
 }
 
 /// Texts, each once.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Keys {
     texts: Vec<Box<str>>,
     by_text: HashMap<Box<str>, Key>,

@@ -163,6 +163,12 @@ impl Slices {
         &self.keys
     }
 
+    /// The same, when nothing more comes.
+    #[must_use]
+    pub fn into_keys(self) -> Keys {
+        self.keys
+    }
+
     /// The same, to give numbers to more.
     pub fn keys_mut(&mut self) -> &mut Keys {
         &mut self.keys
