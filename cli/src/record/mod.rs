@@ -164,8 +164,9 @@ fn report(whole: &Whole, output: &Path, parts: &Parts) {
         return;
     }
     if *recovered > 0 {
-        let (processes, were) = (count(*recovered, "process"), if *recovered == 1 { "was" } else { "were" });
-        complain(format_args!("{processes} {were} killed: what {were} recorded up to then is in the trace"));
+        let (were, they) = if *recovered == 1 { ("was", "it") } else { ("were", "they") };
+        let processes = count(*recovered, "process");
+        complain(format_args!("{processes} {were} killed: what {they} had recorded is in the trace"));
     }
     if totals.lost > 0 {
         let lost = count(totals.lost, "event");

@@ -78,7 +78,9 @@ impl Server {
             Wanted::Nothing => return refuse(request, 404),
         };
         let Ok(file) = File::open(path) else { return refuse(request, 404) };
-        let sent = request.respond(with_headers(Response::from_file(file), Some(kind)));
+        // The length is known: with it the UI shows how far it is.
+        let response = Response::from_file(file).with_chunked_threshold(usize::MAX);
+        let sent = request.respond(with_headers(response, Some(kind)));
         wanted == Wanted::Trace && has_body && sent.is_ok()
     }
 

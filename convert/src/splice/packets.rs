@@ -7,6 +7,7 @@ use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use hairline_formats::DecodeError;
+use hairline_formats::track_event::fields::clock;
 use hairline_formats::track_event::{self as te, Data, MAX_COMPRESSED, Packet, Reader, TraceStats};
 
 use super::renumber::Renumber;
@@ -140,6 +141,9 @@ impl Parts {
         match &packet.data {
             Some(Data::Event(_)) => totals.events += 1,
             Some(Data::TraceUuid(_)) if !part.is_first => return Ok(()), // the whole has one number
+            // All have one machine's clocks, and an importer wants their readings in the order of time. Those of a sequence's own
+            // clock stay.
+            Some(Data::Clocks(readings)) if !part.is_first && all_builtin(readings.clone()) => return Ok(()),
             Some(Data::Stats(stats)) => {
                 totals.lost += stats.events_lost;
                 totals.lost -= part.stats.replace(*stats).map_or(0, |before| before.events_lost);
@@ -196,13 +200,17 @@ impl Parts {
     }
 }
 
+fn all_builtin(mut readings: te::ClockReadings<'_>) -> bool {
+    readings.all(|reading| reading.is_ok_and(|reading| reading.clock_id <= clock::BUILTIN_MAX))
+}
+
 /// Compresses whole packets again; those that do not get smaller stay as they are.
 fn put_compressed(out: &mut Vec<u8>, block: &[u8]) {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
     let deflated = encoder.write_all(block).and_then(|()| encoder.finish());
     match deflated {
         Ok(deflated) if deflated.len() < block.len().min(MAX_COMPRESSED) => {
-            te::compressed_packets(out, &deflated)
+            te::compressed_packets(out, &deflated);
         }
         _ => out.extend_from_slice(block),
     }

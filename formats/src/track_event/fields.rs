@@ -469,6 +469,8 @@ pub mod clock {
     pub const MONOTONIC_RAW: u32 = 5;
     /// `CLOCK_BOOTTIME`, in ns: what all clocks are converted to.
     pub const BOOTTIME: u32 = 6;
+    /// The largest number of a clock that means the same in all sequences.
+    pub const BUILTIN_MAX: u32 = 63;
 }
 
 /// The clock of the events that are written here, one on each sequence: ns since the sequence's last event.

@@ -31,6 +31,7 @@ fn main() {
         }
         Some("busy") => busy(number(1)),
         Some("daemon") => {
+            #[allow(clippy::zombie_processes)] // it outlives this program
             let child = start(&["child", "0", "stay"]);
             println!("{}", child.id());
         }
@@ -66,7 +67,10 @@ fn stay() {
 
 fn start(arguments: &[&str]) -> Child {
     let me = std::env::current_exe().expect("a path");
-    let mut child = Command::new(me).args(arguments).stdout(Stdio::piped()).spawn().expect("a child");
+    // Of those that outlive this program nobody waits for an end of what they say.
+    let mut command = Command::new(me);
+    let mut child =
+        command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("a child");
     if arguments.contains(&"stay") {
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line).expect("a line");

@@ -1,0 +1,148 @@
+//! `hairline view`: what a browser gets, and nobody else; and what a shell and `man` are told.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+/// The command, serving; where; and the link that it printed.
+struct View {
+    child: Child,
+    address: String,
+    link: String,
+}
+
+impl View {
+    /// On a free port.
+    fn start(arguments: &[&str], folder: &Path) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
+        command.args(["view", "--no-open", "--port", "0"]).args(arguments).current_dir(folder);
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
+        let mut link = String::new();
+        BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut link).expect("a link");
+        let at = link.rfind("http://").expect("an address") + "http://".len();
+        let address = link[at..].split('/').next().expect("an address").to_owned();
+        Self { child, address, link: link.trim().to_owned() }
+    }
+
+    /// The answer's head and body.
+    fn ask(&self, method: &str, path: &str) -> (String, Vec<u8>) {
+        self.ask_host(method, path, &self.address)
+    }
+
+    fn ask_host(&self, method: &str, path: &str, host: &str) -> (String, Vec<u8>) {
+        let mut stream = TcpStream::connect(&self.address).expect("connected");
+        write!(stream, "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")
+            .expect("asked");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("answered");
+        let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("a head") + 4;
+        let body = answer.split_off(end);
+        (String::from_utf8(answer).expect("text"), body)
+    }
+
+    fn status(&self, method: &str, path: &str) -> u16 {
+        status(&self.ask(method, path).0)
+    }
+}
+
+fn status(head: &str) -> u16 {
+    head.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("a status")
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn hairline(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_hairline")).args(arguments).output().expect("it ran")
+}
+
+#[test]
+fn the_ui_gets_the_trace_once_and_nothing_else() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace: Vec<u8> = (0..300_000_u32).map(|n| n as u8).collect();
+    std::fs::write(folder.path().join("a trace.pftrace"), &trace).expect("written");
+    std::fs::write(folder.path().join("other"), "secret").expect("written");
+    let mut view = View::start(&["a trace.pftrace"], folder.path());
+    let address = view.address.clone();
+    assert_eq!(view.link, format!("https://ui.perfetto.dev/#!/?url=http://{address}/a%20trace.pftrace"));
+    for path in ["/", "/other", "/../other", "/a", "/a%20trace.pftrace/..", "//etc/passwd"] {
+        assert_eq!(view.status("GET", path), 404, "{path}");
+    }
+    assert_eq!(view.status("POST", "/a%20trace.pftrace"), 405);
+    assert_eq!(view.status("OPTIONS", "/a%20trace.pftrace"), 204);
+    assert_eq!(status(&view.ask_host("GET", "/a%20trace.pftrace", "evil.example").0), 403);
+    let (head, body) = view.ask("HEAD", "/a%20trace.pftrace");
+    assert_eq!((status(&head), body.len()), (200, 0));
+    assert!(head.contains("Content-Length: 300000"), "{head}");
+    // Neither of these was the one.
+    let (head, body) = view.ask("GET", "/a%20trace.pftrace");
+    assert!(head.contains("Access-Control-Allow-Origin: https://ui.perfetto.dev\r\n"), "{head}");
+    assert!(body == trace);
+    assert_eq!(view.child.wait().expect("its end").code(), Some(0), "it was fetched");
+}
+
+#[test]
+fn a_copy_of_the_ui_is_served_with_the_trace_as_often_as_it_is_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(folder.path().join("ui")).expect("made");
+    std::fs::write(folder.path().join("ui/index.html"), "<html>").expect("written");
+    std::fs::write(folder.path().join("ui/engine.wasm"), "wasm").expect("written");
+    std::fs::write(folder.path().join("t.fxt"), "trace").expect("written");
+    let view = View::start(&["--ui", "ui", "t.fxt"], folder.path());
+    let address = &view.address;
+    assert_eq!(view.link, format!("http://{address}/#!/?url=http://{address}/trace/t.fxt"));
+    for _ in 0..2 {
+        assert_eq!(view.ask("GET", "/trace/t.fxt").1, b"trace");
+        assert_eq!(view.ask("GET", "/").1, b"<html>");
+        assert!(view.ask("GET", "/engine.wasm").0.contains("Content-Type: application/wasm"));
+        assert_eq!(view.status("GET", "/../t.fxt"), 404);
+    }
+}
+
+#[test]
+fn what_cannot_be_shown_is_told_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    std::fs::write(at("empty"), "").expect("written");
+    std::fs::write(at("trace"), "trace").expect("written");
+    let taken = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let port = taken.local_addr().expect("its number").port().to_string();
+    let all: [&[&str]; 5] = [
+        &[&at("missing")],
+        &[&at("empty")],
+        &[&at("")],
+        &["--ui", &at(""), &at("trace")],
+        &["--port", &port, &at("trace")],
+    ];
+    for arguments in all {
+        let output = hairline(&[&["view", "--no-open"], arguments].concat());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn shells_and_man_are_told_of_every_command() {
+    let commands = ["record", "snapshot", "view", "recover", "ls"];
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let output = hairline(&["completions", shell]);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && commands.iter().all(|c| text.contains(c)), "{shell}");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    assert!(hairline(&["man", &folder.path().to_string_lossy()]).status.success());
+    for command in commands {
+        let page =
+            std::fs::read_to_string(folder.path().join(format!("hairline-{command}.1"))).expect("a page");
+        assert!(page.starts_with(".") && page.contains("SYNOPSIS"), "{command}");
+        let help = hairline(&[command, "--help"]);
+        assert!(String::from_utf8_lossy(&help.stdout).contains("Examples:"), "{command}");
+    }
+    assert!(String::from_utf8_lossy(&hairline(&["man"]).stdout).contains(".TH hairline 1"));
+    assert_eq!(hairline(&["man", "/no/such/folder"]).status.code(), Some(1));
+}

@@ -1,0 +1,247 @@
+//! `hairline record`
+
+#![allow(unsafe_code)] // kill
+
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Output};
+
+use hairline_tests::judge;
+use hairline_tests::recording::{FORMATS, extension};
+
+use crate::{FAMILY, files, first_line, hairline, run, stderr};
+
+/// Processes by name: how many, with how many threads and slices each; and how many slices are open.
+const PROCESSES: &str = "select n, threads, steps, count(*) from (select p.upid, p.name as n, count(distinct t.tid) as threads, \
+    sum(s.name = 'step') as steps from slice s join thread_track tt on s.track_id = tt.id join thread t using (utid) \
+    join process p using (upid) group by p.upid) group by 1, 2, 3 order by threads, steps";
+const OPEN: &str = "select count(*) from slice where dur < 0";
+
+#[test]
+fn a_parent_of_twenty_of_which_three_are_killed_leaves_one_trace() {
+    for format in FORMATS {
+        let folder = tempfile::tempdir().expect("a folder");
+        let trace = format!("out.{}", extension(format));
+        let output =
+            run(hairline(folder.path()).args(["record", "-o", &trace, "--", FAMILY, "parent", "20", "3"]));
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert_eq!(files(folder.path()), [trace.as_str()], "nothing else is left");
+        let said = stderr(&output);
+        assert!(
+            said.contains("21 processes, 41 threads, ") && said.contains("3 processes were killed"),
+            "{said}"
+        );
+        assert!(said.contains(&format!("hairline view {trace}")), "{said}");
+
+        let counters = "select count(distinct ct.id), count(*), min(c.value), max(c.value) from counter c join \
+            process_counter_track ct on c.track_id = ct.id";
+        // Each step has its child's number: it is in the process that it was recorded in, and in no other.
+        let mixed = "select count(distinct p.upid), count(distinct a.int_value), count(distinct p.upid || ' ' || a.int_value) \
+            from slice s join thread_track tt on s.track_id = tt.id join thread t using (utid) join process p using (upid) \
+            join args a using (arg_set_id) where s.name = 'step' and a.key in ('child', 'debug.child')";
+        let starts = "select count(*) from slice c join slice p on c.parent_id = p.id where c.name = 'start' and p.name = 'parent'";
+        let verdict =
+            judge::load(folder.path().join(&trace), &[PROCESSES, OPEN, counters, mixed, starts, TIME]);
+        verdict.require_clean();
+        assert_eq!(verdict.results[0].text(), "family\t1\t0\t1\nfamily\t2\t200\t20", "{format:?}");
+        assert_eq!(verdict.results[1].text(), "0", "{format:?}");
+        if format == hairline::Format::TrackEvent {
+            assert_eq!(verdict.results[2].text(), "20\t4000\t0.0\t99.0");
+        }
+        assert_eq!(verdict.results[3].text(), "20\t20\t20", "{format:?}");
+        assert_eq!(verdict.results[4].text(), "20", "{format:?}");
+        assert_eq!(verdict.results[5].text(), "1", "{format:?}: one clock");
+    }
+}
+
+/// Whether all that the children did lies within the parent's slice.
+const TIME: &str = "select (select min(ts) from slice where name = 'step') > ts and \
+    (select max(ts + dur) from slice where name = 'step') < ts + dur from slice where name = 'parent'";
+
+#[test]
+fn forked_children_have_tracks_of_their_own() {
+    for format in FORMATS {
+        let folder = tempfile::tempdir().expect("a folder");
+        let trace = format!("out.{}", extension(format));
+        let ending = env!("CARGO_BIN_EXE_ending");
+        let output =
+            run(hairline(folder.path()).args(["record", "--keep-parts", "-o", &trace, "--", ending, "fork"]));
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let sql = [
+            "select count(*), count(distinct track_id), sum(dur < 0), sum(depth) from slice",
+            "select count(distinct upid) from thread_track join thread using (utid) where upid is not null",
+        ];
+        let counts = |path: &std::path::Path| {
+            let verdict = judge::load(path, &sql);
+            verdict.require_clean();
+            let all = verdict.results.iter().flat_map(|rows| rows.rows[0].clone());
+            all.map(|cell| cell.as_i64().expect("a number")).collect::<Vec<_>>()
+        };
+        let whole = counts(&folder.path().join(&trace));
+        let parts = files(folder.path()).into_iter().find(|name| name.contains(".parts-")).expect("parts");
+        let parts = folder.path().join(parts);
+        let mut sums = vec![0; whole.len()];
+        for part in files(&parts) {
+            counts(&parts.join(part)).into_iter().zip(&mut sums).for_each(|(n, sum)| *sum += n);
+        }
+        assert_eq!(whole, sums, "{format:?}: slices, tracks, open slices, depths, processes");
+        assert_eq!(whole[4], 19, "the parent, 12 children, 6 of theirs");
+    }
+}
+
+#[test]
+fn compressed_parts_become_one_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = run(hairline(folder.path()).env("HAIRLINE_COMPRESS", "on").args([
+        "record",
+        "--categories",
+        "family",
+        "--",
+        FAMILY,
+        "parent",
+        "3",
+        "1",
+    ]));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let verdict = judge::load(folder.path().join("trace.pftrace"), &[PROCESSES, OPEN]);
+    verdict.require_clean();
+    assert_eq!(verdict.results[0].text(), "family\t1\t0\t1\nfamily\t2\t200\t3");
+}
+
+#[test]
+fn a_flight_recorder_leaves_the_last_of_each_process() {
+    for format in FORMATS {
+        let folder = tempfile::tempdir().expect("a folder");
+        let trace = format!("out.{}", extension(format));
+        let options = ["--overflow", "overwrite", "--buffer", "1M"];
+        let output = run(hairline(folder.path())
+            .args(["record", "-o", &trace])
+            .args(options)
+            .args(["--", FAMILY, "parent", "4", "2"]));
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let verdict = judge::load(folder.path().join(&trace), &[PROCESSES, OPEN]);
+        verdict.require_clean();
+        assert_eq!(verdict.results[0].text(), "family\t1\t0\t1\nfamily\t2\t200\t4", "{format:?}");
+    }
+}
+
+#[test]
+fn the_exit_code_is_the_commands() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let code =
+        |command: &[&str]| run(hairline(folder.path()).args(["record", "--"]).args(command)).status.code();
+    assert_eq!(code(&[FAMILY, "exit", "7"]), Some(7));
+    assert_eq!(code(&[FAMILY, "exit", "0"]), Some(0));
+    assert_eq!(code(&["sh", "-c", "kill -9 $$"]), Some(128 + 9));
+    assert_eq!(code(&["./there-is-no-such-program"]), Some(127));
+    assert_eq!(code(&["/dev/null"]), Some(126));
+    let output =
+        run(hairline(folder.path()).args(["record", "-o", "no/folder.fxt", "--", FAMILY, "exit", "0"]));
+    assert_eq!(
+        (output.status.code(), stderr(&output).lines().count()),
+        (Some(125), 1),
+        "{}",
+        stderr(&output)
+    );
+    let output = run(hairline(folder.path()).args(["record", "-o", "trace.json", "--", FAMILY, "exit", "0"]));
+    assert_eq!(
+        (output.status.code(), stderr(&output).lines().count()),
+        (Some(125), 1),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(run(hairline(folder.path()).arg("record")).status.code(), Some(2));
+}
+
+#[test]
+fn a_command_that_records_nothing_is_told_so_and_leaves_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("trace.pftrace"), "of before").expect("written");
+    let output = run(hairline(folder.path()).args(["record", "--", "sh", "-c", "exit 5"]));
+    let said = stderr(&output);
+    assert_eq!((output.status.code(), said.lines().count()), (Some(5), 1), "{said}");
+    assert!(said.contains("no trace") && said.contains("`enable`"), "{said}");
+    assert_eq!(files(folder.path()), ["trace.pftrace"]);
+    assert_eq!(std::fs::read(folder.path().join("trace.pftrace")).expect("read"), b"of before");
+}
+
+/// A command in a process group of its own, as a shell starts it.
+fn start(folder: &std::path::Path, arguments: &[&str]) -> Child {
+    let mut command = hairline(folder);
+    let mut child = command.args(arguments).process_group(0).spawn().expect("it starts");
+    assert_eq!(first_line(&mut child), "ready");
+    child
+}
+
+/// As Ctrl-C does: to all of the group. Or to the process alone.
+fn signal(child: &Child, signal: libc::c_int, group: bool) {
+    let pid = child.id().cast_signed();
+    // SAFETY: takes numbers; the child is ours and not waited for.
+    unsafe { libc::kill(if group { -pid } else { pid }, signal) };
+}
+
+fn end(child: Child) -> Output {
+    child.wait_with_output().expect("its end")
+}
+
+#[test]
+fn ctrl_c_is_the_commands_and_the_trace_is_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let has_work = |output: &Output| {
+        let verdict = judge::load(folder.path().join("trace.pftrace"), &[PROCESSES]);
+        verdict.require_clean();
+        assert_eq!(verdict.results[0].text(), "family\t2\t200\t1", "{}", stderr(output));
+        assert_eq!(files(folder.path()), ["trace.pftrace"]);
+    };
+    // One that heeds it, and one that dies of it.
+    let child = start(folder.path(), &["record", "--", FAMILY, "interrupted", "0"]);
+    signal(&child, libc::SIGINT, true);
+    let output = end(child);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    has_work(&output);
+    let child = start(folder.path(), &["record", "--", FAMILY, "child", "0", "stay"]);
+    signal(&child, libc::SIGINT, true);
+    let output = end(child);
+    assert_eq!((output.status.code(), output.status.signal()), (Some(130), None), "{}", stderr(&output));
+    has_work(&output);
+    // SIGTERM that only this process gets is passed on.
+    let child = start(folder.path(), &["record", "--", FAMILY, "child", "0", "stay"]);
+    signal(&child, libc::SIGTERM, false);
+    let output = end(child);
+    assert_eq!(output.status.code(), Some(143), "{}", stderr(&output));
+    has_work(&output);
+    // Of one that heeds none of them, the second in a row is the end.
+    let child = start(folder.path(), &["record", "--", FAMILY, "interrupted", "1000000000"]);
+    let has_ended = || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id()));
+        stat.unwrap_or_default().contains(") Z ")
+    };
+    while !has_ended() {
+        signal(&child, libc::SIGINT, true);
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let output = end(child);
+    assert!([Some(137), Some(125)].contains(&output.status.code()), "{}", stderr(&output));
+}
+
+#[test]
+fn who_outlives_the_command_is_named_and_its_own_trace_stays() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = run(hairline(folder.path()).args(["record", "--wait", "0", "--", FAMILY, "daemon"]));
+    let pid: libc::pid_t = String::from_utf8_lossy(&output.stdout).trim().parse().expect("a number");
+    // SAFETY: takes numbers; the process stays until it is killed.
+    unsafe { libc::kill(pid, libc::SIGKILL) };
+    let said = stderr(&output);
+    assert!(said.contains(&format!("process {pid} (family) goes on")), "{said}");
+    let parts = files(folder.path()).into_iter().find(|name| name.contains(".parts-")).expect("its part");
+    while !hairline::recovery::find()
+        .expect("regions")
+        .iter()
+        .any(|r| r.pid == pid.cast_unsigned() && r.is_dead())
+    {}
+    let recovered = run(hairline(folder.path()).args(["recover", &pid.to_string()]));
+    assert_eq!(recovered.status.code(), Some(0), "{}", stderr(&recovered));
+    let part = folder.path().join(&parts).join(&files(&folder.path().join(&parts))[0]);
+    let verdict = judge::load(part, &[PROCESSES]);
+    verdict.require_clean();
+    assert_eq!(verdict.results[0].text(), "family\t2\t200\t1");
+}

@@ -1,0 +1,86 @@
+//! `hairline snapshot`
+
+use std::process::Stdio;
+
+use hairline_tests::judge;
+use hairline_tests::recording::{FORMATS, extension};
+
+use crate::{FAMILY, first_line, hairline, run, stderr, without_tracing};
+
+/// Each thread: whether it is there, its outer slice, and whether no step is missing between its first and its last.
+const THREADS: &str = "select t.name, sum(s.name = 'outer'), max(a.int_value) - min(a.int_value) + 1 = sum(s.name = 'step'), \
+    sum(s.name is null) from slice s join thread_track tt on s.track_id = tt.id join thread t using (utid) \
+    left join args a on s.arg_set_id = a.arg_set_id and s.name = 'step' group by 1 order by 1";
+
+#[test]
+fn what_four_threads_record_at_full_speed_is_whole_in_each_snapshot() {
+    for format in FORMATS {
+        let folder = tempfile::tempdir().expect("a folder");
+        let extension = extension(format);
+        let mut program = std::process::Command::new(FAMILY);
+        without_tracing(&mut program);
+        let mut child = program
+            .args(["busy", "4"])
+            .env("HAIRLINE", folder.path().join(format!("never.{extension}")))
+            .envs([("HAIRLINE_OVERFLOW", "overwrite"), ("HAIRLINE_BUFFER", "8M")])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        assert_eq!(first_line(&mut child), "ready");
+        let pid = child.id().to_string();
+        for n in 0..4 {
+            let path = format!("snapshot-{n}.{extension}");
+            let output = run(hairline(folder.path()).args(["snapshot", &pid, "-o", &path]));
+            assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+            let missed =
+                String::from_utf8_lossy(&output.stdout).contains("was overwritten while it was read");
+            let verdict = judge::load(folder.path().join(&path), &[THREADS]);
+            verdict.require_clean();
+            let threads = verdict.results[0].text();
+            let whole: Vec<&str> = threads.lines().collect();
+            assert!(whole.len() == 4 || missed, "{format:?}: {threads}");
+            assert!(whole.iter().all(|thread| thread.ends_with("\t1\t1\t0")), "{format:?}: {threads}");
+        }
+        child.kill().expect("killed");
+        child.wait().expect("its end");
+        run(hairline(folder.path()).args(["recover", &pid]));
+    }
+}
+
+#[test]
+fn of_a_session_with_an_output_it_is_all_of_it_so_far() {
+    for format in FORMATS {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut program = std::process::Command::new(FAMILY);
+        without_tracing(&mut program);
+        let mut child = program
+            .args(["child", "0", "stay"])
+            .env("HAIRLINE", folder.path().join(format!("out.{}", extension(format))))
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        assert_eq!(first_line(&mut child), "ready");
+        let pid = child.id().to_string();
+        let output = run(hairline(folder.path()).args(["snapshot", &pid]));
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let path = folder.path().join(format!("snapshot-{pid}.{}", extension(format)));
+        let verdict =
+            judge::load(path, &["select name, count(*), min(dur) >= 0 from slice group by 1 order by 1"]);
+        verdict.require_clean();
+        assert_eq!(verdict.results[0].text(), "life\t2\t1\nstep\t200\t1", "{format:?}");
+        child.kill().expect("killed");
+        child.wait().expect("its end");
+        run(hairline(folder.path()).args(["recover", &pid]));
+    }
+}
+
+#[test]
+fn a_process_that_is_not_traced_is_told_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = run(hairline(folder.path()).args(["snapshot", &std::process::id().to_string()]));
+    assert_eq!((output.status.code(), stderr(&output).lines().count()), (Some(3), 1), "{}", stderr(&output));
+    std::fs::write(folder.path().join("garbage"), [7; 100_000]).expect("written");
+    let output = run(hairline(folder.path()).args(["snapshot", "./garbage", "-o", "out.fxt"]));
+    assert_eq!((output.status.code(), stderr(&output).lines().count()), (Some(1), 1), "{}", stderr(&output));
+    assert_eq!(crate::files(folder.path()), ["garbage"]);
+}
