@@ -282,6 +282,7 @@ pub struct Event<'a> {
 
 impl<'a> Event<'a> {
     /// An event that says nothing but what happened when.
+    #[inline]
     #[must_use]
     pub fn new(time: i64, track: TrackId, kind: EventKind) -> Self {
         Self {

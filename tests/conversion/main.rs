@@ -1,5 +1,10 @@
 //! Conversion from format to format: before and after, trace_processor shows the same.
 
+mod fxt_across;
+mod fxt_handmade;
+mod fxt_limits;
+mod fxt_recorded;
+mod packets;
 mod track_event;
 
 use std::path::Path;

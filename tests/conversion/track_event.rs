@@ -31,7 +31,7 @@ fn record(
 }
 
 /// Something of everything.
-fn everything() {
+pub(crate) fn everything() {
     let flow = Flow::new();
     let lane = Track::process().child("lanes").ordering(Ordering::Explicit).description("two of them");
     let (first, second) = (lane.child("first").rank(2), lane.child("second").rank(1));

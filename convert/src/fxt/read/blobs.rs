@@ -55,6 +55,7 @@ impl Blobs {
         true
     }
 
+    #[inline]
     pub(super) fn has_packets(&self) -> bool {
         self.reads
     }

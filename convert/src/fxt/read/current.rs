@@ -25,11 +25,13 @@ impl<R: Read> Current<R> {
         self.records.bytes().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
     }
 
+    #[inline]
     pub(super) fn is_event(&self) -> bool {
         record::TYPE.get(self.header()) == RecordType::Event as u64
     }
 
     /// Whether it is an event of this kind.
+    #[inline]
     pub(super) fn is(&self, kind: EventKind) -> bool {
         self.is_event() && event::KIND.get(self.header()) == kind as u64
     }
@@ -39,6 +41,7 @@ impl<R: Read> Current<R> {
     }
 
     /// A string of the event at hand; "" for one without a meaning.
+    #[inline]
     pub(super) fn text<'a>(
         &'a self,
         place: Place,

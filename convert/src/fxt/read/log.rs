@@ -22,6 +22,7 @@ impl Pending {
         (self.at, self.told) = (Some((time, track)), false);
     }
 
+    #[inline]
     pub(super) fn forget_told(&mut self) {
         if self.told {
             (self.at, self.told) = (None, false);
@@ -29,6 +30,7 @@ impl Pending {
     }
 
     /// Its moment and its thread, once.
+    #[inline]
     pub(super) fn tell(&mut self) -> Option<(i64, TrackId)> {
         let at = self.at.filter(|_| !self.told)?;
         self.told = true;
@@ -36,11 +38,13 @@ impl Pending {
     }
 
     /// The same, unless its instant may be the record at hand.
+    #[inline]
     pub(super) fn tell_unless(&mut self, may_be_met: bool) -> Option<(i64, TrackId)> {
         if may_be_met { None } else { self.tell() }
     }
 
     /// Whether an instant of that moment is its: then it is told with that.
+    #[inline]
     pub(super) fn is_met_by(&mut self, time: i64, track: TrackId) -> bool {
         let is_met = self.at == Some((time, track)) && !self.told;
         self.told |= is_met;

@@ -26,6 +26,7 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
+    #[inline]
     pub(super) fn event<'a, R: Read>(&self, current: &'a Current<R>, log: &'a Pending) -> Event<'a> {
         // A counter's argument is its value.
         let has_args = !matches!(self.kind, EventKind::Counter(_)) && !crate::Arguments::is_empty(current);
@@ -43,6 +44,7 @@ impl Prepared {
 }
 
 /// The thread that a reference means, among the tracks.
+#[inline]
 pub(super) fn thread_slot(
     tables: &mut Tables,
     tracks: &mut Tracks,
@@ -98,10 +100,16 @@ impl<R: Read> Reader<R> {
             fxt::EventKind::FlowStep => (flow(FlowStep::Step), None),
             fxt::EventKind::FlowEnd => (flow(FlowStep::End), None),
         };
-        let (name, category) = (event.name.into(), event.category.into());
+        // An end closes the innermost slice, whatever it calls it: what other formats look for is the name of the begin.
+        let (name, category) = match event.kind {
+            fxt::EventKind::DurationEnd => (Place::Empty, Place::Empty),
+            _ => (event.name.into(), event.category.into()),
+        };
         let track = match opened {
             Some(opened) => {
-                tables.thread(event.thread).ok_or(UNKNOWN_THREAD)?;
+                // Of no thread, but importers hear of the process.
+                let thread = tables.thread(event.thread).ok_or(UNKNOWN_THREAD)?;
+                self.tracks.process(thread.process, context).ok_or(TOO_MANY_TRACKS)?;
                 let name = tables.string(event.name).ok_or(UNKNOWN_STRING)?;
                 let name = numbered(name, &mut context.strings);
                 self.tracks.interval(name, payload, time, opened, context).ok_or(TOO_MANY_TRACKS)?

@@ -21,6 +21,7 @@ impl Rate {
     }
 
     /// Rounded down; None for what has no room in 63 bits, which is 292 years.
+    #[inline]
     pub(super) fn ns(self, ticks: u64) -> Option<i64> {
         if self.ticks_per_second == NS { i64::try_from(ticks).ok() } else { self.scaled(ticks) }
     }

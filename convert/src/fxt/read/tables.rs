@@ -48,6 +48,7 @@ pub(super) struct Thread {
 }
 
 impl Tables {
+    #[inline]
     pub(super) fn rate(&self) -> Rate {
         self.current.rate
     }
@@ -109,6 +110,7 @@ impl Tables {
     }
 
     /// None: the index has no meaning.
+    #[inline]
     pub(super) fn string<'a>(&'a self, string: StringRef<'a>) -> Option<Text<'a>> {
         match string {
             StringRef::Empty => Some(Text::default()),
@@ -121,6 +123,7 @@ impl Tables {
     }
 
     /// Whether a reference means something.
+    #[inline]
     pub(super) fn has_string(&self, string: StringRef<'_>) -> bool {
         self.string(string).is_some()
     }
@@ -135,6 +138,7 @@ impl Tables {
     }
 
     /// None: the index has no meaning.
+    #[inline]
     pub(super) fn thread(&self, thread: ThreadRef) -> Option<Thread> {
         match thread {
             ThreadRef::Index(index) => self.current.threads.get(usize::from(index)).copied().flatten(),

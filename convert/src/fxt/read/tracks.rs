@@ -37,7 +37,7 @@ struct Kept {
 
 #[derive(Debug)]
 enum Kind {
-    Process { pid: u64 },
+    Process { pid: u64, command_line: Vec<String> },
     Thread { pid: u64, tid: u64 },
     Counter { number: u64, series: Name },
     Async { id: u64 },
@@ -45,7 +45,7 @@ enum Kind {
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Counter {
-    process: u32,
+    process: u64,
     name: u64,
     series: u64,
     number: u64,
@@ -100,6 +100,7 @@ impl Tracks {
     }
 
     /// The number of a track.
+    #[inline]
     pub(super) fn id(&self, slot: u32) -> TrackId {
         self.all[slot as usize].id
     }
@@ -108,7 +109,12 @@ impl Tracks {
         if let Some(slot) = self.processes.get(&pid) {
             return Some(*slot);
         }
-        let slot = self.add(context.new_track(), None, Kind::Process { pid }, Text::default())?;
+        let slot = self.add(
+            context.new_track(),
+            None,
+            Kind::Process { pid, command_line: Vec::new() },
+            Text::default(),
+        )?;
         self.processes.insert(pid, slot);
         Some(slot)
     }
@@ -130,9 +136,22 @@ impl Tracks {
         let kept = &mut self.all[slot as usize];
         if kept.name != name {
             kept.name = name;
-            if !self.untold.contains(&slot) {
-                self.untold.push_back(slot);
-            }
+            self.tell(slot);
+        }
+    }
+
+    fn set_command_line(&mut self, slot: u32, told: &[String]) {
+        if let Kind::Process { command_line, .. } = &mut self.all[slot as usize].kind
+            && command_line != told
+        {
+            *command_line = told.to_vec();
+            self.tell(slot);
+        }
+    }
+
+    fn tell(&mut self, slot: u32) {
+        if !self.untold.contains(&slot) {
+            self.untold.push_back(slot);
         }
     }
 
@@ -145,11 +164,11 @@ impl Tracks {
         number: u64,
         context: &mut Context,
     ) -> Option<TrackId> {
-        let process = self.process(pid, context)?;
-        let counter = Counter { process, name: key(name), series: key(series), number };
+        let counter = Counter { process: pid, name: key(name), series: key(series), number };
         if let Some(slot) = self.counters.get(&counter) {
             return Some(self.id(*slot));
         }
+        let process = self.process(pid, context)?;
         let parent = Some(self.id(process));
         let kind = Kind::Counter { number, series: Name::new(series) };
         let slot = self.add(context.new_track(), parent, kind, name)?;
@@ -187,11 +206,13 @@ impl Tracks {
         Some(self.id(slot))
     }
 
+    #[inline]
     pub(super) fn has_untold(&self) -> bool {
         !self.untold.is_empty()
     }
 
     /// The next one that is to be told.
+    #[inline]
     pub(super) fn untold(&mut self) -> Option<u32> {
         self.untold.pop_front()
     }
@@ -200,7 +221,7 @@ impl Tracks {
         let kept = &self.all[slot as usize];
         let name = kept.name.get(strings);
         let kind = match &kept.kind {
-            Kind::Process { pid } => TrackKind::Process { pid: *pid, command_line: &[] },
+            Kind::Process { pid, command_line } => TrackKind::Process { pid: *pid, command_line },
             Kind::Thread { pid, tid } => TrackKind::Thread { pid: *pid, tid: *tid },
             Kind::Counter { number, series } => TrackKind::Counter(CounterTrack {
                 number: *number,
@@ -224,10 +245,15 @@ impl Tracks {
             if !track.name.is_empty() {
                 self.set_name(slot, track.name.into());
             }
+            if let TrackKind::Process { command_line: told @ [_, ..], .. } = track.kind {
+                self.set_command_line(slot, told);
+            }
             return self.id(slot);
         }
         let (kind, name) = match track.kind {
-            TrackKind::Process { pid, .. } => (Kind::Process { pid }, track.name),
+            TrackKind::Process { pid, command_line } => {
+                (Kind::Process { pid, command_line: command_line.to_vec() }, track.name)
+            }
             TrackKind::Thread { pid, tid } => (Kind::Thread { pid, tid }, track.name),
             _ => return track.id,
         };

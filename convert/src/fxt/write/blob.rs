@@ -11,8 +11,9 @@ use hairline_formats::track_event::{
 };
 
 use super::Writer;
+use super::record::join;
 use super::tracks::{Kept, Kind, Tracks, mix};
-use crate::{Event, EventKind, Trace, TrackId};
+use crate::{Categories, Event, EventKind, Trace, Track, TrackId};
 
 /// The number of the sequence that all packets are of.
 const SEQUENCE: u32 = 1;
@@ -36,6 +37,23 @@ impl<W: Write> Writer<W> {
         self.put_blob();
     }
 
+    /// A process's program and arguments. Importers read them from the process tree, and with them the name, which is the first of
+    /// them: the program's path stands with the process's track.
+    pub(super) fn put_command_line(&mut self, track: &Track<'_>, pid: u64, command_line: &[String]) {
+        let mut cmdline: Vec<&str> = command_line.iter().map(String::as_str).collect();
+        let (uuid, pid, name, out) = (uuid(track.id), pid as i32, track.name, &mut self.packets);
+        if command_line.is_empty() {
+            return;
+        }
+        te::process_descriptor(out, SEQUENCE, &te::ProcessTrack { uuid, pid, name, cmdline: &cmdline });
+        if !name.is_empty() {
+            cmdline[0] = name;
+        }
+        let process = te::Process { pid, parent: None, command_line: &cmdline };
+        te::process_tree(out, SEQUENCE, self.last_time, &process);
+        self.put_blob();
+    }
+
     pub(super) fn blob_event(&mut self, event: &Event<'_>, time: u64) {
         let kind = match event.kind {
             EventKind::Begin | EventKind::Complete { .. } => EventType::SliceBegin,
@@ -44,7 +62,7 @@ impl<W: Write> Writer<W> {
             EventKind::Counter(_) => EventType::Counter,
             EventKind::Flow { .. } => return self.report.add("flows without a thread left out"),
         };
-        self.describe(event.track);
+        self.describe(event.track, event.categories);
         self.put_event(event, kind, time);
         if let EventKind::Complete { duration } = event.kind {
             let end = time.saturating_add(duration.max(0).cast_unsigned());
@@ -63,7 +81,7 @@ impl<W: Write> Writer<W> {
     /// Each as an event of its own.
     pub(super) fn put_extra_counters(&mut self, event: &Event<'_>, time: u64) {
         for (track, value) in event.extra_counters {
-            self.describe(*track);
+            self.describe(*track, Categories::None);
             let sample = Event::new(event.time, *track, EventKind::Counter(*value));
             self.put_event(&sample, EventType::Counter, time);
         }
@@ -83,7 +101,9 @@ impl<W: Write> Writer<W> {
             ..te::Event::new(SEQUENCE, kind, time)
         };
         te::event_with(&mut self.packets, &packet, |out| {
-            event.categories.each(&mut |category| put_str(out, fields::CATEGORIES, category.text));
+            if kind != EventType::Counter {
+                event.categories.each(&mut |category| put_str(out, fields::CATEGORIES, category.text));
+            }
             event.args.each(&mut |name, value| match value {
                 Value::Null => {}
                 Value::Interned { text, .. } => te::put_named(out, Name::Text(name.text), &Value::Str(text)),
@@ -104,8 +124,9 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// A track and all above it that were not described yet, from the root down.
-    fn describe(&mut self, track: TrackId) {
+    /// A track and all above it that were not described yet, from the root down. A counter's samples have no categories: those of
+    /// the first are the track's.
+    fn describe(&mut self, track: TrackId, categories: Categories<'_>) {
         let mut next = Some(track);
         // Marked on the way up: no chain of parents is then without an end.
         while let Some(track) = next
@@ -115,15 +136,19 @@ impl<W: Write> Writer<W> {
             next = kept.parent;
             self.branch.push(track);
         }
+        if self.branch.is_empty() {
+            return;
+        }
+        join(&mut self.joined, categories);
         for track in self.branch.drain(..).rev() {
             if let Some(kept) = self.tracks.get(track) {
-                put_description(&mut self.packets, track, kept, &self.tracks);
+                put_description(&mut self.packets, track, kept, &self.tracks, &self.joined);
             }
         }
     }
 }
 
-fn put_description(out: &mut Vec<u8>, track: TrackId, kept: &Kept, tracks: &Tracks) {
+fn put_description(out: &mut Vec<u8>, track: TrackId, kept: &Kept, tracks: &Tracks, categories: &str) {
     let (own, name) = (uuid(track), &*kept.name);
     let parent = kept.parent.filter(|parent| tracks.get(*parent).is_some()).map(uuid);
     let more = kept.more.as_deref();
@@ -142,7 +167,10 @@ fn put_description(out: &mut Vec<u8>, track: TrackId, kept: &Kept, tracks: &Trac
             te::thread_descriptor(out, SEQUENCE, &thread);
         }
         Kind::Counter { .. } => {
+            let categories: Vec<&str> =
+                categories.split(',').filter(|category| !category.is_empty()).collect();
             let plain = te::CounterTrack::new(own, parent.unwrap_or(0), name);
+            let plain = te::CounterTrack { categories: &categories, ..plain };
             let counter = more.map_or(plain, |more| te::CounterTrack {
                 unit: more.unit,
                 unit_name: (!more.unit_name.is_empty()).then_some(&more.unit_name),

@@ -106,14 +106,20 @@ impl<W: Write> Writer<W> {
     }
 
     fn trace(&mut self, trace: &Trace<'_>) {
-        if let Some(writer) = trace.writer {
+        // With a system it is the program that wrote packets, of which there may be some in a provider's section.
+        if let Some(writer) = trace.writer
+            && (self.provider == 0 || trace.system.is_none())
+        {
             self.start(writer);
         }
         self.put_about_trace(trace);
     }
 
     fn track(&mut self, track: &Track<'_>) {
-        self.tracks.set(track, &mut self.report);
+        self.tracks.set(track);
+        if let TrackKind::Process { pid, command_line } = track.kind {
+            self.put_command_line(track, pid, command_line);
+        }
         if track.name.is_empty() {
             return;
         }
@@ -177,10 +183,10 @@ impl<W: Write> Writer<W> {
             .unwrap_or(ThreadRef::Inline { process: 0, thread: 0 })
     }
 
-    /// The same, of any thread of the process above a track.
+    /// The same, of any thread of the process above a track, or of any process.
     fn thread_ref_above(&mut self, track: TrackId) -> ThreadRef {
-        let parent = self.tracks.get(track).and_then(|track| self.tracks.get(track.parent?));
-        match parent.map(|parent| &parent.kind) {
+        let process = self.tracks.get(track).and_then(|track| track.parent).or(self.tracks.any_process);
+        match process.and_then(|id| self.tracks.get(id)).map(|parent| &parent.kind) {
             Some(&Kind::Process { pid, any_thread: None }) => ThreadRef::Inline { process: pid, thread: pid },
             Some(&Kind::Process { any_thread, .. }) => self.thread_ref(any_thread),
             _ => self.thread_ref(self.tracks.any_thread),

@@ -176,12 +176,8 @@ impl<W: Write> Writer<W> {
         let category = match event.categories {
             Categories::None => StringRef::Empty,
             Categories::One(category) => strings.reference(category, out, report),
-            Categories::Many(categories) => {
-                joined.clear();
-                categories.each(&mut |category| {
-                    joined.extend((!joined.is_empty()).then_some(','));
-                    joined.push_str(category.text);
-                });
+            several @ Categories::Many(_) => {
+                join(joined, several);
                 strings.reference(joined.as_str().into(), out, report)
             }
         };
@@ -261,6 +257,15 @@ impl<W: Write> Writer<W> {
         let now: Vec<Waiting> = now;
         now.iter().for_each(|flow| self.put_flow(kind_of(flow.step), time, thread, flow.id));
     }
+}
+
+/// Puts categories into one text, as importers do.
+pub(super) fn join(joined: &mut String, categories: Categories<'_>) {
+    joined.clear();
+    categories.each(&mut |category| {
+        joined.extend((!joined.is_empty()).then_some(','));
+        joined.push_str(category.text);
+    });
 }
 
 fn kind_of(step: FlowStep) -> fxt::EventKind {

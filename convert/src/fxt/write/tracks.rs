@@ -2,7 +2,7 @@
 
 use hairline_formats::track_event::{ChildOrdering, CounterType, SiblingMerge, Unit};
 
-use crate::{CounterTrack, Report, Track, TrackId, TrackKind};
+use crate::{CounterTrack, Track, TrackId, TrackKind};
 
 /// Open slices of one async interval whose names are remembered.
 const MAX_OPEN: usize = 64;
@@ -10,7 +10,8 @@ const MAX_OPEN: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct Tracks {
     all: Vec<Option<Kept>>,
-    /// A thread, for records that must have one.
+    /// A process and a thread, for records that must have one.
+    pub(super) any_process: Option<TrackId>,
     pub(super) any_thread: Option<TrackId>,
 }
 
@@ -94,6 +95,7 @@ impl More {
 }
 
 impl Tracks {
+    #[inline]
     pub(super) fn get(&self, id: TrackId) -> Option<&Kept> {
         self.all.get(id.0 as usize)?.as_ref()
     }
@@ -103,7 +105,7 @@ impl Tracks {
     }
 
     /// What is known of a track from here on.
-    pub(super) fn set(&mut self, track: &Track<'_>, report: &mut Report) {
+    pub(super) fn set(&mut self, track: &Track<'_>) {
         let place = track.id.0 as usize;
         if place >= self.all.len() {
             self.all.resize_with(place + 1, || None);
@@ -111,8 +113,8 @@ impl Tracks {
         let before = self.all[place].take().map(|kept| kept.kind);
         let more = More::of(track);
         let kind = match (track.kind, before) {
-            (TrackKind::Process { pid, command_line }, before) => {
-                report.add_many("command lines left out", u64::from(!command_line.is_empty()));
+            (TrackKind::Process { pid, .. }, before) => {
+                self.any_process.get_or_insert(track.id);
                 let any_thread = match before {
                     Some(Kind::Process { any_thread, .. }) => any_thread,
                     _ => None,

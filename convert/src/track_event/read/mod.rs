@@ -36,6 +36,8 @@ pub struct Reader<R> {
     inner: Option<(Inner, u64)>,
     state: State,
     position: u64,
+    /// Fields that were counted as not known.
+    skipped: u64,
     ended: bool,
 }
 
@@ -47,6 +49,7 @@ impl<R: Read> Reader<R> {
             inner: None,
             state: State::default(),
             position: 0,
+            skipped: 0,
             ended: false,
         }
     }
@@ -90,10 +93,14 @@ impl<R: Read> crate::Reader for Reader<R> {
                 return Ok(None);
             }
             self.ended = true;
-            if self.packet(context)? {
-                self.ended = false;
-            } else {
-                self.state.report.add_many("unknown fields", self.packets.skipped());
+            let more = self.packet(context)?;
+            self.ended = false;
+            if !more {
+                // There may be more by the next call: packets in FXT come in pieces.
+                let skipped = self.packets.skipped();
+                self.state.report.add_many("unknown fields", skipped - self.skipped);
+                self.skipped = skipped;
+                return Ok(None);
             }
         }
     }

@@ -127,9 +127,15 @@ impl State {
             }
             Categories::None => &[],
             Categories::Many(many) => {
-                many.each(&mut |category| match sequence.name(out, Kind::Category, category) {
-                    Name::Iid(iid) => put_uint(fields, track_event::CATEGORY_IIDS, iid),
-                    Name::Text(text) => put_str(fields, track_event::CATEGORIES, text),
+                // Those by number are read before those in full: in their order they are only all in one way.
+                let mut all_known = true;
+                many.each(&mut |category| all_known &= category.id.is_some());
+                many.each(&mut |category| {
+                    let category = Text { id: category.id.filter(|_| all_known), ..category };
+                    match sequence.name(out, Kind::Category, category) {
+                        Name::Iid(iid) => put_uint(fields, track_event::CATEGORY_IIDS, iid),
+                        Name::Text(text) => put_str(fields, track_event::CATEGORIES, text),
+                    }
                 });
                 &[]
             }

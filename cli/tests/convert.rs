@@ -1,0 +1,147 @@
+//! `hairline convert` and `hairline merge`: what is written, what is not, and what is said about it.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use hairline_formats::track_event::{self as te, Event, EventType, Name, SequenceStart};
+
+fn hairline(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
+    command.current_dir(folder).args(arguments).stdin(Stdio::null()).output().expect("the command runs")
+}
+
+/// A thread with some instants.
+fn trace(pid: i32, names: &[&str]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let track_uuid = u64::try_from(pid).expect("a number");
+    te::process_descriptor(
+        &mut out,
+        1,
+        &te::ProcessTrack { uuid: track_uuid + 1000, pid, name: "p", cmdline: &[] },
+    );
+    let parent_uuid = track_uuid + 1000;
+    let thread = te::ThreadTrack { uuid: track_uuid, parent_uuid, pid, tid: i64::from(pid), name: "t" };
+    te::thread_descriptor(&mut out, 1, &thread);
+    let start = SequenceStart {
+        sequence: 1,
+        first: true,
+        dropped: false,
+        track_uuid,
+        extra_counters: &[],
+        timestamp_ns: 1000,
+    };
+    te::sequence_start(&mut out, &start);
+    for name in names {
+        te::event(&mut out, &Event { name: Some(Name::Text(name)), ..Event::new(1, EventType::Instant, 10) });
+    }
+    out
+}
+
+fn folder(files: &[(&str, &[u8])]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    files.iter().for_each(|(name, bytes)| fs::write(folder.path().join(name), bytes).expect("a file"));
+    folder
+}
+
+/// The names of a folder's files.
+fn names(folder: &Path) -> Vec<String> {
+    let name = |entry: std::io::Result<fs::DirEntry>| entry.expect("an entry").file_name().into_string();
+    let mut names: Vec<_> =
+        fs::read_dir(folder).expect("the folder").map(|e| name(e).expect("text")).collect();
+    names.sort();
+    names
+}
+
+/// That it fails with this code and one line that has this in it, and that nothing is there but the inputs, as they were.
+#[track_caller]
+fn fails(files: &[(&str, &[u8])], arguments: &[&str], code: i32, complaint: &str) {
+    let folder = folder(files);
+    let before = names(folder.path());
+    let output = hairline(folder.path(), arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    assert!(said.contains(complaint) && said.starts_with("hairline: "), "{said}");
+    assert_eq!(names(folder.path()), before);
+    for (name, bytes) in files {
+        assert_eq!(fs::read(folder.path().join(name)).expect("the input"), *bytes);
+    }
+}
+
+#[test]
+fn a_trace_is_converted_whole() {
+    let folder = folder(&[("a.pftrace", &trace(7, &["one", "two"]))]);
+    let output = hairline(folder.path(), &["convert", "a.pftrace", "b.pftrace"]);
+    assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
+    let written = fs::read(folder.path().join("b.pftrace")).expect("the output");
+    assert!(written.windows(3).any(|bytes| bytes == b"two"));
+    assert_eq!(names(folder.path()), ["a.pftrace", "b.pftrace"]);
+}
+
+#[test]
+fn stdout_and_gzip_have_the_same_bytes() {
+    let folder = folder(&[("a.pftrace", &trace(7, &["one", "two"]))]);
+    let plain = hairline(folder.path(), &["convert", "a.pftrace", "-", "--to", "pftrace"]);
+    assert!(hairline(folder.path(), &["convert", "a.pftrace", "b.pftrace.gz"]).status.success());
+    let again = hairline(folder.path(), &["convert", "b.pftrace.gz", "-", "--to", "pftrace"]);
+    assert!(!plain.stdout.is_empty());
+    assert_eq!(plain.stdout, again.stdout);
+}
+
+#[test]
+fn traces_are_merged_each_with_its_own_tracks() {
+    let folder = folder(&[("a.pftrace", &trace(7, &["one"])), ("b.pftrace", &trace(8, &["two"]))]);
+    let output = hairline(folder.path(), &["merge", "a.pftrace", "b.pftrace", "-o", "-", "--to", "pftrace"]);
+    assert!(output.status.success());
+    let has = |text: &[u8]| output.stdout.windows(text.len()).any(|bytes| bytes == text);
+    assert!(has(b"one") && has(b"two"));
+}
+
+#[test]
+fn what_is_no_trace_is_refused_and_nothing_is_written() {
+    let arguments = &["convert", "in", "out.pftrace"];
+    fails(&[("in", b"")], arguments, 1, "in: byte 0: it is empty");
+    fails(&[("in", b"hello")], arguments, 1, "in: byte 0: neither a Perfetto trace");
+    fails(
+        &[("in", &[0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff])],
+        arguments,
+        1,
+        "byte 1",
+    );
+    fails(&[("in", &[0x0a, 2, 0x50, 0x80])], arguments, 1, "in: byte ");
+    fails(&[], arguments, 1, "in: No such file");
+    fails(&[("in", &[0x1f, 0x8b, 8, 0])], arguments, 1, "in: ");
+}
+
+#[test]
+fn outputs_that_make_no_sense_are_refused() {
+    let trace = trace(7, &["one"]);
+    let input = [("a.pftrace", &trace[..])];
+    fails(&input, &["convert", "a.pftrace", "out.txt"], 2, "out.txt: its name says no format");
+    fails(&input, &["convert", "a.pftrace", "a.pftrace"], 1, "it is an input");
+    fails(&input, &["convert", "a.pftrace", "./../missing/out.fxt"], 1, "out.fxt");
+}
+
+#[test]
+fn all_that_is_whole_of_a_cut_trace_is_converted() {
+    let whole = trace(7, &["one", "two"]);
+    let folder = folder(&[("cut.pftrace", &whole[..whole.len() - 1])]);
+    let output = hairline(folder.path(), &["convert", "cut.pftrace", "out.pftrace"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said.contains("the input ends inside a packet; all before that is in the output"), "{said}");
+    let written = fs::read(folder.path().join("out.pftrace")).expect("the output");
+    let has = |text: &[u8]| written.windows(3).any(|bytes| bytes == text);
+    assert!(has(b"one") && !has(b"two"));
+}
+
+#[test]
+fn strict_writes_nothing_where_something_is_left_out() {
+    let mut trace = trace(7, &["one"]);
+    te::event(&mut trace, &Event::new(1, EventType::Unspecified, 10));
+    fails(&[("in", &trace)], &["convert", "--strict", "in", "out.pftrace"], 5, "not written");
+    let folder = folder(&[("in", &trace)]);
+    let output = hairline(folder.path(), &["convert", "in", "out.pftrace"]);
+    assert!(output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("1 events of unknown types"));
+}
