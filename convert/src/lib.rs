@@ -15,6 +15,7 @@
 mod context;
 mod detect;
 pub mod fxt;
+pub mod json;
 mod model;
 mod open;
 mod report;

@@ -5,7 +5,7 @@ use std::io::{self, Cursor, Read, Write};
 use flate2::read::MultiGzDecoder;
 
 use crate::detect::{DETECTED_BY, detect, is_gzip};
-use crate::{Reader, Source, Writer, fxt, track_event};
+use crate::{Reader, Source, Writer, fxt, json, track_event};
 
 /// Why an input cannot be read as a trace at all.
 #[derive(Debug, thiserror::Error)]
@@ -20,9 +20,6 @@ pub enum OpenError {
     /// Reading its first bytes failed, or inflating them.
     #[error("reading it failed: {0}")]
     Io(#[from] io::Error),
-    /// The format has no reader here.
-    #[error("{} cannot be read", .0.name())]
-    NoReader(Source),
 }
 
 /// A reader for the format that the input is in: `format` if it is given, else what its first bytes say. What is compressed with gzip
@@ -50,7 +47,7 @@ fn reader<'r>(
     Ok(match format.or_else(|| detect(beginning)).ok_or(OpenError::Unknown)? {
         Source::TrackEvent => Box::new(track_event::Reader::new(input)),
         Source::Fxt => Box::new(fxt::Reader::new(input)),
-        format @ Source::Json => return Err(OpenError::NoReader(format)),
+        Source::Json => Box::new(json::Reader::new(input)),
     })
 }
 
@@ -66,16 +63,11 @@ fn peek<R: Read>(mut input: R) -> io::Result<(Vec<u8>, impl Read)> {
 /// A writer of a format. It gathers what it writes: `output` needs no buffer.
 ///
 /// # Errors
-/// If the format has no writer here.
+/// None yet.
 pub fn create<'w>(format: Source, output: impl Write + 'w) -> io::Result<Box<dyn Writer + 'w>> {
     Ok(match format {
         Source::TrackEvent => Box::new(track_event::Writer::new(output)),
         Source::Fxt => Box::new(fxt::Writer::new(output)),
-        Source::Json => {
-            return Err(io::Error::new(
-                io::ErrorKind::Unsupported,
-                format!("{} cannot be written", format.name()),
-            ));
-        }
+        Source::Json => Box::new(json::Writer::new(output)),
     })
 }

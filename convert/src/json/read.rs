@@ -1,0 +1,151 @@
+//! JSON to items.
+//!
+//! An object is looked at once ([`State::look`]): what it says is copied to where items can borrow it from, for a reader cannot lend
+//! what it holds itself. Then come the tracks that are new with it, and what happened.
+//!
+//! | phase | item |
+//! |---|---|
+//! | B E X i I R | the same, on a thread; i and I on the process or on a track for all, by `s` |
+//! | b n e, S T p F | begin, instant, end on a track of their own, by category, scope and id; those by `id2.local`, of the process |
+//! | C | a counter's value for each argument |
+//! | s t f; `bind_id` | a flow |
+//! | M | tracks' names, labels and places |
+//! | P N O D V v c ( ) = and other M | themselves |
+
+mod current;
+mod event;
+mod members;
+mod numbers;
+mod starts;
+mod tracks;
+
+use std::collections::VecDeque;
+use std::io::Read;
+
+use hairline_formats::trace_event_json::{self as json, Item as Found};
+use hairline_formats::{DecodeError, DecodeErrorKind};
+
+use crate::{Context, Event, EventKind, Item, NoArguments, Report, Source, TrackId};
+use current::Current;
+use members::Facts;
+use numbers::Flows;
+use starts::Starts;
+use tracks::Tracks;
+
+/// Reads Trace Event JSON, in both of its forms.
+#[derive(Debug)]
+pub struct Reader<R> {
+    input: json::Reader<R>,
+    state: State,
+    ended: bool,
+}
+
+/// What is known of the trace, and what is to be given out.
+#[derive(Debug, Default)]
+struct State {
+    current: Current,
+    tracks: Tracks,
+    flows: Flows,
+    facts: Facts,
+    starts: Starts,
+    ready: VecDeque<Ready>,
+    report: Report,
+    position: u64,
+}
+
+/// What is to be given out next.
+#[derive(Clone, Copy, Debug)]
+enum Ready {
+    Trace,
+    /// The track in this place.
+    Track(usize),
+    Event(i64, TrackId, EventKind),
+    /// Of an event nothing but this.
+    Bare(i64, TrackId, EventKind),
+    Foreign(&'static str),
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads from `input`, which needs no buffer.
+    pub fn new(input: R) -> Self {
+        Self { input: json::Reader::new(input), state: State::default(), ended: false }
+    }
+}
+
+impl<R: Read> crate::Reader for Reader<R> {
+    fn next<'s>(&'s mut self, context: &'s mut Context) -> Result<Option<Item<'s>>, DecodeError> {
+        let state = &mut self.state;
+        while state.ready.is_empty() && !self.ended {
+            match self.input.next() {
+                Ok(Some((offset, found))) => state.look(offset, &found, context),
+                Ok(None) => {
+                    self.ended = true;
+                    state.report.add_many("values that are no events", self.input.skipped());
+                    state.report.add_many("events that were not UTF-8", self.input.repairs());
+                }
+                Err(e) => match passed_over(&e.kind) {
+                    Some(what) => state.report.add(what),
+                    None => {
+                        self.ended = true;
+                        return Err(e);
+                    }
+                },
+            }
+        }
+        Ok(state.ready.pop_front().map(|ready| state.give(ready, context)))
+    }
+
+    fn report(&self) -> &Report {
+        &self.state.report
+    }
+
+    fn position(&self) -> u64 {
+        self.state.position
+    }
+}
+
+/// What an object is that does no harm to those after it.
+fn passed_over(kind: &DecodeErrorKind) -> Option<&'static str> {
+    match kind {
+        DecodeErrorKind::Json(_) => Some("events that are not JSON"),
+        DecodeErrorKind::Time { .. } => Some("events whose time is no number of microseconds"),
+        DecodeErrorKind::TooLarge { .. } => Some("events that are too large"),
+        _ => None,
+    }
+}
+
+impl State {
+    fn look(&mut self, offset: u64, found: &Found<'_>, context: &mut Context) {
+        self.position = offset;
+        match found {
+            Found::Event(event) => {
+                if let Err(reason) = self.event(event, context) {
+                    self.report.add(reason);
+                }
+            }
+            Found::StackFrame(_) => self.report.add("stack frames"),
+            Found::Sample(_) => self.report.add("samples of a profiler"),
+            Found::Member { key, value } => self.member(key, *value),
+            _ => self.report.add("members that nobody knows"),
+        }
+    }
+
+    fn give<'s>(&'s self, ready: Ready, context: &'s Context) -> Item<'s> {
+        let current = &self.current;
+        match ready {
+            Ready::Trace => Item::Trace(self.facts.trace()),
+            Ready::Track(place) => Item::Track(self.tracks.get(place)),
+            Ready::Foreign(what) => Item::Foreign { what, source: Source::Json, bytes: &current.own },
+            Ready::Bare(time, track, kind) => Item::Event(Event::new(time, track, kind)),
+            Ready::Event(time, track, kind) => Item::Event(Event {
+                name: current.name.text(&context.strings),
+                categories: current.categories.all(&context.strings),
+                args: if current.args.is_none() { &NoArguments } else { &current.args },
+                flows: current.flows.as_slice(),
+                ending_flows: current.ending_flows.as_slice(),
+                extra_counters: &current.samples,
+                ..Event::new(time, track, kind)
+            }),
+        }
+    }
+}

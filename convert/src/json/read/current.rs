@@ -1,0 +1,118 @@
+//! The event at hand: what an item borrows from.
+
+use hairline_formats::Value;
+use hairline_formats::trace_event_json::{Args, Event, Json};
+use hairline_formats::track_event::CounterValue;
+
+use crate::{Arguments, Categories, Context, StringId, Strings, Text, Texts, TrackId};
+
+#[derive(Debug, Default)]
+pub(super) struct Current {
+    pub(super) name: Kept,
+    pub(super) categories: Kinds,
+    pub(super) args: Object,
+    pub(super) flows: Option<u64>,
+    pub(super) ending_flows: Option<u64>,
+    pub(super) samples: Vec<(TrackId, CounterValue)>,
+    /// All of it, in JSON.
+    pub(super) own: Vec<u8>,
+}
+
+impl Current {
+    /// Takes what an item may say of an event, but for what comes from elsewhere. False: its arguments are no object.
+    pub(super) fn take(&mut self, event: &Event<'_>, context: &mut Context) -> bool {
+        self.name.set(&event.name, &mut context.strings);
+        self.categories.set(&event.cat, &mut context.strings);
+        (self.flows, self.ending_flows) = (None, None);
+        self.samples.clear();
+        self.args.set(&event.args)
+    }
+}
+
+/// A text, by its number if it has one.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    id: Option<StringId>,
+    own: String,
+}
+
+impl Kept {
+    fn set(&mut self, text: &str, strings: &mut Strings) {
+        self.id = if text.is_empty() { None } else { strings.number(text) };
+        self.own.clear();
+        if self.id.is_none() {
+            self.own.push_str(text);
+        }
+    }
+
+    pub(super) fn text<'s>(&'s self, strings: &'s Strings) -> Text<'s> {
+        self.id.map_or_else(|| Text::from(self.own.as_str()), |id| strings.text(id))
+    }
+}
+
+/// Categories with commas between them. They are those of the event before, as a rule.
+#[derive(Debug, Default)]
+pub(super) struct Kinds {
+    text: String,
+    /// Of each that is not empty.
+    ids: Vec<Option<StringId>>,
+}
+
+impl Kinds {
+    fn set(&mut self, text: &str, strings: &mut Strings) {
+        if self.text != text {
+            text.clone_into(&mut self.text);
+            self.ids.clear();
+            self.ids.extend(split(text).map(|category| strings.number(category)));
+        }
+    }
+
+    pub(super) fn all<'s>(&'s self, strings: &'s Strings) -> Categories<'s> {
+        match self.ids[..] {
+            [] => Categories::None,
+            [Some(id)] => Categories::One(strings.text(id)),
+            _ => Categories::Many(self),
+        }
+    }
+}
+
+impl Texts for Kinds {
+    fn each(&self, show: &mut dyn FnMut(Text<'_>)) {
+        split(&self.text).zip(&self.ids).for_each(|(text, id)| show(Text { text, id: *id }));
+    }
+}
+
+fn split(categories: &str) -> impl Iterator<Item = &str> {
+    categories.split(',').filter(|category| !category.is_empty())
+}
+
+/// An object, as it stands in the trace; "" is none.
+#[derive(Debug, Default)]
+pub(super) struct Object(String);
+
+impl Object {
+    /// False: it is something else.
+    fn set(&mut self, args: &Args<'_>) -> bool {
+        self.0.clear();
+        match args {
+            Args::Json(json) if json.text().starts_with('{') => {
+                if json.text() != "{}" {
+                    self.0.push_str(json.text());
+                }
+                true
+            }
+            Args::None => true,
+            _ => false,
+        }
+    }
+
+    pub(super) fn is_none(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Arguments for Object {
+    fn each(&self, show: &mut dyn FnMut(Text<'_>, Value<'_>)) {
+        Json::valid(&self.0).each_member(|name, value| value.with(|value| show((&*name).into(), value)));
+    }
+}

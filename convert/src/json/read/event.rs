@@ -1,0 +1,238 @@
+//! What an event says.
+
+use hairline_formats::Value;
+use hairline_formats::trace_event_json::{Event, InstantScope, Metadata, Phase, put_event};
+use hairline_formats::track_event::CounterValue;
+
+use super::numbers::{hash, number};
+use super::tracks::{About, Counter, Interval, Told};
+use super::{Ready, State};
+use crate::{Context, EventKind, FlowStep, TrackId};
+
+/// Why an event is left out.
+type Reason = &'static str;
+
+impl State {
+    /// Makes ready what an event says.
+    pub(super) fn event(&mut self, event: &Event<'_>, context: &mut Context) -> Result<(), Reason> {
+        self.count(event);
+        match event.ph.ok_or("events without a phase")? {
+            Phase::Begin => self.on_thread(event, EventKind::Begin, context),
+            Phase::End => self.on_thread(event, EventKind::End, context),
+            Phase::Complete => self.complete(event, context),
+            Phase::Instant | Phase::InstantOld | Phase::Mark => self.instant(event, context),
+            Phase::Counter => self.counter(event, context),
+            Phase::AsyncBegin | Phase::AsyncStart => self.interval(event, EventKind::Begin, context),
+            Phase::AsyncInstant | Phase::AsyncStepInto | Phase::AsyncStepPast => {
+                self.interval(event, EventKind::Instant, context)
+            }
+            Phase::AsyncEnd | Phase::AsyncFinish => self.interval(event, EventKind::End, context),
+            Phase::FlowStart => self.flow(event, FlowStep::Begin, context),
+            Phase::FlowStep => self.flow(event, FlowStep::Step, context),
+            Phase::FlowEnd => self.flow(event, FlowStep::End, context),
+            Phase::Metadata => self.metadata(event, context),
+            Phase::Sample => self.foreign(event, "samples of a profiler"),
+            Phase::ObjectCreated | Phase::ObjectSnapshot | Phase::ObjectDeleted => {
+                self.foreign(event, "objects")
+            }
+            Phase::MemoryDumpGlobal | Phase::MemoryDumpProcess => self.foreign(event, "memory dumps"),
+            Phase::ClockSync => self.foreign(event, "clock syncs"),
+            Phase::ContextEnter | Phase::ContextLeave => self.foreign(event, "contexts"),
+            Phase::LinkIds => self.foreign(event, "links of ids"),
+            Phase::Other(_) => Err("events of phases that nobody knows"),
+        }
+    }
+
+    /// Counts what an event has that no item can say.
+    fn count(&mut self, event: &Event<'_>) {
+        if !event.cname.is_empty() {
+            self.report.add("names of colours");
+        }
+        if event.sf.is_some() || event.stack.is_some() || event.esf.is_some() || event.estack.is_some() {
+            self.report.add("stacks of events");
+        }
+        self.report.add_many("fields that nobody knows", event.skipped.into());
+    }
+
+    /// Its time.
+    fn time(&self, event: &Event<'_>) -> Result<i64, Reason> {
+        let time = event.ts.ok_or("events without a time")?;
+        time.checked_add(self.facts.offset).ok_or("events beyond 292 years")
+    }
+
+    /// Where something in the whole of an event lies comes before it; what it says is kept for it.
+    fn put(&mut self, event: &Event<'_>, at: (i64, TrackId), kind: EventKind, context: &mut Context) {
+        if !self.current.take(event, context) {
+            self.report.add("arguments that are no object");
+        }
+        self.bind(event);
+        self.ready.push_back(Ready::Event(at.0, at.1, kind));
+    }
+
+    /// The flow that an event is bound to.
+    fn bind(&mut self, event: &Event<'_>) {
+        let Some(id) = &event.bind_id else { return };
+        let Some(flow) = self.flows.number("", "", id) else {
+            return self.report.add("flows without a number");
+        };
+        match (event.flow_in, event.flow_out) {
+            (true, false) => self.current.ending_flows = Some(flow),
+            (_, true) => self.current.flows = Some(flow),
+            (false, false) => self.report.add("flows without a direction"),
+        }
+    }
+
+    fn thread(&mut self, event: &Event<'_>, context: &mut Context) -> TrackId {
+        let to = &mut Told { context, ready: &mut self.ready };
+        self.tracks.thread(event.pid.as_ref(), event.tid.as_ref(), to)
+    }
+
+    fn process(&mut self, event: &Event<'_>, context: &mut Context) -> TrackId {
+        self.tracks.process(event.pid.as_ref(), &mut Told { context, ready: &mut self.ready })
+    }
+
+    fn on_thread(&mut self, event: &Event<'_>, kind: EventKind, context: &mut Context) -> Result<(), Reason> {
+        let time = self.time(event)?;
+        let thread = self.thread(event, context);
+        let cpu = event.tts.map(|tts| {
+            let to = &mut Told { context, ready: &mut self.ready };
+            (self.tracks.time(thread, to), tts)
+        });
+        self.put(event, (time, thread), kind, context);
+        if let Some((track, tts)) = cpu {
+            let samples = &mut self.current.samples;
+            samples.push((track, CounterValue::Int(tts)));
+            let end = event.tdur.and_then(|tdur| tts.checked_add(tdur));
+            samples.extend(end.map(|end| (track, CounterValue::Int(end))));
+        }
+        Ok(())
+    }
+
+    fn complete(&mut self, event: &Event<'_>, context: &mut Context) -> Result<(), Reason> {
+        let duration = event.dur.ok_or("slices without a duration")?;
+        if duration < 0 {
+            return Err("slices of less than no time");
+        }
+        self.on_thread(event, EventKind::Complete { duration }, context)?;
+        if let Some(Ready::Event(time, thread, _)) = self.ready.back()
+            && self.starts.is_late(*thread, *time, duration)
+        {
+            self.report.add(
+                "slices that stand after an inner one of the same begin, as only JSON's importers allow",
+            );
+        }
+        Ok(())
+    }
+
+    fn instant(&mut self, event: &Event<'_>, context: &mut Context) -> Result<(), Reason> {
+        // What instants are bound to, importers do not look at.
+        let event = &Event { bind_id: None, ..event.clone() };
+        let track = match event.s {
+            Some(InstantScope::Process) => self.process(event, context),
+            Some(InstantScope::Global) => {
+                self.tracks.everything(&mut Told { context, ready: &mut self.ready })
+            }
+            _ => return self.on_thread(event, EventKind::Instant, context),
+        };
+        let time = self.time(event)?;
+        self.put(event, (time, track), EventKind::Instant, context);
+        Ok(())
+    }
+
+    fn counter(&mut self, event: &Event<'_>, context: &mut Context) -> Result<(), Reason> {
+        let time = self.time(event)?;
+        let process = self.process(event, context);
+        let id = event.id.as_ref().or(event.id2.local.as_ref()).or(event.id2.global.as_ref());
+        let id = id.map_or(0, number);
+        event.args.each(|series, value| {
+            let Some(value) = counted(value) else {
+                return self.report.add("values of counters that are no numbers");
+            };
+            let counter = Counter { process, name: &event.name, number: id, series };
+            let to = &mut Told { context, ready: &mut self.ready };
+            let track = self.tracks.counter(&counter, to);
+            self.ready.push_back(Ready::Bare(time, track, EventKind::Counter(value)));
+        });
+        Ok(())
+    }
+
+    fn interval(&mut self, event: &Event<'_>, kind: EventKind, context: &mut Context) -> Result<(), Reason> {
+        let time = self.time(event)?;
+        let (everywhere, within) =
+            (event.id.as_ref().or(event.id2.global.as_ref()), event.id2.local.as_ref());
+        let id = number(everywhere.or(within).ok_or("intervals without an id")?);
+        // The deprecated ones do not nest: those of one id and several names are several.
+        let is_old = !matches!(event.ph, Some(Phase::AsyncBegin | Phase::AsyncInstant | Phase::AsyncEnd));
+        let id = if is_old { hash((id, &event.name)) } else { id };
+        let interval = Interval {
+            process: if everywhere.is_none() { Some(self.process(event, context)) } else { None },
+            category: &event.cat,
+            scope: &event.scope,
+            id,
+        };
+        let to = &mut Told { context, ready: &mut self.ready };
+        let opens = match kind {
+            EventKind::Begin => 1,
+            EventKind::End => -1,
+            _ => 0,
+        };
+        let track = self.tracks.interval(&interval, (&event.name, time, opens), to);
+        self.put(event, (time, track), kind, context);
+        Ok(())
+    }
+
+    fn flow(&mut self, event: &Event<'_>, step: FlowStep, context: &mut Context) -> Result<(), Reason> {
+        let time = self.time(event)?;
+        let id = event.id.as_ref().or(event.id2.local.as_ref()).or(event.id2.global.as_ref());
+        let id = id.and_then(|id| self.flows.number(&event.cat, &event.name, id));
+        let id = id.ok_or("flows without a number")?;
+        let thread = self.thread(event, context);
+        let to_next = step == FlowStep::End && event.bp != "e";
+        self.put(event, (time, thread), EventKind::Flow { id, step, to_next }, context);
+        Ok(())
+    }
+
+    fn metadata(&mut self, event: &Event<'_>, context: &mut Context) -> Result<(), Reason> {
+        let Some(metadata) = event.metadata() else {
+            return self.foreign(event, "other metadata");
+        };
+        let track = match metadata {
+            Metadata::ThreadName(_) | Metadata::ThreadSortIndex(_) => self.thread(event, context),
+            _ => self.process(event, context),
+        };
+        let rank = |index| i32::try_from(index).map_err(|_| "places beyond 32 bits");
+        let about = match &metadata {
+            Metadata::ProcessName(name) | Metadata::ThreadName(name) => About::Name(name),
+            Metadata::ProcessLabels(labels) => About::Description(labels),
+            Metadata::ProcessSortIndex(index) | Metadata::ThreadSortIndex(index) => {
+                About::Rank(rank(*index)?)
+            }
+            _ => return Err("other metadata"),
+        };
+        self.tracks.about(track, &about, &mut self.ready);
+        Ok(())
+    }
+
+    /// What has no other word.
+    fn foreign(&mut self, event: &Event<'_>, what: &'static str) -> Result<(), Reason> {
+        let ts = event.ts.map(|_| self.time(event)).transpose()?;
+        self.current.own.clear();
+        put_event(&mut self.current.own, &Event { ts, ..event.clone() });
+        self.ready.push_back(Ready::Foreign(what));
+        Ok(())
+    }
+}
+
+/// The number that an argument is, or says in text.
+fn counted(value: Value<'_>) -> Option<CounterValue> {
+    match value {
+        Value::I64(number) => Some(CounterValue::Int(number)),
+        Value::U64(number) => Some(CounterValue::Double(number as f64)),
+        Value::F64(number) => Some(CounterValue::Double(number)),
+        Value::Str(text) => {
+            let whole = text.parse().ok().map(CounterValue::Int);
+            whole.or_else(|| text.parse().ok().map(CounterValue::Double))
+        }
+        _ => None,
+    }
+}

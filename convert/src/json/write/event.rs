@@ -1,0 +1,374 @@
+//! An event.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use hairline_formats::trace_event_json::{self as json, Args, Id, Id2, InstantScope, Phase};
+use hairline_formats::track_event::CounterValue;
+use hairline_formats::{Entries, Value};
+
+use super::Writer;
+use super::flows::{Flows, Point, Role};
+use super::lanes::{Counter, Instants, Interval, Lane};
+use crate::{Event, EventKind, Report, TrackId};
+
+/// The name and category of flow events. Importers tell flows apart by them too; here a flow's number is enough.
+const FLOW: &str = "flow";
+
+impl<W: Write> Writer<W> {
+    pub(super) fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
+        self.begin(event.time)?;
+        self.last = event.time;
+        let Some(ts) = self.time(event.time) else { return Ok(()) };
+        self.write_samples(event, ts)?;
+        self.categories.clear();
+        event.categories.each(&mut |category| {
+            if !self.categories.is_empty() {
+                self.categories.push(',');
+            }
+            self.categories.push_str(category.text);
+        });
+        match self.lanes.get_mut(event.track) {
+            Some(Lane::Thread { .. }) => self.on_thread(event, ts),
+            Some(Lane::Interval(_)) => self.of_interval(event, ts),
+            Some(Lane::Counter(_)) => self.counted(event, ts),
+            None => {
+                self.report.add("events on tracks of which nothing is known");
+                Ok(())
+            }
+        }
+    }
+
+    fn on_thread(&mut self, event: &Event<'_>, ts: i64) -> io::Result<()> {
+        let Some(Lane::Thread { pid, tid, flows }) = self.lanes.get_mut(event.track) else { return Ok(()) };
+        let (pid, tid) = (*pid, *tid);
+        // What happens at the moment of a point that waits would be taken for what it belongs to.
+        let waiting = std::mem::take(flows);
+        for point in waiting {
+            if point.time == ts { self.write_point(point)? } else { self.flows.wait(point) }
+        }
+        let ph = match event.kind {
+            EventKind::Begin => Phase::Begin,
+            EventKind::End => Phase::End,
+            EventKind::Complete { .. } => Phase::Complete,
+            EventKind::Instant => Phase::Instant,
+            EventKind::Flow { id, step, to_next } => {
+                self.wait(event.track, (pid, tid, ts), id, Role::new(step, to_next));
+                return self.write_ready(false);
+            }
+            EventKind::Counter(_) => {
+                self.report.add("values of counters on tracks that are none");
+                return Ok(());
+            }
+        };
+        // A slice that ends is the one that is open only before.
+        let ends = event.kind == EventKind::End;
+        let points = event.flows.iter().map(|flow| (*flow, Role::Through));
+        let points = points.chain(event.ending_flows.iter().map(|flow| (*flow, Role::Ends)));
+        for (flow, role) in points.clone().filter(|_| ends) {
+            let order = self.flows.order();
+            self.write_point(Point { time: ts, order, flow, role, pid, tid })?;
+        }
+        let (tts, tdur) = self.cpu_time(event);
+        let dur = match event.kind {
+            EventKind::Complete { duration } => Some(duration),
+            _ => None,
+        };
+        let shown = Shown(event);
+        let Some(output) = &mut self.output else { return super::finished() };
+        output.event(&json::Event {
+            name: event.name.text.into(),
+            cat: Cow::Borrowed(&self.categories),
+            ph: Some(ph),
+            ts: Some(ts),
+            dur,
+            tts,
+            tdur,
+            pid: Some(Id::Number(pid.into())),
+            tid: Some(Id::Number(tid.into())),
+            args: shown.args(),
+            ..json::Event::default()
+        })?;
+        for (flow, role) in points.filter(|_| !ends) {
+            self.wait(event.track, (pid, tid, ts), flow, role);
+        }
+        self.write_ready(false)
+    }
+
+    fn wait(&mut self, track: TrackId, (pid, tid, time): (u32, u32, i64), flow: u64, role: Role) {
+        let order = self.flows.order();
+        if let Some(Lane::Thread { flows, .. }) = self.lanes.get_mut(track) {
+            flows.push(Point { time, order, flow, role, pid, tid });
+        }
+    }
+
+    /// Writes the points that do not wait any longer.
+    fn write_ready(&mut self, at_end: bool) -> io::Result<()> {
+        while let Some(point) = self.flows.ready(at_end) {
+            self.write_point(point)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish_flows(&mut self) -> io::Result<()> {
+        let flows = &mut self.flows;
+        self.lanes.each_waiting(|point| flows.wait(point));
+        self.write_ready(true)
+    }
+
+    fn write_point(&mut self, point: Point) -> io::Result<()> {
+        let Some((ph, number)) = self.flows.on_thread(&point, &mut self.report) else { return Ok(()) };
+        let bp = if ph == Phase::FlowEnd && point.role != Role::EndAtNext { "e" } else { "" };
+        self.output()?.event(&json::Event {
+            name: FLOW.into(),
+            cat: FLOW.into(),
+            ph: Some(ph),
+            ts: Some(point.time),
+            pid: Some(Id::Number(point.pid.into())),
+            tid: Some(Id::Number(point.tid.into())),
+            id: Some(Id::Number(number)),
+            bp: bp.into(),
+            ..json::Event::default()
+        })
+    }
+
+    fn of_interval(&mut self, event: &Event<'_>, ts: i64) -> io::Result<()> {
+        let Some(Lane::Interval(interval)) = self.lanes.get_mut(event.track) else { return Ok(()) };
+        let Some(output) = &mut self.output else { return super::finished() };
+        let open = match event.kind {
+            EventKind::End => interval.open.pop(),
+            EventKind::Begin => {
+                if interval.open.last().is_some_and(|open| **open != *self.categories) {
+                    self.report.add("slices of another category than that around them, which lie beside it");
+                }
+                interval.open.push(self.categories.as_str().into());
+                None
+            }
+            _ => None,
+        };
+        let shown = Shown(event);
+        let mut written = json::Event {
+            name: event.name.text.into(),
+            cat: Cow::Borrowed(open.as_deref().unwrap_or(&self.categories)),
+            ts: Some(ts),
+            args: shown.args(),
+            ..interval.event()
+        };
+        match event.kind {
+            EventKind::Begin => {
+                written.ph = Some(Phase::AsyncBegin);
+                bind(&mut written, event, &mut self.flows, &mut self.report);
+                output.event(&written)
+            }
+            EventKind::End => {
+                written.ph = Some(Phase::AsyncEnd);
+                output.event(&written)
+            }
+            EventKind::Complete { duration } => {
+                written.ph = Some(Phase::AsyncBegin);
+                bind(&mut written, event, &mut self.flows, &mut self.report);
+                output.event(&written)?;
+                let end = json::Event {
+                    name: written.name,
+                    cat: written.cat,
+                    ph: Some(Phase::AsyncEnd),
+                    ts: Some(ts.saturating_add(duration)),
+                    ..interval.event()
+                };
+                output.event(&end)
+            }
+            EventKind::Instant if interval.instants != Instants::Interval => {
+                let scope = match interval.instants {
+                    Instants::Process => InstantScope::Process,
+                    _ => InstantScope::Global,
+                };
+                let flows = event.flows.len() + event.ending_flows.len();
+                self.report.add_many("flows through instants of no thread", flows as u64);
+                output.event(&json::Event {
+                    ph: Some(Phase::Instant),
+                    s: Some(scope),
+                    id: None,
+                    id2: Id2::default(),
+                    ..written
+                })
+            }
+            EventKind::Instant => {
+                written.ph = Some(Phase::AsyncInstant);
+                bind(&mut written, event, &mut self.flows, &mut self.report);
+                output.event(&written)
+            }
+            EventKind::Flow { .. } => {
+                self.report.add("points of flows on no thread");
+                Ok(())
+            }
+            EventKind::Counter(_) => {
+                self.report.add("values of counters on tracks that are none");
+                Ok(())
+            }
+        }
+    }
+
+    fn counted(&mut self, event: &Event<'_>, ts: i64) -> io::Result<()> {
+        let EventKind::Counter(value) = event.kind else {
+            self.report.add("events on tracks of counters");
+            return Ok(());
+        };
+        self.write_value(event.track, value, ts)
+    }
+
+    /// Writes what else was sampled with an event, but for its thread's CPU time.
+    fn write_samples(&mut self, event: &Event<'_>, ts: i64) -> io::Result<()> {
+        for (at, (track, value)) in event.extra_counters.iter().enumerate() {
+            if !self.is_cpu_time(*track, event.track) {
+                let again = event.extra_counters[..at].iter().any(|(before, _)| before == track);
+                let duration = match event.kind {
+                    EventKind::Complete { duration } if again => duration,
+                    _ => 0,
+                };
+                self.write_value(*track, *value, ts.saturating_add(duration))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_value(&mut self, track: TrackId, value: CounterValue, ts: i64) -> io::Result<()> {
+        let Some(Lane::Counter(counter)) = self.lanes.get(track) else {
+            self.report.add("values of counters on tracks that are none");
+            return Ok(());
+        };
+        let value = match (value, counter.multiplier) {
+            (CounterValue::Int(value), by) => {
+                value.checked_mul(by).map_or(Value::F64(value as f64 * by as f64), Value::I64)
+            }
+            (CounterValue::Double(value), 1) => Value::F64(value),
+            (CounterValue::Double(value), by) => Value::F64(value * by as f64),
+        };
+        // Written as text, an importer may take one for a number, and does not come to an end with it.
+        if matches!(value, Value::F64(value) if !value.is_finite()) {
+            self.report.add("values of counters that are no finite numbers");
+            return Ok(());
+        }
+        let Some(output) = &mut self.output else { return super::finished() };
+        output.event(&counter.event(ts, &[(&counter.series, value)]))
+    }
+
+    fn is_cpu_time(&self, counter: TrackId, of: TrackId) -> bool {
+        matches!(self.lanes.get(counter), Some(Lane::Counter(Counter { time_of: Some(thread), .. })) if *thread == of)
+    }
+
+    /// The thread's CPU time at an event, and how much of it a complete slice took.
+    fn cpu_time(&self, event: &Event<'_>) -> (Option<i64>, Option<i64>) {
+        let mut times = event.extra_counters.iter().filter_map(|(track, value)| match value {
+            CounterValue::Int(time) if self.is_cpu_time(*track, event.track) => Some(*time),
+            _ => None,
+        });
+        let (begin, end) = (times.next(), times.next());
+        (begin, begin.zip(end).and_then(|(begin, end)| end.checked_sub(begin)))
+    }
+}
+
+impl Interval {
+    /// What all of its events have.
+    fn event(&self) -> json::Event<'_> {
+        let id = Some(self.id.clone());
+        let (id, id2) = match self.pid {
+            Some(_) => (None, Id2 { local: id, global: None }),
+            None => (id, Id2::default()),
+        };
+        // Without a process it is passed over.
+        let pid = Some(Id::Number(self.pid.unwrap_or(0).into()));
+        json::Event { pid, id, id2, scope: Cow::Borrowed(&self.scope), ..json::Event::default() }
+    }
+}
+
+impl Counter {
+    fn event<'e>(&'e self, ts: i64, args: &'e [(&'e str, Value<'e>)]) -> json::Event<'e> {
+        json::Event {
+            name: Cow::Borrowed(&self.name),
+            ph: Some(Phase::Counter),
+            ts: Some(ts),
+            pid: self.pid.map(|pid| Id::Number(pid.into())),
+            id: self.id.clone(),
+            args: Args::List(args),
+            ..json::Event::default()
+        }
+    }
+}
+
+/// Says which flow an event of an interval is bound to: there can be one.
+fn bind(written: &mut json::Event<'_>, event: &Event<'_>, flows: &mut Flows, report: &mut Report) {
+    let points = event.flows.iter().map(|flow| (*flow, Role::Through));
+    let mut points = points.chain(event.ending_flows.iter().map(|flow| (*flow, Role::Ends)));
+    if let Some((flow, role)) = points.next()
+        && let Some((phase, number)) = flows.of_interval(flow, role, report)
+    {
+        written.bind_id = Some(Id::Text(format!("{:#x}", BOUND + number).into()));
+        written.flow_in = phase != Phase::FlowStart;
+        written.flow_out = phase != Phase::FlowEnd;
+    }
+    report.add_many("further flows through slices of no thread", points.count() as u64);
+}
+
+/// Added to the numbers of flows that intervals are bound to: importers number those of threads themselves, from 0.
+const BOUND: u64 = 1 << 40;
+
+/// An event's arguments, with what else it says to people.
+struct Shown<'a>(&'a Event<'a>);
+
+impl Shown<'_> {
+    fn args(&self) -> Args<'_> {
+        let Event { log, location, correlation, args, .. } = self.0;
+        let is_empty = log.is_none() && location.is_none() && correlation.is_none() && args.is_empty();
+        if is_empty { Args::None } else { Args::Shown(self) }
+    }
+}
+
+impl Entries for Shown<'_> {
+    fn each(&self, show: &mut dyn FnMut(&str, Value<'_>)) {
+        self.0.args.each(&mut |name, value| exact(name.text, value, show));
+        if let Some(log) = &self.0.log {
+            show("message", Value::Str(log.body));
+            show("priority", Value::Str(&format!("{:?}", log.priority).to_lowercase()));
+        }
+        if let Some(correlation) = self.0.correlation {
+            show("correlation_id", Value::Str(correlation));
+        }
+        if let Some(location) = &self.0.location {
+            show("source", Value::Dict(&Location(location)));
+        }
+    }
+}
+
+/// Shows an integer beyond `i64` as text: trace_processor v52 makes -1 of it.
+fn exact(name: &str, value: Value<'_>, show: &mut dyn FnMut(&str, Value<'_>)) {
+    match value {
+        Value::U64(number) | Value::Koid(number) if i64::try_from(number).is_err() => {
+            show(name, Value::Str(&number.to_string()));
+        }
+        Value::Dict(entries) => show(name, Value::Dict(&Exact(entries))),
+        Value::Array(entries) => show(name, Value::Array(&Exact(entries))),
+        value => show(name, value),
+    }
+}
+
+struct Exact<'a>(&'a dyn Entries);
+
+impl Entries for Exact<'_> {
+    fn each(&self, show: &mut dyn FnMut(&str, Value<'_>)) {
+        self.0.each(&mut |name, value| exact(name, value, show));
+    }
+}
+
+struct Location<'a>(&'a hairline_formats::track_event::SourceLocation<'a>);
+
+impl Entries for Location<'_> {
+    fn each(&self, show: &mut dyn FnMut(&str, Value<'_>)) {
+        show("file_name", Value::Str(self.0.file));
+        if !self.0.function.is_empty() {
+            show("function_name", Value::Str(self.0.function));
+        }
+        if self.0.line > 0 {
+            show("line_number", Value::U64(self.0.line.into()));
+        }
+    }
+}

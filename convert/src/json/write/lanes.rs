@@ -1,0 +1,257 @@
+//! What tracks are in JSON.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+
+use hairline_formats::Value;
+use hairline_formats::trace_event_json::{Args, Event, Id, Phase};
+use hairline_formats::track_event::{CounterType, Unit};
+
+use super::flows::Point;
+use crate::{CounterTrack, Report, Track, TrackId, TrackKind};
+
+#[derive(Debug, Default)]
+pub(super) struct Lanes {
+    all: Vec<Option<Lane>>,
+    labels: Vec<Labels>,
+    /// Tracks whose labels are not told.
+    untold: VecDeque<TrackId>,
+    short: HashMap<u64, u32>,
+}
+
+/// Where events lie.
+#[derive(Debug)]
+pub(super) enum Lane {
+    Thread {
+        pid: u32,
+        tid: u32,
+        /// Flow points of the moment of its last event.
+        flows: Vec<Point>,
+    },
+    /// By an id of its own.
+    Interval(Interval),
+    Counter(Counter),
+}
+
+#[derive(Debug)]
+pub(super) struct Interval {
+    /// None: it belongs to the whole trace.
+    pub(super) pid: Option<u32>,
+    pub(super) id: Id<'static>,
+    pub(super) scope: String,
+    /// How an instant is written that belongs to no interval.
+    pub(super) instants: Instants,
+    /// Categories of the slices that are open.
+    pub(super) open: Vec<Box<str>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Instants {
+    Process,
+    Everything,
+    Interval,
+}
+
+#[derive(Debug)]
+pub(super) struct Counter {
+    pub(super) pid: Option<u32>,
+    pub(super) id: Option<Id<'static>>,
+    pub(super) name: String,
+    pub(super) series: String,
+    pub(super) multiplier: i64,
+    /// It is the CPU time of this thread.
+    pub(super) time_of: Option<TrackId>,
+}
+
+/// What is told of a process or thread by metadata events.
+#[derive(Debug, Default)]
+struct Labels {
+    name: String,
+    labels: String,
+    rank: Option<i32>,
+}
+
+/// The first number for what has one beyond 32 bits.
+const FIRST: u32 = 1 << 30;
+
+impl Lanes {
+    pub(super) fn get(&self, track: TrackId) -> Option<&Lane> {
+        self.all.get(track.0 as usize)?.as_ref()
+    }
+
+    pub(super) fn get_mut(&mut self, track: TrackId) -> Option<&mut Lane> {
+        self.all.get_mut(track.0 as usize)?.as_mut()
+    }
+
+    /// A track's process.
+    fn pid(&self, track: Option<TrackId>) -> Option<u32> {
+        match self.get(track?)? {
+            Lane::Thread { pid, .. } => Some(*pid),
+            Lane::Interval(interval) => interval.pid,
+            Lane::Counter(counter) => counter.pid,
+        }
+    }
+
+    /// A number of 32 bits: importers cut longer ones off.
+    fn short(&mut self, id: u64, report: &mut Report) -> u32 {
+        if let Ok(id) = u32::try_from(id) {
+            return id;
+        }
+        let next = FIRST.saturating_add(u32::try_from(self.short.len()).unwrap_or(u32::MAX));
+        *self.short.entry(id).or_insert_with(|| {
+            report.add("numbers of processes and threads beyond 32 bits, replaced");
+            next
+        })
+    }
+
+    pub(super) fn add(&mut self, track: &Track<'_>, report: &mut Report) {
+        let place = track.id.0 as usize;
+        if self.all.len() <= place {
+            self.all.resize_with(place + 1, || None);
+            self.labels.resize_with(place + 1, Labels::default);
+        }
+        let mut lane = self.lane(track, report);
+        match (&mut lane, self.all[place].take()) {
+            (Lane::Thread { flows: new, .. }, Some(Lane::Thread { flows, .. })) => *new = flows,
+            (Lane::Interval(new), Some(Lane::Interval(old))) => new.open = old.open,
+            _ => {}
+        }
+        self.all[place] = Some(lane);
+        if matches!(track.kind, TrackKind::Process { .. } | TrackKind::Thread { .. }) {
+            self.label(track);
+        }
+    }
+
+    fn label(&mut self, track: &Track<'_>) {
+        let labels = &mut self.labels[track.id.0 as usize];
+        track.name.clone_into(&mut labels.name);
+        track.description.clone_into(&mut labels.labels);
+        labels.rank = track.rank;
+        if self.untold.back() != Some(&track.id) {
+            self.untold.push_back(track.id);
+        }
+    }
+
+    fn lane(&mut self, track: &Track<'_>, report: &mut Report) -> Lane {
+        let parent = self.pid(track.parent);
+        match track.kind {
+            TrackKind::Thread { pid, tid } => {
+                let (pid, tid) = (self.short(pid, report), self.short(tid, report));
+                Lane::Thread { pid, tid, flows: Vec::new() }
+            }
+            TrackKind::Process { pid, command_line } => {
+                report.add_many("command lines", u64::from(!command_line.is_empty()));
+                let pid = Some(self.short(pid, report));
+                self.interval(track, pid, Instants::Process)
+            }
+            TrackKind::Async { id, scope } => Lane::Interval(Interval {
+                pid: parent,
+                id: Id::Text(format!("{id:#x}").into()),
+                scope: scope.to_owned(),
+                instants: Instants::Interval,
+                open: Vec::new(),
+            }),
+            TrackKind::Counter(counter) => self.counter(track, &counter, parent, report),
+            _ if track.parent.is_none() && track.name.is_empty() => {
+                self.interval(track, None, Instants::Everything)
+            }
+            _ => {
+                report.add("tracks of slices, which became intervals without the track's name");
+                self.interval(track, parent, Instants::Interval)
+            }
+        }
+    }
+
+    /// A track that has no id in JSON. No other has one like it: those of async tracks are numbers.
+    fn interval(&self, track: &Track<'_>, pid: Option<u32>, instants: Instants) -> Lane {
+        let id = Id::Text(format!("track {}", track.id.0).into());
+        Lane::Interval(Interval { pid, id, scope: String::new(), instants, open: Vec::new() })
+    }
+
+    fn counter(
+        &self,
+        track: &Track<'_>,
+        counter: &CounterTrack<'_>,
+        pid: Option<u32>,
+        report: &mut Report,
+    ) -> Lane {
+        let thread = track.parent.filter(|parent| matches!(self.get(*parent), Some(Lane::Thread { .. })));
+        let is_time = counter.builtin == CounterType::ThreadTimeNs;
+        let unit = unit(counter);
+        let series = match (counter.series, unit) {
+            ("" | "value", "") => "value",
+            ("" | "value", unit) => unit,
+            (series, _) => series,
+        };
+        if series != unit && !unit.is_empty() {
+            report.add("units of counters");
+        }
+        let of_thread = thread.filter(|_| !is_time).and_then(|thread| match self.get(thread) {
+            Some(Lane::Thread { tid, .. }) => Some(u64::from(*tid)),
+            _ => None,
+        });
+        if of_thread.is_some() {
+            report.add("counters of threads, which became their process's with the thread as id");
+        }
+        let number = if counter.number == 0 { of_thread } else { Some(counter.number) };
+        Lane::Counter(Counter {
+            pid,
+            id: number.map(Id::Number),
+            name: track.name.to_owned(),
+            series: series.to_owned(),
+            multiplier: counter.multiplier,
+            time_of: thread.filter(|_| is_time),
+        })
+    }
+
+    /// Shows the points of flows that lie with the threads, and lets go of them.
+    pub(super) fn each_waiting(&mut self, mut show: impl FnMut(Point)) {
+        for lane in self.all.iter_mut().flatten() {
+            if let Lane::Thread { flows, .. } = lane {
+                flows.drain(..).for_each(&mut show);
+            }
+        }
+    }
+
+    /// Tells what is not told yet of processes and threads.
+    pub(super) fn tell(&mut self, mut put: impl FnMut(&Event<'_>) -> io::Result<()>) -> io::Result<()> {
+        while let Some(track) = self.untold.pop_front() {
+            let labels = &self.labels[track.0 as usize];
+            let (of, pid, tid) = match self.get(track) {
+                Some(Lane::Thread { pid, tid, .. }) => ("thread", *pid, Some(Id::Number((*tid).into()))),
+                Some(Lane::Interval(Interval { pid: Some(pid), .. })) => ("process", *pid, None),
+                _ => continue,
+            };
+            let mut tell = |what: &str, argument: &str, value: Value<'_>| {
+                put(&Event {
+                    name: format!("{of}_{what}").into(),
+                    ph: Some(Phase::Metadata),
+                    pid: Some(Id::Number(pid.into())),
+                    tid: tid.clone(),
+                    args: Args::List(&[(argument, value)]),
+                    ..Event::default()
+                })
+            };
+            if !labels.name.is_empty() {
+                tell("name", "name", Value::Str(&labels.name))?;
+            }
+            if !labels.labels.is_empty() {
+                tell("labels", "labels", Value::Str(&labels.labels))?;
+            }
+            if let Some(rank) = labels.rank {
+                tell("sort_index", "sort_index", Value::I64(rank.into()))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a counter counts, in a word.
+fn unit<'c>(counter: &CounterTrack<'c>) -> &'c str {
+    match counter.unit {
+        Unit::TimeNs => "ns",
+        Unit::Count => "count",
+        Unit::SizeBytes => "bytes",
+        Unit::Unspecified => counter.unit_name,
+    }
+}

@@ -1,0 +1,233 @@
+//! JSON that is damaged, and JSON of anything that can be said in it.
+
+use hairline_convert::{
+    Arguments, Categories, Context, Event, EventKind, Item, Reader, Text, Track, TrackId, TrackKind, Writer,
+    json,
+};
+use hairline_formats::Value;
+use proptest::prelude::*;
+
+/// All items of a trace in short. An error ends them.
+fn items(trace: &[u8]) -> Vec<String> {
+    let (mut reader, mut context, mut all) = (json::Reader::new(trace), Context::new(), Vec::new());
+    while let Ok(Some(item)) = reader.next(&mut context) {
+        all.push(match item {
+            Item::Event(event) => short(&event),
+            other => format!("{other:?}"),
+        });
+    }
+    all
+}
+
+fn short(event: &Event<'_>) -> String {
+    let mut out = format!("{} {:?} {:?} {:?}", event.time, event.track, event.kind, event.name.text);
+    event.categories.each(&mut |category| out += &format!(" [{}]", category.text));
+    event.args.each(&mut |name, value| out += &format!(" {}={value:?}", name.text));
+    out + &format!(" {:?} {:?} {:?}", event.flows, event.ending_flows, event.extra_counters)
+}
+
+/// The trace, read and written again.
+fn again(trace: &[u8]) -> Vec<u8> {
+    let mut context = Context::new();
+    let mut reader = json::Reader::new(trace);
+    written(|put| {
+        while let Ok(Some(item)) = reader.next(&mut context) {
+            put(item);
+        }
+    })
+}
+
+/// A trace of the items that `write` writes.
+fn written(write: impl FnOnce(&mut dyn FnMut(Item<'_>))) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut writer = json::Writer::new(&mut out);
+    write(&mut |item| writer.write(&item).unwrap());
+    writer.finish().unwrap();
+    drop(writer);
+    out
+}
+
+fn is_json(trace: &[u8]) -> bool {
+    serde_json::from_slice::<serde_json::Value>(trace).is_ok()
+}
+
+const PROCESS: TrackId = TrackId(0);
+const THREAD: TrackId = TrackId(1);
+
+/// A process and a thread of it.
+fn tracks(put: &mut dyn FnMut(Item<'_>)) {
+    let process = TrackKind::Process { pid: 7, command_line: &[] };
+    put(Item::Track(Track { name: "p", ..Track::new(PROCESS, process) }));
+    let thread = TrackKind::Thread { pid: 7, tid: 8 };
+    put(Item::Track(Track { name: "t", parent: Some(PROCESS), ..Track::new(THREAD, thread) }));
+}
+
+/// An event on the thread, as it is given out.
+#[derive(Clone, Debug)]
+struct Happened {
+    time: i64,
+    kind: EventKind,
+    name: String,
+    category: String,
+    argument: (String, Given),
+}
+
+#[derive(Clone, Debug)]
+enum Given {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Double(f64),
+    Text(String),
+}
+
+impl Happened {
+    fn with<T>(&self, show: impl FnOnce(&Event<'_>) -> T) -> T {
+        let value = match &self.argument.1 {
+            Given::Null => Value::Null,
+            Given::Bool(value) => Value::Bool(*value),
+            Given::Int(value) => Value::I64(*value),
+            Given::Double(value) => Value::F64(*value),
+            Given::Text(value) => Value::Str(value),
+        };
+        let arguments = [(Text::from(self.argument.0.as_str()), value)];
+        let arguments: &[_] = &arguments;
+        let category = Categories::One(self.category.as_str().into());
+        show(&Event {
+            name: self.name.as_str().into(),
+            categories: if self.category.is_empty() { Categories::None } else { category },
+            args: &arguments as &dyn Arguments,
+            ..Event::new(self.time, THREAD, self.kind)
+        })
+    }
+}
+
+fn happened() -> impl Strategy<Value = Happened> {
+    let kind = prop_oneof![
+        Just(EventKind::Begin),
+        Just(EventKind::End),
+        Just(EventKind::Instant),
+        (0..i64::MAX).prop_map(|duration| EventKind::Complete { duration }),
+    ];
+    let value = prop_oneof![
+        Just(Given::Null),
+        any::<bool>().prop_map(Given::Bool),
+        any::<i64>().prop_map(Given::Int),
+        any::<f64>().prop_filter("JSON has no others", |value| value.is_finite()).prop_map(Given::Double),
+        any::<String>().prop_map(Given::Text),
+    ];
+    let argument = (any::<String>(), value);
+    (0..=i64::MAX, kind, any::<String>(), "[^,]{0,9}", argument)
+        .prop_map(|(time, kind, name, category, argument)| Happened { time, kind, name, category, argument })
+}
+
+/// Nanoseconds of a day: what is earlier than the first event by more, where that is late, is left out.
+const DAY: i64 = 86_400_000_000_000;
+
+proptest! {
+    #[test]
+    fn what_was_written_is_read(all in prop::collection::vec(happened(), 1..9)) {
+        let trace = written(|put| {
+            tracks(put);
+            all.iter().for_each(|one| one.with(|event| put(Item::Event(*event))));
+        });
+        prop_assert!(is_json(&trace));
+        let first = all[0].time;
+        let expected = all.iter().filter(|one| first < 1 << 51 || first - one.time < DAY);
+        let expected: Vec<_> = expected.map(|one| one.with(short)).collect();
+        let read: Vec<_> = items(&trace).into_iter().filter(|item| !item.starts_with("Tra")).collect();
+        prop_assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn what_is_damaged_harms_nobody(at in any::<prop::sample::Index>(), byte: u8, cut in any::<prop::sample::Index>()) {
+        let mut trace = include_bytes!("../../tests/convert/corpus/chrome.json").to_vec();
+        let at = at.index(trace.len());
+        trace[at] = byte;
+        prop_assert!(is_json(&again(&trace)));
+        trace.truncate(cut.index(trace.len()));
+        let out = again(&trace);
+        prop_assert!(is_json(&out) && out.len() < 3 * trace.len() + 1000);
+    }
+}
+
+#[test]
+fn what_was_written_once_is_written_the_same_again() {
+    for trace in [
+        &include_bytes!("../../tests/convert/corpus/chrome.json")[..],
+        include_bytes!("../../tests/convert/corpus/viztracer.json"),
+        include_bytes!("../../tests/convert/corpus/no_end.json"),
+    ] {
+        let once = again(trace);
+        let lines = |trace: Vec<u8>| {
+            let mut lines: Vec<_> = String::from_utf8(trace).unwrap().lines().map(str::to_owned).collect();
+            lines.iter_mut().for_each(|line| *line = line.trim_end_matches(',').to_owned());
+            lines.sort();
+            lines
+        };
+        assert_eq!(lines(again(&once)), lines(once));
+    }
+}
+
+#[test]
+fn points_of_flows_are_told_apart_by_their_times() {
+    let other = TrackId(2);
+    let trace = written(|put| {
+        tracks(put);
+        let thread = TrackKind::Thread { pid: 7, tid: 9 };
+        put(Item::Track(Track { parent: Some(PROCESS), ..Track::new(other, thread) }));
+        // The later one stands first in the trace.
+        let complete = EventKind::Complete { duration: 5 };
+        for (time, track) in [(2_000, other), (1_000, THREAD)] {
+            put(Item::Event(Event { flows: &[77], ..Event::new(time, track, complete) }));
+        }
+    });
+    let all = items(&trace);
+    let flows: Vec<_> = all.iter().filter(|item| item.contains("Flow")).collect();
+    assert!(flows.len() == 2, "{all:#?}");
+    assert!(flows[0].starts_with("1000 ") && flows[0].contains("step: Begin"), "{flows:#?}");
+    assert!(flows[1].starts_with("2000 ") && flows[1].contains("step: Step"), "{flows:#?}");
+}
+
+#[test]
+fn the_cpu_time_of_a_slice_is_known_at_both_its_ends() {
+    let trace = r#"[{"ph":"X","ts":1,"dur":5,"tts":10,"tdur":2.5,"pid":1,"tid":2,"name":"a"}]"#;
+    let all = items(trace.as_bytes());
+    let last = all.last().unwrap();
+    assert!(last.contains("Int(10000)") && last.contains("Int(12500)"), "{all:?}");
+    let out = String::from_utf8(again(trace.as_bytes())).unwrap();
+    assert!(out.contains(r#""tts":10,"tdur":2.5"#), "{out}");
+}
+
+#[test]
+fn intervals_of_many_ids_share_tracks() {
+    use std::fmt::Write;
+    let mut trace = String::from("[");
+    for n in 0..20_000 {
+        for (ph, time) in [('b', 10 * n), ('e', 10 * n + 25)] {
+            let _ = writeln!(trace, r#"{{"ph":"{ph}","cat":"c","name":"a","id":{n},"pid":1,"ts":{time}}},"#);
+        }
+    }
+    let all = items(trace.as_bytes());
+    let tracks = all.iter().filter(|item| item.starts_with("Tra")).count();
+    assert!(all.len() > 40_000 && tracks < 5_000, "{tracks} tracks");
+}
+
+#[test]
+fn an_object_that_is_wrong_is_counted_and_those_after_it_are_read() {
+    let trace = br#"[{"ph":"i" "ts":1}, {"ph":"i","ts":"x"}, {"ts":1}, {"ph":"i"}, 5, {"ph":"i","ts":3,"name":"good"}]"#;
+    let (mut reader, mut context) = (json::Reader::new(&trace[..]), Context::new());
+    let mut events = 0;
+    while let Some(item) = reader.next(&mut context).unwrap() {
+        events += u32::from(matches!(item, Item::Event(Event { name: Text { text: "good", .. }, .. })));
+    }
+    let counted: Vec<_> = reader.report().iter().collect();
+    let reasons = [
+        "events that are not JSON",
+        "events whose time is no number of microseconds",
+        "events without a phase",
+        "events without a time",
+        "values that are no events",
+    ];
+    assert_eq!((events, counted), (1, reasons.map(|reason| (reason, 1)).to_vec()));
+}

@@ -1,0 +1,200 @@
+//! Trace Event JSON in, and out again.
+
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+
+use hairline::{
+    Flow, Track, Unit, trace_async, trace_begin, trace_counter, trace_end, trace_instant, trace_scope,
+};
+use hairline_convert::{Context, Report, Source, create, open};
+use hairline_tests::equal::Shown;
+use hairline_tests::recording::{FORMATS, record};
+
+fn corpus(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("convert/corpus").join(name)
+}
+
+/// A trace in another format, and what was lost on the way.
+#[track_caller]
+fn convert(trace: &[u8], format: Source) -> (Vec<u8>, Report) {
+    let mut output = Vec::new();
+    let mut reader = open(Cursor::new(trace), None).unwrap();
+    let mut writer = create(format, &mut output).unwrap();
+    let mut context = Context::new();
+    while let Some(item) = reader.next(&mut context).unwrap() {
+        writer.write(&item).unwrap();
+    }
+    writer.finish().unwrap();
+    let mut report = reader.report().clone();
+    report.add_all(writer.report());
+    drop(writer);
+    (output, report)
+}
+
+/// What is lost of a trace that goes from JSON to JSON, where trace_processor shows the same of both.
+#[track_caller]
+fn same_again(name: &str) -> Vec<(&'static str, u64)> {
+    let path = corpus(name);
+    let (again, report) = convert(&std::fs::read(&path).unwrap(), Source::Json);
+    serde_json::from_slice::<serde_json::Value>(&again).expect("JSON for strict parsers too");
+    Shown::of(&path).require_equal(&Shown::of_clean(&again));
+    report.iter().collect()
+}
+
+#[test]
+fn what_viztracer_wrote_shows_the_same() {
+    assert_eq!(same_again("viztracer.json"), [("members that nobody knows", 1)]);
+}
+
+#[test]
+fn what_tracing_chrome_wrote_shows_the_same() {
+    for name in ["tracing_chrome.json", "tracing_chrome_async.json"] {
+        let lost = same_again(name);
+        assert!(matches!(lost[..], [("fields that nobody knows", _)]), "{lost:?}");
+    }
+}
+
+#[test]
+fn what_chrome_writes_shows_the_same() {
+    assert_eq!(
+        same_again("chrome.json"),
+        [
+            ("events of phases that nobody knows", 1),
+            ("facts of the trace", 1),
+            ("names of colours", 1),
+            ("samples of a profiler", 1),
+            ("stack frames", 2),
+            ("stacks of events", 1),
+        ]
+    );
+}
+
+/// Requires that some tables of a converted trace show the same; returns all of the original's and the result's.
+#[track_caller]
+fn same_as(name: &str, format: Source, left_out: &[&str]) -> (Shown, Shown) {
+    let path = corpus(name);
+    let (converted, _) = convert(&std::fs::read(&path).unwrap(), format);
+    let (original, converted) = (Shown::of(&path), Shown::of_clean(&converted));
+    original.clone().without(left_out).require_equal(&converted.clone().without(left_out));
+    (original, converted)
+}
+
+/// Arguments that are empty arrays and objects, or null, are shown by the other importers only; counters have other names there.
+const SHOWN_OTHERWISE: [&str; 3] = ["arguments", "counters", "tracks"];
+
+#[test]
+fn slices_that_stand_after_their_children_are_around_them_in_other_formats_too() {
+    for format in [Source::TrackEvent, Source::Fxt] {
+        let (_, converted) = same_as("viztracer.json", format, &SHOWN_OTHERWISE);
+        let depth = |row: &String| row.split('\t').nth(2).map(str::to_owned);
+        let deepest = converted.table("slices").iter().filter_map(depth).max();
+        assert!(deepest >= Some("4".to_owned()), "{deepest:?}");
+    }
+}
+
+#[test]
+fn what_chrome_writes_is_the_same_in_other_formats() {
+    for format in [Source::TrackEvent, Source::Fxt] {
+        // Instants of everything are on a track with their name there, and FXT has no intervals of a process.
+        let left_out = ["arguments", "counters", "tracks", "slices"];
+        let (original, converted) = same_as("chrome.json", format, &left_out);
+        assert_eq!(without_track(&original), without_track(&converted));
+        assert_eq!(original.table("flows").len(), 5);
+    }
+}
+
+/// trace_processor v52 knows nothing of these phases.
+#[test]
+fn deprecated_intervals_are_shown_when_converted() {
+    let trace = std::fs::read(corpus("old_async.json")).unwrap();
+    for format in [Source::TrackEvent, Source::Fxt, Source::Json] {
+        let shown = Shown::of_clean(&convert(&trace, format).0);
+        let slices = shown.table("slices").join("\n");
+        let begins: Vec<_> = slices.lines().map(|row| row.split('\t').take(2).collect::<Vec<_>>()).collect();
+        assert_eq!(
+            begins,
+            [["10000", "10000"], ["15000", "0"], ["16000", "14000"], ["18000", "0"]],
+            "{slices}"
+        );
+    }
+}
+
+#[test]
+fn processes_and_threads_known_by_name_keep_it_and_an_end_may_be_missing() {
+    let trace = std::fs::read(corpus("no_end.json")).unwrap();
+    for format in [Source::TrackEvent, Source::Fxt, Source::Json] {
+        let shown = Shown::of_clean(&convert(&trace, format).0);
+        let slices = shown.table("slices").join("\n");
+        assert_eq!(slices.matches("io thread\t1073741824\tserver").count(), 2, "{slices}");
+        assert_eq!(slices.matches("\t5\t").count(), 1, "{slices}");
+    }
+}
+
+/// Records a bit of everything in both formats of the SDK.
+fn recorded(format: hairline::Format) -> Vec<u8> {
+    let trace = record(format, |_| {
+        let flow = Flow::new();
+        trace_scope!("net", "send", bytes = 512, to = "é\"x", flow: &flow);
+        trace_instant!("net", "sent", ratio = 0.5);
+        std::thread::Builder::new()
+            .name("receiver".to_owned())
+            .spawn(move || {
+                trace_scope!("net", "receive", end_flow: &flow);
+                trace_counter!("mem", "in use", 42, unit: Unit::Bytes);
+            })
+            .unwrap()
+            .join()
+            .unwrap();
+    });
+    std::fs::read(trace.path()).unwrap()
+}
+
+#[test]
+fn recorded_traces_show_the_same_in_json() {
+    for format in FORMATS {
+        let trace = recorded(format);
+        let (converted, report) = convert(&trace, Source::Json);
+        // The name of a counter in JSON ends with its series, and trace_processor takes no command line from there.
+        let left_out = ["counters", "tracks", "processes"];
+        let (original, converted) = (Shown::of_clean(&trace), Shown::of_clean(&converted));
+        for table in ["slices", "flows", "counters"] {
+            assert_eq!(original.table(table).len(), converted.table(table).len(), "{table}, {report:?}");
+        }
+        original.without(&left_out).require_equal(&converted.without(&left_out));
+    }
+}
+
+/// The columns of slices that a track has no part in.
+fn without_track(shown: &Shown) -> Vec<String> {
+    let row = |row: &String| row.split('\t').take(5).collect::<Vec<_>>().join(" ");
+    let mut rows: Vec<_> = shown.table("slices").iter().map(row).collect();
+    rows.sort();
+    rows
+}
+
+#[test]
+fn slices_on_tracks_become_intervals() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let gpu = Track::new("gpu");
+            let engine = gpu.child("engine 0");
+            let queue = Track::process().child("queue");
+            trace_begin!("gpu", "a", track: &engine);
+            trace_begin!("gpu", "b", number = 17, track: &engine);
+            trace_instant!("gpu", "tick", track: &engine);
+            trace_end!(&engine, result = "done");
+            trace_end!(&engine);
+            trace_begin!("q", "outer", track: &queue);
+            trace_end!(&queue);
+            trace_instant!("q", "of the process", track: &Track::process());
+            drop(trace_async!("net", "request", id = 7));
+            trace_counter!("mem", "of the queue", 1.5, track: &queue);
+        });
+        let trace = std::fs::read(trace.path()).unwrap();
+        let (converted, report) = convert(&trace, Source::Json);
+        let (original, converted) = (Shown::of_clean(&trace), Shown::of_clean(&converted));
+        assert_eq!(without_track(&original), without_track(&converted), "{format:?} {report:?}");
+        assert_eq!(original.table("arguments"), converted.table("arguments"), "{format:?} {report:?}");
+        assert_eq!(original.table("counters").len(), converted.table("counters").len());
+    }
+}

@@ -1,0 +1,3 @@
+//! Traces of one format, written as another: what trace_processor shows of both.
+
+mod json;
