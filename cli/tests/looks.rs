@@ -230,7 +230,7 @@ fn what_is_wrong_is_told_with_its_place() {
     let output = hairline(folder.path(), &["validate", "trace.fxt"]);
     assert_eq!(output.status.code(), Some(1));
     let report = String::from_utf8_lossy(&output.stdout);
-    let begin = format!("1 x end without a begin\n  \"lost\", on main (8), at 5 ns (5 ns), byte {place}\n");
+    let begin = format!("1 x end without a begin\n  on main (8), at 5 ns (5 ns), byte {place}\n");
     assert!(report.starts_with(&begin), "{report}");
     assert!(
         report.contains("1 x slice without an end\n  \"open\", on main (8), at 10 ns (10 ns)\n"),

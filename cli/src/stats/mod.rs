@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
     csv: bool,
     /// Slices of these categories only: "net,db.*,-db.verbose", as in HAIRLINE_CATEGORIES. Time of others inside them is still not
     /// their own.
-    #[arg(long, visible_alias = "categories", value_name = "FILTER", value_parser = Filter::parse)]
+    #[arg(long, visible_alias = "categories", value_name = "FILTER", value_parser = Filter::parse, allow_hyphen_values = true)]
     category: Option<Filter>,
 }
 
