@@ -2,8 +2,8 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -21,13 +21,15 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// A thread reads, and shares what it gathers.
 pub(super) struct Follow {
     shared: Arc<Shared>,
-    name: String,
+    path: PathBuf,
 }
 
 struct Shared {
     gather: Mutex<Gather>,
-    /// All of the file was read once.
-    is_at_end: AtomicBool,
+    /// All that the file had at first was read.
+    is_read: AtomicBool,
+    /// How far it was read.
+    position: AtomicU64,
     /// Nobody wants more.
     is_over: AtomicBool,
     failed: Mutex<Option<String>>,
@@ -36,6 +38,8 @@ struct Shared {
 /// A file that grows: at its end, it is waited for more.
 struct Growing {
     file: File,
+    /// Bytes that it had at first.
+    first: u64,
     shared: Arc<Shared>,
 }
 
@@ -43,10 +47,13 @@ impl Read for Growing {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             let read = self.file.read(buffer)?;
+            let position = self.shared.position.fetch_add(read as u64, Ordering::Relaxed) + read as u64;
+            if position >= self.first {
+                self.shared.is_read.store(true, Ordering::Relaxed);
+            }
             if read > 0 || buffer.is_empty() || self.shared.is_over.load(Ordering::Relaxed) {
                 return Ok(read);
             }
-            self.shared.is_at_end.store(true, Ordering::Relaxed);
             thread::sleep(PAUSE);
         }
     }
@@ -58,19 +65,21 @@ impl Follow {
         let file = File::open(path).map_err(|e| format!("{name}: {e}"))?;
         let shared = Arc::new(Shared {
             gather: Mutex::new(Gather::new(None)),
-            is_at_end: AtomicBool::new(false),
+            is_read: AtomicBool::new(false),
+            position: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
             failed: Mutex::new(None),
         });
-        let growing = Growing { file, shared: Arc::clone(&shared) };
+        let first = file.metadata().map_or(0, |about| about.len());
+        let growing = Growing { file, first, shared: Arc::clone(&shared) };
         thread::spawn(move || {
             let shared = Arc::clone(&growing.shared);
             if let Err(e) = read(growing) {
                 *shared.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(e);
             }
-            shared.is_at_end.store(true, Ordering::Relaxed);
+            shared.is_read.store(true, Ordering::Relaxed);
         });
-        Ok(Self { shared, name })
+        Ok(Self { shared, path: path.to_owned() })
     }
 }
 
@@ -95,14 +104,16 @@ impl Drop for Follow {
 impl Source for Follow {
     fn take(&mut self) -> Result<Rates, String> {
         // What was recorded before is no part of the first table.
-        while !self.shared.is_at_end.load(Ordering::Relaxed) {
+        while !self.shared.is_read.load(Ordering::Relaxed) {
             thread::sleep(PAUSE);
         }
         let failed = self.shared.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(e) = failed {
-            return Err(format!("{}: {e}", self.name));
+            return Err(format!("{}: {e}", self.path.display()));
         }
         let (gathered, keys) = self.shared.gather.lock().unwrap_or_else(PoisonError::into_inner).take();
-        Ok(Rates { gathered, keys })
+        let len = std::fs::metadata(&self.path).map_or(0, |about| about.len());
+        let behind = len.saturating_sub(self.shared.position.load(Ordering::Relaxed));
+        Ok(Rates { gathered, keys, behind })
     }
 }

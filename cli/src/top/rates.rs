@@ -9,13 +9,18 @@ use hairline_convert::slices::Keys;
 use crate::places::Places;
 use crate::stats::{By, Gathered, Line, Sort, Stats};
 use crate::table::{Table, in_colour};
-use crate::text::{count, duration, grouped};
+use crate::text::{count, duration, grouped, size};
 
 /// What was gathered, with the names of what is in it.
 pub(super) struct Rates {
     pub(super) gathered: Gathered,
     pub(super) keys: Keys,
+    /// Bytes of the trace that were not read yet: the process writes faster than they can be.
+    pub(super) behind: u64,
 }
+
+/// What a process may write while a table is made.
+const MUCH: u64 = 64 << 20;
 
 /// To the upper left corner of a terminal, and nothing left on it.
 const CLEAR: &str = "\u{1b}[H\u{1b}[2J";
@@ -39,6 +44,9 @@ impl Rates {
         title += &format!(", {}", count(lines.len() as u64, "name"));
         if totals.losses > 0 {
             title += &format!(", {} lost", count(totals.lost_events, "event"));
+        }
+        if self.behind > MUCH {
+            title += &format!(", {} behind", size(self.behind));
         }
         let titles = ["name", "category", "count/s", "total/s", "self/s", "p50", "p90", "p99", "max"];
         let mut table = Table::new(2, &titles);

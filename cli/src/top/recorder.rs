@@ -33,6 +33,6 @@ impl Source for Recorder {
         trace::show(&path, None, false, &mut gather)?;
         let (gathered, keys, _) = gather.finish();
         self.since = self.since.max(gathered.totals.last);
-        Ok(Rates { gathered, keys })
+        Ok(Rates { gathered, keys, behind: 0 })
     }
 }
