@@ -60,9 +60,10 @@ fn the_end_of_the_process_is_the_end_of_the_tables() {
         let pid = busy.0.id().to_string();
         let mut command = hairline(folder.path());
         let mut top = command.args(["top", &pid, "--interval", "0.1"]).spawn().expect("it starts");
-        assert!(first_line(&mut top).starts_with(&pid), "{overflow}");
+        let first = first_line(&mut top);
         drop(busy);
         let output = top.wait_with_output().expect("its end");
+        assert!(first.starts_with(&pid), "{overflow}: {first}: {}", stderr(&output));
         assert_eq!(output.status.code(), Some(0), "{overflow}: {}", stderr(&output));
         assert!(stderr(&output).contains("has ended"), "{overflow}: {}", stderr(&output));
     }

@@ -114,6 +114,6 @@ impl Source for Follow {
         let (gathered, keys) = self.shared.gather.lock().unwrap_or_else(PoisonError::into_inner).take();
         let len = std::fs::metadata(&self.path).map_or(0, |about| about.len());
         let behind = len.saturating_sub(self.shared.position.load(Ordering::Relaxed));
-        Ok(Rates { gathered, keys, behind })
+        Ok(Rates { gathered, keys, behind, covered: None })
     }
 }

@@ -17,6 +17,8 @@ pub(super) struct Rates {
     pub(super) keys: Keys,
     /// Bytes of the trace that were not read yet: the process writes faster than they can be.
     pub(super) behind: u64,
+    /// How much time it is about, if the ring did not hold all since the last table.
+    pub(super) covered: Option<Duration>,
 }
 
 /// What a process may write while a table is made.
@@ -38,12 +40,16 @@ impl Rates {
         };
         let lines = stats.lines(By::Name, sort);
         let rows = if top == 0 { lines.len() } else { top.min(lines.len()) };
-        let seconds = elapsed.as_secs_f64();
+        let seconds = self.covered.unwrap_or(elapsed).as_secs_f64();
         let totals = &self.gathered.totals;
         let mut title = format!("{name}: {}/s", count_of(per_second(totals.slices, seconds), "slice"));
         title += &format!(", {}", count(lines.len() as u64, "name"));
         if totals.losses > 0 {
             title += &format!(", {} lost", count(totals.lost_events, "event"));
+        }
+        if let Some(covered) = self.covered {
+            let covered = i64::try_from(covered.as_nanos()).unwrap_or(i64::MAX);
+            title += &format!(", of the last {}: the ring holds no more", duration(covered));
         }
         if self.behind > MUCH {
             title += &format!(", {} behind", size(self.behind));

@@ -1,8 +1,9 @@
 //! Of a process that keeps what it records in its ring: each time a snapshot of that.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use hairline::recovery;
+use hairline::recovery::{self, RecoverError};
 use tempfile::TempDir;
 
 use super::Source;
@@ -24,15 +25,35 @@ impl Recorder {
     }
 }
 
+/// How often a snapshot is tried: of a ring that turns fast, one may fail.
+const TRIES: usize = 10;
+
+impl Recorder {
+    fn snapshot(&self, path: &Path) -> Result<(), String> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match recovery::snapshot(&self.region, path) {
+                Ok(_) => return Ok(()),
+                Err(RecoverError::Changing { .. }) if tries < TRIES => {}
+                Err(e) => return Err(e.to_string()),
+            }
+        }
+    }
+}
+
 impl Source for Recorder {
     fn take(&mut self) -> Result<Rates, String> {
         let path = self.folder.path().join("snapshot");
-        recovery::snapshot(&self.region, &path).map_err(|e| e.to_string())?;
+        self.snapshot(&path)?;
         let mut gather = Gather::new(None);
         gather.since(self.since);
         trace::show(&path, None, false, &mut gather)?;
         let (gathered, keys, _) = gather.finish();
-        self.since = self.since.max(gathered.totals.last);
-        Ok(Rates { gathered, keys, behind: 0 })
+        let (first, last) = (gathered.totals.first, gathered.totals.last);
+        let is_all = self.since.is_none_or(|since| first.is_none_or(|first| first <= since));
+        let covered = Duration::from_nanos(gathered.totals.span().unsigned_abs());
+        self.since = self.since.max(last);
+        Ok(Rates { gathered, keys, behind: 0, covered: (!is_all && !covered.is_zero()).then_some(covered) })
     }
 }
