@@ -276,7 +276,7 @@ impl Check {
         } else if wrong == 0 {
             let _ = writeln!(out, "{name}: {events}, nothing is wrong");
         } else {
-            let _ = writeln!(out, "{name}: {events}, {} that are wrong", things);
+            let _ = writeln!(out, "{name}: {events}, {things} that are wrong");
         }
         out
     }

@@ -30,6 +30,8 @@ struct Shared {
     is_read: AtomicBool,
     /// How far it was read.
     position: AtomicU64,
+    /// Somebody waits for what was gathered: who locks for each item would never let go of it long enough.
+    is_wanted: AtomicBool,
     /// Nobody wants more.
     is_over: AtomicBool,
     failed: Mutex<Option<String>>,
@@ -67,6 +69,7 @@ impl Follow {
             gather: Mutex::new(Gather::new(None)),
             is_read: AtomicBool::new(false),
             position: AtomicU64::new(0),
+            is_wanted: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
             failed: Mutex::new(None),
         });
@@ -91,6 +94,9 @@ fn read(growing: Growing) -> Result<(), String> {
     loop {
         // The lock is not held while it is waited for more.
         let Some(item) = reader.next(&mut context).map_err(|e| e.to_string())? else { return Ok(()) };
+        while shared.is_wanted.load(Ordering::Relaxed) {
+            thread::yield_now();
+        }
         shared.gather.lock().unwrap_or_else(PoisonError::into_inner).item(&item);
     }
 }
@@ -111,7 +117,9 @@ impl Source for Follow {
         if let Some(e) = failed {
             return Err(format!("{}: {e}", self.path.display()));
         }
+        self.shared.is_wanted.store(true, Ordering::Relaxed);
         let (gathered, keys) = self.shared.gather.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.shared.is_wanted.store(false, Ordering::Relaxed);
         let len = std::fs::metadata(&self.path).map_or(0, |about| about.len());
         let behind = len.saturating_sub(self.shared.position.load(Ordering::Relaxed));
         Ok(Rates { gathered, keys, behind, covered: None })
