@@ -5,15 +5,22 @@
 
 mod completions;
 mod convert;
+mod flame;
 mod input;
 mod list;
 mod merge;
 mod output;
+mod places;
 mod record;
 mod recover;
 mod snapshot;
+mod stats;
+mod table;
 mod text;
+mod top;
+mod trace;
 mod transfer;
+mod validate;
 mod view;
 
 use std::process::ExitCode;
@@ -31,10 +38,14 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Record(record::Arguments),
-    Convert(convert::Arguments),
-    Merge(merge::Arguments),
     Snapshot(snapshot::Arguments),
     View(view::Arguments),
+    Convert(convert::Arguments),
+    Merge(merge::Arguments),
+    Stats(stats::Arguments),
+    Flame(flame::Arguments),
+    Top(top::Arguments),
+    Validate(validate::Arguments),
     Recover(recover::Arguments),
     Ls(list::Arguments),
     Completions(completions::Arguments),
@@ -74,10 +85,14 @@ impl From<Outcome> for ExitCode {
 pub fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Record(arguments) => record::run(&arguments),
-        Command::Convert(arguments) => convert::run(&arguments).into(),
-        Command::Merge(arguments) => merge::run(&arguments).into(),
         Command::Snapshot(arguments) => snapshot::run(&arguments).into(),
         Command::View(arguments) => view::run(&arguments).into(),
+        Command::Convert(arguments) => convert::run(&arguments).into(),
+        Command::Merge(arguments) => merge::run(&arguments).into(),
+        Command::Stats(arguments) => stats::run(&arguments).into(),
+        Command::Flame(arguments) => flame::run(&arguments).into(),
+        Command::Top(arguments) => top::run(&arguments).into(),
+        Command::Validate(arguments) => validate::run(&arguments).into(),
         Command::Recover(arguments) => recover::run(&arguments).into(),
         Command::Ls(arguments) => list::run(&arguments).into(),
         Command::Completions(arguments) => completions::run(&arguments).into(),

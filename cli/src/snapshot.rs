@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 /// The region of this path, or of the session of this process. One of a session that is over, or of the program that the process was
 /// before, may be there too.
-fn find(wanted: &Path) -> Result<FoundRegion, Outcome> {
+pub(crate) fn find(wanted: &Path) -> Result<FoundRegion, Outcome> {
     let mut found = recovery::find().map_err(|e| {
         complain(e);
         Outcome::Failed

@@ -9,6 +9,11 @@ pub(crate) fn say(line: impl Display) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
+/// Lines on stdout, as they are.
+pub(crate) fn put(lines: &str) {
+    let _ = std::io::stdout().write_all(lines.as_bytes());
+}
+
 /// One line on stderr.
 pub(crate) fn complain(what: impl Display) {
     let _ = writeln!(std::io::stderr(), "hairline: {what}");
@@ -24,6 +29,22 @@ pub(crate) fn size(bytes: u64) -> String {
     #[allow(clippy::cast_precision_loss)] // one digit is shown
     let value = bytes as f64 / (1_u64 << (10 * power)) as f64;
     format!("{value:.1} {}", UNITS[power - 1])
+}
+
+/// Nanoseconds, for people: three digits and a unit.
+pub(crate) fn duration(ns: i64) -> String {
+    const UNITS: [(&str, f64); 3] = [("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+    if ns.unsigned_abs() < 1000 {
+        return format!("{ns} ns");
+    }
+    #[allow(clippy::cast_precision_loss)] // three digits are shown
+    let ns = ns as f64;
+    // What would be rounded to 1000 is 1.00 of the next.
+    let fits = |(_, unit): &&(&str, f64)| (ns / unit).abs() < 999.5;
+    let (unit, size) = UNITS.iter().find(fits).unwrap_or(&UNITS[2]);
+    let value = ns / size;
+    let digits = if value.abs() < 9.995 { 2 } else { usize::from(value.abs() < 99.95) };
+    format!("{value:.digits$} {unit}")
 }
 
 /// `1 record`, `2 records`.
@@ -65,6 +86,15 @@ mod tests {
     #[test]
     fn digits_come_in_groups_of_three() {
         assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn durations_have_three_digits() {
+        let durations = [0, 999, 1000, 1_234, 99_960, 999_499, 999_500, 12_345_678, 1 << 40].map(duration);
+        assert_eq!(
+            durations,
+            ["0 ns", "999 ns", "1.00 us", "1.23 us", "100 us", "999 us", "1.00 ms", "12.3 ms", "1100 s"]
+        );
     }
 
     #[test]

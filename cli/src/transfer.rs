@@ -165,7 +165,7 @@ impl Transfer<'_> {
 }
 
 /// Whether the input merely ends early, compressed or not.
-fn ends_early(e: &DecodeError) -> bool {
+pub(crate) fn ends_early(e: &DecodeError) -> bool {
     let cut = |e: &io::Error| e.kind() == io::ErrorKind::UnexpectedEof;
     e.is_truncated() || matches!(&e.kind, DecodeErrorKind::Io(e) if cut(e))
 }

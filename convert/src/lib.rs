@@ -19,6 +19,7 @@ pub mod json;
 mod model;
 mod open;
 mod report;
+pub mod slices;
 pub mod splice;
 pub mod track_event;
 

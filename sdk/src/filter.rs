@@ -14,7 +14,7 @@ use crate::error::Error;
 
 /// A parsed filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Filter {
+pub struct Filter {
     /// Pattern, and whether it takes in (true) or leaves out. In the order of the text.
     patterns: Vec<(String, bool)>,
 }
@@ -24,7 +24,7 @@ impl Filter {
     ///
     /// # Errors
     /// An empty pattern between commas, a `-` alone, or a control character.
-    pub(crate) fn parse(text: &str) -> Result<Self, Error> {
+    pub fn parse(text: &str) -> Result<Self, Error> {
         let wrong = |what| Error::Filter { filter: text.to_owned(), what };
         let mut patterns = Vec::new();
         if text.trim().is_empty() {
@@ -52,7 +52,7 @@ impl Filter {
     /// Whether events of `category` are recorded.
     #[must_use]
     #[cfg_attr(not(feature = "enable"), allow(dead_code))]
-    pub(crate) fn matches(&self, category: &str) -> bool {
+    pub fn matches(&self, category: &str) -> bool {
         let by_default = self.patterns.first().is_none_or(|(_, take)| !take);
         let decisive =
             self.patterns.iter().rev().find(|(pattern, _)| glob(pattern.as_bytes(), category.as_bytes()));

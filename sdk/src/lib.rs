@@ -124,6 +124,8 @@ pub use on::{
 pub mod __private {
     pub use core::module_path;
 
+    pub use crate::filter::Filter;
+
     pub use crate::on::argument::{Argument, number};
     pub use crate::on::callsite::{Callsite, CounterOptions, Key, Kind, Site};
     pub use crate::on::extras::Extras;
@@ -140,6 +142,8 @@ pub mod __private {
 #[doc(hidden)]
 pub mod __private {
     pub use core::module_path;
+
+    pub use crate::filter::Filter;
 
     pub use crate::off::Life;
 }

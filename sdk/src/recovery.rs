@@ -151,6 +151,8 @@ pub struct FoundRegion {
     pub format: Option<Format>,
     /// The file that its trace goes to, if it does.
     pub output: Option<PathBuf>,
+    /// Whether the session is a flight recorder: its trace is what the ring holds.
+    pub overwrites: bool,
     /// Why the region cannot be read, if so.
     pub unreadable: Option<String>,
 }

@@ -1,8 +1,10 @@
 //! The command `hairline`, before the judge: what it leaves loads without complaint, and is what was recorded.
 
+mod looks;
 mod record;
 mod snapshot;
 mod splice;
+mod top;
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};

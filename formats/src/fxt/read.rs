@@ -126,7 +126,7 @@ impl<R: Read> Reader<R> {
     #[inline]
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        &self.input.available()[..self.given]
+        self.input.available().get(..self.given).unwrap_or_default()
     }
 
     fn header(&mut self) -> Result<Option<u64>, DecodeError> {

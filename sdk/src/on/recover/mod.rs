@@ -218,11 +218,12 @@ fn found(found: shm::Found) -> FoundRegion {
         Life::Dead => ProcessState::Dead,
         Life::Unknown => ProcessState::Unknown,
     };
+    let overwrites = facts.as_ref().is_ok_and(Facts::overwrites);
     let (process_name, format, output, unreadable) = match facts {
         Ok(facts) => (facts.process_name, Format::from_number(facts.format), facts.output, None),
         Err(e) => (String::new(), None, None, Some(e.to_string())),
     };
-    FoundRegion { path, len, pid, process, process_name, format, output, unreadable }
+    FoundRegion { path, len, pid, process, process_name, format, output, overwrites, unreadable }
 }
 
 impl From<shm::RecoverError> for RecoverError {

@@ -1,0 +1,246 @@
+//! `hairline flame`
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use hairline_convert::slices::{Frame, Key, Sink, Slice, Slices};
+use hairline_convert::{Item, TrackId};
+
+use crate::Outcome;
+use crate::input::identity;
+use crate::output::Output;
+use crate::places::Places;
+use crate::text::{complain, grouped};
+use crate::trace::{Look, TraceArguments};
+
+/// Writes where the time went as folded stacks, or as a flame graph.
+///
+/// A line a stack: the slices from the outermost to the innermost with `;` between, and the time of the last one in nanoseconds, without
+/// that of the slices inside it. inferno, speedscope and flamegraph.pl read that. A slice without an end lasts to the end of the trace.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  hairline flame trace.pftrace --svg -o trace.svg
+  hairline flame trace.fxt --by all | sort -k2 -n
+  hairline flame trace.fxt -o trace.folded       to be dropped on https://www.speedscope.app")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    trace: TraceArguments,
+    /// Where it is written; replaced if it is there. `-`, or not said: stdout.
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+    /// A flame graph, for browsers.
+    #[arg(long, conflicts_with = "total")]
+    svg: bool,
+    /// What stands below the slices.
+    #[arg(long, value_enum, default_value_t = By::Thread)]
+    by: By,
+    /// Weights without the time of the slices inside: what is read by other programs. This is so by default.
+    #[arg(long = "self", conflicts_with = "total")]
+    own: bool,
+    /// Weights with the time of the slices inside: for people, since programs would count it twice.
+    #[arg(long)]
+    total: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum By {
+    /// Process and thread
+    Thread,
+    /// The process: its threads in one
+    Process,
+    /// Nothing: all processes and threads in one
+    All,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let mut flame = Flame::default();
+    let looked = match arguments.trace.show(false, &mut flame) {
+        Ok(looked) => looked,
+        Err(e) => {
+            complain(e);
+            return Outcome::Failed;
+        }
+    };
+    flame.slices.finish(&mut flame.stacks);
+    if flame.stacks.left_out > 0 {
+        let left_out = grouped(flame.stacks.left_out);
+        complain(format_args!(
+            "{}: {left_out} slices are not shown: there are too many different stacks",
+            looked.name
+        ));
+    }
+    let outcome = looked.outcome();
+    match write(&flame.folded(arguments.by, arguments.total), arguments) {
+        Ok(()) => outcome,
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => outcome,
+        Err(e) => {
+            complain(format_args!("{}: {e}", arguments.output.display()));
+            Outcome::Failed
+        }
+    }
+}
+
+fn write(folded: &str, arguments: &Arguments) -> io::Result<()> {
+    let mut output = Output::create(&arguments.output, &[identity(arguments.trace.path())])?;
+    if arguments.svg {
+        let mut options = inferno::flamegraph::Options::default();
+        options.title = title(arguments.trace.path());
+        options.count_name = "ns".to_owned();
+        options.name_type = "Slice:".to_owned();
+        if folded.is_empty() {
+            return Err(io::Error::other("there is no slice in the trace to draw"));
+        }
+        inferno::flamegraph::from_lines(&mut options, folded.lines(), &mut output)?;
+    } else {
+        output.write_all(folded.as_bytes())?;
+    }
+    output.keep()
+}
+
+fn title(path: &Path) -> String {
+    path.file_name().map_or_else(|| "trace".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// Gathers stacks.
+#[derive(Default)]
+struct Flame {
+    slices: Slices,
+    stacks: Stacks,
+    places: Places,
+}
+
+impl Look for Flame {
+    fn item(&mut self, item: &Item<'_>) {
+        if let Item::Track(track) = item {
+            self.places.set(track);
+        }
+        self.slices.item(item, &mut self.stacks);
+    }
+}
+
+/// Different stacks that are told apart.
+const MOST_STACKS: usize = 1 << 20;
+
+/// All stacks, as a tree: a node is a stack, whose last slice is this one.
+#[derive(Default)]
+struct Stacks {
+    nodes: Vec<Node>,
+    /// By the node below and what is on it.
+    by_step: HashMap<(Option<u32>, u32), u32>,
+    left_out: u64,
+}
+
+struct Node {
+    below: Option<u32>,
+    /// The number of its name; of the lowest, of its track.
+    what: u32,
+    own: i64,
+    total: i64,
+}
+
+impl Stacks {
+    fn step(&mut self, below: Option<u32>, what: u32) -> Option<u32> {
+        if let Some(node) = self.by_step.get(&(below, what)) {
+            return Some(*node);
+        }
+        if self.nodes.len() >= MOST_STACKS {
+            return None;
+        }
+        let node = self.nodes.len() as u32; // at most MOST_STACKS
+        self.nodes.push(Node { below, what, own: 0, total: 0 });
+        self.by_step.insert((below, what), node);
+        Some(node)
+    }
+
+    fn add(&mut self, slice: &Slice, above: &[Frame]) {
+        let names = above.iter().map(|frame| frame.name).chain([slice.name]);
+        let lowest = self.step(None, slice.track.0);
+        let node = names.fold(lowest, |node, name| self.step(Some(node?), name.0));
+        match node {
+            Some(node) => {
+                let node = &mut self.nodes[node as usize];
+                node.own = node.own.saturating_add(slice.self_time);
+                node.total = node.total.saturating_add(slice.duration);
+            }
+            None => self.left_out += 1,
+        }
+    }
+}
+
+impl Sink for Stacks {
+    fn slice(&mut self, slice: &Slice, above: &[Frame]) {
+        self.add(slice, above);
+    }
+
+    fn open_slice(&mut self, slice: &Slice, above: &[Frame]) {
+        self.add(slice, above);
+    }
+}
+
+impl Flame {
+    /// A line for each stack that has time.
+    fn folded(&self, by: By, is_total: bool) -> String {
+        // What is the same but for the track may be the same now.
+        let mut weights: HashMap<String, i64> = HashMap::new();
+        let mut steps = Vec::new();
+        for node in &self.stacks.nodes {
+            let weight = if is_total { node.total } else { node.own };
+            let Some(mut below) = node.below.filter(|_| weight > 0) else { continue };
+            steps.clear();
+            steps.push(self.name(node.what));
+            let lowest = loop {
+                let node = &self.stacks.nodes[below as usize];
+                let Some(next) = node.below else { break TrackId(node.what) };
+                steps.push(self.name(node.what));
+                below = next;
+            };
+            self.place(by, lowest, &mut steps);
+            let stack = steps.iter().rev().map(String::as_str).collect::<Vec<_>>().join(";");
+            let sum = weights.entry(stack).or_default();
+            *sum = sum.saturating_add(weight);
+        }
+        let mut lines: Vec<_> = weights.into_iter().collect();
+        lines.sort_unstable();
+        lines.iter().fold(String::new(), |mut out, (stack, weight)| {
+            let _ = writeln!(out, "{stack} {weight}");
+            out
+        })
+    }
+
+    fn place(&self, by: By, track: TrackId, steps: &mut Vec<String>) {
+        let process = self.places.process_of(track);
+        if by == By::Thread && process != Some(track) {
+            steps.push(step(&self.places.name(track)));
+        }
+        if by != By::All {
+            steps.push(
+                process.map_or_else(|| "(no process)".to_owned(), |process| step(&self.places.name(process))),
+            );
+        }
+    }
+
+    fn name(&self, what: u32) -> String {
+        match self.slices.keys().text(Key(what)) {
+            "" => "(no name)".to_owned(),
+            name => step(name),
+        }
+    }
+}
+
+/// A name, without what ends one in folded stacks.
+fn step(name: &str) -> String {
+    name.chars()
+        .map(|c| {
+            if c == ';' {
+                ':'
+            } else if c.is_control() {
+                ' '
+            } else {
+                c
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,98 @@
+//! For programs: names of columns and their units are a promise.
+
+use serde_json::{Map, Value, json};
+
+use super::{By, Choice, Line, Stats};
+
+/// The numbers of a row, by their names.
+fn numbers(by: By, line: &Line<'_>) -> Vec<(&'static str, Value)> {
+    let row = line.row;
+    let [p50, p90, p99] = line.percentiles;
+    let mut numbers = vec![
+        ("count", json!(row.count)),
+        ("total_ns", json!(row.total)),
+        ("self_ns", json!(row.own)),
+        ("min_ns", json!(row.min)),
+        ("p50_ns", json!(p50)),
+        ("p90_ns", json!(p90)),
+        ("p99_ns", json!(p99)),
+        ("max_ns", json!(row.max)),
+    ];
+    if by == By::Thread {
+        numbers.push(("busy_ns", json!(row.busy)));
+    }
+    numbers
+}
+
+/// What the rows are, and whose.
+fn words(by: By, line: &Line<'_>) -> Vec<(&'static str, Value)> {
+    let mut words = vec![(by.title(), json!(line.what))];
+    match by {
+        By::Category => {}
+        By::Name => words.push(("category", json!(line.of))),
+        By::Thread => words.push(("process", json!(line.of))),
+    }
+    words
+}
+
+fn rows<'a, 's>(
+    stats: &'s Stats<'a>,
+    by: By,
+    choice: &Choice,
+) -> impl Iterator<Item = Vec<(&'static str, Value)>> + use<'a, 's> {
+    let lines = stats.lines(by, choice.sort);
+    let most = choice.top.filter(|top| *top > 0).unwrap_or(usize::MAX);
+    let row = move |line: Line<'s>| words(by, &line).into_iter().chain(numbers(by, &line)).collect();
+    lines.into_iter().take(most).map(row)
+}
+
+pub(super) fn json(stats: &Stats<'_>, choice: &Choice) -> String {
+    let (t, places) = (&stats.gathered.totals, stats.places);
+    let mut all = json!({
+        "trace": stats.name,
+        "bytes": stats.bytes,
+        "events": t.events,
+        "slices": t.slices,
+        "slices_without_end": t.open_slices,
+        "instants": t.instants,
+        "counter_values": t.counter_values,
+        "flow_points": t.flow_points,
+        "processes": places.processes,
+        "threads": places.threads,
+        "foreign_records": t.foreign,
+        "losses": t.losses,
+        "lost_events": t.lost_events,
+        "first_ns": t.first,
+        "last_ns": t.last,
+        "span_ns": t.span(),
+        "left_out": stats.report.iter().map(|(what, n)| (what.to_owned(), json!(n))).collect::<Map<_, _>>(),
+    });
+    let tables = [(By::Category, "categories"), (By::Name, "names"), (By::Thread, "threads_and_tracks")];
+    for (by, name) in tables.into_iter().filter(|(by, _)| choice.by.is_none_or(|only| only == *by)) {
+        let object = |row: Vec<(&str, Value)>| {
+            row.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>()
+        };
+        all[name] = rows(stats, by, choice).map(object).collect();
+    }
+    let mut text = serde_json::to_string_pretty(&all).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+pub(super) fn csv(stats: &Stats<'_>, choice: &Choice) -> String {
+    let mut out = csv::Writer::from_writer(Vec::new());
+    let mut is_first = true;
+    let cell = |value: Value| match value {
+        Value::String(text) => text,
+        other => other.to_string(),
+    };
+    for row in rows(stats, choice.by.unwrap_or(By::Name), choice) {
+        let (names, values): (Vec<_>, Vec<_>) = row.into_iter().unzip();
+        // Memory takes all that is written.
+        if std::mem::take(&mut is_first) {
+            let _ = out.write_record(names);
+        }
+        let _ = out.write_record(values.into_iter().map(cell));
+    }
+    String::from_utf8(out.into_inner().unwrap_or_default()).unwrap_or_default()
+}

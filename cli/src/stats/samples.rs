@@ -1,0 +1,146 @@
+//! Percentiles in bounded memory.
+
+/// Values up to here are kept as they are: most names of most traces come a few times only.
+const FEW: usize = 32;
+/// Of a power of two, as a power of two: one value stands for those within 1/128 of it.
+const PARTS_BITS: u32 = 6;
+const PARTS: usize = 1 << PARTS_BITS;
+/// Values below [`PARTS`], and the powers of two from there on.
+const BLOCKS: usize = 64 - PARTS_BITS as usize + 1;
+
+/// How often which values came: exact for few, else within 0.8 %.
+#[derive(Debug, Default)]
+pub(super) struct Samples {
+    few: Vec<u64>,
+    many: Option<Box<Many>>,
+}
+
+/// A block for each power of two that there is a value of.
+#[derive(Debug)]
+struct Many {
+    /// 1 and the place of the block; 0 is none.
+    places: [u8; BLOCKS],
+    blocks: Vec<[u32; PARTS]>,
+}
+
+impl Samples {
+    /// One more.
+    #[inline]
+    pub(super) fn add(&mut self, value: u64) {
+        if let Some(many) = &mut self.many {
+            return many.add(value);
+        }
+        self.few.push(value);
+        if self.few.len() > FEW {
+            self.grow();
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let mut many = Box::new(Many { places: [0; BLOCKS], blocks: Vec::new() });
+        std::mem::take(&mut self.few).into_iter().for_each(|value| many.add(value));
+        self.many = Some(many);
+    }
+
+    /// The smallest value that is not exceeded by this part of all, for each part; of `count` values.
+    pub(super) fn percentiles<const N: usize>(&self, parts: [f64; N], count: u64) -> [u64; N] {
+        #[allow(clippy::cast_precision_loss, clippy::cast_sign_loss, clippy::cast_possible_truncation)]
+        let rank = |part: f64| ((part * count as f64).ceil() as u64).clamp(1, count.max(1));
+        match &self.many {
+            Some(many) => parts.map(|part| many.at(rank(part))),
+            None => {
+                let mut sorted = self.few.clone();
+                sorted.sort_unstable();
+                parts.map(|part| sorted.get(rank(part) as usize - 1).copied().unwrap_or(0))
+            }
+        }
+    }
+}
+
+/// Which block a value is in, and where.
+#[inline]
+fn place(value: u64) -> (usize, usize) {
+    let bits = u64::BITS - value.leading_zeros();
+    let shift = bits.saturating_sub(PARTS_BITS + 1);
+    let block = bits.saturating_sub(PARTS_BITS) as usize;
+    (block, (value >> shift) as usize % PARTS)
+}
+
+/// The middle of the values there.
+fn value(block: usize, part: usize) -> u64 {
+    let Some(shift) = block.checked_sub(1) else { return part as u64 };
+    let from = ((PARTS + part) as u64) << shift;
+    from + ((1_u64 << shift) - 1) / 2
+}
+
+impl Many {
+    #[inline]
+    fn add(&mut self, value: u64) {
+        let (block, part) = place(value);
+        let mut at = self.places[block];
+        if at == 0 {
+            self.blocks.push([0; PARTS]);
+            at = self.blocks.len() as u8; // at most BLOCKS
+            self.places[block] = at;
+        }
+        let count = &mut self.blocks[usize::from(at) - 1][part];
+        *count = count.saturating_add(1);
+    }
+
+    fn at(&self, rank: u64) -> u64 {
+        let mut before = 0;
+        for (block, at) in self.places.iter().enumerate().filter(|(_, at)| **at > 0) {
+            for (part, count) in self.blocks[usize::from(*at) - 1].iter().enumerate() {
+                before += u64::from(*count);
+                if before >= rank {
+                    return value(block, part);
+                }
+            }
+        }
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: impl IntoIterator<Item = u64>) -> (Samples, u64) {
+        let (mut samples, mut count) = (Samples::default(), 0);
+        for value in values {
+            samples.add(value);
+            count += 1;
+        }
+        (samples, count)
+    }
+
+    #[test]
+    fn few_values_are_exact() {
+        let (samples, count) = of([1_000_003, 7, 5]);
+        assert_eq!(samples.percentiles([0.0, 0.5, 0.9, 1.0], count), [5, 7, 1_000_003, 1_000_003]);
+    }
+
+    #[test]
+    fn every_value_is_found_again_within_one_in_128() {
+        let near = |power: u32| [(1_u64 << power) - 1, 1 << power, (1 << power) + (1 << power) / 3];
+        for expected in (0..64).flat_map(near).chain([u64::MAX, 63, 64, 65, 127, 128]) {
+            let (block, part) = place(expected);
+            let found = value(block, part);
+            assert!(found.abs_diff(expected) <= expected / 128, "{expected}: {found}");
+        }
+    }
+
+    #[test]
+    fn percentiles_of_many_values_are_within_one_percent() {
+        let values: Vec<u64> = (0..100_000_u64).map(|n| n * n % 1_000_003 * 17).collect();
+        let (samples, count) = of(values.iter().copied());
+        let mut sorted = values;
+        sorted.sort_unstable();
+        for part in [0.01, 0.5, 0.9, 0.99, 0.999, 1.0] {
+            let exact = sorted[(part * 1e5) as usize - 1];
+            let [found] = samples.percentiles([part], count);
+            assert!(found.abs_diff(exact) * 100 <= exact, "{part}: {found} is not {exact}");
+        }
+    }
+}

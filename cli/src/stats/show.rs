@@ -1,0 +1,89 @@
+//! For people.
+
+use std::fmt::Write;
+
+use super::{By, Choice, Line, Stats};
+use crate::table::{Table, in_colour, plain};
+use crate::text::{count, duration, grouped, size};
+
+/// Rows of a table, if it is not said how many.
+const ROWS: usize = 25;
+
+pub(super) fn text(stats: &Stats<'_>, choice: &Choice) -> String {
+    let mut out = totals(stats);
+    for by in By::ALL.into_iter().filter(|by| choice.by.is_none_or(|only| only == *by)) {
+        let lines = stats.lines(by, choice.sort);
+        let rows = match choice.top.unwrap_or(ROWS) {
+            0 => lines.len(),
+            rows => rows.min(lines.len()),
+        };
+        if rows == 0 {
+            continue;
+        }
+        let _ = write!(out, "\n{}", table(stats, by, &lines[..rows]).lines(in_colour()));
+        if rows < lines.len() {
+            let _ = writeln!(out, "and {} more (--top 0 shows all)", lines.len() - rows);
+        }
+    }
+    out
+}
+
+fn totals(stats: &Stats<'_>) -> String {
+    let (t, places) = (&stats.gathered.totals, stats.places);
+    let number = |n: u64, what: &str| {
+        let text = count(n, what);
+        text.replacen(&n.to_string(), &grouped(n), 1)
+    };
+    let mut out = format!("{}: {}, {}\n", plain(stats.name), size(stats.bytes), duration(t.span()));
+    let parts = [(places.processes, "process"), (places.threads, "thread"), (t.slices, "slice")];
+    let more = [(t.instants, "instant"), (t.counter_values, "counter value"), (t.flow_points, "flow point")];
+    let parts: Vec<String> = parts
+        .into_iter()
+        .chain(more.into_iter().filter(|(n, _)| *n > 0))
+        .map(|(n, what)| number(n, what))
+        .collect();
+    let _ = writeln!(out, "{}", parts.join(", "));
+    if t.open_slices > 0 {
+        let _ = writeln!(out, "{} without an end", number(t.open_slices, "slice"));
+    }
+    if t.losses > 0 {
+        let lost = if t.lost_events > 0 { number(t.lost_events, "event") } else { "events".to_owned() };
+        let _ = writeln!(out, "{lost} lost, at {}", number(t.losses, "place"));
+    }
+    for (what, n) in stats.report.iter() {
+        let _ = writeln!(out, "{} {what}", grouped(n));
+    }
+    out
+}
+
+fn table(stats: &Stats<'_>, by: By, lines: &[Line<'_>]) -> Table {
+    let numbers = ["count", "total", "self", "min", "p50", "p90", "p99", "max"];
+    let (texts, mut titles) = match by {
+        By::Category => (1, vec![by.title()]),
+        By::Name => (2, vec![by.title(), "category"]),
+        By::Thread => (2, vec![by.title(), "process", "busy", "busy %"]),
+    };
+    titles.extend(numbers);
+    let mut table = Table::new(texts, &titles);
+    let span = stats.gathered.totals.span();
+    for line in lines {
+        let row = line.row;
+        let mut cells = vec![line.what.clone()];
+        if texts == 2 {
+            cells.push(line.of.clone());
+        }
+        if by == By::Thread {
+            cells.extend([duration(row.busy), share(row.busy, span)]);
+        }
+        cells.push(grouped(row.count));
+        let [p50, p90, p99] = line.percentiles;
+        cells.extend([row.total, row.own, row.min, p50, p90, p99, row.max].map(duration));
+        table.add(cells);
+    }
+    table
+}
+
+#[allow(clippy::cast_precision_loss)] // one digit is shown
+fn share(part: i64, whole: i64) -> String {
+    if whole <= 0 { "-".to_owned() } else { format!("{:.1}", 100.0 * part as f64 / whole as f64) }
+}

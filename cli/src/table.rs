@@ -1,0 +1,100 @@
+//! Tables for people: columns as wide as what is in them is on a terminal.
+
+use std::fmt::Write;
+use std::io::IsTerminal;
+
+use unicode_width::UnicodeWidthStr;
+
+/// A name is cut here: the numbers beside it are what the table is for.
+const WIDEST: usize = 60;
+
+/// A table that is being filled.
+pub(crate) struct Table {
+    /// The first columns are texts, which begin at the left; the others end at the right.
+    texts: usize,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// With these titles; as many of them as this are titles of texts.
+    pub(crate) fn new(texts: usize, titles: &[&str]) -> Self {
+        Self { texts, rows: vec![titles.iter().map(|&title| title.to_owned()).collect()] }
+    }
+
+    pub(crate) fn add(&mut self, row: Vec<String>) {
+        self.rows.push(row.iter().map(|cell| plain(cell)).collect());
+    }
+
+    /// As lines; the titles stand out, if that is wanted.
+    pub(crate) fn lines(&self, in_colour: bool) -> String {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let width = |column| {
+            self.rows
+                .iter()
+                .filter_map(|row: &Vec<String>| row.get(column))
+                .map(|cell: &String| cell.width())
+                .max()
+        };
+        let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+        let mut out = String::new();
+        for (n, row) in self.rows.iter().enumerate() {
+            let mut line = String::new();
+            for (column, cell) in row.iter().enumerate() {
+                let space = " ".repeat(widths[column] - cell.width());
+                let gap = if column > 0 { "  " } else { "" };
+                let (before, after) =
+                    if column < self.texts { ("", space) } else { (space.as_str(), String::new()) };
+                let _ = write!(line, "{gap}{before}{cell}{after}");
+            }
+            let line = line.trim_end();
+            let _ = if n == 0 && in_colour {
+                writeln!(out, "\u{1b}[1m{line}\u{1b}[0m")
+            } else {
+                writeln!(out, "{line}")
+            };
+        }
+        out
+    }
+}
+
+/// A text from a trace, as it may stand on a terminal: in one line, without anything that steers it, not too wide.
+pub(crate) fn plain(text: &str) -> String {
+    let mut plain: String = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    if plain.width() > WIDEST {
+        while plain.width() >= WIDEST {
+            plain.pop();
+        }
+        plain.push('\u{2026}');
+    }
+    plain
+}
+
+/// Whether stdout is to be in colour: a terminal that can, and a user who has not said no (<https://no-color.org>).
+pub(crate) fn in_colour() -> bool {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    std::io::stdout().is_terminal()
+        && !is_set("NO_COLOR")
+        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_they_look() {
+        let mut table = Table::new(1, &["name", "n"]);
+        table.add(vec!["\u{8aad}\u{3080}".to_owned(), "1".to_owned()]);
+        table.add(vec!["a".to_owned(), "100".to_owned()]);
+        assert_eq!(table.lines(false), "name    n\n\u{8aad}\u{3080}    1\na     100\n");
+        assert!(table.lines(true).starts_with("\u{1b}[1mname    n\u{1b}[0m\n"));
+    }
+
+    #[test]
+    fn names_cannot_steer_the_terminal_or_push_the_numbers_away() {
+        assert_eq!(plain("a\u{1b}[2J\nb"), "a\u{fffd}[2J\u{fffd}b");
+        assert_eq!(plain(&"x".repeat(100)).width(), WIDEST);
+        // One cell on the terminal, many characters; and none at all.
+        assert!(plain(&"\u{301}".repeat(100)).width() <= WIDEST);
+    }
+}

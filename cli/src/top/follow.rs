@@ -1,0 +1,127 @@
+//! Of a process that writes its trace to a file: the file is read as it grows.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use hairline_convert::{Context, open};
+
+use super::Source;
+use super::rates::Rates;
+use crate::stats::Gather;
+use crate::trace::Look;
+
+/// How long is waited at the end of the file.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A thread reads, and shares what it gathers.
+pub(super) struct Follow {
+    shared: Arc<Shared>,
+    path: PathBuf,
+}
+
+struct Shared {
+    gather: Mutex<Gather>,
+    /// All that the file had at first was read.
+    is_read: AtomicBool,
+    /// How far it was read.
+    position: AtomicU64,
+    /// Somebody waits for what was gathered: who locks for each item would never let go of it long enough.
+    is_wanted: AtomicBool,
+    /// Nobody wants more.
+    is_over: AtomicBool,
+    failed: Mutex<Option<String>>,
+}
+
+/// A file that grows: at its end, it is waited for more.
+struct Growing {
+    file: File,
+    /// Bytes that it had at first.
+    first: u64,
+    shared: Arc<Shared>,
+}
+
+impl Read for Growing {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let read = self.file.read(buffer)?;
+            let position = self.shared.position.fetch_add(read as u64, Ordering::Relaxed) + read as u64;
+            if position >= self.first {
+                self.shared.is_read.store(true, Ordering::Relaxed);
+            }
+            if read > 0 || buffer.is_empty() || self.shared.is_over.load(Ordering::Relaxed) {
+                return Ok(read);
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+}
+
+impl Follow {
+    pub(super) fn start(path: &Path) -> Result<Self, String> {
+        let name = path.display().to_string();
+        let file = File::open(path).map_err(|e| format!("{name}: {e}"))?;
+        let shared = Arc::new(Shared {
+            gather: Mutex::new(Gather::new(None)),
+            is_read: AtomicBool::new(false),
+            position: AtomicU64::new(0),
+            is_wanted: AtomicBool::new(false),
+            is_over: AtomicBool::new(false),
+            failed: Mutex::new(None),
+        });
+        let first = file.metadata().map_or(0, |about| about.len());
+        let growing = Growing { file, first, shared: Arc::clone(&shared) };
+        thread::spawn(move || {
+            let shared = Arc::clone(&growing.shared);
+            if let Err(e) = read(growing) {
+                *shared.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(e);
+            }
+            shared.is_read.store(true, Ordering::Relaxed);
+        });
+        Ok(Self { shared, path: path.to_owned() })
+    }
+}
+
+/// Reads all of it, item by item.
+fn read(growing: Growing) -> Result<(), String> {
+    let shared = Arc::clone(&growing.shared);
+    let mut reader = open(growing, None).map_err(|e| e.to_string())?;
+    let mut context = Context::new();
+    loop {
+        // The lock is not held while it is waited for more.
+        let Some(item) = reader.next(&mut context).map_err(|e| e.to_string())? else { return Ok(()) };
+        while shared.is_wanted.load(Ordering::Relaxed) {
+            thread::yield_now();
+        }
+        shared.gather.lock().unwrap_or_else(PoisonError::into_inner).item(&item);
+    }
+}
+
+impl Drop for Follow {
+    fn drop(&mut self) {
+        self.shared.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Source for Follow {
+    fn take(&mut self) -> Result<Rates, String> {
+        // What was recorded before is no part of the first table.
+        while !self.shared.is_read.load(Ordering::Relaxed) {
+            thread::sleep(PAUSE);
+        }
+        let failed = self.shared.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(e) = failed {
+            return Err(format!("{}: {e}", self.path.display()));
+        }
+        self.shared.is_wanted.store(true, Ordering::Relaxed);
+        let (gathered, keys) = self.shared.gather.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.shared.is_wanted.store(false, Ordering::Relaxed);
+        let len = std::fs::metadata(&self.path).map_or(0, |about| about.len());
+        let behind = len.saturating_sub(self.shared.position.load(Ordering::Relaxed));
+        Ok(Rates { gathered, keys, behind, covered: None })
+    }
+}

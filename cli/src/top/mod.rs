@@ -1,0 +1,133 @@
+//! `hairline top`
+
+mod follow;
+mod rates;
+mod recorder;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use hairline::recovery::{self, FoundRegion, ProcessState};
+
+use crate::Outcome;
+use crate::snapshot;
+use crate::stats::Sort;
+use crate::text::{complain, put, who};
+use follow::Follow;
+use rates::Rates;
+use recorder::Recorder;
+
+/// Shows what a running process spends its time on, by name.
+///
+/// Each second a table of the slices that ended in that second: how many, their time with and without that of the slices inside them,
+/// percentiles. It is read from outside, from the trace that the process writes or from its ring; the process does nothing for it.
+/// Times are those of the threads together: ten threads in one slice are 10 s a second.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  hairline top 4711
+  hairline top $(pidof server) --sort self --top 10
+  hairline top 4711 --interval 10 --once > table.txt
+  hairline ls                                  which processes there are")]
+pub(crate) struct Arguments {
+    /// A process's number, or the path of a region in /dev/shm (see `hairline ls`).
+    #[arg(value_name = "PID|REGION")]
+    region: PathBuf,
+    /// Seconds from table to table.
+    #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    interval: Duration,
+    /// One table, and no more.
+    #[arg(long)]
+    once: bool,
+    /// What comes first: the most of this; of names, the first.
+    #[arg(long, value_enum, value_name = "COLUMN", default_value_t = Sort::Total)]
+    sort: Sort,
+    /// Rows at most; 0: all.
+    #[arg(long, value_name = "N", default_value_t = 25)]
+    top: usize,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if (0.05..=86_400.0).contains(&seconds) {
+        Ok(Duration::from_secs_f64(seconds))
+    } else {
+        Err("from 0.05 to 86400".to_owned())
+    }
+}
+
+/// Where slices are had from.
+trait Source {
+    /// Those of the time since it was asked last.
+    fn take(&mut self) -> Result<Rates, String>;
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let region = match snapshot::find(&arguments.region) {
+        Ok(region) => region,
+        Err(outcome) => return outcome,
+    };
+    let shown = source(&region).and_then(|mut source| show(arguments, &region, &mut *source));
+    match shown {
+        Ok(()) => Outcome::Done,
+        Err(e) => {
+            complain(e);
+            Outcome::Failed
+        }
+    }
+}
+
+/// What the process writes to a file is read from there as it grows; what it keeps in its ring, there.
+fn source(region: &FoundRegion) -> Result<Box<dyn Source>, String> {
+    Ok(match &region.output {
+        Some(output) if !region.overwrites && output.is_file() => Box::new(Follow::start(output)?),
+        _ => Box::new(Recorder::start(&region.path)?),
+    })
+}
+
+fn show(arguments: &Arguments, region: &FoundRegion, source: &mut dyn Source) -> Result<(), String> {
+    let is_over = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&is_over)).map_err(|e| e.to_string())?;
+    }
+    source.take()?;
+    let mut began = Instant::now();
+    loop {
+        let lives = wait(began + arguments.interval, &region.path, &is_over);
+        let now = Instant::now();
+        let rates = match source.take() {
+            Ok(rates) => rates,
+            // What it was read from has gone with the process.
+            Err(_) if !lives => break,
+            Err(e) => return Err(e),
+        };
+        let name = who(region.pid, &region.process_name);
+        put(&rates.table(&name, now - began, arguments.sort, arguments.top));
+        began = now;
+        if arguments.once || !lives || is_over.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    if !arguments.once && !is_over.load(Ordering::Relaxed) {
+        complain(format_args!("process {} has ended, or its session has", region.pid));
+    }
+    Ok(())
+}
+
+/// Waits until then, or until the process ends, or nobody wants to see more. Whether it lives.
+fn wait(until: Instant, region: &Path, is_over: &AtomicBool) -> bool {
+    const STEP: Duration = Duration::from_millis(50);
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if !region.exists() {
+            return false;
+        }
+        if left.is_zero() || is_over.load(Ordering::Relaxed) {
+            break;
+        }
+        std::thread::sleep(left.min(STEP));
+    }
+    let is_it = |found: &FoundRegion| found.path == region && found.process != ProcessState::Dead;
+    recovery::find().is_ok_and(|found| found.iter().any(is_it))
+}

@@ -1,0 +1,82 @@
+//! The slices of some seconds, as a table.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use hairline_convert::Report;
+use hairline_convert::slices::Keys;
+
+use crate::places::Places;
+use crate::stats::{By, Gathered, Line, Sort, Stats};
+use crate::table::{Table, in_colour};
+use crate::text::{count, duration, grouped, size};
+
+/// What was gathered, with the names of what is in it.
+pub(super) struct Rates {
+    pub(super) gathered: Gathered,
+    pub(super) keys: Keys,
+    /// Bytes of the trace that were not read yet: the process writes faster than they can be.
+    pub(super) behind: u64,
+    /// How much time it is about, if the ring did not hold all since the last table.
+    pub(super) covered: Option<Duration>,
+}
+
+/// What a process may write while a table is made.
+const MUCH: u64 = 64 << 20;
+
+/// To the upper left corner of a terminal, and nothing left on it.
+const CLEAR: &str = "\u{1b}[H\u{1b}[2J";
+
+impl Rates {
+    pub(super) fn table(&self, name: &str, elapsed: Duration, sort: Sort, top: usize) -> String {
+        let (report, places) = (Report::default(), Places::default());
+        let stats = Stats {
+            name,
+            bytes: 0,
+            gathered: &self.gathered,
+            keys: &self.keys,
+            places: &places,
+            report: &report,
+        };
+        let lines = stats.lines(By::Name, sort);
+        let rows = if top == 0 { lines.len() } else { top.min(lines.len()) };
+        let seconds = self.covered.unwrap_or(elapsed).as_secs_f64();
+        let totals = &self.gathered.totals;
+        let mut title = format!("{name}: {}/s", count_of(per_second(totals.slices, seconds), "slice"));
+        title += &format!(", {}", count(lines.len() as u64, "name"));
+        if totals.losses > 0 {
+            title += &format!(", {} lost", count(totals.lost_events, "event"));
+        }
+        if let Some(covered) = self.covered {
+            let covered = i64::try_from(covered.as_nanos()).unwrap_or(i64::MAX);
+            title += &format!(", of the last {}: the ring holds no more", duration(covered));
+        }
+        if self.behind > MUCH {
+            title += &format!(", {} behind", size(self.behind));
+        }
+        let titles = ["name", "category", "count/s", "total/s", "self/s", "p50", "p90", "p99", "max"];
+        let mut table = Table::new(2, &titles);
+        lines[..rows].iter().for_each(|line| table.add(cells(line, seconds)));
+        let screen = if std::io::stdout().is_terminal() { CLEAR } else { "" };
+        format!("{screen}{title}\n{}\n", table.lines(in_colour()))
+    }
+}
+
+fn cells(line: &Line<'_>, seconds: f64) -> Vec<String> {
+    let row = line.row;
+    let [p50, p90, p99] = line.percentiles;
+    let time = |ns: i64| duration(per_second(ns.unsigned_abs(), seconds).cast_signed());
+    let mut cells = vec![line.what.clone(), line.of.clone(), grouped(per_second(row.count, seconds))];
+    cells.extend([row.total, row.own].map(time));
+    cells.extend([p50, p90, p99, row.max].map(duration));
+    cells
+}
+
+#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // it is rounded anyway
+fn per_second(n: u64, seconds: f64) -> u64 {
+    (n as f64 / seconds).round() as u64
+}
+
+fn count_of(n: u64, what: &str) -> String {
+    count(n, what).replacen(&n.to_string(), &grouped(n), 1)
+}

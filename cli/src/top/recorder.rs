@@ -1,0 +1,59 @@
+//! Of a process that keeps what it records in its ring: each time a snapshot of that.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hairline::recovery::{self, RecoverError};
+use tempfile::TempDir;
+
+use super::Source;
+use super::rates::Rates;
+use crate::stats::Gather;
+use crate::trace;
+
+pub(super) struct Recorder {
+    region: PathBuf,
+    folder: TempDir,
+    /// Up to when slices were shown already.
+    since: Option<i64>,
+}
+
+impl Recorder {
+    pub(super) fn start(region: &Path) -> Result<Self, String> {
+        let folder = tempfile::tempdir().map_err(|e| format!("a temporary folder: {e}"))?;
+        Ok(Self { region: region.to_owned(), folder, since: None })
+    }
+}
+
+/// How often a snapshot is tried: of a ring that turns fast, one may fail.
+const TRIES: usize = 10;
+
+impl Recorder {
+    fn snapshot(&self, path: &Path) -> Result<(), String> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match recovery::snapshot(&self.region, path) {
+                Ok(_) => return Ok(()),
+                Err(RecoverError::Changing { .. }) if tries < TRIES => {}
+                Err(e) => return Err(e.to_string()),
+            }
+        }
+    }
+}
+
+impl Source for Recorder {
+    fn take(&mut self) -> Result<Rates, String> {
+        let path = self.folder.path().join("snapshot");
+        self.snapshot(&path)?;
+        let mut gather = Gather::new(None);
+        gather.since(self.since);
+        trace::show(&path, None, false, &mut gather)?;
+        let (gathered, keys, _) = gather.finish();
+        let (first, last) = (gathered.totals.first, gathered.totals.last);
+        let is_all = self.since.is_none_or(|since| first.is_none_or(|first| first <= since));
+        let covered = Duration::from_nanos(gathered.totals.span().unsigned_abs());
+        self.since = self.since.max(last);
+        Ok(Rates { gathered, keys, behind: 0, covered: (!is_all && !covered.is_zero()).then_some(covered) })
+    }
+}

@@ -1,0 +1,305 @@
+//! `hairline validate`
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use hairline_convert::slices::{Frame, Key, Sink, Slice, Slices, Wrong};
+use hairline_convert::{Event, EventKind, FlowStep, Item, TrackId};
+
+use crate::Outcome;
+use crate::places::Places;
+use crate::table::plain;
+use crate::text::{complain, count, duration, grouped, put};
+use crate::trace::{Look, Looked, TraceArguments};
+
+/// Says what is wrong with a trace.
+///
+/// It is read to its end, or to where it is no trace any more. What is looked for: bytes that make no sense, records that refer to what
+/// is not there, begins without an end and ends without a begin, slices that lie across each other, threads whose events are not in
+/// order, flows with one end, events that the tracer lost. Of each kind the first three are shown, with the byte of the record that
+/// they were found at.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  hairline validate trace.pftrace
+  hairline validate trace.fxt --ignore no-end,loss   a process that was killed, and lost events
+
+Exit codes:
+  0  nothing is wrong
+  1  something is wrong with the trace, or it cannot be read
+  2  the arguments make no sense")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    trace: TraceArguments,
+    /// What is not to count as wrong; it is shown all the same.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "KIND")]
+    ignore: Vec<Kind>,
+}
+
+/// What may be wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+enum Kind {
+    /// Ends without a begin
+    NoBegin,
+    /// Slices without an end
+    NoEnd,
+    /// Slices that lie across each other, or end before they begin
+    Nesting,
+    /// Threads whose events are not in order
+    Order,
+    /// Flows with one end
+    Flow,
+    /// Events that are missing: lost by the tracer, or not to be understood
+    Loss,
+}
+
+impl Kind {
+    fn of(wrong: Wrong) -> (Self, &'static str) {
+        match wrong {
+            Wrong::EndWithoutBegin => (Self::NoBegin, "end without a begin"),
+            Wrong::NoEnd => (Self::NoEnd, "slice without an end"),
+            Wrong::EndsWithAnother => (Self::Nesting, "slice that is open when the one around it ends"),
+            Wrong::EndsBeforeBegin => (Self::Nesting, "slice that ends before it begins"),
+            Wrong::Overlaps => (Self::Nesting, "slice that lies partly in another"),
+            Wrong::TooDeep => (Self::Nesting, "slice with more than 512 around it or in it"),
+            Wrong::TooManyOpen => (Self::Nesting, "slice with more than 524288 others open"),
+            Wrong::OutOfOrder => (Self::Order, "thread whose events are not in order"),
+            Wrong::Late => (Self::Order, "event that comes too late to be put in order"),
+            _ => (Self::Nesting, "something else"),
+        }
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let mut check = Check::default();
+    let looked = match arguments.trace.show(true, &mut check) {
+        Ok(looked) => looked,
+        Err(e) => {
+            complain(e);
+            return Outcome::Failed;
+        }
+    };
+    check.slices.finish(&mut check.found);
+    check.settle(None);
+    check.found.flows();
+    put(&check.report(&looked));
+    if let Some(e) = &looked.stopped {
+        complain(format_args!("{}: {e}", looked.name));
+        return Outcome::Failed;
+    }
+    let counts = |finding: &&Finding| !arguments.ignore.contains(&finding.kind);
+    if check.found.findings.iter().any(|finding| counts(&finding)) { Outcome::Failed } else { Outcome::Done }
+}
+
+/// Looks for it.
+#[derive(Default)]
+struct Check {
+    slices: Slices,
+    places: Places,
+    found: Found,
+    events: u64,
+}
+
+/// What was found.
+#[derive(Default)]
+struct Found {
+    findings: Vec<Finding>,
+    /// Found since the place was last known.
+    pending: Vec<Example>,
+    flows: HashMap<u64, Flow>,
+    /// Flows that there was no room for.
+    more_flows: bool,
+}
+
+struct Finding {
+    kind: Kind,
+    what: &'static str,
+    count: u64,
+    /// Events, where one finding is about several.
+    events: u64,
+    examples: Vec<Example>,
+}
+
+struct Example {
+    kind: Kind,
+    what: &'static str,
+    track: Option<TrackId>,
+    time: Option<i64>,
+    name: Key,
+    place: Option<u64>,
+}
+
+/// Ends of a flow that were met.
+#[derive(Clone, Copy, Default)]
+struct Flow {
+    begins: bool,
+    ends: bool,
+    /// Points at slices that do not say which end they are.
+    points: u8,
+}
+
+const EXAMPLES: usize = 3;
+/// Flows that are followed.
+const MOST_FLOWS: usize = 1 << 20;
+
+impl Look for Check {
+    const NEEDS_PLACE: bool = true;
+
+    fn item(&mut self, item: &Item<'_>) {
+        self.slices.item(item, &mut self.found);
+        match item {
+            Item::Event(event) => {
+                self.events += 1;
+                self.found.flow(event);
+            }
+            Item::Track(track) => self.places.set(track),
+            Item::Loss(loss) => {
+                self.found.one(
+                    Kind::Loss,
+                    "place where events are missing",
+                    loss.track,
+                    loss.time,
+                    Key::NONE,
+                );
+                self.found.lost(loss.events);
+            }
+            _ => {}
+        }
+    }
+
+    fn was_at(&mut self, place: u64) {
+        if !self.found.pending.is_empty() {
+            self.settle(Some(place));
+        }
+    }
+}
+
+impl Sink for Found {
+    fn slice(&mut self, _: &Slice, _: &[Frame]) {}
+
+    fn wrong(&mut self, what: Wrong, track: TrackId, time: i64, name: Key) {
+        let (kind, what) = Kind::of(what);
+        self.one(kind, what, Some(track), Some(time), name);
+    }
+}
+
+impl Found {
+    fn finding(&mut self, kind: Kind, what: &'static str) -> &mut Finding {
+        let known = self.findings.iter().position(|finding| finding.what == what);
+        let place = known.unwrap_or_else(|| {
+            self.findings.push(Finding { kind, what, count: 0, events: 0, examples: Vec::new() });
+            self.findings.len() - 1
+        });
+        &mut self.findings[place]
+    }
+
+    fn one(&mut self, kind: Kind, what: &'static str, track: Option<TrackId>, time: Option<i64>, name: Key) {
+        let finding = self.finding(kind, what);
+        finding.count += 1;
+        if finding.count <= EXAMPLES as u64 {
+            self.pending.push(Example { kind, what, track, time, name, place: None });
+        }
+    }
+
+    fn lost(&mut self, events: u64) {
+        if let Some(finding) = self.findings.iter_mut().find(|finding| finding.kind == Kind::Loss) {
+            finding.events += events;
+        }
+    }
+
+    fn flow(&mut self, event: &Event<'_>) {
+        let points = event.flows.iter().map(|id| (*id, Flow { points: 1, ..Flow::default() }));
+        let ends = event.ending_flows.iter().map(|id| (*id, Flow { points: 1, ..Flow::default() }));
+        for (id, point) in points.chain(ends) {
+            self.point(id, point);
+        }
+        if let EventKind::Flow { id, step, .. } = event.kind {
+            let (begins, ends) = (step == FlowStep::Begin, step == FlowStep::End);
+            self.point(id, Flow { begins, ends, points: 0 });
+        }
+    }
+
+    fn point(&mut self, id: u64, point: Flow) {
+        if self.flows.len() >= MOST_FLOWS && !self.flows.contains_key(&id) {
+            self.more_flows = true;
+            return;
+        }
+        let flow = self.flows.entry(id).or_default();
+        flow.begins |= point.begins;
+        flow.ends |= point.ends;
+        flow.points = flow.points.saturating_add(point.points).min(2);
+    }
+
+    /// Which of them lead nowhere.
+    fn flows(&mut self) {
+        let has_two_ends = |flow: &Flow| {
+            flow.points > 1 || flow.begins && flow.ends || flow.points > 0 && (flow.begins || flow.ends)
+        };
+        let single = self.flows.values().filter(|flow| !has_two_ends(flow)).count() as u64;
+        if single > 0 {
+            self.finding(Kind::Flow, "flow with one end").count += single;
+        }
+    }
+}
+
+impl Check {
+    /// What was found is at this place.
+    fn settle(&mut self, place: Option<u64>) {
+        for example in std::mem::take(&mut self.found.pending) {
+            let finding = self.found.finding(example.kind, example.what);
+            finding.examples.push(Example { place, ..example });
+        }
+    }
+
+    fn report(&self, looked: &Looked) -> String {
+        let mut out = String::new();
+        for finding in &self.found.findings {
+            let events = if finding.events > 0 {
+                format!(" ({})", count(finding.events, "event"))
+            } else {
+                String::new()
+            };
+            let _ = writeln!(out, "{} x {}{events}", grouped(finding.count), finding.what);
+            finding.examples.iter().for_each(|example| self.example(&mut out, example));
+        }
+        for (what, n) in looked.report.iter() {
+            let _ = writeln!(out, "{} x {what}", grouped(n));
+        }
+        if self.found.more_flows {
+            let _ = writeln!(out, "flows beyond the first {} were not followed", grouped(MOST_FLOWS as u64));
+        }
+        let name = plain(&looked.name);
+        let events = count(self.events, "event").replacen(&self.events.to_string(), &grouped(self.events), 1);
+        let wrong = self.found.findings.len();
+        let things = format!("{wrong} kind{} of things", if wrong == 1 { "" } else { "s" });
+        if looked.stopped.is_some() {
+            let _ = writeln!(out, "{name}: {events} before it is no trace any more");
+        } else if wrong == 0 {
+            let _ = writeln!(out, "{name}: {events}, nothing is wrong");
+        } else {
+            let _ = writeln!(out, "{name}: {events}, {things} that are wrong");
+        }
+        out
+    }
+
+    fn example(&self, out: &mut String, example: &Example) {
+        let name = self.slices.keys().text(example.name);
+        let mut parts = Vec::new();
+        if !name.is_empty() {
+            parts.push(format!("\"{}\"", plain(name)));
+        }
+        if let Some(track) = example.track {
+            parts.push(format!("on {}", plain(&self.places.name(track))));
+        }
+        if let Some(time) = example.time {
+            parts.push(format!("at {time} ns ({})", duration(time)));
+        }
+        if let Some(place) = example.place {
+            parts.push(format!("byte {place}"));
+        }
+        let _ = writeln!(
+            out,
+            "  {}",
+            if parts.is_empty() { "nobody knows where".to_owned() } else { parts.join(", ") }
+        );
+    }
+}

@@ -1,0 +1,305 @@
+//! `hairline stats`, `flame` and `validate`: what they say of small traces, in each format, and of what is none.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use hairline_convert::{Context, Source, create, open};
+use hairline_formats::Value;
+use hairline_formats::fxt::{self, Event, EventKind, StringRef, ThreadRef};
+use serde_json::json;
+
+fn hairline(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
+    command.current_dir(folder).args(arguments).stdin(Stdio::null()).output().expect("the command runs")
+}
+
+/// What it says, of something that it can do.
+#[track_caller]
+fn said(folder: &Path, arguments: &[&str]) -> String {
+    let output = hairline(folder, arguments);
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && err.is_empty(), "{arguments:?}: {:?}\n{out}\n{err}", output.status);
+    out.into_owned()
+}
+
+struct Trace(Vec<u8>);
+
+const MAIN: u64 = 8;
+const OTHER: u64 = 9;
+
+impl Trace {
+    /// A process `server` with a thread `main`.
+    fn new() -> Self {
+        let mut out = Vec::new();
+        fxt::magic(&mut out);
+        fxt::provider_info(&mut out, 1, "test");
+        fxt::initialization(&mut out, 1_000_000_000);
+        let name = |name| StringRef::Inline(name);
+        fxt::kernel_object(&mut out, fxt::KERNEL_OBJECT_PROCESS, 7, name("server"), &[]);
+        let process = [(name("process"), Value::Koid(7))];
+        fxt::kernel_object(&mut out, fxt::KERNEL_OBJECT_THREAD, MAIN, name("main"), &process);
+        Self(out)
+    }
+
+    fn event(
+        mut self,
+        thread: u64,
+        timestamp: u64,
+        kind: EventKind,
+        name: &str,
+        payload: Option<u64>,
+    ) -> Self {
+        let value = [(StringRef::Inline("value"), Value::I64(1))];
+        let event = Event {
+            kind,
+            timestamp,
+            thread: ThreadRef::Inline { process: 7, thread },
+            category: StringRef::Inline(if thread == MAIN { "net" } else { "io" }),
+            name: StringRef::Inline(name),
+            args: if kind == EventKind::Counter { &value } else { &[] },
+            payload,
+        };
+        fxt::event(&mut self.0, &event);
+        self
+    }
+
+    fn begin(self, thread: u64, time: u64, name: &str) -> Self {
+        self.event(thread, time, EventKind::DurationBegin, name, None)
+    }
+
+    fn end(self, thread: u64, time: u64, name: &str) -> Self {
+        self.event(thread, time, EventKind::DurationEnd, name, None)
+    }
+
+    /// Writes it as `trace.fxt`, `trace.pftrace` and `trace.json`.
+    fn write(self, folder: &Path) -> [&'static str; 3] {
+        let formats =
+            [("trace.fxt", Source::Fxt), ("trace.pftrace", Source::TrackEvent), ("trace.json", Source::Json)];
+        formats.map(|(name, format)| {
+            let mut reader = open(&self.0[..], None).expect("a trace");
+            let mut writer =
+                create(format, fs::File::create(folder.join(name)).expect("a file")).expect("a writer");
+            let mut context = Context::new();
+            while let Some(item) = reader.next(&mut context).expect("a whole trace") {
+                writer.write(&item).expect("written");
+            }
+            writer.finish().expect("written");
+            name
+        })
+    }
+}
+
+/// Two threads, three names: `a` has two of `b` inside; another `b` is on a thread of its own.
+fn trace() -> Trace {
+    Trace::new()
+        .begin(MAIN, 1_000, "a")
+        .begin(MAIN, 2_000, "b")
+        .event(MAIN, 2_500, EventKind::Instant, "now", None)
+        .end(MAIN, 5_000, "b")
+        .begin(MAIN, 6_000, "b")
+        .end(MAIN, 7_000, "b")
+        .end(MAIN, 11_000, "a")
+        .event(MAIN, 11_000, EventKind::Counter, "queue", Some(0))
+        .begin(OTHER, 1_000, "b")
+        .end(OTHER, 3_000, "b")
+}
+
+#[test]
+fn every_format_has_the_same_numbers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in trace().write(folder.path()) {
+        let stats: serde_json::Value =
+            serde_json::from_str(&said(folder.path(), &["stats", name, "--json"])).expect("JSON");
+        let totals = ["slices", "instants", "counter_values", "processes", "threads", "span_ns", "losses"];
+        let totals = totals.map(|total| stats[total].as_i64().unwrap_or(-1));
+        assert_eq!(totals, [4, 1, 1, 1, 2, 10_000, 0], "{name}: {stats:#}");
+        let a = json!({"name": "a", "category": "net", "count": 1, "total_ns": 10_000, "self_ns": 6_000,
+            "min_ns": 10_000, "p50_ns": 10_000, "p90_ns": 10_000, "p99_ns": 10_000, "max_ns": 10_000});
+        let b = json!({"name": "b", "category": "*", "count": 3, "total_ns": 6_000, "self_ns": 6_000,
+            "min_ns": 1_000, "p50_ns": 2_000, "p90_ns": 3_000, "p99_ns": 3_000, "max_ns": 3_000});
+        assert_eq!(stats["names"], json!([a, b]), "{name}");
+        let categories = stats["categories"].as_array().expect("an array");
+        let categories: Vec<_> =
+            categories.iter().map(|c| (&c["category"], &c["count"], &c["self_ns"])).collect();
+        assert_eq!(
+            categories,
+            [(&json!("net"), &json!(3), &json!(10_000)), (&json!("io"), &json!(1), &json!(2_000))]
+        );
+        let busy = stats["threads_and_tracks"].as_array().expect("an array");
+        let busy: Vec<_> = busy.iter().map(|t| (&t["thread"], &t["process"], &t["busy_ns"])).collect();
+        let process = &json!("server (process 7)");
+        let expected =
+            [(&json!("main (8)"), process, &json!(10_000)), (&json!("thread 9"), process, &json!(2_000))];
+        assert_eq!(busy, expected, "{name}");
+    }
+}
+
+#[test]
+fn a_table_is_for_people() {
+    let folder = tempfile::tempdir().expect("a folder");
+    trace().write(folder.path());
+    let table = said(folder.path(), &["stats", "trace.fxt", "--by", "name", "--sort", "count", "--top", "1"]);
+    let lines: Vec<&str> = table.lines().collect();
+    assert!(lines[0].starts_with("trace.fxt: ") && lines[0].ends_with(" B, 10.0 us"), "{table}");
+    assert_eq!(lines[1], "1 process, 2 threads, 4 slices, 1 instant, 1 counter value");
+    assert_eq!(
+        lines[3],
+        "name  category  count    total     self      min      p50      p90      p99      max"
+    );
+    assert_eq!(
+        lines[4],
+        "b     *             3  6.00 us  6.00 us  1.00 us  2.00 us  3.00 us  3.00 us  3.00 us"
+    );
+    assert_eq!(lines[5], "and 1 more (--top 0 shows all)");
+    assert!(!table.contains('\u{1b}'), "no colours where there is no terminal");
+}
+
+#[test]
+fn csv_is_one_table() {
+    let folder = tempfile::tempdir().expect("a folder");
+    trace().write(folder.path());
+    let csv = said(folder.path(), &["stats", "trace.pftrace", "--csv", "--by", "category", "--sort", "name"]);
+    let expected = "category,count,total_ns,self_ns,min_ns,p50_ns,p90_ns,p99_ns,max_ns\n\
+        io,1,2000,2000,2000,2000,2000,2000,2000\nnet,3,14000,10000,1000,3000,10000,10000,10000\n";
+    assert_eq!(csv, expected);
+}
+
+#[test]
+fn categories_are_chosen_as_they_are_for_recording() {
+    let folder = tempfile::tempdir().expect("a folder");
+    trace().write(folder.path());
+    let count = |filter| {
+        said(folder.path(), &["stats", "trace.fxt", "--csv", "--category", filter]).lines().count() - 1
+    };
+    assert_eq!((count("net"), count("i*"), count("-net"), count("net,io")), (2, 1, 1, 2));
+    assert_eq!(hairline(folder.path(), &["stats", "trace.fxt", "--category", "a,,b"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_pipe_is_read_too() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
+    let mut child = command
+        .args(["stats", "-", "--csv"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    child.stdin.take().expect("piped").write_all(&trace().0).expect("written");
+    let output = child.wait_with_output().expect("its end");
+    assert!(output.status.success() && output.stdout.starts_with(b"name,category,count"));
+}
+
+#[test]
+fn folded_stacks_have_each_slice_with_its_own_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in trace().write(folder.path()) {
+        let folded = said(folder.path(), &["flame", name]);
+        let process = "server (process 7)";
+        let expected =
+            format!("{process};main (8);a 6000\n{process};main (8);a;b 4000\n{process};thread 9;b 2000\n");
+        assert_eq!(folded, expected, "{name}");
+    }
+    assert_eq!(said(folder.path(), &["flame", "trace.fxt", "--by", "all"]), "a 6000\na;b 4000\nb 2000\n");
+    assert_eq!(
+        said(folder.path(), &["flame", "trace.fxt", "--by", "all", "--total"]),
+        "a 10000\na;b 4000\nb 2000\n"
+    );
+    assert_eq!(said(folder.path(), &["flame", "trace.fxt", "--svg", "-o", "x.svg"]), "");
+    let svg = fs::read_to_string(folder.path().join("x.svg")).expect("a graph");
+    assert!(svg.contains("</svg>") && svg.contains("main (8)") && svg.contains("10,000 ns"), "{svg}");
+}
+
+#[test]
+fn a_trace_in_which_nothing_is_wrong_is_told_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in trace().write(folder.path()) {
+        let report = said(folder.path(), &["validate", name]);
+        assert!(report.ends_with(" events, nothing is wrong\n"), "{report}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = Trace::new().end(MAIN, 5, "lost").begin(MAIN, 10, "open");
+    let place = Trace::new().0.len();
+    let flow = trace.event(MAIN, 20, EventKind::FlowBegin, "flow", Some(77));
+    fs::write(folder.path().join("trace.fxt"), &flow.0).expect("a file");
+    let output = hairline(folder.path(), &["validate", "trace.fxt"]);
+    assert_eq!(output.status.code(), Some(1));
+    let report = String::from_utf8_lossy(&output.stdout);
+    let begin = format!("1 x end without a begin\n  on main (8), at 5 ns (5 ns), byte {place}\n");
+    assert!(report.starts_with(&begin), "{report}");
+    assert!(
+        report.contains("1 x slice without an end\n  \"open\", on main (8), at 10 ns (10 ns)\n"),
+        "{report}"
+    );
+    assert!(report.contains("1 x flow with one end\n"), "{report}");
+    assert!(report.ends_with("3 kinds of things that are wrong\n"), "{report}");
+    let ignored = hairline(folder.path(), &["validate", "trace.fxt", "--ignore", "no-begin,no-end,flow"]);
+    assert_eq!(ignored.status.code(), Some(0));
+    let unknown = Trace::new().0;
+    let mut unknown = Trace(unknown);
+    let event = Event {
+        kind: EventKind::Instant,
+        timestamp: 1,
+        thread: ThreadRef::Index(5),
+        category: StringRef::Empty,
+        name: StringRef::Index(5),
+        args: &[],
+        payload: None,
+    };
+    fxt::event(&mut unknown.0, &event);
+    fs::write(folder.path().join("trace.fxt"), &unknown.0).expect("a file");
+    let output = hairline(folder.path(), &["validate", "trace.fxt"]);
+    let report = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.code() == Some(1) && report.contains("1 x records "), "{report}");
+}
+
+#[test]
+fn what_is_no_trace_is_one_line_and_no_output() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let whole = trace().0;
+    let huge = [&whole[..], &0xfff1_u64.to_le_bytes(), &[0xff; 5]].concat();
+    let files: [(&str, &[u8]); 5] = [
+        ("empty.fxt", b""),
+        ("garbage.fxt", &[0x93; 1000]),
+        ("text.json", b"once upon a time"),
+        ("cut.fxt", &whole[..whole.len() - 3]),
+        ("huge.fxt", &huge),
+    ];
+    for (name, bytes) in files {
+        fs::write(folder.path().join(name), bytes).expect("a file");
+    }
+    let no_traces = ["empty.fxt", "garbage.fxt", "text.json", "missing.fxt", "."];
+    let partly = ["cut.fxt", "huge.fxt"];
+    for command in ["stats", "flame", "validate"] {
+        for name in no_traces.into_iter().chain(partly) {
+            let output = hairline(folder.path(), &[command, name]);
+            let error = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(
+                (output.status.code(), error.lines().count()),
+                (Some(1), 1),
+                "{command} {name}: {error}"
+            );
+            assert!(error.starts_with(&format!("hairline: {name}: ")), "{command} {name}: {error}");
+        }
+    }
+    for name in no_traces {
+        let output = hairline(folder.path(), &["flame", name, "--svg", "-o", "out.svg"]);
+        assert!(output.status.code() == Some(1) && !folder.path().join("out.svg").exists(), "{name}");
+        assert!(hairline(folder.path(), &["stats", name]).stdout.is_empty());
+    }
+    let cut = hairline(folder.path(), &["stats", "cut.fxt"]);
+    assert!(String::from_utf8_lossy(&cut.stdout).contains("3 slices"), "what is whole is shown");
+}
+
+#[test]
+fn an_extension_that_lies_does_not_matter() {
+    let folder = tempfile::tempdir().expect("a folder");
+    trace().write(folder.path());
+    fs::rename(folder.path().join("trace.pftrace"), folder.path().join("wrong.json")).expect("renamed");
+    assert!(said(folder.path(), &["stats", "wrong.json"]).contains("4 slices"));
+}

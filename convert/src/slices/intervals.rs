@@ -1,0 +1,223 @@
+//! Slices that came with begin and duration, in whatever order: a tree by time.
+//!
+//! Tracers write them at the begin (parents first) or at the end (children first), and sort them or not. So an interval is put
+//! where it belongs by time: into the innermost one that contains it, and around those that it contains. Nothing is told before it is
+//! certain to be whole, as far as memory allows; then the oldest go first, and what is left of them is one stretch of time,
+//! which an interval that comes later, and lies around it, takes from its own.
+
+use super::{Frame, Key, Sink, Slice, Tell};
+
+/// How deep one that comes lies in others, and how many lie in it one inside the other: a tree is at most twice as deep.
+const MAX_DEPTH: usize = 512;
+
+#[derive(Debug)]
+struct Node {
+    start: i64,
+    end: i64,
+    name: Key,
+    category: Key,
+    /// It is what is left of slices that were told: only their time is known.
+    is_told: bool,
+    /// Time of slices directly below that were told; of what is told itself, all its time.
+    told: i64,
+    /// How much of that was told as time of nothing else.
+    told_busy: i64,
+    /// 1, and one more each time that one came around the highest.
+    height: usize,
+    below: Vec<Node>,
+}
+
+impl Node {
+    /// Its time, which is not the parent's own.
+    fn total(&self) -> i64 {
+        if self.is_told { self.told } else { self.end - self.start }
+    }
+
+    fn is_around(&self, start: i64, end: i64) -> bool {
+        self.start <= start && end <= self.end && (start < self.end || start == end && self.start == start)
+    }
+}
+
+/// Why an interval could not be put where it belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Misplaced {
+    /// It lies partly in another, partly beside it: it was put beside.
+    Overlaps,
+    /// Too many lie around it, or in it: it was not taken.
+    TooDeep,
+}
+
+/// Intervals of one track.
+#[derive(Debug, Default)]
+pub(super) struct Intervals {
+    /// In the order of their starts, side by side.
+    roots: Vec<Node>,
+    held: usize,
+}
+
+impl Intervals {
+    /// How many are held.
+    pub(super) fn held(&self) -> usize {
+        self.held
+    }
+
+    /// Takes one.
+    pub(super) fn add(&mut self, start: i64, end: i64, name: Key, category: Key) -> Result<(), Misplaced> {
+        let (told, told_busy, height, below) = (0, 0, 1, Vec::new());
+        let node = Node { start, end, name, category, is_told: false, told, told_busy, height, below };
+        self.put(node)
+    }
+
+    /// A slice that was told already, with the time that was told as that of nothing else: it is only here to be in others.
+    pub(super) fn add_told(&mut self, start: i64, end: i64, busy: i64) {
+        let (name, category, below) = (Key::NONE, Key::NONE, Vec::new());
+        let (told, told_busy) = (end - start, busy);
+        // One that does not nest is nobody's child.
+        let _ =
+            self.put(Node { start, end, name, category, is_told: true, told, told_busy, height: 1, below });
+    }
+
+    fn put(&mut self, mut node: Node) -> Result<(), Misplaced> {
+        let mut depth = 1;
+        let mut nodes = &mut self.roots;
+        loop {
+            // The last that starts before it, or with it, may be around it.
+            let after = nodes.partition_point(|n| n.start <= node.start);
+            let is_in = after
+                .checked_sub(1)
+                .filter(|&n| !nodes[n].is_told && nodes[n].is_around(node.start, node.end));
+            let Some(outer) = is_in else { break };
+            let outer = &mut nodes[outer];
+            if node.is_told {
+                outer.told += node.told;
+                outer.told_busy += node.told_busy;
+                return Ok(());
+            }
+            depth += 1;
+            if depth > MAX_DEPTH {
+                outer.told += node.total();
+                return Err(Misplaced::TooDeep);
+            }
+            nodes = &mut outer.below;
+        }
+        let from = nodes.partition_point(|n| n.start < node.start);
+        let to = from
+            + nodes[from..].partition_point(|n| n.end <= node.end && n.start < node.end.max(node.start + 1));
+        if nodes[from..to].iter().any(|inner| inner.height >= MAX_DEPTH) {
+            return Err(Misplaced::TooDeep);
+        }
+        let overlaps = from > 0 && nodes[from - 1].end > node.start && !nodes[from - 1].is_told
+            || nodes.get(to).is_some_and(|n| n.start < node.end);
+        for inner in nodes.drain(from..to) {
+            if inner.is_told {
+                node.told += inner.told;
+                node.told_busy += inner.told_busy;
+                self.held -= 1;
+            } else {
+                node.height = node.height.max(inner.height + 1);
+                node.below.push(inner);
+            }
+        }
+        nodes.insert(from, node);
+        self.held += 1;
+        if overlaps { Err(Misplaced::Overlaps) } else { Ok(()) }
+    }
+
+    /// Tells all that start at this time or later, as slices in those of `above`; their time.
+    pub(super) fn tell_from(
+        &mut self,
+        start: i64,
+        above: &mut Vec<Frame>,
+        tell: &mut Tell<'_, impl Sink>,
+    ) -> i64 {
+        let from = self.roots.partition_point(|node| node.start < start);
+        let mut total = 0;
+        for node in self.roots.drain(from..) {
+            total += node.total();
+            self.held -= told(node, above, tell).count;
+        }
+        total
+    }
+
+    /// Tells the older half, to have room for more.
+    pub(super) fn shrink(&mut self, above: &mut Vec<Frame>, tell: &mut Tell<'_, impl Sink>) {
+        let half = self.roots.len() / 2;
+        let is_top = above.is_empty();
+        let mut rest: Option<Node> = None;
+        for node in self.roots.drain(..half) {
+            let (start, end, total) = (node.start, node.end, node.total());
+            let Told { count, mut busy } = told(node, above, tell);
+            self.held -= count;
+            if is_top {
+                busy = total;
+            }
+            let rest = rest.get_or_insert(Node {
+                start,
+                end,
+                name: Key::NONE,
+                category: Key::NONE,
+                is_told: true,
+                told: 0,
+                told_busy: 0,
+                height: 1,
+                below: Vec::new(),
+            });
+            rest.end = rest.end.max(end);
+            rest.told += total;
+            rest.told_busy += busy;
+        }
+        if let Some(rest) = rest {
+            self.roots.insert(0, rest);
+            self.held += 1;
+        }
+        // The last one may be still to be filled: of what is in it, the older half goes too.
+        let depth = above.len();
+        let mut last = self.roots.last_mut();
+        while let Some(node) = last {
+            let half = node.below.len() / 2;
+            above.push(Frame::new(node.name, node.category, node.start));
+            for inner in node.below.drain(..half) {
+                node.told += inner.total();
+                let Told { count, busy } = told(inner, above, tell);
+                self.held -= count;
+                node.told_busy += busy;
+            }
+            last = node.below.last_mut();
+        }
+        above.truncate(depth);
+    }
+}
+
+/// What was told of a tree.
+struct Told {
+    count: usize,
+    /// Time in it that had been told before as time of nothing else.
+    busy: i64,
+}
+
+fn told(node: Node, above: &mut Vec<Frame>, tell: &mut Tell<'_, impl Sink>) -> Told {
+    if node.is_told {
+        return Told { count: 1, busy: node.told_busy };
+    }
+    let duration = node.end - node.start;
+    let (mut inner, mut all) = (node.told, Told { count: 1, busy: node.told_busy });
+    above.push(Frame::new(node.name, node.category, node.start));
+    for below in node.below {
+        inner += below.total();
+        let Told { count, busy } = told(below, above, tell);
+        all.count += count;
+        all.busy += busy;
+    }
+    above.pop();
+    let slice = Slice {
+        track: tell.track,
+        name: node.name,
+        category: node.category,
+        start: node.start,
+        duration,
+        self_time: (duration - inner).max(0),
+        busy: if above.is_empty() { (duration - all.busy).max(0) } else { 0 },
+    };
+    tell.sink.slice(&slice, above);
+    all
+}

@@ -1,0 +1,159 @@
+//! Names and categories by numbers of their own: one for each text, whether it came with a number or not.
+
+use std::collections::HashMap;
+
+use crate::{Categories, Text};
+
+/// The number of a text, from 0, without gaps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key(pub u32);
+
+impl Key {
+    /// That of the empty text: there is no name, or no category.
+    pub const NONE: Self = Self(0);
+    /// That of all texts that came when there were too many already.
+    pub const OTHER: Self = Self(1);
+}
+
+/// Texts, each once.
+#[derive(Clone, Debug)]
+pub struct Keys {
+    texts: Vec<Box<str>>,
+    by_text: HashMap<Box<str>, Key>,
+    /// By the conversion's own numbers of strings, [`UNKNOWN`] for one that was not met yet.
+    by_id: Vec<u32>,
+    bytes: usize,
+    joined: String,
+}
+
+const UNKNOWN: u32 = u32::MAX;
+/// Bytes of the texts that are told apart; those that come later are [`Key::OTHER`].
+const MOST_BYTES: usize = 8 << 20;
+
+impl Default for Keys {
+    fn default() -> Self {
+        let mut keys = Self {
+            texts: Vec::new(),
+            by_text: HashMap::new(),
+            by_id: Vec::new(),
+            bytes: 0,
+            joined: String::new(),
+        };
+        for text in ["", "(others)"] {
+            keys.by_text(text);
+        }
+        keys
+    }
+}
+
+impl Keys {
+    /// The number of a text, which it is given if it has none.
+    #[inline]
+    pub fn key(&mut self, text: Text<'_>) -> Key {
+        if text.text.is_empty() {
+            return Key::NONE;
+        }
+        match text.id {
+            Some(id) => match self.by_id.get(id.0 as usize) {
+                Some(&key) if key != UNKNOWN => Key(key),
+                _ => self.first(id.0 as usize, text.text),
+            },
+            None => self.by_text(text.text),
+        }
+    }
+
+    #[cold]
+    fn first(&mut self, id: usize, text: &str) -> Key {
+        let key = self.by_text(text);
+        if self.by_id.len() <= id {
+            self.by_id.resize(id + 1, UNKNOWN);
+        }
+        self.by_id[id] = key.0;
+        key
+    }
+
+    fn by_text(&mut self, text: &str) -> Key {
+        if let Some(key) = self.by_text.get(text) {
+            return *key;
+        }
+        self.bytes += 2 * text.len() + 64;
+        if self.bytes > MOST_BYTES {
+            return Key::OTHER;
+        }
+        let key = Key(self.texts.len() as u32); // far fewer than 2^32, by their bytes
+        self.texts.push(text.into());
+        self.by_text.insert(text.into(), key);
+        key
+    }
+
+    /// The number of an event's categories: of several, that of them all, with commas between.
+    #[inline]
+    pub fn categories(&mut self, categories: &Categories<'_>) -> Key {
+        match categories {
+            Categories::None => Key::NONE,
+            Categories::One(text) => self.key(*text),
+            Categories::Many(_) => {
+                let mut joined = std::mem::take(&mut self.joined);
+                joined.clear();
+                categories.each(&mut |text| {
+                    if !joined.is_empty() {
+                        joined.push(',');
+                    }
+                    joined.push_str(text.text);
+                });
+                let key = self.key(joined.as_str().into());
+                self.joined = joined;
+                key
+            }
+        }
+    }
+
+    /// The text of a number.
+    #[must_use]
+    pub fn text(&self, key: Key) -> &str {
+        self.texts.get(key.0 as usize).map_or("", |text| text)
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.texts.len()
+    }
+
+    /// Never: the empty text is always there.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.texts.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::StringId;
+
+    #[test]
+    fn a_text_has_one_key_with_a_number_and_without() {
+        let mut keys = Keys::default();
+        let with = keys.key(Text { text: "read", id: Some(StringId(7)) });
+        assert_eq!((keys.key("read".into()), keys.text(with)), (with, "read"));
+        assert_eq!(keys.key("".into()), Key::NONE);
+    }
+
+    #[test]
+    fn several_categories_are_one_text() {
+        let mut keys = Keys::default();
+        let texts: &[Text<'_>] = &["net".into(), "io".into()];
+        let key = keys.categories(&Categories::Many(&texts));
+        assert_eq!(keys.text(key), "net,io");
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut keys = Keys::default();
+        let long = "x".repeat(1 << 20);
+        let told_apart = (0..100).filter(|n| keys.key(format!("{n}{long}").as_str().into()) != Key::OTHER);
+        assert_eq!(told_apart.count(), 3);
+        assert_eq!(keys.key("new".into()), Key::OTHER);
+    }
+}

@@ -1,0 +1,273 @@
+//! From events to slices: what began when, how long it took, what of that was its own.
+//!
+//! ```text
+//! Item ──> [window] ──> stack of a track ──> Slice, with those around it
+//!             │               └ intervals: slices that came with begin and duration, in any order
+//!             └ only tracks that several threads write to, or whose events were seen to be out of order
+//! ```
+//!
+//! * A thread's events come in order and go straight to its stack: nothing is allocated or searched for one.
+//! * Others may come out of order, by as much as a writer gathers of one thread before it goes on to the next. They wait in a window of
+//!   65,536 events; one that is later still is counted ([`Wrong::Late`]).
+//! * What nests how is Perfetto's trace_processor's rule: an end is that of the innermost open slice of its name, and what is open inside
+//!   ends with it; an end without a begin is nothing.
+//! * Memory is bounded whatever the input: 524,288 slices that are open at a time, 65,536 intervals that wait, 8 MiB of texts.
+
+mod intervals;
+mod keys;
+#[cfg(test)]
+mod tests;
+mod track;
+mod window;
+
+pub use keys::{Key, Keys};
+
+use crate::{Event, EventKind, Item, TrackId, TrackKind};
+use track::OneTrack;
+use window::Window;
+
+/// Intervals that wait until it is certain what lies in them, on all tracks together.
+const MOST_HELD: usize = 1 << 16;
+
+/// A slice that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slice {
+    /// Where.
+    pub track: TrackId,
+    /// Its name.
+    pub name: Key,
+    /// Its categories.
+    pub category: Key,
+    /// When it began, in nanoseconds.
+    pub start: i64,
+    /// How long it took.
+    pub duration: i64,
+    /// What of that no slice inside took.
+    pub self_time: i64,
+    /// What the track's busy time is more for it: nothing, if another is around it.
+    pub busy: i64,
+}
+
+/// A slice around others.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame {
+    /// Its name.
+    pub name: Key,
+    /// Its categories.
+    pub category: Key,
+    /// When it began.
+    pub start: i64,
+    /// Time of the slices in it, as far as they are known.
+    inner: i64,
+}
+
+impl Frame {
+    fn new(name: Key, category: Key, start: i64) -> Self {
+        Self { name, category, start, inner: 0 }
+    }
+}
+
+/// What does not go together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Wrong {
+    /// No slice of its name is open on its track.
+    EndWithoutBegin,
+    /// It is open when the trace ends.
+    NoEnd,
+    /// It is open when a slice around it ends.
+    EndsWithAnother,
+    /// It ends before it begins.
+    EndsBeforeBegin,
+    /// It lies partly in another one.
+    Overlaps,
+    /// It came so late that others of its track were told already.
+    Late,
+    /// A thread's begin or end is earlier than the one before it.
+    OutOfOrder,
+    /// More than 512 slices lie around it or in it, one in the other: it is counted by itself.
+    TooDeep,
+    /// More than 524,288 are open: it is left out.
+    TooManyOpen,
+}
+
+/// Who wants to know.
+pub trait Sink {
+    /// A slice is over. `above`: those around it, the outermost first. What lies inside of it was told before.
+    fn slice(&mut self, slice: &Slice, above: &[Frame]);
+
+    /// A slice is open at the end of the trace; its duration is up to there.
+    fn open_slice(&mut self, slice: &Slice, above: &[Frame]) {
+        let _ = (slice, above);
+    }
+
+    /// Something does not go together: where, when, and what it is called.
+    fn wrong(&mut self, what: Wrong, track: TrackId, time: i64, name: Key) {
+        let _ = (what, track, time, name);
+    }
+}
+
+/// A sink, for one track.
+struct Tell<'s, S> {
+    track: TrackId,
+    sink: &'s mut S,
+}
+
+impl<S: Sink> Tell<'_, S> {
+    #[cold]
+    fn wrong(&mut self, what: Wrong, time: i64, name: Key) {
+        self.sink.wrong(what, self.track, time, name);
+    }
+}
+
+/// A begin, an end, or both.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    time: i64,
+    track: TrackId,
+    change: Change,
+    name: Key,
+    category: Key,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    Begin,
+    End,
+    Complete { duration: i64 },
+}
+
+/// Makes slices of events.
+#[derive(Debug, Default)]
+pub struct Slices {
+    keys: Keys,
+    tracks: Vec<OneTrack>,
+    window: Window,
+    /// Slices that are open.
+    open: usize,
+    /// Intervals that wait.
+    held: usize,
+    last: Option<i64>,
+}
+
+impl Slices {
+    /// Nothing is open.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Names and categories of the slices so far.
+    #[must_use]
+    pub fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
+    /// The same, when nothing more comes.
+    #[must_use]
+    pub fn into_keys(self) -> Keys {
+        self.keys
+    }
+
+    /// The same, to give numbers to more.
+    pub fn keys_mut(&mut self) -> &mut Keys {
+        &mut self.keys
+    }
+
+    /// Takes an item, and tells `sink` of the slices that are over by it.
+    #[inline]
+    pub fn item(&mut self, item: &Item<'_>, sink: &mut impl Sink) {
+        match item {
+            Item::Event(event) => self.event(event, sink),
+            Item::Track(track) => {
+                let is_thread = matches!(track.kind, TrackKind::Thread { .. });
+                self.track(track.id).is_windowed |= !is_thread;
+            }
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn event(&mut self, event: &Event<'_>, sink: &mut impl Sink) {
+        let change = match event.kind {
+            EventKind::Begin => Change::Begin,
+            EventKind::End => Change::End,
+            EventKind::Complete { duration } => Change::Complete { duration },
+            _ => return,
+        };
+        let name = self.keys.key(event.name);
+        // An end's categories say nothing.
+        let category =
+            if change == Change::End { Key::NONE } else { self.keys.categories(&event.categories) };
+        let entry = Entry { time: event.time, track: event.track, change, name, category };
+        let is_complete = matches!(change, Change::Complete { .. });
+        let track = self.track(event.track);
+        if !track.is_windowed {
+            if is_complete || track.last.is_none_or(|last| last <= entry.time) {
+                return self.take(&entry, sink);
+            }
+            Tell { track: entry.track, sink: &mut *sink }.wrong(Wrong::OutOfOrder, entry.time, name);
+            track.is_windowed = true;
+        }
+        if let Some(earliest) = self.window.push(entry) {
+            self.take(&earliest, sink);
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, entry: &Entry, sink: &mut impl Sink) {
+        let end = match entry.change {
+            Change::Complete { duration } => entry.time.saturating_add(duration.max(0)),
+            _ => entry.time,
+        };
+        self.last = self.last.max(Some(end));
+        let track = &mut self.tracks[entry.track.0 as usize];
+        let mut tell = Tell { track: entry.track, sink };
+        let is_complete = matches!(entry.change, Change::Complete { .. });
+        if !is_complete {
+            if track.is_windowed && track.last.is_some_and(|last| entry.time < last) {
+                tell.wrong(Wrong::Late, entry.time, entry.name);
+            }
+            track.last = Some(entry.time);
+        }
+        let before = track.held();
+        track.take(entry, &mut self.open, &mut tell);
+        self.held = self.held + track.held() - before;
+        if self.held > MOST_HELD {
+            self.shrink(sink);
+        }
+    }
+
+    fn track(&mut self, id: TrackId) -> &mut OneTrack {
+        let index = id.0 as usize;
+        if index >= self.tracks.len() {
+            self.tracks.resize_with(index + 1, OneTrack::default);
+        }
+        &mut self.tracks[index]
+    }
+
+    #[cold]
+    fn shrink(&mut self, sink: &mut impl Sink) {
+        for all in [false, true] {
+            for (id, track) in (0..).map(TrackId).zip(&mut self.tracks) {
+                track.shrink(all, &mut Tell { track: id, sink });
+            }
+            self.held = self.tracks.iter().map(OneTrack::held).sum();
+            if self.held <= MOST_HELD / 4 * 3 {
+                break;
+            }
+        }
+    }
+
+    /// Nothing more comes: tells what is still to be told.
+    pub fn finish(&mut self, sink: &mut impl Sink) {
+        while let Some(entry) = self.window.pop() {
+            self.take(&entry, sink);
+        }
+        let last = self.last.unwrap_or_default();
+        for (id, track) in (0..).map(TrackId).zip(&mut self.tracks) {
+            track.finish(last, &mut Tell { track: id, sink });
+        }
+        (self.open, self.held) = (0, 0);
+    }
+}

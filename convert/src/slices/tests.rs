@@ -1,0 +1,203 @@
+//! Slices of events in every order that tracers write them in.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{Event, Track};
+
+/// What was told, in words: `a/b 10+5 self 5`, sorted.
+#[derive(Default)]
+struct Told {
+    slices: Vec<(i64, i64, i64, String)>,
+    busy: i64,
+    open: Vec<(Key, i64)>,
+    wrong: Vec<Wrong>,
+}
+
+impl Sink for Told {
+    fn slice(&mut self, slice: &Slice, above: &[Frame]) {
+        let path: Vec<String> = above.iter().map(|frame| frame.name.0.to_string()).collect();
+        let path = format!("{}>{}", path.join("/"), slice.name.0);
+        self.slices.push((slice.start, slice.duration, slice.self_time, path));
+        self.busy += slice.busy;
+    }
+
+    fn open_slice(&mut self, slice: &Slice, _: &[Frame]) {
+        self.open.push((slice.name, slice.duration));
+    }
+
+    fn wrong(&mut self, what: Wrong, _: TrackId, _: i64, _: Key) {
+        self.wrong.push(what);
+    }
+}
+
+impl Told {
+    fn sorted(mut self) -> Self {
+        self.slices.sort();
+        self
+    }
+}
+
+type Simple = (i64, EventKind, &'static str);
+
+fn told_of(kind: TrackKind<'_>, events: &[Simple]) -> Told {
+    let (mut slices, mut told) = (Slices::new(), Told::default());
+    for name in ["a", "b", "c"] {
+        slices.keys_mut().key(name.into()); // a is 2, b is 3, c is 4
+    }
+    slices.item(&Item::Track(Track::new(TrackId(0), kind)), &mut told);
+    for &(time, kind, name) in events {
+        let event = Event { name: name.into(), ..Event::new(time, TrackId(0), kind) };
+        slices.item(&Item::Event(event), &mut told);
+    }
+    slices.finish(&mut told);
+    told.sorted()
+}
+
+const THREAD: TrackKind<'_> = TrackKind::Thread { pid: 1, tid: 1 };
+const BEGIN: EventKind = EventKind::Begin;
+const END: EventKind = EventKind::End;
+
+fn complete(duration: i64) -> EventKind {
+    EventKind::Complete { duration }
+}
+
+fn rows(told: &Told) -> Vec<(i64, i64, i64, &str)> {
+    told.slices.iter().map(|(start, duration, own, path)| (*start, *duration, *own, path.as_str())).collect()
+}
+
+#[test]
+fn self_time_is_what_no_slice_inside_took() {
+    let told = told_of(
+        THREAD,
+        &[(0, BEGIN, "a"), (10, BEGIN, "b"), (30, END, ""), (40, BEGIN, "b"), (50, END, "b"), (60, END, "a")],
+    );
+    assert_eq!(rows(&told), [(0, 60, 30, ">2"), (10, 20, 20, "2>3"), (40, 10, 10, "2>3")]);
+    assert_eq!((told.busy, told.wrong.len()), (60, 0));
+}
+
+#[test]
+fn an_end_closes_what_is_open_inside() {
+    let told = told_of(THREAD, &[(0, BEGIN, "a"), (5, BEGIN, "b"), (9, END, "a"), (10, END, "b")]);
+    assert_eq!(rows(&told), [(0, 9, 5, ">2"), (5, 4, 4, "2>3")]);
+    assert_eq!(told.wrong, [Wrong::EndsWithAnother, Wrong::EndWithoutBegin]);
+}
+
+#[test]
+fn what_never_ends_is_open_up_to_the_end_of_the_trace() {
+    let told = told_of(THREAD, &[(0, BEGIN, "a"), (5, BEGIN, "b"), (9, END, "b")]);
+    assert_eq!((told.open, told.wrong), (vec![(Key(2), 9)], vec![Wrong::NoEnd]));
+}
+
+#[test]
+fn events_of_a_shared_track_may_come_out_of_order() {
+    let events = [(10, BEGIN, "b"), (20, END, "b"), (0, BEGIN, "a"), (30, END, "a")];
+    let told = told_of(TrackKind::Slices, &events);
+    assert_eq!((rows(&told), told.wrong.len()), (vec![(0, 30, 20, ">2"), (10, 10, 10, "2>3")], 0));
+    let told = told_of(THREAD, &[(10, BEGIN, "b"), (20, END, "b"), (0, BEGIN, "a")]);
+    assert_eq!(told.wrong, [Wrong::OutOfOrder, Wrong::Late, Wrong::NoEnd]);
+}
+
+#[test]
+fn complete_slices_nest_in_begun_ones_and_around_them() {
+    let told = told_of(THREAD, &[(0, BEGIN, "a"), (5, complete(10), "c"), (20, END, "a")]);
+    assert_eq!(rows(&told), [(0, 20, 10, ">2"), (5, 10, 10, "2>4")]);
+    let told = told_of(THREAD, &[(5, BEGIN, "a"), (10, END, "a"), (0, complete(20), "c")]);
+    assert_eq!(rows(&told), [(0, 20, 15, ">4"), (5, 5, 5, ">2")]);
+    assert_eq!(told.busy, 20, "not twice");
+}
+
+#[test]
+fn overlapping_slices_lie_side_by_side() {
+    let told = told_of(THREAD, &[(0, complete(10), "a"), (5, complete(10), "b")]);
+    assert_eq!(
+        (rows(&told), told.wrong.clone()),
+        (vec![(0, 10, 10, ">2"), (5, 10, 10, ">3")], vec![Wrong::Overlaps])
+    );
+}
+
+#[test]
+fn a_parent_that_comes_after_more_children_than_are_kept_still_has_its_own_time() {
+    let children = 3 * MOST_HELD as i64;
+    let mut events: Vec<Simple> = (0..children).map(|n| (10 * n, complete(4), "b")).collect();
+    events.push((0, complete(10 * children), "a"));
+    for is_parent_first in [false, true] {
+        let told = told_of(THREAD, &events);
+        let parent = told.slices.iter().find(|(_, duration, ..)| *duration > 4).expect("the parent");
+        assert_eq!((told.slices.len() as i64, parent.2), (children + 1, 6 * children), "{is_parent_first}");
+        assert_eq!((told.busy, told.wrong.len()), (10 * children, 0));
+        events.rotate_right(1);
+    }
+}
+
+#[test]
+fn memory_is_bounded_and_no_depth_is_too_much() {
+    let begins = 2 * (1 << 19);
+    let told = told_of(THREAD, &vec![(0, BEGIN, "a"); begins]);
+    let too_many = told.wrong.iter().filter(|wrong| **wrong == Wrong::TooManyOpen).count();
+    assert_eq!((told.open.len(), too_many), (begins / 2, begins / 2));
+    let depth = 100_000;
+    for inwards in [true, false] {
+        let nested =
+            |n| if inwards { (n, complete(2 * (depth - n)), "a") } else { (depth - n, complete(2 * n), "a") };
+        let told = told_of(THREAD, &(0..depth).map(nested).collect::<Vec<_>>());
+        assert_eq!(told.slices.len() as i64, depth);
+        assert!(told.wrong.contains(&Wrong::TooDeep));
+    }
+}
+
+/// A tree of slices: its events as begins and ends.
+fn tree() -> impl Strategy<Value = Vec<Simple>> {
+    proptest::collection::vec((any::<bool>(), 1..20_i64, 0..3_usize), 0..60).prop_map(|steps| {
+        let (mut time, mut open, mut events) = (0, Vec::new(), Vec::new());
+        for (is_begin, gap, name) in steps {
+            time += gap;
+            if is_begin {
+                let name = ["a", "b", "c"][name];
+                open.push(name);
+                events.push((time, BEGIN, name));
+            } else if let Some(name) = open.pop() {
+                events.push((time, END, name));
+            }
+        }
+        while let Some(name) = open.pop() {
+            time += 1;
+            events.push((time, END, name));
+        }
+        events
+    })
+}
+
+/// The same slices with begin and duration, as tracers write them when they end.
+fn at_their_ends(events: &[Simple]) -> Vec<Simple> {
+    let (mut open, mut slices) = (Vec::new(), Vec::new());
+    for &(time, kind, name) in events {
+        if kind == BEGIN {
+            open.push(time);
+        } else {
+            let start = open.pop().expect("a begin");
+            slices.push((start, complete(time - start), name));
+        }
+    }
+    slices
+}
+
+proptest! {
+    #[test]
+    fn however_slices_are_written_they_are_the_same(events in tree(), seed in any::<u64>()) {
+        let expected = told_of(THREAD, &events);
+        prop_assert!(expected.wrong.is_empty());
+        let mut others = at_their_ends(&events);
+        let children_first = told_of(THREAD, &others);
+        others.sort_by_key(|(start, ..)| *start);
+        let parents_first = told_of(THREAD, &others);
+        others.sort_by_key(|(start, ..)| (*start as u64 ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let any_order = told_of(THREAD, &others);
+        let mut shuffled = events.clone();
+        shuffled.sort_by_key(|(time, ..)| (*time as u64 ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let in_a_window = told_of(TrackKind::Slices, &shuffled);
+        for told in [children_first, parents_first, any_order, in_a_window] {
+            prop_assert_eq!((&told.slices, told.busy, told.wrong.len()), (&expected.slices, expected.busy, 0));
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! What is open on one track.
+
+use super::intervals::{Intervals, Misplaced};
+use super::{Change, Entry, Frame, Key, Sink, Slice, Tell, Wrong};
+
+/// Slices that are open at the same time, on all tracks together: a begin is two bytes of the input, and its place here is many.
+const MOST_OPEN: usize = 1 << 19;
+
+#[derive(Debug, Default)]
+pub(super) struct OneTrack {
+    /// Its events wait for others that may be earlier.
+    pub(super) is_windowed: bool,
+    /// Of a begin or an end.
+    pub(super) last: Option<i64>,
+    stack: Vec<Frame>,
+    /// Begins that found no room, and whose ends are still to come.
+    without_room: u64,
+    /// From where to where slices were told that have begins and ends, and their time.
+    before: Option<(i64, i64, i64)>,
+    /// Slices that came with begin and duration.
+    intervals: Option<Box<Intervals>>,
+}
+
+impl OneTrack {
+    /// How many intervals wait to be told.
+    pub(super) fn held(&self) -> usize {
+        self.intervals.as_ref().map_or(0, |intervals| intervals.held())
+    }
+
+    #[inline]
+    pub(super) fn take(&mut self, entry: &Entry, open: &mut usize, tell: &mut Tell<'_, impl Sink>) {
+        let Entry { time, change, name, category, .. } = *entry;
+        match change {
+            Change::Begin if *open < MOST_OPEN => {
+                *open += 1;
+                self.stack.push(Frame::new(name, category, time));
+            }
+            Change::Begin => {
+                self.without_room += 1;
+                tell.wrong(Wrong::TooManyOpen, time, name);
+            }
+            Change::End => self.end(time, name, open, tell),
+            Change::Complete { duration } => self.complete(entry, duration, tell),
+        }
+    }
+
+    #[inline]
+    fn end(&mut self, time: i64, name: Key, open: &mut usize, tell: &mut Tell<'_, impl Sink>) {
+        if self.without_room > 0 {
+            self.without_room -= 1;
+            return;
+        }
+        let is_of = |frame: &Frame| name == Key::NONE || frame.name == name || frame.name == Key::NONE;
+        let ends = match self.stack.last() {
+            Some(top) if is_of(top) => self.stack.len() - 1,
+            _ => match self.stack.iter().rposition(is_of) {
+                Some(place) => place,
+                None => return tell.wrong(Wrong::EndWithoutBegin, time, name),
+            },
+        };
+        while self.stack.len() > ends + 1 {
+            let inner = self.stack[self.stack.len() - 1];
+            tell.wrong(Wrong::EndsWithAnother, inner.start, inner.name);
+            *open -= 1;
+            self.close(time, tell);
+        }
+        *open -= 1;
+        self.close(time, tell);
+    }
+
+    /// Ends the innermost one.
+    #[inline]
+    fn close(&mut self, time: i64, tell: &mut Tell<'_, impl Sink>) {
+        let Some(&frame) = self.stack.last() else { return };
+        let mut inner = frame.inner;
+        if let Some(intervals) = &mut self.intervals {
+            inner += intervals.tell_from(frame.start, &mut self.stack, tell);
+        }
+        self.stack.pop();
+        if time < frame.start {
+            tell.wrong(Wrong::EndsBeforeBegin, frame.start, frame.name);
+        }
+        let duration = time.saturating_sub(frame.start).max(0);
+        let is_top = self.stack.is_empty();
+        let slice = Slice {
+            track: tell.track,
+            name: frame.name,
+            category: frame.category,
+            start: frame.start,
+            duration,
+            self_time: (duration - inner).max(0),
+            busy: if is_top { duration } else { 0 },
+        };
+        tell.sink.slice(&slice, &self.stack);
+        if let Some(intervals) = &mut self.intervals {
+            intervals.add_told(frame.start, frame.start + duration, slice.busy);
+        } else if let Some(outer) = self.stack.last_mut() {
+            outer.inner += duration;
+        } else {
+            let (start, _, told) = self.before.unwrap_or((frame.start, time, 0));
+            self.before = Some((start, frame.start + duration, told + duration));
+        }
+    }
+
+    #[inline(never)]
+    fn complete(&mut self, entry: &Entry, duration: i64, tell: &mut Tell<'_, impl Sink>) {
+        let Entry { time, name, category, .. } = *entry;
+        let intervals = self.intervals.get_or_insert_with(|| {
+            let mut intervals = Box::new(Intervals::default());
+            if let Some((start, end, told)) = self.before {
+                intervals.add_told(start, end, told);
+            }
+            intervals
+        });
+        if duration < 0 {
+            tell.wrong(Wrong::EndsBeforeBegin, time, name);
+        }
+        let duration = duration.max(0);
+        match intervals.add(time, time.saturating_add(duration), name, category) {
+            Ok(()) => {}
+            Err(Misplaced::Overlaps) => tell.wrong(Wrong::Overlaps, time, name),
+            Err(Misplaced::TooDeep) => {
+                tell.wrong(Wrong::TooDeep, time, name);
+                let (track, start) = (tell.track, time);
+                let slice = Slice { track, name, category, start, duration, self_time: duration, busy: 0 };
+                tell.sink.slice(&slice, &self.stack);
+            }
+        }
+    }
+
+    /// Tells the older half of the intervals, or all.
+    pub(super) fn shrink(&mut self, all: bool, tell: &mut Tell<'_, impl Sink>) {
+        let Some(intervals) = &mut self.intervals else { return };
+        if all {
+            let time = intervals.tell_from(i64::MIN, &mut self.stack, tell);
+            if let Some(outer) = self.stack.last_mut() {
+                outer.inner += time;
+            }
+        } else {
+            intervals.shrink(&mut self.stack, tell);
+        }
+    }
+
+    /// Nothing more comes.
+    pub(super) fn finish(&mut self, last: i64, tell: &mut Tell<'_, impl Sink>) {
+        while let Some(frame) = self.stack.last().copied() {
+            let mut inner = frame.inner;
+            if let Some(intervals) = &mut self.intervals {
+                inner += intervals.tell_from(frame.start, &mut self.stack, tell);
+            }
+            self.stack.pop();
+            tell.wrong(Wrong::NoEnd, frame.start, frame.name);
+            let duration = last.saturating_sub(frame.start).max(0);
+            let slice = Slice {
+                track: tell.track,
+                name: frame.name,
+                category: frame.category,
+                start: frame.start,
+                duration,
+                self_time: (duration - inner).max(0),
+                busy: if self.stack.is_empty() { duration } else { 0 },
+            };
+            tell.sink.open_slice(&slice, &self.stack);
+            if let Some(outer) = self.stack.last_mut() {
+                outer.inner += duration;
+            }
+        }
+        self.shrink(true, tell);
+    }
+}

@@ -1,0 +1,138 @@
+//! `hairline stats`, `flame` and `validate` of what the SDK records, beside what trace_processor sees in it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use hairline::{Track, trace_async, trace_begin, trace_end, trace_instant, trace_scope};
+use hairline_tests::recording::{FORMATS, Trace, record};
+use serde_json::Value;
+
+use crate::{hairline, run, stderr};
+
+/// Names, how many, their time, that without their children's, and the longest.
+const BY_NAME: &str = "select s.name, count(*), sum(s.dur), \
+    sum(s.dur - ifnull((select sum(c.dur) from slice c where c.parent_id = s.id), 0)), min(s.dur), max(s.dur) \
+    from slice s where s.name not like 'instant%' and s.dur >= 0 group by s.name order by s.name";
+const OPEN: &str = "select count(*) from slice where dur < 0";
+/// Time of the slices that no other is around.
+const BUSY: &str = "select sum(s.dur) from slice s join thread_track t on s.track_id = t.id where s.depth = 0 and s.dur > 0 \
+    and s.name not like 'instant%' group by t.utid order by 1";
+
+/// Nested scopes on three threads, slices of all of them on one track, intervals.
+fn program() {
+    let shared = Track::new("shared");
+    std::thread::scope(|threads| {
+        for thread in 0..3_u64 {
+            let shared = &shared;
+            threads.spawn(move || {
+                for n in 0..500_u64 {
+                    trace_scope!("stats", "outer", n);
+                    for _ in 0..n % 4 {
+                        trace_scope!("stats", "inner");
+                        if n % 3 == thread {
+                            trace_scope!("stats.deep", "innermost");
+                            trace_instant!("stats", "instant");
+                        }
+                    }
+                    let interval = trace_async!("stats", "interval", id = n);
+                    drop(interval);
+                }
+                trace_begin!("stats", "on a track", track: shared);
+            });
+        }
+    });
+    for _ in 0..3 {
+        trace_end!(&shared);
+    }
+    trace_scope!("stats", "last");
+}
+
+fn stats(trace: &Path, arguments: &[&str]) -> Value {
+    let folder = trace.parent().expect("a folder");
+    let output = run(hairline(folder).arg("stats").arg(trace).arg("--json").args(arguments));
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn number(row: &Value, column: &str) -> i64 {
+    row[column].as_i64().unwrap_or_else(|| panic!("no {column}: {row}"))
+}
+
+fn require_same(trace: &Trace) {
+    let verdict = trace.ask(&[BY_NAME, OPEN, BUSY]);
+    verdict.require_clean();
+    let stats = stats(trace.path(), &["--sort", "name"]);
+    let columns = ["count", "total_ns", "self_ns", "min_ns", "max_ns"];
+    let row = |row: &Value| {
+        let numbers = columns.map(|column| number(row, column).to_string());
+        format!("{}\t{}", row["name"].as_str().expect("a name"), numbers.join("\t"))
+    };
+    let names: Vec<String> = stats["names"].as_array().expect("names").iter().map(row).collect();
+    assert_eq!(names.join("\n"), verdict.results[0].text(), "{:?}", trace.format);
+    assert_eq!(number(&stats, "slices_without_end"), verdict.results[1].single_i64());
+    let threads = stats["threads_and_tracks"].as_array().expect("threads").iter();
+    let threads = threads.filter(|thread| !thread["thread"].as_str().expect("a name").starts_with("track"));
+    let mut busy: Vec<i64> = threads.map(|thread| number(thread, "busy_ns")).collect();
+    busy.sort_unstable();
+    let expected: Vec<i64> =
+        verdict.results[2].rows.iter().map(|row| row[0].as_i64().expect("a number")).collect();
+    assert_eq!(busy, expected, "{:?}", trace.format);
+}
+
+#[test]
+fn the_sums_are_those_of_trace_processor() {
+    for format in FORMATS {
+        require_same(&record(format, |_| program()));
+    }
+}
+
+#[test]
+fn percentiles_are_near_those_of_the_sorted_durations() {
+    for format in FORMATS {
+        let trace = record(format, |_| program());
+        let verdict =
+            trace.ask(&["select name, dur from slice where name in ('outer', 'inner') order by name, dur"]);
+        let mut sorted: BTreeMap<&str, Vec<i64>> = BTreeMap::new();
+        for row in verdict.results[0].iter() {
+            sorted.entry(row.str("name")).or_default().push(row.i64("dur"));
+        }
+        let stats = stats(trace.path(), &["--by", "name"]);
+        for (name, durations) in sorted {
+            let rows = stats["names"].as_array().expect("names");
+            let row = rows.iter().find(|row| row["name"] == name).expect("a row");
+            for (column, hundredths) in [("p50_ns", 50), ("p90_ns", 90), ("p99_ns", 99)] {
+                let exact = durations[(durations.len() * hundredths).div_ceil(100) - 1];
+                let found = number(row, column);
+                assert!((found - exact).abs() * 100 <= exact, "{name} {column}: {found} is not {exact}");
+            }
+        }
+    }
+}
+
+#[test]
+fn folded_stacks_have_the_whole_time_once() {
+    for format in FORMATS {
+        let trace = record(format, |_| program());
+        let folder = trace.path().parent().expect("a folder");
+        let folded = run(hairline(folder).arg("flame").arg(trace.path()));
+        let folded = String::from_utf8(folded.stdout).expect("text");
+        let weight =
+            |line: &str| line.rsplit_once(' ').and_then(|(_, n)| n.parse::<i64>().ok()).expect("a weight");
+        let stats = stats(trace.path(), &["--by", "thread"]);
+        let tracks = stats["threads_and_tracks"].as_array().expect("tracks");
+        let busy: i64 = tracks.iter().map(|track| number(track, "busy_ns")).sum();
+        assert_eq!(folded.lines().map(weight).sum::<i64>(), busy, "{format:?}");
+        assert!(folded.lines().any(|line| line.contains(";outer;inner;innermost ")), "{folded}");
+    }
+}
+
+#[test]
+fn nothing_is_wrong_with_what_the_sdk_records() {
+    for format in FORMATS {
+        let trace = record(format, |_| program());
+        let folder = trace.path().parent().expect("a folder");
+        let output = run(hairline(folder).arg("validate").arg(trace.path()));
+        let report = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{format:?}: {report}{}", stderr(&output));
+    }
+}

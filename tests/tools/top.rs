@@ -1,0 +1,79 @@
+//! `hairline top`
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use hairline_tests::recording::{FORMATS, extension};
+
+use crate::{FAMILY, first_line, hairline, run, stderr, without_tracing};
+
+/// Two threads that record all the time, into a file or a ring.
+struct Busy(Child);
+
+impl Busy {
+    fn start(trace: &Path, overflow: &str) -> Self {
+        let mut program = Command::new(FAMILY);
+        without_tracing(&mut program);
+        program
+            .args(["busy", "2"])
+            .env("HAIRLINE", trace)
+            .env("HAIRLINE_OVERFLOW", overflow)
+            .stdout(Stdio::piped());
+        let mut child = program.spawn().expect("it starts");
+        assert_eq!(first_line(&mut child), "ready");
+        Self(child)
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let _ = self.0.kill().and_then(|()| self.0.wait());
+        let pid = self.0.id().to_string();
+        run(hairline(&std::env::temp_dir()).args(["recover", &pid]));
+    }
+}
+
+#[test]
+fn what_a_process_does_at_the_moment_is_shown_by_name() {
+    for (format, overflow) in FORMATS.into_iter().flat_map(|format| [(format, "drop"), (format, "overwrite")])
+    {
+        let folder = tempfile::tempdir().expect("a folder");
+        let busy = Busy::start(&folder.path().join(format!("trace.{}", extension(format))), overflow);
+        let pid = busy.0.id().to_string();
+        let output = run(hairline(folder.path()).args(["top", &pid, "--once", "--interval", "0.3"]));
+        let table = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{format:?} {overflow}: {}{table}", stderr(&output));
+        let lines: Vec<&str> = table.lines().collect();
+        assert!(lines[0].starts_with(&format!("{pid} (family): ")), "{format:?} {overflow}: {table}");
+        let step = lines.iter().find(|line| line.starts_with("step ")).expect("a row of it");
+        let columns: Vec<&str> = step.split_whitespace().collect();
+        let per_second: u64 = columns[2].replace(',', "").parse().expect("a number");
+        assert!(columns[1] == "family" && per_second > 0, "{format:?} {overflow}: {table}");
+    }
+}
+
+#[test]
+fn the_end_of_the_process_is_the_end_of_the_tables() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for overflow in ["drop", "overwrite"] {
+        let busy = Busy::start(&folder.path().join("trace.fxt"), overflow);
+        let pid = busy.0.id().to_string();
+        let mut command = hairline(folder.path());
+        let mut top = command.args(["top", &pid, "--interval", "0.1"]).spawn().expect("it starts");
+        let first = first_line(&mut top);
+        drop(busy);
+        let output = top.wait_with_output().expect("its end");
+        assert!(first.starts_with(&pid), "{overflow}: {first}: {}", stderr(&output));
+        assert_eq!(output.status.code(), Some(0), "{overflow}: {}", stderr(&output));
+        assert!(stderr(&output).contains("has ended"), "{overflow}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_process_that_is_not_traced_has_no_table() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = run(hairline(folder.path()).args(["top", "4294967290"]));
+    assert_eq!((output.status.code(), stderr(&output).lines().count()), (Some(3), 1));
+    let nonsense = run(hairline(folder.path()).args(["top", "1", "--interval", "0"]));
+    assert_eq!(nonsense.status.code(), Some(2));
+}
