@@ -116,6 +116,8 @@ message! {
         SOURCE_LOCATION_IID = 34,
         /// `double`.
         DOUBLE_COUNTER_VALUE = 44,
+        /// `uint64`, repeated: what the values of the next field are samples of.
+        EXTRA_DOUBLE_COUNTER_TRACK_UUIDS = 45,
         /// `double`, repeated.
         EXTRA_DOUBLE_COUNTER_VALUES = 46,
         /// `fixed64`, repeated.
