@@ -1,12 +1,4 @@
-<<<<<<<< HEAD:convert/examples/speed.rs
 //! How fast a trace is read, and written again: `speed TRACE [fxt|pftrace|json]`. `speed make TRACE.fxt MIB` makes one.
-========
-//! How fast a Perfetto trace is read, and written again, on one core.
-//!
-//! ```text
-//! cargo run --release -p hairline-convert --example packets_speed [MB [FILE]]     the trace is written to FILE too
-//! ```
->>>>>>>> stats:convert/examples/packets_speed.rs
 
 use std::time::Instant;
 
