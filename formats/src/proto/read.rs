@@ -162,7 +162,29 @@ pub(crate) fn varint(bytes: &[u8]) -> Varint {
     }
 }
 
+/// The bits of each byte that count.
+const SEVENS: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+
 fn long_varint(bytes: &[u8]) -> Varint {
+    if let Some(first) = bytes.first_chunk() {
+        let word = u64::from_le_bytes(*first);
+        let ends = !word & !SEVENS;
+        if ends != 0 {
+            let bits = ends.trailing_zeros() + 1;
+            return Varint::Complete(close_up(word & SEVENS & u64::MAX >> (64 - bits)), bits as usize / 8);
+        }
+    }
+    slow_varint(bytes)
+}
+
+/// The seven low bits of each byte, side by side: pairs of bytes, then pairs of those, then both halves.
+fn close_up(word: u64) -> u64 {
+    let word = word & 0x007f_007f_007f_007f | (word & 0x7f00_7f00_7f00_7f00) >> 1;
+    let word = word & 0x0000_3fff_0000_3fff | (word & 0x3fff_0000_3fff_0000) >> 2;
+    word & 0x0fff_ffff | (word & 0x0fff_ffff_0000_0000) >> 4
+}
+
+fn slow_varint(bytes: &[u8]) -> Varint {
     let mut value = 0;
     for (i, byte) in bytes.iter().take(MAX_VARINT).enumerate() {
         value |= u64::from(byte & 0x7f) << (7 * i);

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use hairline_formats::trace_event_json::Json;
 use hairline_formats::track_event::{
-    Annotation, AnnotationValue, Annotations, CounterValue, Priority, TrackEvent,
+    self, Annotation, AnnotationValue, Annotations, CounterValue, Priority, TrackEvent,
 };
 use hairline_formats::{DecodeError, Entries, Value};
 
@@ -94,6 +94,20 @@ impl Current {
         Word::Own(start..self.own.len())
     }
 
+    /// Keeps a name or a category.
+    #[inline]
+    pub(super) fn word(&mut self, name: track_event::Name<'_>) -> Word {
+        match name {
+            track_event::Name::Iid(iid) => Word::Iid(iid),
+            track_event::Name::Text(text) => self.keep(text),
+        }
+    }
+
+    /// Keeps an event's bytes, for its arguments.
+    pub(super) fn keep_bytes(&mut self, event: &[u8]) {
+        self.bytes.extend_from_slice(event);
+    }
+
     /// Takes what lists the event has.
     pub(super) fn take_lists(&mut self, event: &TrackEvent<'_>) -> Result<(), DecodeError> {
         for iid in event.category_iids() {
@@ -110,7 +124,7 @@ impl Current {
             self.ending_flows.push(id?);
         }
         if event.has_annotations() {
-            self.bytes.extend_from_slice(event.bytes());
+            self.keep_bytes(event.bytes());
         }
         Ok(())
     }

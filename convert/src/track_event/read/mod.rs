@@ -11,6 +11,7 @@
 mod clocks;
 mod event;
 mod legacy;
+mod plain;
 mod sequence;
 mod state;
 mod table;
@@ -20,7 +21,7 @@ use std::io::{Cursor, Read};
 
 use flate2::read::ZlibDecoder;
 use hairline_formats::DecodeError;
-use hairline_formats::track_event::{self, Data};
+use hairline_formats::track_event::{self, Data, Packet, PlainEvent};
 
 use self::state::State;
 use crate::{Context, Item, Report};
@@ -69,10 +70,14 @@ impl<R: Read> Reader<R> {
             }
             return Ok(true);
         }
-        let Some((offset, packet)) = self.packets.next()? else {
+        let Some((offset, message)) = self.packets.next_message()? else {
             return Ok(false);
         };
         self.position = offset;
+        if PlainEvent::decode(&message).is_some_and(|event| self.state.plain(&event)) {
+            return Ok(true);
+        }
+        let packet = Packet::decode(message)?;
         if let Some(Data::Compressed { bytes, .. }) = packet.data {
             let inflated = ZlibDecoder::new(Cursor::new(bytes.to_vec()));
             self.inner = Some((track_event::Reader::new(inflated), offset));

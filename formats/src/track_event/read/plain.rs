@@ -1,0 +1,173 @@
+//! Events of the kind that makes up nearly all of a trace, read in one walk over the packet.
+//!
+//! [`Packet::decode`](super::Packet::decode) can read any packet, and is the judge of those that are not well-formed. Here whatever is
+//! not expected means: not of this kind.
+
+use crate::proto::{Fields, Varint, WireType, tag, varint};
+use crate::text::valid_prefix;
+use crate::track_event::fields::{trace_packet as packet, track_event as event};
+use crate::track_event::{CounterValue, EventType, Name};
+
+/// A packet that holds an event, and the event says nothing but this.
+#[derive(Clone, Copy, Debug)]
+pub struct PlainEvent<'a> {
+    /// Whose packet it is; 0 if it says nothing.
+    pub sequence: u32,
+    /// Bits of [`sequence_flags`](crate::track_event::fields::sequence_flags).
+    pub flags: u32,
+    /// When, on the clock below.
+    pub timestamp: u64,
+    /// The timestamp's [clock](crate::track_event::fields::clock), if it is not the sequence's default.
+    pub clock_id: Option<u32>,
+    /// What happened.
+    pub kind: EventType,
+    /// Its name.
+    pub name: Option<Name<'a>>,
+    /// Its only category.
+    pub category: Option<Name<'a>>,
+    /// Its track, if it is not the sequence's default.
+    pub track_uuid: Option<u64>,
+    /// The sample, of a counter event.
+    pub counter: Option<CounterValue>,
+    /// The only flow that goes through it.
+    pub flow_id: Option<u64>,
+    /// The only flow that ends at it.
+    pub terminating_flow_id: Option<u64>,
+    /// All of the event, for [`Annotations::of_event`](super::Annotations::of_event); empty if it has none.
+    pub annotated: &'a [u8],
+}
+
+const fn number(field: u32) -> u64 {
+    tag(field, WireType::Varint) as u64
+}
+
+const fn fixed(field: u32) -> u64 {
+    tag(field, WireType::Fixed64) as u64
+}
+
+const fn bytes(field: u32) -> u64 {
+    tag(field, WireType::Bytes) as u64
+}
+
+const SEQUENCE: u64 = number(packet::TRUSTED_PACKET_SEQUENCE_ID);
+const FLAGS: u64 = number(packet::SEQUENCE_FLAGS);
+const TIMESTAMP: u64 = number(packet::TIMESTAMP);
+const CLOCK: u64 = number(packet::TIMESTAMP_CLOCK_ID);
+const EVENT: u64 = bytes(packet::TRACK_EVENT);
+
+const TYPE: u64 = number(event::TYPE);
+const NAME_IID: u64 = number(event::NAME_IID);
+const NAME: u64 = bytes(event::NAME);
+const CATEGORY_IID: u64 = number(event::CATEGORY_IIDS);
+const CATEGORY: u64 = bytes(event::CATEGORIES);
+const TRACK: u64 = number(event::TRACK_UUID);
+const COUNTER: u64 = number(event::COUNTER_VALUE);
+const DOUBLE_COUNTER: u64 = fixed(event::DOUBLE_COUNTER_VALUE);
+const FLOW: u64 = fixed(event::FLOW_IDS);
+const ENDING_FLOW: u64 = fixed(event::TERMINATING_FLOW_IDS);
+const ANNOTATION: u64 = bytes(event::DEBUG_ANNOTATIONS);
+
+impl<'a> PlainEvent<'a> {
+    /// The event in a packet; None if it is another packet, or says more.
+    #[inline]
+    #[must_use]
+    pub fn decode(packet: &Fields<'a>) -> Option<Self> {
+        let mut plain = Self {
+            sequence: 0,
+            flags: 0,
+            timestamp: 0,
+            clock_id: None,
+            kind: EventType::Unspecified,
+            name: None,
+            category: None,
+            track_uuid: None,
+            counter: None,
+            flow_id: None,
+            terminating_flow_id: None,
+            annotated: &[],
+        };
+        let (mut event, mut timestamp) = (None, None);
+        let mut rest = Rest(packet.rest());
+        while !rest.0.is_empty() {
+            match rest.varint()? {
+                SEQUENCE => plain.sequence = rest.varint()? as u32,
+                FLAGS => plain.flags |= rest.varint()? as u32,
+                TIMESTAMP => timestamp = Some(rest.varint()?),
+                CLOCK => plain.clock_id = Some(rest.varint()? as u32),
+                EVENT => only(&mut event, rest.bytes()?)?,
+                _ => return None,
+            }
+        }
+        plain.timestamp = timestamp?;
+        plain.add_event(event?)?;
+        Some(plain)
+    }
+
+    #[inline]
+    fn add_event(&mut self, event: &'a [u8]) -> Option<()> {
+        let mut rest = Rest(event);
+        while !rest.0.is_empty() {
+            match rest.varint()? {
+                TYPE => self.kind = EventType::from_number(rest.varint()?)?,
+                NAME_IID => only(&mut self.name, Name::Iid(rest.varint()?))?,
+                NAME => only(&mut self.name, Name::Text(valid_prefix(rest.bytes()?)))?,
+                CATEGORY_IID => only(&mut self.category, Name::Iid(rest.varint()?))?,
+                CATEGORY => only(&mut self.category, Name::Text(valid_prefix(rest.bytes()?)))?,
+                TRACK => self.track_uuid = Some(rest.varint()?),
+                COUNTER => self.counter = Some(CounterValue::Int(rest.varint()?.cast_signed())),
+                DOUBLE_COUNTER => {
+                    self.counter = Some(CounterValue::Double(f64::from_bits(rest.fixed64()?)));
+                }
+                FLOW => only(&mut self.flow_id, rest.fixed64()?)?,
+                ENDING_FLOW => only(&mut self.terminating_flow_id, rest.fixed64()?)?,
+                ANNOTATION => {
+                    rest.bytes()?;
+                    self.annotated = event;
+                }
+                _ => return None,
+            }
+        }
+        Some(())
+    }
+}
+
+/// Sets what may be there once; None if it is there already.
+#[inline]
+fn only<T>(place: &mut Option<T>, value: T) -> Option<()> {
+    if place.is_some() {
+        return None;
+    }
+    *place = Some(value);
+    Some(())
+}
+
+/// What has not been read of a message.
+struct Rest<'a>(&'a [u8]);
+
+impl<'a> Rest<'a> {
+    #[inline]
+    fn varint(&mut self) -> Option<u64> {
+        match varint(self.0) {
+            Varint::Complete(value, len) => {
+                self.0 = self.0.get(len..)?;
+                Some(value)
+            }
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn bytes(&mut self) -> Option<&'a [u8]> {
+        let len = usize::try_from(self.varint()?).ok()?;
+        let (taken, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    #[inline]
+    fn fixed64(&mut self) -> Option<u64> {
+        let (taken, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u64::from_le_bytes(*taken))
+    }
+}
