@@ -73,6 +73,7 @@ impl Default for Current {
 
 impl Current {
     /// Forgets the event before this one, and keeps what memory it had.
+    #[inline]
     pub(super) fn clear(&mut self) {
         self.name = Word::None;
         self.categories.clear();
@@ -144,6 +145,7 @@ impl State {
     }
 
     /// The event that was read last, as an item.
+    #[inline]
     pub(super) fn event(&self) -> Event<'_> {
         let (current, sequence) = (&self.current, self.current_sequence());
         let categories = match &current.categories[..] {

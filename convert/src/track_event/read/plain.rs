@@ -3,11 +3,11 @@
 use hairline_formats::track_event::{EventType, PlainEvent, fields::sequence_flags};
 
 use super::event::Word;
-use super::state::{Pending, State};
+use super::state::State;
 use crate::EventKind;
 
 impl State {
-    /// Takes note of an event; false, and nothing has changed, if its packet is to be read as any other.
+    /// Takes note of an event, as the current one; false, and nothing has changed, if its packet is to be read as any other.
     #[inline]
     pub(super) fn plain(&mut self, event: &PlainEvent<'_>) -> bool {
         self.try_plain(event).is_some()
@@ -47,10 +47,15 @@ impl State {
             let category = current.word(category);
             current.categories.push(category);
         }
-        current.flows.extend(event.flow_id);
-        current.ending_flows.extend(event.terminating_flow_id);
-        current.keep_bytes(event.annotated);
-        self.pending.push_back(Pending::Event);
+        if let Some(id) = event.flow_id {
+            current.flows.push(id);
+        }
+        if let Some(id) = event.terminating_flow_id {
+            current.ending_flows.push(id);
+        }
+        if !event.annotated.is_empty() {
+            current.keep_bytes(event.annotated);
+        }
         Some(())
     }
 }

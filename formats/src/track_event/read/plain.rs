@@ -147,6 +147,16 @@ struct Rest<'a>(&'a [u8]);
 impl<'a> Rest<'a> {
     #[inline]
     fn varint(&mut self) -> Option<u64> {
+        match self.0 {
+            [byte @ 0..0x80, rest @ ..] => {
+                self.0 = rest;
+                Some(u64::from(*byte))
+            }
+            _ => self.long_varint(),
+        }
+    }
+
+    fn long_varint(&mut self) -> Option<u64> {
         match varint(self.0) {
             Varint::Complete(value, len) => {
                 self.0 = self.0.get(len..)?;
