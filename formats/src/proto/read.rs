@@ -78,6 +78,7 @@ impl<'a> Fields<'a> {
         self.rest
     }
 
+    #[inline]
     fn take(&mut self, len: usize) -> &'a [u8] {
         let (taken, rest) = self.rest.split_at(len);
         self.rest = rest;
@@ -85,7 +86,18 @@ impl<'a> Fields<'a> {
         taken
     }
 
+    #[inline]
     fn varint(&mut self, what: &'static str) -> Result<u64, DecodeError> {
+        match self.rest {
+            [byte @ 0..0x80, rest @ ..] => {
+                (self.rest, self.offset) = (rest, self.offset + 1);
+                Ok(u64::from(*byte))
+            }
+            _ => self.long_varint(what),
+        }
+    }
+
+    fn long_varint(&mut self, what: &'static str) -> Result<u64, DecodeError> {
         match varint(self.rest) {
             Varint::Complete(value, len) => {
                 self.take(len);
@@ -96,6 +108,7 @@ impl<'a> Fields<'a> {
         }
     }
 
+    #[inline]
     fn bytes(&mut self, len: u64, what: &'static str) -> Result<&'a [u8], DecodeError> {
         match usize::try_from(len) {
             Ok(len) if len <= self.rest.len() => Ok(self.take(len)),
@@ -166,6 +179,12 @@ pub(crate) fn varint(bytes: &[u8]) -> Varint {
 const SEVENS: u64 = 0x7f7f_7f7f_7f7f_7f7f;
 
 fn long_varint(bytes: &[u8]) -> Varint {
+    let seven = |byte: u8, place: u32| u64::from(byte & 0x7f) << (7 * place);
+    match *bytes {
+        [a, b @ 0..0x80, ..] => return Varint::Complete(seven(a, 0) | seven(b, 1), 2),
+        [a, b, c @ 0..0x80, ..] => return Varint::Complete(seven(a, 0) | seven(b, 1) | seven(c, 2), 3),
+        _ => {}
+    }
     if let Some(first) = bytes.first_chunk() {
         let word = u64::from_le_bytes(*first);
         let ends = !word & !SEVENS;

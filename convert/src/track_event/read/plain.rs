@@ -7,14 +7,9 @@ use super::state::State;
 use crate::EventKind;
 
 impl State {
-    /// Takes note of an event, as the current one; false, and nothing has changed, if its packet is to be read as any other.
+    /// Takes note of an event, as the current one; None, and nothing has changed, if its packet is to be read as any other.
     #[inline]
-    pub(super) fn plain(&mut self, event: &PlainEvent<'_>) -> bool {
-        self.try_plain(event).is_some()
-    }
-
-    #[inline]
-    fn try_plain(&mut self, event: &PlainEvent<'_>) -> Option<()> {
+    pub(super) fn plain(&mut self, event: &PlainEvent<'_>) -> Option<()> {
         let place = self.sequence(event.sequence)?;
         let sequence = &mut self.sequences[place];
         let is_known = event.flags & sequence_flags::NEEDS == 0 || sequence.is_valid;

@@ -36,7 +36,8 @@ impl Form {
 impl State {
     /// Writes an event, and the ends that come before it.
     pub(super) fn event(&mut self, event: &Event<'_>) {
-        let class = self.tracks.get(event.track).class;
+        let track = self.tracks.get(event.track);
+        let (class, has_ends) = (track.class, !track.ends.is_empty());
         let form = match event.kind {
             EventKind::Begin => Form::of(EventType::SliceBegin),
             EventKind::End => Form::of(EventType::SliceEnd),
@@ -60,7 +61,9 @@ impl State {
             }
             EventKind::Flow { .. } => return self.report.add("steps of flows on tracks that are no threads"),
         };
-        self.end_slices(event.track, event.time);
+        if has_ends {
+            self.end_slices(event.track, event.time);
+        }
         self.packet(event, form);
     }
 
@@ -82,6 +85,7 @@ impl State {
     }
 
     /// Writes the ends of a track's slices that are over by then.
+    #[inline]
     pub(super) fn end_slices(&mut self, track: TrackId, time: i64) {
         while let Some(end) = self.tracks.get(track).ends.pop_if(|end| end.time <= time) {
             self.end(track, end);

@@ -33,7 +33,8 @@ pub struct PlainEvent<'a> {
     pub flow_id: Option<u64>,
     /// The only flow that ends at it.
     pub terminating_flow_id: Option<u64>,
-    /// All of the event, for [`Annotations::of_event`](super::Annotations::of_event); empty if it has none.
+    /// What stands of the event from its first argument on, for [`Annotations::of_event`](super::Annotations::of_event); empty if it
+    /// has none.
     pub annotated: &'a [u8],
 }
 
@@ -69,7 +70,7 @@ const ANNOTATION: u64 = bytes(event::DEBUG_ANNOTATIONS);
 
 impl<'a> PlainEvent<'a> {
     /// The event in a packet; None if it is another packet, or says more.
-    #[inline]
+    #[inline(always)] // so that who asks need not have it put together in memory
     #[must_use]
     pub fn decode(packet: &Fields<'a>) -> Option<Self> {
         let mut plain = Self {
@@ -103,10 +104,11 @@ impl<'a> PlainEvent<'a> {
         Some(plain)
     }
 
-    #[inline]
+    #[inline(always)] // as above
     fn add_event(&mut self, event: &'a [u8]) -> Option<()> {
         let mut rest = Rest(event);
         while !rest.0.is_empty() {
+            let field = rest.0;
             match rest.varint()? {
                 TYPE => self.kind = EventType::from_number(rest.varint()?)?,
                 NAME_IID => only(&mut self.name, Name::Iid(rest.varint()?))?,
@@ -122,7 +124,9 @@ impl<'a> PlainEvent<'a> {
                 ENDING_FLOW => only(&mut self.terminating_flow_id, rest.fixed64()?)?,
                 ANNOTATION => {
                     rest.bytes()?;
-                    self.annotated = event;
+                    if self.annotated.is_empty() {
+                        self.annotated = field;
+                    }
                 }
                 _ => return None,
             }
