@@ -175,6 +175,7 @@ fn put_long_length(out: &mut Vec<u8>, at: usize, len: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proto::{Varint, varint};
 
     /// The least and greatest value of every length.
     fn edges() -> impl Iterator<Item = (usize, u64)> {
@@ -188,9 +189,15 @@ mod tests {
     #[test]
     fn a_varint_of_every_length_has_that_length() {
         for (len, value) in edges() {
-            let mut out = Vec::new();
+            let (mut out, mut plain) = (Vec::new(), Vec::new());
             put_varint(&mut out, value);
+            put_long_varint(&mut plain, value);
+            assert_eq!(out, plain, "as the loop writes it");
             assert_eq!((out.len(), varint_len(value)), (len, len), "{value:#x}");
+            for more in 0..9 {
+                let followed = [&out[..], &vec![0xff; more]].concat();
+                assert!(matches!(varint(&followed), Varint::Complete(v, l) if (v, l) == (value, len)));
+            }
             let carry_on: Vec<bool> = out.iter().map(|b| b & 0x80 != 0).collect();
             assert_eq!(carry_on.iter().filter(|c| **c).count(), len - 1);
             assert!(!carry_on[len - 1]);

@@ -130,6 +130,7 @@ impl Current {
         Ok(())
     }
 
+    #[inline]
     fn text<'s>(&'s self, word: &Word, table: &'s Table<Name>) -> Text<'s> {
         match word {
             Word::None => Text::default(),

@@ -185,3 +185,87 @@ impl<'a> Rest<'a> {
         Some(u64::from_le_bytes(*taken))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::track_event::{
+        Annotations, Data, Event, LogMessage, Numbers, Packet, Priority, Reader, event,
+    };
+    use crate::{DecodeError, Value};
+
+    /// What the event says if it is plain, once as such and once as any packet says it.
+    fn both_ways(written: &Event<'_>) -> Option<[String; 2]> {
+        let mut trace = Vec::new();
+        event(&mut trace, written);
+        let mut reader = Reader::new(&trace[..]);
+        let (_, message) = reader.next_message().unwrap().unwrap();
+        let plain = PlainEvent::decode(&message)?;
+        let packet = Packet::decode(message).unwrap();
+        let Some(Data::Event(any)) = packet.data else { panic!("no event") };
+        let iids: Result<Vec<_>, DecodeError> = any.category_iids().collect();
+        let texts: Result<Vec<_>, DecodeError> = any.categories().collect();
+        let category = iids.unwrap().into_iter().map(Name::Iid);
+        let category = category.chain(texts.unwrap().into_iter().map(Name::Text)).next();
+        let name = any.name_iid.map(Name::Iid).or(any.name.map(Name::Text));
+        let arguments = [plain.annotated, any.bytes()].map(|bytes| {
+            Annotations::of_event(bytes).map(|a| format!("{:?}", a.unwrap())).collect::<Vec<_>>()
+        });
+        let flows = |ids: Numbers<'_>| ids.map(Result::unwrap).next();
+        Some([
+            format!(
+                "{:?} {:?} {:?} {:?} {:?}",
+                (plain.sequence, plain.flags, plain.timestamp, plain.clock_id),
+                (Some(plain.kind), plain.name, plain.category, plain.track_uuid, plain.counter),
+                plain.flow_id,
+                plain.terminating_flow_id,
+                arguments[0],
+            ),
+            format!(
+                "{:?} {:?} {:?} {:?} {:?}",
+                (packet.sequence, packet.flags, packet.timestamp.unwrap(), packet.clock_id),
+                (any.kind, name, category, any.track_uuid, any.counter),
+                flows(any.flow_ids()),
+                flows(any.terminating_flow_ids()),
+                arguments[1],
+            ),
+        ])
+    }
+
+    #[test]
+    fn a_plain_event_says_what_its_packet_says() {
+        let bare = Event::new(7, EventType::SliceBegin, 300);
+        let (iid, text) = ([Name::Iid(3)], [Name::Text("net")]);
+        let arguments = [(Name::Iid(1), Value::I64(-1)), (Name::Text("b"), Value::Str("c"))];
+        for written in [
+            bare,
+            Event { categories: &iid, name: Some(Name::Iid(200)), annotations: &arguments, ..bare },
+            Event { categories: &text, name: Some(Name::Text("read")), track_uuid: Some(u64::MAX), ..bare },
+            Event {
+                counter: Some(CounterValue::Int(-5)),
+                kind: EventType::Counter,
+                clock_id: Some(6),
+                ..bare
+            },
+            Event { counter: Some(CounterValue::Double(0.5)), needs_state: false, ..bare },
+            Event { flow_ids: &[1], terminating_flow_ids: &[u64::MAX], annotations: &arguments[..1], ..bare },
+        ] {
+            let [plain, any] = both_ways(&written).expect("it is plain");
+            assert_eq!(plain, any);
+        }
+    }
+
+    #[test]
+    fn an_event_that_says_more_is_not_plain() {
+        let bare = Event::new(7, EventType::Instant, 300);
+        let log = LogMessage { body_iid: 1, priority: Priority::Unspecified, source_location_iid: 0 };
+        for written in [
+            Event { log: Some(log), ..bare },
+            Event { categories: &[Name::Iid(1), Name::Iid(2)], ..bare },
+            Event { flow_ids: &[1, 2], ..bare },
+            Event { extra_counters: &[1], ..bare },
+        ] {
+            assert_eq!(both_ways(&written), None, "{written:?}");
+        }
+    }
+}
