@@ -115,7 +115,9 @@ impl State {
             self.current = self.tracks.get(event.track).sequence;
         }
         self.fields.clear();
-        self.extra_counters(event, time);
+        if !event.extra_counters.is_empty() {
+            self.extra_counters(event, time);
+        }
         let Self { out, fields, sequences, places, report, .. } = self;
         let sequence = &mut sequences[self.current];
         sequence.begin(out, time);
@@ -212,9 +214,6 @@ impl State {
     /// Puts the samples of other counters into the event's fields: by the sequence's list of those if they are the same, which they are
     /// as a rule.
     fn extra_counters(&mut self, event: &Event<'_>, time: u64) {
-        if event.extra_counters.is_empty() {
-            return;
-        }
         for (track, _) in event.extra_counters {
             self.tracks.describe(&mut self.out, *track, &[], time);
         }

@@ -145,6 +145,15 @@ fn only<T>(place: &mut Option<T>, value: T) -> Option<()> {
     Some(())
 }
 
+/// A varint, and what follows it. By value, so that what is left of a message need not stand in memory.
+#[inline(never)]
+fn long_varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    match varint(bytes) {
+        Varint::Complete(value, len) => Some((value, bytes.get(len..)?)),
+        _ => None,
+    }
+}
+
 /// What has not been read of a message.
 struct Rest<'a>(&'a [u8]);
 
@@ -156,17 +165,11 @@ impl<'a> Rest<'a> {
                 self.0 = rest;
                 Some(u64::from(*byte))
             }
-            _ => self.long_varint(),
-        }
-    }
-
-    fn long_varint(&mut self) -> Option<u64> {
-        match varint(self.0) {
-            Varint::Complete(value, len) => {
-                self.0 = self.0.get(len..)?;
+            bytes => {
+                let (value, rest) = long_varint(bytes)?;
+                self.0 = rest;
                 Some(value)
             }
-            _ => None,
         }
     }
 
