@@ -78,6 +78,7 @@ impl<'a> Fields<'a> {
         self.rest
     }
 
+    #[inline]
     fn take(&mut self, len: usize) -> &'a [u8] {
         let (taken, rest) = self.rest.split_at(len);
         self.rest = rest;
@@ -85,7 +86,18 @@ impl<'a> Fields<'a> {
         taken
     }
 
+    #[inline]
     fn varint(&mut self, what: &'static str) -> Result<u64, DecodeError> {
+        match self.rest {
+            [byte @ 0..0x80, rest @ ..] => {
+                (self.rest, self.offset) = (rest, self.offset + 1);
+                Ok(u64::from(*byte))
+            }
+            _ => self.long_varint(what),
+        }
+    }
+
+    fn long_varint(&mut self, what: &'static str) -> Result<u64, DecodeError> {
         match varint(self.rest) {
             Varint::Complete(value, len) => {
                 self.take(len);
@@ -96,6 +108,7 @@ impl<'a> Fields<'a> {
         }
     }
 
+    #[inline]
     fn bytes(&mut self, len: u64, what: &'static str) -> Result<&'a [u8], DecodeError> {
         match usize::try_from(len) {
             Ok(len) if len <= self.rest.len() => Ok(self.take(len)),
@@ -162,7 +175,35 @@ pub(crate) fn varint(bytes: &[u8]) -> Varint {
     }
 }
 
+/// The bits of each byte that count.
+const SEVENS: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+
 fn long_varint(bytes: &[u8]) -> Varint {
+    let seven = |byte: u8, place: u32| u64::from(byte & 0x7f) << (7 * place);
+    match *bytes {
+        [a, b @ 0..0x80, ..] => return Varint::Complete(seven(a, 0) | seven(b, 1), 2),
+        [a, b, c @ 0..0x80, ..] => return Varint::Complete(seven(a, 0) | seven(b, 1) | seven(c, 2), 3),
+        _ => {}
+    }
+    if let Some(first) = bytes.first_chunk() {
+        let word = u64::from_le_bytes(*first);
+        let ends = !word & !SEVENS;
+        if ends != 0 {
+            let bits = ends.trailing_zeros() + 1;
+            return Varint::Complete(close_up(word & SEVENS & u64::MAX >> (64 - bits)), bits as usize / 8);
+        }
+    }
+    slow_varint(bytes)
+}
+
+/// The seven low bits of each byte, side by side: pairs of bytes, then pairs of those, then both halves.
+fn close_up(word: u64) -> u64 {
+    let word = word & 0x007f_007f_007f_007f | (word & 0x7f00_7f00_7f00_7f00) >> 1;
+    let word = word & 0x0000_3fff_0000_3fff | (word & 0x3fff_0000_3fff_0000) >> 2;
+    word & 0x0fff_ffff | (word & 0x0fff_ffff_0000_0000) >> 4
+}
+
+fn slow_varint(bytes: &[u8]) -> Varint {
     let mut value = 0;
     for (i, byte) in bytes.iter().take(MAX_VARINT).enumerate() {
         value |= u64::from(byte & 0x7f) << (7 * i);

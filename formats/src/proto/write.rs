@@ -15,15 +15,7 @@ pub trait Put {
         if value < 0x80 {
             return self.bytes(&[value as u8]); // by far the most
         }
-        let mut buffer = [0; MAX_VARINT];
-        let len = varint_len(value);
-        let mut rest = value;
-        for byte in &mut buffer[..len] {
-            *byte = rest as u8 | 0x80;
-            rest >>= 7;
-        }
-        buffer[len - 1] &= 0x7f;
-        self.bytes(&buffer[..len]);
+        put_long_varint(self, value);
     }
 
     /// Appends 8 bytes, little-endian.
@@ -33,10 +25,49 @@ pub trait Put {
     }
 }
 
+fn put_long_varint(out: &mut (impl Put + ?Sized), value: u64) {
+    let mut buffer = [0; MAX_VARINT];
+    let len = varint_len(value);
+    let mut rest = value;
+    for byte in &mut buffer[..len] {
+        *byte = rest as u8 | 0x80;
+        rest >>= 7;
+    }
+    buffer[len - 1] &= 0x7f;
+    out.bytes(&buffer[..len]);
+}
+
+/// The bits that say that more bytes follow.
+const CONTINUED: u64 = 0x8080_8080_8080_8080;
+
+/// Seven bits of the value in each byte: its halves apart, then theirs, then theirs.
+#[inline]
+fn spread_out(value: u64) -> u64 {
+    let word = value & 0x0fff_ffff | (value & 0x00ff_ffff_f000_0000) << 4;
+    let word = word & 0x0000_3fff_0000_3fff | (word & 0x0fff_c000_0fff_c000) << 2;
+    word & 0x007f_007f_007f_007f | (word & 0x3f80_3f80_3f80_3f80) << 1
+}
+
 impl Put for Vec<u8> {
     #[inline]
     fn bytes(&mut self, bytes: &[u8]) {
         self.extend_from_slice(bytes);
+    }
+
+    /// As above, without a loop and without a copy of unknown length.
+    #[inline]
+    fn varint(&mut self, value: u64) {
+        if value < 0x80 {
+            return self.push(value as u8);
+        }
+        if value >= 1 << 56 {
+            return put_long_varint(self, value);
+        }
+        let len = varint_len(value);
+        let more = CONTINUED & !(u64::MAX << (8 * (len - 1)));
+        let end = self.len() + len;
+        self.extend_from_slice(&(spread_out(value) | more).to_le_bytes());
+        self.truncate(end);
     }
 }
 
@@ -54,7 +85,11 @@ fn put_tag(out: &mut impl Put, field: u32, wire: WireType) {
 /// A field of type `uint32`, `uint64`, `bool` or an enum.
 #[inline]
 pub fn put_uint(out: &mut impl Put, field: u32, value: u64) {
-    put_tag(out, field, WireType::Varint);
+    let tag = tag(field, WireType::Varint);
+    if tag < 0x80 && value < 0x80 {
+        return out.bytes(&[tag as u8, value as u8]);
+    }
+    out.varint(u64::from(tag));
     out.varint(value);
 }
 
@@ -140,6 +175,7 @@ fn put_long_length(out: &mut Vec<u8>, at: usize, len: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proto::{Varint, varint};
 
     /// The least and greatest value of every length.
     fn edges() -> impl Iterator<Item = (usize, u64)> {
@@ -153,9 +189,15 @@ mod tests {
     #[test]
     fn a_varint_of_every_length_has_that_length() {
         for (len, value) in edges() {
-            let mut out = Vec::new();
+            let (mut out, mut plain) = (Vec::new(), Vec::new());
             put_varint(&mut out, value);
+            put_long_varint(&mut plain, value);
+            assert_eq!(out, plain, "as the loop writes it");
             assert_eq!((out.len(), varint_len(value)), (len, len), "{value:#x}");
+            for more in 0..9 {
+                let followed = [&out[..], &vec![0xff; more]].concat();
+                assert!(matches!(varint(&followed), Varint::Complete(v, l) if (v, l) == (value, len)));
+            }
             let carry_on: Vec<bool> = out.iter().map(|b| b & 0x80 != 0).collect();
             assert_eq!(carry_on.iter().filter(|c| **c).count(), len - 1);
             assert!(!carry_on[len - 1]);

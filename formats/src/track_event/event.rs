@@ -142,6 +142,7 @@ pub fn event_with(out: &mut Vec<u8>, event: &Event<'_>, more: impl FnOnce(&mut V
     });
 }
 
+#[inline]
 fn put_event_fields(out: &mut Vec<u8>, event: &Event<'_>) {
     put_uint(out, event_fields::TYPE, event.kind as u64);
     for category in event.categories {
@@ -193,6 +194,7 @@ fn put_event_fields(out: &mut Vec<u8>, event: &Event<'_>) {
     }
 }
 
+#[inline]
 fn put_name(out: &mut Vec<u8>, iid_field: u32, text_field: u32, name: Name<'_>) {
     match name {
         Name::Iid(iid) => put_uint(out, iid_field, iid),

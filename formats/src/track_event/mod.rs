@@ -37,7 +37,7 @@ pub use fields::{ChildOrdering, CounterType, EventType, Priority, SiblingMerge, 
 pub use legacy::{FlowDirection, LegacyEvent, LegacyId};
 pub use read::{
     Annotation, AnnotationValue, Annotations, ClockReading, ClockReadings, CounterDescriptor, Data, Defaults,
-    Integers, InternedStrings, Numbers, Packet, ProcessDescriptor, Processes, Reader, Texts,
+    Integers, InternedStrings, Numbers, Packet, PlainEvent, ProcessDescriptor, Processes, Reader, Texts,
     ThreadDescriptor, TrackDescriptor, TrackEvent, TreeProcess,
 };
 pub use stream::{

@@ -111,6 +111,7 @@ impl Clocks {
     }
 
     /// The time of a packet of the sequence, on a clock or the sequence's own. None: nothing is known of that.
+    #[inline]
     pub(super) fn time(&mut self, of: &mut Sequence, id: Option<u32>, timestamp: u64) -> Option<i64> {
         let id = id.or(of.clock).unwrap_or(self.primary);
         if id == self.primary {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use hairline_formats::trace_event_json::Json;
 use hairline_formats::track_event::{
-    Annotation, AnnotationValue, Annotations, CounterValue, Priority, TrackEvent,
+    self, Annotation, AnnotationValue, Annotations, CounterValue, Priority, TrackEvent,
 };
 use hairline_formats::{DecodeError, Entries, Value};
 
@@ -73,6 +73,7 @@ impl Default for Current {
 
 impl Current {
     /// Forgets the event before this one, and keeps what memory it had.
+    #[inline]
     pub(super) fn clear(&mut self) {
         self.name = Word::None;
         self.categories.clear();
@@ -94,6 +95,20 @@ impl Current {
         Word::Own(start..self.own.len())
     }
 
+    /// Keeps a name or a category.
+    #[inline]
+    pub(super) fn word(&mut self, name: track_event::Name<'_>) -> Word {
+        match name {
+            track_event::Name::Iid(iid) => Word::Iid(iid),
+            track_event::Name::Text(text) => self.keep(text),
+        }
+    }
+
+    /// Keeps an event's bytes, for its arguments.
+    pub(super) fn keep_bytes(&mut self, event: &[u8]) {
+        self.bytes.extend_from_slice(event);
+    }
+
     /// Takes what lists the event has.
     pub(super) fn take_lists(&mut self, event: &TrackEvent<'_>) -> Result<(), DecodeError> {
         for iid in event.category_iids() {
@@ -110,11 +125,12 @@ impl Current {
             self.ending_flows.push(id?);
         }
         if event.has_annotations() {
-            self.bytes.extend_from_slice(event.bytes());
+            self.keep_bytes(event.bytes());
         }
         Ok(())
     }
 
+    #[inline]
     fn text<'s>(&'s self, word: &Word, table: &'s Table<Name>) -> Text<'s> {
         match word {
             Word::None => Text::default(),
@@ -130,6 +146,7 @@ impl State {
     }
 
     /// The event that was read last, as an item.
+    #[inline]
     pub(super) fn event(&self) -> Event<'_> {
         let (current, sequence) = (&self.current, self.current_sequence());
         let categories = match &current.categories[..] {

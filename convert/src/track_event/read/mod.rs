@@ -11,6 +11,7 @@
 mod clocks;
 mod event;
 mod legacy;
+mod plain;
 mod sequence;
 mod state;
 mod table;
@@ -20,7 +21,7 @@ use std::io::{Cursor, Read};
 
 use flate2::read::ZlibDecoder;
 use hairline_formats::DecodeError;
-use hairline_formats::track_event::{self, Data};
+use hairline_formats::track_event::{self, Data, Packet, PlainEvent};
 
 use self::state::State;
 use crate::{Context, Item, Report};
@@ -41,6 +42,16 @@ pub struct Reader<R> {
     ended: bool,
 }
 
+/// What came of a look at the next packet.
+enum Step {
+    /// It is an event, and nothing else: the state's current one.
+    Event,
+    /// What it gives, if anything, is pending.
+    Noted,
+    /// There is none.
+    Ended,
+}
+
 impl<R: Read> Reader<R> {
     /// Reads from `input`, which needs no buffer.
     pub fn new(input: R) -> Self {
@@ -54,8 +65,31 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Takes note of the next packet; false at the end.
-    fn packet(&mut self, context: &mut Context) -> Result<bool, DecodeError> {
+    /// Takes note of the next packet.
+    #[inline]
+    fn packet(&mut self, context: &mut Context) -> Result<Step, DecodeError> {
+        if self.inner.is_some() {
+            return self.inner_packet(context);
+        }
+        let Some((offset, message)) = self.packets.next_message()? else {
+            return Ok(Step::Ended);
+        };
+        self.position = offset;
+        if PlainEvent::decode(&message).and_then(|event| self.state.plain(&event)).is_some() {
+            return Ok(Step::Event);
+        }
+        let packet = Packet::decode(message)?;
+        if let Some(Data::Compressed { bytes, .. }) = packet.data {
+            let inflated = ZlibDecoder::new(Cursor::new(bytes.to_vec()));
+            self.inner = Some((track_event::Reader::new(inflated), offset));
+        } else {
+            self.state.packet(&packet, context)?;
+        }
+        Ok(Step::Noted)
+    }
+
+    /// Takes note of the next of the packets that are compressed in one.
+    fn inner_packet(&mut self, context: &mut Context) -> Result<Step, DecodeError> {
         if let Some((inner, offset)) = &mut self.inner {
             let at = |e: DecodeError| DecodeError { offset: *offset, kind: e.kind };
             match inner.next().map_err(at)? {
@@ -67,19 +101,8 @@ impl<R: Read> Reader<R> {
                 },
                 None => self.inner = None,
             }
-            return Ok(true);
         }
-        let Some((offset, packet)) = self.packets.next()? else {
-            return Ok(false);
-        };
-        self.position = offset;
-        if let Some(Data::Compressed { bytes, .. }) = packet.data {
-            let inflated = ZlibDecoder::new(Cursor::new(bytes.to_vec()));
-            self.inner = Some((track_event::Reader::new(inflated), offset));
-        } else {
-            self.state.packet(&packet, context)?;
-        }
-        Ok(true)
+        Ok(Step::Noted)
     }
 }
 
@@ -93,14 +116,18 @@ impl<R: Read> crate::Reader for Reader<R> {
                 return Ok(None);
             }
             self.ended = true;
-            let more = self.packet(context)?;
+            let step = self.packet(context)?;
             self.ended = false;
-            if !more {
-                // There may be more by the next call: packets in FXT come in pieces.
-                let skipped = self.packets.skipped();
-                self.state.report.add_many("unknown fields", skipped - self.skipped);
-                self.skipped = skipped;
-                return Ok(None);
+            match step {
+                Step::Event => return Ok(Some(Item::Event(self.state.event()))),
+                Step::Noted => {}
+                Step::Ended => {
+                    // There may be more by the next call: packets in FXT come in pieces.
+                    let skipped = self.packets.skipped();
+                    self.state.report.add_many("unknown fields", skipped - self.skipped);
+                    self.skipped = skipped;
+                    return Ok(None);
+                }
             }
         }
     }

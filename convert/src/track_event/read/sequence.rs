@@ -40,8 +40,6 @@ pub(super) struct Sequence {
     pub(super) clock: Option<u32>,
     /// The clock of the last timestamp, and its place among all.
     pub(super) last_clock: Option<(u32, usize)>,
-    /// The track of the last event, and its place among all.
-    pub(super) last_track: Option<(u64, u32)>,
     /// What extra counter values are samples of, where the event does not say it.
     pub(super) extra_counters: Vec<u64>,
     /// What counters showed whose values are differences, by their tracks.

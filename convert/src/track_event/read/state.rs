@@ -1,6 +1,6 @@
 //! What a packet changes, and what it gives.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use hairline_formats::DecodeError;
 use hairline_formats::track_event::{
@@ -11,6 +11,7 @@ use hairline_formats::track_event::{
 use super::clocks::Clocks;
 use super::event::{Current, Word};
 use super::sequence::{Place, Sequence, Texts};
+use super::table::Table;
 use super::tracks::Tracks;
 use crate::{Context, EventKind, Item, Loss, Report, Source, Trace};
 
@@ -33,9 +34,10 @@ pub(super) enum Pending {
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) sequences: Vec<Sequence>,
-    places: HashMap<u32, usize>,
+    /// Their places, by their numbers.
+    places: Table<usize>,
     pub(super) tracks: Tracks,
-    clocks: Clocks,
+    pub(super) clocks: Clocks,
     texts: Texts,
     pub(super) current: Current,
     pub(super) pending: VecDeque<Pending>,
@@ -68,16 +70,17 @@ impl State {
         }
     }
 
-    fn sequence(&mut self, number: u32) -> Option<usize> {
+    #[inline]
+    pub(super) fn sequence(&mut self, number: u32) -> Option<usize> {
         if self.sequences.get(self.current.sequence).is_some_and(|last| last.number == number) {
             return Some(self.current.sequence);
         }
         let new = self.sequences.len();
-        let place = match self.places.get(&number) {
+        let place = match self.places.get(u64::from(number)) {
             Some(place) => *place,
             None if new == MOST_SEQUENCES => return None,
             None => {
-                self.places.insert(number, new);
+                self.places.set(u64::from(number), new);
                 self.sequences.push(Sequence { number, ..Sequence::default() });
                 new
             }
@@ -213,16 +216,8 @@ impl State {
         context: &mut Context,
     ) -> Result<(), DecodeError> {
         self.report.add_many("unknown fields", u64::from(event.skipped));
-        let sequence = &mut self.sequences[place];
-        let uuid = event.track_uuid.or(sequence.track).unwrap_or(0);
-        let track = match sequence.last_track {
-            Some((last, track)) if last == uuid => track,
-            _ => {
-                let track = self.tracks.used(uuid, context, &mut self.pending);
-                sequence.last_track = Some((uuid, track));
-                track
-            }
-        };
+        let uuid = event.track_uuid.or(self.sequences[place].track).unwrap_or(0);
+        let track = self.tracks.used(uuid, context, &mut self.pending);
         self.current.clear();
         self.current.track = self.tracks.get(track).id;
         self.current.name = match (event.name_iid, event.name) {
@@ -268,7 +263,13 @@ impl State {
     }
 
     /// What a counter shows whose track says that its values are differences, or not.
-    fn counter(&mut self, place: usize, track: u32, uuid: u64, value: CounterValue) -> Option<CounterValue> {
+    pub(super) fn counter(
+        &mut self,
+        place: usize,
+        track: u32,
+        uuid: u64,
+        value: CounterValue,
+    ) -> Option<CounterValue> {
         if !self.tracks.get(track).counter()?.is_incremental {
             return Some(value);
         }

@@ -16,6 +16,8 @@ use crate::{Context, CounterTrack, Report, Track, TrackId, TrackKind};
 const MOST_ANCESTORS: usize = 100;
 /// Tracks that wait for their parents' descriptions at most.
 const MOST_ORPHANS: usize = 1000;
+/// Places for tracks that events lie on are so many bits.
+const SLOT_BITS: u32 = 5;
 /// What the importer calls the place of events on no track.
 const DEFAULT_TRACK: &str = "Default Track";
 
@@ -45,6 +47,12 @@ enum Kind {
     Counter(Counter),
 }
 
+/// Where a track may be found without hashing, which events would wait for.
+fn slot(uuid: u64) -> usize {
+    // Any odd number with as many ones as zeros mixes numbers that differ in a few bits only.
+    (uuid.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - SLOT_BITS)) as usize
+}
+
 /// What is known of a counter.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Counter {
@@ -64,6 +72,8 @@ pub(super) struct Counter {
 pub(super) struct Tracks {
     all: Vec<Known>,
     by_uuid: HashMap<u64, u32>,
+    /// Some of these, each at the place of its [`slot`].
+    recent: [Option<(u64, u32)>; 1 << SLOT_BITS],
     by_pid: HashMap<u64, u32>,
     /// Those whose parent is not known.
     orphans: Vec<u32>,
@@ -107,6 +117,19 @@ impl Tracks {
         self.by_uuid.get(&uuid).copied()
     }
 
+    /// The place of a track that events lie on, if it is described already.
+    #[inline]
+    pub(super) fn find_again(&mut self, uuid: u64) -> Option<u32> {
+        match self.recent[slot(uuid)] {
+            Some((recent, index)) if recent == uuid => Some(index),
+            _ => {
+                let index = self.find(uuid)?;
+                self.recent[slot(uuid)] = Some((uuid, index));
+                Some(index)
+            }
+        }
+    }
+
     /// The track as an item.
     pub(super) fn item(&self, index: u32) -> Track<'_> {
         let known = self.get(index);
@@ -140,7 +163,7 @@ impl Tracks {
 
     /// The place of a track that an event lies on, which need not have been described.
     pub(super) fn used(&mut self, uuid: u64, context: &mut Context, pending: &mut VecDeque<Pending>) -> u32 {
-        if let Some(index) = self.find(uuid) {
+        if let Some(index) = self.find_again(uuid) {
             return index;
         }
         let mut known = Known::new(context.new_track(), uuid, Kind::Slices);
@@ -172,6 +195,7 @@ impl Tracks {
         pending.push_back(Pending::Track(index));
         if uuid != 0 || self.get(index).name == DEFAULT_TRACK {
             self.by_uuid.insert(uuid, index);
+            self.recent[slot(uuid)] = None;
         }
         let missed = |tracks: &Self, orphan: u32| tracks.get(orphan).missing_parent == Some(uuid);
         let mut orphans = std::mem::take(&mut self.orphans);

@@ -36,7 +36,8 @@ impl Form {
 impl State {
     /// Writes an event, and the ends that come before it.
     pub(super) fn event(&mut self, event: &Event<'_>) {
-        let class = self.tracks.get(event.track).class;
+        let track = self.tracks.get(event.track);
+        let (class, has_ends) = (track.class, !track.ends.is_empty());
         let form = match event.kind {
             EventKind::Begin => Form::of(EventType::SliceBegin),
             EventKind::End => Form::of(EventType::SliceEnd),
@@ -60,7 +61,9 @@ impl State {
             }
             EventKind::Flow { .. } => return self.report.add("steps of flows on tracks that are no threads"),
         };
-        self.end_slices(event.track, event.time);
+        if has_ends {
+            self.end_slices(event.track, event.time);
+        }
         self.packet(event, form);
     }
 
@@ -82,6 +85,7 @@ impl State {
     }
 
     /// Writes the ends of a track's slices that are over by then.
+    #[inline]
     pub(super) fn end_slices(&mut self, track: TrackId, time: i64) {
         while let Some(end) = self.tracks.get(track).ends.pop_if(|end| end.time <= time) {
             self.end(track, end);
@@ -111,7 +115,9 @@ impl State {
             self.current = self.tracks.get(event.track).sequence;
         }
         self.fields.clear();
-        self.extra_counters(event, time);
+        if !event.extra_counters.is_empty() {
+            self.extra_counters(event, time);
+        }
         let Self { out, fields, sequences, places, report, .. } = self;
         let sequence = &mut sequences[self.current];
         sequence.begin(out, time);
@@ -208,9 +214,6 @@ impl State {
     /// Puts the samples of other counters into the event's fields: by the sequence's list of those if they are the same, which they are
     /// as a rule.
     fn extra_counters(&mut self, event: &Event<'_>, time: u64) {
-        if event.extra_counters.is_empty() {
-            return;
-        }
         for (track, _) in event.extra_counters {
             self.tracks.describe(&mut self.out, *track, &[], time);
         }

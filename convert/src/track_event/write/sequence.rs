@@ -76,10 +76,15 @@ impl Sequence {
     }
 
     /// Has the state begin, if it has not.
+    #[inline]
     pub(super) fn begin(&mut self, out: &mut Vec<u8>, time: u64) {
-        if self.is_good {
-            return;
+        if !self.is_good {
+            self.begin_anew(out, time);
         }
+    }
+
+    #[cold]
+    fn begin_anew(&mut self, out: &mut Vec<u8>, time: u64) {
         let start = SequenceStart {
             sequence: self.number,
             first: !self.has_begun,
@@ -113,6 +118,7 @@ impl Sequence {
     }
 
     /// A string, by its number if it has one.
+    #[inline]
     pub(super) fn name<'a>(&mut self, out: &mut Vec<u8>, kind: Kind, text: Text<'a>) -> Name<'a> {
         let Some(id) = text.id else {
             return Name::Text(text.text);
@@ -125,15 +131,21 @@ impl Sequence {
         };
         let (iid, name) = (iid(id), text.text);
         if known.add(id.0) {
-            let string = match kind {
-                Kind::Category => Interned::Category { iid, name },
-                Kind::EventName => Interned::EventName { iid, name },
-                Kind::AnnotationName => Interned::AnnotationName { iid, name },
-                Kind::AnnotationText => Interned::AnnotationText { iid, name },
-            };
-            te::interned(out, self.number, &[string]);
+            self.tell(out, kind, iid, name);
         }
         Name::Iid(iid)
+    }
+
+    /// Writes which string a number stands for.
+    #[cold]
+    fn tell(&self, out: &mut Vec<u8>, kind: Kind, iid: u64, name: &str) {
+        let string = match kind {
+            Kind::Category => Interned::Category { iid, name },
+            Kind::EventName => Interned::EventName { iid, name },
+            Kind::AnnotationName => Interned::AnnotationName { iid, name },
+            Kind::AnnotationText => Interned::AnnotationText { iid, name },
+        };
+        te::interned(out, self.number, &[string]);
     }
 
     /// The number of a log message's text, which it has for this time.

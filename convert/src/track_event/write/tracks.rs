@@ -78,14 +78,21 @@ fn place(id: TrackId) -> usize {
 
 impl Tracks {
     /// A track; of one that was never told of an empty one.
+    #[inline]
     pub(super) fn get(&mut self, id: TrackId) -> &mut Out {
+        if self.all.get(place(id)).is_none_or(|track| track.uuid == 0) {
+            self.make(id, 0);
+        }
+        &mut self.all[place(id)]
+    }
+
+    /// An empty track, by the source's number if that can be.
+    #[cold]
+    fn make(&mut self, id: TrackId, source: u64) {
         if place(id) >= self.all.len() {
             self.all.resize_with(place(id) + 1, Out::default);
         }
-        if self.all[place(id)].uuid == 0 {
-            self.all[place(id)].uuid = self.new_uuid(0);
-        }
-        &mut self.all[place(id)]
+        self.all[place(id)].uuid = self.new_uuid(source);
     }
 
     /// All their numbers.
@@ -110,11 +117,7 @@ impl Tracks {
     /// Takes note of a track.
     pub(super) fn add(&mut self, track: &Track<'_>, report: &mut Report) {
         if place(track.id) >= self.all.len() || self.all[place(track.id)].uuid == 0 {
-            let uuid = self.new_uuid(track.source_id);
-            if place(track.id) >= self.all.len() {
-                self.all.resize_with(place(track.id) + 1, Out::default);
-            }
-            self.all[place(track.id)].uuid = uuid;
+            self.make(track.id, track.source_id);
         }
         let out = &mut self.all[place(track.id)];
         out.class = match track.kind {
@@ -129,7 +132,15 @@ impl Tracks {
     }
 
     /// Writes what has not been written of a track, after the same of those above it.
+    #[inline]
     pub(super) fn describe(&mut self, out: &mut Vec<u8>, id: TrackId, categories: &[&str], time: u64) {
+        if self.get(id).description.is_some() {
+            self.describe_all(out, id, categories, time);
+        }
+    }
+
+    #[cold]
+    fn describe_all(&mut self, out: &mut Vec<u8>, id: TrackId, categories: &[&str], time: u64) {
         // Descriptions are taken out before those above are written, so a track that is above itself ends this.
         let Some(description) = self.get(id).description.take() else { return };
         if let Some(parent) = description.parent {

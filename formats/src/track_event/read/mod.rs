@@ -4,6 +4,7 @@ mod annotation;
 mod event;
 mod interned;
 mod packet;
+mod plain;
 mod repeated;
 mod stream;
 mod track;
@@ -12,13 +13,14 @@ use std::io::Read;
 
 use super::fields::trace;
 use crate::input::Input;
-use crate::proto::{Varint, WireType, split_tag, varint};
+use crate::proto::{Fields, Varint, WireType, split_tag, tag, varint};
 use crate::{DecodeError, DecodeErrorKind};
 
 pub use annotation::{Annotation, AnnotationValue, Annotations};
 pub use event::TrackEvent;
 pub use interned::InternedStrings;
 pub use packet::{ClockReading, ClockReadings, Data, Defaults, Packet};
+pub use plain::PlainEvent;
 pub use repeated::{Integers, Numbers, Texts};
 pub use stream::{Processes, TreeProcess};
 pub use track::{CounterDescriptor, ProcessDescriptor, ThreadDescriptor, TrackDescriptor};
@@ -46,6 +48,12 @@ pub struct Reader<R> {
     skipped: u64,
     ended: bool,
 }
+
+/// A packet's tag.
+const PACKET: u8 = tag(trace::PACKET, WireType::Bytes) as u8;
+
+/// Bytes of a packet's tag and its length, if that takes one byte.
+const SHORT_HEAD: usize = 2;
 
 /// What stands at the beginning of a field of the trace.
 struct Head {
@@ -76,10 +84,48 @@ impl<R: Read> Reader<R> {
     /// ([`DecodeError::is_truncated`]), is no trace at all, or cannot be read: the next call gives None.
     #[allow(clippy::should_implement_trait)] // the packet borrows from the reader, which an Iterator's item cannot
     pub fn next(&mut self) -> Result<Option<(u64, Packet<'_>)>, DecodeError> {
+        match self.next_message()? {
+            Some((offset, message)) => Ok(Some((offset, Packet::decode(message)?))),
+            None => Ok(None),
+        }
+    }
+
+    /// As [`next`](Self::next), for whom a look at the packet's bytes may do: [`PlainEvent::decode`] or [`Packet::decode`] says what
+    /// stands in them.
+    ///
+    /// # Errors
+    /// Those of the trace itself: what is inside of the packet is not looked at.
+    #[inline]
+    pub fn next_message(&mut self) -> Result<Option<(u64, Fields<'_>)>, DecodeError> {
         self.input.consume(std::mem::take(&mut self.given));
         if self.ended {
             return Ok(None);
         }
+        let found = match self.short_packet() {
+            Some(len) => Some((SHORT_HEAD, len)),
+            None => self.find_packet()?,
+        };
+        let Some((head, len)) = found else {
+            return Ok(None);
+        };
+        self.given = head + len;
+        let offset = self.input.offset();
+        let body = &self.input.available()[head..self.given];
+        Ok(Some((offset, Fields::new(body, offset + head as u64))))
+    }
+
+    /// The length of the packet that stands next, if it is all in memory and its length takes one byte: so it is with nearly all.
+    #[inline]
+    fn short_packet(&self) -> Option<usize> {
+        match self.input.available() {
+            [PACKET, len @ 0..0x80, body @ ..] if usize::from(*len) <= body.len() => Some(usize::from(*len)),
+            _ => None,
+        }
+    }
+
+    /// Passes over what stands before the next packet, and brings that into memory: the bytes of its tag and length, and those that
+    /// follow.
+    fn find_packet(&mut self) -> Result<Option<(usize, usize)>, DecodeError> {
         self.ended = true; // unless a packet is found, whose end is the beginning of the next
         let head = loop {
             let Some(head) = self.head()? else {
@@ -96,16 +142,14 @@ impl<R: Read> Reader<R> {
             }
             self.skipped += 1;
         };
-        let offset = self.input.offset();
         let size = (head.len as u64).saturating_add(head.body);
         let available = self.input.fill(size)?.len();
         if (available as u64) < size {
-            return Err(DecodeError::truncated(offset, "a packet"));
+            return Err(DecodeError::truncated(self.input.offset(), "a packet"));
         }
+        self.ended = false;
         // `size` is at most what is in memory, and so a usize.
-        (self.ended, self.given) = (false, size as usize);
-        let body = &self.input.available()[head.len..size as usize];
-        Ok(Some((offset, Packet::decode(body, offset + head.len as u64)?)))
+        Ok(Some((head.len, size as usize - head.len)))
     }
 
     /// Looks at the next tag and length without passing them; None at the end.

@@ -34,7 +34,6 @@ pub struct Packet<'a> {
     /// Fields that were passed over, inside a trace's uuid, a machine's description and statistics too.
     pub skipped: u32,
     message: Fields<'a>,
-    bytes: &'a [u8],
     has_interned: bool,
 }
 
@@ -92,9 +91,11 @@ pub struct Defaults<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// The packet in `bytes`, which stand at byte `offset` of the input.
-    pub(super) fn decode(bytes: &'a [u8], offset: u64) -> Result<Self, DecodeError> {
-        let message = Fields::new(bytes, offset);
+    /// What the packet of these fields says.
+    ///
+    /// # Errors
+    /// A packet that contradicts itself.
+    pub fn decode(message: Fields<'a>) -> Result<Self, DecodeError> {
         let mut packet = Self {
             sequence: 0,
             flags: 0,
@@ -106,7 +107,6 @@ impl<'a> Packet<'a> {
             data: None,
             skipped: 0,
             message: message.clone(),
-            bytes,
             has_interned: false,
         };
         for field in message {
@@ -176,7 +176,7 @@ impl<'a> Packet<'a> {
     /// All of the packet, without its tag and length.
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
-        self.bytes
+        self.message.rest()
     }
 
     /// All of the packet's fields.

@@ -1,0 +1,56 @@
+//! Events that change nothing of what is known, and have nothing that other events have not.
+
+use hairline_formats::track_event::{EventType, PlainEvent, fields::sequence_flags};
+
+use super::event::Word;
+use super::state::State;
+use crate::EventKind;
+
+impl State {
+    /// Takes note of an event, as the current one; None, and nothing has changed, if its packet is to be read as any other.
+    #[inline]
+    pub(super) fn plain(&mut self, event: &PlainEvent<'_>) -> Option<()> {
+        let place = self.sequence(event.sequence)?;
+        let sequence = &mut self.sequences[place];
+        let is_known = event.flags & sequence_flags::NEEDS == 0 || sequence.is_valid;
+        if event.flags & sequence_flags::CLEARED != 0 || !is_known {
+            return None;
+        }
+        let uuid = event.track_uuid.or(sequence.track).unwrap_or(0);
+        let track = self.tracks.find_again(uuid)?;
+        match event.kind {
+            EventType::SliceBegin | EventType::SliceEnd | EventType::Instant => {}
+            EventType::Counter if event.counter.is_some() => drop(self.tracks.get(track).counter()?),
+            _ => return None,
+        }
+        // From here on nothing stands in the way.
+        let time = self.clocks.time(&mut self.sequences[place], event.clock_id, event.timestamp)?;
+        self.current.clear();
+        let kind = match event.kind {
+            EventType::SliceBegin => EventKind::Begin,
+            EventType::SliceEnd => EventKind::End,
+            EventType::Counter => {
+                self.current.counter = Some(track);
+                EventKind::Counter(self.counter(place, track, uuid, event.counter?)?)
+            }
+            _ => EventKind::Instant,
+        };
+        let current = &mut self.current;
+        (current.time, current.kind, current.track) = (time, kind, self.tracks.get(track).id);
+        current.name = event.name.map_or(Word::None, |name| current.word(name));
+        if let Some(category) = event.category {
+            let category = current.word(category);
+            current.categories.push(category);
+        }
+        if let Some(id) = event.flow_id {
+            current.flows.push(id);
+        }
+        if let Some(id) = event.terminating_flow_id {
+            current.ending_flows.push(id);
+        }
+        if !event.annotated.is_empty() {
+            current.keep_bytes(event.annotated);
+        }
+        Some(())
+    }
+}

@@ -1,0 +1,274 @@
+//! Events of the kind that makes up nearly all of a trace, read in one walk over the packet.
+//!
+//! [`Packet::decode`](super::Packet::decode) can read any packet, and is the judge of those that are not well-formed. Here whatever is
+//! not expected means: not of this kind.
+
+use crate::proto::{Fields, Varint, WireType, tag, varint};
+use crate::text::valid_prefix;
+use crate::track_event::fields::{trace_packet as packet, track_event as event};
+use crate::track_event::{CounterValue, EventType, Name};
+
+/// A packet that holds an event, and the event says nothing but this.
+#[derive(Clone, Copy, Debug)]
+pub struct PlainEvent<'a> {
+    /// Whose packet it is; 0 if it says nothing.
+    pub sequence: u32,
+    /// Bits of [`sequence_flags`](crate::track_event::fields::sequence_flags).
+    pub flags: u32,
+    /// When, on the clock below.
+    pub timestamp: u64,
+    /// The timestamp's [clock](crate::track_event::fields::clock), if it is not the sequence's default.
+    pub clock_id: Option<u32>,
+    /// What happened.
+    pub kind: EventType,
+    /// Its name.
+    pub name: Option<Name<'a>>,
+    /// Its only category.
+    pub category: Option<Name<'a>>,
+    /// Its track, if it is not the sequence's default.
+    pub track_uuid: Option<u64>,
+    /// The sample, of a counter event.
+    pub counter: Option<CounterValue>,
+    /// The only flow that goes through it.
+    pub flow_id: Option<u64>,
+    /// The only flow that ends at it.
+    pub terminating_flow_id: Option<u64>,
+    /// What stands of the event from its first argument on, for [`Annotations::of_event`](super::Annotations::of_event); empty if it
+    /// has none.
+    pub annotated: &'a [u8],
+}
+
+const fn number(field: u32) -> u64 {
+    tag(field, WireType::Varint) as u64
+}
+
+const fn fixed(field: u32) -> u64 {
+    tag(field, WireType::Fixed64) as u64
+}
+
+const fn bytes(field: u32) -> u64 {
+    tag(field, WireType::Bytes) as u64
+}
+
+const SEQUENCE: u64 = number(packet::TRUSTED_PACKET_SEQUENCE_ID);
+const FLAGS: u64 = number(packet::SEQUENCE_FLAGS);
+const TIMESTAMP: u64 = number(packet::TIMESTAMP);
+const CLOCK: u64 = number(packet::TIMESTAMP_CLOCK_ID);
+const EVENT: u64 = bytes(packet::TRACK_EVENT);
+
+const TYPE: u64 = number(event::TYPE);
+const NAME_IID: u64 = number(event::NAME_IID);
+const NAME: u64 = bytes(event::NAME);
+const CATEGORY_IID: u64 = number(event::CATEGORY_IIDS);
+const CATEGORY: u64 = bytes(event::CATEGORIES);
+const TRACK: u64 = number(event::TRACK_UUID);
+const COUNTER: u64 = number(event::COUNTER_VALUE);
+const DOUBLE_COUNTER: u64 = fixed(event::DOUBLE_COUNTER_VALUE);
+const FLOW: u64 = fixed(event::FLOW_IDS);
+const ENDING_FLOW: u64 = fixed(event::TERMINATING_FLOW_IDS);
+const ANNOTATION: u64 = bytes(event::DEBUG_ANNOTATIONS);
+
+impl<'a> PlainEvent<'a> {
+    /// The event in a packet; None if it is another packet, or says more.
+    #[inline(always)] // so that who asks need not have it put together in memory
+    #[must_use]
+    pub fn decode(packet: &Fields<'a>) -> Option<Self> {
+        let mut plain = Self {
+            sequence: 0,
+            flags: 0,
+            timestamp: 0,
+            clock_id: None,
+            kind: EventType::Unspecified,
+            name: None,
+            category: None,
+            track_uuid: None,
+            counter: None,
+            flow_id: None,
+            terminating_flow_id: None,
+            annotated: &[],
+        };
+        let (mut event, mut timestamp) = (None, None);
+        let mut rest = Rest(packet.rest());
+        while !rest.0.is_empty() {
+            match rest.varint()? {
+                SEQUENCE => plain.sequence = rest.varint()? as u32,
+                FLAGS => plain.flags |= rest.varint()? as u32,
+                TIMESTAMP => timestamp = Some(rest.varint()?),
+                CLOCK => plain.clock_id = Some(rest.varint()? as u32),
+                EVENT => only(&mut event, rest.bytes()?)?,
+                _ => return None,
+            }
+        }
+        plain.timestamp = timestamp?;
+        plain.add_event(event?)?;
+        Some(plain)
+    }
+
+    #[inline(always)] // as above
+    fn add_event(&mut self, event: &'a [u8]) -> Option<()> {
+        let mut rest = Rest(event);
+        while !rest.0.is_empty() {
+            let field = rest.0;
+            match rest.varint()? {
+                TYPE => self.kind = EventType::from_number(rest.varint()?)?,
+                NAME_IID => only(&mut self.name, Name::Iid(rest.varint()?))?,
+                NAME => only(&mut self.name, Name::Text(valid_prefix(rest.bytes()?)))?,
+                CATEGORY_IID => only(&mut self.category, Name::Iid(rest.varint()?))?,
+                CATEGORY => only(&mut self.category, Name::Text(valid_prefix(rest.bytes()?)))?,
+                TRACK => self.track_uuid = Some(rest.varint()?),
+                COUNTER => self.counter = Some(CounterValue::Int(rest.varint()?.cast_signed())),
+                DOUBLE_COUNTER => {
+                    self.counter = Some(CounterValue::Double(f64::from_bits(rest.fixed64()?)));
+                }
+                FLOW => only(&mut self.flow_id, rest.fixed64()?)?,
+                ENDING_FLOW => only(&mut self.terminating_flow_id, rest.fixed64()?)?,
+                ANNOTATION => {
+                    rest.bytes()?;
+                    if self.annotated.is_empty() {
+                        self.annotated = field;
+                    }
+                }
+                _ => return None,
+            }
+        }
+        Some(())
+    }
+}
+
+/// Sets what may be there once; None if it is there already.
+#[inline]
+fn only<T>(place: &mut Option<T>, value: T) -> Option<()> {
+    if place.is_some() {
+        return None;
+    }
+    *place = Some(value);
+    Some(())
+}
+
+/// A varint, and what follows it. By value, so that what is left of a message need not stand in memory.
+#[inline(never)]
+fn long_varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    match varint(bytes) {
+        Varint::Complete(value, len) => Some((value, bytes.get(len..)?)),
+        _ => None,
+    }
+}
+
+/// What has not been read of a message.
+struct Rest<'a>(&'a [u8]);
+
+impl<'a> Rest<'a> {
+    #[inline]
+    fn varint(&mut self) -> Option<u64> {
+        match self.0 {
+            [byte @ 0..0x80, rest @ ..] => {
+                self.0 = rest;
+                Some(u64::from(*byte))
+            }
+            bytes => {
+                let (value, rest) = long_varint(bytes)?;
+                self.0 = rest;
+                Some(value)
+            }
+        }
+    }
+
+    #[inline]
+    fn bytes(&mut self) -> Option<&'a [u8]> {
+        let len = usize::try_from(self.varint()?).ok()?;
+        let (taken, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    #[inline]
+    fn fixed64(&mut self) -> Option<u64> {
+        let (taken, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u64::from_le_bytes(*taken))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::track_event::{
+        Annotations, Data, Event, LogMessage, Numbers, Packet, Priority, Reader, event,
+    };
+    use crate::{DecodeError, Value};
+
+    /// What the event says if it is plain, once as such and once as any packet says it.
+    fn both_ways(written: &Event<'_>) -> Option<[String; 2]> {
+        let mut trace = Vec::new();
+        event(&mut trace, written);
+        let mut reader = Reader::new(&trace[..]);
+        let (_, message) = reader.next_message().unwrap().unwrap();
+        let plain = PlainEvent::decode(&message)?;
+        let packet = Packet::decode(message).unwrap();
+        let Some(Data::Event(any)) = packet.data else { panic!("no event") };
+        let iids: Result<Vec<_>, DecodeError> = any.category_iids().collect();
+        let texts: Result<Vec<_>, DecodeError> = any.categories().collect();
+        let category = iids.unwrap().into_iter().map(Name::Iid);
+        let category = category.chain(texts.unwrap().into_iter().map(Name::Text)).next();
+        let name = any.name_iid.map(Name::Iid).or(any.name.map(Name::Text));
+        let arguments = [plain.annotated, any.bytes()].map(|bytes| {
+            Annotations::of_event(bytes).map(|a| format!("{:?}", a.unwrap())).collect::<Vec<_>>()
+        });
+        let flows = |ids: Numbers<'_>| ids.map(Result::unwrap).next();
+        Some([
+            format!(
+                "{:?} {:?} {:?} {:?} {:?}",
+                (plain.sequence, plain.flags, plain.timestamp, plain.clock_id),
+                (Some(plain.kind), plain.name, plain.category, plain.track_uuid, plain.counter),
+                plain.flow_id,
+                plain.terminating_flow_id,
+                arguments[0],
+            ),
+            format!(
+                "{:?} {:?} {:?} {:?} {:?}",
+                (packet.sequence, packet.flags, packet.timestamp.unwrap(), packet.clock_id),
+                (any.kind, name, category, any.track_uuid, any.counter),
+                flows(any.flow_ids()),
+                flows(any.terminating_flow_ids()),
+                arguments[1],
+            ),
+        ])
+    }
+
+    #[test]
+    fn a_plain_event_says_what_its_packet_says() {
+        let bare = Event::new(7, EventType::SliceBegin, 300);
+        let (iid, text) = ([Name::Iid(3)], [Name::Text("net")]);
+        let arguments = [(Name::Iid(1), Value::I64(-1)), (Name::Text("b"), Value::Str("c"))];
+        for written in [
+            bare,
+            Event { categories: &iid, name: Some(Name::Iid(200)), annotations: &arguments, ..bare },
+            Event { categories: &text, name: Some(Name::Text("read")), track_uuid: Some(u64::MAX), ..bare },
+            Event {
+                counter: Some(CounterValue::Int(-5)),
+                kind: EventType::Counter,
+                clock_id: Some(6),
+                ..bare
+            },
+            Event { counter: Some(CounterValue::Double(0.5)), needs_state: false, ..bare },
+            Event { flow_ids: &[1], terminating_flow_ids: &[u64::MAX], annotations: &arguments[..1], ..bare },
+        ] {
+            let [plain, any] = both_ways(&written).expect("it is plain");
+            assert_eq!(plain, any);
+        }
+    }
+
+    #[test]
+    fn an_event_that_says_more_is_not_plain() {
+        let bare = Event::new(7, EventType::Instant, 300);
+        let log = LogMessage { body_iid: 1, priority: Priority::Unspecified, source_location_iid: 0 };
+        for written in [
+            Event { log: Some(log), ..bare },
+            Event { categories: &[Name::Iid(1), Name::Iid(2)], ..bare },
+            Event { flow_ids: &[1, 2], ..bare },
+            Event { extra_counters: &[1], ..bare },
+        ] {
+            assert_eq!(both_ways(&written), None, "{written:?}");
+        }
+    }
+}
