@@ -1,87 +1,108 @@
 //! How fast a trace is read, and written again: `speed TRACE [fxt|pftrace|json]`. `speed make TRACE.fxt MIB` makes one.
 
-use std::time::Instant;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
 
-use hairline_convert::{Context, Item, Source, create, open};
-use hairline_formats::Value;
-use hairline_formats::track_event::{self as te, Event, EventType, Interned, Name, SequenceStart};
+use hairline_convert::{Context, FileKind, Item, Source, create, open};
+use hairline_formats::fxt::{self, EventKind, StringRef, ThreadRef};
+use hairline_formats::{Value, truncate_utf8};
 
-const THREADS: u32 = 8;
-/// Packets of a thread that stand together, as in a chunk of the SDK.
-const RUN: usize = 1000;
-
-/// A trace as the SDK writes it: slices, every fourth with an argument.
-fn trace(bytes: usize) -> Vec<u8> {
-    let mut out = Vec::with_capacity(bytes + 100_000);
-    te::process_descriptor(&mut out, 1, &te::ProcessTrack { uuid: 7, pid: 7, name: "p", cmdline: &[] });
-    for sequence in 2..2 + THREADS {
-        let (track_uuid, tid) = (u64::from(sequence) << 40, i64::from(sequence));
-        let start = SequenceStart {
-            sequence,
-            first: true,
-            dropped: false,
-            track_uuid,
-            extra_counters: &[],
-            timestamp_ns: 1 << 40,
-        };
-        te::sequence_start(&mut out, &start);
-        let thread = te::ThreadTrack { uuid: track_uuid, parent_uuid: 7, pid: 7, tid, name: "t" };
-        te::thread_descriptor(&mut out, sequence, &thread);
-        let strings: Vec<String> = (0..100).map(|n| format!("function {n}")).collect();
-        let names = strings.iter().zip(1..).map(|(name, iid)| Interned::EventName { iid, name });
-        te::interned(&mut out, sequence, &names.collect::<Vec<_>>());
-        let others =
-            [Interned::Category { iid: 1, name: "app" }, Interned::AnnotationName { iid: 1, name: "n" }];
-        te::interned(&mut out, sequence, &others);
-    }
-    let mut n = 0;
-    while out.len() < bytes {
-        let sequence = 2 + (n % THREADS as usize) as u32;
-        for k in 0..RUN as u64 {
-            let argument = [(Name::Iid(1), Value::I64(k.cast_signed()))];
-            let begin = Event {
-                categories: &[Name::Iid(1)],
-                name: Some(Name::Iid(1 + k % 100)),
-                annotations: if k % 4 == 0 { &argument } else { &[] },
-                ..Event::new(sequence, EventType::SliceBegin, 1000 + k)
-            };
-            te::event(&mut out, &begin);
-            te::event(&mut out, &Event::new(sequence, EventType::SliceEnd, 900));
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args[..] {
+        ["make", path, mib] => make(path, mib.parse()?)?,
+        [path] => measure(path, None)?,
+        [path, extension] => {
+            let kind = FileKind::by_name(format!("x.{extension}").as_ref()).ok_or("an unknown format")?;
+            measure(path, Some(kind.format))?;
         }
-        n += 1;
+        _ => return Err("what is asked for? See the top of the source".into()),
     }
-    out
+    Ok(())
 }
 
-fn main() {
-    let megabytes = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(200);
-    let trace = trace(megabytes * 1_000_000);
-    if let Some(path) = std::env::args().nth(2) {
-        std::fs::write(path, &trace).unwrap();
-    }
-    for is_written in [false, true, false, true] {
-        let (mut context, mut events, mut converted) =
-            (Context::new(), 0_u64, Vec::with_capacity(trace.len()));
-        let start = Instant::now();
-        let mut reader = open(&trace[..], None).expect("a trace");
-        let mut writer = create(Source::TrackEvent, &mut converted).expect("a writer");
-        while let Some(item) = reader.next(&mut context).expect("a trace") {
-            events += u64::from(matches!(item, Item::Event(_)));
-            if is_written {
-                writer.write(&item).expect("memory");
-            }
+fn measure(path: &str, to: Option<Source>) -> Result<(), Box<dyn std::error::Error>> {
+    let mut context = Context::new();
+    let mut reader = open(File::open(path)?, None)?;
+    let mut writer = to.map(|format| create(format, io::sink())).transpose()?;
+    let (mut events, mut tracks) = (0_u64, 0_u64);
+    while let Some(item) = reader.next(&mut context)? {
+        events += u64::from(matches!(item, Item::Event(_)));
+        tracks += u64::from(matches!(item, Item::Track(_)));
+        if let Some(writer) = &mut writer {
+            writer.write(&item)?;
         }
-        writer.finish().expect("memory");
-        let took = start.elapsed();
-        drop(writer);
-        let (seconds, len) = (took.as_secs_f64(), trace.len() as f64);
-        println!(
-            "{}: {:.0} MB/s, {:.0} ns an event of {:.1} bytes; {:.1} bytes written",
-            if is_written { "read and written" } else { "read" },
-            len / seconds / 1e6,
-            seconds * 1e9 / events as f64,
-            len / events as f64,
-            converted.len() as f64 / events as f64,
-        );
     }
+    if let Some(writer) = &mut writer {
+        writer.finish()?;
+        writer.report().iter().for_each(|(what, count)| println!("written: {count} {what}"));
+    }
+    reader.report().iter().for_each(|(what, count)| println!("read: {count} {what}"));
+    let (elapsed, bytes) = (processor_time(), std::fs::metadata(path)?.len());
+    println!(
+        "{:.0} MB/s, {:.0} ns an event: {events} events and {tracks} tracks in {elapsed:.2} s; {}",
+        bytes as f64 / elapsed / 1e6,
+        elapsed * 1e9 / events.max(1) as f64,
+        peak_memory(),
+    );
+    Ok(())
+}
+
+/// Seconds that the process had of a processor, as Linux tells it: other programs make it no longer.
+fn processor_time() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    let ns: f64 = stat.split_whitespace().next().and_then(|ns| ns.parse().ok()).unwrap_or(f64::NAN);
+    ns / 1e9
+}
+
+/// The most memory that the process had, as Linux tells it.
+fn peak_memory() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    format!("{} at most", peak.unwrap_or(" unknown memory").trim())
+}
+
+/// Scopes of eight threads, one in four with two arguments, and a counter now and then: what a program records.
+fn make(path: &str, mib: u64) -> io::Result<()> {
+    let (mut file, mut out) = (BufWriter::new(File::create(path)?), Vec::new());
+    fxt::magic(&mut out);
+    fxt::provider_info(&mut out, 1, "speed");
+    fxt::initialization(&mut out, 1_000_000_000);
+    let long = "abcdefghijklmnopqrstuvwxyz".repeat(2);
+    for index in 1..=1000_u16 {
+        let text = format!("{index} {}", truncate_utf8(&long, usize::from(index) % 40));
+        fxt::string_record(&mut out, index, &text);
+    }
+    let (mut time, mut random) = (1_000_000_u64, 1_u64);
+    let mut written = 0;
+    while written < mib << 20 {
+        let thread = 1 + random % 8;
+        fxt::thread_record(&mut out, 1, 77, 100 + thread);
+        for n in 0..1000_u64 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(n);
+            let name = StringRef::Index((random >> 40) as u16 % 1000 + 1);
+            let args = [
+                (StringRef::Index(1), Value::I64(time.cast_signed())),
+                (StringRef::Index(2), Value::Str("sixteen bytes !!")),
+            ];
+            let mut put = |kind, args, payload| {
+                time += random >> 56;
+                let (thread, category) = (ThreadRef::Index(1), StringRef::Index(3));
+                fxt::event(
+                    &mut out,
+                    &fxt::Event { kind, timestamp: time, thread, category, name, args, payload },
+                );
+            };
+            if n % 16 == 0 {
+                put(EventKind::Counter, &args[..1], Some(0));
+            }
+            put(EventKind::DurationBegin, if n % 4 == 0 { &args } else { &[] }, None);
+            put(EventKind::DurationEnd, &[], None);
+        }
+        file.write_all(&out)?;
+        written += out.len() as u64;
+        out.clear();
+    }
+    file.flush()
 }
