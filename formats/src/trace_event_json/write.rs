@@ -278,8 +278,8 @@ impl<'o> Object<'o> {
     fn id(&mut self, key: &str, id: Option<&Id<'_>>) {
         match id {
             None => {}
-            Some(Id::Number(number)) => put_display(self.key(key), number),
-            Some(Id::Negative(number)) => put_display(self.key(key), number),
+            Some(Id::Number(number)) => put_integer(self.key(key), *number),
+            Some(Id::Negative(number)) => put_integer(self.key(key), *number),
             Some(Id::Text(text)) => put_string(self.key(key), text),
         }
     }
@@ -313,8 +313,8 @@ fn put_nested(out: &mut Vec<u8>, value: &Value<'_>, depth: usize) {
     match *value {
         Value::Null => out.extend_from_slice(b"null"),
         Value::Bool(truth) => put_display(out, &truth),
-        Value::I64(number) => put_display(out, &number),
-        Value::U64(number) | Value::Koid(number) => put_display(out, &number),
+        Value::I64(number) => put_integer(out, number),
+        Value::U64(number) | Value::Koid(number) => put_integer(out, number),
         Value::F64(number) if number.is_finite() => put_display(out, &format_args!("{number:?}")),
         Value::F64(number) => put_display(out, &format_args!("\"{number}\"")),
         Value::Str(text) | Value::Interned { text, .. } => put_string(out, text),
@@ -350,13 +350,18 @@ fn put_microseconds(out: &mut Vec<u8>, ns: i64) {
         out.push(b'-');
     }
     let (whole, rest) = (ns.unsigned_abs() / 1000, ns.unsigned_abs() % 1000);
-    put_display(out, &whole);
+    put_integer(out, whole);
     if rest != 0 {
-        put_display(out, &format_args!(".{rest:03}"));
+        let digit = |n: u64| b'0' + (n % 10) as u8;
+        out.extend_from_slice(&[b'.', digit(rest / 100), digit(rest / 10), digit(rest)]);
         while out.last() == Some(&b'0') {
             out.pop();
         }
     }
+}
+
+fn put_integer(out: &mut Vec<u8>, number: impl itoa::Integer) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 fn put_display(out: &mut Vec<u8>, what: &dyn std::fmt::Display) {
@@ -368,6 +373,13 @@ fn put_display(out: &mut Vec<u8>, what: &dyn std::fmt::Display) {
 /// A backslash at its end is written by its number: trace_processor v52 takes `\\"` for a quote within the text, and then fails the
 /// whole trace.
 fn put_string(out: &mut Vec<u8>, text: &str) {
+    // All bytes are looked at, without a branch for each.
+    let is_special = |byte: u8| (byte < 0x20) | (byte == b'"') | (byte == b'\\');
+    if !text.bytes().fold(false, |any, byte| any | is_special(byte)) {
+        out.push(b'"');
+        out.extend_from_slice(text.as_bytes());
+        return out.push(b'"');
+    }
     let front = text.strip_suffix('\\');
     let _ = serde_json::to_writer(&mut *out, front.unwrap_or(text)); // a Vec takes it, and any text is JSON
     if front.is_some() {
