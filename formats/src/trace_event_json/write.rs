@@ -257,42 +257,51 @@ impl<'o> Object<'o> {
         self.out
     }
 
-    fn text(&mut self, key: &str, text: &str) {
+    /// The same with a name that needs no escapes.
+    fn member(&mut self, key: &'static str) -> &mut Vec<u8> {
+        self.out.extend_from_slice(if self.first { b"\"" } else { b",\"" });
+        self.first = false;
+        self.out.extend_from_slice(key.as_bytes());
+        self.out.extend_from_slice(b"\":");
+        self.out
+    }
+
+    fn text(&mut self, key: &'static str, text: &str) {
         if !text.is_empty() {
-            put_string(self.key(key), text);
+            put_string(self.member(key), text);
         }
     }
 
-    fn letter(&mut self, key: &str, letter: Option<char>) {
+    fn letter(&mut self, key: &'static str, letter: Option<char>) {
         if let Some(letter) = letter {
-            put_string(self.key(key), letter.encode_utf8(&mut [0; 4]));
+            put_string(self.member(key), letter.encode_utf8(&mut [0; 4]));
         }
     }
 
-    fn time(&mut self, key: &str, ns: Option<i64>) {
+    fn time(&mut self, key: &'static str, ns: Option<i64>) {
         if let Some(ns) = ns {
-            put_microseconds(self.key(key), ns);
+            put_microseconds(self.member(key), ns);
         }
     }
 
-    fn id(&mut self, key: &str, id: Option<&Id<'_>>) {
+    fn id(&mut self, key: &'static str, id: Option<&Id<'_>>) {
         match id {
             None => {}
-            Some(Id::Number(number)) => put_integer(self.key(key), *number),
-            Some(Id::Negative(number)) => put_integer(self.key(key), *number),
-            Some(Id::Text(text)) => put_string(self.key(key), text),
+            Some(Id::Number(number)) => put_integer(self.member(key), *number),
+            Some(Id::Negative(number)) => put_integer(self.member(key), *number),
+            Some(Id::Text(text)) => put_string(self.member(key), text),
         }
     }
 
-    fn truth(&mut self, key: &str, truth: bool) {
+    fn truth(&mut self, key: &'static str, truth: bool) {
         if truth {
-            self.key(key).extend_from_slice(b"true");
+            self.member(key).extend_from_slice(b"true");
         }
     }
 
-    fn json(&mut self, key: &str, json: Option<Json<'_>>) {
+    fn json(&mut self, key: &'static str, json: Option<Json<'_>>) {
         if let Some(json) = json {
-            self.key(key).extend_from_slice(json.text().as_bytes());
+            self.member(key).extend_from_slice(json.text().as_bytes());
         }
     }
 
