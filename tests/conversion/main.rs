@@ -4,10 +4,11 @@ mod fxt_across;
 mod fxt_handmade;
 mod fxt_limits;
 mod fxt_recorded;
+mod json;
 mod packets;
 mod track_event;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hairline_convert::{Context, Report, Source, create, open};
 
@@ -30,4 +31,9 @@ fn convert(trace: &[u8], to: Source) -> (Vec<u8>, Report) {
 
 fn read(path: &Path) -> Vec<u8> {
     std::fs::read(path).expect("a trace")
+}
+
+/// A trace of another tracer: see corpus/README.md.
+fn corpus(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("conversion/corpus").join(name)
 }
