@@ -5,6 +5,7 @@ mod fxt_handmade;
 mod fxt_limits;
 mod fxt_recorded;
 mod json;
+mod matrix;
 mod packets;
 mod track_event;
 

@@ -24,6 +24,7 @@ use std::io::{self, Write};
 use hairline_formats::Value;
 use hairline_formats::fxt::{self, StringRef, ThreadRef};
 
+use crate::report::LATE_THREADS;
 use crate::{Event, EventKind, FlowStep, Item, Loss, Report, Source, Trace, Track, TrackId, TrackKind};
 use arguments::Encoded;
 use flows::Flows;
@@ -116,6 +117,10 @@ impl<W: Write> Writer<W> {
     }
 
     fn track(&mut self, track: &Track<'_>) {
+        let was_slices = self.tracks.get(track.id).is_some_and(|kept| matches!(kept.kind, Kind::Slices));
+        if was_slices && matches!(track.kind, TrackKind::Thread { .. }) {
+            self.report.add(LATE_THREADS);
+        }
         self.tracks.set(track);
         if let TrackKind::Process { pid, command_line } = track.kind {
             self.put_command_line(track, pid, command_line);

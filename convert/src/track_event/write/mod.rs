@@ -154,6 +154,10 @@ impl State {
             self.end_slices(id, i64::MAX);
             self.tracks.describe(&mut self.out, id, &[], self.time);
         }
+        for sequence in &self.sequences {
+            let what = "names of arguments with . or [ ] in them, for which importers show _";
+            self.report.add_many(what, sequence.names_shown_otherwise);
+        }
         if self.lost > 0 {
             let stats = TraceStats { events_lost: self.lost, ..TraceStats::default() };
             te::trace_stats(&mut self.out, GENERAL, &stats);

@@ -44,6 +44,8 @@ pub(super) struct Sequence {
     annotation_names: Known,
     annotation_texts: Known,
     places: Known,
+    /// Names of arguments that importers do not show as they are.
+    pub(super) names_shown_otherwise: u64,
 }
 
 /// The number that stands for a string on each sequence: from 1.
@@ -115,6 +117,9 @@ impl Sequence {
     /// A string, by its number if it has one.
     pub(super) fn name<'a>(&mut self, out: &mut Vec<u8>, kind: Kind, text: Text<'a>) -> Name<'a> {
         let Some(id) = text.id else {
+            if matches!(kind, Kind::AnnotationName) {
+                self.count_name(text.text);
+            }
             return Name::Text(text.text);
         };
         let known = match kind {
@@ -128,12 +133,19 @@ impl Sequence {
             let string = match kind {
                 Kind::Category => Interned::Category { iid, name },
                 Kind::EventName => Interned::EventName { iid, name },
-                Kind::AnnotationName => Interned::AnnotationName { iid, name },
+                Kind::AnnotationName => {
+                    self.count_name(name);
+                    Interned::AnnotationName { iid, name }
+                }
                 Kind::AnnotationText => Interned::AnnotationText { iid, name },
             };
             te::interned(out, self.number, &[string]);
         }
         Name::Iid(iid)
+    }
+
+    fn count_name(&mut self, of_argument: &str) {
+        self.names_shown_otherwise += u64::from(of_argument.contains(['.', '[', ']']));
     }
 
     /// The number of a log message's text, which it has for this time.
