@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use hairline::{Flow, Format, Overflow, Session, SessionBuilder, Track};
-use hairline::{trace_begin, trace_counter, trace_instant, trace_scope};
+use hairline::{trace_begin, trace_counter, trace_end, trace_instant, trace_scope};
 use hairline_convert::{Report, Source};
 use hairline_tests::equal::Shown;
 use hairline_tests::judge::encode;
@@ -65,6 +65,9 @@ const EXCEPTIONS: &[Exception] = &[
     ("detail", Json, "processes", Said("command lines")),
     ("ring", Json, "processes", Said("command lines")),
     ("rotated", Json, "processes", Said("command lines")),
+    ("links", Json, "processes", Said("command lines")),
+    ("links Fxt", TrackEvent, "flows", Said("flows between slices of threads and of tracks, cut in two")),
+    ("links", Json, "flows", Said("flows between threads and intervals, cut in two")),
     ("tracing_chrome", TrackEvent, "slices", Only(THREAD_0)),
     ("tracing_chrome", Fxt, "slices", Only(THREAD_0)),
     ("no_end.json", TrackEvent, "slices", Said(NUMBERED)),
@@ -211,6 +214,22 @@ fn recordings_with_places_and_cpu_time() {
         |_| everything(),
         read,
     ));
+}
+
+/// Flows from a thread over a slice on a track to another thread, and through an instant.
+#[test]
+fn flows_from_track_to_track() {
+    let program = |_: &Session| {
+        let (flow, track) = (Flow::new(), Track::process().child("rows"));
+        {
+            trace_scope!("t", "from", flow: &flow);
+        }
+        trace_begin!("t", "over", track: &track, flow: &flow);
+        trace_end!(&track);
+        trace_instant!("t", "note", flow: &flow);
+        trace_scope!("t", "to", end_flow: &flow);
+    };
+    in_all_formats(&recorded("links", |b| b, program, read));
 }
 
 /// More than a ring of 256 KiB has room for, around and through all of which something is open.

@@ -5,6 +5,7 @@
 //! nearest in time.
 
 mod event;
+mod flows;
 mod sequence;
 mod tracks;
 
@@ -14,6 +15,7 @@ use hairline_formats::proto::{Fields, put_field, put_message, put_uint};
 use hairline_formats::track_event::fields::{clock, trace, trace_packet};
 use hairline_formats::track_event::{self as te, SystemInfo, TraceStats};
 
+use self::flows::Flows;
 use self::sequence::{Places, Sequence};
 use self::tracks::{GENERAL, Tracks};
 use crate::{Item, Loss, Report, Source, Trace};
@@ -48,6 +50,7 @@ struct State {
     time: u64,
     lost: u64,
     has_uuid: bool,
+    flows: Flows,
 }
 
 impl<W: Write> Writer<W> {
@@ -64,6 +67,7 @@ impl<W: Write> Writer<W> {
             time: 0,
             lost: 0,
             has_uuid: false,
+            flows: Flows::default(),
         };
         Self { output, state }
     }
