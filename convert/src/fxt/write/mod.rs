@@ -24,6 +24,7 @@ use std::io::{self, Write};
 use hairline_formats::Value;
 use hairline_formats::fxt::{self, StringRef, ThreadRef};
 
+use crate::readings::Readings;
 use crate::report::LATE_THREADS;
 use crate::{Event, EventKind, FlowStep, Item, Loss, Report, Source, Trace, Track, TrackId, TrackKind};
 use arguments::Encoded;
@@ -56,6 +57,7 @@ pub struct Writer<W> {
     provider: u32,
     provider_name: String,
     last_time: u64,
+    readings: Readings,
     report: Report,
 }
 
@@ -86,6 +88,7 @@ impl<W: Write> Writer<W> {
             provider: 0,
             provider_name: String::new(),
             last_time: 0,
+            readings: Readings::default(),
             report: Report::default(),
         }
     }

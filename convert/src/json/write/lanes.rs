@@ -18,6 +18,8 @@ pub(super) struct Lanes {
     /// Tracks whose labels are not told.
     untold: VecDeque<TrackId>,
     short: HashMap<u64, u32>,
+    /// Whose an id of async intervals is: those of several traces that become one may be equal.
+    ids: HashMap<(Option<u32>, u64, String), TrackId>,
 }
 
 /// Where events lie.
@@ -151,6 +153,9 @@ impl Lanes {
                 let pid = Some(self.short(pid, report));
                 self.interval(track, pid, Instants::Process)
             }
+            TrackKind::Async { id, scope } if !self.is_own(track, (parent, id, scope.to_owned())) => {
+                self.interval(track, parent, Instants::Interval)
+            }
             TrackKind::Async { id, scope } => Lane::Interval(Interval {
                 pid: parent,
                 id: Id::Text(format!("{id:#x}").into()),
@@ -167,6 +172,10 @@ impl Lanes {
                 self.interval(track, parent, Instants::Interval)
             }
         }
+    }
+
+    fn is_own(&mut self, track: &Track<'_>, id: (Option<u32>, u64, String)) -> bool {
+        *self.ids.entry(id).or_insert(track.id) == track.id
     }
 
     /// A track that has no id in JSON. No other has one like it: those of async tracks are numbers.

@@ -18,6 +18,7 @@ use hairline_formats::track_event::{self as te, SystemInfo, TraceStats};
 use self::flows::Flows;
 use self::sequence::{Places, Sequence};
 use self::tracks::{GENERAL, Tracks};
+use crate::readings::Readings;
 use crate::{Item, Loss, Report, Source, Trace};
 
 /// Bytes that are gathered before they are written.
@@ -50,6 +51,7 @@ struct State {
     time: u64,
     lost: u64,
     has_uuid: bool,
+    readings: Readings,
     flows: Flows,
 }
 
@@ -67,6 +69,7 @@ impl<W: Write> Writer<W> {
             time: 0,
             lost: 0,
             has_uuid: false,
+            readings: Readings::default(),
             flows: Flows::default(),
         };
         Self { output, state }
@@ -118,6 +121,9 @@ impl State {
         }
         match trace.clocks {
             [first, _, ..] if first.id == clock::BOOTTIME => {
+                if !self.readings.are_later(trace.clocks) {
+                    return;
+                }
                 let clocks: Vec<_> = trace.clocks.iter().map(|clock| (clock.id, clock.time)).collect();
                 te::clock_snapshot(&mut self.out, GENERAL, &clocks);
                 self.time = self.time.max(first.time);
