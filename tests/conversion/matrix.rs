@@ -159,7 +159,7 @@ fn wrong(entry: &Entry, to: Source) -> Vec<String> {
         let about = format!("{} as {}: {table}", entry.name, to.name());
         match exception(entry, to, table) {
             None if before != after => {
-                wrong.push(format!("{about}\n{}", difference(&before, &after, &report)))
+                wrong.push(format!("{about}\n{}", difference(&before, &after, &report)));
             }
             Some(Said(why) | Only(why)) if before == after => {
                 wrong.push(format!("{about}: is no exception any more: {why}"));

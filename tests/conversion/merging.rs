@@ -26,7 +26,7 @@ fn recordings_of_one_machine_become_one() {
         for to in ALL {
             let (merged, report) = merge(&order.map(|at| &traces[at][..]), to);
             let merged = Shown::of_clean(&merged);
-            assert_eq!(slices(&[merged.clone()]), slices(&shown), "{order:?} {to:?} {report:?}");
+            assert_eq!(slices(std::slice::from_ref(&merged)), slices(&shown), "{order:?} {to:?} {report:?}");
             let processes = if to == Source::TrackEvent { 2 } else { 1 };
             assert_eq!(merged.table("processes").len(), processes, "{order:?} {to:?}");
             assert_eq!(merged.table("flows").len(), 2, "{order:?} {to:?}");
