@@ -7,7 +7,9 @@ use crate::transfer::{self, Format, Transfer};
 
 /// Makes one trace of several, whatever their formats.
 ///
-/// Their times must be of one clock, as those of traces of one machine are. The tracks of each are kept apart.
+/// Their times must be of one clock, as those of traces of one machine are. A process or thread that several traces have is one in
+/// FXT and JSON, where it is known by its number; in a Perfetto trace those of each are kept apart, as intervals and tracks of the
+/// program's own always are. Flows go from trace to trace by their numbers.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline merge server.pftrace client.fxt -o both.pftrace

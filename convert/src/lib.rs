@@ -18,6 +18,7 @@ pub mod fxt;
 pub mod json;
 mod model;
 mod open;
+mod readings;
 mod report;
 pub mod slices;
 pub mod splice;

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+/// Said by writers whose threads have events of their own from the first on.
+pub(crate) const LATE_THREADS: &str = "tracks that are said to be threads after their first event";
+
 /// Counts what a reader did not understand, or a writer could not say, by what it is.
 ///
 /// Texts are of the kind "log messages became instants" or "user-space objects left out": they follow a number.

@@ -12,6 +12,14 @@
 
 use crate::error::Error;
 
+/// Checks a filter of categories, as [`SessionBuilder::categories`](crate::SessionBuilder::categories) takes it.
+///
+/// # Errors
+/// When it makes no sense, with the reason.
+pub fn check_categories(filter: &str) -> Result<(), Error> {
+    Filter::parse(filter).map(|_| ())
+}
+
 /// A parsed filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {

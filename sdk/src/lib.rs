@@ -75,6 +75,7 @@ use imp::session;
 
 pub use builder::SessionBuilder;
 pub use error::Error;
+pub use filter::check_categories;
 #[cfg(feature = "log")]
 #[cfg_attr(docsrs, doc(cfg(feature = "log")))]
 pub use logger::Logger;

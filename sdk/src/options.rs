@@ -52,21 +52,26 @@ pub enum Overflow {
 }
 
 /// How long `block` waits that says no time.
-#[cfg_attr(not(feature = "enable"), allow(dead_code))]
 const BLOCK: Duration = Duration::from_secs(1);
 
-impl Overflow {
+impl std::str::FromStr for Overflow {
+    type Err = Error;
+
     /// `drop`, `overwrite`, `block`, `block:500ms`.
-    #[cfg_attr(not(feature = "enable"), allow(dead_code))]
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        let text = text.to_ascii_lowercase();
-        match text.split_once(':') {
-            None if text == "drop" => Some(Self::Drop),
-            None if text == "overwrite" => Some(Self::Overwrite),
-            None if text == "block" => Some(Self::Block(BLOCK)),
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let name = text.to_ascii_lowercase();
+        let policy = match name.split_once(':') {
+            None if name == "drop" => Some(Self::Drop),
+            None if name == "overwrite" => Some(Self::Overwrite),
+            None if name == "block" => Some(Self::Block(BLOCK)),
             Some(("block", time)) => parse_duration(time).map(Self::Block),
             _ => None,
-        }
+        };
+        policy.ok_or_else(|| Error::Value {
+            what: "overflow policy",
+            value: text.to_owned(),
+            expected: "use drop, block, block:500ms or overwrite",
+        })
     }
 }
 
@@ -204,12 +209,12 @@ mod tests {
             ("BLOCK:2s", ms(2000)),
             ("block:3000us", ms(3)),
         ] {
-            assert_eq!(Overflow::parse(text), policy, "{text}");
+            assert_eq!(text.parse::<Overflow>().ok(), policy, "{text}");
         }
         for bad in
             ["", "block:", "block:5", "block:ms", "block:-1s", "drop:1s", "block:99999999999999999999s"]
         {
-            assert_eq!(Overflow::parse(bad), None, "{bad}");
+            assert!(bad.parse::<Overflow>().is_err(), "{bad}");
         }
     }
 

@@ -4,30 +4,46 @@ mod fxt_across;
 mod fxt_handmade;
 mod fxt_limits;
 mod fxt_recorded;
+mod json;
+mod matrix;
+mod merging;
 mod packets;
 mod track_event;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hairline_convert::{Context, Report, Source, create, open};
 
 /// What a trace becomes in another format, and what the reader and the writer have to say about it.
 #[track_caller]
 fn convert(trace: &[u8], to: Source) -> (Vec<u8>, Report) {
-    let mut converted = Vec::new();
-    let mut reader = open(trace, None).expect("a trace");
-    let mut writer = create(to, &mut converted).expect("a writer");
+    merge(&[trace], to)
+}
+
+/// The same of several traces, as one.
+#[track_caller]
+fn merge(traces: &[&[u8]], to: Source) -> (Vec<u8>, Report) {
+    let (mut merged, mut report) = (Vec::new(), Report::default());
+    let mut writer = create(to, &mut merged).expect("a writer");
     let mut context = Context::new();
-    while let Some(item) = reader.next(&mut context).expect("a whole trace") {
-        writer.write(&item).expect("memory");
+    for trace in traces {
+        let mut reader = open(*trace, None).expect("a trace");
+        while let Some(item) = reader.next(&mut context).expect("a whole trace") {
+            writer.write(&item).expect("memory");
+        }
+        report.add_all(reader.report());
     }
     writer.finish().expect("memory");
-    let mut report = reader.report().clone();
     report.add_all(writer.report());
     drop(writer);
-    (converted, report)
+    (merged, report)
 }
 
 fn read(path: &Path) -> Vec<u8> {
     std::fs::read(path).expect("a trace")
+}
+
+/// A trace of another tracer: see corpus/README.md.
+fn corpus(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("conversion/corpus").join(name)
 }

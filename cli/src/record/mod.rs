@@ -100,6 +100,7 @@ struct Failed {
 
 fn record(arguments: &Arguments) -> Result<u8, Failed> {
     let failed = |why: String| Failed { why, code: FAILED };
+    check(arguments).map_err(failed)?;
     let (output, format) = output(arguments).map_err(failed)?;
     let parts = Parts::begin(&output, format, arguments.keep_parts).map_err(failed)?;
     let command = Command::start(&arguments.command, &variables(arguments, &parts)).map_err(|e| {
@@ -119,6 +120,17 @@ fn record(arguments: &Arguments) -> Result<u8, Failed> {
         // The command's own failure is what matters more.
         Err(why) => Err(Failed { why, code: if code == 0 { FAILED } else { code } }),
     }
+}
+
+/// That the processes will make sense of what they are told: they would go on without a trace.
+fn check(arguments: &Arguments) -> Result<(), String> {
+    let Arguments { categories, buffer, overflow, .. } = arguments;
+    let option = |name: &str, value: &Option<String>, check: fn(&str) -> Result<(), hairline::Error>| {
+        value.as_deref().map_or(Ok(()), check).map_err(|e| format!("--{name}: {e}"))
+    };
+    option("categories", categories, hairline::check_categories)?;
+    option("buffer", buffer, |size| hairline::parse_size(size).map(drop))?;
+    option("overflow", overflow, |policy| policy.parse::<hairline::Overflow>().map(drop))
 }
 
 /// Where the trace goes, and what it is.

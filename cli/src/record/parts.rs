@@ -18,6 +18,8 @@ use hairline_convert::Source;
 use hairline_convert::splice::{Splice, SpliceError, Totals};
 use tempfile::TempDir;
 
+use crate::output::Output;
+
 /// How often processes that outlive the command are looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -199,15 +201,9 @@ impl Parts {
         whole: &mut Whole,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<(), String> {
-        use std::os::unix::fs::PermissionsExt;
         let output = self.output.clone();
         let at = |e: io::Error| format!("{}: {e}", output.display());
-        let folder = output.parent().unwrap_or(Path::new("/"));
-        let unfinished = tempfile::Builder::new()
-            .prefix(".hairline-")
-            .permissions(std::fs::Permissions::from_mode(0o666)) // less the umask, as any file
-            .tempfile_in(folder)
-            .map_err(at)?;
+        let unfinished = Output::create(&output, &[]).map_err(at)?;
         let out = Heeding { out: BufWriter::with_capacity(1 << 16, unfinished), interrupted };
         let mut splice = Splice::new(source(self.format), out).ok_or("no such format")?;
         for part in parts {
@@ -224,7 +220,7 @@ impl Parts {
         }
         let (out, totals) = splice.finish().map_err(at)?;
         let unfinished = out.out.into_inner().map_err(|e| at(e.into_error()))?;
-        unfinished.persist(&output).map_err(|e| at(e.error))?;
+        unfinished.keep().map_err(at)?;
         whole.totals = totals;
         Ok(())
     }

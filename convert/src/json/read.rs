@@ -82,6 +82,8 @@ impl<R: Read> crate::Reader for Reader<R> {
                     self.ended = true;
                     state.report.add_many("values that are no events", self.input.skipped());
                     state.report.add_many("events that were not UTF-8", self.input.repairs());
+                    let made = state.tracks.made();
+                    state.report.add_many("processes and threads known by text, which were numbered", made);
                 }
                 Err(e) => match passed_over(&e.kind) {
                     Some(what) => state.report.add(what),

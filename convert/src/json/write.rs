@@ -105,11 +105,10 @@ impl<W: Write> Writer<W> {
         if self.offset.is_none() {
             let offset = if first < EXACT { 0 } else { (first - EARLIER) / SECOND * SECOND };
             (self.offset, self.facts.offset) = (Some(offset), offset);
-            let facts = std::mem::take(&mut self.facts);
-            let output = self.output()?;
+            let output = self.output.as_mut().map_or_else(finished, Ok)?;
             output.display_time_unit(TimeUnit::Nanoseconds)?;
-            if !facts.is_empty() {
-                output.member("otherData", &Value::Dict(&facts))?;
+            if !self.facts.is_empty() {
+                output.member("otherData", &Value::Dict(&self.facts))?;
             }
         }
         let Some(output) = &mut self.output else { return Ok(()) };
@@ -117,10 +116,10 @@ impl<W: Write> Writer<W> {
     }
 
     fn trace(&mut self, trace: &Trace<'_>) {
-        if self.offset.is_some() {
-            return self.report.add("facts of the trace that came after its first event");
+        let takes = self.facts.take(trace);
+        if takes && self.offset.is_some() {
+            self.report.add("facts of the trace that came after its first event");
         }
-        self.facts.take(trace);
     }
 
     fn loss(&mut self, loss: &Loss) -> io::Result<()> {
@@ -196,20 +195,23 @@ fn finished<T>() -> io::Result<T> {
 
 impl Facts {
     fn is_empty(&self) -> bool {
-        self.offset == 0
-            && self.uuid.is_none()
-            && self.writer.is_none()
-            && self.system.is_none()
-            && self.clocks.is_empty()
+        self.offset == 0 && self.known() == [false; 4]
     }
 
-    fn take(&mut self, trace: &Trace<'_>) {
+    /// Takes note of the first of each. Whether there was something new.
+    fn take(&mut self, trace: &Trace<'_>) -> bool {
+        let before = self.known();
         self.uuid = self.uuid.or(trace.uuid);
         self.writer = self.writer.take().or(trace.writer.map(str::to_owned));
         self.system = self.system.take().or(trace.system.map(|parts| parts.map(str::to_owned)));
         if self.clocks.is_empty() {
             self.clocks.extend_from_slice(trace.clocks);
         }
+        self.known() != before
+    }
+
+    fn known(&self) -> [bool; 4] {
+        [self.uuid.is_some(), self.writer.is_some(), self.system.is_some(), !self.clocks.is_empty()]
     }
 }
 

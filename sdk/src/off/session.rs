@@ -1,6 +1,5 @@
 use crate::builder::{Config, SessionBuilder};
 use crate::error::Error;
-use crate::filter::Filter;
 use crate::options::Summary;
 
 /// Recording into one trace. Without the crate feature `enable` it records nothing and creates no output.
@@ -24,7 +23,7 @@ impl Session {
     /// # Errors
     /// When the filter makes no sense.
     pub fn set_categories(&self, filter: &str) -> Result<(), Error> {
-        Filter::parse(filter).map(|_| ())
+        crate::check_categories(filter)
     }
 
     /// Nothing to wait for.

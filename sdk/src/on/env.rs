@@ -24,7 +24,7 @@ use super::fork;
 use super::lock::{Mutex, MutexGuard};
 use crate::builder::{Config, SessionBuilder};
 use crate::error::Error;
-use crate::options::{ClockSource, Overflow, Summary, parse_size};
+use crate::options::{ClockSource, Summary, parse_size};
 use crate::session::Session;
 
 /// How much is said on stderr.
@@ -85,9 +85,7 @@ fn start() -> Result<(), Error> {
         builder = builder.buffer_size(parse_size(&size)?);
     }
     if let Some(policy) = variable("HAIRLINE_OVERFLOW")? {
-        let expected = "use drop, block, block:500ms or overwrite";
-        let wrong = || Error::Value { what: "HAIRLINE_OVERFLOW", value: policy.clone(), expected };
-        builder = builder.overflow(Overflow::parse(&policy).ok_or_else(wrong)?);
+        builder = builder.overflow(policy.parse()?);
     }
     if let Some(size) = variable("HAIRLINE_MAX_FILE_SIZE")? {
         builder = builder.max_file_size(parse_size(&size)?);

@@ -30,7 +30,7 @@ impl<W: Write> Writer<W> {
             let system = SystemInfo { sysname, release, version, machine, tracer, ..SystemInfo::default() };
             te::system_info(out, SEQUENCE, &system);
         }
-        if !trace.clocks.is_empty() {
+        if self.readings.are_later(trace.clocks) {
             let clocks: Vec<_> = trace.clocks.iter().map(|clock| (clock.id, clock.time)).collect();
             te::clock_snapshot(out, SEQUENCE, &clocks);
         }
@@ -41,7 +41,8 @@ impl<W: Write> Writer<W> {
     /// them: the program's path stands with the process's track.
     pub(super) fn put_command_line(&mut self, track: &Track<'_>, pid: u64, command_line: &[String]) {
         let mut cmdline: Vec<&str> = command_line.iter().map(String::as_str).collect();
-        let (uuid, pid, name, out) = (uuid(track.id), pid as i32, track.name, &mut self.packets);
+        let (uuid, pid, name, out) =
+            (uuid(&self.tracks, track.id), pid as i32, track.name, &mut self.packets);
         if command_line.is_empty() {
             return;
         }
@@ -92,7 +93,7 @@ impl<W: Write> Writer<W> {
         let packet = te::Event {
             needs_state: false,
             name: (!event.name.text.is_empty()).then_some(Name::Text(event.name.text)),
-            track_uuid: Some(uuid(event.track)),
+            track_uuid: Some(uuid(&self.tracks, event.track)),
             counter: if let EventKind::Counter(value) = event.kind { Some(value) } else { None },
             flow_ids: event.flows,
             terminating_flow_ids: event.ending_flows,
@@ -149,8 +150,9 @@ impl<W: Write> Writer<W> {
 }
 
 fn put_description(out: &mut Vec<u8>, track: TrackId, kept: &Kept, tracks: &Tracks, categories: &str) {
-    let (own, name) = (uuid(track), &*kept.name);
-    let parent = kept.parent.filter(|parent| tracks.get(*parent).is_some()).map(uuid);
+    let (own, name) = (uuid(tracks, track), &*kept.name);
+    let parent =
+        kept.parent.filter(|parent| tracks.get(*parent).is_some()).map(|parent| uuid(tracks, parent));
     let more = kept.more.as_deref();
     match kept.kind {
         Kind::Process { pid, .. } => {
@@ -197,7 +199,12 @@ fn put_description(out: &mut Vec<u8>, track: TrackId, kept: &Kept, tracks: &Trac
     }
 }
 
-/// A track's number, the same in all of the trace.
-fn uuid(track: TrackId) -> u64 {
-    mix(u64::from(track.0))
+/// A track's number, the same in all of the trace. A process or thread that several traces have is one, as in records: of two with
+/// equal numbers importers take the later for another one.
+fn uuid(tracks: &Tracks, track: TrackId) -> u64 {
+    match tracks.get(track).map(|kept| &kept.kind) {
+        Some(Kind::Process { pid, .. }) => mix(mix(*pid) ^ 1),
+        Some(Kind::Thread { pid, tid, .. }) => mix(mix(mix(*pid) ^ 2) ^ tid),
+        _ => mix(u64::from(track.0)),
+    }
 }

@@ -24,6 +24,8 @@ use std::io::{self, Write};
 use hairline_formats::Value;
 use hairline_formats::fxt::{self, StringRef, ThreadRef};
 
+use crate::readings::Readings;
+use crate::report::LATE_THREADS;
 use crate::{Event, EventKind, FlowStep, Item, Loss, Report, Source, Trace, Track, TrackId, TrackKind};
 use arguments::Encoded;
 use flows::Flows;
@@ -55,6 +57,7 @@ pub struct Writer<W> {
     provider: u32,
     provider_name: String,
     last_time: u64,
+    readings: Readings,
     report: Report,
 }
 
@@ -85,6 +88,7 @@ impl<W: Write> Writer<W> {
             provider: 0,
             provider_name: String::new(),
             last_time: 0,
+            readings: Readings::default(),
             report: Report::default(),
         }
     }
@@ -116,6 +120,10 @@ impl<W: Write> Writer<W> {
     }
 
     fn track(&mut self, track: &Track<'_>) {
+        let was_slices = self.tracks.get(track.id).is_some_and(|kept| matches!(kept.kind, Kind::Slices));
+        if was_slices && matches!(track.kind, TrackKind::Thread { .. }) {
+            self.report.add(LATE_THREADS);
+        }
         self.tracks.set(track);
         if let TrackKind::Process { pid, command_line } = track.kind {
             self.put_command_line(track, pid, command_line);

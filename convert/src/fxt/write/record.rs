@@ -150,7 +150,8 @@ impl<W: Write> Writer<W> {
         if let Some(correlation) = event.correlation {
             args.add("correlation_id".into(), Value::Str(correlation), strings, out, report);
         }
-        if let Some(SourceLocation { file, line, .. }) = event.location {
+        if let Some(SourceLocation { file, line, function }) = event.location {
+            report.add_many("functions of source locations left out", u64::from(!function.is_empty()));
             args.add("source".into(), Value::Str(&format!("{file}:{line}")), strings, out, report);
         }
         if let Some(log) = event.log.filter(|_| !says_message(event)) {

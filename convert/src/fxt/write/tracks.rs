@@ -1,5 +1,7 @@
 //! What is known of tracks, and whether FXT has records for what lies on them.
 
+use std::collections::HashMap;
+
 use hairline_formats::track_event::{ChildOrdering, CounterType, SiblingMerge, Unit};
 
 use crate::{CounterTrack, Track, TrackId, TrackKind};
@@ -10,6 +12,8 @@ const MAX_OPEN: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct Tracks {
     all: Vec<Option<Kept>>,
+    /// Whose an interval's id is.
+    ids: HashMap<(u64, Box<str>), TrackId>,
     /// A process and a thread, for records that must have one.
     pub(super) any_process: Option<TrackId>,
     pub(super) any_thread: Option<TrackId>,
@@ -153,12 +157,14 @@ impl Tracks {
     }
 
     /// An id that no other interval has: FXT knows nothing of processes and scopes, but names.
-    fn unique_id(&self, id: u64, scope: &str, track: &Track<'_>) -> u64 {
-        if track.parent.is_none() && scope == track.name {
+    /// Of several traces that become one, the first to have an id keeps it.
+    fn unique_id(&mut self, id: u64, scope: &str, track: &Track<'_>) -> u64 {
+        let is_as_it_was = track.parent.is_none() && scope == track.name;
+        if is_as_it_was && *self.ids.entry((id, scope.into())).or_insert(track.id) == track.id {
             return id;
         }
         let bytes = scope.bytes().fold(0, |hash, byte| mix(hash ^ u64::from(byte)));
-        mix(id ^ mix(bytes ^ u64::from(track.parent.map_or(u32::MAX, |parent| parent.0))))
+        mix(id ^ mix(bytes ^ u64::from(track.parent.unwrap_or(track.id).0)))
     }
 }
 

@@ -25,6 +25,11 @@ const FIRST: u64 = 1 << 30;
 pub(super) struct Made(HashMap<String, u64>);
 
 impl Made {
+    /// How many were made up.
+    pub(super) fn count(&self) -> u64 {
+        self.0.len() as u64
+    }
+
     /// The number that `id` is, or one made up, with the text that it stands for.
     pub(super) fn number<'t>(&mut self, id: &'t Id<'_>) -> (u64, Option<&'t str>) {
         if let Some(number) = id.number().and_then(|number| u64::try_from(number).ok()) {

@@ -120,6 +120,11 @@ impl Tracks {
         }
     }
 
+    /// Processes and threads whose numbers were made up.
+    pub(super) fn made(&self) -> u64 {
+        self.made.count()
+    }
+
     fn id(&self, place: usize) -> TrackId {
         self.all[place].id
     }

@@ -213,7 +213,10 @@ impl<W: Write> Writer<W> {
             self.report.add("events on tracks of counters");
             return Ok(());
         };
-        self.write_value(event.track, value, ts)
+        let categories = std::mem::take(&mut self.categories);
+        let written = self.write_value(event.track, value, ts, &categories);
+        self.categories = categories;
+        written
     }
 
     /// Writes what else was sampled with an event, but for its thread's CPU time.
@@ -225,13 +228,19 @@ impl<W: Write> Writer<W> {
                     EventKind::Complete { duration } if again => duration,
                     _ => 0,
                 };
-                self.write_value(*track, *value, ts.saturating_add(duration))?;
+                self.write_value(*track, *value, ts.saturating_add(duration), "")?;
             }
         }
         Ok(())
     }
 
-    fn write_value(&mut self, track: TrackId, value: CounterValue, ts: i64) -> io::Result<()> {
+    fn write_value(
+        &mut self,
+        track: TrackId,
+        value: CounterValue,
+        ts: i64,
+        categories: &str,
+    ) -> io::Result<()> {
         let Some(Lane::Counter(counter)) = self.lanes.get(track) else {
             self.report.add("values of counters on tracks that are none");
             return Ok(());
@@ -249,7 +258,8 @@ impl<W: Write> Writer<W> {
             return Ok(());
         }
         let Some(output) = &mut self.output else { return super::finished() };
-        output.event(&counter.event(ts, &[(&counter.series, value)]))
+        let args = &[(counter.series.as_str(), value)];
+        output.event(&json::Event { cat: categories.into(), ..counter.event(ts, args) })
     }
 
     fn is_cpu_time(&self, counter: TrackId, of: TrackId) -> bool {

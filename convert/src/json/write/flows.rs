@@ -87,14 +87,20 @@ impl Flows {
 
     /// What a point on a thread is, and its flow's number in JSON. None, which is counted, if it is of no flow.
     pub(super) fn on_thread(&mut self, point: &Point, report: &mut Report) -> Option<(Phase, u64)> {
+        let crosses = self.intervals.knows(point.flow) && !self.threads.knows(point.flow);
+        report.add_many(CROSSING, crosses.into());
         self.threads.step(point.flow, point.role, report)
     }
 
     /// The same for an interval, which writes it down itself.
     pub(super) fn of_interval(&mut self, flow: u64, role: Role, report: &mut Report) -> Option<(Phase, u64)> {
+        let crosses = self.threads.knows(flow) && !self.intervals.knows(flow);
+        report.add_many(CROSSING, crosses.into());
         self.intervals.step(flow, role, report)
     }
 }
+
+const CROSSING: &str = "flows between threads and intervals, cut in two";
 
 /// Numbers of flows: each has its own, from 1, since importers do not forget one that has ended.
 #[derive(Debug, Default)]
@@ -115,6 +121,10 @@ struct Flow {
 const REMEMBERED: usize = 1 << 17;
 
 impl Numbers {
+    fn knows(&self, id: u64) -> bool {
+        self.recent.contains_key(&id) || self.older.contains_key(&id)
+    }
+
     fn step(&mut self, id: u64, role: Role, report: &mut Report) -> Option<(Phase, u64)> {
         let known = self.recent.get(&id).copied().or_else(|| self.older.remove(&id));
         let (phase, number) = match (role, known) {

@@ -8,6 +8,7 @@ use hairline_formats::trace_event_json::{Args, Event, Id, Phase};
 use hairline_formats::track_event::{CounterType, Unit};
 
 use super::flows::Point;
+use crate::report::LATE_THREADS;
 use crate::{CounterTrack, Report, Track, TrackId, TrackKind};
 
 #[derive(Debug, Default)]
@@ -17,6 +18,8 @@ pub(super) struct Lanes {
     /// Tracks whose labels are not told.
     untold: VecDeque<TrackId>,
     short: HashMap<u64, u32>,
+    /// Whose an id of async intervals is: those of several traces that become one may be equal.
+    ids: HashMap<(Option<u32>, u64, String), TrackId>,
 }
 
 /// Where events lie.
@@ -69,6 +72,8 @@ struct Labels {
     name: String,
     labels: String,
     rank: Option<i32>,
+    /// Nothing is told of it, but it counts once.
+    has_command_line: bool,
 }
 
 /// The first number for what has one beyond 32 bits.
@@ -114,6 +119,7 @@ impl Lanes {
         match (&mut lane, self.all[place].take()) {
             (Lane::Thread { flows: new, .. }, Some(Lane::Thread { flows, .. })) => *new = flows,
             (Lane::Interval(new), Some(Lane::Interval(old))) => new.open = old.open,
+            (Lane::Thread { .. }, Some(_)) => report.add(LATE_THREADS),
             _ => {}
         }
         self.all[place] = Some(lane);
@@ -140,9 +146,15 @@ impl Lanes {
                 Lane::Thread { pid, tid, flows: Vec::new() }
             }
             TrackKind::Process { pid, command_line } => {
-                report.add_many("command lines", u64::from(!command_line.is_empty()));
+                let labels = &mut self.labels[track.id.0 as usize];
+                if !command_line.is_empty() && !std::mem::replace(&mut labels.has_command_line, true) {
+                    report.add("command lines");
+                }
                 let pid = Some(self.short(pid, report));
                 self.interval(track, pid, Instants::Process)
+            }
+            TrackKind::Async { id, scope } if !self.is_own(track, (parent, id, scope.to_owned())) => {
+                self.interval(track, parent, Instants::Interval)
             }
             TrackKind::Async { id, scope } => Lane::Interval(Interval {
                 pid: parent,
@@ -156,10 +168,14 @@ impl Lanes {
                 self.interval(track, None, Instants::Everything)
             }
             _ => {
-                report.add("tracks of slices, which became intervals without the track's name");
+                report.add("tracks of slices, which became intervals without the track's name and place");
                 self.interval(track, parent, Instants::Interval)
             }
         }
+    }
+
+    fn is_own(&mut self, track: &Track<'_>, id: (Option<u32>, u64, String)) -> bool {
+        *self.ids.entry(id).or_insert(track.id) == track.id
     }
 
     /// A track that has no id in JSON. No other has one like it: those of async tracks are numbers.

@@ -15,6 +15,8 @@ use crate::{Categories, Event, EventKind, FlowStep, StringId, Text, TrackId};
 /// Ends that are waited for on a track; where there are more, slices are written as they come.
 const MOST_ENDS: usize = 1024;
 
+const CUT: &str = "flows between slices of threads and of tracks, cut in two";
+
 /// The form that an event takes.
 #[derive(Clone, Copy, Default)]
 struct Form {
@@ -51,6 +53,7 @@ impl State {
             }
             EventKind::Counter(_) => return self.report.add("counter values on tracks that are no counters"),
             EventKind::Flow { id, step, to_next } if class == Class::Thread => {
+                self.report.add_many(CUT, self.flows.step(id, step).into());
                 let phase = match step {
                     FlowStep::Begin => b's',
                     FlowStep::Step => b't',
@@ -113,6 +116,10 @@ impl State {
                 self.sequences.push(Sequence::new(number, uuid));
             }
             self.current = self.tracks.get(event.track).sequence;
+        }
+        if !event.flows.is_empty() || !event.ending_flows.is_empty() {
+            let cut = self.flows.through(event.flows) + self.flows.through(event.ending_flows);
+            self.report.add_many(CUT, cut);
         }
         self.fields.clear();
         if !event.extra_counters.is_empty() {

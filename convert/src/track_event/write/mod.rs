@@ -5,6 +5,7 @@
 //! nearest in time.
 
 mod event;
+mod flows;
 mod sequence;
 mod tracks;
 
@@ -14,8 +15,10 @@ use hairline_formats::proto::{Fields, put_field, put_message, put_uint};
 use hairline_formats::track_event::fields::{clock, trace, trace_packet};
 use hairline_formats::track_event::{self as te, SystemInfo, TraceStats};
 
+use self::flows::Flows;
 use self::sequence::{Places, Sequence};
 use self::tracks::{GENERAL, Tracks};
+use crate::readings::Readings;
 use crate::{Item, Loss, Report, Source, Trace};
 
 /// Bytes that are gathered before they are written.
@@ -48,6 +51,8 @@ struct State {
     time: u64,
     lost: u64,
     has_uuid: bool,
+    readings: Readings,
+    flows: Flows,
 }
 
 impl<W: Write> Writer<W> {
@@ -64,6 +69,8 @@ impl<W: Write> Writer<W> {
             time: 0,
             lost: 0,
             has_uuid: false,
+            readings: Readings::default(),
+            flows: Flows::default(),
         };
         Self { output, state }
     }
@@ -114,6 +121,9 @@ impl State {
         }
         match trace.clocks {
             [first, _, ..] if first.id == clock::BOOTTIME => {
+                if !self.readings.are_later(trace.clocks) {
+                    return;
+                }
                 let clocks: Vec<_> = trace.clocks.iter().map(|clock| (clock.id, clock.time)).collect();
                 te::clock_snapshot(&mut self.out, GENERAL, &clocks);
                 self.time = self.time.max(first.time);
@@ -153,6 +163,10 @@ impl State {
         for id in self.tracks.ids() {
             self.end_slices(id, i64::MAX);
             self.tracks.describe(&mut self.out, id, &[], self.time);
+        }
+        for sequence in &self.sequences {
+            let what = "names of arguments with . or [ ] in them, for which importers show _";
+            self.report.add_many(what, sequence.names_shown_otherwise);
         }
         if self.lost > 0 {
             let stats = TraceStats { events_lost: self.lost, ..TraceStats::default() };

@@ -44,6 +44,8 @@ pub(super) struct Sequence {
     annotation_names: Known,
     annotation_texts: Known,
     places: Known,
+    /// Names of arguments that importers do not show as they are.
+    pub(super) names_shown_otherwise: u64,
 }
 
 /// The number that stands for a string on each sequence: from 1.
@@ -121,6 +123,9 @@ impl Sequence {
     #[inline]
     pub(super) fn name<'a>(&mut self, out: &mut Vec<u8>, kind: Kind, text: Text<'a>) -> Name<'a> {
         let Some(id) = text.id else {
+            if matches!(kind, Kind::AnnotationName) {
+                self.count_name(text.text);
+            }
             return Name::Text(text.text);
         };
         let known = match kind {
@@ -131,6 +136,9 @@ impl Sequence {
         };
         let (iid, name) = (iid(id), text.text);
         if known.add(id.0) {
+            if matches!(kind, Kind::AnnotationName) {
+                self.count_name(name);
+            }
             self.tell(out, kind, iid, name);
         }
         Name::Iid(iid)
@@ -146,6 +154,10 @@ impl Sequence {
             Kind::AnnotationText => Interned::AnnotationText { iid, name },
         };
         te::interned(out, self.number, &[string]);
+    }
+
+    fn count_name(&mut self, of_argument: &str) {
+        self.names_shown_otherwise += u64::from(of_argument.contains(['.', '[', ']']));
     }
 
     /// The number of a log message's text, which it has for this time.

@@ -10,6 +10,7 @@ use super::super::event::Event;
 use super::super::room::Begin;
 use super::packet::{cut, location};
 use super::record::index_only;
+use super::tracks::put_thread;
 use super::{Bits, Sequence, location_callsite};
 
 /// Where an FXT event's header names its strings: by their number, or with the highest bit set where they follow in full.
@@ -40,6 +41,13 @@ impl Sequence {
         Begin { at: written.and_then(|written| again.put_record(written)), known }
     }
 
+    /// What readers have to know of the thread before those packets; records have no need of it.
+    pub(crate) fn put_own_track_again(&self, again: &mut Again) {
+        if self.is_track_event() && !again.begins.is_empty() {
+            put_thread(&mut again.strings, self.number, self.track_uuid, &self.thread);
+        }
+    }
+
     /// A packet that needs no state: strings in full, time on the trace's own clock.
     fn put_packet_again(&self, out: &mut Vec<u8>, written: &[u8], time: u64) -> Option<u32> {
         let packet = message(written, trace::PACKET)?;
@@ -61,7 +69,7 @@ impl Sequence {
 /// Begins that are told again.
 #[derive(Debug, Default)]
 pub(crate) struct Again {
-    /// What precedes them: the strings of FXT's records. Also of those begins that are left out, since an end names them too.
+    /// What precedes them: the track of packets, the strings of FXT's records. The latter also of those begins that are left out, since an end names them too.
     pub(crate) strings: Vec<u8>,
     told: Bits,
     pub(crate) begins: Vec<u8>,

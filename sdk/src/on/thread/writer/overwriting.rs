@@ -41,6 +41,7 @@ impl Writer {
             let written = begin.at.map(|at| self.room.written_at(at));
             begins.push(sequence.put_again(again, written, begin.known));
         }
+        sequence.put_own_track_again(again);
         again.keep_innermost(begins, room);
     }
 

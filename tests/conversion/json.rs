@@ -1,41 +1,19 @@
 //! Trace Event JSON in, and out again.
 
-use std::io::Cursor;
-use std::path::{Path, PathBuf};
-
 use hairline::{
     Flow, Track, Unit, trace_async, trace_begin, trace_counter, trace_end, trace_instant, trace_scope,
 };
-use hairline_convert::{Context, Report, Source, create, open};
+use hairline_convert::Source;
 use hairline_tests::equal::Shown;
 use hairline_tests::recording::{FORMATS, record};
 
-fn corpus(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("convert/corpus").join(name)
-}
-
-/// A trace in another format, and what was lost on the way.
-#[track_caller]
-fn convert(trace: &[u8], format: Source) -> (Vec<u8>, Report) {
-    let mut output = Vec::new();
-    let mut reader = open(Cursor::new(trace), None).unwrap();
-    let mut writer = create(format, &mut output).unwrap();
-    let mut context = Context::new();
-    while let Some(item) = reader.next(&mut context).unwrap() {
-        writer.write(&item).unwrap();
-    }
-    writer.finish().unwrap();
-    let mut report = reader.report().clone();
-    report.add_all(writer.report());
-    drop(writer);
-    (output, report)
-}
+use crate::{convert, corpus, read};
 
 /// What is lost of a trace that goes from JSON to JSON, where trace_processor shows the same of both.
 #[track_caller]
 fn same_again(name: &str) -> Vec<(&'static str, u64)> {
     let path = corpus(name);
-    let (again, report) = convert(&std::fs::read(&path).unwrap(), Source::Json);
+    let (again, report) = convert(&read(&path), Source::Json);
     serde_json::from_slice::<serde_json::Value>(&again).expect("JSON for strict parsers too");
     Shown::of(&path).require_equal(&Shown::of_clean(&again));
     report.iter().collect()
@@ -73,7 +51,7 @@ fn what_chrome_writes_shows_the_same() {
 #[track_caller]
 fn same_as(name: &str, format: Source, left_out: &[&str]) -> (Shown, Shown) {
     let path = corpus(name);
-    let (converted, _) = convert(&std::fs::read(&path).unwrap(), format);
+    let (converted, _) = convert(&read(&path), format);
     let (original, converted) = (Shown::of(&path), Shown::of_clean(&converted));
     original.clone().without(left_out).require_equal(&converted.clone().without(left_out));
     (original, converted)
@@ -106,7 +84,7 @@ fn what_chrome_writes_is_the_same_in_other_formats() {
 /// trace_processor v52 knows nothing of these phases.
 #[test]
 fn deprecated_intervals_are_shown_when_converted() {
-    let trace = std::fs::read(corpus("old_async.json")).unwrap();
+    let trace = read(&corpus("old_async.json"));
     for format in [Source::TrackEvent, Source::Fxt, Source::Json] {
         let shown = Shown::of_clean(&convert(&trace, format).0);
         let slices = shown.table("slices").join("\n");
@@ -121,7 +99,7 @@ fn deprecated_intervals_are_shown_when_converted() {
 
 #[test]
 fn processes_and_threads_known_by_name_keep_it_and_an_end_may_be_missing() {
-    let trace = std::fs::read(corpus("no_end.json")).unwrap();
+    let trace = read(&corpus("no_end.json"));
     for format in [Source::TrackEvent, Source::Fxt, Source::Json] {
         let shown = Shown::of_clean(&convert(&trace, format).0);
         let slices = shown.table("slices").join("\n");
@@ -146,7 +124,7 @@ fn recorded(format: hairline::Format) -> Vec<u8> {
             .join()
             .unwrap();
     });
-    std::fs::read(trace.path()).unwrap()
+    read(trace.path())
 }
 
 #[test]
@@ -190,7 +168,7 @@ fn slices_on_tracks_become_intervals() {
             drop(trace_async!("net", "request", id = 7));
             trace_counter!("mem", "of the queue", 1.5, track: &queue);
         });
-        let trace = std::fs::read(trace.path()).unwrap();
+        let trace = read(trace.path());
         let (converted, report) = convert(&trace, Source::Json);
         let (original, converted) = (Shown::of_clean(&trace), Shown::of_clean(&converted));
         assert_eq!(without_track(&original), without_track(&converted), "{format:?} {report:?}");

@@ -1,0 +1,212 @@
+//! Inputs and outputs that make no sense: one line that says what and where, and nothing is there afterwards that was not there before.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use hairline::{Session, trace_counter, trace_instant, trace_scope};
+
+/// A folder with something of each kind that is no trace, and one that is.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        let folder = Self(tempfile::tempdir().expect("a folder"));
+        for (name, bytes) in files() {
+            fs::write(folder.at(name), bytes).expect("a file");
+        }
+        fs::create_dir(folder.at("folder.pftrace")).expect("a folder");
+        folder
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn hairline(&self, arguments: &[&str]) -> Output {
+        hairline(self.0.path(), arguments)
+    }
+
+    /// The names of what is there, with the bytes of files.
+    fn contents(&self) -> Vec<(PathBuf, Option<Vec<u8>>)> {
+        let paths =
+            fs::read_dir(self.0.path()).expect("the folder").map(|entry| entry.expect("an entry").path());
+        let mut contents: Vec<_> = paths.map(|path| (path.clone(), fs::read(path).ok())).collect();
+        contents.sort();
+        contents
+    }
+}
+
+fn hairline(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
+    command
+        .env_remove("HAIRLINE")
+        .current_dir(folder)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .expect("it runs")
+}
+
+const TRACE: &[u8] = br#"[{"name":"a","ph":"X","ts":1,"dur":2,"pid":1,"tid":1}]"#;
+
+fn files() -> [(&'static str, &'static [u8]); 10] {
+    [
+        ("good.json", TRACE),
+        ("empty", b""),
+        ("garbage", b"\x7fELF is no trace"),
+        ("blank", b" \n"),
+        ("huge.pftrace", b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f"),
+        ("long.pftrace", b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"),
+        ("field.pftrace", b"\x0a\x02\x50\x80"),
+        // A record that says it has no words, and one that says it has more than there are.
+        ("zero.fxt", b"\x10\x00\x04FxT\x16\x00\x00\x00\x00\x00\x00\x00\x00\x00"),
+        ("cut.gz", b"\x1f\x8b\x08\x00"),
+        ("deep.json", &[b'['; 4000]),
+    ]
+}
+
+/// Arguments, the exit code, and what the one line has in it.
+type Case = (&'static [&'static str], i32, &'static str);
+
+const CASES: &[Case] = &[
+    (&["convert", "empty", "o.fxt"], 1, "empty: byte 0: it is empty"),
+    (&["convert", "blank", "o.fxt"], 1, "blank: byte 0: neither"),
+    (&["convert", "garbage", "o.json"], 1, "garbage: byte 0: neither"),
+    (&["convert", "missing", "o.json"], 1, "missing: "),
+    (&["convert", "folder.pftrace", "o.json"], 1, "folder.pftrace: it is a folder"),
+    (&["convert", "huge.pftrace", "o.json"], 1, "huge.pftrace: byte "),
+    (&["convert", "long.pftrace", "o.json"], 1, "long.pftrace: byte "),
+    (&["convert", "field.pftrace", "o.json"], 1, "field.pftrace: byte "),
+    (&["convert", "zero.fxt", "o.json"], 1, "zero.fxt: byte "),
+    (&["convert", "cut.gz", "o.json"], 1, "cut.gz: "),
+    (&["convert", "deep.json", "o.fxt"], 1, "deep.json: byte "),
+    (&["convert", "good.json", "o.txt"], 2, "o.txt: its name says no format"),
+    (&["convert", "good.json", "good.json"], 1, "good.json: it is an input"),
+    (&["convert", "good.json", "folder.pftrace"], 1, "folder.pftrace: it is a folder"),
+    (&["convert", "good.json", "missing/o.fxt"], 1, "missing/o.fxt: "),
+    (&["convert", "good.json", "o.fxt", "--from", "fxt"], 1, "good.json: byte 0: "),
+    (&["merge", "good.json", "empty", "-o", "o.fxt"], 1, "empty: byte 0: it is empty"),
+    (&["merge", "good.json", "missing", "-o", "o.fxt"], 1, "missing: "),
+    (&["merge", "good.json", "zero.fxt", "-o", "o.fxt"], 1, "zero.fxt: byte "),
+    (&["merge", "empty", "good.json", "-o", "good.json"], 1, "good.json: it is an input"),
+    (&["merge", "good.json", "-o", "folder.pftrace"], 1, "folder.pftrace: it is a folder"),
+    (&["view", "--no-open", "missing"], 1, "missing: "),
+    (&["view", "--no-open", "empty"], 1, "empty: is empty"),
+    (&["view", "--no-open", "folder.pftrace"], 1, "folder.pftrace: is no file"),
+    (&["view", "--no-open", "good.json", "--ui", "folder.pftrace"], 1, "folder.pftrace: has no index.html"),
+    (&["recover", "./missing"], 1, "missing"),
+    (&["recover", "./empty"], 1, "empty"),
+    (&["recover", "./garbage"], 1, "garbage"),
+    (&["recover", "./folder.pftrace"], 1, "folder.pftrace"),
+    (&["recover", "./huge.pftrace", "-o", "o.pftrace"], 1, "huge.pftrace"),
+    (&["snapshot", "./missing", "-o", "o.pftrace"], 1, "missing"),
+    (&["snapshot", "./garbage", "-o", "o.pftrace"], 1, "garbage"),
+    (&["snapshot", "./folder.pftrace", "-o", "o.pftrace"], 1, "folder.pftrace"),
+    (&["snapshot", "./empty"], 3, "empty: is no region of a process"),
+    (&["snapshot", "4294967295"], 3, "4294967295: is not being traced"),
+    (&["record", "--buffer", "plenty", "--", "touch", "ran"], 125, "--buffer: "),
+    (&["record", "--overflow", "block:soon", "--", "touch", "ran"], 125, "--overflow: "),
+    (&["record", "--categories", "a,,b", "--", "touch", "ran"], 125, "--categories: "),
+    (&["record", "-o", "o.txt", "--", "touch", "ran"], 125, "o.txt: no extension of a trace"),
+    (&["record", "-o", "folder.pftrace", "--", "touch", "ran"], 125, "folder.pftrace: "),
+    (&["record", "-o", "missing/o.fxt", "--", "touch", "ran"], 125, "missing/o.fxt: "),
+    (&["record", "--", "./missing"], 127, "missing"),
+    (&["record", "--", "./garbage"], 126, "garbage"),
+];
+
+#[test]
+fn what_makes_no_sense_is_one_line_and_leaves_nothing() {
+    let mut wrong = Vec::new();
+    for (arguments, code, words) in CASES {
+        let folder = Folder::new();
+        let before = folder.contents();
+        let output = folder.hairline(arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        let is_line = said.starts_with("hairline: ") && said.lines().count() == 1 && said.contains(words);
+        if !is_line || output.status.code() != Some(*code) {
+            wrong
+                .push(format!("{arguments:?}: {:?}, not {code} and {words:?}\n{said}", output.status.code()));
+        }
+        if folder.contents() != before {
+            wrong.push(format!("{arguments:?}: changed something\n{said}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Small traces in the three formats.
+fn traces() -> Vec<(&'static str, Vec<u8>)> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut traces = Vec::new();
+    for name in ["a.fxt", "a.pftrace"] {
+        let path = folder.path().join(name);
+        let session = Session::builder().output(&path).start().expect("a session");
+        for n in 0..5 {
+            trace_scope!("cli", "scope", n, text = "some", list = [1, 2]);
+            trace_instant!("cli", "instant");
+            trace_counter!("cli", "count", n);
+        }
+        session.stop().expect("a trace");
+        traces.push((name, fs::read(path).expect("the trace")));
+    }
+    traces.push(("a.json", include_bytes!("../../tests/conversion/corpus/chrome.json").to_vec()));
+    traces
+}
+
+/// Numbers that are the same each time.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % n as u64).expect("it is below")
+    }
+
+    /// The trace with a few bytes changed, taken out, put in or doubled, or cut.
+    fn damaged(&mut self, trace: &[u8]) -> Vec<u8> {
+        let mut bytes = trace.to_vec();
+        for _ in 0..=self.below(4) {
+            let at = self.below(bytes.len());
+            match self.below(6) {
+                0 => bytes.truncate(at.max(1)),
+                1 => drop(bytes.remove(at)),
+                2 => bytes.insert(at, 0xff),
+                3 => bytes[at] = 0xff,
+                4 => bytes.extend_from_within(at..),
+                _ => bytes[at] ^= 1 << self.below(8),
+            }
+        }
+        bytes
+    }
+}
+
+const RUNS: usize = 40;
+
+#[test]
+fn damaged_traces_are_converted_or_refused_as_a_whole() {
+    let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
+    for (name, trace) in traces() {
+        for run in 0..RUNS {
+            let folder = tempfile::tempdir().expect("a folder");
+            let damaged = numbers.damaged(&trace);
+            fs::write(folder.path().join(name), &damaged).expect("a file");
+            let to = ["o.pftrace", "o.fxt", "o.json"][run % 3];
+            let output = match run % 2 {
+                0 => hairline(folder.path(), &["convert", name, to]),
+                _ => hairline(folder.path(), &["merge", name, name, "-o", to]),
+            };
+            let said = String::from_utf8_lossy(&output.stderr);
+            let about = format!("{name}, run {run}: {said}");
+            assert!(matches!(output.status.code(), Some(0 | 1)) && !said.contains("panicked"), "{about}");
+            let is_written = folder.path().join(to).exists();
+            let is_said = output.status.success() || said.contains("is in the output");
+            assert_eq!(is_written, is_said, "{about}");
+            assert_eq!(fs::read(folder.path().join(name)).expect("the input"), damaged, "{about}");
+            let there = fs::read_dir(folder.path()).expect("the folder").count();
+            assert_eq!(there, 1 + usize::from(is_written), "{about}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Several traces become one.
+
+use hairline_convert::Source;
+use hairline_tests::equal::Shown;
+use hairline_tests::recording::{FORMATS, record};
+
+use crate::track_event::everything;
+use crate::{merge, read};
+
+const ALL: [Source; 3] = [Source::TrackEvent, Source::Fxt, Source::Json];
+
+/// Time, duration, depth, category and name of each slice.
+fn slices(shown: &[Shown]) -> Vec<String> {
+    let rows = shown.iter().flat_map(|shown| shown.table("slices"));
+    let mut rows: Vec<_> = rows.map(|row| row.split('\t').take(5).collect::<Vec<_>>().join("\t")).collect();
+    rows.sort();
+    rows
+}
+
+/// Whatever the order: the importer has no complaint, though clocks were read later in the first.
+#[test]
+fn recordings_of_one_machine_become_one() {
+    let traces = FORMATS.map(|format| read(record(format, |_| everything()).path()));
+    let shown = [&traces[0], &traces[1]].map(|trace| Shown::of_clean(trace));
+    for order in [[0, 1], [1, 0]] {
+        for to in ALL {
+            let (merged, report) = merge(&order.map(|at| &traces[at][..]), to);
+            let merged = Shown::of_clean(&merged);
+            assert_eq!(slices(std::slice::from_ref(&merged)), slices(&shown), "{order:?} {to:?} {report:?}");
+            let processes = if to == Source::TrackEvent { 2 } else { 1 };
+            assert_eq!(merged.table("processes").len(), processes, "{order:?} {to:?}");
+            assert_eq!(merged.table("flows").len(), 2, "{order:?} {to:?}");
+        }
+    }
+}
+
+#[test]
+fn clocks_that_were_read_earlier_are_not_told_later() {
+    for format in FORMATS {
+        let [first, second] = [0, 1].map(|_| read(record(format, |_| everything()).path()));
+        let _ = Shown::of_clean(&merge(&[&second, &first], Source::TrackEvent).0);
+    }
+}
+
+/// Each has an interval 1 of the same name, and they overlap.
+#[test]
+fn intervals_of_equal_numbers_stay_apart() {
+    let of = |begin: u32, end: u32, pid: u32| {
+        let event = |ph: char, ts: u32| {
+            format!(r#"{{"ph":"{ph}","cat":"c","id":1,"name":"n","ts":{ts},"pid":{pid},"tid":{pid}}}"#)
+        };
+        format!("[{},{}]", event('b', begin), event('e', end)).into_bytes()
+    };
+    for second_pid in [1, 2] {
+        let json = [of(1, 10, 1), of(5, 20, second_pid)];
+        for by in ALL {
+            let traces = [&json[0], &json[1]].map(|trace| merge(&[trace], by).0);
+            for to in ALL {
+                let merged = merge(&[&traces[0], &traces[1]], to).0;
+                let slices = slices(&[Shown::of_clean(&merged)]);
+                assert_eq!(slices, ["1000\t9000\t0\tc\tn", "5000\t15000\t0\tc\tn"], "{by:?} as {to:?}");
+            }
+        }
+    }
+}
