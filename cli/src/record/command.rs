@@ -37,9 +37,25 @@ impl std::fmt::Display for NotStarted {
 #[derive(Debug, Default)]
 struct Target {
     /// The command, until it has ended. Then its number may be another's.
-    pid: Mutex<Option<Pid>>,
+    state: Mutex<State>,
     /// A signal came after that.
     interrupted: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Starting,
+    Running {
+        pid: Pid,
+        /// Whether a signal came meanwhile.
+        heard: bool,
+    },
+    Ended {
+        at: Instant,
+        /// Whether a signal came while it ran, or with its end.
+        heard: bool,
+    },
 }
 
 /// A running command.
@@ -81,7 +97,9 @@ impl Command {
             .envs(variables.iter().cloned())
             .spawn()
             .map_err(failed)?;
-        *lock(&target.pid) = Pid::from_raw(child.id().cast_signed());
+        if let Some(pid) = Pid::from_raw(child.id().cast_signed()) {
+            *lock(&target.state) = State::Running { pid, heard: false };
+        }
         let heed = move || {
             let mut last = None;
             signals.forever().for_each(|signal| heeding.heed(signal, &mut last));
@@ -97,20 +115,34 @@ impl Command {
     /// Waits for its end.
     pub(super) fn wait(mut self) -> Ended {
         // First without reaping it: as long as it is a zombie its number is its own.
-        let pid = *lock(&self.target.pid);
+        let pid = if let State::Running { pid, .. } = *lock(&self.target.state) { Some(pid) } else { None };
         if let Some(pid) = pid {
             let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
             while matches!(waitid(WaitId::Pid(pid), ended), Err(rustix::io::Errno::INTR)) {}
         }
-        *lock(&self.target.pid) = None;
+        let mut state = lock(&self.target.state);
+        let heard = matches!(*state, State::Running { heard: true, .. });
+        *state = State::Ended { at: Instant::now(), heard };
+        drop(state);
         Ended { status: self.child.wait().ok(), target: self.target, signals: self.signals }
     }
 }
 
 impl Target {
     fn heed(&self, signal: i32, last: &mut Option<Instant>) {
-        let pid = lock(&self.pid);
-        let Some(pid) = *pid else { return self.interrupted.store(true, Ordering::Relaxed) };
+        let mut state = lock(&self.state);
+        let pid = match &mut *state {
+            State::Running { pid, heard } => {
+                *heard = true;
+                *pid
+            }
+            // What ended the command comes to this thread too, and may come later.
+            State::Ended { at, heard } if !*heard && at.elapsed() < TWICE => {
+                *heard = true;
+                return;
+            }
+            State::Starting | State::Ended { .. } => return self.interrupted.store(true, Ordering::Relaxed),
+        };
         // What cannot be sent has nobody to go to.
         let _ = match signal {
             SIGINT => {
@@ -144,6 +176,6 @@ impl Drop for Ended {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock(mutex: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,15 +1,21 @@
 //! Which async intervals are open, and which tracks are free.
 //!
-//! Ids may be as many as intervals. A track whose interval is over goes to the next one of the same name that begins later, so there
-//! are as many tracks as intervals are open at once.
+//! Ids may be as many as intervals. Once there are many, a track whose interval is over goes to the next one of the same name that
+//! begins later, so there are about as many tracks as intervals are open at once. Not before: writers that use their ids again, on
+//! whichever thread, have few of them, and one thread's events are told after another's.
 
 use std::collections::{HashMap, VecDeque};
 
 /// What tells an interval from others: its name's [`key`](super::tracks::key) and its id.
 pub(super) type Key = (u64, u64);
 
-#[derive(Debug, Default)]
+/// Intervals whose tracks are their own.
+const OWN_TRACKS: usize = 1024;
+
+#[derive(Debug)]
 pub(super) struct Asyncs {
+    /// Of so many intervals the tracks are their own.
+    own_tracks: usize,
     known: HashMap<Key, Known>,
     /// Intervals that are over, by name, in the order in which they were found to be.
     over: HashMap<u64, VecDeque<Key>>,
@@ -19,18 +25,30 @@ pub(super) struct Asyncs {
 struct Known {
     slot: u32,
     open: i32,
+    /// Before that its track was another one's.
+    since: i64,
     /// The latest time on it.
     until: i64,
     is_over: bool,
 }
 
+impl Default for Asyncs {
+    fn default() -> Self {
+        Self { own_tracks: OWN_TRACKS, known: HashMap::new(), over: HashMap::new() }
+    }
+}
+
 impl Asyncs {
-    pub(super) fn find(&self, key: Key) -> Option<u32> {
-        self.known.get(&key).map(|known| known.slot)
+    /// The track of the interval, if what happens at this time can be on it.
+    pub(super) fn find(&self, key: Key, time: i64) -> Option<u32> {
+        self.known.get(&key).filter(|known| known.since <= time).map(|known| known.slot)
     }
 
     /// A track for an interval that is new at `time`, if one is free.
     pub(super) fn reuse(&mut self, key: Key, time: i64) -> Option<u32> {
+        if self.known.len() < self.own_tracks {
+            return None;
+        }
         let over = self.over.get_mut(&key.0)?;
         // One that was opened again meanwhile has left, and comes back.
         while let Some(first) = over.front() {
@@ -47,12 +65,16 @@ impl Asyncs {
         }
         over.pop_front();
         let known = self.known.remove(&first)?;
-        self.add(key, known.slot);
+        self.add_since(key, known.slot, time);
         Some(known.slot)
     }
 
     pub(super) fn add(&mut self, key: Key, slot: u32) {
-        self.known.insert(key, Known { slot, open: 0, until: i64::MIN, is_over: false });
+        self.add_since(key, slot, i64::MIN);
+    }
+
+    fn add_since(&mut self, key: Key, slot: u32, since: i64) {
+        self.known.insert(key, Known { slot, open: 0, since, until: i64::MIN, is_over: false });
     }
 
     /// Something happened on an interval: `opened` more slices are open on it.
@@ -71,22 +93,37 @@ impl Asyncs {
 mod tests {
     use super::*;
 
+    fn none_of_its_own() -> Asyncs {
+        Asyncs { own_tracks: 0, ..Asyncs::default() }
+    }
+
+    #[test]
+    fn what_was_before_a_track_was_taken_over_is_not_on_it() {
+        let mut asyncs = none_of_its_own();
+        asyncs.add((1, 1), 0);
+        asyncs.passed((1, 1), 10, 1);
+        asyncs.passed((1, 1), 20, -1);
+        assert_eq!(asyncs.reuse((1, 2), 30), Some(0));
+        assert_eq!((asyncs.find((1, 2), 30), asyncs.find((1, 2), 15)), (Some(0), None));
+        assert_eq!(Asyncs::default().reuse((1, 2), 30), None, "there are few");
+    }
+
     #[test]
     fn a_track_goes_to_the_next_interval_of_its_name_that_begins_later() {
-        let mut asyncs = Asyncs::default();
+        let mut asyncs = none_of_its_own();
         asyncs.add((1, 1), 0);
         asyncs.passed((1, 1), 10, 1);
         assert_eq!(asyncs.reuse((1, 2), 15), None, "it is open");
         asyncs.passed((1, 1), 20, -1);
         assert_eq!(asyncs.reuse((1, 2), 20), None, "another thread's events are told later");
         assert_eq!(asyncs.reuse((2, 2), 30), None, "another name");
-        assert_eq!(asyncs.find((1, 1)), Some(0));
-        assert_eq!((asyncs.reuse((1, 2), 21), asyncs.find((1, 1))), (Some(0), None));
+        assert_eq!(asyncs.find((1, 1), 21), Some(0));
+        assert_eq!((asyncs.reuse((1, 2), 21), asyncs.find((1, 1), 21)), (Some(0), None));
     }
 
     #[test]
     fn one_that_is_opened_again_is_not_free() {
-        let mut asyncs = Asyncs::default();
+        let mut asyncs = none_of_its_own();
         asyncs.add((1, 1), 0);
         for (time, opened) in [(10, 1), (20, -1), (30, 1)] {
             asyncs.passed((1, 1), time, opened);

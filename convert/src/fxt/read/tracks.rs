@@ -186,7 +186,7 @@ impl Tracks {
         context: &mut Context,
     ) -> Option<TrackId> {
         let key = (key(name), id);
-        let slot = match self.asyncs.find(key) {
+        let slot = match self.asyncs.find(key, time) {
             Some(slot) => slot,
             // Only a begin: what comes without one may belong to one that is told later, and was earlier.
             None => match (opened > 0).then(|| self.asyncs.reuse(key, time)).flatten() {
