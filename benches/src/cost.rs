@@ -11,7 +11,7 @@ use hairline::{
 };
 
 use crate::machine::clock_read;
-use crate::row::{Budget, Row};
+use crate::row::{Budget, Row, label};
 use crate::timing::{Effort, beside};
 
 fn row(
@@ -23,15 +23,7 @@ fn row(
     subject: impl FnMut(u32),
 ) -> Row {
     let (floors, subjects) = beside(effort, floor, subject);
-    Row {
-        name: name.to_owned(),
-        min: subjects.min(),
-        median: subjects.median(),
-        floor: floors.median(),
-        budget,
-        kind,
-        unit: "ns",
-    }
+    Row::sampled(name, "ns", &subjects, kind, budget).beside(&floors)
 }
 
 fn nothing(_: u32) {}
@@ -72,9 +64,10 @@ struct Budgets {
 /// # Errors
 /// When a session cannot be started or stopped.
 pub fn enabled(effort: Effort, format: Format) -> Result<Vec<Row>, hairline::Error> {
-    let (label, budgets) = match format {
-        Format::Fxt => ("FXT", Budgets { scope: 1.3, arguments: 2.2, single: 1.6 }),
-        _ => ("TrackEvent", Budgets { scope: 1.6, arguments: 2.6, single: 2.2 }),
+    let label = label(format);
+    let budgets = match format {
+        Format::Fxt => Budgets { scope: 1.3, arguments: 2.2, single: 1.6 },
+        _ => Budgets { scope: 1.6, arguments: 2.6, single: 2.2 },
     };
     let session =
         Session::builder().output_writer(io::sink()).format(format).buffer_size(64 << 20).start()?;
@@ -109,11 +102,11 @@ pub fn enabled(effort: Effort, format: Format) -> Result<Vec<Row>, hairline::Err
 /// # Errors
 /// When the session cannot be started or stopped.
 pub fn flight_recorder(effort: Effort, format: Format) -> Result<Row, hairline::Error> {
-    let (label, budget) = if format == Format::Fxt { ("FXT", 1.5) } else { ("TrackEvent", 1.84) };
+    let budget = if format == Format::Fxt { 1.5 } else { 1.84 };
     let builder = Session::builder().overflow(Overflow::Overwrite).format(format).buffer_size(8 << 20);
     let session = builder.start()?;
     crate::machine::pin_to_last_core();
-    let name = format!("{label}: scope, flight recorder");
+    let name = format!("{}: scope, flight recorder", label(format));
     let row = {
         trace_scope!("bench", "outer", text = "of the outer scope");
         trace_scope!("bench", "inner", number = 1);

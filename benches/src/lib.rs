@@ -3,10 +3,15 @@
 //! A shared machine's speed wanders, so a subject and its floor are timed in turn, batch by batch, and
 //! what counts is the ratio of their medians. Nothing here fails a test: times are reported, never asserted.
 
+pub mod cold;
 pub mod convert;
 pub mod cost;
+pub mod growth;
 pub mod machine;
-pub mod once;
+pub mod made;
 pub mod row;
+pub mod size;
 pub mod spans;
+pub mod tail;
 pub mod timing;
+pub mod writer;

@@ -1,29 +1,72 @@
 //! The machine: pinning, the bare clock, what the kernel says of threads and memory.
 
-#![allow(unsafe_code)] // rdtsc and sched_setaffinity
+#![allow(unsafe_code)] // rdtsc, sched_setaffinity and getrusage
 
 use std::hint::black_box;
+use std::path::PathBuf;
+use std::time::Instant;
 
 /// The clock read that an event cannot do without: the floor.
 #[inline(always)]
 pub fn clock_read() {
+    black_box(ticks());
+}
+
+/// What the bare clock shows, in a unit of its own.
+#[inline(always)]
+#[must_use]
+pub fn ticks() -> u64 {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: rdtsc is there on every x86-64 and touches no memory.
-    black_box(unsafe { core::arch::x86_64::_rdtsc() });
+    unsafe {
+        core::arch::x86_64::_rdtsc()
+    }
     #[cfg(not(target_arch = "x86_64"))]
-    black_box(std::time::Instant::now());
+    {
+        static START: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
+        START.elapsed().as_nanos() as u64
+    }
+}
+
+/// How long one of [`ticks`] takes, ns.
+#[must_use]
+pub fn tick_ns() -> f64 {
+    static TICK: std::sync::OnceLock<f64> = std::sync::OnceLock::new();
+    *TICK.get_or_init(|| {
+        let (start, first) = (Instant::now(), ticks());
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        start.elapsed().as_nanos() as f64 / (ticks() - first) as f64
+    })
+}
+
+/// Runs `f` on a thread of its own, which it may pin: the caller is left where it is, and so are the threads it starts.
+pub fn aside<R: Send>(f: impl FnOnce() -> R + Send) -> R {
+    let outcome = std::thread::scope(|scope| scope.spawn(f).join());
+    outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// How many cores this process may use.
+#[must_use]
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 /// Keeps the calling thread on the machine's last core; threads it started before are left where they are.
 pub fn pin_to_last_core() {
+    pin_to_core_from_last(0);
+}
+
+/// As [`pin_to_last_core`], but so many before it, counted round.
+pub fn pin_to_core_from_last(nth: usize) {
     // SAFETY: an all-zero cpu_set_t is an empty set; the calls read and write only `set`.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) != 0 {
             return;
         }
-        let last = (0..libc::CPU_SETSIZE as usize).rev().find(|core| libc::CPU_ISSET(*core, &set));
-        if let Some(core) = last {
+        let mut cores = (0..libc::CPU_SETSIZE as usize).rev().filter(|core| libc::CPU_ISSET(*core, &set));
+        let count = cores.clone().count().max(1);
+        if let Some(core) = cores.nth(nth % count) {
             libc::CPU_ZERO(&mut set);
             libc::CPU_SET(core, &mut set);
             libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set);
@@ -31,16 +74,62 @@ pub fn pin_to_last_core() {
     }
 }
 
-/// CPU time that the writer thread of the running session has used so far, ns.
+/// Page faults of the calling thread so far that needed no disk.
 #[must_use]
-pub fn writer_thread_cpu_ns() -> Option<u64> {
-    for task in std::fs::read_dir("/proc/self/task").ok()?.flatten() {
-        let read = |file: &str| std::fs::read_to_string(task.path().join(file)).unwrap_or_default();
-        if read("comm").trim() == "hairline-writer" {
-            return read("schedstat").split_whitespace().next()?.parse().ok();
-        }
+pub fn page_faults() -> u64 {
+    // SAFETY: an all-zero rusage is a valid one, and the call writes only that.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
+        usage
+    };
+    u64::try_from(usage.ru_minflt).unwrap_or(0)
+}
+
+/// A thread of this process, as the kernel sees it.
+#[derive(Debug)]
+pub struct Thread(PathBuf);
+
+impl Thread {
+    /// The writer thread of the running session. None without one.
+    #[must_use]
+    pub fn writer() -> Option<Self> {
+        let mut tasks = std::fs::read_dir("/proc/self/task").ok()?.flatten().map(|task| Self(task.path()));
+        tasks.find(|task| task.read("comm").trim() == "hairline-writer")
     }
-    None
+
+    /// The calling one.
+    #[must_use]
+    pub fn current() -> Self {
+        Self(PathBuf::from("/proc/thread-self"))
+    }
+
+    fn read(&self, file: &str) -> String {
+        std::fs::read_to_string(self.0.join(file)).unwrap_or_default()
+    }
+
+    /// CPU time so far, ns.
+    #[must_use]
+    pub fn cpu_ns(&self) -> u64 {
+        self.read("schedstat").split_whitespace().next().and_then(|ns| ns.parse().ok()).unwrap_or(0)
+    }
+
+    /// How often it has gone to sleep so far.
+    #[must_use]
+    pub fn sleeps(&self) -> u64 {
+        let status = self.read("status");
+        let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        count.and_then(|n| n.trim().parse().ok()).unwrap_or(0)
+    }
+}
+
+/// Gives back what the allocator keeps of memory that was freed, which would hide what is taken next.
+pub fn release_freed_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: a call that may come at any time.
+    unsafe {
+        libc::malloc_trim(0);
+    }
 }
 
 /// Resident memory of this process, bytes: (all, shared with files and shared memory).

@@ -1,6 +1,15 @@
 //! A line of the report.
 
+use hairline::Format;
 use serde_json::{Value, json};
+
+use crate::timing::Samples;
+
+/// The format's name, as rows have it.
+#[must_use]
+pub fn label(format: Format) -> &'static str {
+    if format == Format::Fxt { "FXT" } else { "TrackEvent" }
+}
 
 /// How a budget is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +48,18 @@ impl Row {
     #[must_use]
     pub fn figure(name: &str, unit: &'static str, min: f64, median: f64, kind: Budget, budget: f64) -> Self {
         Self { name: name.to_owned(), min, median, floor: 0.0, budget, kind, unit }
+    }
+
+    /// What was sampled, for itself.
+    #[must_use]
+    pub fn sampled(name: &str, unit: &'static str, samples: &Samples, kind: Budget, budget: f64) -> Self {
+        Self::figure(name, unit, samples.min(), samples.median(), kind, budget)
+    }
+
+    /// What was sampled, beside its floor.
+    #[must_use]
+    pub fn beside(self, floor: &Samples) -> Self {
+        Self { floor: floor.median(), ..self }
     }
 
     /// Median over the floor's median; 0 without a floor.

@@ -166,14 +166,9 @@ fn compare(effort: Effort, name: &str, floor: &str, comparisons: &[Comparison]) 
         subject.finish()?;
         base.finish()?;
     }
-    let rows = comparisons.iter().zip(samples).map(|(comparison, (floors, subjects))| Row {
-        name: format!("tracing, {name}: {}", comparison.what),
-        min: subjects.min(),
-        median: subjects.median(),
-        floor: floors.median(),
-        budget: comparison.budget,
-        kind: Budget::Ratio,
-        unit: "ns",
+    let rows = comparisons.iter().zip(samples).map(|(comparison, (floors, subjects))| {
+        let name = format!("tracing, {name}: {}", comparison.what);
+        Row::sampled(&name, "ns", &subjects, Budget::Ratio, comparison.budget).beside(&floors)
     });
     Ok(rows.collect())
 }

@@ -8,6 +8,12 @@ use std::time::Instant;
 pub struct Samples(Vec<f64>);
 
 impl Samples {
+    /// None yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
     /// The fastest batch.
     #[must_use]
     pub fn min(&self) -> f64 {
@@ -20,6 +26,17 @@ impl Samples {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
         sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
+    }
+
+    /// Each of them times `factor`.
+    #[must_use]
+    pub fn scaled(&self, factor: f64) -> Self {
+        Self(self.0.iter().map(|ns| ns * factor).collect())
+    }
+
+    /// Adds all of another.
+    pub fn append(&mut self, other: &Self) {
+        self.0.extend_from_slice(&other.0);
     }
 
     /// Adds a time.

@@ -1,103 +1,142 @@
 //! `report`: what Hairline costs on this machine, every figure beside its floor and its budget.
 //!
 //! ```text
-//! cargo run --release -p hairline-benches --bin report [-- --json] [--quick] [--tracing | --convert]
+//! cargo run --release -p hairline-benches --bin report [-- --json] [--quick] [PART...]
 //! ```
+//!
+//! Each part is measured in a process of its own, this same binary: callsites have numbers in the order of their first hits, and
+//! those of one part shall not be paid for by another.
 
 use std::io::{self, ErrorKind, Write};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, Stdio};
 
 use hairline::Format;
 use hairline_benches::row::Row;
 use hairline_benches::timing::Effort;
-use hairline_benches::{convert, cost, machine, once, spans};
+use hairline_benches::{cold, convert, cost, growth, machine, size, spans, tail, writer};
 
-const HELP: &str = "usage: report [--json] [--quick] [--tracing | --convert]
+const HELP: &str = "usage: report [--json] [--quick] [PART...]
   --json   an array of {name, unit, ns_min, ns_median, floor_ns, ratio, budget, budget_is, judged, within}
   --quick  a tenth of the batches
-  --tracing  only the rows for the spans of `tracing`
-  --convert  only the rows for traces that are read and converted
+parts; all of them unless some are named:
+  --events   events that are recorded, and those that are not
+  --tracing  spans of `tracing`
+  --size     bytes of a scope, memory beside the ring
+  --cold     start, first events, the next chunk, the first pass over the ring
+  --tail     percentiles of single events
+  --writer   the writer thread's CPU time, and its wake-ups
+  --growth   many threads, many callsites
+  --convert  traces that are read and converted
 exit: 0 measured, whether within budget or not; 1 a session failed; 2 usage";
 
-const FLAGS: [&str; 4] = ["--json", "--quick", "--tracing", "--convert"];
+const OPTIONS: [&str; 2] = ["--json", "--quick"];
+const PARTS: [&str; 8] =
+    ["--events", "--tracing", "--size", "--cold", "--tail", "--writer", "--growth", "--convert"];
 
-fn rows(quick: bool, only: Option<&str>) -> Result<Vec<Row>, Box<dyn std::error::Error>> {
-    let effort = Effort { batches: if quick { 50 } else { 500 }, operations: 2000 };
-    let rounds = if quick { 3 } else { 15 };
-    match only {
-        Some("--tracing") => return spans::rows(effort),
-        Some(_) => return convert::rows(rounds),
-        None => {}
-    }
-    let mut rows = Vec::new();
-    // What is paid once comes first: after it this thread is pinned.
-    rows.push(once::memory_beside_the_ring()?);
-    rows.extend(once::starts(rounds)?);
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+fn events(effort: Effort) -> Outcome<Vec<Row>> {
+    let mut rows = machine::aside(|| cost::disabled(effort))?;
     for format in [Format::Fxt, Format::TrackEvent] {
-        rows.push(once::bytes_per_scope(format)?);
-        rows.push(once::writer_throughput(format, rounds.min(5))?);
+        // Started by a thread that is not pinned, so that the writer thread is not either.
+        rows.extend(machine::aside(|| cost::enabled(effort, format))?);
+        rows.push(machine::aside(|| cost::flight_recorder(effort, format))?);
     }
-    // Started by a thread that is not pinned, so that the writer thread is not either.
-    let mut costs =
-        std::thread::spawn(move || cost::disabled(effort)).join().unwrap_or_else(|_| Ok(Vec::new()))?;
-    for format in [Format::Fxt, Format::TrackEvent] {
-        let measured = std::thread::spawn(move || cost::enabled(effort, format)).join();
-        costs.extend(measured.unwrap_or_else(|_| Ok(Vec::new()))?);
-        let measured = std::thread::spawn(move || cost::flight_recorder(effort, format)).join();
-        if let Ok(row) = measured {
-            costs.push(row?);
-        }
-    }
-    costs.extend(spans::rows(effort)?);
-    costs.extend(rows);
-    costs.extend(convert::rows(rounds)?);
-    Ok(costs)
+    Ok(rows)
 }
 
-fn print(rows: &[Row], json: bool) -> io::Result<()> {
+fn sizes() -> Outcome<Vec<Row>> {
+    let memory = size::memory_beside_the_ring()?; // first: later there is memory of earlier sessions to be had
+    Ok(vec![size::bytes_per_scope(Format::Fxt)?, size::bytes_per_scope(Format::TrackEvent)?, memory])
+}
+
+fn rows(part: &str, quick: bool) -> Outcome<Vec<Row>> {
+    let effort = Effort { batches: if quick { 50 } else { 500 }, operations: 2000 };
+    let rounds = if quick { 3 } else { 15 };
+    match part {
+        "--events" => events(effort),
+        "--tracing" => spans::rows(effort),
+        "--size" => sizes(),
+        "--cold" => Ok(cold::rows(rounds)?),
+        "--tail" => tail::rows(rounds),
+        "--writer" => writer::rows(rounds),
+        "--growth" => growth::rows(rounds),
+        _ => convert::rows(rounds),
+    }
+}
+
+/// One part, in this process: its rows as they are printed, or as JSON.
+fn serve(part: &str, quick: bool, json: bool) -> Outcome<()> {
+    let rows = rows(part, quick)?;
     let mut out = io::stdout().lock();
     if json {
-        return writeln!(out, "{:#}", serde_json::Value::Array(rows.iter().map(Row::json).collect()));
+        write!(out, "{}", serde_json::Value::Array(rows.iter().map(Row::json).collect()))?;
+    } else {
+        rows.iter().try_for_each(|row| writeln!(out, "{}", row.line()))?;
     }
-    writeln!(out, "{}\n\n{}", machine::processor(), Row::heading())?;
-    rows.iter().try_for_each(|row| writeln!(out, "{}", row.line()))
+    Ok(())
+}
+
+/// Runs each part in its process, and prints what they measure.
+fn print(parts: &[&str], quick: bool, json: bool) -> Outcome<()> {
+    let mut out = io::stdout().lock();
+    if !json {
+        writeln!(out, "{}\n\n{}", machine::processor(), Row::heading())?;
+    }
+    let mut all = Vec::new();
+    for part in parts {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args([CHILD, part]).args(quick.then_some("--quick")).args(json.then_some("--json"));
+        let output = command.stderr(Stdio::inherit()).output()?;
+        if !output.status.success() {
+            return Err(format!("{part}: {}", output.status).into());
+        }
+        if json {
+            all.extend(serde_json::from_slice::<Vec<serde_json::Value>>(&output.stdout)?);
+        } else {
+            out.write_all(&output.stdout)?;
+            out.flush()?;
+        }
+    }
+    if json {
+        writeln!(out, "{:#}", serde_json::Value::Array(all))?;
+    }
+    Ok(())
+}
+
+/// The argument before a part's name that makes a process measure just that.
+const CHILD: &str = "--part";
+
+fn run(arguments: &[&str]) -> Outcome<()> {
+    let has = |flag: &str| arguments.contains(&flag);
+    let (quick, json) = (has("--quick"), has("--json"));
+    match arguments {
+        [flag, listener] if *flag == spans::CHILD => spans::serve(listener),
+        [flag, part, ..] if *flag == CHILD => serve(part, quick, json),
+        _ => {
+            let named: Vec<&str> = PARTS.into_iter().filter(|part| has(part)).collect();
+            print(if named.is_empty() { &PARTS } else { &named }, quick, json)
+        }
+    }
 }
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let [flag, listener] = arguments.as_slice()
-        && flag == spans::CHILD
-    {
-        return match spans::serve(listener) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(e) => {
-                eprintln!("report: {listener}: {e}");
-                ExitCode::FAILURE
-            }
-        };
-    }
-    if let Some(unknown) = arguments.iter().find(|a| !FLAGS.contains(&a.as_str())) {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let is_child = arguments.first().is_some_and(|first| [CHILD, spans::CHILD].contains(first));
+    let unknown = arguments.iter().find(|a| !OPTIONS.contains(a) && !PARTS.contains(a));
+    if let Some(unknown) = unknown.filter(|_| !is_child) {
         eprintln!("{HELP}");
-        return if ["--help", "-h"].contains(&unknown.as_str()) {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::from(2)
-        };
+        return if ["--help", "-h"].contains(unknown) { ExitCode::SUCCESS } else { ExitCode::from(2) };
     }
-    let has = |flag: &str| arguments.iter().any(|a| a == flag);
-    let only = ["--tracing", "--convert"].into_iter().find(|flag| has(flag));
-    let rows = match rows(has("--quick"), only) {
-        Ok(rows) => rows,
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
-            eprintln!("report: {e}");
-            return ExitCode::FAILURE;
+            let is_over = e.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe);
+            if !is_over {
+                eprintln!("report: {}: {e}", arguments.join(" "));
+            }
+            if is_over { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
-    };
-    match print(&rows, has("--json")) {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
-            eprintln!("report: {e}");
-            ExitCode::FAILURE
-        }
-        _ => ExitCode::SUCCESS,
     }
 }

@@ -1,0 +1,68 @@
+//! `instructions`: a fixed number of events of each kind, for callgrind to count what they execute. `ci/instructions.sh` runs it.
+//!
+//! Each line of its output names what one call of [`measured`] did, in the order of the calls.
+
+use std::hint::black_box;
+use std::io;
+
+use hairline::{Error, Format, Session, trace_counter, trace_instant, trace_scope};
+use hairline_benches::row::label;
+
+/// Events in a call, and in the call whose count it is taken from: the difference is exactly so many events.
+const EVENTS: u32 = 1000;
+
+/// Calls of each. A thread that was kept waiting for long takes the cold path once, so the least count is the true one.
+const CALLS: u32 = 3;
+
+/// What callgrind counts, by this name.
+#[inline(never)]
+fn measured(events: u32, event: &mut dyn FnMut(u32)) {
+    for n in 0..events {
+        event(black_box(n));
+    }
+}
+
+fn count(name: &str, event: &mut dyn FnMut(u32)) {
+    (0..10).for_each(&mut *event); // the first hit
+    for _ in 0..CALLS {
+        for events in [EVENTS, 2 * EVENTS] {
+            event(0); // the last one may be long ago
+            measured(black_box(events), event);
+            println!("{events} {name}");
+        }
+    }
+}
+
+fn recorded(format: Format) -> Result<(), Error> {
+    // A chunk that has room for all: what the next chunk costs is measured by `report --cold`.
+    let builder = Session::builder().output_writer(io::sink()).format(format);
+    let session = builder.buffer_size(64 << 20).chunk_size(8 << 20).start()?;
+    let name = |what: &str| format!("{}: {what}", label(format));
+    let text = black_box("sixteen bytes ..");
+    count(&name("scope"), &mut |_| {
+        trace_scope!("bench", "scope");
+    });
+    count(&name("scope + i64 + &str of 16"), &mut |n| {
+        trace_scope!("bench", "scope with arguments", number = i64::from(n), text);
+    });
+    count(&name("instant"), &mut |_| {
+        trace_instant!("bench", "instant");
+    });
+    count(&name("counter"), &mut |n| {
+        trace_counter!("bench", "counter", i64::from(n));
+    });
+    let summary = session.stop()?;
+    assert_eq!(summary.lost.total(), 0, "events that are lost count for nothing");
+    Ok(())
+}
+
+fn main() -> Result<(), Error> {
+    count("nothing", &mut |n| {
+        black_box(n);
+    });
+    count("scope, no session", &mut |_| {
+        trace_scope!("off", "disabled");
+    });
+    recorded(Format::Fxt)?;
+    recorded(Format::TrackEvent)
+}

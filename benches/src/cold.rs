@@ -1,0 +1,165 @@
+//! What is paid once, or once in a while: the start of a session, the first event of a thread and of a callsite, the next chunk, the
+//! first pass over the ring.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use hairline::{Error, Format, Overflow, Session, trace_scope};
+
+use crate::machine::{aside, page_faults, pin_to_last_core, tick_ns, ticks};
+use crate::made;
+use crate::row::{Budget, Row, label};
+use crate::timing::{Samples, batch};
+
+const MIB: u64 = 1 << 20;
+
+/// Bytes of a scope in the ring, in both formats.
+const SCOPE: u64 = 32;
+
+/// What new chunks may add to each scope, ns: a twentieth of two clock reads.
+const SHARE: f64 = 1.0;
+
+/// All of them.
+///
+/// # Errors
+/// When a session cannot be started or stopped.
+pub fn rows(rounds: usize) -> Result<Vec<Row>, Error> {
+    let mut rows = starts(rounds)?;
+    for format in [Format::Fxt, Format::TrackEvent] {
+        rows.extend(first_hits(format, rounds)?);
+        for overflow in [Overflow::Drop, Overflow::Overwrite] {
+            rows.extend(aside(|| chunk_switch(format, overflow))?);
+        }
+    }
+    for (ring, budget) in [(16 * MIB, 1.1), (256 * MIB, 1.5)] {
+        rows.extend(aside(|| first_pass(ring, budget, rounds.min(5)))?);
+    }
+    Ok(rows)
+}
+
+/// Start of a session, and the first event of a thread.
+fn starts(rounds: usize) -> Result<Vec<Row>, Error> {
+    let (mut start_ms, mut first_us) = (Samples::default(), Samples::default());
+    for _ in 0..rounds {
+        let before = Instant::now();
+        let session = Session::builder().output_writer(std::io::sink()).start()?;
+        start_ms.push(before.elapsed().as_secs_f64() * 1e3);
+        for _ in 0..8 {
+            first_us.push(aside(|| {
+                let before = Instant::now();
+                trace_scope!("bench", "first");
+                before.elapsed().as_secs_f64() * 1e6
+            }));
+        }
+        session.stop()?;
+    }
+    Ok(vec![
+        Row::sampled("start of a session", "ms", &start_ms, Budget::AtMost, 15.0),
+        Row::sampled("first event of a thread", "us", &first_us, Budget::AtMost, 20.0),
+    ])
+}
+
+/// The first event of a callsite in the process, and then on another thread, which has to say the strings again.
+fn first_hits(format: Format, rounds: usize) -> Result<Vec<Row>, Error> {
+    const BATCH: usize = 100;
+    let session =
+        Session::builder().output_writer(std::io::sink()).format(format).buffer_size(64 * MIB).start()?;
+    let callsites = made::callsites(&format!("first hit, {format:?}"), BATCH * rounds * 4);
+    let first = || {
+        trace_scope!("bench", "the thread's own first");
+        let mut us = Samples::default();
+        for batch in callsites.chunks(BATCH) {
+            let before = Instant::now();
+            batch.iter().for_each(|callsite| made::scope(black_box(callsite)));
+            us.push(before.elapsed().as_secs_f64() * 1e6 / BATCH as f64);
+        }
+        us
+    };
+    let (of_process, of_thread) = (aside(first), aside(first));
+    session.stop()?;
+    let row = |what: &str, us: &Samples, budget: f64| {
+        Row::sampled(&format!("{}: {what}", label(format)), "us", us, Budget::AtMost, budget)
+    };
+    Ok(vec![
+        row("first hit of a callsite, a scope", &of_process, 3.0),
+        row("first hit of a callsite on another thread", &of_thread, 1.0),
+    ])
+}
+
+/// What the scope takes that needs a new chunk, above one that does not; and its share in each scope. Every scope is timed for itself,
+/// and in every run of them that is a little longer than a chunk the slowest is taken for the one that needed it.
+fn chunk_switch(format: Format, overflow: Overflow) -> Result<Vec<Row>, Error> {
+    const RUNS: usize = 1000;
+    let is_recorder = overflow == Overflow::Overwrite;
+    let (kind, chunk) = if is_recorder { (", flight recorder", 64 << 10) } else { ("", 16 << 10) };
+    let builder =
+        Session::builder().format(format).buffer_size(64 * MIB).chunk_size(chunk).overflow(overflow);
+    let builder = if is_recorder { builder } else { builder.output_writer(std::io::sink()) };
+    let session = builder.start()?;
+    pin_to_last_core(); // not the writer thread, which is there already
+    let per_chunk = chunk as usize / SCOPE as usize;
+    let mut times = vec![0; per_chunk + per_chunk / 8];
+    let mut extra_ns = Samples::default();
+    for run in 0..RUNS + RUNS / 10 {
+        for time in &mut times {
+            let before = ticks();
+            {
+                trace_scope!("bench", "scope");
+            }
+            *time = ticks() - before;
+        }
+        times.sort_unstable();
+        let (hot, slowest) = (times[times.len() / 2], times[times.len() - 1]);
+        if run >= RUNS / 10 {
+            extra_ns.push((slowest - hot) as f64 * tick_ns());
+        }
+    }
+    session.stop()?;
+    let share = extra_ns.scaled(1.0 / per_chunk as f64);
+    let name = |what: &str| format!("{}: {what}{kind}", label(format));
+    Ok(vec![
+        Row::sampled(&name("next chunk"), "ns", &extra_ns, Budget::AtMost, SHARE * per_chunk as f64),
+        Row::sampled(&name("next chunk, a scope's share"), "ns", &share, Budget::AtMost, SHARE),
+    ])
+}
+
+/// The first pass over a fresh ring, at once after the start, beside later ones. A flight recorder's, since that goes through its ring from end
+/// to end; the pages are made present in the same way as for other sessions.
+fn first_pass(ring: u64, budget: f64, rounds: usize) -> Result<Vec<Row>, Error> {
+    const LATER: usize = 3;
+    let scopes = u32::try_from(ring / SCOPE).unwrap_or(u32::MAX);
+    let (mut first_ns, mut later_ns, mut faults) =
+        (Samples::default(), Samples::default(), Samples::default());
+    let pass = || {
+        batch(scopes, |_| {
+            trace_scope!("bench", "scope");
+        })
+    };
+    for _ in 0..rounds {
+        aside(|| {
+            let session = Session::builder()
+                .overflow(Overflow::Overwrite)
+                .format(Format::Fxt)
+                .buffer_size(ring)
+                .start()?;
+            pin_to_last_core();
+            let before = page_faults();
+            first_ns.push(pass());
+            faults.push((page_faults() - before) as f64);
+            (0..LATER).for_each(|_| later_ns.push(pass()));
+            session.stop().map(drop)
+        })?;
+    }
+    let name = format!("FXT: scope, first pass over {} MiB", ring / MIB);
+    let pages = ring as f64 / 4096.0;
+    Ok(vec![
+        Row::sampled(&name, "ns", &first_ns, Budget::Ratio, budget).beside(&later_ns),
+        Row::sampled(
+            &format!("{name}: page faults"),
+            "of its thread",
+            &faults,
+            Budget::AtMost,
+            (pages / 100.0).round(),
+        ),
+    ])
+}

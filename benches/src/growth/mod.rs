@@ -1,0 +1,32 @@
+//! What becomes of the cost of an event in a program with many threads or many callsites.
+
+mod callsites;
+mod sites;
+mod threads;
+
+use hairline::Format;
+
+use crate::machine::aside;
+use crate::row::Row;
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// All of them. Has the first callsites of the process all to itself, or the counts are not those that the rows say.
+///
+/// # Errors
+/// When a session cannot be started or stopped, or a thread cannot.
+pub fn rows(rounds: usize) -> Outcome<Vec<Row>> {
+    let formats = [Format::Fxt, Format::TrackEvent];
+    let mut rows = Vec::new();
+    for format in formats {
+        for count in [1, 2, 8, 64, 1_000, 10_000] {
+            rows.extend(threads::rows(format, count, rounds.min(3))?);
+        }
+    }
+    for few in [true, false] {
+        for format in formats {
+            rows.extend(aside(|| callsites::rows(format, few, rounds * 4))?);
+        }
+    }
+    Ok(rows)
+}

@@ -1,0 +1,125 @@
+//! Scopes on many threads. All of them live at the same time, each with what it holds of the ring; as many as there are cores
+//! record at a time, one after the other. So a row shows what the number of threads costs, not what the cores' number does.
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{Builder, scope, sleep};
+use std::time::Duration;
+
+use hairline::{Format, Session, trace_scope};
+
+use super::Outcome;
+use crate::machine::{clock_read, cores, release_freed_memory, resident};
+use crate::row::{Budget, Row, label};
+use crate::timing::{Samples, batch};
+
+const MIB: u64 = 1 << 20;
+const RING: u64 = 64 * MIB;
+/// Scopes of all threads together: half of what the ring has room for.
+const SCOPES: u32 = 1_000_000;
+/// Turns in which a thread records its share.
+const TURNS: u32 = 2;
+/// Of each thread; what it does not touch is not there.
+const STACK: usize = 64 << 10;
+
+/// Scopes timed together, at most: short enough that few batches are interrupted.
+const BATCH: u32 = 1000;
+
+/// What rounds have shown.
+#[derive(Default)]
+struct Outcomes {
+    floor_ns: Samples,
+    scope_ns: Samples,
+    lost_percent: Samples,
+    beside_ring_mib: Samples,
+}
+
+/// Waits for each of its turns, and then gives it to the next: one in which the thread records its first event, those that are timed, and
+/// one in which it leaves. The times of the floor and of a scope, batch by batch.
+fn live(turn: &Receiver<()>, next: &SyncSender<()>, share: u32) -> (Samples, Samples) {
+    let (mut floor, mut subject) = (Samples::new(), Samples::new());
+    for number in 0..=TURNS + 1 {
+        if turn.recv().is_err() {
+            break;
+        }
+        if number == 0 {
+            trace_scope!("bench", "scope of many threads");
+        } else if number <= TURNS {
+            for _ in 0..share.div_ceil(BATCH) {
+                floor.push(batch(share.min(BATCH), |_| {
+                    clock_read();
+                    clock_read();
+                }));
+                subject.push(batch(share.min(BATCH), |_| {
+                    trace_scope!("bench", "scope of many threads");
+                }));
+            }
+        }
+        let _ = next.send(());
+    }
+    (floor, subject)
+}
+
+fn round(format: Format, count: u32, outcomes: &mut Outcomes) -> Outcome<()> {
+    let share = SCOPES / count / TURNS;
+    let lanes = cores().min(count as usize);
+    let channels: Vec<_> = (0..count).map(|_| sync_channel::<()>(1)).collect();
+    let starts: Vec<_> = channels.iter().take(lanes).map(|(send, _)| send.clone()).collect();
+    let (done, lane_done) = sync_channel(lanes);
+    let mut nexts: Vec<_> = channels.iter().skip(lanes).map(|(send, _)| send.clone()).collect();
+    nexts.resize(channels.len(), done);
+    // What is moved in is gone when this fails, so that no thread waits for a turn for ever.
+    scope(move |scope| {
+        let pass = || {
+            for start in &starts {
+                let _ = start.send(()); // a thread that is gone has panicked, and the scope says so
+            }
+            for _ in &starts {
+                let _ = lane_done.recv();
+            }
+        };
+        let mut threads = Vec::with_capacity(count as usize);
+        for ((_, turn), next) in channels.into_iter().zip(nexts) {
+            let thread = Builder::new().stack_size(STACK);
+            let live = move || live(&turn, &next, share);
+            threads.push(thread.spawn_scoped(scope, live)?);
+        }
+        release_freed_memory();
+        let (all_before, shared_before) = resident();
+        let session =
+            Session::builder().output_writer(std::io::sink()).format(format).buffer_size(RING).start()?;
+        sleep(Duration::from_millis(100)); // the ring's pages are there
+        (0..=TURNS).for_each(|_| pass());
+        let (all, shared) = resident();
+        let summary = session.stop()?;
+        pass();
+        for (floor, subject) in threads.into_iter().filter_map(|thread| thread.join().ok()) {
+            outcomes.floor_ns.append(&floor);
+            outcomes.scope_ns.append(&subject);
+        }
+        let recorded = summary.records as f64 / 2.0;
+        let lost = summary.lost.total() as f64;
+        outcomes.lost_percent.push(lost * 100.0 / (lost + recorded));
+        let private = (all - shared) as f64 - (all_before - shared_before) as f64;
+        let beyond_ring = (shared as f64 - shared_before as f64 - RING as f64).max(0.0);
+        outcomes.beside_ring_mib.push((private.max(0.0) + beyond_ring) / MIB as f64);
+        Ok(())
+    })
+}
+
+/// Cost of a scope, loss, and memory beside the ring.
+pub(super) fn rows(format: Format, count: u32, rounds: usize) -> Outcome<Vec<Row>> {
+    let mut outcomes = Outcomes::default();
+    for _ in 0..rounds {
+        round(format, count, &mut outcomes)?;
+    }
+    let Outcomes { floor_ns, scope_ns, lost_percent, beside_ring_mib } = outcomes;
+    let plural = if count == 1 { "" } else { "s" };
+    let name = |what: &str| format!("{}: {count} thread{plural}, {what}", label(format));
+    let budget = if format == Format::Fxt { 1.3 } else { 1.6 };
+    Ok(vec![
+        Row::sampled(&name("scope"), "ns", &scope_ns, Budget::Ratio, budget).beside(&floor_ns),
+        Row::sampled(&name("lost"), "%", &lost_percent, Budget::AtMost, 0.0),
+        // What a thread's stack grows by when it first records is in it.
+        Row::sampled(&name("memory beside the ring"), "MiB", &beside_ring_mib, Budget::AtMost, 10.0),
+    ])
+}

@@ -1,0 +1,154 @@
+//! What the writer thread takes: CPU time by where the bytes go, bytes in a write, wake-ups while nothing happens.
+
+use std::fs::File;
+use std::io::{self, IoSlice, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
+
+use hairline::{Format, MemoryOutput, Overflow, Session, SessionBuilder, trace_scope};
+
+use crate::machine::{Thread, aside};
+use crate::row::{Budget, Row, label};
+use crate::timing::Samples;
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+const SCOPES: u32 = 2_000_000;
+/// What they take in the ring, 32 bytes each, in both formats.
+const BYTES: usize = SCOPES as usize * 32;
+/// Of which none is lost, however late the writer thread begins.
+const RING: u64 = 128 << 20;
+
+/// All of them.
+///
+/// # Errors
+/// When a session cannot be started or stopped, or a file cannot be written.
+pub fn rows(rounds: usize) -> Outcome<Vec<Row>> {
+    let mut rows = Vec::new();
+    for format in [Format::Fxt, Format::TrackEvent] {
+        rows.extend(drained(format, rounds.min(5))?);
+    }
+    rows.push(compressed(rounds.min(3))?);
+    rows.extend(idle("a session without events", Session::builder().output_writer(io::sink()), 2.0)?);
+    let recorder = Session::builder().overflow(Overflow::Overwrite);
+    rows.extend(idle("a flight recorder without events", recorder, 10.0)?);
+    Ok(rows)
+}
+
+/// us of the writer thread's CPU for each MB that it takes from the ring.
+fn cpu_per_mb(builder: SessionBuilder) -> Outcome<f64> {
+    let session = builder.buffer_size(RING).start()?;
+    sleep(Duration::from_millis(200)); // the ring's pages are there
+    let writer = Thread::writer().ok_or("no writer thread")?;
+    let before = writer.cpu_ns();
+    for _ in 0..SCOPES {
+        trace_scope!("bench", "scope");
+    }
+    session.flush()?;
+    let cpu = writer.cpu_ns() - before;
+    let lost = session.stop()?.lost.total();
+    if lost > 0 {
+        eprintln!("writer thread: {lost} events lost while measuring");
+    }
+    Ok(cpu as f64 / 1e3 / (BYTES as f64 / 1e6))
+}
+
+/// The same of a thread that does `work` on as many bytes.
+fn floor_cpu_per_mb(work: impl FnOnce() -> io::Result<()> + Send) -> Outcome<f64> {
+    let cpu = aside(|| -> io::Result<u64> {
+        let before = Thread::current().cpu_ns();
+        work()?;
+        Ok(Thread::current().cpu_ns() - before)
+    })?;
+    Ok(cpu as f64 / 1e3 / (BYTES as f64 / 1e6))
+}
+
+/// Into nothing, memory and a file; the last two beside a plain copy and plain writes.
+fn drained(format: Format, rounds: usize) -> Outcome<Vec<Row>> {
+    let [mut nothing, mut memory, mut file] = [const { Samples::new() }; 3];
+    let [mut copies, mut writes, mut sizes] = [const { Samples::new() }; 3];
+    let source = vec![1u8; BYTES];
+    for _ in 0..rounds {
+        let calls = Arc::new(AtomicU64::new(0));
+        nothing
+            .push(cpu_per_mb(Session::builder().format(format).output_writer(Counting(Arc::clone(&calls))))?);
+        sizes.push(BYTES as f64 / 1024.0 / calls.load(Ordering::Relaxed) as f64);
+
+        copies.push(floor_cpu_per_mb(|| {
+            let mut target = Vec::with_capacity(BYTES);
+            source.chunks(1 << 20).for_each(|piece| target.extend_from_slice(piece));
+            std::hint::black_box(target);
+            Ok(())
+        })?);
+        let output = MemoryOutput::with_capacity(BYTES + (1 << 20));
+        memory.push(cpu_per_mb(Session::builder().format(format).output_memory(&output))?);
+
+        let directory = tempfile::tempdir()?;
+        writes.push(floor_cpu_per_mb(|| {
+            let mut target = File::create(directory.path().join("floor"))?;
+            source.chunks(1 << 20).try_for_each(|piece| target.write_all(piece))
+        })?);
+        file.push(cpu_per_mb(Session::builder().format(format).output(directory.path().join("trace")))?);
+    }
+    let row = |what: &str, unit, samples: &Samples, kind, budget| {
+        Row::sampled(&format!("{}: writer thread, {what}", label(format)), unit, samples, kind, budget)
+    };
+    Ok(vec![
+        row("into nothing", "us/MB", &nothing, Budget::AtMost, 50.0),
+        row("bytes in a write", "KiB", &sizes, Budget::AtLeast, 64.0),
+        row("into memory", "us/MB", &memory, Budget::AtMost, 667.0).beside(&copies), // 1.5 GB/s
+        row("into a file", "us/MB", &file, Budget::Ratio, 1.5).beside(&writes),
+    ])
+}
+
+/// Into a file, compressed.
+fn compressed(rounds: usize) -> Outcome<Row> {
+    let mut file = Samples::new();
+    for _ in 0..rounds {
+        let directory = tempfile::tempdir()?;
+        file.push(cpu_per_mb(
+            Session::builder().output(directory.path().join("trace.pftrace")).compress(true),
+        )?);
+    }
+    let name = format!("{}: writer thread, compressed into a file", label(Format::TrackEvent));
+    Ok(Row::sampled(&name, "us/MB", &file, Budget::AtMost, 10_000.0)) // 100 MB/s
+}
+
+/// An output that counts how often it is written to.
+struct Counting(Arc<AtomicU64>);
+
+impl Write for Counting {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Ok(bytes.len())
+    }
+
+    fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Ok(parts.iter().map(|part| part.len()).sum())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// How often the writer thread wakes up in a second, and what CPU time that takes.
+fn idle(what: &str, builder: SessionBuilder, budget: f64) -> Outcome<Vec<Row>> {
+    const SETTLED: Duration = Duration::from_secs(2); // its sleep has grown to the longest
+    const WATCHED: Duration = Duration::from_secs(3);
+    let session = builder.start()?;
+    sleep(SETTLED);
+    let writer = Thread::writer().ok_or("no writer thread")?;
+    let (sleeps, cpu) = (writer.sleeps(), writer.cpu_ns());
+    sleep(WATCHED);
+    let per_second = |n: u64| n as f64 / WATCHED.as_secs_f64();
+    let (wakes, us) = (per_second(writer.sleeps() - sleeps), per_second(writer.cpu_ns() - cpu) / 1e3);
+    session.stop()?;
+    Ok(vec![
+        Row::figure(&format!("{what}: wake-ups"), "/s", wakes, wakes, Budget::AtMost, budget),
+        Row::figure(&format!("{what}: CPU time"), "us/s", us, us, Budget::AtMost, 500.0),
+    ])
+}
