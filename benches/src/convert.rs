@@ -6,10 +6,9 @@ use std::time::Instant;
 use hairline::{Format, MemoryOutput, Session, trace_counter, trace_instant, trace_scope};
 use hairline_convert::{Context, Item, Source, create, open};
 
+use crate::Outcome;
 use crate::row::{Budget, Row};
 use crate::timing::Samples;
-
-type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 const FORMATS: [(Source, &str); 3] =
     [(Source::TrackEvent, "TrackEvent"), (Source::Fxt, "FXT"), (Source::Json, "JSON")];

@@ -15,3 +15,6 @@ pub mod spans;
 pub mod tail;
 pub mod timing;
 pub mod writer;
+
+/// What is measured, or why it could not be.
+pub type Outcome<T> = Result<T, Box<dyn std::error::Error>>;

@@ -7,28 +7,25 @@ use crate::row::{Budget, Row, label};
 
 const MIB: u64 = 1 << 20;
 
-/// Bytes of a scope in the trace.
+/// Bytes of a scope in the trace; compressed, if that is asked for.
 ///
 /// # Errors
 /// When a session cannot be started or stopped.
-pub fn bytes_per_scope(format: Format) -> Result<Row, Error> {
+pub fn bytes_per_scope(format: Format, compress: bool) -> Result<Row, Error> {
     const SCOPES: u32 = 100_000;
-    let memory = MemoryOutput::new();
-    let session = Session::builder().output_memory(&memory).format(format).start()?;
+    let builder = Session::builder().output_memory(&MemoryOutput::new()).format(format).compress(compress);
+    let session = builder.start()?;
     for _ in 0..SCOPES {
         trace_scope!("bench", "scope");
     }
-    session.stop()?;
-    let bytes = memory.len() as f64 / f64::from(SCOPES);
-    let budget = if format == Format::Fxt { 32.2 } else { 40.0 }; // the stream's head included
-    Ok(Row::figure(
-        &format!("{}: a scope in the trace", label(format)),
-        "B",
-        bytes,
-        bytes,
-        Budget::AtMost,
-        budget,
-    ))
+    let bytes = session.stop()?.bytes as f64 / f64::from(SCOPES);
+    let (kind, budget) = match (compress, format) {
+        (true, _) => (", compressed", 8.0),
+        (false, Format::Fxt) => ("", 32.2), // the stream's head included
+        (false, _) => ("", 40.0),
+    };
+    let name = format!("{}: a scope in the trace{kind}", label(format));
+    Ok(Row::figure(&name, "B", bytes, bytes, Budget::AtMost, budget))
 }
 
 /// Memory of a session beside the ring.

@@ -11,13 +11,12 @@ use tracing_core::span::{Attributes, Id, Record};
 use tracing_core::{Event, Metadata, Subscriber, subscriber::Interest};
 use tracing_subscriber::layer::SubscriberExt;
 
+use crate::Outcome;
 use crate::row::{Budget, Row};
 use crate::timing::{Effort, Samples, batch};
 
 /// The argument before a listener's name that makes a process serve batches.
 pub const CHILD: &str = "--spans";
-
-type Failure = Box<dyn std::error::Error>;
 
 /// Wants every span, and does nothing with it.
 #[derive(Debug)]
@@ -54,7 +53,7 @@ impl<S: Subscriber> tracing_subscriber::Layer<S> for NothingLayer {}
 ///
 /// # Errors
 /// When the listener or its session cannot be started, or the parent is gone.
-pub fn serve(listener: &str) -> Result<(), Failure> {
+pub fn serve(listener: &str) -> Outcome<()> {
     let format = if listener.ends_with("FXT") { Format::Fxt } else { Format::TrackEvent };
     let start = || Session::builder().output_writer(io::sink()).format(format).buffer_size(64 << 20).start();
     let _session = match listener.split(' ').next().unwrap_or_default() {
@@ -108,7 +107,7 @@ struct Listener {
 }
 
 impl Listener {
-    fn start(name: &str) -> Result<Self, Failure> {
+    fn start(name: &str) -> Outcome<Self> {
         let mut child = Command::new(std::env::current_exe()?)
             .args([CHILD, name])
             .stdin(Stdio::piped())
@@ -118,14 +117,14 @@ impl Listener {
         Ok(Self { child, ask: pipes.0, answers: BufReader::new(pipes.1) })
     }
 
-    fn batch(&mut self, operation: &str, count: u32) -> Result<f64, Failure> {
+    fn batch(&mut self, operation: &str, count: u32) -> Outcome<f64> {
         writeln!(self.ask, "{operation} {count}")?;
         let mut answer = String::new();
         self.answers.read_line(&mut answer)?;
         Ok(answer.trim().parse()?)
     }
 
-    fn finish(mut self) -> Result<(), Failure> {
+    fn finish(mut self) -> Outcome<()> {
         drop(self.ask); // the end of its input
         self.child.wait()?;
         Ok(())
@@ -150,7 +149,7 @@ enum Floor {
 /// Processes of a listener: where the loader puts a program's memory moves the time of a span by a tenth.
 const PROCESSES: usize = 5;
 
-fn compare(effort: Effort, name: &str, floor: &str, comparisons: &[Comparison]) -> Result<Vec<Row>, Failure> {
+fn compare(effort: Effort, name: &str, floor: &str, comparisons: &[Comparison]) -> Outcome<Vec<Row>> {
     let mut samples = vec![(Samples::default(), Samples::default()); comparisons.len()];
     for _ in 0..PROCESSES {
         let (mut subject, mut base) = (Listener::start(name)?, Listener::start(floor)?);
@@ -178,7 +177,7 @@ fn compare(effort: Effort, name: &str, floor: &str, comparisons: &[Comparison]) 
 ///
 /// # Errors
 /// When a child process or its session fails.
-pub fn rows(effort: Effort) -> Result<Vec<Row>, Failure> {
+pub fn rows(effort: Effort) -> Outcome<Vec<Row>> {
     let effort = Effort { batches: effort.batches / 2, ..effort };
     let mut rows = Vec::new();
     for (listener, floor, budget, with_fields) in

@@ -3,11 +3,10 @@
 
 use hairline::{Format, Session, trace_instant};
 
+use crate::Outcome;
 use crate::machine::{aside, clock_read, cores, pin_to_core_from_last, tick_ns, ticks};
 use crate::row::{Budget, Row, label};
 use crate::timing::Samples;
-
-type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// Events of each thread in a round, and the time from one to the next: what a disk keeps up with, so that nothing is lost.
 const EVENTS: u32 = 1_000_000;

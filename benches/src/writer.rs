@@ -9,17 +9,16 @@ use std::time::Duration;
 
 use hairline::{Format, MemoryOutput, Overflow, Session, SessionBuilder, trace_scope};
 
+use crate::Outcome;
 use crate::machine::{Thread, aside};
 use crate::row::{Budget, Row, label};
 use crate::timing::Samples;
-
-type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 const SCOPES: u32 = 2_000_000;
 /// What they take in the ring, 32 bytes each, in both formats.
 const BYTES: usize = SCOPES as usize * 32;
 /// Of which none is lost, however late the writer thread begins.
-const RING: u64 = 128 << 20;
+const RING: u64 = 256 << 20;
 
 /// All of them.
 ///
@@ -37,32 +36,62 @@ pub fn rows(rounds: usize) -> Outcome<Vec<Row>> {
     Ok(rows)
 }
 
-/// us of the writer thread's CPU for each MB that it takes from the ring.
-fn cpu_per_mb(builder: SessionBuilder) -> Outcome<f64> {
+/// What the writer thread has done.
+struct Drained {
+    cpu_ns: u64,
+    /// Bytes of the output.
+    bytes: u64,
+}
+
+impl Drained {
+    /// us of CPU for each MB of so many bytes from the ring.
+    fn us_per_mb(&self, bytes: u64) -> f64 {
+        us_per_mb(self.cpu_ns, bytes)
+    }
+}
+
+fn us_per_mb(cpu_ns: u64, bytes: u64) -> f64 {
+    cpu_ns as f64 / 1e3 / (bytes as f64 / 1e6)
+}
+
+/// Has the writer thread drain what `event` records.
+fn drain(builder: SessionBuilder, event: impl Fn(u32)) -> Outcome<Drained> {
     let session = builder.buffer_size(RING).start()?;
     sleep(Duration::from_millis(200)); // the ring's pages are there
     let writer = Thread::writer().ok_or("no writer thread")?;
     let before = writer.cpu_ns();
-    for _ in 0..SCOPES {
-        trace_scope!("bench", "scope");
-    }
+    (0..SCOPES).for_each(event);
     session.flush()?;
-    let cpu = writer.cpu_ns() - before;
-    let lost = session.stop()?.lost.total();
-    if lost > 0 {
-        eprintln!("writer thread: {lost} events lost while measuring");
+    let cpu_ns = writer.cpu_ns() - before;
+    let summary = session.stop()?;
+    if summary.lost.total() > 0 {
+        eprintln!("writer thread: {} events lost while measuring", summary.lost.total());
     }
-    Ok(cpu as f64 / 1e3 / (BYTES as f64 / 1e6))
+    Ok(Drained { cpu_ns, bytes: summary.bytes })
 }
 
-/// The same of a thread that does `work` on as many bytes.
+fn plain(_: u32) {
+    trace_scope!("bench", "scope");
+}
+
+/// What does not repeat itself all the time, as the one above would for a compressor.
+fn varied(n: u32) {
+    let number = i64::from(n.wrapping_mul(0x9e37_79b9) >> 12);
+    if n % 2 == 0 {
+        trace_scope!("bench", "request", number, text = "sixteen bytes ..");
+    } else {
+        trace_scope!("bench", "parse", number);
+    }
+}
+
+/// us of CPU for each MB of a thread that does `work` on as many bytes as the scopes take.
 fn floor_cpu_per_mb(work: impl FnOnce() -> io::Result<()> + Send) -> Outcome<f64> {
     let cpu = aside(|| -> io::Result<u64> {
         let before = Thread::current().cpu_ns();
         work()?;
         Ok(Thread::current().cpu_ns() - before)
     })?;
-    Ok(cpu as f64 / 1e3 / (BYTES as f64 / 1e6))
+    Ok(us_per_mb(cpu, BYTES as u64))
 }
 
 /// Into nothing, memory and a file; the last two beside a plain copy and plain writes.
@@ -70,11 +99,13 @@ fn drained(format: Format, rounds: usize) -> Outcome<Vec<Row>> {
     let [mut nothing, mut memory, mut file] = [const { Samples::new() }; 3];
     let [mut copies, mut writes, mut sizes] = [const { Samples::new() }; 3];
     let source = vec![1u8; BYTES];
+    let builder = || Session::builder().format(format);
+    let into = |builder| drain(builder, plain);
     for _ in 0..rounds {
         let calls = Arc::new(AtomicU64::new(0));
-        nothing
-            .push(cpu_per_mb(Session::builder().format(format).output_writer(Counting(Arc::clone(&calls))))?);
-        sizes.push(BYTES as f64 / 1024.0 / calls.load(Ordering::Relaxed) as f64);
+        let drained = into(builder().output_writer(Counting(Arc::clone(&calls))))?;
+        nothing.push(drained.us_per_mb(drained.bytes));
+        sizes.push(drained.bytes as f64 / 1024.0 / calls.load(Ordering::Relaxed) as f64);
 
         copies.push(floor_cpu_per_mb(|| {
             let mut target = Vec::with_capacity(BYTES);
@@ -83,14 +114,16 @@ fn drained(format: Format, rounds: usize) -> Outcome<Vec<Row>> {
             Ok(())
         })?);
         let output = MemoryOutput::with_capacity(BYTES + (1 << 20));
-        memory.push(cpu_per_mb(Session::builder().format(format).output_memory(&output))?);
+        let drained = into(builder().output_memory(&output))?;
+        memory.push(drained.us_per_mb(drained.bytes));
 
         let directory = tempfile::tempdir()?;
         writes.push(floor_cpu_per_mb(|| {
             let mut target = File::create(directory.path().join("floor"))?;
             source.chunks(1 << 20).try_for_each(|piece| target.write_all(piece))
         })?);
-        file.push(cpu_per_mb(Session::builder().format(format).output(directory.path().join("trace")))?);
+        let drained = into(builder().output(directory.path().join("trace")))?;
+        file.push(drained.us_per_mb(drained.bytes));
     }
     let row = |what: &str, unit, samples: &Samples, kind, budget| {
         Row::sampled(&format!("{}: writer thread, {what}", label(format)), unit, samples, kind, budget)
@@ -103,14 +136,14 @@ fn drained(format: Format, rounds: usize) -> Outcome<Vec<Row>> {
     ])
 }
 
-/// Into a file, compressed.
+/// Into a file, compressed: scopes with arguments that are not always the same.
 fn compressed(rounds: usize) -> Outcome<Row> {
     let mut file = Samples::new();
+    let bytes = drain(Session::builder().output_writer(io::sink()), varied)?.bytes;
     for _ in 0..rounds {
         let directory = tempfile::tempdir()?;
-        file.push(cpu_per_mb(
-            Session::builder().output(directory.path().join("trace.pftrace")).compress(true),
-        )?);
+        let builder = Session::builder().output(directory.path().join("trace.pftrace"));
+        file.push(drain(builder.compress(true), varied)?.us_per_mb(bytes));
     }
     let name = format!("{}: writer thread, compressed into a file", label(Format::TrackEvent));
     Ok(Row::sampled(&name, "us/MB", &file, Budget::AtMost, 10_000.0)) // 100 MB/s

@@ -12,7 +12,7 @@ use hairline_benches::row::label;
 const EVENTS: u32 = 1000;
 
 /// Calls of each. A thread that was kept waiting for long takes the cold path once, so the least count is the true one.
-const CALLS: u32 = 3;
+const CALLS: u32 = 8;
 
 /// What callgrind counts, by this name.
 #[inline(never)]

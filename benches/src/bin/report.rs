@@ -11,6 +11,7 @@ use std::io::{self, ErrorKind, Write};
 use std::process::{Command, ExitCode, Stdio};
 
 use hairline::Format;
+use hairline_benches::Outcome;
 use hairline_benches::row::Row;
 use hairline_benches::timing::Effort;
 use hairline_benches::{cold, convert, cost, growth, machine, size, spans, tail, writer};
@@ -33,8 +34,6 @@ const OPTIONS: [&str; 2] = ["--json", "--quick"];
 const PARTS: [&str; 8] =
     ["--events", "--tracing", "--size", "--cold", "--tail", "--writer", "--growth", "--convert"];
 
-type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
-
 fn events(effort: Effort) -> Outcome<Vec<Row>> {
     let mut rows = machine::aside(|| cost::disabled(effort))?;
     for format in [Format::Fxt, Format::TrackEvent] {
@@ -47,7 +46,12 @@ fn events(effort: Effort) -> Outcome<Vec<Row>> {
 
 fn sizes() -> Outcome<Vec<Row>> {
     let memory = size::memory_beside_the_ring()?; // first: later there is memory of earlier sessions to be had
-    Ok(vec![size::bytes_per_scope(Format::Fxt)?, size::bytes_per_scope(Format::TrackEvent)?, memory])
+    Ok(vec![
+        size::bytes_per_scope(Format::Fxt, false)?,
+        size::bytes_per_scope(Format::TrackEvent, false)?,
+        size::bytes_per_scope(Format::TrackEvent, true)?,
+        memory,
+    ])
 }
 
 fn rows(part: &str, quick: bool) -> Outcome<Vec<Row>> {

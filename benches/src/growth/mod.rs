@@ -6,10 +6,9 @@ mod threads;
 
 use hairline::Format;
 
+use crate::Outcome;
 use crate::machine::aside;
 use crate::row::Row;
-
-type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// All of them. Has the first callsites of the process all to itself, or the counts are not those that the rows say.
 ///

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hairline::{Format, Session, trace_scope};
 
-use super::Outcome;
+use crate::Outcome;
 use crate::machine::{clock_read, cores, release_freed_memory, resident};
 use crate::row::{Budget, Row, label};
 use crate::timing::{Samples, batch};
