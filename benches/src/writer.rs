@@ -77,7 +77,7 @@ fn plain(_: u32) {
 /// What does not repeat itself all the time, as the one above would for a compressor.
 fn varied(n: u32) {
     let number = i64::from(n.wrapping_mul(0x9e37_79b9) >> 12);
-    if n % 2 == 0 {
+    if n.is_multiple_of(2) {
         trace_scope!("bench", "request", number, text = "sixteen bytes ..");
     } else {
         trace_scope!("bench", "parse", number);
