@@ -1,7 +1,9 @@
 //! What is paid once, or once in a while: the start of a session, the first event of a thread and of a callsite, the next chunk, the
-//! first pass over the ring.
+//! first pass over the ring, an event that finds no room.
 
 use std::hint::black_box;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use hairline::{Error, Format, Overflow, Session, trace_scope};
@@ -30,6 +32,7 @@ pub fn rows(rounds: usize) -> Result<Vec<Row>, Error> {
         for overflow in [Overflow::Drop, Overflow::Overwrite] {
             rows.extend(aside(|| chunk_switch(format, overflow))?);
         }
+        rows.extend(lost(format, rounds)?);
     }
     for (ring, budget) in [(16 * MIB, 1.1), (256 * MIB, 1.5)] {
         rows.extend(aside(|| first_pass(ring, budget, rounds.min(5)))?);
@@ -123,6 +126,50 @@ fn chunk_switch(format: Format, overflow: Overflow) -> Result<Vec<Row>, Error> {
     ])
 }
 
+/// An output that takes nothing while somebody else has the lock.
+struct Stuck(Arc<Mutex<()>>);
+
+impl Write for Stuck {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        drop(self.0.lock());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A scope for which a full ring has no room: on a thread that was there before, and on one that never had a chunk.
+fn lost(format: Format, rounds: usize) -> Result<Vec<Row>, Error> {
+    let lock = Arc::new(Mutex::new(()));
+    let builder = Session::builder().output_writer(Stuck(Arc::clone(&lock))).format(format);
+    let session = builder.buffer_size(MIB).start()?;
+    let held = lock.lock();
+    let batches = || {
+        pin_to_last_core();
+        let mut ns = Samples::new();
+        for _ in 0..rounds * 4 {
+            ns.push(batch(2000, |_| {
+                trace_scope!("bench", "scope");
+            }));
+        }
+        ns
+    };
+    let (of_old, of_new) = aside(|| {
+        batch(u32::try_from(2 * MIB / SCOPE).unwrap_or(u32::MAX), |_| {
+            trace_scope!("bench", "scope");
+        });
+        (batches(), aside(batches))
+    });
+    drop(held);
+    session.stop()?;
+    let row = |what: &str, ns: &Samples| {
+        Row::sampled(&format!("{}: lost scope{what}", label(format)), "ns", ns, Budget::AtMost, 200.0)
+    };
+    Ok(vec![row("", &of_old), row(", thread without a chunk", &of_new)])
+}
+
 /// The first pass over a fresh ring, at once after the start, beside later ones. A flight recorder's, since that goes through its ring from end
 /// to end; the pages are made present in the same way as for other sessions.
 fn first_pass(ring: u64, budget: f64, rounds: usize) -> Result<Vec<Row>, Error> {
@@ -150,16 +197,10 @@ fn first_pass(ring: u64, budget: f64, rounds: usize) -> Result<Vec<Row>, Error> 
             session.stop().map(drop)
         })?;
     }
-    let name = format!("FXT: scope, first pass over {} MiB", ring / MIB);
-    let pages = ring as f64 / 4096.0;
+    let name = |what: &str| format!("FXT: {what}first pass over {} MiB", ring / MIB);
+    let few = (ring / 4096 / 100) as f64; // of its pages
     Ok(vec![
-        Row::sampled(&name, "ns", &first_ns, Budget::Ratio, budget).beside(&later_ns),
-        Row::sampled(
-            &format!("{name}: page faults"),
-            "of its thread",
-            &faults,
-            Budget::AtMost,
-            (pages / 100.0).round(),
-        ),
+        Row::sampled(&name("scope, "), "ns", &first_ns, Budget::Ratio, budget).beside(&later_ns),
+        Row::sampled(&name(""), "page faults", &faults, Budget::AtMost, few),
     ])
 }

@@ -53,10 +53,20 @@ pub fn disabled(effort: Effort) -> Result<Vec<Row>, hairline::Error> {
     Ok(vec![no_session, filtered])
 }
 
-struct Budgets {
-    scope: f64,
+/// What events may cost, in the clock reads that they need.
+pub(crate) struct Budgets {
+    pub(crate) scope: f64,
     arguments: f64,
     single: f64,
+}
+
+impl Budgets {
+    pub(crate) fn of(format: Format) -> Self {
+        match format {
+            Format::Fxt => Self { scope: 1.3, arguments: 2.2, single: 1.6 },
+            _ => Self { scope: 1.6, arguments: 2.6, single: 2.2 },
+        }
+    }
 }
 
 /// Events that are recorded, while the writer thread drains them.
@@ -64,11 +74,7 @@ struct Budgets {
 /// # Errors
 /// When a session cannot be started or stopped.
 pub fn enabled(effort: Effort, format: Format) -> Result<Vec<Row>, hairline::Error> {
-    let label = label(format);
-    let budgets = match format {
-        Format::Fxt => Budgets { scope: 1.3, arguments: 2.2, single: 1.6 },
-        _ => Budgets { scope: 1.6, arguments: 2.6, single: 2.2 },
-    };
+    let (label, budgets) = (label(format), Budgets::of(format));
     let session =
         Session::builder().output_writer(io::sink()).format(format).buffer_size(64 << 20).start()?;
     crate::machine::pin_to_last_core(); // not the writer thread, which is there already
@@ -160,4 +166,4 @@ fn scope(_: u32) {
 }
 
 /// What those may cost, in clock reads: they take the cold path, whose cost is in its bookkeeping.
-const RICH: f64 = 20.0;
+pub(crate) const RICH: f64 = 20.0;

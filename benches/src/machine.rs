@@ -147,3 +147,25 @@ pub fn processor() -> String {
     let model = info.lines().find_map(|l| l.strip_prefix("model name")?.split_once(':'));
     model.map_or_else(|| "unknown processor".to_owned(), |(_, name)| name.trim().to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fresh_memory_shows_as_page_faults_of_the_thread_that_touches_it() {
+        let before = page_faults();
+        black_box(vec![1u8; 16 << 20]);
+        assert!(page_faults() > before);
+    }
+
+    #[test]
+    fn the_writer_thread_is_found_while_a_session_runs() {
+        assert!(Thread::writer().is_none());
+        let session = hairline::Session::builder().output_writer(std::io::sink()).start().unwrap();
+        let writer = Thread::writer().unwrap();
+        session.flush().unwrap();
+        assert!(writer.cpu_ns() > 0);
+        session.stop().unwrap();
+    }
+}

@@ -8,6 +8,7 @@ use hairline::__private::Callsite;
 use hairline::{Error, Format, Session};
 
 use super::sites;
+use crate::cost::{Budgets, RICH};
 use crate::machine::{clock_read, pin_to_last_core};
 use crate::made;
 use crate::row::{Budget, Row, label};
@@ -24,10 +25,6 @@ pub(super) fn rows(format: Format, few: bool, batches: usize) -> Result<Vec<Row>
     let rows = if few { in_places(format, batches) } else { made(format, batches) };
     session.stop()?;
     Ok(rows)
-}
-
-fn budgets(format: Format) -> (f64, f64) {
-    if format == Format::Fxt { (1.3, 2.0) } else { (1.6, 2.5) }
 }
 
 /// As many passes as a batch has.
@@ -52,7 +49,7 @@ fn in_places(format: Format, batches: usize) -> Vec<Row> {
         let name = format!("{}: scope, {count} callsites", label(format));
         let call = |traced| functions.iter().for_each(|function| function(traced));
         call(true); // the first hits
-        row(&name, count, batches, budgets(format).0, || call(false), || call(true))
+        row(&name, count, batches, Budgets::of(format).scope, || call(false), || call(true))
     };
     [10, 100, 1000].map(measure).into()
 }
@@ -75,10 +72,10 @@ fn made(format: Format, batches: usize) -> Vec<Row> {
         row(&name, callsites.len(), batches, budget, reads, scopes)
     };
     let mut rows = vec![
-        measure("10,000 callsites", &all[..10_000], budgets(format).1),
-        measure("30,000 callsites", &all[..30_000], budgets(format).1),
+        measure("10,000 callsites", &all[..10_000], Budgets::of(format).scope),
+        measure("30,000 callsites", &all[..30_000], Budgets::of(format).scope),
     ];
     all[30_000..BEYOND].iter().for_each(made::scope);
-    rows.push(measure("names beyond the 32,767th", &all[BEYOND..], 20.0));
+    rows.push(measure("names beyond the 32,767th", &all[BEYOND..], RICH));
     rows
 }

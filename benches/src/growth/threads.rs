@@ -8,6 +8,7 @@ use std::time::Duration;
 use hairline::{Format, Session, trace_scope};
 
 use crate::Outcome;
+use crate::cost::Budgets;
 use crate::machine::{clock_read, cores, release_freed_memory, resident};
 use crate::row::{Budget, Row, label};
 use crate::timing::{Samples, batch};
@@ -115,7 +116,7 @@ pub(super) fn rows(format: Format, count: u32, rounds: usize) -> Outcome<Vec<Row
     let Outcomes { floor_ns, scope_ns, lost_percent, beside_ring_mib } = outcomes;
     let plural = if count == 1 { "" } else { "s" };
     let name = |what: &str| format!("{}: {count} thread{plural}, {what}", label(format));
-    let budget = if format == Format::Fxt { 1.3 } else { 1.6 };
+    let budget = Budgets::of(format).scope;
     Ok(vec![
         Row::sampled(&name("scope"), "ns", &scope_ns, Budget::Ratio, budget).beside(&floor_ns),
         Row::sampled(&name("lost"), "%", &lost_percent, Budget::AtMost, 0.0),
