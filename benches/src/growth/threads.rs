@@ -1,6 +1,7 @@
 //! Scopes on many threads. All of them live at the same time, each with what it holds of the ring; as many as there are cores
 //! record at a time, one after the other. So a row shows what the number of threads costs, not what the cores' number does.
 
+use std::hint::black_box;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Builder, scope, sleep};
 use std::time::Duration;
@@ -34,17 +35,24 @@ struct Outcomes {
     beside_ring_mib: Samples,
 }
 
-/// Waits for each of its turns, and then gives it to the next: one in which the thread records its first event, those that are timed, and
-/// one in which it leaves. The times of the floor and of a scope, batch by batch.
+/// Has the pages of the stack that recording will touch, which are the thread's own.
+#[inline(never)]
+fn touch_stack() {
+    black_box([1u8; STACK / 4]);
+}
+
+/// Waits for each of its turns, and then gives it to the next: one in which the thread only shows that it is there, one in which it records its
+/// first event, those that are timed, and one in which it leaves. The times of the floor and of a scope, batch by batch.
 fn live(turn: &Receiver<()>, next: &SyncSender<()>, share: u32) -> (Samples, Samples) {
     let (mut floor, mut subject) = (Samples::new(), Samples::new());
-    for number in 0..=TURNS + 1 {
+    touch_stack();
+    for number in 0..TURNS + 3 {
         if turn.recv().is_err() {
             break;
         }
-        if number == 0 {
+        if number == 1 {
             trace_scope!("bench", "scope of many threads");
-        } else if number <= TURNS {
+        } else if (2..TURNS + 2).contains(&number) {
             for _ in 0..share.div_ceil(BATCH) {
                 floor.push(batch(share.min(BATCH), |_| {
                     clock_read();
@@ -84,6 +92,7 @@ fn round(format: Format, count: u32, outcomes: &mut Outcomes) -> Outcome<()> {
             let live = move || live(&turn, &next, share);
             threads.push(thread.spawn_scoped(scope, live)?);
         }
+        pass();
         release_freed_memory();
         let (all_before, shared_before) = resident();
         let session =
@@ -120,7 +129,6 @@ pub(super) fn rows(format: Format, count: u32, rounds: usize) -> Outcome<Vec<Row
     Ok(vec![
         Row::sampled(&name("scope"), "ns", &scope_ns, Budget::Ratio, budget).beside(&floor_ns),
         Row::sampled(&name("lost"), "%", &lost_percent, Budget::AtMost, 0.0),
-        // What a thread's stack grows by when it first records is in it.
         Row::sampled(&name("memory beside the ring"), "MiB", &beside_ring_mib, Budget::AtMost, 10.0),
     ])
 }
