@@ -256,8 +256,6 @@ fn create_region(
     output: Option<&Path>,
     head: &[u8],
 ) -> Result<Arc<Region>, Error> {
-    // Who recovers the trace has another working directory.
-    let output = output.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
     let region = Region::create(&RegionConfig {
         buffer_size: config.buffer_size,
         chunk_size: chunk_size(config),
@@ -268,7 +266,7 @@ fn create_region(
         clock: (0, 0),
         process_name: process::name(),
         about: hairline_shm::About {
-            output: output.unwrap_or_default(),
+            output: output.map(Path::to_owned).unwrap_or_default(),
             prelude: head.to_owned(),
             process_track: process::track_uuid(),
         },
