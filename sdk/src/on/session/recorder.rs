@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hairline_formats::fxt;
-use hairline_shm::{Region, Window};
+use hairline_shm::{LossReason, Region, Window};
 
 use super::output::{absolute, expand, has_serial};
 use super::shared::Shared;
@@ -316,6 +316,7 @@ pub(super) fn run(shared: &Arc<Shared>, destination: Destination, clock: Clock) 
 
 fn live(shared: &Arc<Shared>, mut destination: Destination, mut upkeep: Upkeep) -> io::Result<End> {
     let Some(recorder) = shared.recorder() else { return Ok(End::default()) };
+    let mut refused = 0;
     loop {
         shared.wake_sent.store(false, Ordering::Relaxed);
         let (stop, panics, panics_before) = {
@@ -331,6 +332,11 @@ fn live(shared: &Arc<Shared>, mut destination: Destination, mut upkeep: Upkeep) 
         }
         if TRIGGERED.swap(false, Ordering::Acquire) {
             destination.heed_trigger(shared, recorder);
+        }
+        // An event found all chunks in the hands of other threads.
+        let refused_before = std::mem::replace(&mut refused, shared.region.lost(LossReason::BufferFull));
+        if refused != refused_before {
+            shared.recall(shared.region.chunk_count() / 2);
         }
         upkeep.refine_clock(shared);
         shared.region.note_time(shared.clock.load().now());
