@@ -17,8 +17,9 @@ step_judge() {      # Perfetto's trace_processor, which the tests ask about ever
   node tests/oracle/judge.mjs </dev/null
 }
 
-step_format() {     # rustfmt has nothing to change
+step_format() {     # rustfmt has nothing to change, and no trace was committed
   cargo fmt --all --check
+  ! git ls-files -z | xargs -0 du --threshold=1M -- 2>/dev/null | grep . || return 1
 }
 
 step_lint() {       # clippy has nothing to say: all features, and those a user has by default

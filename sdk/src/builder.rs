@@ -169,7 +169,8 @@ impl SessionBuilder {
         self
     }
 
-    /// Bytes of the ring's chunks, of which each recording thread holds one: a power of two from 4 KiB to 16 MiB. By
+    /// Bytes of the ring's chunks, of which each recording thread holds one, and loses it when it is idle and others need it: a power
+    /// of two from 4 KiB to 16 MiB. By
     /// default 16 KiB; with [`Overflow::Overwrite`] a 64th of the ring, from 4 KiB to 64 KiB. The longest record is a little
     /// shorter, with [`Overflow::Overwrite`] half of that.
     pub fn chunk_size(mut self, bytes: u32) -> Self {

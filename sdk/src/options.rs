@@ -47,7 +47,8 @@ pub enum Overflow {
     Block(Duration),
     /// The flight recorder: the oldest events make room, and no output is written until somebody asks, by
     /// [`Session::snapshot`](crate::Session::snapshot), by [`trigger!`](crate::trigger) or by the session's end. Only when
-    /// every chunk of the ring is in some thread's hands, an event is dropped and counted.
+    /// every chunk of the ring is in some thread's hands, an event is dropped and counted; an idle thread's is then taken back, unless
+    /// it has slices open.
     Overwrite,
 }
 

@@ -19,6 +19,8 @@ use crate::sync::Ordering;
 pub struct WriteChunk {
     header: NonNull<ChunkHeader>,
     number: u32,
+    /// It was taken back from its idle holder: see `lease.rs`.
+    is_recalled: bool,
     region: Arc<Region>,
 }
 
@@ -33,7 +35,7 @@ impl WriteChunk {
         #[allow(clippy::cast_possible_truncation)] // just compared with a u32
         let context_len = context.len() as u32;
         info.context_len = context_len;
-        let chunk = Self { header: region.header_ptr(number), number, region };
+        let chunk = Self { header: region.header_ptr(number), number, is_recalled: false, region };
         // SAFETY: in the payload by the assertion; the cleared bit makes us the only one to touch this chunk.
         unsafe { chunk.payload().copy_from_nonoverlapping(context.as_ptr(), context.len()) };
         let header = chunk.header();
@@ -146,6 +148,12 @@ impl WriteChunk {
         unsafe { std::slice::from_raw_parts(self.payload(), self.committed().bytes() as usize) }
     }
 
+    /// The chunk was taken back ([`Lease::settle`](crate::Lease::settle)): it may be somebody else's by now, and is not touched any
+    /// more.
+    pub fn set_recalled(&mut self) {
+        self.is_recalled = true;
+    }
+
     /// Gives the chunk back as the last of its sequence.
     pub fn finish_sequence(self) {
         self.header().flags.store(FLAG_LAST, Ordering::Relaxed); // published by the state in `drop`
@@ -154,9 +162,9 @@ impl WriteChunk {
 
 impl Drop for WriteChunk {
     fn drop(&mut self) {
-        // Release pairs with the Acquire of `ReadChunk::open`, and with that of the thread that takes the chunk to
-        // overwrite it: who sees Complete sees the last commit and the flags.
-        self.header().state.fetch_add(COMPLETED, Ordering::Release);
+        if !self.is_recalled {
+            self.header().complete();
+        }
     }
 }
 
@@ -165,6 +173,13 @@ impl ChunkHeader {
     #[inline(always)]
     pub fn own_commit(&self) -> Commit {
         Commit(self.commit.load(Ordering::Relaxed))
+    }
+
+    /// Nothing more is written into it.
+    pub(crate) fn complete(&self) {
+        // Release pairs with the Acquire of `ReadChunk::open`, and with that of the thread that takes the chunk to
+        // overwrite it: who sees Complete sees the last commit and the flags.
+        self.state.fetch_add(COMPLETED, Ordering::Release);
     }
 
     /// Commits: readers may read so much from now on.

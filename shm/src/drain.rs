@@ -186,6 +186,13 @@ impl Drain {
         Ok(())
     }
 
+    /// A sequence has ended whose last chunk does not say so. Everything it committed was handed out by [`pass`](Self::pass).
+    pub fn end_sequence(&mut self, info: ChunkInfo, output: &mut dyn Output) {
+        if self.next_index.remove(&info.sequence).is_some() {
+            output.sequence_ended(info);
+        }
+    }
+
     /// Frees what is committed without an output and counts its records as lost for [`LossReason::Output`].
     pub fn discard(&mut self) -> Pass {
         struct Nowhere(Option<u64>);

@@ -44,6 +44,8 @@
 //!    compare-and-swap (Acquire) of the very word it saw, generation included. One of the two only succeeds, so bytes that
 //!    the window reads are not written again while it reads.
 //!
+//! How a chunk is taken back from a thread that is idle, at no cost to those that are not: `lease.rs`.
+//!
 //! Who waits for a chunk, and is woken when the drain frees one, does so under a lock: `wait.rs`.
 //!
 //! `tests/loom` tries every interleaving of each pair.
@@ -63,6 +65,7 @@ mod chunk;
 mod claim;
 mod drain;
 mod error;
+mod lease;
 mod ledger;
 mod process;
 #[cfg(not(loom))]
@@ -77,5 +80,7 @@ pub use backing::{Backing, BackingChoice};
 pub use chunk::WriteChunk;
 pub use drain::{Drain, OTHER_SEQUENCES, Output, Pass};
 pub use error::RegionError;
+pub use lease::{Lease, Recall};
 pub use region::{About, Region, RegionConfig};
+pub use sync::fence_all_threads;
 pub use window::{Piece, Window};

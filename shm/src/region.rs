@@ -233,6 +233,14 @@ impl Region {
         unsafe { self.header_ptr(chunk).as_ref() }
     }
 
+    /// The header at this address, if one is there.
+    pub(crate) fn header_at(&self, header: *const ChunkHeader) -> Option<&ChunkHeader> {
+        let offset = header.addr().checked_sub(self.header_ptr(0).addr().get())?;
+        let is_one = offset.is_multiple_of(self.chunk_size as usize);
+        let number = u32::try_from(offset / self.chunk_size as usize).ok()?;
+        (is_one && number < self.chunk_count).then(|| self.chunk_header(number))
+    }
+
     /// Whether a full region overwrites its oldest chunk.
     pub fn overwrites(&self) -> bool {
         self.overwrite

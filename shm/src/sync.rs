@@ -4,16 +4,66 @@ use std::sync::PoisonError;
 use std::time::Instant;
 
 #[cfg(not(loom))]
-pub(crate) use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+pub(crate) use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
 #[cfg(not(loom))]
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
 
 #[cfg(loom)]
 pub(crate) use explored::{AtomicU32, AtomicU64, Ordering};
 #[cfg(loom)]
-pub(crate) use loom::sync::atomic::fence;
+pub(crate) use loom::sync::atomic::{AtomicPtr, fence};
 #[cfg(loom)]
 pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
+
+/// A fence as far as signal handlers of this thread see, and for other threads once [`fence_all_threads`] has put one here: the two
+/// together are as two full fences, which they are under loom.
+#[inline(always)]
+pub(crate) fn light_fence() {
+    #[cfg(loom)]
+    fence(Ordering::SeqCst);
+    #[cfg(not(loom))]
+    compiler_fence(Ordering::SeqCst);
+}
+
+/// Every thread of this process passes a fence between the call and its return. False: the system has no such thing.
+#[cfg(loom)]
+pub fn fence_all_threads() -> bool {
+    fence(Ordering::SeqCst);
+    true
+}
+
+/// Every thread of this process passes a fence between the call and its return; those that run are interrupted for it. False: the
+/// system has no such thing (Linux before 4.14, a seccomp filter).
+#[cfg(all(not(loom), target_os = "linux"))]
+#[allow(unsafe_code)] // a system call
+pub fn fence_all_threads() -> bool {
+    // SAFETY: touches no memory of this process.
+    let barrier = |command: libc::c_int| unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 };
+    // Refused until the process has registered, which takes milliseconds where it has threads: at the first need.
+    barrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED)
+        || barrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
+            && barrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED)
+}
+
+/// There is no such thing here.
+#[cfg(all(not(loom), not(target_os = "linux")))]
+pub fn fence_all_threads() -> bool {
+    false
+}
+
+/// A function that is const but under loom, whose atomics cannot be made at compile time.
+macro_rules! const_unless_loom {
+    ($(#[$meta:meta])* pub fn $name:ident() -> $Type:ty $body:block) => {
+        $(#[$meta])*
+        #[cfg(not(loom))]
+        pub const fn $name() -> $Type $body
+
+        $(#[$meta])*
+        #[cfg(loom)]
+        pub fn $name() -> $Type $body
+    };
+}
+pub(crate) use const_unless_loom;
 
 /// Locks; that a thread panicked with the lock held is no matter, since nothing here panics half-way.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -79,6 +129,10 @@ mod explored {
 
                 pub fn store(&self, value: $int, order: Ordering) {
                     self.in_turn().store(value, order);
+                }
+
+                pub fn swap(&self, value: $int, order: Ordering) -> $int {
+                    self.in_turn().swap(value, order)
                 }
 
                 pub fn fetch_add(&self, value: $int, order: Ordering) -> $int {

@@ -1,9 +1,11 @@
 //! Threads and the process they are in.
 
 use std::cell::RefCell;
+use std::sync::{Barrier, Mutex};
 use std::thread;
+use std::time::Duration;
 
-use hairline::{ClockSource, trace_instant, trace_scope};
+use hairline::{ClockSource, Overflow, trace_instant, trace_scope};
 use hairline_tests::recording::{FORMATS, record, record_with};
 
 fn tid() -> i64 {
@@ -103,6 +105,53 @@ fn thousands_of_short_lived_threads_fit_a_small_ring() {
         );
         assert_eq!((trace.summary.records, trace.summary.lost.total()), (4000, 0), "{format:?}");
         assert_eq!(trace.rows("select count(*), min(dur) >= 0 from slice"), "2000\t1", "{format:?}");
+    }
+}
+
+// 600 threads, 64 chunks:  life |=====================================================|   open on each thread from first to last
+//                           step    |=|            |=|           |=|                         while all others are idle
+#[test]
+fn threads_that_outnumber_the_chunks_do_not_starve_each_other() {
+    const THREADS: i64 = 600;
+    const ROUNDS: i64 = 3;
+    for format in FORMATS {
+        let patient = Overflow::Block(Duration::from_secs(20));
+        let trace = record_with(
+            format,
+            |b| b.buffer_size(256 << 10).chunk_size(4 << 10).overflow(patient),
+            |_| {
+                let all_live = Barrier::new(THREADS as usize);
+                let turn = Mutex::new(());
+                thread::scope(|threads| {
+                    for n in 0..THREADS {
+                        let (all_live, turn) = (&all_live, &turn);
+                        let work = move || {
+                            let began = turn.lock().expect("no panic");
+                            trace_scope!("t", "life", n);
+                            drop(began);
+                            all_live.wait();
+                            for round in 0..ROUNDS {
+                                let _mine = turn.lock().expect("no panic");
+                                trace_scope!("t", "step", round);
+                            }
+                        };
+                        thread::Builder::new()
+                            .stack_size(64 << 10)
+                            .spawn_scoped(threads, work)
+                            .expect("a thread");
+                    }
+                });
+            },
+        );
+        let records = 2 * (THREADS + THREADS * ROUNDS);
+        assert_eq!((trace.summary.records as i64, trace.summary.lost.total()), (records, 0), "{format:?}");
+        let rows = trace.rows(
+                "select name, count(*), count(distinct track_id), min(dur) >= 0, min(depth), max(depth) from slice group by name \
+                 order by name",
+            );
+        let expected =
+            format!("life\t{THREADS}\t{THREADS}\t1\t0\t0\nstep\t{}\t{THREADS}\t1\t1\t1", THREADS * ROUNDS);
+        assert_eq!(rows, expected, "{format:?}");
     }
 }
 

@@ -230,6 +230,23 @@ fn a_limit_of_the_systems_on_files_kills_nobody() {
 }
 
 #[test]
+fn a_program_that_goes_to_another_directory_finds_its_output_again() {
+    for format in FORMATS {
+        let name = format!("t.{}", extension(format));
+        let ways: [&[(&str, &str)]; 3] =
+            [&[], &[("HAIRLINE_ROTATE", "64K,2")], &[("HAIRLINE_OVERFLOW", "overwrite")]];
+        for variables in ways {
+            let variables = [variables, &[("HAIRLINE", &name)]].concat();
+            let run = run(&["elsewhere"], &variables);
+            assert_eq!((run.output.status.code(), run.said().len()), (Some(0), 0), "{:?}", run.output);
+            let files = 1 + usize::from(variables[0].0 == "HAIRLINE_ROTATE");
+            assert_eq!(run.files().len(), files, "{variables:?}: {:?}", run.files());
+            judge::load(run.path(&name), &[]).require_clean();
+        }
+    }
+}
+
+#[test]
 fn an_output_with_a_greatest_size_ends_there_and_is_whole() {
     for format in FORMATS {
         for (limit, compress) in [(64 << 10, false), (1 << 20, false), (3 << 20, true)] {

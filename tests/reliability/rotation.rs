@@ -27,7 +27,7 @@ const STEPS: u64 = 6000;
 /// Records steps on three threads inside of slices that are open from the first to the last, on threads and elsewhere.
 fn program(session: &Session) {
     let flow = Flow::new();
-    let all_done = std::sync::Barrier::new(THREADS as usize);
+    let together = std::sync::Barrier::new(THREADS as usize);
     let track = Track::process().child("a track");
     hairline::trace_begin!("rotation", "on the track", track: &track);
     let interval = trace_async!("rotation", "interval");
@@ -35,9 +35,10 @@ fn program(session: &Session) {
         trace_scope!("rotation", "outer of main", flow: &flow, what = "main");
         std::thread::scope(|threads| {
             for thread in 0..THREADS {
-                let (flow, all_done) = (&flow, &all_done);
+                let (flow, together) = (&flow, &together);
                 let worker = move || {
                     trace_scope!("rotation", "outer", flow: flow, thread);
+                    together.wait();
                     for n in 0..STEPS {
                         trace_scope!("rotation", "step", n, text = "the same text each time");
                         if n % 500 == 0 {
@@ -48,7 +49,7 @@ fn program(session: &Session) {
                         }
                         trace_counter!("rotation", "sum", n as i64, incremental: true);
                     }
-                    all_done.wait();
+                    together.wait();
                 };
                 std::thread::Builder::new()
                     .name(format!("worker {thread}"))

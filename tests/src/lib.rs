@@ -13,6 +13,7 @@
 //! [`equal`] compares what it shows of two traces, [`output`] has outputs that are slow or wait, [`outside`] signals and forks, and [`alloc`] counts heap allocations, for the claim that there are none on the event path.
 
 pub mod alloc;
+pub mod crowd;
 pub mod equal;
 pub mod judge;
 pub mod mortal;

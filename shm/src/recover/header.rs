@@ -55,6 +55,8 @@ pub struct Facts {
     pub output_len: Option<u64>,
     /// Where the output was about to go on in another file.
     pub next_output: Option<NextOutput>,
+    /// The inode of the output, if it has gone on in another file.
+    pub output_inode: Option<u64>,
     /// Bytes that the drain handed to the output, before any compression; what a batch in hand at the end adds is not in.
     pub output_bytes: u64,
     /// What the output begins with.
@@ -200,6 +202,7 @@ pub(super) fn read(file: &File, file_len: u64, path: &Path) -> Result<Facts, Wro
             len: next(1),
             number: next(2),
         }),
+        output_inode: (1..=batches_done).contains(&next(3)).then(|| next(0)),
         output_bytes: raw.u64(offset_of!(RegionHeader, output_bytes)),
         prelude,
         has_tail: tail_batch != 0 && tail_batch <= batches_done,
@@ -245,6 +248,7 @@ fn unborn(path: &Path) -> Result<Facts, Wrong> {
         output: None,
         output_len: None,
         next_output: None,
+        output_inode: None,
         output_bytes: 0,
         prelude: Vec::new(),
         has_tail: false,

@@ -18,6 +18,7 @@ mod claim;
 #[path = "../common/mod.rs"]
 mod common;
 mod drain;
+mod lease;
 mod overwrite;
 mod wait;
 

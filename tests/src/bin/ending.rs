@@ -235,6 +235,10 @@ fn main() {
             return fork_later("child.pftrace");
         }
         "exec" => run_another(),
+        "elsewhere" => {
+            std::env::set_current_dir("/").expect("changed");
+            (0..10_000).for_each(|n| drop(hairline::scope!("ending", "elsewhere", n)));
+        }
         "threads" => end_threads(),
         "plugin" | "plugin-stop" => load(way == "plugin-stop"),
         "much" | "much-exit" => (0..100_000).for_each(|n| {

@@ -14,10 +14,11 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use hairline::{Session, trace_instant, trace_scope};
+use hairline::{Flow, Session, trace_instant, trace_scope};
 use hairline_tests::mortal::{COUNTERS_LEN, SLOT};
 
 /// The counters, mapped.
@@ -45,7 +46,7 @@ fn slow_down_the_writer() {
 }
 
 /// Records without end.
-fn record(thread: u64, counter: &AtomicU64, moderate: bool, limit: u64) {
+fn record(thread: u64, counter: &AtomicU64, flow: &Flow, moderate: bool, limit: u64) {
     trace_scope!("mortal", "life");
     let mut n = 0_u64;
     while n < limit {
@@ -59,7 +60,7 @@ fn record(thread: u64, counter: &AtomicU64, moderate: bool, limit: u64) {
         n += 1;
         counter.store(n, Ordering::Release);
         if n.is_multiple_of(1000) {
-            trace_instant!("mortal", "mark", text = format!("mark {n}"));
+            trace_instant!("mortal", "mark", flow: flow, text = format!("mark {n}"));
         }
         if moderate && n.is_multiple_of(16) {
             std::thread::sleep(Duration::from_micros(100));
@@ -95,9 +96,11 @@ fn main() {
     let moderate = arguments["pace"] == "moderate";
     let end = arguments["end"].clone();
     let limit = end.parse().unwrap_or(u64::MAX);
+    let flow = Arc::new(Flow::new());
     for thread in 0..number("threads") {
         let counter = &counters[usize::try_from(thread).expect("small") * SLOT];
-        std::thread::spawn(move || record(thread, counter, moderate, limit));
+        let flow = Arc::clone(&flow);
+        std::thread::spawn(move || record(thread, counter, &flow, moderate, limit));
     }
     if end == "never" || limit != u64::MAX {
         std::thread::sleep(Duration::from_secs(600));

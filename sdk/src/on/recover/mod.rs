@@ -12,6 +12,7 @@
 mod place;
 mod prune;
 
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -59,16 +60,15 @@ fn write(region: &DeadRegion, options: &RecoverOptions, done: &mut Recovered) ->
 
 /// Copies the trace of a process that goes on.
 pub(crate) fn snapshot(path: &Path, to: &Path) -> Result<Recovered, RecoverError> {
-    let glance = RegionFile::open(path)?.glance()?;
+    let (glance, format, mut place, notes) = glance_beside_output(path, to)?;
     let facts = glance.facts();
     let mut done = Recovered {
         pid: facts.pid,
         process_name: facts.process_name.clone(),
         lost: lost(facts),
+        notes,
         ..Recovered::default()
     };
-    let format = format_of(facts, path)?;
-    let mut place = Place::copy_of(facts, to, &mut done.notes)?;
     if !facts.overwrites() && !place.has_original {
         done.notes.push(
             "what the session has written is nowhere to be read: only what is still in the ring is here"
@@ -82,6 +82,28 @@ pub(crate) fn snapshot(path: &Path, to: &Path) -> Result<Recovered, RecoverError
     let written = append(&Held::Alive(&glance), format, &mut place, &mut done);
     end(place, written, &mut done)?;
     Ok(done)
+}
+
+/// The region, and the copy of its output to which it is to be added: of one moment, also where the output goes on in another file now
+/// and then.
+fn glance_beside_output(
+    path: &Path,
+    to: &Path,
+) -> Result<(Glance, Format, Place, Vec<String>), RecoverError> {
+    const TRIES: u32 = 8;
+    let mut tries = 0;
+    loop {
+        let glance = RegionFile::open(path)?.glance()?;
+        let facts = glance.facts();
+        let (format, mut notes) = (format_of(facts, path)?, Vec::new());
+        let place = Place::copy_of(facts, to, &mut notes)?;
+        tries += 1;
+        let is_done = facts.overwrites() || place.has_original || tries == TRIES;
+        if is_done || RegionFile::open(path)?.facts().output_inode == facts.output_inode {
+            return Ok((glance, format, place, notes));
+        }
+        place.abandon();
+    }
 }
 
 fn format_of(facts: &Facts, region: &Path) -> Result<Format, RecoverError> {
@@ -151,8 +173,11 @@ fn append(
     done: &mut Recovered,
 ) -> Result<(), RecoverError> {
     let facts = held.facts();
-    // As in a snapshot; but which flows began in another process only the process knows.
-    let mut flows = (facts.overwrites() && format == Format::Fxt).then(fxt::FlowStarts::default);
+    // Where the begin of a flow may be in no file that is left: as in a snapshot; but which began in another process only the process
+    // knows.
+    let is_part = facts.overwrites() || facts.next_output.is_some() || facts.output_inode.is_some();
+    let mut flows = (is_part && format == Format::Fxt).then(fxt::FlowStarts::default);
+    let begun = if flows.is_some() { place.flows_begun()? } else { HashSet::new() };
     if let Some(flows) = &mut flows {
         held.each(|fragment| {
             flows.look(fragment.bytes);
@@ -162,7 +187,9 @@ fn append(
     let mut chunks = 0;
     let missing = held.each(|fragment| {
         match &mut flows {
-            Some(flows) => flows.mend(fragment.bytes, |_| true, |bytes| place.write(bytes))?,
+            Some(flows) => {
+                flows.mend(fragment.bytes, |id| !begun.contains(&id), |bytes| place.write(bytes))?;
+            }
             None => place.write(fragment.bytes)?,
         }
         done.records += u64::from(fragment.records);

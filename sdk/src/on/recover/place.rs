@@ -1,11 +1,13 @@
 //! Where the whole trace goes: the original file, or another.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use hairline_formats::fxt;
 use hairline_shm::recover::{DeadRegion, Facts, NextOutput};
 
 use super::super::files;
@@ -102,6 +104,23 @@ impl Place {
         Ok(())
     }
 
+    /// The flows that begin in what there is so far, of FXT.
+    pub(super) fn flows_begun(&mut self) -> Result<HashSet<u64>, RecoverError> {
+        self.file.flush().map_err(at(&self.path))?;
+        let file = File::open(&self.path).map_err(at(&self.path))?;
+        let mut reader = fxt::Reader::new(io::BufReader::with_capacity(PIECE, file.take(self.len)));
+        let mut begun = HashSet::new();
+        // What cannot be read goes on as it is.
+        while let Ok(Some((_, record))) = reader.next() {
+            if let fxt::Record::Event(event) = record
+                && event.kind == fxt::EventKind::FlowBegin
+            {
+                begun.extend(event.payload);
+            }
+        }
+        Ok(begun)
+    }
+
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), RecoverError> {
         self.len += bytes.len() as u64;
         self.file.write_all(bytes).map_err(at(&self.path))
@@ -166,6 +185,7 @@ impl Original {
         let same = metadata.is_file()
             && head_len <= whole
             && whole <= len
+            && facts.output_inode.is_none_or(|inode| inode == metadata.ino())
             && begins_with(&file, &facts.prelude).map_err(at(path))?;
         if !same {
             notes.push(format!("{}: holds something else by now", path.display()));
@@ -192,6 +212,7 @@ impl Original {
 
 /// The process was killed after it had made the next file of its output, and before that had taken the path of this one.
 fn take_back(facts: &Facts, next: NextOutput, path: &Path, metadata: &fs::Metadata) {
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()); // as the session does
     let numbered = files::numbered_path(path, next.number);
     let is_second_name = |m: fs::Metadata| (m.dev(), m.ino()) == (metadata.dev(), metadata.ino());
     if fs::symlink_metadata(&numbered).is_ok_and(is_second_name) {

@@ -15,6 +15,7 @@ mod output;
 mod recorder;
 mod requests;
 mod rotation;
+mod seats;
 mod shared;
 mod sink;
 pub(super) mod stream;
@@ -38,6 +39,7 @@ use crate::filter::Filter;
 use crate::options::{Format, Overflow, Summary};
 pub use recorder::trigger;
 use rotation::Rotation;
+pub(crate) use seats::Seat;
 use shared::About;
 pub(crate) use shared::Shared;
 use sink::Sink;
@@ -256,8 +258,6 @@ fn create_region(
     output: Option<&Path>,
     head: &[u8],
 ) -> Result<Arc<Region>, Error> {
-    // Who recovers the trace has another working directory.
-    let output = output.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
     let region = Region::create(&RegionConfig {
         buffer_size: config.buffer_size,
         chunk_size: chunk_size(config),
@@ -268,7 +268,7 @@ fn create_region(
         clock: (0, 0),
         process_name: process::name(),
         about: hairline_shm::About {
-            output: output.unwrap_or_default(),
+            output: output.map(Path::to_owned).unwrap_or_default(),
             prelude: head.to_owned(),
             process_track: process::track_uuid(),
         },

@@ -39,10 +39,10 @@ pub(super) fn check_limits(config: &Config) -> Result<(), Error> {
     Ok(())
 }
 
-/// The file that the output is to be, if it is one.
+/// The file that the output is to be, if it is one. Absolute: the program may change its directory.
 pub(super) fn path(config: &Config) -> Option<PathBuf> {
     match &config.output {
-        OutputConfig::Path(template) => Some(expand(template, 1)),
+        OutputConfig::Path(template) => Some(absolute(expand(template, 1))),
         OutputConfig::None | OutputConfig::Memory(_) | OutputConfig::Writer(_) => None,
     }
 }
@@ -63,6 +63,11 @@ pub(super) fn open(output: OutputConfig, path: Option<PathBuf>) -> Result<Sink, 
         }
     };
     Ok(Sink::new(target))
+}
+
+/// The path from the root, where that can be had.
+pub(super) fn absolute(path: PathBuf) -> PathBuf {
+    std::path::absolute(&path).unwrap_or(path)
 }
 
 /// Whether each snapshot has a path of its own.

@@ -17,9 +17,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hairline_formats::fxt;
-use hairline_shm::{Region, Window};
+use hairline_shm::{LossReason, Region, Window};
 
-use super::output::{expand, has_serial};
+use super::output::{absolute, expand, has_serial};
 use super::shared::Shared;
 use super::upkeep::Upkeep;
 use super::writer::End;
@@ -210,6 +210,8 @@ fn write_pieces(
 /// Where snapshots go that nobody gave a path for.
 pub(super) struct Destination {
     output: OutputConfig,
+    /// The directory in which the session began: where its path is a relative one, from there.
+    directory: PathBuf,
     /// How many were written, and the last of them.
     serial: u64,
     path: Option<PathBuf>,
@@ -225,13 +227,17 @@ impl Destination {
         // Of a session before this one.
         TRIGGERED.store(false, Ordering::Relaxed);
         PANICS.store(false, Ordering::Relaxed);
-        Self { output, serial: 0, path: None, interval, last: None, last_panic: None }
+        let directory = absolute(PathBuf::from("."));
+        Self { output, directory, serial: 0, path: None, interval, last: None, last_panic: None }
     }
 
     fn write(&mut self, shared: &Shared, recorder: &Recorder) -> io::Result<End> {
         let written = match &mut self.output {
             OutputConfig::None => return Ok(self.nothing(shared)),
-            OutputConfig::Path(template) => recorder.write_file(shared, &expand(template, self.serial + 1)),
+            OutputConfig::Path(template) => {
+                let path = self.directory.join(expand(template, self.serial + 1));
+                recorder.write_file(shared, &path)
+            }
             OutputConfig::Memory(memory) => {
                 let mut bytes = Vec::new();
                 let written = recorder.write(shared, &mut bytes);
@@ -310,6 +316,7 @@ pub(super) fn run(shared: &Arc<Shared>, destination: Destination, clock: Clock) 
 
 fn live(shared: &Arc<Shared>, mut destination: Destination, mut upkeep: Upkeep) -> io::Result<End> {
     let Some(recorder) = shared.recorder() else { return Ok(End::default()) };
+    let mut refused = 0;
     loop {
         shared.wake_sent.store(false, Ordering::Relaxed);
         let (stop, panics, panics_before) = {
@@ -325,6 +332,11 @@ fn live(shared: &Arc<Shared>, mut destination: Destination, mut upkeep: Upkeep) 
         }
         if TRIGGERED.swap(false, Ordering::Acquire) {
             destination.heed_trigger(shared, recorder);
+        }
+        // An event found all chunks in the hands of other threads.
+        let refused_before = std::mem::replace(&mut refused, shared.region.lost(LossReason::BufferFull));
+        if refused != refused_before {
+            shared.recall(shared.region.chunk_count() / 2);
         }
         upkeep.refine_clock(shared);
         shared.region.note_time(shared.clock.load().now());

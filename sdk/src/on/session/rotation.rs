@@ -137,6 +137,10 @@ impl Rotation {
                 true
             }
             Err(e) => {
+                // Who recovers this finds the file that it is still in.
+                if let Ok(metadata) = file.metadata() {
+                    self.region.announce_output(metadata.ino(), *len, self.finished + 1);
+                }
                 self.full_at = *len + bytes + self.size;
                 self.failed = Some(e);
                 false
@@ -163,7 +167,12 @@ impl Rotation {
                 give_second_name(&self.path, &numbered)?;
             }
             fs::rename(&next_path, &self.path).inspect_err(|_| {
-                let _ = fs::rename(&numbered, &self.path); // as it was
+                // As it was: with one name, and that.
+                let _ = if fs::symlink_metadata(&self.path).is_ok() {
+                    fs::remove_file(&numbered)
+                } else {
+                    fs::rename(&numbered, &self.path)
+                };
             })?;
             Ok((next, len))
         });

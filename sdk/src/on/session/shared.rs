@@ -6,10 +6,11 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
-use hairline_shm::{Backing, LOSS_REASONS, LossReason, Region};
+use hairline_shm::{Backing, ChunkInfo, LOSS_REASONS, Lease, LossReason, Recall, Region};
 
 use super::recorder::{self, Destination, Recorder};
 use super::requests::Requests;
+use super::seats::{IDLE, Seat, Seats};
 use super::sink::Sink;
 use super::writer::{self, End};
 use crate::builder::{Config, Detail};
@@ -43,6 +44,9 @@ pub(crate) struct Shared {
     /// Losses of no region before this session's start.
     stray_before: [u64; LOSS_REASONS.len()],
     threads: Mutex<Threads>,
+    seats: Arc<Seats>,
+    /// Sequences that ended without a chunk to say so in.
+    ended: Mutex<Vec<ChunkInfo>>,
     /// The writer thread, to be woken. Set once it runs.
     pub(super) writer: Mutex<Option<JoinHandle<()>>>,
     writer_thread: OnceLock<Thread>,
@@ -126,6 +130,8 @@ impl Shared {
             late: Mutex::new(Late::new()),
             stray_before: LOSS_REASONS.map(thread::stray_losses),
             threads: Mutex::new(Threads::default()),
+            seats: Arc::default(),
+            ended: Mutex::new(Vec::new()),
             writer: Mutex::new(None),
             writer_thread: OnceLock::new(),
             writer_tid: AtomicU32::new(0),
@@ -215,6 +221,37 @@ impl Shared {
         } else {
             threads.others += 1;
         }
+    }
+
+    /// This thread holds a chunk from now on, which may be taken back while it is idle.
+    pub(crate) fn seat(&self, lease: &'static Lease) -> Seat {
+        self.seats.seat(lease)
+    }
+
+    /// Takes up to `wanted` chunks back from threads that have been idle. How many.
+    pub(super) fn recall(&self, wanted: u32) -> usize {
+        let idle = u64::try_from(IDLE.as_nanos()).unwrap_or(0);
+        // Where the ring overwrites, a thread with open slices tells them anew from the chunk that it has.
+        let empty_room = self.region.overwrites().then(|| thread::empty_room(&self.region));
+        let recall = Recall {
+            region: &self.region,
+            epoch: self.epoch,
+            idle_since: self.clock.load().now().saturating_sub(idle),
+            empty_room,
+        };
+        self.seats.recall(&recall, wanted as usize)
+    }
+
+    /// A sequence has ended whose last chunk was taken back before.
+    pub(crate) fn sequence_ended(&self, last: ChunkInfo) {
+        if self.recorder.is_none() {
+            self.ended.lock().push(last);
+        }
+    }
+
+    /// The sequences that have ended so since the last call.
+    pub(super) fn take_ended(&self) -> Vec<ChunkInfo> {
+        std::mem::take(&mut self.ended.lock())
     }
 
     /// A thread has taken chunk `number`. The lowest free one is taken first, so a number in the upper half

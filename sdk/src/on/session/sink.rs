@@ -126,14 +126,14 @@ impl Output for Sink {
     }
 
     fn room(&self) -> Option<u64> {
-        if let (Some(rotation), Target::File(_, len)) = (&self.rotation, &self.target) {
-            return Some(rotation.room(*len));
-        }
+        let of_file = match (&self.rotation, &self.target) {
+            (Some(rotation), Target::File(_, len)) => Some(rotation.room(*len)),
+            _ => None,
+        };
+        let in_all = self.limit.map(|limit| limit.saturating_sub(self.written));
         #[cfg(feature = "compress")]
-        if self.compressor.is_some() {
-            return None; // what it will be is known when it is packed
-        }
-        self.limit.map(|limit| limit.saturating_sub(self.written))
+        let in_all = in_all.filter(|_| self.compressor.is_none()); // what it will be is known when it is packed
+        of_file.into_iter().chain(in_all).min()
     }
 
     fn file_len(&self) -> Option<u64> {

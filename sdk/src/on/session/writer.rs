@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use hairline_shm::Drain;
 
 use super::Shared;
+use super::seats;
 use super::shared::LATE_ROOM;
 use super::sink::Sink;
 use super::stream;
@@ -54,6 +55,8 @@ struct Writer<'s> {
     late: u64,
     late_records: Vec<u8>,
     counts: Counts,
+    /// When chunks were last taken back.
+    recalled: Option<Instant>,
     /// Nothing is written any more; what the ring holds is lost.
     failed: bool,
     /// When that is since the output may not grow: the tail is written all the same.
@@ -84,6 +87,7 @@ fn live(shared: &Arc<Shared>, sink: Sink, clock: Clock) {
         late: 0,
         late_records: Vec::with_capacity(LATE_ROOM),
         counts: Counts::default(),
+        recalled: None,
         failed: false,
         limited: false,
     };
@@ -124,7 +128,11 @@ fn live(shared: &Arc<Shared>, sink: Sink, clock: Clock) {
         if upkeep.populate(shared) {
             continue; // the ring may have filled meanwhile
         }
+        if writer.recall() {
+            continue; // the next pass frees them
+        }
         sleep = if any { TICK } else { (sleep * 2).min(IDLE) };
+        let sleep = if shared.region.has_free_chunk() { sleep } else { seats::IDLE };
         std::thread::park_timeout(sleep.min(shared.heartbeat));
     }
     writer.end();
@@ -137,7 +145,10 @@ impl Writer<'_> {
         if self.failed {
             return self.drain.discard().records > 0;
         }
+        // Asked before the pass, which hands out all that they have committed.
+        let ended = self.shared.take_ended();
         let passed = self.drain.pass(&mut self.sink).and_then(|pass| self.write_late().map(|()| pass));
+        ended.into_iter().for_each(|last| self.drain.end_sequence(last, &mut self.sink));
         let flushed = if flush { self.sink.flush() } else { Ok(()) };
         match passed.and_then(|pass| flushed.map(|()| pass)) {
             Ok(pass) => {
@@ -149,6 +160,18 @@ impl Writer<'_> {
                 false
             }
         }
+    }
+
+    /// Takes chunks back from idle threads, once those that are free are less than half: then the next thread that takes one wakes this
+    /// one, and finds some. Whether there were any.
+    fn recall(&mut self) -> bool {
+        let region = &self.shared.region;
+        let wanted = (region.chunk_count() / 2).saturating_sub(region.free_chunks());
+        if wanted == 0 || self.recalled.is_some_and(|at| at.elapsed() < seats::IDLE) {
+            return false;
+        }
+        self.recalled = Some(Instant::now());
+        self.shared.recall(wanted) > 0
     }
 
     /// What the stream repeats.

@@ -36,10 +36,26 @@ struct Owner(Option<Writer>);
 impl Drop for Owner {
     fn drop(&mut self) {
         let hot = hot::hot();
-        hot.detach();
-        if let Some(writer) = self.0.take() {
+        let _busy = hot.busy();
+        self.leave(hot);
+    }
+}
+
+impl Owner {
+    /// Gives up the writer. To be called with the thread marked busy.
+    fn leave(&mut self, hot: &Hot) {
+        hot.lease.clear();
+        if let Some(mut writer) = self.0.take() {
+            writer.take_over(hot);
             writer.finish();
         }
+    }
+
+    /// The writer of the session with `epoch`, if this is one, with what the hot path has left.
+    fn writer(&mut self, hot: &Hot, epoch: u32) -> Option<&mut Writer> {
+        let writer = self.0.as_mut().filter(|writer| writer.epoch() == epoch)?;
+        writer.take_over(hot);
+        Some(writer)
     }
 }
 
@@ -48,7 +64,7 @@ impl Drop for Owner {
 #[inline(never)]
 pub(super) fn event(word: u32, event: &Event<'_>) -> u32 {
     let hot = hot::hot();
-    if hot.is_busy() {
+    if hot.lease.is_busy() {
         count_stray(LossReason::Reentrant);
         return 0;
     }
@@ -77,17 +93,13 @@ pub(super) fn end_with(event: &Event<'_>, word: u32) {
 fn with_own_writer(word: u32, end: impl FnOnce(&Hot, &mut Writer)) {
     let hot = hot::hot();
     // Busy: only a guard that a signal handler took from the code it interrupted ends here.
-    if hot.is_busy() {
+    if hot.lease.is_busy() {
         return;
     }
     let _busy = hot.busy();
-    // Another epoch: its session has stopped, or its thread's writer is gone, and the slice stays open there.
-    if hot.epoch.get() != word {
-        return;
-    }
     let _ = WRITER.try_with(|owner| {
-        if let Some(writer) = owner.try_borrow_mut().ok().as_mut().and_then(|o| o.0.as_mut()) {
-            writer.take_over(hot);
+        // None of this epoch: its session has stopped, or its thread's writer is gone, and the slice stays open there.
+        if let Some(writer) = owner.try_borrow_mut().ok().as_mut().and_then(|o| o.writer(hot, word)) {
             end(hot, &mut writer.published(hot));
         }
     });
@@ -110,7 +122,7 @@ pub(super) enum TrackEnd {
 #[inline(never)]
 pub(super) fn end_on_track(word: u32, event: &Event<'_>) -> TrackEnd {
     let hot = hot::hot();
-    if hot.is_busy() {
+    if hot.lease.is_busy() {
         count_stray(LossReason::Reentrant); // the list of late ends has a lock
         return TrackEnd::Refused;
     }
@@ -145,7 +157,7 @@ pub(super) fn end_on_track(word: u32, event: &Event<'_>) -> TrackEnd {
 #[inline(never)]
 pub(crate) fn first_hit(callsite: &'static Callsite) -> u32 {
     let hot = hot::hot();
-    if hot.is_busy() {
+    if hot.lease.is_busy() {
         if callsite.kind() != Kind::End {
             count_stray(LossReason::Reentrant); // a slice counts with its begin
         }
@@ -178,6 +190,9 @@ fn record(hot: &Hot, epoch: u32, event: &Event<'_>) -> bool {
                 shared.region().count_lost(LossReason::BufferFull, 1);
                 shared.wake();
             }
+            if let Some(writer) = owner.writer(hot, epoch) {
+                writer.set_refused();
+            }
             return false;
         };
         writer.published(hot).event(hot, event)
@@ -189,18 +204,14 @@ fn record(hot: &Hot, epoch: u32, event: &Event<'_>) -> bool {
 }
 
 /// Makes `owner` the writer for the session with `epoch`. None: there is no such session, and the thread's writer for
-/// another one stays; or no chunk, and the thread has no writer and `hot.epoch` is 0.
+/// another one stays; or no chunk, and the thread has no writer, or one that waits for a chunk.
 fn attach<'o>(hot: &Hot, owner: &'o mut Owner, epoch: u32) -> Option<&'o mut Writer> {
-    if hot.epoch.get() == epoch {
-        let writer = owner.0.as_mut()?;
-        writer.take_over(hot);
-        return Some(writer);
+    if owner.0.as_ref().is_some_and(|writer| writer.epoch() == epoch) {
+        let writer = owner.writer(hot, epoch)?;
+        return writer.resume(hot, true).is_ok().then_some(writer);
     }
     let shared = session::current(epoch)?;
-    hot.detach();
-    if let Some(writer) = owner.0.take() {
-        writer.finish();
-    }
+    owner.leave(hot);
     let writer = owner.0.insert(Writer::new(shared)?);
     writer.set_up(hot);
     Some(writer)
@@ -209,8 +220,9 @@ fn attach<'o>(hot: &Hot, owner: &'o mut Owner, epoch: u32) -> Option<&'o mut Wri
 /// In a forked child: forgets the parent's chunk without touching it.
 pub(crate) fn detach_after_fork() {
     let hot = hot::hot();
-    hot.detach();
-    hot.set_busy(false);
+    hot.lease.clear();
+    hot.lease.settle();
+    hot.lease.set_busy(false);
     let _ = WRITER.try_with(|owner| {
         if let Ok(mut owner) = owner.try_borrow_mut() {
             std::mem::forget(owner.0.take());

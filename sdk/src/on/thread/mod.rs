@@ -43,6 +43,7 @@ pub(crate) use hot::Busy;
 pub(crate) use hot::near_bit;
 #[cfg(feature = "subscriber")]
 pub(crate) use kept::Kept;
+pub(crate) use room::empty_room;
 #[cfg(feature = "subscriber")]
 pub(crate) use sequence::Spread;
 pub(crate) use sequence::late::put_late_end;
@@ -71,7 +72,7 @@ pub(crate) fn busy() -> Busy<'static> {
 /// where its holder may not exist.
 #[inline]
 pub(crate) fn is_barred() -> bool {
-    hot::hot().is_busy() || registry::is_detached()
+    hot::hot().lease.is_busy() || registry::is_detached()
 }
 
 // Each kind of event is two functions: the hot path, and what it ends in where that fails. They are not

@@ -66,6 +66,8 @@ pub(crate) struct Room {
     spares: VecDeque<WriteChunk>,
     /// Open scopes whose end is kept in `spares`.
     ends_in_spares: i32,
+    /// The chunk was taken back while the thread was idle: it is not to be touched, and no room is kept for so many ends.
+    ends_owed: Option<i32>,
     limit: i32,
     end_size: i32,
     next: ChunkInfo,
@@ -82,6 +84,7 @@ impl Room {
             chunk,
             spares: VecDeque::with_capacity(SPARES),
             ends_in_spares: 0,
+            ends_owed: None,
             limit: 0,
             end_size,
             next,
@@ -105,6 +108,34 @@ impl Room {
         self.limit = self.committed() + left;
     }
 
+    /// The chunk was taken back, with so many bytes committed.
+    pub(crate) fn set_recalled(&mut self, committed: u32, left: Option<i32>) {
+        if let Some(left) = left {
+            self.limit = signed(committed) + left;
+        }
+        self.ends_owed = Some(self.ends_here());
+        self.chunk.set_recalled();
+    }
+
+    pub(crate) fn is_recalled(&self) -> bool {
+        self.ends_owed.is_some()
+    }
+
+    /// Goes on in another chunk after the one that was taken back.
+    pub(crate) fn resume(&mut self) -> Result<(), NoRoom> {
+        let Some(open) = self.ends_owed else { return Ok(()) };
+        self.chunk = self.region.claim(self.next, &self.context).ok_or(NoRoom::BufferFull)?;
+        self.next.index += 1;
+        self.ends_owed = None;
+        self.limit = self.capacity() - open * self.end_size;
+        Ok(())
+    }
+
+    /// Whether this thread has no other chunk than the one that it writes.
+    pub(crate) fn has_no_spares(&self) -> bool {
+        self.spares.is_empty()
+    }
+
     /// Whether the ends of all open scopes are kept in the chunk that is written.
     pub(crate) fn keeps_all_ends(&self) -> bool {
         self.ends_in_spares == 0
@@ -112,7 +143,7 @@ impl Room {
 
     /// Offset up to which records and ends may reach.
     pub(crate) fn capacity(&self) -> i32 {
-        signed(self.chunk.capacity()) - OVERHANG as i32
+        signed(empty_room(&self.region))
     }
 
     /// The longest record that an empty chunk takes, its end included.
@@ -195,6 +226,7 @@ impl Room {
         debug_assert!(is_written, "within `room_to_begin`");
         self.next.index += 1;
         self.chunk = chunk; // the old one is complete by its drop
+        self.ends_owed = None;
         self.limit = self.capacity() - open * self.end_size;
         let context_len = self.context.len() as u32;
         for (n, begin) in (1..=open).zip(begins) {
@@ -218,7 +250,9 @@ impl Room {
 
     /// The end that a begin kept room for was written elsewhere.
     pub(crate) fn release_end(&mut self) {
-        if self.ends_here() > 0 {
+        if let Some(owed) = &mut self.ends_owed {
+            *owed -= 1;
+        } else if self.ends_here() > 0 {
             self.limit += self.end_size;
         } else {
             self.ends_in_spares -= 1;
@@ -250,7 +284,7 @@ impl Room {
 
     /// Open scopes.
     pub(crate) fn open(&self) -> i32 {
-        self.ends_here() + self.ends_in_spares
+        self.ends_owed.unwrap_or_else(|| self.ends_here() + self.ends_in_spares)
     }
 
     fn claim_spare(&mut self) -> Result<(), NoRoom> {
@@ -273,8 +307,11 @@ impl Room {
         self.limit = self.capacity() - (open - self.ends_in_spares) * self.end_size;
     }
 
-    /// Ends the sequence.
-    pub(crate) fn finish(self) {
+    /// Ends the sequence. Where it has no chunk in which that could be said, gives what would have been its next one.
+    pub(crate) fn finish(self) -> Option<ChunkInfo> {
+        if self.is_recalled() {
+            return Some(self.next); // another one might be the last free one, or the oldest that somebody wants to keep
+        }
         let Self { chunk, mut spares, .. } = self;
         // The sequence's last chunk says so; an unused spare is a chunk of no bytes.
         match spares.pop_back() {
@@ -285,7 +322,13 @@ impl Room {
             }
             None => chunk.finish_sequence(),
         }
+        None
     }
+}
+
+/// Bytes of a chunk up to which records and ends may reach.
+pub(crate) fn empty_room(region: &Region) -> u32 {
+    region.payload_len() - OVERHANG as u32
 }
 
 /// Where the note of the slice stands whose end is kept from `limit` on: beyond the reach of stores below.

@@ -15,7 +15,9 @@ use std::sync::Arc;
 use hairline_shm::{ChunkInfo, LossReason};
 
 use super::super::callsite::Callsite;
-use super::super::session::Shared;
+use super::super::extras::Extras;
+use super::super::session::{Seat, Shared};
+use super::super::track::{Track, TrackRef};
 use super::super::{clock, process};
 use super::event::{Action, Event, Moment};
 use super::fit;
@@ -31,6 +33,8 @@ const NO_ROOM: i32 = i32::MIN / 2;
 
 /// One thread's part in one session.
 pub(super) struct Writer {
+    /// Gone first: what is below may be looked at as long as it is there.
+    seat: Seat,
     shared: Arc<Shared>,
     room: Room,
     sequence: Sequence,
@@ -107,6 +111,7 @@ impl Writer {
         let room = waiting(&shared, || first().ok_or(NoRoom::BufferFull)).ok()?;
         shared.add_thread(number, thread);
         Some(Self {
+            seat: shared.seat(&super::hot::hot().lease),
             shared,
             room,
             sequence,
@@ -118,31 +123,57 @@ impl Writer {
         })
     }
 
-    /// Gives the chunk back; nothing comes after it.
+    /// Gives the chunk back; nothing comes after it. To be called with the thread marked busy.
     pub(super) fn finish(self) {
-        self.room.finish();
-        self.shared.chunk_completed();
+        let Self { seat, shared, room, .. } = self;
+        drop(seat);
+        if let Some(last) = room.finish() {
+            shared.sequence_ended(last);
+        }
+        shared.chunk_completed();
+    }
+
+    pub(super) fn epoch(&self) -> u32 {
+        self.shared.epoch()
+    }
+
+    /// What the hot path has left, or that the chunk was taken back meanwhile. To be called first, with the thread marked busy.
+    pub(super) fn take_over(&mut self, hot: &Hot) {
+        let left = (!self.shared.detail().is_all_cold()).then(|| hot.lease.room());
+        if let Some(committed) = hot.lease.settle() {
+            self.room.set_recalled(committed, left);
+        } else if let Some(left) = left.filter(|_| !self.room.is_recalled()) {
+            self.room.set_left(left);
+        }
+    }
+
+    /// Has a chunk again where it was taken back.
+    pub(super) fn resume(&mut self, hot: &Hot, may_wait: bool) -> Result<(), NoRoom> {
+        if !self.room.is_recalled() {
+            return Ok(());
+        }
+        let shared = Arc::clone(&self.shared);
+        let mut attempt = || if shared.recorder().is_some() { self.turn(hot) } else { self.room.resume() };
+        if may_wait { waiting(&shared, attempt) } else { attempt() }
+    }
+
+    /// An event was refused before it came here.
+    pub(super) fn set_refused(&mut self) {
+        self.refused += 1;
+        self.found_full = true;
     }
 
     /// Writes the sequence's first records and fills in the hot fields that stay.
     pub(super) fn set_up(&mut self, hot: &Hot) {
         self.sequence.set_packet_constants(hot);
         hot.clear_seen();
-        hot.last.set(0);
+        hot.lease.set_last(0);
         let now = self.tick(hot).now;
         self.scratch.clear();
         self.sequence.put_start(&mut self.scratch, now);
         let started = self.room.append(&self.scratch, 0, None);
         debug_assert!(started.is_ok(), "names are cut so that an empty chunk holds them");
-        hot.last.set(now);
-        hot.epoch.set(self.shared.epoch());
-    }
-
-    /// What the hot path has left of the room.
-    pub(super) fn take_over(&mut self, hot: &Hot) {
-        if !self.shared.detail().is_all_cold() {
-            self.room.set_left(hot.room.get());
-        }
+        hot.lease.set_last(now);
     }
 
     /// Takes the clock's newest parameters; now, not before the last event.
@@ -150,7 +181,7 @@ impl Writer {
         let clock = self.shared.clock().load();
         hot.multiplier.set(clock.multiplier);
         hot.offset.set(clock.offset);
-        let last = hot.last.get();
+        let last = hot.lease.last();
         let now = clock.now().max(last);
         Moment { now, delta: now - last, cpu: None }
     }
@@ -166,17 +197,22 @@ impl Writer {
         let (far, far_len) = self.sequence.seen_callsites().raw();
         hot.far.set(far);
         hot.far_len.set(far_len);
+        if self.room.is_recalled() {
+            hot.lease.clear();
+            return;
+        }
+        let epoch = self.shared.epoch();
         let (room, end_epoch) = if self.shared.detail().is_all_cold() {
             (NO_ROOM, 0)
         } else {
-            (self.room.left(), if self.room.keeps_all_ends() { self.shared.epoch() } else { 0 })
+            (self.room.left(), if self.room.keeps_all_ends() { epoch } else { 0 })
         };
-        hot.room.set(room);
-        hot.end_epoch.set(end_epoch);
-        let chunk = std::ptr::from_ref(self.room.chunk().header());
-        if chunk != hot.chunk.get() {
-            hot.chunk.set(chunk);
-            self.shared.chunk_taken(self.room.chunk().number());
+        let chunk = self.room.chunk();
+        let is_new = hot.lease.chunk() != std::ptr::from_ref(chunk.header());
+        hot.lease.set_room(room);
+        hot.lease.set(chunk, epoch, end_epoch, self.room.has_no_spares());
+        if is_new {
+            self.shared.chunk_taken(chunk.number());
         }
     }
 
@@ -257,14 +293,14 @@ impl Writer {
         self.scratch.clear();
         let slice = matches!(event.action, Action::Begin | Action::End) && event.track.is_none();
         let mut at = self.tick_for(hot, slice).after(event.after);
-        let (last, now) = (hot.last.get(), at.now);
+        let (last, now) = (hot.lease.last(), at.now);
         at.now = event.past.unwrap_or(now);
         let in_slice = self.room.open() > 0;
         let left_out = self.sequence.put_event(&mut self.scratch, event, &at, in_slice)?;
         let known = event.keeps_end().then(|| self.sequence.known_of_begin(event, at.now));
         self.room.append(&self.scratch, 1, known)?;
         self.sequence.recorded(event);
-        hot.last.set(if event.past.is_some() { last } else { now });
+        hot.lease.set_last(if event.past.is_some() { last } else { now });
         if left_out > 0 {
             self.shared.region().count_lost(LossReason::Argument, left_out);
         }
@@ -281,7 +317,7 @@ impl Writer {
             self.sequence.loss_told();
             hot.clear_seen();
             (self.refused, self.found_full) = (0, false);
-            hot.last.set(now);
+            hot.lease.set_last(now);
         }
         Ok(())
     }
@@ -303,20 +339,33 @@ impl Writer {
         }
     }
 
+    /// Ends a scope, whose room was kept, or, if the chunk was taken back and there is no other, on the writer thread's sequence.
     pub(super) fn end(&mut self, hot: &Hot, callsite: &'static Callsite) {
+        if self.resume(hot, false).is_err() {
+            self.end_late(&Event { action: Action::End, ..Event::new(callsite, &[], &Extras::new()) });
+            return;
+        }
         let at = self.tick_for(hot, true);
         self.scratch.clear();
         self.sequence.put_end(&mut self.scratch, callsite, &at);
         self.room.append_end(&self.scratch);
-        hot.last.set(at.now);
+        hot.lease.set_last(at.now);
     }
 
     pub(super) fn end_with(&mut self, hot: &Hot, event: &Event<'_>) {
-        if self.try_waiting(hot, event).is_ok() {
+        if self.resume(hot, true).is_err() {
+            self.end_late(event);
+        } else if self.try_waiting(hot, event).is_ok() {
             self.room.release_end();
         } else {
             self.end(hot, event.callsite);
             self.shared.region().count_lost(LossReason::Argument, event.arguments().count() as u64);
         }
+    }
+
+    fn end_late(&mut self, event: &Event<'_>) {
+        let track = Track::thread();
+        self.shared.end_late(&Event { track: Some(TrackRef::Track(&track)), ..*event });
+        self.room.release_end();
     }
 }

@@ -6,7 +6,8 @@
 //! 1. the writer is **taken**: found free, and marked busy, so that an event which interrupts this one from now on
 //!    (a signal handler) is counted by the cold path. One that came between the two has run to its end; all else is
 //!    read after the mark;
-//! 2. the callsite's word equals the thread's epoch: the session is the one this thread writes for;
+//! 2. the callsite's word equals the thread's epoch: the session is the one this thread writes for, and its chunk was not
+//!    taken back while it was idle (`hairline_shm::Lease`);
 //! 3. there is room, and the callsite's strings are known on this sequence;
 //! 4. the clock is read; the time since the last event is sane (not negative, and below [`GAP`]);
 //! 5. the record's final bytes are stored above `commit`;
@@ -30,10 +31,10 @@ mod fxt;
 mod packet;
 
 use std::cell::Cell;
-use std::sync::atomic::{Ordering, compiler_fence, fence};
+use std::sync::atomic::{Ordering, fence};
 
 use hairline_shm::abi::CHUNK_HEADER_SIZE;
-use hairline_shm::{ChunkHeader, Commit};
+use hairline_shm::{ChunkHeader, Commit, Lease};
 
 use super::super::argument::Values;
 use super::super::callsite::{Callsite, Kind, TRACK_EVENT};
@@ -75,26 +76,18 @@ pub(crate) fn hot<'t>() -> &'t Hot {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Hot {
-    /// The session's epoch, equal to the word of a callsite that is on; 0 while there is no chunk.
-    pub(crate) epoch: Cell<u32>,
-    /// Bytes of the chunk neither written nor kept for ends. To be read and written by who has taken the writer.
-    pub(crate) room: Cell<i32>,
-    /// Whether a record is being written, or a lock held.
-    busy: Cell<bool>,
-    pub(crate) chunk: Cell<*const ChunkHeader>,
-    /// Time of the last event, ns.
-    pub(crate) last: Cell<u64>,
+    /// The chunk, and what says whether it is still this thread's: the session's epoch, equal to the word of a callsite that is on;
+    /// room, to be read and written by who has taken the writer; the time of the last event, ns.
+    pub(crate) lease: Lease,
     pub(crate) multiplier: Cell<u64>,
     pub(crate) offset: Cell<u64>,
-    /// As `epoch`, but 0 while ends of open scopes are kept in other chunks than this one.
-    pub(crate) end_epoch: Cell<u32>,
-    /// Bytes of a packet besides its message: the prefix and the time.
-    pub(crate) packet_base: Cell<u32>,
     /// `0a LEN 50 SEQUENCE`, LEN counting all but the message.
     pub(crate) prefix: Cell<u64>,
     pub(crate) prefix_len: Cell<usize>,
     /// The end of a scope, complete but for its time.
     pub(crate) end_packet: Cell<[u64; 2]>,
+    /// Bytes of a packet besides its message: the prefix and the time.
+    pub(crate) packet_base: Cell<u32>,
     /// Callsites from [`NEAR_CALLSITES`] on whose strings this sequence has: words of bits, and bits in them.
     pub(crate) far: Cell<*const u64>,
     pub(crate) far_len: Cell<u32>,
@@ -112,51 +105,25 @@ struct Taken {
 impl Hot {
     const fn new() -> Self {
         Self {
-            epoch: Cell::new(0),
-            room: Cell::new(0),
-            busy: Cell::new(false),
-            chunk: Cell::new(std::ptr::null()),
-            last: Cell::new(0),
+            lease: Lease::new(),
             multiplier: Cell::new(0),
             offset: Cell::new(0),
-            end_epoch: Cell::new(0),
-            packet_base: Cell::new(0),
             prefix: Cell::new(0),
             prefix_len: Cell::new(0),
             end_packet: Cell::new([0; 2]),
+            packet_base: Cell::new(0),
             far: Cell::new(std::ptr::null()),
             far_len: Cell::new(0),
             near: [const { Cell::new(0) }; NEAR_BYTES + 1],
         }
     }
 
-    #[inline(always)]
-    pub(crate) fn is_busy(&self) -> bool {
-        self.busy.get()
-    }
-
-    /// Sets the mark where a signal handler on this thread sees it at once: neither merged with another store nor
-    /// moved across what it guards.
-    #[inline(always)]
-    pub(crate) fn set_busy(&self, busy: bool) {
-        compiler_fence(Ordering::SeqCst);
-        // SAFETY: a Cell of this thread, written through its own pointer.
-        unsafe { self.busy.as_ptr().write_volatile(busy) };
-        compiler_fence(Ordering::SeqCst);
-    }
-
     /// Until the guard is dropped, events of this thread (from a signal handler, from an allocator) are counted as
     /// re-entrant. To be held wherever a lock of this crate is, so that no such event can wait for it.
     pub(crate) fn busy(&self) -> Busy<'_> {
-        let before = self.is_busy();
-        self.set_busy(true);
+        let before = self.lease.is_busy();
+        self.lease.set_busy(true);
         Busy { hot: self, before }
-    }
-
-    /// No event takes the hot path until a writer is set up.
-    pub(crate) fn detach(&self) {
-        self.epoch.set(0);
-        self.end_epoch.set(0);
     }
 
     /// This sequence has the callsite's strings.
@@ -173,25 +140,26 @@ impl Hot {
         self.near.iter().for_each(|cell| cell.set(0));
     }
 
-    /// Takes the writer for a record of the session with epoch `word` (not 0), which `session` (`epoch` or
-    /// `end_epoch`) must show. None: nothing has changed.
+    /// Takes the writer for a record of the session with epoch `word` (not 0), which `session` must show: the lease's epoch, or that
+    /// for ends. None: nothing has changed.
     #[inline(always)]
-    fn take(&self, session: &Cell<u32>, word: u32) -> Option<Taken> {
-        if self.is_busy() {
+    fn take(&self, session: impl Fn(&Lease) -> u32, word: u32) -> Option<Taken> {
+        let lease = &self.lease;
+        if lease.is_busy() {
             return None;
         }
-        self.set_busy(true);
-        if session.get() != word {
-            self.set_busy(false);
+        lease.set_busy(true);
+        if session(lease) != word {
+            lease.set_busy(false);
             return None;
         }
         // Acquire pairs with the Release in `Callsite::set_word`: the word we came in with was an epoch, so the
         // callsite's constants are seen. (No instruction on x86-64.)
         fence(Ordering::Acquire);
-        let chunk = self.chunk.get();
+        let chunk = lease.chunk();
         // SAFETY: with an epoch set, `chunk` is a live chunk of this thread's; the commit is our own last store.
         let commit = unsafe { (*chunk).own_commit().0 };
-        Some(Taken { room: self.room.get(), commit, chunk })
+        Some(Taken { room: lease.room(), commit, chunk })
     }
 
     /// Whether the callsite's strings stand in this sequence.
@@ -214,7 +182,7 @@ impl Hot {
     fn tick<const WARM: bool>(&self) -> Option<(u64, u64)> {
         let (multiplier, offset) = (self.multiplier.get(), self.offset.get());
         let now = if WARM { clock::now(multiplier, offset) } else { clock::counter_now(multiplier, offset)? };
-        let delta = now.wrapping_sub(self.last.get());
+        let delta = now.wrapping_sub(self.lease.last());
         (delta < GAP).then_some((now, delta))
     }
 }
@@ -227,7 +195,7 @@ pub(crate) struct Busy<'h> {
 
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
-        self.hot.set_busy(self.before);
+        self.hot.lease.set_busy(self.before);
     }
 }
 
@@ -262,17 +230,17 @@ impl Taken {
     /// The record's `bytes` are in the trace, and `room` is left.
     #[inline(always)]
     fn commit(self, hot: &Hot, now: u64, bytes: u32, room: i32) {
-        hot.last.set(now);
+        hot.lease.set_last(now);
         // SAFETY: a live chunk of this thread's, as in `Hot::take`; the record's bytes were written, within the room that was found.
         unsafe { (*self.chunk).publish(Commit(self.commit + Commit::new(bytes, 1).0)) };
-        hot.room.set(room);
-        hot.set_busy(false);
+        hot.lease.set_room(room);
+        hot.lease.set_busy(false);
     }
 
     /// As if nothing had been tried.
     #[inline(always)]
     fn put_back(self, hot: &Hot) -> bool {
-        hot.set_busy(false);
+        hot.lease.set_busy(false);
         false
     }
 }
@@ -280,7 +248,7 @@ impl Taken {
 /// A record without arguments: begin or instant. False: nothing was written, take the cold path.
 #[inline(always)]
 pub(crate) fn plain<const WARM: bool>(hot: &Hot, callsite: &'static Callsite, word: u32, kind: Kind) -> bool {
-    let Some(taken) = hot.take(&hot.epoch, word) else { return false };
+    let Some(taken) = hot.take(Lease::epoch, word) else { return false };
     if word & TRACK_EVENT == 0 {
         fxt::plain::<WARM>(hot, callsite, kind, taken)
     } else {
@@ -297,7 +265,7 @@ pub(crate) fn with_flow<const WARM: bool>(
     flow: u64,
     begun: bool,
 ) -> bool {
-    let Some(taken) = hot.take(&hot.epoch, word) else { return false };
+    let Some(taken) = hot.take(Lease::epoch, word) else { return false };
     if word & TRACK_EVENT == 0 {
         fxt::with_flow::<WARM>(hot, callsite, flow, begun, taken)
     } else {
@@ -308,7 +276,7 @@ pub(crate) fn with_flow<const WARM: bool>(
 /// The end of a recorded scope. False: nothing was written, take the cold path.
 #[inline(always)]
 pub(crate) fn end<const WARM: bool>(hot: &Hot, callsite: &'static Callsite, word: u32) -> bool {
-    let Some(taken) = hot.take(&hot.end_epoch, word) else { return false };
+    let Some(taken) = hot.take(Lease::end_epoch, word) else { return false };
     // The room is there: the begin kept it, in this chunk.
     if word & TRACK_EVENT == 0 {
         fxt::end::<WARM>(hot, callsite, taken)
@@ -329,7 +297,7 @@ pub(crate) fn with_values<const WARM: bool, V: Values>(
     if V::NESTED {
         return false;
     }
-    let Some(taken) = hot.take(&hot.epoch, word) else { return false };
+    let Some(taken) = hot.take(Lease::epoch, word) else { return false };
     // The macros make as many keys as values. Said here, it spares a bounds check for each.
     if callsite.keys().len() != values.count() || !hot.has_seen::<WARM>(callsite) {
         return taken.put_back(hot);
