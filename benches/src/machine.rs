@@ -4,7 +4,7 @@
 
 use std::hint::black_box;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The clock read that an event cannot do without: the floor.
 #[inline(always)]
@@ -34,7 +34,7 @@ pub fn tick_ns() -> f64 {
     static TICK: std::sync::OnceLock<f64> = std::sync::OnceLock::new();
     *TICK.get_or_init(|| {
         let (start, first) = (Instant::now(), ticks());
-        std::thread::sleep(std::time::Duration::from_millis(50));
+        std::thread::sleep(Duration::from_millis(50));
         start.elapsed().as_nanos() as f64 / (ticks() - first) as f64
     })
 }
@@ -108,9 +108,11 @@ impl Thread {
         std::fs::read_to_string(self.0.join(file)).unwrap_or_default()
     }
 
-    /// CPU time so far, ns.
+    /// CPU time so far, ns. Waits a moment, in which the thread goes to sleep if it has nothing to do: until then the kernel's
+    /// count may be a tick behind.
     #[must_use]
     pub fn cpu_ns(&self) -> u64 {
+        std::thread::sleep(Duration::from_millis(20));
         self.read("schedstat").split_whitespace().next().and_then(|ns| ns.parse().ok()).unwrap_or(0)
     }
 
