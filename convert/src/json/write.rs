@@ -106,7 +106,13 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes what stands before the events, and tells of tracks that are new.
+    #[inline]
     fn begin(&mut self, first: i64) -> io::Result<()> {
+        if self.offset.is_some() && !self.lanes.has_untold() { Ok(()) } else { self.tell(first) }
+    }
+
+    #[cold] // as often as there are tracks
+    fn tell(&mut self, first: i64) -> io::Result<()> {
         if self.offset.is_none() {
             let offset = if first < EXACT { 0 } else { (first - EARLIER) / SECOND * SECOND };
             (self.offset, self.facts.offset) = (Some(offset), offset);

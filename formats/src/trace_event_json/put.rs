@@ -30,21 +30,25 @@ pub(super) fn put_string(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// Whether a byte is one that must be escaped. Eight are looked at in one step, the last eight once more where they are not full.
+/// Whether a byte is one that must be escaped. Eight are looked at in one step, and some of them twice where they are no multiple of it.
 fn has_special(text: &[u8]) -> bool {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGH: u64 = ONES << 7;
     let has_zero = |eight: u64| eight.wrapping_sub(ONES) & !eight;
-    let any = |eight: &[u8; 8]| {
-        let eight = u64::from_le_bytes(*eight);
+    let any = |eight: u64| {
         let control = eight.wrapping_sub(ONES * 0x20) & !eight;
         let quote = has_zero(eight ^ (ONES * u64::from(b'"')));
         let backslash = has_zero(eight ^ (ONES * u64::from(b'\\')));
         (control | quote | backslash) & HIGH != 0
     };
-    match text.last_chunk() {
-        Some(last) => any(last) || text.as_chunks().0.iter().any(any),
-        None => text.iter().any(|byte| matches!(byte, 0..0x20 | b'"' | b'\\')),
+    let eight = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
+    let four = |bytes: &[u8; 4]| u64::from(u32::from_le_bytes(*bytes));
+    if let Some(last) = text.last_chunk() {
+        any(eight(last)) || text.as_chunks().0.iter().any(|bytes| any(eight(bytes)))
+    } else if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
+        any(four(first) | four(last) << 32)
+    } else {
+        text.iter().any(|byte| matches!(byte, 0..0x20 | b'"' | b'\\'))
     }
 }
 

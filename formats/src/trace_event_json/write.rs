@@ -100,10 +100,11 @@ impl<W: Write> Writer<W> {
 
     #[inline]
     fn put(&mut self, event: impl FnOnce(&mut Vec<u8>, &mut Times)) -> io::Result<()> {
-        if self.place == Place::After {
-            return Err(misplaced("an event after the end of the events"));
+        match self.place {
+            Place::Array | Place::Events => {}
+            Place::Before => self.open_events(),
+            Place::After => return Err(misplaced("an event after the end of the events")),
         }
-        self.open_events();
         self.separate();
         event(&mut self.buffer, &mut self.times);
         self.drain(BUFFER)
@@ -163,7 +164,9 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// The output fails.
     pub fn finish(mut self) -> io::Result<W> {
-        self.open_events(); // without them it is no trace
+        if self.place == Place::Before {
+            self.open_events(); // without them it is no trace
+        }
         match self.place {
             Place::Array => self.buffer.extend_from_slice(b"\n]\n"),
             Place::Before | Place::Events => self.buffer.extend_from_slice(b"\n]}\n"),
@@ -173,13 +176,13 @@ impl<W: Write> Writer<W> {
         Ok(self.to)
     }
 
+    #[cold] // once in a trace
     fn open_events(&mut self) {
-        if self.place == Place::Before {
-            let before: &[u8] = if self.first { b"" } else { b",\n" };
-            self.buffer.extend_from_slice(before);
-            self.buffer.extend_from_slice(b"\"traceEvents\":[");
-            (self.place, self.first) = (Place::Events, true);
+        if !self.first {
+            self.buffer.extend_from_slice(b",\n");
         }
+        self.buffer.extend_from_slice(b"\"traceEvents\":[");
+        (self.place, self.first) = (Place::Events, true);
     }
 
     fn close_events(&mut self) {
@@ -187,17 +190,24 @@ impl<W: Write> Writer<W> {
         (self.place, self.first) = (Place::After, false);
     }
 
+    #[inline]
     fn separate(&mut self) {
-        let between: &[u8] = if self.first { b"\n" } else { b",\n" };
-        self.buffer.extend_from_slice(between);
-        self.first = false;
+        if std::mem::take(&mut self.first) {
+            self.buffer.push(b'\n');
+        } else {
+            self.buffer.extend_from_slice(b",\n");
+        }
     }
 
+    #[inline]
     fn drain(&mut self, most: usize) -> io::Result<()> {
-        if self.buffer.len() > most {
-            self.to.write_all(&self.buffer)?;
-            self.buffer.clear();
-        }
+        if self.buffer.len() > most { self.hand_on() } else { Ok(()) }
+    }
+
+    #[cold] // once in so many events as the buffer holds
+    fn hand_on(&mut self) -> io::Result<()> {
+        self.to.write_all(&self.buffer)?;
+        self.buffer.clear();
         Ok(())
     }
 }

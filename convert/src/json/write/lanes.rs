@@ -251,6 +251,10 @@ impl Lanes {
         }
     }
 
+    pub(super) fn has_untold(&self) -> bool {
+        !self.untold.is_empty()
+    }
+
     /// Tells what is not told yet of processes and threads.
     pub(super) fn tell(&mut self, mut put: impl FnMut(&Event<'_>) -> io::Result<()>) -> io::Result<()> {
         while let Some(track) = self.untold.pop_front() {
