@@ -292,6 +292,7 @@ impl<'o> Object<'o> {
     }
 
     /// The same with a name that needs no escapes.
+    #[inline(always)] // its length is then known, and the copy is no call
     fn member(&mut self, key: &'static str) -> &mut Vec<u8> {
         self.out.extend_from_slice(if self.first { b"\"" } else { b",\"" });
         self.first = false;
@@ -300,24 +301,32 @@ impl<'o> Object<'o> {
         self.out
     }
 
+    #[inline]
     fn text(&mut self, key: &'static str, text: &str) {
         if !text.is_empty() {
             put_string(self.member(key), text);
         }
     }
 
+    #[inline]
     fn letter(&mut self, key: &'static str, letter: Option<char>) {
         if let Some(letter) = letter {
-            put_string(self.member(key), letter.encode_utf8(&mut [0; 4]));
+            let out = self.member(key);
+            match u8::try_from(letter) {
+                Ok(byte) if byte.is_ascii_alphabetic() => out.extend_from_slice(&[b'"', byte, b'"']),
+                _ => put_string(out, letter.encode_utf8(&mut [0; 4])),
+            }
         }
     }
 
+    #[inline]
     fn time(&mut self, key: &'static str, ns: Option<i64>) {
         if let Some(ns) = ns {
             put_microseconds(self.member(key), ns);
         }
     }
 
+    #[inline]
     fn id(&mut self, key: &'static str, id: Option<&Id<'_>>) {
         match id {
             None => {}
@@ -327,12 +336,14 @@ impl<'o> Object<'o> {
         }
     }
 
+    #[inline]
     fn truth(&mut self, key: &'static str, truth: bool) {
         if truth {
             self.member(key).extend_from_slice(b"true");
         }
     }
 
+    #[inline]
     fn json(&mut self, key: &'static str, json: Option<Json<'_>>) {
         if let Some(json) = json {
             self.member(key).extend_from_slice(json.text().as_bytes());

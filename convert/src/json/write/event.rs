@@ -288,7 +288,7 @@ impl<W: Write> Writer<W> {
 impl Interval {
     /// What all of its events have.
     fn event(&self) -> json::Event<'_> {
-        let id = Some(self.id.clone());
+        let id = Some(Id::Text(Cow::Borrowed(&self.id)));
         let (id, id2) = match self.pid {
             Some(_) => (None, Id2 { local: id, global: None }),
             None => (id, Id2::default()),

@@ -42,7 +42,7 @@ pub(super) enum Lane {
 pub(super) struct Interval {
     /// None: it belongs to the whole trace.
     pub(super) pid: Option<u32>,
-    pub(super) id: Id<'static>,
+    pub(super) id: String,
     pub(super) scope: String,
     /// How an instant is written that belongs to no interval.
     pub(super) instants: Instants,
@@ -177,7 +177,7 @@ impl Lanes {
             }
             TrackKind::Async { id, scope } => Lane::Interval(Interval {
                 pid: parent,
-                id: Id::Text(format!("{id:#x}").into()),
+                id: format!("{id:#x}"),
                 scope: scope.to_owned(),
                 instants: Instants::Interval,
                 open: Vec::new(),
@@ -199,7 +199,7 @@ impl Lanes {
 
     /// A track that has no id in JSON. No other has one like it: those of async tracks are numbers.
     fn interval(&self, track: &Track<'_>, pid: Option<u32>, instants: Instants) -> Lane {
-        let id = Id::Text(format!("track {}", track.id.0).into());
+        let id = format!("track {}", track.id.0);
         Lane::Interval(Interval { pid, id, scope: String::new(), instants, open: Vec::new() })
     }
 
