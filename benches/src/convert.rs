@@ -44,15 +44,15 @@ fn convert(input: &[u8], output: Option<&mut Vec<u8>>, to: Source) -> Outcome<()
         Some(output) => create(to, output)?,
         None => create(to, io::sink())?,
     };
-    while let Some(item) = reader.next(&mut context)? {
-        writer.write(&item)?;
+    while let Some(item) = &reader.next(&mut context)? {
+        writer.write(item)?;
     }
     Ok(writer.finish()?)
 }
 
 fn read(input: &[u8]) -> Outcome<u64> {
     let (mut context, mut reader, mut events) = (Context::new(), open(input, None)?, 0);
-    while let Some(item) = reader.next(&mut context)? {
+    while let Some(item) = &reader.next(&mut context)? {
         events += u64::from(matches!(item, Item::Event(_)));
     }
     Ok(events)

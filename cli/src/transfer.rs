@@ -149,9 +149,10 @@ impl Transfer<'_> {
         let (mut outcome, mut is_empty) = (Outcome::Done, true);
         loop {
             match reader.next(context) {
-                Ok(Some(item)) => {
+                // By reference: an item is large, and is not moved for nothing.
+                Ok(Some(ref item)) => {
                     is_empty = false;
-                    writer.write(&item).map_err(|e| Failure::output(self.output, &e))?;
+                    writer.write(item).map_err(|e| Failure::output(self.output, &e))?;
                 }
                 Ok(None) => break,
                 // A length that goes beyond the end is all there is to see of what is no trace.

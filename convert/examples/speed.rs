@@ -27,11 +27,11 @@ fn measure(path: &str, to: Option<Source>) -> Result<(), Box<dyn std::error::Err
     let mut reader = open(File::open(path)?, None)?;
     let mut writer = to.map(|format| create(format, io::sink())).transpose()?;
     let (mut events, mut tracks) = (0_u64, 0_u64);
-    while let Some(item) = reader.next(&mut context)? {
+    while let Some(item) = &reader.next(&mut context)? {
         events += u64::from(matches!(item, Item::Event(_)));
         tracks += u64::from(matches!(item, Item::Track(_)));
         if let Some(writer) = &mut writer {
-            writer.write(&item)?;
+            writer.write(item)?;
         }
     }
     if let Some(writer) = &mut writer {

@@ -49,6 +49,7 @@ impl<R: Read> Input<R> {
         Ok(self.available())
     }
 
+    #[cold] // once in so many records as the buffer holds
     fn read_more(&mut self, wanted: usize) -> Result<(), DecodeError> {
         while self.end - self.start < wanted {
             self.make_room(wanted);

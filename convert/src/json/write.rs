@@ -23,7 +23,9 @@
 
 mod event;
 mod flows;
+mod labels;
 mod lanes;
+mod plain;
 
 use std::io::{self, Write};
 
@@ -33,6 +35,7 @@ use hairline_formats::{Entries, Value};
 use super::{TIME_OFFSET, facts};
 use crate::{Clock, Item, Loss, Report, Source, Trace};
 use flows::Flows;
+use labels::Labels;
 use lanes::{Lane, Lanes};
 
 /// Writes Trace Event JSON, in the object form.
@@ -44,6 +47,7 @@ pub struct Writer<W> {
     offset: Option<i64>,
     facts: Facts,
     lanes: Lanes,
+    labels: Labels,
     flows: Flows,
     lost: u64,
     /// The time of the last event.
@@ -79,6 +83,7 @@ impl<W: Write> Writer<W> {
             offset: None,
             facts: Facts::default(),
             lanes: Lanes::default(),
+            labels: Labels::default(),
             flows: Flows::default(),
             lost: 0,
             last: 0,
@@ -101,7 +106,13 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes what stands before the events, and tells of tracks that are new.
+    #[inline]
     fn begin(&mut self, first: i64) -> io::Result<()> {
+        if self.offset.is_some() && !self.lanes.has_untold() { Ok(()) } else { self.tell(first) }
+    }
+
+    #[cold] // as often as there are tracks
+    fn tell(&mut self, first: i64) -> io::Result<()> {
         if self.offset.is_none() {
             let offset = if first < EXACT { 0 } else { (first - EARLIER) / SECOND * SECOND };
             (self.offset, self.facts.offset) = (Some(offset), offset);

@@ -49,6 +49,8 @@ pub struct Reader<R> {
     held: bool,
     /// What came of looking at it, to be told after its tracks.
     ready: Option<Step>,
+    /// The event that it is.
+    prepared: Prepared,
     /// Arguments of it that were given out already, as counters.
     given: usize,
     started: bool,
@@ -66,12 +68,14 @@ enum Step {
     Nothing,
     /// The input is at its end.
     End,
-    Event(Prepared),
+    /// The one that is prepared.
+    Event,
     /// A message that no instant goes with.
     Log(i64, TrackId),
     Foreign(&'static str),
     Provider,
-    Lost(Loss),
+    /// So many events; 0: some.
+    Lost(u64),
 }
 
 /// Left out, and why.
@@ -87,6 +91,7 @@ impl<R: Read> Reader<R> {
             log: Pending::default(),
             held: false,
             ready: None,
+            prepared: Prepared::default(),
             given: 0,
             started: false,
             own: Vec::new(),
@@ -128,7 +133,7 @@ impl<R: Read> Reader<R> {
         };
         Ok(step.unwrap_or_else(|Reason(reason)| {
             self.report.add(reason);
-            Step::Lost(Loss { events: 1, ..Loss::default() })
+            Step::Lost(1)
         }))
     }
 
@@ -162,7 +167,7 @@ impl<R: Read> Reader<R> {
             }
             // Who lost them it does not say, nor when.
             Record::ProviderEvent { event: fxt::PROVIDER_EVENT_BUFFER_FULL, .. } => {
-                return Ok(Step::Lost(Loss::default()));
+                return Ok(Step::Lost(0));
             }
             Record::ProviderEvent { .. } => self.report.add("provider events of unknown kinds left out"),
             Record::Initialization { ticks_per_second } => match Rate::new(ticks_per_second) {
@@ -240,11 +245,13 @@ impl<R: Read> crate::Reader for Reader<R> {
                     self.blobs.close(&mut self.report);
                     return Ok(None);
                 }
-                Step::Event(prepared) => Item::Event(prepared.event(&self.current, &self.log)),
+                Step::Event => {
+                    return Ok(Some(Item::Event(self.prepared.event(&self.current, &self.log))));
+                }
                 Step::Log(time, track) => Item::Event(self.log.event(time, track)),
                 Step::Foreign(what) => Item::Foreign { what, source: Source::Fxt, bytes: &self.own },
                 Step::Provider => Item::Trace(Trace { writer: Some(&self.provider), ..Trace::default() }),
-                Step::Lost(loss) => Item::Loss(loss),
+                Step::Lost(events) => Item::Loss(Loss { events, ..Loss::default() }),
             }));
         }
     }

@@ -25,6 +25,13 @@ pub(super) struct Prepared {
     is_log: bool,
 }
 
+impl Default for Prepared {
+    fn default() -> Self {
+        let (name, category) = (Place::Empty, Place::Empty);
+        Self { time: 0, track: TrackId(0), kind: EventKind::Instant, name, category, is_log: false }
+    }
+}
+
 impl Prepared {
     #[inline]
     pub(super) fn event<'a, R: Read>(&self, current: &'a Current<R>, log: &'a Pending) -> Event<'a> {
@@ -124,7 +131,8 @@ impl<R: Read> Reader<R> {
             self.held = true;
             return Ok(Step::Log(time, track));
         }
-        Ok(Step::Event(Prepared { time, track, kind, name, category, is_log }))
+        self.prepared = Prepared { time, track, kind, name, category, is_log };
+        Ok(Step::Event)
     }
 
     /// The next value of a counter's record.
@@ -151,7 +159,7 @@ impl<R: Read> Reader<R> {
             let number = event.payload.unwrap_or(0);
             let track = self.tracks.counter(thread.process, name, series, number, context);
             self.held = args.next().is_some();
-            let prepared = Prepared {
+            self.prepared = Prepared {
                 time,
                 track: track.ok_or(TOO_MANY_TRACKS)?,
                 kind: EventKind::Counter(value),
@@ -159,7 +167,7 @@ impl<R: Read> Reader<R> {
                 category: event.category.into(),
                 is_log: false,
             };
-            return Ok(Step::Event(prepared));
+            return Ok(Step::Event);
         }
         Ok(Step::Nothing)
     }

@@ -3,14 +3,17 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use hairline_formats::trace_event_json::{self as json, Args, Id, Id2, InstantScope, Phase};
+use hairline_formats::trace_event_json::{
+    self as json, Args, Id, Id2, InstantScope, Phase, Plain, PlainKind,
+};
 use hairline_formats::track_event::CounterValue;
 use hairline_formats::{Entries, Value};
 
 use super::Writer;
 use super::flows::{Flows, Point, Role};
 use super::lanes::{Counter, Instants, Interval, Lane};
-use crate::{Event, EventKind, Report, TrackId};
+use super::plain::{kind, only_category};
+use crate::{Event, EventKind, Report, Text, TrackId};
 
 /// The name and category of flow events. Importers tell flows apart by them too; here a flow's number is enough.
 const FLOW: &str = "flow";
@@ -20,6 +23,9 @@ impl<W: Write> Writer<W> {
         self.begin(event.time)?;
         self.last = event.time;
         let Some(ts) = self.time(event.time) else { return Ok(()) };
+        if let Some(written) = self.plain(event, ts) {
+            return written;
+        }
         self.write_samples(event, ts)?;
         self.categories.clear();
         event.categories.each(&mut |category| {
@@ -40,29 +46,25 @@ impl<W: Write> Writer<W> {
     }
 
     fn on_thread(&mut self, event: &Event<'_>, ts: i64) -> io::Result<()> {
-        let Some(Lane::Thread { pid, tid, flows }) = self.lanes.get_mut(event.track) else { return Ok(()) };
+        let Some(Lane::Thread { pid, tid, flows, .. }) = self.lanes.get_mut(event.track) else {
+            return Ok(());
+        };
         let (pid, tid) = (*pid, *tid);
         // What happens at the moment of a point that waits would be taken for what it belongs to.
         let waiting = std::mem::take(flows);
         for point in waiting {
             if point.time == ts { self.write_point(point)? } else { self.flows.wait(point) }
         }
-        let ph = match event.kind {
-            EventKind::Begin => Phase::Begin,
-            EventKind::End => Phase::End,
-            EventKind::Complete { .. } => Phase::Complete,
-            EventKind::Instant => Phase::Instant,
-            EventKind::Flow { id, step, to_next } => {
-                self.wait(event.track, (pid, tid, ts), id, Role::new(step, to_next));
-                return self.write_ready(false);
-            }
-            EventKind::Counter(_) => {
-                self.report.add("values of counters on tracks that are none");
-                return Ok(());
-            }
+        if let EventKind::Flow { id, step, to_next } = event.kind {
+            self.wait(event.track, (pid, tid, ts), id, Role::new(step, to_next));
+            return self.write_ready(false);
+        }
+        let Some(kind) = kind(event.kind) else {
+            self.report.add("values of counters on tracks that are none");
+            return Ok(());
         };
         // A slice that ends is the one that is open only before.
-        let ends = event.kind == EventKind::End;
+        let ends = kind == PlainKind::End;
         let points = event.flows.iter().map(|flow| (*flow, Role::Through));
         let points = points.chain(event.ending_flows.iter().map(|flow| (*flow, Role::Ends)));
         for (flow, role) in points.clone().filter(|_| ends) {
@@ -70,8 +72,8 @@ impl<W: Write> Writer<W> {
             self.write_point(Point { time: ts, order, flow, role, pid, tid })?;
         }
         let (tts, tdur) = self.cpu_time(event);
-        let dur = match event.kind {
-            EventKind::Complete { duration } => Some(duration),
+        let dur = match kind {
+            PlainKind::Complete { dur } => Some(dur),
             _ => None,
         };
         let shown = Shown(event);
@@ -79,7 +81,7 @@ impl<W: Write> Writer<W> {
         output.event(&json::Event {
             name: event.name.text.into(),
             cat: Cow::Borrowed(&self.categories),
-            ph: Some(ph),
+            ph: Some(kind.phase()),
             ts: Some(ts),
             dur,
             tts,
@@ -213,10 +215,7 @@ impl<W: Write> Writer<W> {
             self.report.add("events on tracks of counters");
             return Ok(());
         };
-        let categories = std::mem::take(&mut self.categories);
-        let written = self.write_value(event.track, value, ts, &categories);
-        self.categories = categories;
-        written
+        self.write_value(event.track, value, ts, only_category(event))
     }
 
     /// Writes what else was sampled with an event, but for its thread's CPU time.
@@ -228,20 +227,21 @@ impl<W: Write> Writer<W> {
                     EventKind::Complete { duration } if again => duration,
                     _ => 0,
                 };
-                self.write_value(*track, *value, ts.saturating_add(duration), "")?;
+                self.write_value(*track, *value, ts.saturating_add(duration), Some(Text::default()))?;
             }
         }
         Ok(())
     }
 
+    /// Writes a counter's value, of a category or, if that is None, of all that the event has.
     fn write_value(
         &mut self,
         track: TrackId,
         value: CounterValue,
         ts: i64,
-        categories: &str,
+        category: Option<Text<'_>>,
     ) -> io::Result<()> {
-        let Some(Lane::Counter(counter)) = self.lanes.get(track) else {
+        let Some(Lane::Counter(counter)) = self.lanes.get_mut(track) else {
             self.report.add("values of counters on tracks that are none");
             return Ok(());
         };
@@ -258,8 +258,16 @@ impl<W: Write> Writer<W> {
             return Ok(());
         }
         let Some(output) = &mut self.output else { return super::finished() };
+        if let Some(category) = category {
+            counter.set_category(category);
+        }
         let args = &[(counter.series.as_str(), value)];
-        output.event(&json::Event { cat: categories.into(), ..counter.event(ts, args) })
+        if let Some(label) = category.and(counter.label.as_deref()) {
+            let (kind, place, args) = (PlainKind::Counter, &counter.place, Args::List(args));
+            return output.plain(&Plain { label, kind, ts, place, args });
+        }
+        let cat = category.map_or(self.categories.as_str(), |category| category.text);
+        output.event(&json::Event { cat: cat.into(), ..counter.event(ts, args) })
     }
 
     fn is_cpu_time(&self, counter: TrackId, of: TrackId) -> bool {
@@ -280,7 +288,7 @@ impl<W: Write> Writer<W> {
 impl Interval {
     /// What all of its events have.
     fn event(&self) -> json::Event<'_> {
-        let id = Some(self.id.clone());
+        let id = Some(Id::Text(Cow::Borrowed(&self.id)));
         let (id, id2) = match self.pid {
             Some(_) => (None, Id2 { local: id, global: None }),
             None => (id, Id2::default()),
@@ -298,7 +306,7 @@ impl Counter {
             ph: Some(Phase::Counter),
             ts: Some(ts),
             pid: self.pid.map(|pid| Id::Number(pid.into())),
-            id: self.id.clone(),
+            id: self.number.map(Id::Number),
             args: Args::List(args),
             ..json::Event::default()
         }
@@ -323,7 +331,7 @@ fn bind(written: &mut json::Event<'_>, event: &Event<'_>, flows: &mut Flows, rep
 const BOUND: u64 = 1 << 40;
 
 /// An event's arguments, with what else it says to people.
-struct Shown<'a>(&'a Event<'a>);
+pub(super) struct Shown<'a>(pub(super) &'a Event<'a>);
 
 impl Shown<'_> {
     fn args(&self) -> Args<'_> {

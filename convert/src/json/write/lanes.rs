@@ -4,12 +4,13 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 
 use hairline_formats::Value;
-use hairline_formats::trace_event_json::{Args, Event, Id, Phase};
+use hairline_formats::trace_event_json::{Args, Event, Id, Label, Phase, Place};
 use hairline_formats::track_event::{CounterType, Unit};
 
 use super::flows::Point;
+use super::labels::number;
 use crate::report::LATE_THREADS;
-use crate::{CounterTrack, Report, Track, TrackId, TrackKind};
+use crate::{CounterTrack, Report, Text, Track, TrackId, TrackKind};
 
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
@@ -28,6 +29,7 @@ pub(super) enum Lane {
     Thread {
         pid: u32,
         tid: u32,
+        place: Place,
         /// Flow points of the moment of its last event.
         flows: Vec<Point>,
     },
@@ -40,7 +42,7 @@ pub(super) enum Lane {
 pub(super) struct Interval {
     /// None: it belongs to the whole trace.
     pub(super) pid: Option<u32>,
-    pub(super) id: Id<'static>,
+    pub(super) id: String,
     pub(super) scope: String,
     /// How an instant is written that belongs to no interval.
     pub(super) instants: Instants,
@@ -58,12 +60,29 @@ pub(super) enum Instants {
 #[derive(Debug)]
 pub(super) struct Counter {
     pub(super) pid: Option<u32>,
-    pub(super) id: Option<Id<'static>>,
+    /// Tells it from others of its name.
+    pub(super) number: Option<u64>,
+    pub(super) place: Place,
     pub(super) name: String,
+    /// The number of its last value's category, and the label with it; None if that has none, or is too long.
+    category: Option<u32>,
+    pub(super) label: Option<Box<Label>>,
     pub(super) series: String,
     pub(super) multiplier: i64,
     /// It is the CPU time of this thread.
     pub(super) time_of: Option<TrackId>,
+}
+
+impl Counter {
+    /// Makes the label that of a category.
+    #[inline]
+    pub(super) fn set_category(&mut self, category: Text<'_>) {
+        let number = number(category);
+        if number.is_none() || number != self.category {
+            self.category = number;
+            self.label = Label::new(&self.name, category.text).map(Box::new);
+        }
+    }
 }
 
 /// What is told of a process or thread by metadata events.
@@ -143,7 +162,7 @@ impl Lanes {
         match track.kind {
             TrackKind::Thread { pid, tid } => {
                 let (pid, tid) = (self.short(pid, report), self.short(tid, report));
-                Lane::Thread { pid, tid, flows: Vec::new() }
+                Lane::Thread { pid, tid, place: Place::thread(pid, tid), flows: Vec::new() }
             }
             TrackKind::Process { pid, command_line } => {
                 let labels = &mut self.labels[track.id.0 as usize];
@@ -158,7 +177,7 @@ impl Lanes {
             }
             TrackKind::Async { id, scope } => Lane::Interval(Interval {
                 pid: parent,
-                id: Id::Text(format!("{id:#x}").into()),
+                id: format!("{id:#x}"),
                 scope: scope.to_owned(),
                 instants: Instants::Interval,
                 open: Vec::new(),
@@ -180,7 +199,7 @@ impl Lanes {
 
     /// A track that has no id in JSON. No other has one like it: those of async tracks are numbers.
     fn interval(&self, track: &Track<'_>, pid: Option<u32>, instants: Instants) -> Lane {
-        let id = Id::Text(format!("track {}", track.id.0).into());
+        let id = format!("track {}", track.id.0);
         Lane::Interval(Interval { pid, id, scope: String::new(), instants, open: Vec::new() })
     }
 
@@ -212,7 +231,10 @@ impl Lanes {
         let number = if counter.number == 0 { of_thread } else { Some(counter.number) };
         Lane::Counter(Counter {
             pid,
-            id: number.map(Id::Number),
+            number,
+            place: Place::counter(pid, number),
+            category: None,
+            label: None,
             name: track.name.to_owned(),
             series: series.to_owned(),
             multiplier: counter.multiplier,
@@ -227,6 +249,10 @@ impl Lanes {
                 flows.drain(..).for_each(&mut show);
             }
         }
+    }
+
+    pub(super) fn has_untold(&self) -> bool {
+        !self.untold.is_empty()
     }
 
     /// Tells what is not told yet of processes and threads.

@@ -1,0 +1,60 @@
+//! Events that say what happened where and when, and nothing else that JSON has a member for: nearly all.
+
+use std::io::{self, Write};
+
+use hairline_formats::trace_event_json::{Args, Plain, PlainKind};
+
+use super::event::Shown;
+use super::lanes::Lane;
+use super::{Writer, finished};
+use crate::{Categories, Event, EventKind, Text};
+
+impl<W: Write> Writer<W> {
+    /// Writes an event of a thread, if it is such a one, from the pieces of text that there are of it.
+    #[inline]
+    pub(super) fn plain(&mut self, event: &Event<'_>, ts: i64) -> Option<io::Result<()>> {
+        let kind = kind(event.kind)?;
+        let category = only_category(event)?;
+        let has_more = event.log.is_some() || event.location.is_some() || event.correlation.is_some();
+        if has_more
+            || !event.flows.is_empty()
+            || !event.ending_flows.is_empty()
+            || !event.extra_counters.is_empty()
+        {
+            return None;
+        }
+        let Some(Lane::Thread { place, flows, .. }) = self.lanes.get(event.track) else { return None };
+        if !flows.is_empty() {
+            return None;
+        }
+        let label = self.labels.get(event.name, category)?;
+        let shown = Shown(event);
+        let args = if event.args.is_empty() { Args::None } else { Args::Shown(&shown) };
+        Some(match &mut self.output {
+            Some(output) => output.plain(&Plain { label, kind, ts, place, args }),
+            None => finished(),
+        })
+    }
+}
+
+/// What an event of a thread is; None if it is a flow's or a counter's.
+#[inline]
+pub(super) fn kind(kind: EventKind) -> Option<PlainKind> {
+    Some(match kind {
+        EventKind::Begin => PlainKind::Begin,
+        EventKind::End => PlainKind::End,
+        EventKind::Complete { duration } => PlainKind::Complete { dur: duration },
+        EventKind::Instant => PlainKind::Instant,
+        EventKind::Flow { .. } | EventKind::Counter(_) => return None,
+    })
+}
+
+/// An event's category, "" for none; None if it has several.
+#[inline]
+pub(super) fn only_category<'a>(event: &Event<'a>) -> Option<Text<'a>> {
+    match event.categories {
+        Categories::None => Some(Text::default()),
+        Categories::One(category) => Some(category),
+        Categories::Many(_) => None,
+    }
+}

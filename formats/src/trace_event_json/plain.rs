@@ -1,0 +1,221 @@
+//! Events that have a name, a thread and perhaps arguments: nearly all of a trace.
+//!
+//! Their text is put together from pieces that come again and again, each made once.
+
+use super::event::Args;
+use super::phase::Phase;
+use super::put::{Times, put_display, put_front, put_microseconds, put_string};
+use super::write::put_args;
+
+/// An event of which the text is ready, but for its time and its arguments.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain<'a> {
+    /// Its name and categories.
+    pub label: &'a Label,
+    /// What it is.
+    pub kind: PlainKind,
+    /// When, as [`Event::ts`](super::Event::ts).
+    pub ts: i64,
+    /// Its process and thread.
+    pub place: &'a Place,
+    /// The arguments.
+    pub args: Args<'a>,
+}
+
+/// What an event is that is told so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlainKind {
+    /// [`Phase::Begin`].
+    Begin,
+    /// [`Phase::End`].
+    End,
+    /// [`Phase::Complete`].
+    Complete {
+        /// How long it took, as [`Event::dur`](super::Event::dur).
+        dur: i64,
+    },
+    /// [`Phase::Instant`].
+    Instant,
+    /// [`Phase::Counter`].
+    Counter,
+}
+
+impl PlainKind {
+    /// Its phase.
+    #[must_use]
+    pub const fn phase(self) -> Phase {
+        match self {
+            Self::Begin => Phase::Begin,
+            Self::End => Phase::End,
+            Self::Complete { .. } => Phase::Complete,
+            Self::Instant => Phase::Instant,
+            Self::Counter => Phase::Counter,
+        }
+    }
+
+    /// What follows the label: the rest of the phase's member, and the name of the time's.
+    #[inline]
+    fn after_label(self) -> [u8; 8] {
+        [self.phase().letter() as u8, b'"', b',', b'"', b't', b's', b'"', b':']
+    }
+}
+
+/// The begin of an event's text, with its name and categories, up to the letter of its phase.
+#[derive(Clone, Debug)]
+pub struct Label(Piece<112>);
+
+impl Label {
+    /// The label of a name, and of categories with commas between them; what is "" is left out. None if they are longer than some 80
+    /// bytes together.
+    #[must_use]
+    pub fn new(name: &str, cat: &str) -> Option<Self> {
+        let mut text = b"{".to_vec();
+        for (key, value) in [(&b"\"name\":"[..], name), (b"\"cat\":", cat)] {
+            if !value.is_empty() {
+                text.extend_from_slice(key);
+                put_string(&mut text, value);
+                text.push(b',');
+            }
+        }
+        text.extend_from_slice(b"\"ph\":\"");
+        Piece::new(&text).map(Self)
+    }
+}
+
+impl Default for Label {
+    /// That of an event without a name.
+    fn default() -> Self {
+        Self::new("", "").unwrap_or_else(|| Self(Piece::default()))
+    }
+}
+
+/// Where events are: the members after the time.
+#[derive(Clone, Debug)]
+pub struct Place(Piece<48>);
+
+impl Place {
+    /// That of a thread's events.
+    #[must_use]
+    pub fn thread(pid: u32, tid: u32) -> Self {
+        Self::new([("pid", Some(pid.into())), ("tid", Some(tid.into()))])
+    }
+
+    /// That of a counter's values: its process, and its number among those of one name.
+    #[must_use]
+    pub fn counter(pid: Option<u32>, id: Option<u64>) -> Self {
+        Self::new([("pid", pid.map(u64::from)), ("id", id)])
+    }
+
+    fn new(members: [(&str, Option<u64>); 2]) -> Self {
+        let mut text = Vec::new();
+        for (key, number) in members {
+            if let Some(number) = number {
+                put_display(&mut text, &format_args!(",\"{key}\":{number}"));
+            }
+        }
+        Self(Piece::new(&text).unwrap_or_default()) // the longest has 43 bytes
+    }
+}
+
+/// Appends an event as [`put_event`](super::put_event) would.
+#[inline]
+pub(super) fn put_plain(out: &mut Vec<u8>, times: &mut Times, event: &Plain<'_>) {
+    event.label.0.put(out);
+    out.extend_from_slice(&event.kind.after_label());
+    times.put(out, event.ts);
+    if let PlainKind::Complete { dur } = event.kind {
+        out.extend_from_slice(b",\"dur\":");
+        put_microseconds(out, dur);
+    }
+    event.place.0.put(out);
+    if !matches!(event.args, Args::None) {
+        out.extend_from_slice(b",\"args\":");
+        put_args(out, &event.args);
+    }
+    out.push(b'}');
+}
+
+/// A text of at most `N` bytes.
+#[derive(Clone, Debug)]
+struct Piece<const N: usize> {
+    bytes: [u8; N],
+    len: u8,
+}
+
+impl<const N: usize> Default for Piece<N> {
+    fn default() -> Self {
+        Self { bytes: [0; N], len: 0 }
+    }
+}
+
+impl<const N: usize> Piece<N> {
+    /// None: it is too long.
+    fn new(text: &[u8]) -> Option<Self> {
+        let mut bytes = [0; N];
+        bytes.get_mut(..text.len())?.copy_from_slice(text);
+        Some(Self { bytes, len: u8::try_from(text.len()).ok()? })
+    }
+
+    #[inline]
+    fn put(&self, out: &mut Vec<u8>) {
+        put_front(out, &self.bytes, self.len.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Event, Id, Writer, put_event};
+    use super::*;
+    use crate::Value;
+
+    #[test]
+    fn a_plain_event_is_written_as_any_other() {
+        let args = [("n", Value::I64(1)), ("\"", Value::Str("x"))];
+        let kinds =
+            [PlainKind::Begin, PlainKind::End, PlainKind::Complete { dur: 1_500 }, PlainKind::Instant];
+        let names = [("", ""), ("a \"name\"", "x,y"), ("a\\", ""), ("", "c")];
+        for (kind, (name, cat)) in kinds.into_iter().flat_map(|kind| names.map(|texts| (kind, texts))) {
+            for args in [Args::None, Args::List(&args)] {
+                let (label, place) = (Label::new(name, cat).unwrap(), Place::thread(7, u32::MAX));
+                let mut plain = Vec::new();
+                let event = Plain { label: &label, kind, ts: 1_234_560, place: &place, args };
+                put_plain(&mut plain, &mut Times::default(), &event);
+                let mut expected = Vec::new();
+                let dur = if let PlainKind::Complete { dur } = kind { Some(dur) } else { None };
+                put_event(
+                    &mut expected,
+                    &Event {
+                        name: name.into(),
+                        cat: cat.into(),
+                        ph: Some(kind.phase()),
+                        ts: Some(1_234_560),
+                        dur,
+                        pid: Some(Id::Number(7)),
+                        tid: Some(Id::Number(u32::MAX.into())),
+                        args,
+                        ..Event::default()
+                    },
+                );
+                assert_eq!(String::from_utf8(plain).unwrap(), String::from_utf8(expected).unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn a_counter_has_the_largest_numbers_too() {
+        let (label, place) = (Label::default(), Place::counter(Some(u32::MAX), Some(u64::MAX)));
+        let mut writer = Writer::array(Vec::new());
+        let (kind, args) = (PlainKind::Counter, Args::List(&[("value", Value::I64(-1))]));
+        writer.plain(&Plain { label: &label, kind, ts: 1_000, place: &place, args }).unwrap();
+        assert_eq!(
+            String::from_utf8(writer.finish().unwrap()).unwrap(),
+            "[\n{\"ph\":\"C\",\"ts\":1,\"pid\":4294967295,\"id\":18446744073709551615,\"args\":{\"value\":-1}}\n]\n"
+        );
+    }
+
+    #[test]
+    fn a_label_is_of_one_size_at_most() {
+        assert!(Label::new(&"n".repeat(40), &"c".repeat(40)).is_some());
+        assert!(Label::new(&"n".repeat(100), "").is_none() && Label::new(&"n".repeat(1000), "").is_none());
+    }
+}
