@@ -14,20 +14,33 @@ pub fn clock_read() {
     black_box(std::time::Instant::now());
 }
 
-/// Keeps the calling thread on the machine's last core; threads it started before are left where they are.
-pub fn pin_to_last_core() {
-    // SAFETY: an all-zero cpu_set_t is an empty set; the calls read and write only `set`.
+/// The cores that the calling thread may run on.
+#[must_use]
+pub fn cores() -> Vec<usize> {
+    // SAFETY: an all-zero cpu_set_t is an empty set; the call writes only `set`.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) != 0 {
-            return;
+            return Vec::new();
         }
-        let last = (0..libc::CPU_SETSIZE as usize).rev().find(|core| libc::CPU_ISSET(*core, &set));
-        if let Some(core) = last {
-            libc::CPU_ZERO(&mut set);
-            libc::CPU_SET(core, &mut set);
-            libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set);
-        }
+        (0..libc::CPU_SETSIZE as usize).filter(|core| libc::CPU_ISSET(*core, &set)).collect()
+    }
+}
+
+/// Keeps the calling thread on one core; threads it started before are left where they are.
+pub fn pin(core: usize) {
+    // SAFETY: an all-zero cpu_set_t is an empty set, `CPU_SET` checks the number, the call reads only `set`.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(core, &mut set);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set);
+    }
+}
+
+/// [`pin`]s the calling thread to the machine's last core.
+pub fn pin_to_last_core() {
+    if let Some(core) = cores().pop() {
+        pin(core);
     }
 }
 
@@ -49,6 +62,16 @@ pub fn resident() -> (u64, u64) {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let mut pages = statm.split_whitespace().skip(1).map(|n| n.parse::<u64>().unwrap_or(0) * 4096);
     (pages.next().unwrap_or(0), pages.next().unwrap_or(0))
+}
+
+/// The first core's larger caches, by level: bytes. What is not told is taken to be of a usual size.
+#[must_use]
+pub fn caches() -> [(&'static str, usize); 2] {
+    let kib = |index: u32| {
+        let file = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size");
+        std::fs::read_to_string(file).ok()?.trim().strip_suffix('K')?.parse::<usize>().ok()
+    };
+    [("L2", kib(2).unwrap_or(1 << 10) << 10), ("L3", kib(3).unwrap_or(32 << 10) << 10)]
 }
 
 /// The processor's name.

@@ -16,6 +16,7 @@ pub const PEER: Peer = Peer {
     package: "micromegas-tracing",
     setup: "as its own benchmark: blocks of 10 MiB to a sink that drops them",
     cost,
+    floods: &[],
     killed: None,
 };
 
@@ -27,10 +28,23 @@ fn cost(bench: &mut Bench) -> Result<(), super::Failure> {
     let (large, small) = (10 * 1024 * 1024, 1024 * 1024);
     let sink = Arc::new(NullEventSink {});
     let _system = TracingSystemGuard::new(large, small, large, sink, HashMap::new(), true)?;
-    let _thread = TracingThreadGuard::new();
+    let thread = TracingThreadGuard::new();
     bench.row(Row::Scope, |_| {
         span_scope!("scope");
     });
+    bench.footprint(|walk| {
+        span_scope!("scope");
+        walk.piece();
+    });
     bench.row(Row::Counter, |i| imetric!("counter", "things", u64::from(i)));
+    drop(thread);
+    bench.two_threads(Row::Scope, || {
+        let thread = TracingThreadGuard::new();
+        let scope = move |_| {
+            let _thread = &thread; // as long as the operation
+            span_scope!("scope");
+        };
+        (|| {}, scope)
+    });
     Ok(())
 }
