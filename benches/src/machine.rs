@@ -64,14 +64,11 @@ pub fn resident() -> (u64, u64) {
     (pages.next().unwrap_or(0), pages.next().unwrap_or(0))
 }
 
-/// The first core's larger caches, by level: bytes. What is not told is taken to be of a usual size.
+/// Bytes of the first core's L2 cache. What is not told is taken to be of a usual size.
 #[must_use]
-pub fn caches() -> [(&'static str, usize); 2] {
-    let kib = |index: u32| {
-        let file = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size");
-        std::fs::read_to_string(file).ok()?.trim().strip_suffix('K')?.parse::<usize>().ok()
-    };
-    [("L2", kib(2).unwrap_or(1 << 10) << 10), ("L3", kib(3).unwrap_or(32 << 10) << 10)]
+pub fn l2_cache() -> usize {
+    let told = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index2/size").ok();
+    told.and_then(|size| size.trim().strip_suffix('K')?.parse::<usize>().ok()).map_or(1 << 20, |kib| kib << 10)
 }
 
 /// The processor's name.

@@ -108,26 +108,35 @@ fn plain_write_s(path: &Path, bytes: u64) -> io::Result<f64> {
     Ok(seconds)
 }
 
-/// All floods of a peer, each run in a process of its own.
-pub fn measured(peer: &Peer, scopes: u32, quick: bool) -> Result<Vec<Value>, Failure> {
-    let each = peer.floods.iter().enumerate().map(|(number, flood)| {
-        let path = child::file();
-        let mut runs = Vec::new();
-        loop {
-            let mut command = child::command()?;
-            command.args([CHILD, peer.name, &number.to_string()]).arg(&path).arg(scopes.to_string());
-            let mut run = child::said(&mut command)?;
-            // A file that was written: as many bytes once more, by themselves.
-            if path.exists() {
-                std::fs::remove_file(&path)?;
-                run["plain_write_s"] = plain_write_s(&path, run["bytes"].as_u64().unwrap_or(0))?.into();
+/// One run of a flood, in a process of its own; beside it the file's bytes once more, by themselves.
+fn once(peer: &Peer, number: usize, scopes: u32) -> Result<Value, Failure> {
+    let path = child::file();
+    let mut command = child::command()?;
+    command.args([CHILD, peer.name, &number.to_string()]).arg(&path).arg(scopes.to_string());
+    let run = child::said(&mut command);
+    if !path.exists() {
+        return run;
+    }
+    std::fs::remove_file(&path)?;
+    let mut run = run?;
+    run["plain_write_s"] = plain_write_s(&path, run["bytes"].as_u64().unwrap_or(0))?.into();
+    Ok(run)
+}
+
+/// All floods of a peer. What fails is said and left out.
+pub fn measured(peer: &Peer, scopes: u32, quick: bool) -> Vec<Value> {
+    let floods = peer.floods.iter().enumerate().map(|(number, flood)| {
+        let mut runs: Vec<Value> = Vec::new();
+        for _ in 0..if quick { 1 } else { FLOODS } {
+            match once(peer, number, scopes) {
+                Ok(run) => runs.push(run),
+                Err(e) => eprintln!("{}, {}: {e}", peer.name, flood.name),
             }
-            let is_long = run["complete_s"].as_f64().is_none_or(|seconds| seconds > LONG);
-            runs.push(run);
-            if quick || is_long || runs.len() == FLOODS {
-                return Ok(json!({ "name": flood.name, "scopes": scopes, "runs": runs }));
+            if runs.last().is_none_or(|run| run["complete_s"].as_f64().is_none_or(|seconds| seconds > LONG)) {
+                break;
             }
         }
+        json!({ "name": flood.name, "scopes": scopes, "runs": runs })
     });
-    each.collect()
+    floods.filter(|flood| flood["runs"][0].is_object()).collect()
 }

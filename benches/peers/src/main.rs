@@ -97,7 +97,7 @@ fn measured(peer: &Peer, options: &Options) -> Result<Value, Failure> {
     let costs = child::said(child.args([CHILD, peer.name]).args(options.quick.then_some("--quick")))?;
     let mut all = json!({
         "peer": peer.name, "package": peer.package, "version": version(peer.package), "setup": peer.setup,
-        "floods": flood::measured(peer, options.scopes(), options.quick)?, "killed": kill::measured(peer)?,
+        "floods": flood::measured(peer, options.scopes(), options.quick), "killed": kill::measured(peer)?,
     });
     if let (Value::Object(all), Value::Object(costs)) = (&mut all, costs) {
         all.extend(costs);
@@ -148,5 +148,24 @@ fn main() -> ExitCode {
             eprintln!("hairline-peers: {e}");
             ExitCode::FAILURE
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Option<Options> {
+        Options::parse(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn a_flood_has_ten_million_scopes_a_tenth_if_it_is_to_be_quick_or_as_many_as_are_asked_for() {
+        let scopes = |line: &str| parse(line).map(|options| options.scopes());
+        assert_eq!(scopes("--only x"), Some(10_000_000));
+        assert_eq!(scopes("--quick"), Some(1_000_000));
+        assert_eq!(scopes("--quick --scopes 20,000"), Some(20_000));
+        assert_eq!(scopes("--scopes many"), None);
+        assert_eq!(scopes("--fast"), None);
     }
 }

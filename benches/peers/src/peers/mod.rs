@@ -40,6 +40,7 @@ pub const ALL: &[Peer] = &[
     perfetto_recorder::TAKEN,
     perfetto_recorder::RESERVED,
     micromegas::PEER,
+    micromegas::SMALL,
     tracy::PEER,
     puffin::PEER,
     minitrace::PEER,

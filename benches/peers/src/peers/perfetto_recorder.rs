@@ -16,7 +16,7 @@ use crate::flood::{Flood, Run, Trace};
 pub const TAKEN: Peer = Peer {
     name: "perfetto-recorder",
     package: "perfetto-recorder",
-    setup: "feature fastant; the thread's buffer is taken every 10,000 operations",
+    setup: "feature fastant; the thread's buffer is taken every 10,000 operations, and room for the next reserved",
     cost: taken,
     floods: &[Flood { name: "file", record: file }],
     killed: None,
@@ -31,10 +31,16 @@ pub const RESERVED: Peer = Peer {
     killed: None,
 };
 
-/// The thread's events so far, for whoever makes a trace of them: nobody, here.
-fn take(operation: u32) {
+/// The thread's events so far, for whoever makes a trace of them: nobody, here. And room for so many operations.
+fn take(operations: usize) {
+    drop(ThreadTraceData::take_current_thread());
+    current_thread_reserve(operations * (EVENTS_PER_SPAN + 4));
+}
+
+/// What a program does now and then.
+fn take_at_first(operation: u32) {
     if operation == 0 {
-        drop(ThreadTraceData::take_current_thread());
+        take(10_000);
     }
 }
 
@@ -46,25 +52,25 @@ fn taken(bench: &mut Bench) -> Result<(), Failure> {
     });
     start().map_err(|_| "not enabled")?;
     let scope = |i| {
-        take(i);
+        take_at_first(i);
         scope!("scope");
     };
     bench.row_of_ten_thousand(Row::Scope, scope);
     bench.two_threads(Row::Scope, || (|| {}, scope));
     let mut scopes = 0;
     bench.footprint(|walk| {
-        take(scopes % 10_000);
+        take_at_first(scopes % 10_000);
         scopes += 1;
         scope!("scope");
         walk.piece();
     });
     bench.row_of_ten_thousand(Row::Arguments, |i| {
-        take(i);
+        take_at_first(i);
         scope!("arguments", number = i64::from(i), text);
     });
     let mut counter = counter()?;
     bench.row_of_ten_thousand(Row::Counter, |i| {
-        take(i);
+        take_at_first(i);
         counter.record_i64(time(), i64::from(i));
     });
     Ok(())
@@ -75,18 +81,12 @@ fn counter() -> Result<CounterTrack, Failure> {
     Ok(trace.create_counter_track("counter", CounterUnit::Count, 1, false))
 }
 
-/// Empties the thread's buffer, with room for so many operations.
-fn reserve(operations: usize) {
-    take(0);
-    current_thread_reserve(operations * (EVENTS_PER_SPAN + 4));
-}
-
 fn reserved(bench: &mut Bench) -> Result<(), Failure> {
     pin_to_last_core();
     let text = std::hint::black_box(TEXT);
     bench.row_between(
         Row::Disabled,
-        || reserve(2_100),
+        || take(2_100),
         |_| {
             scope!("scope");
         },
@@ -95,17 +95,17 @@ fn reserved(bench: &mut Bench) -> Result<(), Failure> {
     let scope = |_| {
         scope!("scope");
     };
-    bench.row_between(Row::Scope, || reserve(2_100), scope);
-    bench.two_threads(Row::Scope, || (|| reserve(10_100), scope));
+    bench.row_between(Row::Scope, || take(2_100), scope);
+    bench.two_threads(Row::Scope, || (|| take(10_100), scope));
     bench.row_between(
         Row::Arguments,
-        || reserve(2_100),
+        || take(2_100),
         |i| {
             scope!("arguments", number = i64::from(i), text);
         },
     );
     let mut counter = counter()?;
-    bench.row_between(Row::Counter, || reserve(2_100), |i| counter.record_i64(time(), i64::from(i)));
+    bench.row_between(Row::Counter, || take(2_100), |i| counter.record_i64(time(), i64::from(i)));
     Ok(())
 }
 
