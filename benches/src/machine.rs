@@ -68,7 +68,8 @@ pub fn resident() -> (u64, u64) {
 #[must_use]
 pub fn l2_cache() -> usize {
     let told = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index2/size").ok();
-    told.and_then(|size| size.trim().strip_suffix('K')?.parse::<usize>().ok()).map_or(1 << 20, |kib| kib << 10)
+    told.and_then(|size| size.trim().strip_suffix('K')?.parse::<usize>().ok())
+        .map_or(1 << 20, |kib| kib << 10)
 }
 
 /// The processor's name.
