@@ -30,9 +30,14 @@ fn figure(peer: &Value, row: Row) -> Option<&Value> {
 pub fn markdown(peers: &[Value]) -> String {
     let mut text = format!("{}\n", machine::processor());
     let events = [Row::Disabled, Row::Scope, Row::Arguments, Row::Instant, Row::Counter];
-    text.push_str("\n## One thread\n\nns, median (minimum)\n");
-    one_thread(&mut text, peers, &events, Row::Scope, "scope / two clock reads");
-    one_thread(&mut text, peers, &[Row::Span], Row::Span, "span / two clock reads");
+    one_thread(&mut text, peers, "## One thread\n\nns, median (minimum)", &events, Row::Scope);
+    one_thread(
+        &mut text,
+        peers,
+        "## One thread, spans of `tracing`\n\nns, median (minimum)",
+        &[Row::Span],
+        Row::Span,
+    );
     two_threads(&mut text, peers);
     floods(&mut text, peers);
     footprint(&mut text, peers);
@@ -46,20 +51,20 @@ pub fn markdown(peers: &[Value]) -> String {
     text
 }
 
-/// A heading, and a table's head: the first column is of names, all others of numbers.
-fn head(text: &mut String, title: &str, columns: &[&str]) {
-    let heads: String = columns.iter().map(|column| format!(" {column} |")).collect();
-    let _ = write!(text, "\n{title}\n\n| |{heads}\n|---|{}\n", "---:|".repeat(columns.len()));
+/// A table under its title: the first column is of names, all others of numbers. Nothing where no peer has a row in it.
+fn section(text: &mut String, title: &str, columns: &[&str], rows: &str) {
+    if !rows.is_empty() {
+        let heads: String = columns.iter().map(|column| format!(" {column} |")).collect();
+        let _ = write!(text, "\n{title}\n\n| |{heads}\n|---|{}\n{rows}", "---:|".repeat(columns.len()));
+    }
 }
 
 /// Of the peers that have `main`.
-fn one_thread(text: &mut String, peers: &[Value], rows: &[Row], main: Row, ratio: &str) {
-    let heads: String = rows.iter().map(|row| format!(" {} |", row.name())).collect();
-    let _ = write!(
-        text,
-        "\n| | two clock reads |{heads} {ratio} |\n|---|---:|{}---:|\n",
-        "---:|".repeat(rows.len())
-    );
+fn one_thread(text: &mut String, peers: &[Value], title: &str, rows: &[Row], main: Row) {
+    let ratio = format!("{} / two clock reads", main.name());
+    let names = rows.iter().map(|row| row.name());
+    let columns: Vec<&str> = ["two clock reads"].into_iter().chain(names).chain([ratio.as_str()]).collect();
+    let mut table = String::new();
     for peer in peers {
         let Some(measured) = figure(peer, main) else { continue };
         let cell = |row: &Row| {
@@ -69,8 +74,9 @@ fn one_thread(text: &mut String, peers: &[Value], rows: &[Row], main: Row, ratio
         let cells: String = rows.iter().map(cell).collect();
         let floor = number(measured, "floor_ns_median");
         let ratio = number(measured, "ns_median") / floor;
-        let _ = writeln!(text, "| {} | {floor:.1} |{cells} {ratio:.2} |", name(peer));
+        let _ = writeln!(table, "| {} | {floor:.1} |{cells} {ratio:.2} |", name(peer));
     }
+    section(text, title, &columns, &table);
 }
 
 fn two_threads(text: &mut String, peers: &[Value]) {
@@ -81,7 +87,7 @@ fn two_threads(text: &mut String, peers: &[Value]) {
         "by the minima",
         "two clock reads: two / one",
     ];
-    head(text, "## Two threads\n\nEach on its own core, at once; ns, median (minimum)", &columns);
+    let mut table = String::new();
     for peer in peers {
         for row in list(peer, "threads") {
             let (scope, floor) = (&row["operation"], &row["floor"]);
@@ -90,7 +96,7 @@ fn two_threads(text: &mut String, peers: &[Value]) {
                 format!("{median:.1} ({min:.1})")
             };
             let _ = writeln!(
-                text,
+                table,
                 "| {} | {} | {} | {:.2} | {:.2} | {:.2} |",
                 name(peer),
                 times("alone"),
@@ -101,6 +107,8 @@ fn two_threads(text: &mut String, peers: &[Value]) {
             );
         }
     }
+    let title = "## Two threads\n\nEach on its own core, at once; ns, median (minimum)";
+    section(text, title, &columns, &table);
 }
 
 /// A column of a flood's runs, sorted.
@@ -126,7 +134,7 @@ fn floods(text: &mut String, peers: &[Value]) {
     let title = format!(
         "## Flood\n\n{scopes} scopes from one thread, as fast as they come; the fastest run, the most that was lost"
     );
-    head(text, &title, &columns);
+    let mut table = String::new();
     for peer in peers {
         let row = figure(peer, Row::Scope).or_else(|| figure(peer, Row::Span));
         for flood in list(peer, "floods") {
@@ -140,7 +148,7 @@ fn floods(text: &mut String, peers: &[Value]) {
             let bytes = runs.last().map_or(f64::NAN, each);
             let plain = least("plain_write_s").map_or_else(String::new, |s| format!("{s:.2}"));
             let _ = writeln!(
-                text,
+                table,
                 "| {}: {} | {ns:.1} | {ratio:.2} | {} | {bytes:.1} | {:.0} | {:.2} | {plain} |",
                 name(peer),
                 flood["name"].as_str().unwrap_or(""),
@@ -150,6 +158,7 @@ fn floods(text: &mut String, peers: &[Value]) {
             );
         }
     }
+    section(text, &title, &columns, &table);
 }
 
 fn footprint(text: &mut String, peers: &[Value]) {
@@ -160,34 +169,34 @@ fn footprint(text: &mut String, peers: &[Value]) {
     let columns: Vec<String> =
         every.flat_map(|every| [every, "two clock reads as often".to_owned()]).collect();
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-    head(
-        text,
-        "## What a walk through the L2 cache loses\n\nTime above that without scopes, median",
-        &columns,
-    );
+    let mut table = String::new();
     for peer in peers.iter().filter(|peer| !list(peer, "footprint").is_empty()) {
         let rows = list(peer, "footprint")
             .iter()
             .flat_map(|row| ["loss_median", "floor_loss_median"].map(|key| number(row, key)));
         let cells: String = rows.map(|loss| format!(" {:.1} % |", loss * 100.0)).collect();
-        let _ = writeln!(text, "| {} |{cells}", name(peer));
+        let _ = writeln!(table, "| {} |{cells}", name(peer));
     }
+    let title = "## What a walk through the L2 cache loses\n\nTime above that without scopes, median";
+    section(text, title, &columns, &table);
 }
 
 fn killed(text: &mut String, peers: &[Value]) {
     let columns = ["thousands in its file", "after recovery"];
-    head(text, "## Killed\n\nby SIGKILL right after 1,000 thousand scopes; five times", &columns);
+    let mut table = String::new();
     for peer in peers.iter().filter(|peer| peer["killed"].is_object()) {
         let thousands = |key: &str| {
             let counts = list(&peer["killed"], key).iter().filter_map(Value::as_u64);
             counts.map(|count| (count / 1000).to_string()).collect::<Vec<_>>().join(", ")
         };
         let _ = writeln!(
-            text,
+            table,
             "| {} | {} | {} |",
             name(peer),
             thousands("in_the_file"),
             thousands("after_repair")
         );
     }
+    let title = "## Killed\n\nby SIGKILL right after 1,000 thousand scopes; five times";
+    section(text, title, &columns, &table);
 }
