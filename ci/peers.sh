@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# What an event costs with Hairline and with its peers, in one run (benches/peers). Takes minutes to build: a C++ compiler is needed. Not
-# a part of ci/test.sh, since times on a shared machine say nothing.
+# What an event costs with Hairline and with its peers, in one run (benches/peers/README.md, which says what it needs). Takes minutes to build,
+# too: a C++ compiler is needed. Not a part of ci/test.sh, since times on a shared machine say nothing.
 #
-#   ci/peers.sh [--json] [--quick] [--only NAME]
+#   ci/peers.sh [--json] [--quick] [--only NAME] [--scopes N]
 #
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../benches/peers"

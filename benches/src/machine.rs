@@ -45,32 +45,33 @@ pub fn aside<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// How many cores this process may use.
+/// The cores that the calling thread may run on.
 #[must_use]
-pub fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
-}
-
-/// Keeps the calling thread on the machine's last core; threads it started before are left where they are.
-pub fn pin_to_last_core() {
-    pin_to_core_from_last(0);
-}
-
-/// As [`pin_to_last_core`], but so many before it, counted round.
-pub fn pin_to_core_from_last(nth: usize) {
-    // SAFETY: an all-zero cpu_set_t is an empty set; the calls read and write only `set`.
+pub fn cores() -> Vec<usize> {
+    // SAFETY: an all-zero cpu_set_t is an empty set; the call writes only `set`.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) != 0 {
-            return;
+            return Vec::new();
         }
-        let mut cores = (0..libc::CPU_SETSIZE as usize).rev().filter(|core| libc::CPU_ISSET(*core, &set));
-        let count = cores.clone().count().max(1);
-        if let Some(core) = cores.nth(nth % count) {
-            libc::CPU_ZERO(&mut set);
-            libc::CPU_SET(core, &mut set);
-            libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set);
-        }
+        (0..libc::CPU_SETSIZE as usize).filter(|core| libc::CPU_ISSET(*core, &set)).collect()
+    }
+}
+
+/// Keeps the calling thread on one core; threads it started before are left where they are.
+pub fn pin(core: usize) {
+    // SAFETY: an all-zero cpu_set_t is an empty set, `CPU_SET` checks the number, the call reads only `set`.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(core, &mut set);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set);
+    }
+}
+
+/// [`pin`]s the calling thread to the machine's last core.
+pub fn pin_to_last_core() {
+    if let Some(core) = cores().pop() {
+        pin(core);
     }
 }
 
@@ -140,6 +141,14 @@ pub fn resident() -> (u64, u64) {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let mut pages = statm.split_whitespace().skip(1).map(|n| n.parse::<u64>().unwrap_or(0) * 4096);
     (pages.next().unwrap_or(0), pages.next().unwrap_or(0))
+}
+
+/// Bytes of the first core's L2 cache. What is not told is taken to be of a usual size.
+#[must_use]
+pub fn l2_cache() -> usize {
+    let told = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index2/size").ok();
+    told.and_then(|size| size.trim().strip_suffix('K')?.parse::<usize>().ok())
+        .map_or(1 << 20, |kib| kib << 10)
 }
 
 /// The processor's name.

@@ -4,7 +4,7 @@
 use hairline::{Format, Session, trace_instant};
 
 use crate::Outcome;
-use crate::machine::{aside, clock_read, cores, pin_to_core_from_last, tick_ns, ticks};
+use crate::machine::{aside, clock_read, cores, pin, tick_ns, ticks};
 use crate::row::{Budget, Row, label};
 use crate::timing::Samples;
 
@@ -76,8 +76,8 @@ impl Default for Times {
 }
 
 /// One thread's events, one each period: times of a bare read and of an instant.
-fn load(nth: usize) -> (Times, Times) {
-    pin_to_core_from_last(nth);
+fn load(core: usize) -> (Times, Times) {
+    pin(core);
     for _ in 0..1000 {
         trace_instant!("bench", "the first ones");
     }
@@ -104,7 +104,8 @@ fn round(format: Format) -> Outcome<(Times, Times)> {
     let session = Session::builder().output(directory.path().join("trace")).format(format).start()?;
     let (mut reads, mut instants) = (Times::new(), Times::new());
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..THREADS.min(cores())).map(|nth| scope.spawn(move || load(nth))).collect();
+        let cores = cores().into_iter().rev().take(THREADS);
+        let threads: Vec<_> = cores.map(|core| scope.spawn(move || load(core))).collect();
         for (read, instant) in threads.into_iter().filter_map(|thread| thread.join().ok()) {
             reads.append(&read);
             instants.append(&instant);

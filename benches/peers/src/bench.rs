@@ -1,6 +1,6 @@
 //! What a peer's process measures: operations in batches, beside two bare clock reads.
 
-use hairline_benches::machine::clock_read;
+use hairline_benches::machine::{self, clock_read};
 use hairline_benches::timing::{Effort, Samples, batch};
 use serde_json::{Value, json};
 
@@ -35,16 +35,26 @@ impl Row {
 /// The text of [`Row::Arguments`].
 pub const TEXT: &str = "sixteen bytes ..";
 
-/// Measures, in a process of its own.
+/// The floor of a scope.
+pub fn two_clock_reads(_: u32) {
+    clock_read();
+    clock_read();
+}
+
+/// Measures, in a process of its own. Two threads and the caches are measured in files of their own.
 #[derive(Debug)]
 pub struct Bench {
-    effort: Effort,
-    measured: Vec<Value>,
+    pub effort: Effort,
+    /// All that the process may use, though it will soon be pinned to one.
+    pub cores: Vec<usize>,
+    rows: Vec<Value>,
+    pub threads: Vec<Value>,
+    pub footprint: Vec<Value>,
 }
 
 impl Bench {
     pub fn new(effort: Effort) -> Self {
-        Self { effort, measured: Vec::new() }
+        Self { effort, cores: machine::cores(), rows: Vec::new(), threads: Vec::new(), footprint: Vec::new() }
     }
 
     pub fn row(&mut self, row: Row, operation: impl FnMut(u32)) {
@@ -74,10 +84,7 @@ impl Bench {
         let (mut floors, mut samples) = (Samples::default(), Samples::default());
         let warm_up = effort.batches / 10;
         for round in 0..effort.batches + warm_up {
-            let floor = batch(effort.operations, |_| {
-                clock_read();
-                clock_read();
-            });
+            let floor = batch(effort.operations, two_clock_reads);
             between();
             let sample = batch(effort.operations, &mut operation);
             if round >= warm_up {
@@ -85,13 +92,13 @@ impl Bench {
                 samples.push(sample);
             }
         }
-        self.measured.push(json!({
+        self.rows.push(json!({
             "row": row.name(), "ns_min": samples.min(), "ns_median": samples.median(),
             "floor_ns_min": floors.min(), "floor_ns_median": floors.median(),
         }));
     }
 
     pub fn finish(self) -> Value {
-        Value::Array(self.measured)
+        json!({ "rows": self.rows, "threads": self.threads, "footprint": self.footprint })
     }
 }

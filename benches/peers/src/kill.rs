@@ -1,14 +1,11 @@
 //! What a file holds of a program that was killed.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
 
-use hairline_formats::track_event::{Data, EventType};
-use hairline_formats::{fxt, track_event};
 use serde_json::{Value, json};
 
+use crate::child;
 use crate::peers::{Failure, Peer};
 
 /// Scopes before the kill.
@@ -51,9 +48,8 @@ pub fn measured(peer: &Peer) -> Result<Option<Value>, Failure> {
 
 /// Scopes in the file as it lies there, and after its repair.
 fn once(peer: &Peer, killed: &Killed) -> Result<(u64, u64), Failure> {
-    let path: PathBuf = std::env::temp_dir().join(format!("hairline-peers-{}.trace", std::process::id()));
-    let mut command = Command::new(std::env::current_exe()?);
-    let mut child = command.args([CHILD, peer.name]).arg(&path).stdin(Stdio::null()).spawn()?;
+    let path = child::file();
+    let mut child = child::command()?.args([CHILD, peer.name]).arg(&path).spawn()?;
     let pid = child.id();
     if child.wait()?.success() {
         return Err("it was not killed".into());
@@ -63,34 +59,4 @@ fn once(peer: &Peer, killed: &Killed) -> Result<(u64, u64), Failure> {
     let repaired = File::open(&path).map(killed.ends)?;
     std::fs::remove_file(&path)?;
     Ok((left, repaired))
-}
-
-/// Ends in an FXT file.
-pub fn fxt_ends(file: File) -> u64 {
-    let mut reader = fxt::Reader::new(BufReader::new(file));
-    let mut ends = 0;
-    while let Ok(Some((_, record))) = reader.next() {
-        ends += u64::from(
-            matches!(record, fxt::Record::Event(event) if event.kind == fxt::EventKind::DurationEnd),
-        );
-    }
-    ends
-}
-
-/// Ends in a TrackEvent file.
-pub fn track_event_ends(file: File) -> u64 {
-    let mut reader = track_event::Reader::new(BufReader::new(file));
-    let mut ends = 0;
-    while let Ok(Some((_, packet))) = reader.next() {
-        ends += u64::from(
-            matches!(packet.data, Some(Data::Event(event)) if event.kind == Some(EventType::SliceEnd)),
-        );
-    }
-    ends
-}
-
-/// Ends in a file of Chrome's JSON with an event a line.
-pub fn chrome_ends(file: File) -> u64 {
-    let lines = BufReader::new(file).lines().map_while(io::Result::ok);
-    lines.filter(|line| line.contains("\"ph\":\"E\"")).count() as u64
 }

@@ -1,19 +1,25 @@
 //! Hairline and its peers, measured in one run: the same loop, on the same core, beside the same clock reads.
 //!
 //! ```text
-//! cd benches/peers && cargo run --release [-- --json] [--quick] [--only NAME]
+//! cd benches/peers && cargo run --release [-- --json] [--quick] [--only NAME] [--scopes N]
 //! ```
 //!
 //! Each peer has a process of its own, this same binary, since nearly all have global state. README.md says how to read
 //! the tables and who is left out.
 
 mod bench;
+mod child;
+mod ends;
+mod flood;
+mod footprint;
 mod kill;
 mod peers;
 mod table;
+mod threads;
 
 use std::io::{self, ErrorKind, Write};
-use std::process::{Command, ExitCode, Stdio};
+use std::path::Path;
+use std::process::ExitCode;
 
 use hairline_benches::timing::Effort;
 use serde_json::{Value, json};
@@ -21,52 +27,82 @@ use serde_json::{Value, json};
 use bench::Bench;
 use peers::{Failure, Peer};
 
-const HELP: &str = "usage: hairline-peers [--json] [--quick] [--only NAME]
+const HELP: &str = "usage: hairline-peers [--json] [--quick] [--only NAME] [--scopes N]
   --json       for machines
-  --quick      a tenth of the batches
+  --quick      a tenth of the batches and of the flood
   --only NAME  the peers whose names contain this
+  --scopes N   scopes of a flood (10,000,000)
 exit: 0 measured; 1 no peer could be measured; 2 usage";
 
 /// Before the name of the peer that this process is to measure.
 const CHILD: &str = "--peer";
 
+/// What is asked for.
+#[derive(Default)]
+struct Options {
+    json: bool,
+    quick: bool,
+    only: String,
+    scopes: Option<u32>,
+}
+
+impl Options {
+    fn scopes(&self) -> u32 {
+        self.scopes.unwrap_or(if self.quick { 1_000_000 } else { 10_000_000 })
+    }
+
+    /// None: not understood, or asked for help.
+    fn parse(mut arguments: impl Iterator<Item = String>) -> Option<Self> {
+        let mut options = Self::default();
+        while let Some(argument) = arguments.next() {
+            match argument.as_str() {
+                "--json" => options.json = true,
+                "--quick" => options.quick = true,
+                "--only" => options.only = arguments.next()?,
+                "--scopes" => options.scopes = Some(arguments.next()?.replace([',', '_'], "").parse().ok()?),
+                _ => return None,
+            }
+        }
+        Some(options)
+    }
+}
+
 fn effort(quick: bool) -> Effort {
     Effort { batches: if quick { 30 } else { 300 }, operations: 2000 }
 }
 
-/// Measures one peer, in this process.
-fn measure(name: &str, quick: bool) -> Result<Value, Failure> {
-    let peer = peers::ALL.iter().find(|peer| peer.name == name).ok_or("no such peer")?;
-    let mut bench = Bench::new(effort(quick));
-    (peer.cost)(&mut bench)?;
-    Ok(bench.finish())
+/// Does what a child is for, if this process is one: measures a peer, floods with it, or is killed while it records.
+fn as_child(arguments: &[String]) -> Option<Result<Value, Failure>> {
+    let peer = |name: &String| peers::ALL.iter().find(|peer| peer.name == name).ok_or("no such peer");
+    Some(match arguments {
+        [what, name, quick @ ..] if what == CHILD => peer(name).map_err(Failure::from).and_then(|peer| {
+            let mut bench = Bench::new(effort(!quick.is_empty()));
+            (peer.cost)(&mut bench)?;
+            Ok(bench.finish())
+        }),
+        [what, name, path] if what == kill::CHILD => peer(name).map_err(Failure::from).and_then(|peer| {
+            (peer.killed.as_ref().ok_or("it writes no file")?.record)(path.as_ref())?;
+            Ok(Value::Null)
+        }),
+        [what, name, number, path, scopes] if what == flood::CHILD => peer(name)
+            .map_err(Failure::from)
+            .and_then(|peer| flood::flood(peer, number.parse()?, Path::new(path), scopes.parse()?)),
+        _ => return None,
+    })
 }
 
-/// Records into a file, and is killed.
-fn die(name: &str, path: &str) -> Result<bool, Failure> {
-    let peer = peers::ALL.iter().find(|peer| peer.name == name).ok_or("no such peer")?;
-    let killed = peer.killed.as_ref().ok_or("it writes no file")?;
-    (killed.record)(path.as_ref())?;
-    Ok(true)
-}
-
-/// Measures one peer, in a process of its own.
-fn measured(peer: &Peer, quick: bool) -> Result<Value, Failure> {
-    let mut child = Command::new(std::env::current_exe()?);
-    child
-        .args([CHILD, peer.name])
-        .args(quick.then_some("--quick"))
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit());
-    let output = child.output()?;
-    if !output.status.success() {
-        return Err(format!("{}", output.status).into());
-    }
-    let rows: Value = serde_json::from_slice(&output.stdout)?;
-    Ok(json!({
+/// Measures one peer, in processes of its own.
+fn measured(peer: &Peer, options: &Options) -> Result<Value, Failure> {
+    let mut child = child::command()?;
+    let costs = child::said(child.args([CHILD, peer.name]).args(options.quick.then_some("--quick")))?;
+    let mut all = json!({
         "peer": peer.name, "package": peer.package, "version": version(peer.package), "setup": peer.setup,
-        "rows": rows, "killed": kill::measured(peer)?,
-    }))
+        "floods": flood::measured(peer, options.scopes(), options.quick), "killed": kill::measured(peer)?,
+    });
+    if let (Value::Object(all), Value::Object(costs)) = (&mut all, costs) {
+        all.extend(costs);
+    }
+    Ok(all)
 }
 
 /// The version of a package that this was built with.
@@ -76,41 +112,31 @@ fn version(package: &str) -> &'static str {
     lines.next().and_then(|line| line.strip_prefix("version = \"")?.strip_suffix('"')).unwrap_or("")
 }
 
-fn run(only: &str, quick: bool, as_json: bool) -> io::Result<bool> {
+fn run(options: &Options) -> io::Result<bool> {
     let mut all = Vec::new();
-    for peer in peers::ALL.iter().filter(|peer| peer.name.contains(only)) {
-        match measured(peer, quick) {
-            Ok(rows) => all.push(rows),
+    for peer in peers::ALL.iter().filter(|peer| peer.name.contains(&options.only)) {
+        match measured(peer, options) {
+            Ok(figures) => all.push(figures),
             Err(e) => eprintln!("{}: not measured: {e}", peer.name),
         }
     }
-    let text = if as_json { format!("{:#}", Value::Array(all.clone())) } else { table::markdown(&all) };
+    let text = if options.json { format!("{:#}", Value::Array(all.clone())) } else { table::markdown(&all) };
     writeln!(io::stdout(), "{text}")?;
     Ok(!all.is_empty())
 }
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args().skip(1);
-    let (mut json, mut quick, mut only, mut child, mut file) = (false, false, String::new(), None, None);
-    while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            "--json" => json = true,
-            "--quick" => quick = true,
-            "--only" => only = arguments.next().unwrap_or_default(),
-            CHILD => child = arguments.next(),
-            kill::CHILD => (child, file) = (arguments.next(), arguments.next()),
-            _ => {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = match as_child(&arguments) {
+        Some(outcome) => outcome.and_then(|figures| Ok(writeln!(io::stdout(), "{figures}").map(|()| true)?)),
+        None => match Options::parse(arguments.into_iter()) {
+            Some(options) => run(&options).map_err(Failure::from),
+            None => {
                 eprintln!("{HELP}");
-                return ExitCode::from(if argument == "--help" || argument == "-h" { 0 } else { 2 });
+                let asked = std::env::args().any(|argument| argument == "--help" || argument == "-h");
+                return ExitCode::from(if asked { 0 } else { 2 });
             }
-        }
-    }
-    let outcome = match (child, file) {
-        (Some(name), Some(path)) => die(&name, &path),
-        (Some(name), None) => {
-            measure(&name, quick).and_then(|rows| Ok(writeln!(io::stdout(), "{rows}").map(|()| true)?))
-        }
-        _ => run(&only, quick, json).map_err(Failure::from),
+        },
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
@@ -122,5 +148,24 @@ fn main() -> ExitCode {
             eprintln!("hairline-peers: {e}");
             ExitCode::FAILURE
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Option<Options> {
+        Options::parse(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn a_flood_has_ten_million_scopes_a_tenth_if_it_is_to_be_quick_or_as_many_as_are_asked_for() {
+        let scopes = |line: &str| parse(line).map(|options| options.scopes());
+        assert_eq!(scopes("--only x"), Some(10_000_000));
+        assert_eq!(scopes("--quick"), Some(1_000_000));
+        assert_eq!(scopes("--quick --scopes 20,000"), Some(20_000));
+        assert_eq!(scopes("--scopes many"), None);
+        assert_eq!(scopes("--fast"), None);
     }
 }

@@ -70,7 +70,7 @@ fn live(turn: &Receiver<()>, next: &SyncSender<()>, share: u32) -> (Samples, Sam
 
 fn round(format: Format, count: u32, outcomes: &mut Outcomes) -> Outcome<()> {
     let share = SCOPES / count / TURNS;
-    let lanes = cores().min(count as usize);
+    let lanes = cores().len().clamp(1, count as usize);
     let channels: Vec<_> = (0..count).map(|_| sync_channel::<()>(1)).collect();
     let starts: Vec<_> = channels.iter().take(lanes).map(|(send, _)| send.clone()).collect();
     let (done, lane_done) = sync_channel(lanes);

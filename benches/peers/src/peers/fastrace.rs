@@ -12,6 +12,7 @@ pub const PEER: Peer = Peer {
     package: "fastrace",
     setup: "local spans into a local collector, which is emptied between batches, not timed",
     cost,
+    floods: &[],
     killed: None,
 };
 
@@ -19,16 +20,23 @@ fn cost(bench: &mut Bench) -> Result<(), super::Failure> {
     pin_to_last_core();
     let text = std::hint::black_box(TEXT);
     bench.row(Row::Disabled, |_| drop(LocalSpan::enter_with_local_parent("disabled")));
-    let mut collector = None;
-    let mut collect = || {
-        drop(collector.take().map(LocalCollector::collect));
-        collector = Some(LocalCollector::start());
-    };
-    bench.row_between(Row::Scope, &mut collect, |_| drop(LocalSpan::enter_with_local_parent("scope")));
+    let mut collect = collecting();
+    let scope = |_| drop(LocalSpan::enter_with_local_parent("scope"));
+    bench.row_between(Row::Scope, &mut collect, scope);
     bench.row_between(Row::Arguments, &mut collect, |i| {
         let span = LocalSpan::enter_with_local_parent("arguments");
         drop(span.with_properties(|| [("number", i.to_string()), ("text", text.to_owned())]));
     });
     bench.row_between(Row::Instant, &mut collect, |_| LocalSpan::add_event(Event::new("instant")));
+    bench.two_threads(Row::Scope, || (collecting(), scope));
     Ok(())
+}
+
+/// Empties the thread's collector when it is called.
+fn collecting() -> impl FnMut() {
+    let mut collector = None;
+    move || {
+        drop(collector.take().map(LocalCollector::collect));
+        collector = Some(LocalCollector::start());
+    }
 }

@@ -1,31 +1,63 @@
 //! Hairline: a session into a sink, its writer thread on another core.
 
 use std::path::Path;
+use std::time::Duration;
 
 use hairline::recovery::{self, RecoverOptions};
-use hairline::{Format, Session, trace_counter, trace_instant, trace_scope};
+use hairline::{
+    Format, MemoryOutput, Overflow, Session, SessionBuilder, Summary, trace_counter, trace_instant,
+    trace_scope,
+};
 use hairline_benches::machine::pin_to_last_core;
 use tracing_subscriber::layer::SubscriberExt;
 
-use super::{Failure, Peer, span};
+use super::{Failure, Peer, spans};
 use crate::bench::{Bench, Row, TEXT};
-use crate::kill::{Killed, fxt_ends, scopes_and_die, track_event_ends};
+use crate::ends;
+use crate::flood::{Flood, Run, Trace};
+use crate::kill::{Killed, scopes_and_die};
 
 const SESSION: &str = "a session with a ring of 64 MiB, drained while it is filled";
 
 const fn peer(name: &'static str, cost: fn(&mut Bench) -> Result<(), Failure>) -> Peer {
-    Peer { name, package: "hairline", setup: SESSION, cost, killed: None }
+    Peer { name, package: "hairline", setup: SESSION, cost, floods: &[], killed: None }
 }
 
+/// Waits for the output as long as it takes.
+const BLOCK: Overflow = Overflow::Block(Duration::from_secs(60));
+
 pub const FXT: Peer = Peer {
-    killed: Some(Killed { record: |path| killed(path, Format::Fxt), repair: Some(recover), ends: fxt_ends }),
+    floods: &[
+        Flood { name: "file, Block", record: |path, run| file(path, run, Format::Fxt, BLOCK, false) },
+        Flood { name: "file, Drop", record: |path, run| file(path, run, Format::Fxt, Overflow::Drop, false) },
+        Flood { name: "memory, Block", record: |_, run| memory(run, Format::Fxt) },
+        Flood { name: "io::sink, Block", record: |_, run| sink(run, Format::Fxt) },
+    ],
+    killed: Some(Killed {
+        record: |path| killed(path, Format::Fxt),
+        repair: Some(recover),
+        ends: ends::in_trace,
+    }),
     ..peer("Hairline, FXT", |bench| cost(bench, Format::Fxt))
 };
 pub const TRACK_EVENT: Peer = Peer {
+    floods: &[
+        Flood { name: "file, Block", record: |path, run| file(path, run, Format::TrackEvent, BLOCK, false) },
+        Flood {
+            name: "file, Drop",
+            record: |path, run| file(path, run, Format::TrackEvent, Overflow::Drop, false),
+        },
+        Flood {
+            name: "compressed file, Block",
+            record: |path, run| file(path, run, Format::TrackEvent, BLOCK, true),
+        },
+        Flood { name: "memory, Block", record: |_, run| memory(run, Format::TrackEvent) },
+        Flood { name: "io::sink, Block", record: |_, run| sink(run, Format::TrackEvent) },
+    ],
     killed: Some(Killed {
         record: |path| killed(path, Format::TrackEvent),
         repair: Some(recover),
-        ends: track_event_ends,
+        ends: ends::in_trace,
     }),
     ..peer("Hairline, TrackEvent", |bench| cost(bench, Format::TrackEvent))
 };
@@ -49,15 +81,54 @@ fn cost(bench: &mut Bench, format: Format) -> Result<(), Failure> {
     bench.row(Row::Disabled, |_| {
         trace_scope!("off", "scope");
     });
-    bench.row(Row::Scope, |_| {
+    let scope = |_| {
         trace_scope!("bench", "scope");
-    });
+    };
+    bench.row(Row::Scope, scope);
     bench.row(Row::Arguments, |i| {
         trace_scope!("bench", "arguments", number = i64::from(i), text);
     });
     bench.row(Row::Instant, |_| trace_instant!("bench", "instant"));
     bench.row(Row::Counter, |i| trace_counter!("bench", "counter", i64::from(i)));
+    bench.footprint(|walk| {
+        trace_scope!("bench", "scope");
+        walk.piece();
+    });
+    bench.two_threads(Row::Scope, || (|| {}, scope));
     end(session)
+}
+
+/// Floods a session until it is stopped.
+fn flooded(session: SessionBuilder, run: &mut Run) -> Result<Summary, Failure> {
+    let session = session.start()?;
+    run.scopes(|| {
+        trace_scope!("bench", "scope");
+    });
+    Ok(session.stop()?)
+}
+
+fn file(
+    path: &Path,
+    run: &mut Run,
+    format: Format,
+    overflow: Overflow,
+    compress: bool,
+) -> Result<Trace, Failure> {
+    flooded(Session::builder().output(path).format(format).overflow(overflow).compress(compress), run)?;
+    Ok(Trace::InTheFile(ends::in_trace))
+}
+
+fn memory(run: &mut Run, format: Format) -> Result<Trace, Failure> {
+    nowhere(Session::builder().output_memory(&MemoryOutput::new()).format(format), run)
+}
+
+fn sink(run: &mut Run, format: Format) -> Result<Trace, Failure> {
+    nowhere(Session::builder().output_writer(std::io::sink()).format(format), run)
+}
+
+fn nowhere(session: SessionBuilder, run: &mut Run) -> Result<Trace, Failure> {
+    let summary = flooded(session.overflow(BLOCK), run)?;
+    Ok(Trace::Told { lost: summary.lost.total(), bytes: summary.bytes })
 }
 
 fn killed(path: &Path, format: Format) -> Result<(), Failure> {
@@ -79,14 +150,14 @@ fn recover(pid: u32) -> Result<(), Failure> {
 fn subscriber(bench: &mut Bench, format: Format) -> Result<(), Failure> {
     let session = start(format)?;
     tracing::subscriber::set_global_default(hairline::Subscriber::new())?;
-    span(bench, || {});
+    spans(bench, || {});
     end(session)
 }
 
 fn layer(bench: &mut Bench, format: Format) -> Result<(), Failure> {
     let session = start(format)?;
     tracing::subscriber::set_global_default(tracing_subscriber::registry().with(hairline::layer()))?;
-    span(bench, || {});
+    spans(bench, || {});
     end(session)
 }
 

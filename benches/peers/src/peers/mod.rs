@@ -14,6 +14,7 @@ mod tracing_perfetto_sdk;
 mod tracy;
 
 use crate::bench::{Bench, Row};
+use crate::flood::Flood;
 use crate::kill::Killed;
 
 pub type Failure = Box<dyn std::error::Error>;
@@ -27,6 +28,8 @@ pub struct Peer {
     pub setup: &'static str,
     /// Measures it. The process is its own, so what is global may be set.
     pub cost: fn(&mut Bench) -> Result<(), Failure>,
+    /// The traces it can make by itself. None: all stays in the program's memory, or goes over the network.
+    pub floods: &'static [Flood],
     /// What is left of it when the program is killed. None: nothing is, it is all in the program's memory.
     pub killed: Option<Killed>,
 }
@@ -37,6 +40,7 @@ pub const ALL: &[Peer] = &[
     perfetto_recorder::TAKEN,
     perfetto_recorder::RESERVED,
     micromegas::PEER,
+    micromegas::SMALL,
     tracy::PEER,
     puffin::PEER,
     minitrace::PEER,
@@ -54,6 +58,12 @@ pub const ALL: &[Peer] = &[
 ];
 
 /// A span of `tracing`, whoever listens.
-fn span(bench: &mut Bench, between: impl FnMut()) {
-    bench.row_between(Row::Span, between, |_| drop(tracing::info_span!("span").entered()));
+fn span() {
+    drop(tracing::info_span!("span").entered());
+}
+
+/// Measures such spans.
+fn spans(bench: &mut Bench, between: impl FnMut()) {
+    bench.row_between(Row::Span, between, |_| span());
+    bench.two_threads(Row::Span, || (|| {}, |_| span()));
 }

@@ -4,7 +4,7 @@ use hairline_benches::machine::pin_to_last_core;
 use hairline_benches::spans::{Nothing, NothingLayer};
 use tracing_subscriber::layer::SubscriberExt;
 
-use super::{Peer, span};
+use super::{Peer, spans};
 
 pub const SUBSCRIBER: Peer = Peer {
     name: "a subscriber that does nothing",
@@ -13,9 +13,10 @@ pub const SUBSCRIBER: Peer = Peer {
     cost: |bench| {
         tracing::subscriber::set_global_default(Nothing)?;
         pin_to_last_core();
-        span(bench, || {});
+        spans(bench, || {});
         Ok(())
     },
+    floods: &[],
     killed: None,
 };
 
@@ -26,8 +27,9 @@ pub const LAYER: Peer = Peer {
     cost: |bench| {
         tracing::subscriber::set_global_default(tracing_subscriber::registry().with(NothingLayer))?;
         pin_to_last_core();
-        span(bench, || {});
+        spans(bench, || {});
         Ok(())
     },
+    floods: &[],
     killed: None,
 };

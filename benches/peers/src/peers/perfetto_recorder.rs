@@ -1,19 +1,24 @@
 //! perfetto-recorder: 16-byte events in a `Vec` of each thread, which the program takes when it likes.
 
+use std::path::Path;
+
 use hairline_benches::machine::pin_to_last_core;
 use perfetto_recorder::{
     CounterTrack, CounterUnit, EVENTS_PER_SPAN, ThreadTraceData, TraceBuilder, current_thread_reserve, scope,
     start, time,
 };
 
-use super::Peer;
+use super::{Failure, Peer};
 use crate::bench::{Bench, Row, TEXT};
+use crate::ends;
+use crate::flood::{Flood, Run, Trace};
 
 pub const TAKEN: Peer = Peer {
     name: "perfetto-recorder",
     package: "perfetto-recorder",
-    setup: "feature fastant; the thread's buffer is taken every 10,000 operations",
+    setup: "feature fastant; the thread's buffer is taken every 10,000 operations, and room for the next reserved",
     cost: taken,
+    floods: &[Flood { name: "file", record: file }],
     killed: None,
 };
 
@@ -22,64 +27,96 @@ pub const RESERVED: Peer = Peer {
     package: "perfetto-recorder",
     setup: "feature fastant; the buffer is taken and its room reserved where that is not timed",
     cost: reserved,
+    floods: &[],
     killed: None,
 };
 
-/// The thread's events so far, for whoever makes a trace of them: nobody, here.
-fn take(operation: u32) {
+/// The thread's events so far, for whoever makes a trace of them: nobody, here. And room for so many operations.
+fn take(operations: usize) {
+    drop(ThreadTraceData::take_current_thread());
+    current_thread_reserve(operations * (EVENTS_PER_SPAN + 4));
+}
+
+/// What a program does now and then.
+fn take_at_first(operation: u32) {
     if operation == 0 {
-        drop(ThreadTraceData::take_current_thread());
+        take(10_000);
     }
 }
 
-fn taken(bench: &mut Bench) -> Result<(), super::Failure> {
+fn taken(bench: &mut Bench) -> Result<(), Failure> {
     pin_to_last_core();
     let text = std::hint::black_box(TEXT);
     bench.row_of_ten_thousand(Row::Disabled, |_| {
         scope!("scope");
     });
     start().map_err(|_| "not enabled")?;
-    bench.row_of_ten_thousand(Row::Scope, |i| {
-        take(i);
+    let scope = |i| {
+        take_at_first(i);
         scope!("scope");
+    };
+    bench.row_of_ten_thousand(Row::Scope, scope);
+    bench.two_threads(Row::Scope, || (|| {}, scope));
+    let mut scopes = 0;
+    bench.footprint(|walk| {
+        take_at_first(scopes % 10_000);
+        scopes += 1;
+        scope!("scope");
+        walk.piece();
     });
     bench.row_of_ten_thousand(Row::Arguments, |i| {
-        take(i);
+        take_at_first(i);
         scope!("arguments", number = i64::from(i), text);
     });
     let mut counter = counter()?;
     bench.row_of_ten_thousand(Row::Counter, |i| {
-        take(i);
+        take_at_first(i);
         counter.record_i64(time(), i64::from(i));
     });
     Ok(())
 }
 
-fn counter() -> Result<CounterTrack, super::Failure> {
+fn counter() -> Result<CounterTrack, Failure> {
     let mut trace = TraceBuilder::new().map_err(|_| "not enabled")?;
     Ok(trace.create_counter_track("counter", CounterUnit::Count, 1, false))
 }
 
-/// Empties the thread's buffer, with room for the next batch.
-fn reserve() {
-    take(0);
-    current_thread_reserve(2100 * (EVENTS_PER_SPAN + 4));
-}
-
-fn reserved(bench: &mut Bench) -> Result<(), super::Failure> {
+fn reserved(bench: &mut Bench) -> Result<(), Failure> {
     pin_to_last_core();
     let text = std::hint::black_box(TEXT);
-    bench.row_between(Row::Disabled, reserve, |_| {
-        scope!("scope");
-    });
+    bench.row_between(
+        Row::Disabled,
+        || take(2_100),
+        |_| {
+            scope!("scope");
+        },
+    );
     start().map_err(|_| "not enabled")?;
-    bench.row_between(Row::Scope, reserve, |_| {
+    let scope = |_| {
+        scope!("scope");
+    };
+    bench.row_between(Row::Scope, || take(2_100), scope);
+    bench.two_threads(Row::Scope, || (|| take(10_100), scope));
+    bench.row_between(
+        Row::Arguments,
+        || take(2_100),
+        |i| {
+            scope!("arguments", number = i64::from(i), text);
+        },
+    );
+    let mut counter = counter()?;
+    bench.row_between(Row::Counter, || take(2_100), |i| counter.record_i64(time(), i64::from(i)));
+    Ok(())
+}
+
+/// As its documentation shows it: all is kept until the program writes a file of it.
+fn file(path: &Path, run: &mut Run) -> Result<Trace, Failure> {
+    start().map_err(|_| "not enabled")?;
+    current_thread_reserve(run.count() as usize * EVENTS_PER_SPAN);
+    run.scopes(|| {
         scope!("scope");
     });
-    bench.row_between(Row::Arguments, reserve, |i| {
-        scope!("arguments", number = i64::from(i), text);
-    });
-    let mut counter = counter()?;
-    bench.row_between(Row::Counter, reserve, |i| counter.record_i64(time(), i64::from(i)));
-    Ok(())
+    let mut trace = TraceBuilder::new().map_err(|_| "not enabled")?;
+    trace.process_thread_data(&ThreadTraceData::take_current_thread()).write_to_file(path)?;
+    Ok(Trace::InTheFile(ends::in_trace))
 }

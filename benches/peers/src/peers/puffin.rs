@@ -11,6 +11,7 @@ pub const PEER: Peer = Peer {
     package: "puffin",
     setup: "as its own benchmark, inside of a scope that stays open; a frame between batches, not timed",
     cost,
+    floods: &[],
     killed: None,
 };
 
@@ -20,16 +21,22 @@ fn cost(bench: &mut Bench) -> Result<(), super::Failure> {
         profile_scope!("disabled");
     });
     set_scopes_on(true);
+    let scope = |_| {
+        profile_scope!("scope");
+    };
+    bench.row_between(Row::Scope, frames(), scope);
+    bench.two_threads(Row::Scope, || (frames(), scope));
+    Ok(())
+}
+
+/// Begins a frame when it is called, and a scope around what the thread then does.
+fn frames() -> impl FnMut() {
     let mut outer = None;
-    let between = || {
+    move || {
         drop(outer.take());
         GlobalProfiler::lock().new_frame();
         outer = Some(Outer::begin());
-    };
-    bench.row_between(Row::Scope, between, |_| {
-        profile_scope!("scope");
-    });
-    Ok(())
+    }
 }
 
 /// A scope around a batch.

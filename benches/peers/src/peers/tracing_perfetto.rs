@@ -1,31 +1,49 @@
-//! tracing-perfetto: each event is a protobuf message that is written at once.
+//! tracing-perfetto: each span is a protobuf message that is written at once, when the span closes.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Mutex;
 
 use hairline_benches::machine::pin_to_last_core;
 use tracing_perfetto::PerfettoLayer;
 use tracing_subscriber::layer::SubscriberExt;
 
-use super::{Peer, span};
-use crate::kill::{Killed, scopes_and_die, track_event_ends};
+use super::{Failure, Peer, span, spans};
+use crate::ends;
+use crate::flood::{Flood, Trace};
+use crate::kill::{Killed, scopes_and_die};
 
 pub const PEER: Peer = Peer {
     name: "tracing-perfetto",
     package: "tracing-perfetto",
-    setup: "without debug annotations, into a sink",
+    setup: "without debug annotations, into a sink; to a file as its documentation shows it, by a Mutex<File>",
     cost: |bench| {
         pin_to_last_core();
         let layer = PerfettoLayer::new(std::io::sink).with_debug_annotations(false);
         tracing::subscriber::set_global_default(tracing_subscriber::registry().with(layer))?;
-        span(bench, || {});
+        spans(bench, || {});
         Ok(())
     },
+    floods: &[Flood {
+        name: "file",
+        record: |path, run| {
+            start(path)?;
+            run.scopes(span); // and each of them is in the file
+            Ok(Trace::InTheFile(ends::in_trace))
+        },
+    }],
     killed: Some(Killed {
         record: |path| {
-            let layer = PerfettoLayer::new(std::sync::Mutex::new(std::fs::File::create(path)?));
-            tracing::subscriber::set_global_default(tracing_subscriber::registry().with(layer))?;
-            scopes_and_die(|| drop(tracing::info_span!("span").entered()));
+            start(path)?;
+            scopes_and_die(span);
             Ok(())
         },
         repair: None,
-        ends: track_event_ends,
+        ends: ends::in_trace,
     }),
 };
+
+fn start(path: &Path) -> Result<(), Failure> {
+    let layer = PerfettoLayer::new(Mutex::new(File::create(path)?)).with_debug_annotations(false);
+    Ok(tracing::subscriber::set_global_default(tracing_subscriber::registry().with(layer))?)
+}

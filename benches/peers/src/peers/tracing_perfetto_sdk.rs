@@ -4,21 +4,39 @@ use hairline_benches::machine::pin_to_last_core;
 use tracing_perfetto_sdk::PerfettoLayer;
 use tracing_subscriber::layer::SubscriberExt;
 
-use super::{Peer, perfetto_sdk, span};
+use super::perfetto_sdk::{RING, session, start_producer, to_file};
+use super::{Failure, Peer, span, spans};
+use crate::ends;
+use crate::flood::{Flood, Trace};
 
 pub const PEER: Peer = Peer {
     name: "tracing-perfetto-sdk",
     package: "tracing-perfetto-sdk",
-    setup: "without debug annotations; in process, a ring of 64 MiB",
+    setup: "without debug annotations; else as perfetto-sdk",
     cost: |bench| {
-        tracing_perfetto_sdk::init_in_process();
-        let mut session = perfetto_sdk::session("tracing")?;
+        start()?;
+        let mut session = session("tracing", RING)?;
         pin_to_last_core();
-        let layer = PerfettoLayer::without_debug_annotations();
-        tracing::subscriber::set_global_default(tracing_subscriber::registry().with(layer))?;
-        span(bench, || {});
+        spans(bench, || {});
         session.stop_blocking();
         Ok(())
     },
+    floods: &[Flood {
+        name: "file",
+        record: |path, run| {
+            start()?;
+            let mut session = session("tracing", &to_file(path)?)?;
+            run.scopes(span);
+            session.stop_blocking();
+            Ok(Trace::InTheFile(ends::in_trace))
+        },
+    }],
     killed: None,
 };
+
+fn start() -> Result<(), Failure> {
+    start_producer(); // the layer's own start then finds one
+    tracing_perfetto_sdk::init_in_process();
+    let layer = PerfettoLayer::without_debug_annotations();
+    Ok(tracing::subscriber::set_global_default(tracing_subscriber::registry().with(layer))?)
+}

@@ -11,6 +11,7 @@ pub const PEER: Peer = Peer {
     package: "tracy-client",
     setup: "no feature but `enable`, no call stacks; no profiler connected, so all is kept in memory",
     cost,
+    floods: &[],
     killed: None,
 };
 
@@ -18,9 +19,10 @@ fn cost(bench: &mut Bench) -> Result<(), super::Failure> {
     let client = Client::start();
     pin_to_last_core();
     let text = std::hint::black_box(TEXT);
-    bench.row(Row::Scope, |_| {
+    let scope = |_| {
         let _span = span!("scope");
-    });
+    };
+    bench.row(Row::Scope, scope);
     bench.row(Row::Arguments, |i| {
         let span = span!("arguments");
         span.emit_value(u64::from(i));
@@ -28,5 +30,6 @@ fn cost(bench: &mut Bench) -> Result<(), super::Failure> {
     });
     bench.row(Row::Instant, |_| client.message("instant", 0));
     bench.row(Row::Counter, |i| plot!("counter", f64::from(i)));
+    bench.two_threads(Row::Scope, || (|| {}, scope));
     Ok(())
 }

@@ -1,0 +1,30 @@
+//! Processes of this same binary, one for each thing that is measured.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::peers::Failure;
+
+/// One that has its arguments still to come.
+pub fn command() -> io::Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.stdin(Stdio::null());
+    Ok(command)
+}
+
+/// What a child prints, which is JSON.
+pub fn said(command: &mut Command) -> Result<Value, Failure> {
+    let output = command.stderr(Stdio::inherit()).output()?;
+    if !output.status.success() {
+        return Err(format!("{}", output.status).into());
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+/// The file that a child is to write; one at a time.
+pub fn file() -> PathBuf {
+    std::env::temp_dir().join(format!("hairline-peers-{}.trace", std::process::id()))
+}
