@@ -25,6 +25,8 @@ step_format() {     # rustfmt has nothing to change, and no trace was committed
 step_lint() {       # clippy has nothing to say: all features, and those a user has by default
   cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
   cargo clippy -p hairline --all-targets --locked -- -D warnings
+  # The peers are not built here, but they could be.
+  cargo update --quiet --workspace --locked --manifest-path benches/peers/Cargo.toml
 }
 
 step_test() {       # all tests, debug assertions on

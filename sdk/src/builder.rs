@@ -261,7 +261,8 @@ impl SessionBuilder {
     ///
     /// Each file is a whole trace: it begins with all that its records mean, and with the begins of the slices that are open, at their
     /// own time. In the file before, these slices have no end. Every record is in one file only. A file may be longer than
-    /// `size` by one chunk, or where what it begins with is more than half of it. If the next file cannot be made, the output goes on in the old
+    /// `size` by one chunk, or where what it begins with is more than half of it. In FXT the arrow from a flow's begin to its first step is not
+    /// shown where a file ends between the two, recorded by two threads at nearly the same time. If the next file cannot be made, the output goes on in the old
     /// one; [`Summary::notes`](crate::Summary::notes) tells. The limit of [`max_file_size`](Self::max_file_size) is for all files
     /// together. Costs the writer thread a look at each record. Without effect where the output is no regular file, and with
     /// [`Overflow::Overwrite`].

@@ -42,7 +42,7 @@ fn one(number: u64, judged: bool, tally: &Mutex<Tally>) -> Result<(), String> {
     let (buffer, chunk) = [(64 << 10, 4096), (256 << 10, 4096), (1 << 20, 16 << 10), (16 << 20, 16 << 10)]
         [usize::try_from(random(4)).expect("small")];
     let orders = Orders {
-        threads: usize::try_from(1 + random(4)).expect("small"),
+        threads: [1, 2, 3, 4, 24][usize::try_from(random(5)).expect("small")], // 24: more than there are chunks, now and then
         moderate: random(2) == 0,
         buffer,
         chunk,
@@ -86,8 +86,12 @@ fn one(number: u64, judged: bool, tally: &Mutex<Tally>) -> Result<(), String> {
         for file in files(&trace) {
             let verdict =
                 judge::load(&file, &["select count(*) from slice where name = 'step' and dur >= 0"]);
-            // What the ring had no room for the importer reports, as it should.
-            if verdict.complaints.iter().any(|stat| stat.name != LOSS) {
+            // What the ring had no room for the importer reports, as it should. And a file may end between a step of a flow and its begin,
+            // on another thread, which the same pass reads later.
+            let is_due = |stat: &hairline_tests::Stat| {
+                stat.name == LOSS || orders.rotate > 0 && stat.name == "flow_step_without_start"
+            };
+            if !verdict.complaints.iter().all(is_due) {
                 return Err(failed(format!("{}: {:?}", file.display(), verdict.complaints)));
             }
             slices += verdict.results[0].single_i64().cast_unsigned();

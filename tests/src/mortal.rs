@@ -14,7 +14,7 @@ use hairline_formats::{Value, fxt, track_event};
 use crate::recording::extension;
 
 /// Threads that a victim may have; each has a counter on a cache line of its own.
-pub const MAX_THREADS: usize = 8;
+pub const MAX_THREADS: usize = 24;
 /// Counters from one thread's to the next.
 pub const SLOT: usize = 8;
 /// Bytes of the file of counters.
@@ -197,6 +197,8 @@ pub struct Steps {
     open: HashMap<u64, (Option<u64>, Vec<bool>)>,
     /// Threads whose first step in this file may be the last of the one before.
     again: HashSet<u64>,
+    /// The track of a sequence's events that name none.
+    tracks: HashMap<u32, u64>,
     tails: u32,
 }
 
@@ -284,19 +286,26 @@ fn read_fxt(file: impl Read, steps: &mut Steps) -> Result<(), String> {
     while let Some((_, record)) = reader.next().map_err(|e| e.to_string())? {
         match record {
             fxt::Record::Thread { thread, .. } => current = thread,
-            fxt::Record::Event(event) => match event.kind {
-                fxt::EventKind::DurationBegin => {
-                    let mut arguments = Vec::new();
-                    for argument in event.args() {
-                        if let fxt::ArgumentValue::Value(value) = argument.map_err(|e| e.to_string())?.1 {
-                            arguments.extend(integer(&value));
+            fxt::Record::Event(event) => {
+                // An end that came late is written by another thread.
+                let thread = match event.thread {
+                    fxt::ThreadRef::Inline { thread, .. } => thread,
+                    fxt::ThreadRef::Index(_) => current,
+                };
+                match event.kind {
+                    fxt::EventKind::DurationBegin => {
+                        let mut arguments = Vec::new();
+                        for argument in event.args() {
+                            if let fxt::ArgumentValue::Value(value) = argument.map_err(|e| e.to_string())?.1 {
+                                arguments.extend(integer(&value));
+                            }
                         }
+                        steps.begin(thread, &arguments)?;
                     }
-                    steps.begin(current, &arguments)?;
+                    fxt::EventKind::DurationEnd => steps.end(thread)?,
+                    _ => {}
                 }
-                fxt::EventKind::DurationEnd => steps.end(current)?,
-                _ => {}
-            },
+            }
             _ => {}
         }
     }
@@ -306,21 +315,30 @@ fn read_fxt(file: impl Read, steps: &mut Steps) -> Result<(), String> {
 fn read_packets(file: impl Read, steps: &mut Steps) -> Result<(), String> {
     let mut reader = track_event::Reader::new(file);
     while let Some((_, packet)) = reader.next().map_err(|e| e.to_string())? {
-        let sequence = u64::from(packet.sequence);
+        if let Some(track) = packet.defaults.and_then(|defaults| defaults.track_uuid) {
+            steps.tracks.insert(packet.sequence, track);
+        }
         match &packet.data {
-            Some(Data::Event(event)) => match event.kind {
-                Some(EventType::SliceBegin) => {
-                    let mut arguments = Vec::new();
-                    for annotation in event.annotations() {
-                        if let AnnotationValue::Value(value) = annotation.map_err(|e| e.to_string())?.value {
-                            arguments.extend(integer(&value));
+            Some(Data::Event(event)) => {
+                // An end that came late is on another sequence.
+                let own = || steps.tracks.get(&packet.sequence).copied();
+                let track = event.track_uuid.or_else(own).unwrap_or(0);
+                match event.kind {
+                    Some(EventType::SliceBegin) => {
+                        let mut arguments = Vec::new();
+                        for annotation in event.annotations() {
+                            if let AnnotationValue::Value(value) =
+                                annotation.map_err(|e| e.to_string())?.value
+                            {
+                                arguments.extend(integer(&value));
+                            }
                         }
+                        steps.begin(track, &arguments)?;
                     }
-                    steps.begin(sequence, &arguments)?;
+                    Some(EventType::SliceEnd) => steps.end(track)?,
+                    _ => {}
                 }
-                Some(EventType::SliceEnd) => steps.end(sequence)?,
-                _ => {}
-            },
+            }
             Some(Data::Stats(_)) => steps.tails += 1,
             Some(Data::Compressed { bytes, .. }) => {
                 let mut inflated = Vec::new();

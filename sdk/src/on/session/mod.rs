@@ -11,6 +11,7 @@
 
 #[cfg(feature = "compress")]
 mod compress;
+mod late;
 mod output;
 mod recorder;
 mod requests;

@@ -336,7 +336,7 @@ fn live(shared: &Arc<Shared>, mut destination: Destination, mut upkeep: Upkeep) 
         // An event found all chunks in the hands of other threads.
         let refused_before = std::mem::replace(&mut refused, shared.region.lost(LossReason::BufferFull));
         if refused != refused_before {
-            shared.recall(shared.region.chunk_count() / 2);
+            shared.recall(shared.region.chunk_count() / 2, true);
         }
         upkeep.refine_clock(shared);
         shared.region.note_time(shared.clock.load().now());

@@ -1,13 +1,14 @@
 //! What a session's threads share: those that record, the one that writes, those that ask it to.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 use hairline_shm::{Backing, ChunkInfo, LOSS_REASONS, Lease, LossReason, Recall, Region};
 
+use super::late::Late;
 use super::recorder::{self, Destination, Recorder};
 use super::requests::Requests;
 use super::seats::{IDLE, Seat, Seats};
@@ -41,6 +42,8 @@ pub(crate) struct Shared {
     /// What a forked child starts its own session from.
     of_a_child: Mutex<Option<Config>>,
     late: Mutex<Late>,
+    /// Passes of the writer thread that are done.
+    passes: AtomicU64,
     /// Losses of no region before this session's start.
     stray_before: [u64; LOSS_REASONS.len()],
     threads: Mutex<Threads>,
@@ -57,27 +60,8 @@ pub(crate) struct Shared {
     pub(super) answered: Condvar,
 }
 
-/// Ends of slices that their threads had no room for.
-#[derive(Debug)]
-struct Late {
-    /// As they are written into the trace.
-    records: Vec<u8>,
-    /// Where they are put together.
-    scratch: Vec<u8>,
-    count: u64,
-}
-
 /// The longest wait of an event for a chunk.
 const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// Bytes for late ends that need no allocation.
-pub(super) const LATE_ROOM: usize = 16 << 10;
-
-impl Late {
-    fn new() -> Self {
-        Self { records: Vec::with_capacity(LATE_ROOM), scratch: Vec::with_capacity(LATE_ROOM), count: 0 }
-    }
-}
 
 /// What a session is told of itself.
 #[derive(Clone, Copy, Debug)]
@@ -118,6 +102,7 @@ impl Shared {
         Self {
             epoch: new_epoch(format),
             pid: process::id(),
+            late: Mutex::new(Late::new(&region)),
             recorder: region.overwrites().then(|| Recorder::new(&region)),
             region,
             clock: Published::new(clock.parameters()),
@@ -127,7 +112,7 @@ impl Shared {
             heartbeat: about.heartbeat,
             path,
             of_a_child: Mutex::new(of_a_child),
-            late: Mutex::new(Late::new()),
+            passes: AtomicU64::new(0),
             stray_before: LOSS_REASONS.map(thread::stray_losses),
             threads: Mutex::new(Threads::default()),
             seats: Arc::default(),
@@ -191,22 +176,26 @@ impl Shared {
     /// Ends a slice on a track, on the writer thread's own sequence: for a thread that has no room. When it ended.
     pub(crate) fn end_late(&self, event: &Event<'_>) -> u64 {
         let now = self.clock.load().now();
-        let mut late = self.late.lock();
-        let Late { records, scratch, count } = &mut *late;
-        let left_out = thread::put_late_end(records, scratch, event, self.is_track_event(), now);
+        let left_out = self.late.lock().put(event, self.is_track_event(), now);
         if left_out > 0 {
             self.region.count_lost(LossReason::Argument, left_out);
         }
-        *count += 1;
         now
     }
 
-    /// Puts the late ends since the last call into `taken`, whose room serves the next ones. Gives their number.
+    /// How many passes of the writer thread are done. What was committed, or put as a late end, before the call is in the output
+    /// after two more: one may be under way.
+    pub(crate) fn passes(&self) -> u64 {
+        self.passes.load(Ordering::Acquire)
+    }
+
+    pub(super) fn pass_done(&self) {
+        self.passes.fetch_add(1, Ordering::Release); // pairs with the Acquire above: the next chunk comes after what the pass has read
+    }
+
+    /// The late ends in memory: see [`Late::take`].
     pub(super) fn take_late(&self, taken: &mut Vec<u8>) -> u64 {
-        taken.clear();
-        let mut late = self.late.lock();
-        std::mem::swap(taken, &mut late.records);
-        std::mem::take(&mut late.count)
+        self.late.lock().take(taken)
     }
 
     pub(crate) fn clock(&self) -> &Published {
@@ -228,11 +217,21 @@ impl Shared {
         self.seats.seat(lease)
     }
 
-    /// Takes up to `wanted` chunks back from threads that have been idle. How many.
-    pub(super) fn recall(&self, wanted: u32) -> usize {
-        let idle = u64::try_from(IDLE.as_nanos()).unwrap_or(0);
-        // Where the ring overwrites, a thread with open slices tells them anew from the chunk that it has.
-        let empty_room = self.region.overwrites().then(|| thread::empty_room(&self.region));
+    /// Takes up to `wanted` chunks back from threads that have been idle; where all are busy and `is_short`, some from any, so that
+    /// those without have their turn. How many.
+    pub(super) fn recall(&self, wanted: u32, is_short: bool) -> usize {
+        match self.recall_from(wanted, IDLE) {
+            0 if is_short => self.recall_from(wanted.div_ceil(8), Duration::ZERO),
+            taken => taken,
+        }
+    }
+
+    fn recall_from(&self, wanted: u32, idle: Duration) -> usize {
+        let idle = u64::try_from(idle.as_nanos()).unwrap_or(0);
+        // Where the ring overwrites, a thread with open slices tells them anew from the chunk that it has. Where it does not, their
+        // ends may come late.
+        let may_take_open = self.late.lock().has_chunk();
+        let empty_room = (!may_take_open).then(|| thread::empty_room(&self.region));
         let recall = Recall {
             region: &self.region,
             epoch: self.epoch,
@@ -269,6 +268,25 @@ impl Shared {
             && self.region.may_wait()
             && self.writer_tid.load(Ordering::Relaxed) != process::tid();
         waits.then(|| Instant::now() + self.patience)
+    }
+
+    /// Whether an event of a thread without a chunk is refused: none is free, and none is waited for.
+    pub(crate) fn has_no_chunk(&self) -> bool {
+        !self.region.has_free_chunk() && self.patience_ends().is_none()
+    }
+
+    /// Waits until so many passes are done, if the session's policy is to wait. Whether they are.
+    pub(crate) fn wait_for_pass(&self, number: u64) -> bool {
+        const LOOK: Duration = Duration::from_micros(100);
+        let ends = self.patience_ends();
+        while self.passes() < number {
+            if ends.is_none_or(|ends| Instant::now() >= ends) {
+                return false;
+            }
+            self.wake();
+            std::thread::sleep(LOOK);
+        }
+        true
     }
 
     /// Waits until there may be a chunk. False: there is none to be waited for.

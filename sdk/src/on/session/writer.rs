@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use hairline_shm::Drain;
 
 use super::Shared;
+use super::late::LATE_ROOM;
 use super::seats;
-use super::shared::LATE_ROOM;
 use super::sink::Sink;
 use super::stream;
 use super::tail::Tail;
@@ -152,6 +152,7 @@ impl Writer<'_> {
         let flushed = if flush { self.sink.flush() } else { Ok(()) };
         match passed.and_then(|pass| flushed.map(|()| pass)) {
             Ok(pass) => {
+                self.shared.pass_done();
                 self.counts.chunks += u64::from(pass.freed);
                 pass.bytes > 0
             }
@@ -166,12 +167,13 @@ impl Writer<'_> {
     /// one, and finds some. Whether there were any.
     fn recall(&mut self) -> bool {
         let region = &self.shared.region;
-        let wanted = (region.chunk_count() / 2).saturating_sub(region.free_chunks());
+        let free = region.free_chunks();
+        let wanted = (region.chunk_count() / 2).saturating_sub(free);
         if wanted == 0 || self.recalled.is_some_and(|at| at.elapsed() < seats::IDLE) {
             return false;
         }
         self.recalled = Some(Instant::now());
-        self.shared.recall(wanted) > 0
+        self.shared.recall(wanted, free == 0) > 0
     }
 
     /// What the stream repeats.

@@ -208,10 +208,13 @@ fn record(hot: &Hot, epoch: u32, event: &Event<'_>) -> bool {
 fn attach<'o>(hot: &Hot, owner: &'o mut Owner, epoch: u32) -> Option<&'o mut Writer> {
     if owner.0.as_ref().is_some_and(|writer| writer.epoch() == epoch) {
         let writer = owner.writer(hot, epoch)?;
-        return writer.resume(hot, true).is_ok().then_some(writer);
+        return writer.resume(hot).is_ok().then_some(writer);
     }
     let shared = session::current(epoch)?;
     owner.leave(hot);
+    if shared.has_no_chunk() {
+        return None; // nothing is made for it
+    }
     let writer = owner.0.insert(Writer::new(shared)?);
     writer.set_up(hot);
     Some(writer)

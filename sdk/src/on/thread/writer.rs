@@ -42,6 +42,8 @@ pub(super) struct Writer {
     refused: u64,
     /// Whether the ring was full for one of them.
     found_full: bool,
+    /// The session's passes at the last end of this thread that came late.
+    late_at: Option<u64>,
     /// Where records are put together before they go into the chunk.
     scratch: Vec<u8>,
     /// The begins of open slices, told again for the next chunk, and where each stands.
@@ -117,6 +119,7 @@ impl Writer {
             sequence,
             refused: 0,
             found_full: false,
+            late_at: None,
             scratch: Vec::with_capacity(256),
             again: Again::default(),
             begins: Vec::new(),
@@ -148,13 +151,19 @@ impl Writer {
     }
 
     /// Has a chunk again where it was taken back.
-    pub(super) fn resume(&mut self, hot: &Hot, may_wait: bool) -> Result<(), NoRoom> {
+    pub(super) fn resume(&mut self, hot: &Hot) -> Result<(), NoRoom> {
         if !self.room.is_recalled() {
             return Ok(());
         }
         let shared = Arc::clone(&self.shared);
-        let mut attempt = || if shared.recorder().is_some() { self.turn(hot) } else { self.room.resume() };
-        if may_wait { waiting(&shared, attempt) } else { attempt() }
+        if let Some(at) = self.late_at {
+            // What comes now must not be read before that end.
+            if !shared.wait_for_pass(at + 2) {
+                return Err(NoRoom::BufferFull);
+            }
+            self.late_at = None;
+        }
+        waiting(&shared, || if shared.recorder().is_some() { self.turn(hot) } else { self.room.resume() })
     }
 
     /// An event was refused before it came here.
@@ -217,7 +226,7 @@ impl Writer {
     }
 
     pub(super) fn event(&mut self, hot: &Hot, event: &Event<'_>) -> bool {
-        if self.refused > 0 && self.room.left() < STARVED && self.no_chunk_will_be_had() {
+        if self.refused > 0 && self.room.left() < STARVED && self.shared.has_no_chunk() {
             self.refuse(LossReason::BufferFull); // as the one before it, at little cost
             return false;
         }
@@ -230,10 +239,6 @@ impl Writer {
             Err(NoRoom::TooLarge) => self.refuse(LossReason::TooLarge),
         }
         false
-    }
-
-    fn no_chunk_will_be_had(&self) -> bool {
-        !self.shared.region().has_free_chunk() && self.shared.patience_ends().is_none()
     }
 
     /// The event, as soon as there is a chunk for it, if that is worth waiting for.
@@ -341,7 +346,7 @@ impl Writer {
 
     /// Ends a scope, whose room was kept, or, if the chunk was taken back and there is no other, on the writer thread's sequence.
     pub(super) fn end(&mut self, hot: &Hot, callsite: &'static Callsite) {
-        if self.resume(hot, false).is_err() {
+        if self.resume(hot).is_err() {
             self.end_late(&Event { action: Action::End, ..Event::new(callsite, &[], &Extras::new()) });
             return;
         }
@@ -353,7 +358,7 @@ impl Writer {
     }
 
     pub(super) fn end_with(&mut self, hot: &Hot, event: &Event<'_>) {
-        if self.resume(hot, true).is_err() {
+        if self.resume(hot).is_err() {
             self.end_late(event);
         } else if self.try_waiting(hot, event).is_ok() {
             self.room.release_end();
@@ -366,6 +371,7 @@ impl Writer {
     fn end_late(&mut self, event: &Event<'_>) {
         let track = Track::thread();
         self.shared.end_late(&Event { track: Some(TrackRef::Track(&track)), ..*event });
+        self.late_at = Some(self.shared.passes());
         self.room.release_end();
     }
 }

@@ -1,0 +1,96 @@
+//! Ends of slices that their threads had no room for.
+//!
+//! They stand for themselves, in a chunk that the session keeps for them from its start, so they survive a kill as all else does. It is read
+//! after all others: what a late end ends was committed before, and is in the trace before it. Where there is no such chunk, or no
+//! room in it, they wait in memory for the next pass. A ring of few chunks has none to spare.
+
+use std::sync::Arc;
+
+use hairline_shm::{ChunkInfo, Region, WriteChunk};
+
+use crate::on::process;
+use crate::on::thread::event::Event;
+use crate::on::thread::put_late_end;
+
+/// The sequence of the chunk: the last in each pass, and in what is recovered.
+const SEQUENCE: u32 = u32::MAX - 1;
+
+/// With fewer chunks than this none is kept.
+const FEW_CHUNKS: u32 = 8;
+
+/// Bytes of ends that need no allocation.
+pub(super) const LATE_ROOM: usize = 16 << 10;
+
+#[derive(Debug)]
+pub(super) struct Late {
+    region: Arc<Region>,
+    chunk: Option<WriteChunk>,
+    next: ChunkInfo,
+    /// What is in memory, as it will stand in the trace, and how many ends that is.
+    records: Vec<u8>,
+    count: u64,
+    /// Where they are put together.
+    record: Vec<u8>,
+    scratch: Vec<u8>,
+}
+
+impl Late {
+    pub(super) fn new(region: &Arc<Region>) -> Self {
+        let room = || Vec::with_capacity(LATE_ROOM);
+        let next = ChunkInfo { sequence: SEQUENCE, tid: process::id(), ..ChunkInfo::default() };
+        let region = Arc::clone(region);
+        let mut late = Self {
+            region,
+            chunk: None,
+            next,
+            records: room(),
+            count: 0,
+            record: Vec::new(),
+            scratch: room(),
+        };
+        if !late.region.overwrites() && late.region.chunk_count() >= FEW_CHUNKS {
+            late.claim();
+        }
+        late
+    }
+
+    /// Whether there is a chunk for them.
+    pub(super) fn has_chunk(&self) -> bool {
+        self.chunk.is_some()
+    }
+
+    fn claim(&mut self) -> bool {
+        if let Some(chunk) = self.region.claim(self.next, b"") {
+            self.next.index += 1;
+            self.chunk = Some(chunk); // the one before is complete by its drop
+            return true;
+        }
+        false
+    }
+
+    /// Puts an end. Gives the number of its arguments that it has no room for.
+    pub(super) fn put(&mut self, event: &Event<'_>, is_track_event: bool, now: u64) -> u64 {
+        self.record.clear();
+        let left_out = put_late_end(&mut self.record, &mut self.scratch, event, is_track_event, now);
+        // In the order in which they came: after one in memory the next is there too.
+        if !self.records.is_empty() || !self.append() {
+            self.records.extend_from_slice(&self.record);
+            self.count += 1;
+        }
+        left_out
+    }
+
+    /// The record goes into the chunk, or the next one.
+    fn append(&mut self) -> bool {
+        let Some(chunk) = &mut self.chunk else { return false };
+        chunk.append(&self.record, 1)
+            || self.claim() && self.chunk.as_mut().is_some_and(|chunk| chunk.append(&self.record, 1))
+    }
+
+    /// Puts the ends in memory into `taken`, whose room serves the next ones. Gives their number.
+    pub(super) fn take(&mut self, taken: &mut Vec<u8>) -> u64 {
+        taken.clear();
+        std::mem::swap(taken, &mut self.records);
+        std::mem::take(&mut self.count)
+    }
+}
