@@ -209,6 +209,7 @@ impl<W: Write> Writer<W> {
         if kind.has_payload() {
             out.word(payload.unwrap_or(0));
         }
+        strings.end_record();
     }
 
     /// The flows that the event has a part in, in the slice that is open.
