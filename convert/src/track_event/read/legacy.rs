@@ -13,12 +13,14 @@ impl State {
             self.current.name = Word::Iid(iid);
         }
         match legacy.bind {
-            Some((id, FlowDirection { comes: true, goes: false })) => self.current.ending_flows.push(id),
-            Some((id, FlowDirection { goes: true, .. })) => self.current.flows.push(id),
+            Some((id, FlowDirection { comes: true, goes: false })) => {
+                self.current.ending_flows.push(context.flow(id));
+            }
+            Some((id, FlowDirection { goes: true, .. })) => self.current.flows.push(context.flow(id)),
             _ => {}
         }
         let flow = |step, to_next| match legacy.id {
-            Some(LegacyId::Unscoped(id)) => Some(EventKind::Flow { id, step, to_next }),
+            Some(LegacyId::Unscoped(id)) => Some(EventKind::Flow { id: context.flow(id), step, to_next }),
             _ => None, // as the importer has it
         };
         let kind = match legacy.phase {

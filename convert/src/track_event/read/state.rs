@@ -225,7 +225,7 @@ impl State {
             (None, Some(name)) => self.current.keep(name),
             (None, None) => Word::None,
         };
-        self.current.take_lists(event)?;
+        self.current.take_lists(event, context)?;
         let mut skipped = 0;
         let legacy = event.legacy(&mut skipped)?;
         self.report.add_many("unknown fields", u64::from(skipped));
