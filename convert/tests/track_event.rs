@@ -320,6 +320,24 @@ fn what_is_said_of_tracks_and_the_trace_is_read() {
 }
 
 #[test]
+fn a_loss_is_told_though_nothing_follows_it() {
+    let event = |time| Item::Event(Event::new(time, THREADS[0], EventKind::Instant));
+    let of_thread = Loss { track: Some(THREADS[0]), time: Some(12), events: 0 };
+    for loss in [of_thread, Loss::default(), Loss { events: u64::MAX, ..Loss::default() }] {
+        let mut out = Vec::new();
+        let mut writer = create(Source::TrackEvent, &mut out).expect("a writer");
+        tracks(&[]).iter().for_each(|track| writer.write(&Item::Track(*track)).expect("memory"));
+        for item in [event(10), event(11), Item::Loss(loss), Item::Loss(loss)] {
+            writer.write(&item).expect("memory");
+        }
+        writer.finish().expect("memory");
+        drop(writer);
+        let (_, others, _) = read(&out);
+        assert!(others.iter().any(|other| other.starts_with("Loss")), "{loss:?}: {others:?}");
+    }
+}
+
+#[test]
 fn a_loss_is_told_where_it_is() {
     let mut out = Vec::new();
     let mut writer = create(Source::TrackEvent, &mut out).expect("a writer");

@@ -77,6 +77,13 @@ impl Sequence {
         (self.is_good, self.extra_counters) = (false, uuids);
     }
 
+    /// Says that something is missing, if nothing came that says it.
+    pub(super) fn tell_loss(&mut self, out: &mut Vec<u8>, time: u64) {
+        if self.dropped {
+            self.begin(out, time);
+        }
+    }
+
     /// Has the state begin, if it has not.
     #[inline]
     pub(super) fn begin(&mut self, out: &mut Vec<u8>, time: u64) {
@@ -89,7 +96,8 @@ impl Sequence {
     fn begin_anew(&mut self, out: &mut Vec<u8>, time: u64) {
         let start = SequenceStart {
             sequence: self.number,
-            first: !self.has_begun,
+            // What is missing before the first packet of all, nobody asks for.
+            first: !self.has_begun && !self.dropped,
             dropped: self.dropped,
             track_uuid: self.track_uuid,
             extra_counters: &self.extra_counters,
