@@ -207,6 +207,20 @@ fn times_are_exact_though_something_is_missing_before_the_first() {
 }
 
 #[test]
+fn it_is_said_that_a_flow_loses_its_name() {
+    for (name, said) in [("flow", 0), ("request", 2)] {
+        let point = |ph: char| format!(r#"{{"ph":"{ph}","id":1,"ts":1,"pid":1,"tid":2,"name":"{name}"}}"#);
+        let trace = format!("[{},{}]", point('s'), point('t'));
+        let (mut reader, mut context) = (json::Reader::new(trace.as_bytes()), Context::new());
+        let mut writer = json::Writer::new(Vec::new());
+        while let Some(item) = reader.next(&mut context).unwrap() {
+            writer.write(&item).unwrap();
+        }
+        assert_eq!(writer.report().iter().map(|(_, count)| count).sum::<u64>(), said, "{name}");
+    }
+}
+
+#[test]
 fn the_cpu_time_of_a_slice_is_known_at_both_its_ends() {
     let trace = r#"[{"ph":"X","ts":1,"dur":5,"tts":10,"tdur":2.5,"pid":1,"tid":2,"name":"a"}]"#;
     let all = items(trace.as_bytes());

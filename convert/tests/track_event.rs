@@ -5,7 +5,7 @@ use hairline_convert::{
     Text, Trace, Track, TrackId, TrackKind, create, track_event,
 };
 use hairline_formats::track_event::{
-    ChildOrdering, CounterType, CounterValue, Priority, SiblingMerge, SourceLocation, Unit,
+    ChildOrdering, CounterValue, Priority, SiblingMerge, SourceLocation, Unit,
 };
 use hairline_formats::{DecodeError, Value};
 use proptest::prelude::*;
@@ -16,29 +16,15 @@ const LANE: TrackId = TrackId(3);
 const COUNTER: TrackId = TrackId(4);
 
 fn track<'a>(id: TrackId, kind: TrackKind<'a>, name: &'a str) -> Track<'a> {
-    Track {
-        id,
-        kind,
-        parent: (id != PROCESS).then_some(PROCESS),
-        name,
-        description: "",
-        child_ordering: ChildOrdering::Unspecified,
-        rank: None,
-        merge: SiblingMerge::Unspecified,
-        merge_key: "",
-        source_id: 0,
-    }
+    Track { parent: (id != PROCESS).then_some(PROCESS), name, ..Track::new(id, kind) }
 }
 
 fn tracks(command_line: &[String]) -> [Track<'_>; 5] {
     let counter = CounterTrack {
         unit: Unit::SizeBytes,
-        unit_name: "",
         multiplier: 1024,
-        builtin: CounterType::Unspecified,
         y_axis_share_key: "memory",
-        number: 0,
-        series: "",
+        ..CounterTrack::default()
     };
     let lane = Track {
         rank: Some(-3),

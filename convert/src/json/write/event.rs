@@ -56,6 +56,10 @@ impl<W: Write> Writer<W> {
             if point.time == ts { self.write_point(point)? } else { self.flows.wait(point) }
         }
         if let EventKind::Flow { id, step, to_next } = event.kind {
+            let is_plain = |text: &str| matches!(text, "" | FLOW);
+            if !is_plain(event.name.text) || !is_plain(&self.categories) {
+                self.report.add("names and categories of flows");
+            }
             self.wait(event.track, (pid, tid, ts), id, Role::new(step, to_next));
             return self.write_ready(false);
         }
