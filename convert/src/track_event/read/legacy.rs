@@ -4,6 +4,7 @@ use hairline_formats::track_event::{FlowDirection, LegacyEvent, LegacyId};
 
 use super::event::Word;
 use super::state::State;
+use super::table::Name;
 use crate::{Categories, Context, EventKind, FlowStep};
 
 impl State {
@@ -46,7 +47,12 @@ impl State {
                     return false;
                 }
             };
-            let scope = self.scope(legacy);
+            // Kept once for all intervals: it may be a long text, and an interval is a few bytes of the input.
+            let scope = self.texts.name(&self.scope(legacy), context);
+            let Some(Name { text: scope, .. }) = scope else {
+                self.report.add("strings left out: there are too many");
+                return false;
+            };
             let lane = self.tracks.numbered(near, id, scope, context, &mut self.pending);
             self.current.track = self.tracks.get(lane).id;
         }

@@ -38,7 +38,7 @@ pub(super) struct State {
     places: Table<usize>,
     pub(super) tracks: Tracks,
     pub(super) clocks: Clocks,
-    texts: Texts,
+    pub(super) texts: Texts,
     pub(super) current: Current,
     pub(super) pending: VecDeque<Pending>,
     pub(super) report: Report,
