@@ -130,6 +130,7 @@ impl Transfer<'_> {
         let (mut context, mut report, mut outcome) = (Context::new(), Report::default(), Outcome::Done);
         for input in inputs {
             outcome = outcome.max(self.copy(input, &mut context, &mut *writer, &mut report)?);
+            context.next_input();
         }
         writer.finish().map_err(fail)?;
         report.add_all(writer.report());

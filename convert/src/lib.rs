@@ -10,7 +10,8 @@
 //! ([`TrackId`], [`StringId`]) that hold for the whole conversion, times are nanoseconds. It borrows what it can, so that nothing is
 //! allocated for an event. Nothing is sorted and nothing is matched: memory is a buffer, the strings, and what is known of tracks.
 //!
-//! Several traces become one by reading them one after the other with the same [`Context`].
+//! Several traces become one by reading them one after the other with the same [`Context`], which is told of each
+//! [next one](Context::next_input).
 
 mod context;
 mod detect;

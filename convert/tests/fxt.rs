@@ -208,6 +208,30 @@ proptest! {
     }
 }
 
+/// There are 32,767 indices: each is given out several times, one of them for a name that an event has beside an argument that is old.
+#[test]
+fn texts_stay_what_they_are_however_many_there_are() {
+    let (mut out, mut context) = (Vec::new(), Context::new());
+    let mut writer = fxt::Writer::new(&mut out);
+    writer.write(&Item::Track(Track::new(TrackId(0), TrackKind::Thread { pid: 7, tid: 8 }))).unwrap();
+    for time in 0..100_000 {
+        let name = format!("{}", time / 2);
+        let [argument, name] =
+            ["argument", &name].map(|text| Text { text, id: context.strings.number(text) });
+        let args: &[_] = &[(argument, Value::I64(time))];
+        let event = Event::new(time, TrackId(0), EventKind::Instant);
+        writer.write(&Item::Event(Event { name, args: &args as &dyn Arguments, ..event })).unwrap();
+    }
+    writer.finish().unwrap();
+    drop(writer);
+    let read = items(&out).into_iter().filter(|item| item.starts_with(|c: char| c.is_ascii_digit()));
+    let mut times = 0..100_000;
+    for (read, time) in read.zip(&mut times) {
+        assert!(read.contains(&format!("{:?} argument=I64({time})", (time / 2).to_string())), "{read}");
+    }
+    assert_eq!(times.next(), None);
+}
+
 #[test]
 fn what_is_no_trace_is_an_error() {
     for garbage in [&b""[..], b"hello", b"[{\"ph\":\"X\"}]     ", &[0xff; 64], &[0; 64]] {

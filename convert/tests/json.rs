@@ -1,8 +1,8 @@
 //! JSON that is damaged, and JSON of anything that can be said in it.
 
 use hairline_convert::{
-    Arguments, Categories, Context, Event, EventKind, Item, Reader, Text, Track, TrackId, TrackKind, Writer,
-    json,
+    Arguments, Categories, Context, Event, EventKind, Item, Loss, Reader, Text, Track, TrackId, TrackKind,
+    Writer, json,
 };
 use hairline_formats::Value;
 use proptest::prelude::*;
@@ -187,6 +187,37 @@ fn points_of_flows_are_told_apart_by_their_times() {
     assert!(flows.len() == 2, "{all:#?}");
     assert!(flows[0].starts_with("1000 ") && flows[0].contains("step: Begin"), "{flows:#?}");
     assert!(flows[1].starts_with("2000 ") && flows[1].contains("step: Step"), "{flows:#?}");
+}
+
+/// Importers have no more digits for them than that.
+#[test]
+fn times_are_exact_though_something_is_missing_before_the_first() {
+    let (time, loss) = (1_700_000_000_000_000_001, Loss { events: 3, ..Loss::default() });
+    let trace = written(|put| {
+        put(Item::Loss(Loss::default()));
+        put(Item::Loss(loss));
+        tracks(put);
+        put(Item::Event(Event::new(time, THREAD, EventKind::Instant)));
+    });
+    let text = String::from_utf8(trace.clone()).unwrap();
+    assert!(text.contains("timeOffsetNs") && text.contains("\"lostEvents\":4"), "{text}");
+    let events: Vec<_> =
+        items(&trace).into_iter().filter(|item| item.starts_with("1700000000000000001 ")).collect();
+    assert!(events.len() == 2 && events[0].contains("events lost"), "{events:?}");
+}
+
+#[test]
+fn it_is_said_that_a_flow_loses_its_name() {
+    for (name, said) in [("flow", 0), ("request", 2)] {
+        let point = |ph: char| format!(r#"{{"ph":"{ph}","id":1,"ts":1,"pid":1,"tid":2,"name":"{name}"}}"#);
+        let trace = format!("[{},{}]", point('s'), point('t'));
+        let (mut reader, mut context) = (json::Reader::new(trace.as_bytes()), Context::new());
+        let mut writer = json::Writer::new(Vec::new());
+        while let Some(item) = reader.next(&mut context).unwrap() {
+            writer.write(&item).unwrap();
+        }
+        assert_eq!(writer.report().iter().map(|(_, count)| count).sum::<u64>(), said, "{name}");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use hairline_convert::{
     Text, Trace, Track, TrackId, TrackKind, create, track_event,
 };
 use hairline_formats::track_event::{
-    ChildOrdering, CounterType, CounterValue, Priority, SiblingMerge, SourceLocation, Unit,
+    ChildOrdering, CounterValue, Priority, SiblingMerge, SourceLocation, Unit,
 };
 use hairline_formats::{DecodeError, Value};
 use proptest::prelude::*;
@@ -16,29 +16,15 @@ const LANE: TrackId = TrackId(3);
 const COUNTER: TrackId = TrackId(4);
 
 fn track<'a>(id: TrackId, kind: TrackKind<'a>, name: &'a str) -> Track<'a> {
-    Track {
-        id,
-        kind,
-        parent: (id != PROCESS).then_some(PROCESS),
-        name,
-        description: "",
-        child_ordering: ChildOrdering::Unspecified,
-        rank: None,
-        merge: SiblingMerge::Unspecified,
-        merge_key: "",
-        source_id: 0,
-    }
+    Track { parent: (id != PROCESS).then_some(PROCESS), name, ..Track::new(id, kind) }
 }
 
 fn tracks(command_line: &[String]) -> [Track<'_>; 5] {
     let counter = CounterTrack {
         unit: Unit::SizeBytes,
-        unit_name: "",
         multiplier: 1024,
-        builtin: CounterType::Unspecified,
         y_axis_share_key: "memory",
-        number: 0,
-        series: "",
+        ..CounterTrack::default()
     };
     let lane = Track {
         rank: Some(-3),
@@ -316,6 +302,24 @@ fn what_is_said_of_tracks_and_the_trace_is_read() {
         "clocks: [Clock { id: 6, time: 5 }, Clock { id: 1, time: 1000 }]",
     ] {
         assert!(all.contains(part), "{part}\n{all}");
+    }
+}
+
+#[test]
+fn a_loss_is_told_though_nothing_follows_it() {
+    let event = |time| Item::Event(Event::new(time, THREADS[0], EventKind::Instant));
+    let of_thread = Loss { track: Some(THREADS[0]), time: Some(12), events: 0 };
+    for loss in [of_thread, Loss::default(), Loss { events: u64::MAX, ..Loss::default() }] {
+        let mut out = Vec::new();
+        let mut writer = create(Source::TrackEvent, &mut out).expect("a writer");
+        tracks(&[]).iter().for_each(|track| writer.write(&Item::Track(*track)).expect("memory"));
+        for item in [event(10), event(11), Item::Loss(loss), Item::Loss(loss)] {
+            writer.write(&item).expect("memory");
+        }
+        writer.finish().expect("memory");
+        drop(writer);
+        let (_, others, _) = read(&out);
+        assert!(others.iter().any(|other| other.starts_with("Loss")), "{loss:?}: {others:?}");
     }
 }
 

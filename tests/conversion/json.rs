@@ -39,6 +39,7 @@ fn what_chrome_writes_shows_the_same() {
         [
             ("events of phases that nobody knows", 1),
             ("facts of the trace", 1),
+            ("names and categories of flows", 5),
             ("names of colours", 1),
             ("samples of a profiler", 1),
             ("stack frames", 2),

@@ -32,6 +32,7 @@ fn merge(traces: &[&[u8]], to: Source) -> (Vec<u8>, Report) {
             writer.write(&item).expect("memory");
         }
         report.add_all(reader.report());
+        context.next_input();
     }
     writer.finish().expect("memory");
     report.add_all(writer.report());

@@ -42,6 +42,41 @@ fn clocks_that_were_read_earlier_are_not_told_later() {
     }
 }
 
+/// A flow 1 from a slice to another, 20 us later.
+fn with_a_flow(ts: u32, pid: &str) -> Vec<u8> {
+    let at = |ts: u32| format!(r#""ts":{ts},"pid":{pid},"tid":{pid}}}"#);
+    let slice = |ts: u32| format!(r#"{{"ph":"X","name":"{ts}","dur":1,{}"#, at(ts));
+    let flow = |ph: char, ts: u32| format!(r#"{{"ph":"{ph}","name":"f","id":1,"bp":"e",{}"#, at(ts));
+    let events = [slice(ts), flow('s', ts), slice(ts + 20), flow('f', ts + 20)];
+    format!("[{}]", events.join(",")).into_bytes()
+}
+
+/// The first is not over when the second begins.
+const TWO_FLOWS: [&str; 2] = ["10000\t10\t30000\t30", "20000\t20\t40000\t40"];
+
+#[test]
+fn flows_that_each_trace_counts_stay_apart() {
+    let json = [with_a_flow(10, "1"), with_a_flow(20, "2")];
+    for by in ALL {
+        let traces = [&json[0], &json[1]].map(|trace| merge(&[trace], by).0);
+        for to in ALL {
+            let merged = Shown::of_clean(&merge(&[&traces[0], &traces[1]], to).0);
+            assert_eq!(merged.table("flows"), TWO_FLOWS, "{by:?} as {to:?}");
+        }
+    }
+}
+
+#[test]
+fn processes_that_have_only_names_stay_apart() {
+    let traces = [with_a_flow(10, r#""a""#), with_a_flow(20, r#""b""#)];
+    for to in ALL {
+        let merged = Shown::of_clean(&merge(&[&traces[0], &traces[1]], to).0);
+        let names = merged.table("processes").iter().map(|row| row.split('\t').nth(1));
+        assert_eq!(names.collect::<Vec<_>>(), [Some("a"), Some("b")], "{to:?}");
+        assert_eq!(merged.table("flows"), TWO_FLOWS, "{to:?}");
+    }
+}
+
 /// Each has an interval 1 of the same name, and they overlap.
 #[test]
 fn intervals_of_equal_numbers_stay_apart() {

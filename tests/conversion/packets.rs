@@ -3,7 +3,6 @@
 use hairline_convert::{
     Categories, Event, EventKind, FlowStep, Item, Source, Text, Track, TrackId, TrackKind, create,
 };
-use hairline_formats::track_event::{ChildOrdering, SiblingMerge};
 use hairline_tests::judge::load_bytes;
 
 const PROCESS: TrackId = TrackId(0);
@@ -11,18 +10,7 @@ const THREAD: TrackId = TrackId(1);
 const LANE: TrackId = TrackId(2);
 
 fn track(id: TrackId, kind: TrackKind<'static>, name: &'static str) -> Item<'static> {
-    Item::Track(Track {
-        id,
-        kind,
-        parent: (id != PROCESS).then_some(PROCESS),
-        name,
-        description: "",
-        child_ordering: ChildOrdering::Unspecified,
-        rank: None,
-        merge: SiblingMerge::Unspecified,
-        merge_key: "",
-        source_id: 0,
-    })
+    Item::Track(Track { parent: (id != PROCESS).then_some(PROCESS), name, ..Track::new(id, kind) })
 }
 
 fn event(time: i64, track: TrackId, kind: EventKind, name: &'static str) -> Item<'static> {

@@ -50,6 +50,8 @@ pub struct Writer<W> {
     labels: Labels,
     flows: Flows,
     lost: u64,
+    /// What is missing before the first event, at a time that is not known: it is told with that, whose time the others go by.
+    lost_before: Option<u64>,
     /// The time of the last event.
     last: i64,
     /// Categories with commas between them.
@@ -86,6 +88,7 @@ impl<W: Write> Writer<W> {
             labels: Labels::default(),
             flows: Flows::default(),
             lost: 0,
+            lost_before: None,
             last: 0,
             categories: String::new(),
             report: Report::default(),
@@ -123,7 +126,11 @@ impl<W: Write> Writer<W> {
             }
         }
         let Some(output) = &mut self.output else { return Ok(()) };
-        self.lanes.tell(|event| output.event(event))
+        self.lanes.tell(|event| output.event(event))?;
+        match self.lost_before.take() {
+            Some(events) => self.show_loss(&Loss { events, ..Loss::default() }, first),
+            None => Ok(()),
+        }
     }
 
     fn trace(&mut self, trace: &Trace<'_>) {
@@ -134,9 +141,17 @@ impl<W: Write> Writer<W> {
     }
 
     fn loss(&mut self, loss: &Loss) -> io::Result<()> {
+        self.lost = self.lost.saturating_add(loss.events.max(1));
+        if self.offset.is_none() && loss.time.is_none() {
+            self.lost_before = Some(self.lost_before.unwrap_or(0).saturating_add(loss.events));
+            return Ok(());
+        }
         let time = loss.time.unwrap_or(self.last);
         self.begin(time)?;
-        self.lost = self.lost.saturating_add(loss.events.max(1));
+        self.show_loss(loss, time)
+    }
+
+    fn show_loss(&mut self, loss: &Loss, time: i64) -> io::Result<()> {
         let Some(ts) = self.time(time) else { return Ok(()) };
         let thread = loss.track.and_then(|track| match self.lanes.get(track) {
             Some(Lane::Thread { pid, tid, .. }) => Some((*pid, *tid)),

@@ -86,7 +86,7 @@ impl<R: Read> Reader<R> {
             return Err(UNKNOWN_STRING);
         }
         let payload = event.payload.unwrap_or(0);
-        let flow = |step| EventKind::Flow { id: payload, step, to_next: false };
+        let flow = |step| EventKind::Flow { id: context.flow(payload), step, to_next: false };
         let (kind, opened) = match event.kind {
             fxt::EventKind::Counter => return self.counter(time, context),
             fxt::EventKind::Instant => (EventKind::Instant, None),

@@ -35,7 +35,8 @@ impl Flows {
     pub(super) fn point(&mut self, id: u64, time: i64, ends: bool, at: Option<u64>) -> Point {
         if self.known.len() >= MAX_KNOWN && !self.known.contains_key(&id) {
             self.known.retain(|_, flow| flow.ended.is_none());
-            if self.known.len() >= MAX_KNOWN {
+            // With less room than that it would soon be looked for again.
+            if self.known.len() > MAX_KNOWN / 2 {
                 self.known.clear();
             }
         }

@@ -19,6 +19,7 @@ mod strings;
 mod threads;
 mod tracks;
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 use hairline_formats::Value;
@@ -44,8 +45,8 @@ pub struct Writer<W> {
     threads: Threads,
     tracks: Tracks,
     flows: Flows,
-    /// Flows that go through the next slice of a thread.
-    waiting: Vec<Waiting>,
+    /// Flows that go through the next slice of each thread.
+    waiting: HashMap<TrackId, Vec<Waiting>>,
     args: Encoded,
     /// Several categories in one text.
     joined: String,
@@ -63,13 +64,12 @@ pub struct Writer<W> {
 
 #[derive(Debug)]
 struct Waiting {
-    track: TrackId,
     id: u64,
     step: FlowStep,
 }
 
-/// Flows that may wait for their slices.
-const MAX_WAITING: usize = 1 << 12;
+/// Flows of a thread that may wait for its next slice.
+const MAX_WAITING: usize = 1 << 10;
 
 impl<W: Write> Writer<W> {
     /// Writes to `output`, which needs no buffer.
@@ -80,7 +80,7 @@ impl<W: Write> Writer<W> {
             threads: Threads::default(),
             tracks: Tracks::default(),
             flows: Flows::default(),
-            waiting: Vec::new(),
+            waiting: HashMap::new(),
             args: Encoded::default(),
             joined: String::new(),
             packets: Vec::new(),
@@ -231,8 +231,8 @@ impl<W: Write> crate::Writer for Writer<W> {
         if self.provider == 0 {
             self.start("hairline");
         }
-        self.report.add_many("flows to slices that never came left out", self.waiting.len() as u64);
-        self.waiting.clear();
+        let never_came = self.waiting.drain().map(|(_, flows)| flows.len() as u64).sum();
+        self.report.add_many("flows to slices that never came left out", never_came);
         self.output.finish()
     }
 

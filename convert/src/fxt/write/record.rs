@@ -47,10 +47,13 @@ impl<W: Write> Writer<W> {
                 return fxt::log(&mut self.output.bytes, time, thread, message);
             }
             EventKind::Instant => self.put(fxt::EventKind::Instant, time, thread, event, None),
-            EventKind::Flow { id, step, to_next: true } if self.waiting.len() < MAX_WAITING => {
-                self.waiting.push(Waiting { track: event.track, id, step });
+            EventKind::Flow { id, step, to_next } => {
+                let waiting = to_next.then(|| self.waiting.entry(event.track).or_default());
+                match waiting.filter(|waiting| waiting.len() < MAX_WAITING) {
+                    Some(waiting) => waiting.push(Waiting { id, step }),
+                    None => self.put(kind_of(step), time, thread, event, Some(id)),
+                }
             }
-            EventKind::Flow { id, step, .. } => self.put(kind_of(step), time, thread, event, Some(id)),
             EventKind::Counter(_) => self.report.add("values of what is no counter left out"),
         }
         if flows {
@@ -209,6 +212,7 @@ impl<W: Write> Writer<W> {
         if kind.has_payload() {
             out.word(payload.unwrap_or(0));
         }
+        strings.end_record();
     }
 
     /// The flows that the event has a part in, in the slice that is open.
@@ -252,11 +256,9 @@ impl<W: Write> Writer<W> {
         if self.waiting.is_empty() {
             return;
         }
-        let (now, later) =
-            std::mem::take(&mut self.waiting).into_iter().partition(|flow| flow.track == track);
-        self.waiting = later;
-        let now: Vec<Waiting> = now;
-        now.iter().for_each(|flow| self.put_flow(kind_of(flow.step), time, thread, flow.id));
+        for flow in self.waiting.remove(&track).unwrap_or_default() {
+            self.put_flow(kind_of(flow.step), time, thread, flow.id);
+        }
     }
 }
 

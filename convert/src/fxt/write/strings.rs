@@ -1,12 +1,18 @@
 //! The string table: texts that have a number get an index, of which there are 32,767. When all are in use, the one that was given out
-//! first is given out anew.
+//! first is given out anew, but not one that the record at hand has already: it would mean another text before the record is read.
 
-use hairline_formats::fxt::{self, MAX_STRING, MAX_STRING_INDEX, StringRef};
+use hairline_formats::fxt::{self, MAX_ARGS, MAX_STRING, MAX_STRING_INDEX, StringRef};
 
 use crate::{Report, StringId, Text};
 
 /// Texts with numbers from here on are written in full.
 const MAX_NUMBERED: usize = 1 << 20;
+
+/// Indices that one record takes at the most: category, name, and both texts of each argument.
+const MAX_OF_RECORD: usize = 2 + 2 * MAX_ARGS;
+
+/// Where so many indices have an owner, one that a record took first may be given out anew before its end.
+const FEW_FREE: usize = MAX_STRING_INDEX as usize - MAX_OF_RECORD;
 
 #[derive(Debug, Default)]
 pub(super) struct Strings {
@@ -16,6 +22,8 @@ pub(super) struct Strings {
     owner: Vec<StringId>,
     /// The index that was given out last.
     last: u16,
+    /// Those of the record at hand, once there are few that nobody has.
+    in_use: Vec<u16>,
 }
 
 impl Strings {
@@ -28,7 +36,12 @@ impl Strings {
         report: &mut Report,
     ) -> StringRef<'a> {
         match text.id.map(|id| self.index.get(id.0 as usize)) {
-            Some(Some(&index)) if index != 0 => StringRef::Index(index),
+            Some(Some(&index)) if index != 0 => {
+                if self.owner.len() > FEW_FREE {
+                    self.in_use.push(index);
+                }
+                StringRef::Index(index)
+            }
             _ => self.new_reference(text, out, report),
         }
     }
@@ -51,8 +64,22 @@ impl Strings {
         }
     }
 
+    /// The record is written: its indices may mean something else.
+    #[inline]
+    pub(super) fn end_record(&mut self) {
+        self.in_use.clear();
+    }
+
     fn give_out(&mut self, id: StringId) -> u16 {
-        self.last = if self.last == MAX_STRING_INDEX { 1 } else { self.last + 1 };
+        for _ in 0..=MAX_OF_RECORD {
+            self.last = if self.last == MAX_STRING_INDEX { 1 } else { self.last + 1 };
+            if !self.in_use.contains(&self.last) {
+                break;
+            }
+        }
+        if self.owner.len() > FEW_FREE {
+            self.in_use.push(self.last);
+        }
         match self.owner.get_mut(usize::from(self.last) - 1) {
             Some(owner) => self.index[std::mem::replace(owner, id).0 as usize] = 0,
             None => self.owner.push(id),
@@ -77,6 +104,7 @@ mod tests {
             let text = Text { text: "x", id: Some(StringId(id)) };
             let before = out.len();
             let reference = strings.reference(text, &mut out, &mut report);
+            strings.end_record();
             (reference, out.len() > before)
         };
         for id in 0..40_000 {

@@ -65,14 +65,14 @@ impl State {
         if !self.current.take(event, context) {
             self.report.add("arguments that are no object");
         }
-        self.bind(event);
+        self.bind(event, context);
         self.ready.push_back(Ready::Event(at.0, at.1, kind));
     }
 
     /// The flow that an event is bound to.
-    fn bind(&mut self, event: &Event<'_>) {
+    fn bind(&mut self, event: &Event<'_>, context: &Context) {
         let Some(id) = &event.bind_id else { return };
-        let Some(flow) = self.flows.number("", "", id) else {
+        let Some(flow) = self.flows.number("", "", id, context) else {
             return self.report.add("flows without a number");
         };
         match (event.flow_in, event.flow_out) {
@@ -184,7 +184,7 @@ impl State {
     fn flow(&mut self, event: &Event<'_>, step: FlowStep, context: &mut Context) -> Result<(), Reason> {
         let time = self.time(event)?;
         let id = event.id.as_ref().or(event.id2.local.as_ref()).or(event.id2.global.as_ref());
-        let id = id.and_then(|id| self.flows.number(&event.cat, &event.name, id));
+        let id = id.and_then(|id| self.flows.number(&event.cat, &event.name, id, context));
         let id = id.ok_or("flows without a number")?;
         let thread = self.thread(event, context);
         let to_next = step == FlowStep::End && event.bp != "e";

@@ -5,6 +5,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use hairline_formats::trace_event_json::Id;
 
+use crate::Context;
+
 /// A number of 64 bits for what may be of any length.
 pub(super) fn hash(of: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -17,9 +19,6 @@ pub(super) fn number(id: &Id<'_>) -> u64 {
     id.number().and_then(|number| u64::try_from(number).ok()).unwrap_or_else(|| hash(id))
 }
 
-/// The first number for a process or thread that has only a name: no kernel counts that far, and it has 32 bits in every format.
-const FIRST: u64 = 1 << 30;
-
 /// Numbers of processes and threads.
 #[derive(Debug, Default)]
 pub(super) struct Made(HashMap<String, u64>);
@@ -31,7 +30,7 @@ impl Made {
     }
 
     /// The number that `id` is, or one made up, with the text that it stands for.
-    pub(super) fn number<'t>(&mut self, id: &'t Id<'_>) -> (u64, Option<&'t str>) {
+    pub(super) fn number<'t>(&mut self, id: &'t Id<'_>, context: &mut Context) -> (u64, Option<&'t str>) {
         if let Some(number) = id.number().and_then(|number| u64::try_from(number).ok()) {
             return (number, None);
         }
@@ -42,7 +41,7 @@ impl Made {
         if let Some(number) = self.0.get(&**text) {
             return (*number, Some(text));
         }
-        let number = FIRST + self.0.len() as u64;
+        let number = context.new_owner();
         self.0.insert(text.clone().into_owned(), number);
         (number, Some(text))
     }
@@ -59,7 +58,13 @@ pub(super) struct Flows {
 
 impl Flows {
     /// The number of a flow; None if it has none.
-    pub(super) fn number(&mut self, category: &str, name: &str, id: &Id<'_>) -> Option<u64> {
+    pub(super) fn number(
+        &mut self,
+        category: &str,
+        name: &str,
+        id: &Id<'_>,
+        context: &Context,
+    ) -> Option<u64> {
         let id = match id {
             Id::Number(number) => *number,
             Id::Negative(_) => return None,
@@ -75,6 +80,6 @@ impl Flows {
             self.first.get_or_insert_with(|| key.clone());
             self.last = (key.0, key.1, mixed);
         }
-        Some(id ^ self.last.2)
+        Some(context.flow(id) ^ self.last.2)
     }
 }

@@ -146,7 +146,7 @@ impl Tracks {
 
     /// A process; without a number it is 0.
     pub(super) fn process(&mut self, pid: Option<&Id<'_>>, to: &mut Told<'_>) -> TrackId {
-        let (pid, name) = pid.map_or((0, None), |pid| self.made.number(pid));
+        let (pid, name) = pid.map_or((0, None), |pid| self.made.number(pid, to.context));
         self.process_of(pid, name, to)
     }
 
@@ -180,8 +180,8 @@ impl Tracks {
     }
 
     fn thread_place(&mut self, pid: &Id<'_>, tid: &Id<'_>, to: &mut Told<'_>) -> usize {
-        let (pid, process) = self.made.number(pid);
-        let (tid, name) = self.made.number(tid);
+        let (pid, process) = self.made.number(pid, to.context);
+        let (tid, name) = self.made.number(tid, to.context);
         let key = Key::Thread(pid, tid);
         if let Some(place) = self.places.get(&key) {
             return *place;

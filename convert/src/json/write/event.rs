@@ -56,6 +56,10 @@ impl<W: Write> Writer<W> {
             if point.time == ts { self.write_point(point)? } else { self.flows.wait(point) }
         }
         if let EventKind::Flow { id, step, to_next } = event.kind {
+            let is_plain = |text: &str| matches!(text, "" | FLOW);
+            if !is_plain(event.name.text) || !is_plain(&self.categories) {
+                self.report.add("names and categories of flows");
+            }
             self.wait(event.track, (pid, tid, ts), id, Role::new(step, to_next));
             return self.write_ready(false);
         }
@@ -135,15 +139,16 @@ impl<W: Write> Writer<W> {
     }
 
     fn of_interval(&mut self, event: &Event<'_>, ts: i64) -> io::Result<()> {
-        let Some(Lane::Interval(interval)) = self.lanes.get_mut(event.track) else { return Ok(()) };
+        let Some((interval, categories)) = self.lanes.interval_mut(event.track) else { return Ok(()) };
         let Some(output) = &mut self.output else { return super::finished() };
         let open = match event.kind {
-            EventKind::End => interval.open.pop(),
+            EventKind::End => interval.open.pop().flatten(),
             EventKind::Begin => {
-                if interval.open.last().is_some_and(|open| **open != *self.categories) {
+                let own = categories.number(&self.categories);
+                if interval.open.last().is_some_and(|around| *around != own) {
                     self.report.add("slices of another category than that around them, which lie beside it");
                 }
-                interval.open.push(self.categories.as_str().into());
+                interval.open.push(own);
                 None
             }
             _ => None,
@@ -151,7 +156,7 @@ impl<W: Write> Writer<W> {
         let shown = Shown(event);
         let mut written = json::Event {
             name: event.name.text.into(),
-            cat: Cow::Borrowed(open.as_deref().unwrap_or(&self.categories)),
+            cat: Cow::Borrowed(open.map_or(&*self.categories, |open| categories.get(open))),
             ts: Some(ts),
             args: shown.args(),
             ..interval.event()

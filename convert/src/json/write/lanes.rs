@@ -10,7 +10,7 @@ use hairline_formats::track_event::{CounterType, Unit};
 use super::flows::Point;
 use super::labels::number;
 use crate::report::LATE_THREADS;
-use crate::{CounterTrack, Report, Text, Track, TrackId, TrackKind};
+use crate::{CounterTrack, Report, StringId, Strings, Text, Track, TrackId, TrackKind};
 
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
@@ -21,6 +21,8 @@ pub(super) struct Lanes {
     short: HashMap<u64, u32>,
     /// Whose an id of async intervals is: those of several traces that become one may be equal.
     ids: HashMap<(Option<u32>, u64, String), TrackId>,
+    /// Those of slices of intervals, with commas between them.
+    pub(super) categories: Strings,
 }
 
 /// Where events lie.
@@ -46,8 +48,8 @@ pub(super) struct Interval {
     pub(super) scope: String,
     /// How an instant is written that belongs to no interval.
     pub(super) instants: Instants,
-    /// Categories of the slices that are open.
-    pub(super) open: Vec<Box<str>>,
+    /// Categories of the slices that are open, by their numbers among [`Lanes::categories`]; None is one too many for those.
+    pub(super) open: Vec<Option<StringId>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +107,14 @@ impl Lanes {
 
     pub(super) fn get_mut(&mut self, track: TrackId) -> Option<&mut Lane> {
         self.all.get_mut(track.0 as usize)?.as_mut()
+    }
+
+    /// An interval, and what its slices' categories are kept in.
+    pub(super) fn interval_mut(&mut self, track: TrackId) -> Option<(&mut Interval, &mut Strings)> {
+        match self.all.get_mut(track.0 as usize)? {
+            Some(Lane::Interval(interval)) => Some((interval, &mut self.categories)),
+            _ => None,
+        }
     }
 
     /// A track's process.

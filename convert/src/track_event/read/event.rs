@@ -11,7 +11,7 @@ use hairline_formats::{DecodeError, Entries, Value};
 use super::sequence::{Place, Sequence};
 use super::state::State;
 use super::table::{Name, Table};
-use crate::{Arguments, Categories, Event, EventKind, Log, Text, Texts, TrackId};
+use crate::{Arguments, Categories, Context, Event, EventKind, Log, Text, Texts, TrackId};
 
 /// A string of the event that is being read.
 #[derive(Clone, Debug, Default)]
@@ -110,7 +110,11 @@ impl Current {
     }
 
     /// Takes what lists the event has.
-    pub(super) fn take_lists(&mut self, event: &TrackEvent<'_>) -> Result<(), DecodeError> {
+    pub(super) fn take_lists(
+        &mut self,
+        event: &TrackEvent<'_>,
+        context: &Context,
+    ) -> Result<(), DecodeError> {
         for iid in event.category_iids() {
             self.categories.push(Word::Iid(iid?));
         }
@@ -119,10 +123,10 @@ impl Current {
             self.categories.push(word);
         }
         for id in event.flow_ids() {
-            self.flows.push(id?);
+            self.flows.push(context.flow(id?));
         }
         for id in event.terminating_flow_ids() {
-            self.ending_flows.push(id?);
+            self.ending_flows.push(context.flow(id?));
         }
         if event.has_annotations() {
             self.keep_bytes(event.bytes());

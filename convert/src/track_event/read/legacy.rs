@@ -4,6 +4,7 @@ use hairline_formats::track_event::{FlowDirection, LegacyEvent, LegacyId};
 
 use super::event::Word;
 use super::state::State;
+use super::table::Name;
 use crate::{Categories, Context, EventKind, FlowStep};
 
 impl State {
@@ -13,12 +14,14 @@ impl State {
             self.current.name = Word::Iid(iid);
         }
         match legacy.bind {
-            Some((id, FlowDirection { comes: true, goes: false })) => self.current.ending_flows.push(id),
-            Some((id, FlowDirection { goes: true, .. })) => self.current.flows.push(id),
+            Some((id, FlowDirection { comes: true, goes: false })) => {
+                self.current.ending_flows.push(context.flow(id));
+            }
+            Some((id, FlowDirection { goes: true, .. })) => self.current.flows.push(context.flow(id)),
             _ => {}
         }
         let flow = |step, to_next| match legacy.id {
-            Some(LegacyId::Unscoped(id)) => Some(EventKind::Flow { id, step, to_next }),
+            Some(LegacyId::Unscoped(id)) => Some(EventKind::Flow { id: context.flow(id), step, to_next }),
             _ => None, // as the importer has it
         };
         let kind = match legacy.phase {
@@ -44,7 +47,12 @@ impl State {
                     return false;
                 }
             };
-            let scope = self.scope(legacy);
+            // Kept once for all intervals: it may be a long text, and an interval is a few bytes of the input.
+            let scope = self.texts.name(&self.scope(legacy), context);
+            let Some(Name { text: scope, .. }) = scope else {
+                self.report.add("strings left out: there are too many");
+                return false;
+            };
             let lane = self.tracks.numbered(near, id, scope, context, &mut self.pending);
             self.current.track = self.tracks.get(lane).id;
         }

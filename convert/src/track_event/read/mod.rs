@@ -75,7 +75,7 @@ impl<R: Read> Reader<R> {
             return Ok(Step::Ended);
         };
         self.position = offset;
-        if PlainEvent::decode(&message).and_then(|event| self.state.plain(&event)).is_some() {
+        if PlainEvent::decode(&message).and_then(|event| self.state.plain(&event, context)).is_some() {
             return Ok(Step::Event);
         }
         let packet = Packet::decode(message)?;

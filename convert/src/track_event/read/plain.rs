@@ -4,12 +4,12 @@ use hairline_formats::track_event::{EventType, PlainEvent, fields::sequence_flag
 
 use super::event::Word;
 use super::state::State;
-use crate::EventKind;
+use crate::{Context, EventKind};
 
 impl State {
     /// Takes note of an event, as the current one; None, and nothing has changed, if its packet is to be read as any other.
     #[inline]
-    pub(super) fn plain(&mut self, event: &PlainEvent<'_>) -> Option<()> {
+    pub(super) fn plain(&mut self, event: &PlainEvent<'_>, context: &Context) -> Option<()> {
         let place = self.sequence(event.sequence)?;
         let sequence = &mut self.sequences[place];
         let is_known = event.flags & sequence_flags::NEEDS == 0 || sequence.is_valid;
@@ -43,10 +43,10 @@ impl State {
             current.categories.push(category);
         }
         if let Some(id) = event.flow_id {
-            current.flows.push(id);
+            current.flows.push(context.flow(id));
         }
         if let Some(id) = event.terminating_flow_id {
-            current.ending_flows.push(id);
+            current.ending_flows.push(context.flow(id));
         }
         if !event.annotated.is_empty() {
             current.keep_bytes(event.annotated);

@@ -38,7 +38,7 @@ pub(super) struct State {
     places: Table<usize>,
     pub(super) tracks: Tracks,
     pub(super) clocks: Clocks,
-    texts: Texts,
+    pub(super) texts: Texts,
     pub(super) current: Current,
     pub(super) pending: VecDeque<Pending>,
     pub(super) report: Report,
@@ -225,7 +225,7 @@ impl State {
             (None, Some(name)) => self.current.keep(name),
             (None, None) => Word::None,
         };
-        self.current.take_lists(event)?;
+        self.current.take_lists(event, context)?;
         let mut skipped = 0;
         let legacy = event.legacy(&mut skipped)?;
         self.report.add_many("unknown fields", u64::from(skipped));

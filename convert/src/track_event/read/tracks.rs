@@ -1,6 +1,7 @@
 //! What is known of tracks.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use hairline_formats::DecodeError;
 use hairline_formats::track_event::{
@@ -43,7 +44,7 @@ enum Kind {
     Process { pid: u64, command_line: Vec<String> },
     Thread { pid: u64, tid: u64 },
     Slices,
-    Async { id: u64, scope: String },
+    Async { id: u64, scope: Arc<str> },
     Counter(Counter),
 }
 
@@ -78,7 +79,7 @@ pub(super) struct Tracks {
     /// Those whose parent is not known.
     orphans: Vec<u32>,
     /// Tracks of async events, by what tells them apart.
-    asyncs: HashMap<(Option<u32>, u64, String), u32>,
+    asyncs: HashMap<(Option<u32>, u64, Arc<str>), u32>,
 }
 
 impl Known {
@@ -231,7 +232,7 @@ impl Tracks {
         &mut self,
         near: Option<u32>,
         id: u64,
-        scope: String,
+        scope: Arc<str>,
         context: &mut Context,
         pending: &mut VecDeque<Pending>,
     ) -> u32 {
@@ -240,7 +241,7 @@ impl Tracks {
         if let Some(index) = self.asyncs.get(&key) {
             return *index;
         }
-        let kind = Kind::Async { id, scope: key.2.clone() };
+        let kind = Kind::Async { id, scope: Arc::clone(&key.2) };
         let index = self.add(Known { parent, ..Known::new(context.new_track(), 0, kind) }, pending);
         self.asyncs.insert(key, index);
         index

@@ -179,7 +179,7 @@ impl State {
         let log = event.log.map(|log| LogMessage {
             body_iid: sequence.log_body(out, log.body),
             priority: log.priority,
-            source_location_iid: place.unwrap_or(0),
+            source_location_iid: if let Some(Location::Iid(iid)) = place { iid } else { 0 },
         });
         let (timestamp, clock_id) = sequence.timestamp(time);
         let packet = te::Event {
@@ -191,7 +191,7 @@ impl State {
             flow_ids: event.flows,
             terminating_flow_ids: event.ending_flows,
             correlation: event.correlation.map(|text| te::Correlation::Name(Name::Text(text))),
-            location: place.map(Location::Iid),
+            location: place,
             log,
             ..te::Event::new(sequence.number, form.kind, timestamp)
         };

@@ -134,7 +134,7 @@ impl State {
     }
 
     fn loss(&mut self, loss: Loss) {
-        self.lost += loss.events;
+        self.lost = self.lost.saturating_add(loss.events);
         let track = loss.track.map_or(0, |track| self.tracks.get(track).sequence);
         if loss.events == 0 || track != 0 {
             self.sequences[track].drop_state();
@@ -164,7 +164,8 @@ impl State {
             self.end_slices(id, i64::MAX);
             self.tracks.describe(&mut self.out, id, &[], self.time);
         }
-        for sequence in &self.sequences {
+        for sequence in &mut self.sequences {
+            sequence.tell_loss(&mut self.out, self.time);
             let what = "names of arguments with . or [ ] in them, for which importers show _";
             self.report.add_many(what, sequence.names_shown_otherwise);
         }

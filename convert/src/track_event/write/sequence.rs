@@ -1,12 +1,12 @@
 //! What the packets of a sequence rely on, as it is written.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map::Entry};
 
 use hairline_formats::track_event::{
-    self as te, Interned, Name, SequenceStart, SourceLocation, fields::clock,
+    self as te, Interned, Location, Name, SequenceStart, SourceLocation, fields::clock,
 };
 
-use crate::{StringId, Text};
+use crate::{StringId, Strings, Text};
 
 /// Numbers that were given out, a bit each.
 #[derive(Debug, Default)]
@@ -77,6 +77,13 @@ impl Sequence {
         (self.is_good, self.extra_counters) = (false, uuids);
     }
 
+    /// Says that something is missing, if nothing came that says it.
+    pub(super) fn tell_loss(&mut self, out: &mut Vec<u8>, time: u64) {
+        if self.dropped {
+            self.begin(out, time);
+        }
+    }
+
     /// Has the state begin, if it has not.
     #[inline]
     pub(super) fn begin(&mut self, out: &mut Vec<u8>, time: u64) {
@@ -89,7 +96,8 @@ impl Sequence {
     fn begin_anew(&mut self, out: &mut Vec<u8>, time: u64) {
         let start = SequenceStart {
             sequence: self.number,
-            first: !self.has_begun,
+            // What is missing before the first packet of all, nobody asks for.
+            first: !self.has_begun && !self.dropped,
             dropped: self.dropped,
             track_uuid: self.track_uuid,
             extra_counters: &self.extra_counters,
@@ -167,39 +175,57 @@ impl Sequence {
         self.log_bodies
     }
 
-    /// The number of a place in the source.
-    pub(super) fn place(&mut self, out: &mut Vec<u8>, places: &mut Places, at: SourceLocation<'_>) -> u64 {
-        let number = places.number(at);
+    /// A place in the source, by its number if it has one.
+    pub(super) fn place<'a>(
+        &mut self,
+        out: &mut Vec<u8>,
+        places: &mut Places,
+        at: SourceLocation<'a>,
+    ) -> Location<'a> {
+        let Some(number) = places.number(at) else { return Location::At(at) };
+        let iid = u64::from(number);
         if self.places.add(number) {
-            te::interned(out, self.number, &[Interned::Location { iid: u64::from(number), at }]);
+            te::interned(out, self.number, &[Interned::Location { iid, at }]);
         }
-        u64::from(number)
+        Location::Iid(iid)
     }
 }
 
-/// A function, a line, and the number of the place.
-type Numbered = (Box<str>, u32, u32);
-
-/// Places in the source, by file.
+/// Places in the source: files and functions by their numbers, and lines.
 #[derive(Debug, Default)]
 pub(super) struct Places {
-    files: HashMap<Box<str>, Vec<Numbered>>,
-    count: u32,
+    names: Strings,
+    numbers: HashMap<(StringId, StringId, u32), u32>,
 }
 
+/// Places that have numbers, some 30 bytes each; those that come later are written in full.
+const MOST_PLACES: usize = 1 << 18;
+
 impl Places {
-    /// The number of a place, from 1.
-    fn number(&mut self, at: SourceLocation<'_>) -> u32 {
-        if !self.files.contains_key(at.file) {
-            self.files.insert(at.file.into(), Vec::new());
+    /// The number of a place, from 1. None: there are too many already.
+    fn number(&mut self, at: SourceLocation<'_>) -> Option<u32> {
+        let key = (self.names.number(at.file)?, self.names.number(at.function)?, at.line);
+        let next = u32::try_from(self.numbers.len() + 1).ok()?;
+        match self.numbers.entry(key) {
+            Entry::Occupied(known) => Some(*known.get()),
+            Entry::Vacant(_) if next as usize > MOST_PLACES => None,
+            Entry::Vacant(new) => Some(*new.insert(next)),
         }
-        let Some(places) = self.files.get_mut(at.file) else { return 0 };
-        let same = |(function, line, _): &&Numbered| *line == at.line && **function == *at.function;
-        if let Some((.., number)) = places.iter().find(same) {
-            return *number;
-        }
-        self.count += 1;
-        places.push((at.function.into(), at.line, self.count));
-        self.count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_has_one_number_and_there_are_not_more_than_so_many() {
+        let mut places = Places::default();
+        let mut number = |file, function, line| places.number(SourceLocation { file, function, line });
+        let all = [("a", "f", 1), ("a", "f", 2), ("a", "g", 1), ("b", "f", 1), ("a", "f", 1)];
+        assert_eq!(all.map(|(file, function, line)| number(file, function, line)), [1, 2, 3, 4, 1].map(Some));
+        let more = (10..).take(MOST_PLACES).filter(|line| number("a", "f", *line).is_some());
+        assert_eq!(more.count(), MOST_PLACES - 4);
+        assert_eq!((number("a", "f", 2), number("a", "f", 9)), (Some(2), None));
     }
 }
