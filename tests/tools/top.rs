@@ -70,6 +70,18 @@ fn the_end_of_the_process_is_the_end_of_the_tables() {
 }
 
 #[test]
+fn it_ends_when_nobody_reads_it_any_more() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let busy = Busy::start(&folder.path().join("trace.fxt"), "overwrite");
+    let pid = busy.0.id().to_string();
+    let mut command = hairline(folder.path());
+    let mut top = command.args(["top", &pid, "--interval", "0.05"]).spawn().expect("it starts");
+    assert!(first_line(&mut top).starts_with(&pid));
+    drop(top.stdout.take());
+    assert_eq!(top.wait().expect("its end").code(), Some(0));
+}
+
+#[test]
 fn a_process_that_is_not_traced_has_no_table() {
     let folder = tempfile::tempdir().expect("a folder");
     let output = run(hairline(folder.path()).args(["top", "4294967290"]));
