@@ -6,6 +6,10 @@ use super::{Change, Entry, Frame, Key, Sink, Slice, Tell, Wrong};
 /// Slices that are open at the same time, on all tracks together: a begin is two bytes of the input, and its place here is many.
 const MOST_OPEN: usize = 1 << 19;
 
+/// How many open slices an end may end together with its own. Without a limit, ends that have no begin look at all that is open, each of
+/// them.
+const FARTHEST: usize = 1 << 14;
+
 #[derive(Debug, Default)]
 pub(super) struct OneTrack {
     /// Its events wait for others that may be earlier.
@@ -51,13 +55,12 @@ impl OneTrack {
             return;
         }
         let is_of = |frame: &Frame| name == Key::NONE || frame.name == name || frame.name == Key::NONE;
+        let from = self.stack.len().saturating_sub(FARTHEST);
         let ends = match self.stack.last() {
-            Some(top) if is_of(top) => self.stack.len() - 1,
-            _ => match self.stack.iter().rposition(is_of) {
-                Some(place) => place,
-                None => return tell.wrong(Wrong::EndWithoutBegin, time, name),
-            },
+            Some(top) if is_of(top) => Some(self.stack.len() - 1),
+            _ => self.stack[from..].iter().rposition(is_of).map(|place| from + place),
         };
+        let Some(ends) = ends else { return tell.wrong(Wrong::EndWithoutBegin, time, name) };
         while self.stack.len() > ends + 1 {
             let inner = self.stack[self.stack.len() - 1];
             tell.wrong(Wrong::EndsWithAnother, inner.start, inner.name);
