@@ -7,7 +7,7 @@ use hairline_tests::recording::{FORMATS, extension};
 
 use crate::{FAMILY, first_line, hairline, run, stderr, without_tracing};
 
-/// Two threads that record all the time, into a file or a ring.
+/// Two threads that record all the time, into a file or a ring: not faster than a build without optimization reads.
 struct Busy(Child);
 
 impl Busy {
@@ -15,7 +15,7 @@ impl Busy {
         let mut program = Command::new(FAMILY);
         without_tracing(&mut program);
         program
-            .args(["busy", "2"])
+            .args(["busy", "2", "1"])
             .env("HAIRLINE", trace)
             .env("HAIRLINE_OVERFLOW", overflow)
             .stdout(Stdio::piped());
