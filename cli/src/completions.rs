@@ -1,13 +1,12 @@
 //! `hairline completions` and `hairline man`: what a shell and `man` want to know, made of the arguments themselves.
 
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::CommandFactory;
 use clap_complete::Shell;
 
 use crate::Outcome;
-use crate::text::complain;
+use crate::text::{put, written};
 
 /// Writes the completions of a shell to stdout.
 #[derive(Debug, clap::Args)]
@@ -33,28 +32,17 @@ pub(crate) struct ManArguments {
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let mut all = Vec::new();
     clap_complete::generate(arguments.shell, &mut crate::Arguments::command(), "hairline", &mut all);
-    written(io::stdout().write_all(&all), Path::new("stdout"))
+    written(put(&all), "stdout")
 }
 
 pub(crate) fn run_man(arguments: &ManArguments) -> Outcome {
     let command = crate::Arguments::command();
     match &arguments.directory {
-        Some(directory) => written(clap_mangen::generate_to(command, directory), directory),
+        Some(directory) => written(clap_mangen::generate_to(command, directory), directory.display()),
         None => {
             let mut page = Vec::new();
             let made = clap_mangen::Man::new(command).render(&mut page);
-            written(made.and_then(|()| io::stdout().write_all(&page)), Path::new("stdout"))
+            written(made.and_then(|()| put(&page)), "stdout")
         }
-    }
-}
-
-/// A reader that went away is no reason to fail.
-fn written(outcome: io::Result<()>, place: &Path) -> Outcome {
-    match outcome {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-            complain(format_args!("{}: {e}", place.display()));
-            Outcome::Failed
-        }
-        _ => Outcome::Done,
     }
 }

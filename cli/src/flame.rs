@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 }
 
 fn write(folded: &str, arguments: &Arguments) -> io::Result<()> {
-    let mut output = Output::create(&arguments.output, &[identity(arguments.trace.path())])?;
+    let mut output = Output::create(&arguments.output, &[identity(arguments.trace.path())])?.or_nothing()?;
     if arguments.svg {
         let mut options = inferno::flamegraph::Options::default();
         options.title = title(arguments.trace.path());

@@ -1,6 +1,6 @@
 //! What a command reads.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,12 @@ pub(crate) fn is_standard(path: &Path) -> bool {
 
 /// Which file is at a path, if there is one.
 pub(crate) fn identity(path: &Path) -> Option<Identity> {
-    std::fs::metadata(path).ok().map(|about| (about.dev(), about.ino()))
+    std::fs::metadata(path).ok().map(|about| identity_of(&about))
+}
+
+/// Which file it is that is so.
+pub(crate) fn identity_of(about: &Metadata) -> Identity {
+    (about.dev(), about.ino())
 }
 
 impl Input {
@@ -42,7 +47,7 @@ impl Input {
         }
         let name = path.display().to_string();
         let bar = bar(about.is_file().then_some(about.len()), &name);
-        Ok(Self { name, reader: Box::new(file), identity: Some((about.dev(), about.ino())), bar })
+        Ok(Self { name, reader: Box::new(file), identity: Some(identity_of(&about)), bar })
     }
 
     /// What it is called.

@@ -13,6 +13,7 @@ mod output;
 mod places;
 mod record;
 mod recover;
+mod signals;
 mod snapshot;
 mod stats;
 mod table;

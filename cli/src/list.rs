@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use hairline::recovery::{self, FoundRegion, ProcessState};
 
 use crate::Outcome;
+use crate::table::plain;
 use crate::text::{complain, say, size};
 
 /// Lists the processes that are being traced, and those that left something to recover.
@@ -39,7 +40,7 @@ fn line(region: &FoundRegion) -> String {
         ProcessState::Dead => "dead",
         _ => "unknown",
     };
-    let name = if region.process_name.is_empty() { "-" } else { &region.process_name };
+    let name = if region.process_name.is_empty() { "-".to_owned() } else { plain(&region.process_name) };
     let output = region.output.as_ref().map_or_else(|| "-".to_owned(), |path| path.display().to_string());
     let output = region.unreadable.as_ref().unwrap_or(&output);
     format!("{:>7} {state:<10} {:>10}  {name:<16} {output}", region.pid, size(region.len))

@@ -1,13 +1,14 @@
 //! What a command writes: whole, or not at all.
 
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-use crate::input::{Identity, identity, is_standard};
+use crate::input::{Identity, identity_of, is_standard};
+use crate::signals::remove_at_end;
 
 /// An output. A file is written beside its place and takes it when it is whole: nobody ever sees a part of it, and an input that fails
 /// leaves what was there before.
@@ -23,24 +24,27 @@ pub(crate) enum Output {
     Stream(Box<dyn Write>),
 }
 
-/// What a new file's permissions are cut out of by the user's mask.
-const MODE: u32 = 0o666;
-
 impl Output {
     /// An output at `path`, or on stdout for `-`.
     pub(crate) fn create(path: &Path, inputs: &[Option<Identity>]) -> io::Result<Self> {
+        let is_input = |about: &Metadata| inputs.contains(&Some(identity_of(about)));
+        let an_input =
+            || io::Error::other("it is an input, and inputs stay as they are: choose another output");
         if is_standard(path) {
-            return Ok(Self::Stream(Box::new(io::stdout().lock())));
+            let stdout = io::stdout();
+            let about = File::from(stdout.as_fd().try_clone_to_owned()?).metadata()?;
+            // What is appended to it would be read again, without end.
+            if about.is_file() && is_input(&about) {
+                return Err(an_input());
+            }
+            return Ok(Self::Stream(Box::new(stdout.lock())));
         }
         // A link stays, and leads to the new file.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        if let Some(there) = identity(&path) {
-            if inputs.contains(&Some(there)) {
-                return Err(io::Error::other(
-                    "it is an input, and inputs stay as they are: choose another output",
-                ));
+        if let Ok(about) = std::fs::metadata(&path) {
+            if is_input(&about) {
+                return Err(an_input());
             }
-            let about = std::fs::metadata(&path)?;
             if about.is_dir() {
                 return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
             }
@@ -50,9 +54,18 @@ impl Output {
             }
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let mut builder = tempfile::Builder::new();
-        let builder = builder.prefix(".hairline-").permissions(Permissions::from_mode(MODE));
-        Ok(Self::File { written: builder.tempfile_in(folder)?, path })
+        // Made here, and not by the crate, which makes files that nobody else may read, and names them in its errors.
+        let written =
+            tempfile::Builder::new().prefix(".hairline-").make_in(folder, |path| File::create_new(path))?;
+        Ok(Self::File { written, path })
+    }
+
+    /// The same, which leaves nothing half written when a signal ends this process.
+    pub(crate) fn or_nothing(self) -> io::Result<Self> {
+        if let Self::File { written, .. } = &self {
+            remove_at_end(written.path())?;
+        }
+        Ok(self)
     }
 
     /// Puts it in its place.
@@ -68,14 +81,14 @@ impl Output {
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Self::File { written, .. } => written.write(bytes),
+            Self::File { written, .. } => written.as_file_mut().write(bytes),
             Self::Stream(stream) => stream.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Self::File { written, .. } => written.flush(),
+            Self::File { written, .. } => written.as_file_mut().flush(),
             Self::Stream(stream) => stream.flush(),
         }
     }

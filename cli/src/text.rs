@@ -1,17 +1,32 @@
 //! What is said, and how.
 
 use std::fmt::Display;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
+
+use crate::Outcome;
+use crate::table::plain;
 
 /// One line on stdout. A reader that went away is no reason to fail.
 pub(crate) fn say(line: impl Display) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
-/// Lines on stdout, as they are.
-pub(crate) fn put(lines: &str) {
-    let _ = std::io::stdout().write_all(lines.as_bytes());
+/// All that a command has to show, on stdout.
+pub(crate) fn put(all: impl AsRef<[u8]>) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(all.as_ref()).and_then(|()| stdout.flush())
+}
+
+/// What comes of having written it. A reader that went away is no reason to fail.
+pub(crate) fn written(result: io::Result<()>, place: impl Display) -> Outcome {
+    match result {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+            complain(format_args!("{place}: {e}"));
+            Outcome::Failed
+        }
+        _ => Outcome::Done,
+    }
 }
 
 /// One line on stderr.
@@ -53,9 +68,9 @@ pub(crate) fn count(n: u64, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { plural })
 }
 
-/// A process, as it is called.
+/// A process, as it is called: by itself, so it may be anything.
 pub(crate) fn who(pid: u32, name: &str) -> String {
-    if name.is_empty() { pid.to_string() } else { format!("{pid} ({name})") }
+    if name.is_empty() { pid.to_string() } else { format!("{pid} ({})", plain(name)) }
 }
 
 /// Whether it is a process's number, and not a path.

@@ -87,7 +87,8 @@ impl Transfer<'_> {
         let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
         let identities: Vec<_> = inputs.iter().map(Input::identity).collect();
         let fail = |e: io::Error| Failure::output(self.output, &e);
-        let mut output = Output::create(self.output, &identities).map_err(fail)?;
+        let mut output =
+            Output::create(self.output, &identities).and_then(Output::or_nothing).map_err(fail)?;
         let (outcome, report) = if kind.gzip {
             let mut compressed = GzEncoder::new(&mut output, Compression::default());
             let done = self.write(inputs, kind.format, &mut compressed)?;

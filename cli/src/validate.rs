@@ -9,7 +9,7 @@ use hairline_convert::{Event, EventKind, FlowStep, Item, TrackId};
 use crate::Outcome;
 use crate::places::Places;
 use crate::table::plain;
-use crate::text::{complain, count, duration, grouped, put};
+use crate::text::{complain, count, duration, grouped, put, written};
 use crate::trace::{Look, Looked, TraceArguments};
 
 /// Says what is wrong with a trace.
@@ -81,13 +81,13 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     check.slices.finish(&mut check.found);
     check.settle(None);
     check.found.flows();
-    put(&check.report(&looked));
+    let said = written(put(check.report(&looked)), "stdout");
     if let Some(e) = &looked.stopped {
         complain(format_args!("{}: {e}", looked.name));
         return Outcome::Failed;
     }
     let counts = |finding: &&Finding| !arguments.ignore.contains(&finding.kind);
-    if check.found.findings.iter().any(|finding| counts(&finding)) { Outcome::Failed } else { Outcome::Done }
+    if check.found.findings.iter().any(|finding| counts(&finding)) { Outcome::Failed } else { said }
 }
 
 /// Looks for it.
@@ -202,7 +202,7 @@ impl Found {
 
     fn lost(&mut self, events: u64) {
         if let Some(finding) = self.findings.iter_mut().find(|finding| finding.kind == Kind::Loss) {
-            finding.events += events;
+            finding.events = finding.events.saturating_add(events);
         }
     }
 

@@ -100,3 +100,17 @@ fn arguments_that_make_no_sense_are_told_so() {
     );
     assert!(stdout(&hairline(&["recover", "--help"])).contains("hairline recover --all"));
 }
+
+#[test]
+fn what_nohup_ignores_the_recorded_command_ignores_too() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let ignored = |trap: &str| {
+        let script = format!("{trap} exec \"$0\" record -- grep SigIgn /proc/self/status");
+        let mut shell = Command::new("sh");
+        let shell = shell.current_dir(directory.path()).args(["-c", &script, env!("CARGO_BIN_EXE_hairline")]);
+        let said = stdout(&shell.output().expect("it ran"));
+        let mask = said.split_whitespace().nth(1).expect("a mask");
+        u64::from_str_radix(mask, 16).expect("a number") & 1 // SIGHUP is 1
+    };
+    assert_eq!([ignored(""), ignored("trap '' HUP;")], [0, 1]);
+}

@@ -145,3 +145,51 @@ fn strict_writes_nothing_where_something_is_left_out() {
     assert!(output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).contains("1 events of unknown types"));
 }
+
+#[test]
+fn what_cannot_be_made_is_called_as_it_was_asked_for() {
+    let files: &[(&str, &[u8])] = &[("in.pftrace", &trace(1, &["a"]))];
+    let folder = folder(files);
+    for output in ["no/such/out.fxt", "/proc/out.fxt"] {
+        let failed = hairline(folder.path(), &["convert", "in.pftrace", output]);
+        let said = String::from_utf8_lossy(&failed.stderr).into_owned();
+        assert_eq!((failed.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+        assert!(said.starts_with(&format!("hairline: {output}: ")) && !said.contains(".hairline-"), "{said}");
+    }
+}
+
+#[test]
+fn an_input_is_not_appended_to_while_it_is_read() {
+    let before = trace(1, &["a"]);
+    let folder = folder(&[("t.pftrace", &before)]);
+    let path = folder.path().join("t.pftrace");
+    let appended = fs::OpenOptions::new().append(true).open(&path).expect("opened");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
+    let command = command.current_dir(folder.path()).args(["convert", "t.pftrace", "-", "--to", "pftrace"]);
+    let failed = command.stdout(appended).output().expect("it ran");
+    let said = String::from_utf8_lossy(&failed.stderr).into_owned();
+    assert_eq!((failed.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+    assert!(fs::read(&path).expect("read") == before);
+}
+
+#[test]
+fn a_signal_leaves_nothing_half_written() {
+    use std::io::Write;
+    let folder = folder(&[]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
+    let command = command.current_dir(folder.path()).args(["convert", "-", "out.fxt"]);
+    let mut child = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
+    let mut input = child.stdin.take().expect("piped");
+    // It has begun when this goes through: the pipe holds less.
+    let names = vec!["a name"; 10_000];
+    (0..20).for_each(|_| input.write_all(&trace(1, &names)).expect("read"));
+    assert_eq!(names_of_hidden(folder.path()), 1, "it is being written");
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").arg(&pid).status().expect("sent").success());
+    assert!(!child.wait().expect("its end").success());
+    assert_eq!(names_of_hidden(folder.path()), 0);
+}
+
+fn names_of_hidden(folder: &Path) -> usize {
+    names(folder).iter().filter(|name| name.starts_with(".hairline-")).count()
+}

@@ -303,3 +303,36 @@ fn an_extension_that_lies_does_not_matter() {
     fs::rename(folder.path().join("trace.pftrace"), folder.path().join("wrong.json")).expect("renamed");
     assert!(said(folder.path(), &["stats", "wrong.json"]).contains("4 slices"));
 }
+
+#[test]
+fn what_cannot_be_shown_is_a_failure_but_for_a_reader_that_has_enough() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("t.json"), br#"[{"name":"a","ph":"X","ts":1,"dur":2,"pid":1,"tid":1}]"#)
+        .expect("written");
+    for arguments in [&["stats", "t.json", "--json"][..], &["validate", "t.json"], &["man"]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("opened");
+        let command = command.current_dir(folder.path()).args(arguments);
+        let failed = command.stdout(full).output().expect("it ran");
+        let said = String::from_utf8_lossy(&failed.stderr).into_owned();
+        assert_eq!((failed.status.code(), said.lines().count()), (Some(1), 1), "{arguments:?}: {said}");
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
+        drop(child.stdout.take());
+        assert_eq!(child.wait().expect("its end").code(), Some(0), "{arguments:?}");
+    }
+}
+
+#[test]
+fn times_and_losses_beyond_all_measure_are_no_panic() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (least, most) = ("-9223372036854775", "9223372036854775");
+    let json =
+        [("X", least, most), ("X", least, most), ("B", most, "0"), ("E", least, "0"), ("B", least, "0")];
+    let events = json
+        .map(|(ph, ts, dur)| format!(r#"{{"name":"a","ph":"{ph}","ts":{ts},"dur":{dur},"pid":1,"tid":1}}"#));
+    fs::write(folder.path().join("t.json"), format!("[{}]", events.join(","))).expect("written");
+    for command in ["stats", "flame", "validate"] {
+        let code = hairline(folder.path(), &[command, "t.json"]).status.code();
+        assert!(code == Some(0) || command == "validate" && code == Some(1), "{command}: {code:?}");
+    }
+}

@@ -87,6 +87,21 @@ fn the_ui_gets_the_trace_once_and_nothing_else() {
 }
 
 #[test]
+fn a_trace_that_was_fetched_in_part_may_be_fetched_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // More than what the system takes off the server's hands.
+    let trace = vec![7; 32 << 20];
+    std::fs::write(folder.path().join("t.fxt"), &trace).expect("written");
+    let mut view = View::start(&["t.fxt"], folder.path());
+    let mut stream = TcpStream::connect(&view.address).expect("connected");
+    write!(stream, "GET /t.fxt HTTP/1.1\r\nHost: {}\r\n\r\n", view.address).expect("asked");
+    stream.read_exact(&mut [0; 1000]).expect("some of it");
+    drop(stream);
+    assert!(view.ask("GET", "/t.fxt").1 == trace);
+    assert_eq!(view.child.wait().expect("its end").code(), Some(0), "it was fetched");
+}
+
+#[test]
 fn a_copy_of_the_ui_is_served_with_the_trace_as_often_as_it_is_asked_for() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::create_dir(folder.path().join("ui")).expect("made");

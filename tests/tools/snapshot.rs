@@ -75,6 +75,35 @@ fn of_a_session_with_an_output_it_is_all_of_it_so_far() {
 }
 
 #[test]
+fn neither_the_output_of_the_process_nor_a_folder_is_replaced_by_a_snapshot() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(folder.path().join("folder")).expect("made");
+    std::os::unix::fs::symlink("out.fxt", folder.path().join("link")).expect("a link");
+    let mut program = std::process::Command::new(FAMILY);
+    without_tracing(&mut program);
+    let mut child = program
+        .args(["child", "0", "stay"])
+        .env("HAIRLINE", folder.path().join("out.fxt"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    assert_eq!(first_line(&mut child), "ready");
+    let pid = child.id().to_string();
+    for path in ["out.fxt", "link", "folder", "no/folder.fxt"] {
+        let output = run(hairline(folder.path()).args(["snapshot", &pid, "-o", path]));
+        let said = stderr(&output);
+        assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{path}: {said}");
+        assert!(said.starts_with(&format!("hairline: {path}: ")), "{said}");
+    }
+    assert_eq!(crate::files(folder.path()), ["folder", "link", "out.fxt"]);
+    child.kill().expect("killed");
+    child.wait().expect("its end");
+    let recovered = run(hairline(folder.path()).args(["recover", &pid]));
+    assert_eq!(recovered.status.code(), Some(0), "{}", stderr(&recovered));
+    judge::load(folder.path().join("out.fxt"), &["select 1"]).require_clean();
+}
+
+#[test]
 fn a_process_that_is_not_traced_is_told_so() {
     let folder = tempfile::tempdir().expect("a folder");
     let output = run(hairline(folder.path()).args(["snapshot", &std::process::id().to_string()]));

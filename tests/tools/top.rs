@@ -7,7 +7,7 @@ use hairline_tests::recording::{FORMATS, extension};
 
 use crate::{FAMILY, first_line, hairline, run, stderr, without_tracing};
 
-/// Two threads that record all the time, into a file or a ring.
+/// Two threads that record all the time, into a file or a ring: not faster than a build without optimization reads.
 struct Busy(Child);
 
 impl Busy {
@@ -15,7 +15,7 @@ impl Busy {
         let mut program = Command::new(FAMILY);
         without_tracing(&mut program);
         program
-            .args(["busy", "2"])
+            .args(["busy", "2", "1"])
             .env("HAIRLINE", trace)
             .env("HAIRLINE_OVERFLOW", overflow)
             .stdout(Stdio::piped());
@@ -67,6 +67,18 @@ fn the_end_of_the_process_is_the_end_of_the_tables() {
         assert_eq!(output.status.code(), Some(0), "{overflow}: {}", stderr(&output));
         assert!(stderr(&output).contains("has ended"), "{overflow}: {}", stderr(&output));
     }
+}
+
+#[test]
+fn it_ends_when_nobody_reads_it_any_more() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let busy = Busy::start(&folder.path().join("trace.fxt"), "overwrite");
+    let pid = busy.0.id().to_string();
+    let mut command = hairline(folder.path());
+    let mut top = command.args(["top", &pid, "--interval", "0.05"]).spawn().expect("it starts");
+    assert!(first_line(&mut top).starts_with(&pid));
+    drop(top.stdout.take());
+    assert_eq!(top.wait().expect("its end").code(), Some(0));
 }
 
 #[test]

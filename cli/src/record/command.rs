@@ -1,7 +1,7 @@
 //! The command while it runs: who gets which signal, and how it ended.
 //!
 //! A terminal sends Ctrl-C to the command itself, which is in the same process group; only what is sent to this process alone is passed
-//! on. Handlers, and not "ignore": that the command would inherit.
+//! on. Handlers, and not "ignore": that the command would inherit. What is ignored already stays so.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals};
+
+use crate::signals::heeded;
 
 /// Two Ctrl-C within this time end a command that does not heed one.
 const TWICE: Duration = Duration::from_secs(1);
@@ -89,7 +91,7 @@ impl Command {
             }
         };
         let target = Arc::new(Target::default());
-        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT]).map_err(failed)?;
+        let mut signals = Signals::new(heeded(&[SIGINT, SIGTERM, SIGHUP, SIGQUIT])).map_err(failed)?;
         let handle = signals.handle();
         let heeding = Arc::clone(&target);
         let child = std::process::Command::new(program)

@@ -11,7 +11,7 @@ use std::time::Duration;
 use hairline::Format;
 use hairline_convert::splice::Totals;
 
-use crate::text::{complain, count, grouped, size};
+use crate::text::{complain, count, grouped, size, who};
 use command::{Command, NotStarted};
 use parts::{Parts, Whole};
 
@@ -164,8 +164,9 @@ fn report(whole: &Whole, output: &Path, parts: &Parts) {
     let Whole { totals, recovered, alive, notes, .. } = whole;
     notes.iter().for_each(complain);
     for (pid, name, path) in alive {
+        let who = who(*pid, name);
         complain(format_args!(
-            "process {pid} ({name}) goes on, and is not in the trace: its own grows in {}; to be added by `hairline merge`",
+            "process {who} goes on, and is not in the trace: its own grows in {}; to be added by `hairline merge`",
             path.display()
         ));
     }

@@ -58,7 +58,8 @@ impl Parts {
     /// Makes the directory: when that can be done, so can the output.
     pub(super) fn begin(output: &Path, format: Format, keep: bool) -> Result<Self, String> {
         let at = |e: io::Error| format!("{}: {e}", output.display());
-        let output_path = std::path::absolute(output).map_err(at)?;
+        // A link stays, as with every output.
+        let output_path = output.canonicalize().or_else(|_| std::path::absolute(output)).map_err(at)?;
         if std::fs::metadata(&output_path).is_ok_and(|m| !m.is_file()) {
             return Err(format!("{}: is there, and is no file", output.display()));
         }

@@ -106,7 +106,7 @@ impl Look for Gather {
             Item::Track(track) => self.places.set(track),
             Item::Loss(loss) => {
                 gathered.totals.losses += 1;
-                gathered.totals.lost_events += loss.events;
+                gathered.totals.lost_events = gathered.totals.lost_events.saturating_add(loss.events);
             }
             Item::Foreign { .. } => gathered.totals.foreign += 1,
             _ => {}
@@ -149,7 +149,7 @@ impl Sink for Counting {
     #[inline]
     fn slice(&mut self, slice: &Slice, _: &[Frame]) {
         let is_wanted = self.wanted.get(slice.category.0 as usize) != Some(&false)
-            && self.since.is_none_or(|since| slice.start + slice.duration > since);
+            && self.since.is_none_or(|since| slice.start.saturating_add(slice.duration) > since);
         if !is_wanted {
             return;
         }

@@ -16,7 +16,7 @@ pub(crate) use rows::Row;
 
 use crate::Outcome;
 use crate::places::Places;
-use crate::text::complain;
+use crate::text::{complain, put, written};
 use crate::trace::TraceArguments;
 
 /// Says what is in a trace, and where the time went.
@@ -133,8 +133,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     } else {
         show::text(&stats, &arguments.choice)
     };
-    crate::text::put(&shown);
-    looked.outcome()
+    written(put(&shown), "stdout").max(looked.outcome())
 }
 
 /// What there is to say of a trace.

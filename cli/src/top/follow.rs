@@ -12,6 +12,7 @@ use hairline_convert::{Context, open};
 
 use super::Source;
 use super::rates::Rates;
+use crate::input::{Identity, identity, identity_of};
 use crate::stats::Gather;
 use crate::trace::Look;
 
@@ -22,6 +23,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub(super) struct Follow {
     shared: Arc<Shared>,
     path: PathBuf,
+    identity: Identity,
 }
 
 struct Shared {
@@ -50,7 +52,8 @@ impl Read for Growing {
         loop {
             let read = self.file.read(buffer)?;
             let position = self.shared.position.fetch_add(read as u64, Ordering::Relaxed) + read as u64;
-            if position >= self.first {
+            // A file that was cut has less by now.
+            if position >= self.first || read == 0 {
                 self.shared.is_read.store(true, Ordering::Relaxed);
             }
             if read > 0 || buffer.is_empty() || self.shared.is_over.load(Ordering::Relaxed) {
@@ -73,7 +76,8 @@ impl Follow {
             is_over: AtomicBool::new(false),
             failed: Mutex::new(None),
         });
-        let first = file.metadata().map_or(0, |about| about.len());
+        let about = file.metadata().map_err(|e| format!("{name}: {e}"))?;
+        let (first, identity) = (about.len(), identity_of(&about));
         let growing = Growing { file, first, shared: Arc::clone(&shared) };
         thread::spawn(move || {
             let shared = Arc::clone(&growing.shared);
@@ -82,7 +86,7 @@ impl Follow {
             }
             shared.is_read.store(true, Ordering::Relaxed);
         });
-        Ok(Self { shared, path: path.to_owned() })
+        Ok(Self { shared, path: path.to_owned(), identity })
     }
 }
 
@@ -108,9 +112,9 @@ impl Drop for Follow {
 }
 
 impl Source for Follow {
-    fn take(&mut self) -> Result<Rates, String> {
+    fn take(&mut self, is_over: &AtomicBool) -> Result<Rates, String> {
         // What was recorded before is no part of the first table.
-        while !self.shared.is_read.load(Ordering::Relaxed) {
+        while !self.shared.is_read.load(Ordering::Relaxed) && !is_over.load(Ordering::Relaxed) {
             thread::sleep(PAUSE);
         }
         let failed = self.shared.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -122,6 +126,10 @@ impl Source for Follow {
         self.shared.is_wanted.store(false, Ordering::Relaxed);
         let len = std::fs::metadata(&self.path).map_or(0, |about| about.len());
         let behind = len.saturating_sub(self.shared.position.load(Ordering::Relaxed));
+        // The output goes on in another file, which has its place (HAIRLINE_ROTATE).
+        if identity(&self.path).is_some_and(|now| now != self.identity) {
+            *self = Self::start(&self.path)?;
+        }
         Ok(Rates { gathered, keys, behind, covered: None })
     }
 }

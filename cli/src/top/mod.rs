@@ -4,14 +4,17 @@ mod follow;
 mod rates;
 mod recorder;
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hairline::recovery::{self, FoundRegion, ProcessState};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::Outcome;
+use crate::signals::heeded;
 use crate::snapshot;
 use crate::stats::Sort;
 use crate::text::{complain, put, who};
@@ -59,8 +62,8 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 /// Where slices are had from.
 trait Source {
-    /// Those of the time since it was asked last.
-    fn take(&mut self) -> Result<Rates, String>;
+    /// Those of the time since it was asked last. Nothing, if `is_over` comes true before it has any.
+    fn take(&mut self, is_over: &AtomicBool) -> Result<Rates, String>;
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
@@ -88,22 +91,26 @@ fn source(region: &FoundRegion) -> Result<Box<dyn Source>, String> {
 
 fn show(arguments: &Arguments, region: &FoundRegion, source: &mut dyn Source) -> Result<(), String> {
     let is_over = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+    for signal in heeded(&[SIGHUP, SIGINT, SIGTERM]) {
         signal_hook::flag::register(signal, Arc::clone(&is_over)).map_err(|e| e.to_string())?;
     }
-    source.take()?;
+    source.take(&is_over)?;
     let mut began = Instant::now();
     loop {
         let lives = wait(began + arguments.interval, &region.path, &is_over);
         let now = Instant::now();
-        let rates = match source.take() {
+        let rates = match source.take(&is_over) {
             Ok(rates) => rates,
             // What it was read from has gone with the process.
             Err(_) if !lives => break,
             Err(e) => return Err(e),
         };
         let name = who(region.pid, &region.process_name);
-        put(&rates.table(&name, now - began, arguments.sort, arguments.top));
+        match put(rates.table(&name, now - began, arguments.sort, arguments.top)) {
+            // Nobody reads any more.
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
+            put => put.map_err(|e| format!("stdout: {e}"))?,
+        }
         began = now;
         if arguments.once || !lives || is_over.load(Ordering::Relaxed) {
             break;

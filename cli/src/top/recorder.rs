@@ -1,6 +1,7 @@
 //! Of a process that keeps what it records in its ring: each time a snapshot of that.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use hairline::recovery::{self, RecoverError};
@@ -43,7 +44,7 @@ impl Recorder {
 }
 
 impl Source for Recorder {
-    fn take(&mut self) -> Result<Rates, String> {
+    fn take(&mut self, _: &AtomicBool) -> Result<Rates, String> {
         let path = self.folder.path().join("snapshot");
         self.snapshot(&path)?;
         let mut gather = Gather::new(None);

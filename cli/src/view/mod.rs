@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::Outcome;
+use crate::signals::remove_at_end;
 use crate::text::{complain, say};
 use server::{Content, Server};
 
@@ -74,6 +75,7 @@ fn trace(path: &Path) -> Result<(PathBuf, String, Option<tempfile::NamedTempFile
     let at = |e: io::Error| format!("{}: {e}", path.display());
     if path == Path::new("-") {
         let mut spooled = tempfile::NamedTempFile::new().map_err(at)?;
+        remove_at_end(spooled.path()).map_err(at)?;
         io::copy(&mut io::stdin().lock(), &mut spooled).map_err(at)?;
         return Ok((spooled.path().to_owned(), "stdin".to_owned(), Some(spooled)));
     }

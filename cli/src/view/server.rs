@@ -2,7 +2,7 @@
 //! read, and a name that merely leads to this address is refused.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -77,11 +77,16 @@ impl Server {
             Wanted::File(path) => (path.as_path(), media_type(path)),
             Wanted::Nothing => return refuse(request, 404),
         };
-        let Ok(file) = File::open(path) else { return refuse(request, 404) };
-        // The length is known: with it the UI shows how far it is.
-        let response = Response::from_file(file).with_chunked_threshold(usize::MAX);
-        let sent = request.respond(with_headers(response, Some(kind)));
-        wanted == Wanted::Trace && has_body && sent.is_ok()
+        let opened = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
+        let Ok((len, file)) = opened else { return refuse(request, 404) };
+        // The length is known: with it the UI shows how far it is. A file that grows is sent as long as it was said to be.
+        let mut body = file.take(len);
+        let len = usize::try_from(len).ok();
+        let response = Response::new(StatusCode(200), Vec::new(), &mut body, len, None);
+        let response = with_headers(response.with_chunked_threshold(usize::MAX), Some(kind));
+        let sent = request.respond(response);
+        // A client that went away is no error to the server: what counts is whether it took all.
+        wanted == Wanted::Trace && has_body && sent.is_ok() && body.limit() == 0
     }
 
     /// Whether the request names this server: a page of somebody else's may have let its own name lead here.

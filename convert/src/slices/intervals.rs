@@ -30,7 +30,7 @@ struct Node {
 impl Node {
     /// Its time, which is not the parent's own.
     fn total(&self) -> i64 {
-        if self.is_told { self.told } else { self.end - self.start }
+        if self.is_told { self.told } else { self.end.saturating_sub(self.start) }
     }
 
     fn is_around(&self, start: i64, end: i64) -> bool {
@@ -71,7 +71,7 @@ impl Intervals {
     /// A slice that was told already, with the time that was told as that of nothing else: it is only here to be in others.
     pub(super) fn add_told(&mut self, start: i64, end: i64, busy: i64) {
         let (name, category, below) = (Key::NONE, Key::NONE, Vec::new());
-        let (told, told_busy) = (end - start, busy);
+        let (told, told_busy) = (end.saturating_sub(start), busy);
         // One that does not nest is nobody's child.
         let _ =
             self.put(Node { start, end, name, category, is_told: true, told, told_busy, height: 1, below });
@@ -89,20 +89,22 @@ impl Intervals {
             let Some(outer) = is_in else { break };
             let outer = &mut nodes[outer];
             if node.is_told {
-                outer.told += node.told;
-                outer.told_busy += node.told_busy;
+                outer.told = outer.told.saturating_add(node.told);
+                outer.told_busy = outer.told_busy.saturating_add(node.told_busy);
                 return Ok(());
             }
             depth += 1;
             if depth > MAX_DEPTH {
-                outer.told += node.total();
+                outer.told = outer.told.saturating_add(node.total());
                 return Err(Misplaced::TooDeep);
             }
             nodes = &mut outer.below;
         }
         let from = nodes.partition_point(|n| n.start < node.start);
         let to = from
-            + nodes[from..].partition_point(|n| n.end <= node.end && n.start < node.end.max(node.start + 1));
+            + nodes[from..].partition_point(|n| {
+                n.end <= node.end && n.start < node.end.max(node.start.saturating_add(1))
+            });
         if nodes[from..to].iter().any(|inner| inner.height >= MAX_DEPTH) {
             return Err(Misplaced::TooDeep);
         }
@@ -110,8 +112,8 @@ impl Intervals {
             || nodes.get(to).is_some_and(|n| n.start < node.end);
         for inner in nodes.drain(from..to) {
             if inner.is_told {
-                node.told += inner.told;
-                node.told_busy += inner.told_busy;
+                node.told = node.told.saturating_add(inner.told);
+                node.told_busy = node.told_busy.saturating_add(inner.told_busy);
                 self.held -= 1;
             } else {
                 node.height = node.height.max(inner.height + 1);
@@ -131,9 +133,9 @@ impl Intervals {
         tell: &mut Tell<'_, impl Sink>,
     ) -> i64 {
         let from = self.roots.partition_point(|node| node.start < start);
-        let mut total = 0;
+        let mut total = 0_i64;
         for node in self.roots.drain(from..) {
-            total += node.total();
+            total = total.saturating_add(node.total());
             self.held -= told(node, above, tell).count;
         }
         total
@@ -163,8 +165,8 @@ impl Intervals {
                 below: Vec::new(),
             });
             rest.end = rest.end.max(end);
-            rest.told += total;
-            rest.told_busy += busy;
+            rest.told = rest.told.saturating_add(total);
+            rest.told_busy = rest.told_busy.saturating_add(busy);
         }
         if let Some(rest) = rest {
             self.roots.insert(0, rest);
@@ -177,10 +179,10 @@ impl Intervals {
             let half = node.below.len() / 2;
             above.push(Frame::new(node.name, node.category, node.start));
             for inner in node.below.drain(..half) {
-                node.told += inner.total();
+                node.told = node.told.saturating_add(inner.total());
                 let Told { count, busy } = told(inner, above, tell);
                 self.held -= count;
-                node.told_busy += busy;
+                node.told_busy = node.told_busy.saturating_add(busy);
             }
             last = node.below.last_mut();
         }
@@ -199,14 +201,14 @@ fn told(node: Node, above: &mut Vec<Frame>, tell: &mut Tell<'_, impl Sink>) -> T
     if node.is_told {
         return Told { count: 1, busy: node.told_busy };
     }
-    let duration = node.end - node.start;
+    let duration = node.end.saturating_sub(node.start);
     let (mut inner, mut all) = (node.told, Told { count: 1, busy: node.told_busy });
     above.push(Frame::new(node.name, node.category, node.start));
     for below in node.below {
-        inner += below.total();
+        inner = inner.saturating_add(below.total());
         let Told { count, busy } = told(below, above, tell);
         all.count += count;
-        all.busy += busy;
+        all.busy = all.busy.saturating_add(busy);
     }
     above.pop();
     let slice = Slice {
@@ -215,8 +217,8 @@ fn told(node: Node, above: &mut Vec<Frame>, tell: &mut Tell<'_, impl Sink>) -> T
         category: node.category,
         start: node.start,
         duration,
-        self_time: (duration - inner).max(0),
-        busy: if above.is_empty() { (duration - all.busy).max(0) } else { 0 },
+        self_time: duration.saturating_sub(inner).max(0),
+        busy: if above.is_empty() { duration.saturating_sub(all.busy).max(0) } else { 0 },
     };
     tell.sink.slice(&slice, above);
     all

@@ -10,7 +10,7 @@
 //! * Others may come out of order, by as much as a writer gathers of one thread before it goes on to the next. They wait in a window of
 //!   65,536 events; one that is later still is counted ([`Wrong::Late`]).
 //! * What nests how is Perfetto's trace_processor's rule: an end is that of the innermost open slice of its name, and what is open inside
-//!   ends with it; an end without a begin is nothing.
+//!   ends with it (16,384 slices at most); an end without a begin is nothing.
 //! * Memory is bounded whatever the input: 524,288 slices that are open at a time, 65,536 intervals that wait, 8 MiB of texts.
 
 mod intervals;

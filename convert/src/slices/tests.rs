@@ -84,6 +84,38 @@ fn an_end_closes_what_is_open_inside() {
 }
 
 #[test]
+fn an_end_looks_for_its_begin_below_thousands_of_others_and_no_further() {
+    for (others, found) in [(10_000, true), (20_000, false)] {
+        let mut events = vec![(0, BEGIN, "a")];
+        events.extend((0..others).map(|n| (n, BEGIN, "b")));
+        events.push((others, END, "a"));
+        let (mut slices, mut told) = (Slices::new(), Ends::default());
+        for (time, kind, name) in events {
+            let event = Event { name: name.into(), ..Event::new(time, TrackId(0), kind) };
+            slices.item(&Item::Event(event), &mut told);
+        }
+        assert_eq!((told.slices > 0, told.without_begin), (found, usize::from(!found)), "{others}");
+    }
+}
+
+/// How many slices, and how many ends of none.
+#[derive(Default)]
+struct Ends {
+    slices: usize,
+    without_begin: usize,
+}
+
+impl Sink for Ends {
+    fn slice(&mut self, _: &Slice, _: &[Frame]) {
+        self.slices += 1;
+    }
+
+    fn wrong(&mut self, what: Wrong, _: TrackId, _: i64, _: Key) {
+        self.without_begin += usize::from(what == Wrong::EndWithoutBegin);
+    }
+}
+
+#[test]
 fn what_never_ends_is_open_up_to_the_end_of_the_trace() {
     let told = told_of(THREAD, &[(0, BEGIN, "a"), (5, BEGIN, "b"), (9, END, "b")]);
     assert_eq!((told.open, told.wrong), (vec![(Key(2), 9)], vec![Wrong::NoEnd]));

@@ -6,6 +6,10 @@ use super::{Change, Entry, Frame, Key, Sink, Slice, Tell, Wrong};
 /// Slices that are open at the same time, on all tracks together: a begin is two bytes of the input, and its place here is many.
 const MOST_OPEN: usize = 1 << 19;
 
+/// How many open slices an end may end together with its own. Without a limit, ends that have no begin look at all that is open, each of
+/// them.
+const FARTHEST: usize = 1 << 14;
+
 #[derive(Debug, Default)]
 pub(super) struct OneTrack {
     /// Its events wait for others that may be earlier.
@@ -51,13 +55,12 @@ impl OneTrack {
             return;
         }
         let is_of = |frame: &Frame| name == Key::NONE || frame.name == name || frame.name == Key::NONE;
+        let from = self.stack.len().saturating_sub(FARTHEST);
         let ends = match self.stack.last() {
-            Some(top) if is_of(top) => self.stack.len() - 1,
-            _ => match self.stack.iter().rposition(is_of) {
-                Some(place) => place,
-                None => return tell.wrong(Wrong::EndWithoutBegin, time, name),
-            },
+            Some(top) if is_of(top) => Some(self.stack.len() - 1),
+            _ => self.stack[from..].iter().rposition(is_of).map(|place| from + place),
         };
+        let Some(ends) = ends else { return tell.wrong(Wrong::EndWithoutBegin, time, name) };
         while self.stack.len() > ends + 1 {
             let inner = self.stack[self.stack.len() - 1];
             tell.wrong(Wrong::EndsWithAnother, inner.start, inner.name);
@@ -71,35 +74,34 @@ impl OneTrack {
     /// Ends the innermost one.
     #[inline]
     fn close(&mut self, time: i64, tell: &mut Tell<'_, impl Sink>) {
-        let Some(&frame) = self.stack.last() else { return };
-        let mut inner = frame.inner;
-        if let Some(intervals) = &mut self.intervals {
-            inner += intervals.tell_from(frame.start, &mut self.stack, tell);
+        let Some(slice) = self.pop(time, tell) else { return };
+        let Slice { start, duration, .. } = slice;
+        if time < start {
+            tell.wrong(Wrong::EndsBeforeBegin, start, slice.name);
         }
-        self.stack.pop();
-        if time < frame.start {
-            tell.wrong(Wrong::EndsBeforeBegin, frame.start, frame.name);
-        }
-        let duration = time.saturating_sub(frame.start).max(0);
-        let is_top = self.stack.is_empty();
-        let slice = Slice {
-            track: tell.track,
-            name: frame.name,
-            category: frame.category,
-            start: frame.start,
-            duration,
-            self_time: (duration - inner).max(0),
-            busy: if is_top { duration } else { 0 },
-        };
         tell.sink.slice(&slice, &self.stack);
         if let Some(intervals) = &mut self.intervals {
-            intervals.add_told(frame.start, frame.start + duration, slice.busy);
+            intervals.add_told(start, start + duration, slice.busy);
         } else if let Some(outer) = self.stack.last_mut() {
-            outer.inner += duration;
+            outer.inner = outer.inner.saturating_add(duration);
         } else {
-            let (start, _, told) = self.before.unwrap_or((frame.start, time, 0));
-            self.before = Some((start, frame.start + duration, told + duration));
+            let (first, _, told) = self.before.unwrap_or((start, time, 0));
+            self.before = Some((first, start + duration, told.saturating_add(duration)));
         }
+    }
+
+    /// Takes the innermost one off as a slice up to this time, when all that lies in it was told.
+    #[inline]
+    fn pop(&mut self, time: i64, tell: &mut Tell<'_, impl Sink>) -> Option<Slice> {
+        let &Frame { name, category, start, mut inner } = self.stack.last()?;
+        if let Some(intervals) = &mut self.intervals {
+            inner = inner.saturating_add(intervals.tell_from(start, &mut self.stack, tell));
+        }
+        self.stack.pop();
+        let duration = time.saturating_sub(start).max(0);
+        let self_time = duration.saturating_sub(inner).max(0);
+        let busy = if self.stack.is_empty() { duration } else { 0 };
+        Some(Slice { track: tell.track, name, category, start, duration, self_time, busy })
     }
 
     #[inline(never)]
@@ -134,7 +136,7 @@ impl OneTrack {
         if all {
             let time = intervals.tell_from(i64::MIN, &mut self.stack, tell);
             if let Some(outer) = self.stack.last_mut() {
-                outer.inner += time;
+                outer.inner = outer.inner.saturating_add(time);
             }
         } else {
             intervals.shrink(&mut self.stack, tell);
@@ -143,26 +145,11 @@ impl OneTrack {
 
     /// Nothing more comes.
     pub(super) fn finish(&mut self, last: i64, tell: &mut Tell<'_, impl Sink>) {
-        while let Some(frame) = self.stack.last().copied() {
-            let mut inner = frame.inner;
-            if let Some(intervals) = &mut self.intervals {
-                inner += intervals.tell_from(frame.start, &mut self.stack, tell);
-            }
-            self.stack.pop();
-            tell.wrong(Wrong::NoEnd, frame.start, frame.name);
-            let duration = last.saturating_sub(frame.start).max(0);
-            let slice = Slice {
-                track: tell.track,
-                name: frame.name,
-                category: frame.category,
-                start: frame.start,
-                duration,
-                self_time: (duration - inner).max(0),
-                busy: if self.stack.is_empty() { duration } else { 0 },
-            };
+        while let Some(slice) = self.pop(last, tell) {
+            tell.wrong(Wrong::NoEnd, slice.start, slice.name);
             tell.sink.open_slice(&slice, &self.stack);
             if let Some(outer) = self.stack.last_mut() {
-                outer.inner += duration;
+                outer.inner = outer.inner.saturating_add(slice.duration);
             }
         }
         self.shrink(true, tell);

@@ -180,7 +180,7 @@ fn look_at_event(event: &EventRecord<'_>, totals: &mut Totals) -> What {
         EventKind::Instant
             if (event.category, event.name) == (StringRef::Inline(LOST.0), StringRef::Inline(LOST.1)) =>
         {
-            totals.lost += lost(event);
+            totals.lost = totals.lost.saturating_add(lost(event));
         }
         EventKind::DurationComplete => totals.events += 1, // and once more below: a begin and an end
         _ => {}

@@ -145,8 +145,8 @@ impl Parts {
             // clock stay.
             Some(Data::Clocks(readings)) if !part.is_first && all_builtin(readings.clone()) => return Ok(()),
             Some(Data::Stats(stats)) => {
-                totals.lost += stats.events_lost;
-                totals.lost -= part.stats.replace(*stats).map_or(0, |before| before.events_lost);
+                let before = part.stats.replace(*stats).map_or(0, |before| before.events_lost);
+                totals.lost = totals.lost.saturating_sub(before).saturating_add(stats.events_lost);
                 return Ok(()); // importers count those of the last packet only
             }
             Some(Data::Track(track)) => {

@@ -56,15 +56,19 @@ struct Copied {
 impl Glance {
     pub(super) fn take(file: &File, path: &Path) -> Result<Self, RecoverError> {
         let failed = |source| RecoverError::File { path: path.to_owned(), source };
-        let mut facts = facts_of(file, path)?;
-        if facts.state != SessionState::Active {
-            return Err(RecoverError::NotARegion { path: path.to_owned(), what: "no session goes on in it" });
-        }
+        let facts_now = || match facts_of(file, path) {
+            Ok(facts) if facts.state != SessionState::Active => {
+                Err(RecoverError::NotARegion { path: path.to_owned(), what: "no session goes on in it" })
+            }
+            facts => facts,
+        };
+        let mut facts = facts_now()?;
         let mut best: Option<Self> = None;
         let looks = if facts.overwrites() { LOOKS } else { LOOKS_BETWEEN_BATCHES };
         for _ in 0..looks {
             let look = Self::look(file, facts.clone()).map_err(failed)?;
-            let now = facts_of(file, path)?;
+            // A session that ended meanwhile has freed its chunks: what was seen of them is any part of them.
+            let now = facts_now()?;
             // With an output beside it, a hole would never be filled.
             let is_of_one_moment =
                 facts.overwrites() || now.batches_done == facts.batches_done && look.missed == 0;
@@ -119,6 +123,8 @@ impl Glance {
     /// Copies a chunk, if it is still in that generation when that is done.
     fn copy(&mut self, file: &File, number: u32, generation: u32) -> io::Result<bool> {
         let is_same = |header: &Header| header.state != State::Free && header.generation == generation;
+        // Who claimed it had its header written before the state that was read when it was listed.
+        fence(Ordering::SeqCst);
         let header = Header::read(file, &self.facts, number)?;
         if !is_same(&header) {
             return Ok(false);

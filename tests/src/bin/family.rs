@@ -3,7 +3,7 @@
 //! ```text
 //! family parent CHILDREN KILLED   starts so many of itself one after the other, kills so many of them when they have recorded
 //! family child N [stay]           100 slices `step` on each of two threads; and stays until it is killed
-//! family busy THREADS             slices without end
+//! family busy THREADS [PAUSE]     slices without end, a hundred every PAUSE milliseconds
 //! family daemon                   starts one that stays, and leaves it; prints its number
 //! family interrupted IGNORED      records, says "ready", and ends with 3 at the Ctrl-C after so many
 //! family exit CODE                records and ends so
@@ -29,7 +29,7 @@ fn main() {
                 stay();
             }
         }
-        Some("busy") => busy(number(1)),
+        Some("busy") => busy(number(1), Duration::from_millis(number(2).into())),
         Some("daemon") => {
             #[allow(clippy::zombie_processes)] // it outlives this program
             let child = start(&["child", "0", "stay"]);
@@ -92,13 +92,16 @@ fn parent(children: u32, killed: u32) {
     }
 }
 
-fn busy(threads: u32) {
+fn busy(threads: u32, pause: Duration) {
     for thread in 0..threads {
         let name = format!("busy-{thread}");
         let work = move || {
             trace_scope!("family", "outer", thread);
             for n in 0_u64.. {
                 trace_scope!("family", "step", n);
+                if !pause.is_zero() && n % 100 == 0 {
+                    std::thread::sleep(pause);
+                }
             }
         };
         std::thread::Builder::new().name(name).spawn(work).expect("a thread");

@@ -66,10 +66,13 @@ impl Place {
 
     /// A new file: with what is whole of the original, else with the stream's head.
     fn anew(facts: &Facts, original: Option<Original>, to: PathBuf) -> Result<Self, RecoverError> {
+        if let Ok(there) = fs::metadata(&to) {
+            is_replaceable(&there, original.as_ref()).map_err(at(&to))?;
+        }
         let mut name = to.file_name().map_or_else(OsString::new, ToOwned::to_owned);
         name.push(format!(".{}.part", std::process::id()));
         let path = to.with_file_name(name);
-        let file = File::create(&path).map_err(at(&path))?;
+        let file = File::create(&path).map_err(at(&to))?;
         let mut place = Self {
             file: io::BufWriter::with_capacity(PIECE, file),
             path,
@@ -106,8 +109,8 @@ impl Place {
 
     /// The flows that begin in what there is so far, of FXT.
     pub(super) fn flows_begun(&mut self) -> Result<HashSet<u64>, RecoverError> {
-        self.file.flush().map_err(at(&self.path))?;
-        let file = File::open(&self.path).map_err(at(&self.path))?;
+        self.file.flush().map_err(at(self.name()))?;
+        let file = File::open(&self.path).map_err(at(self.name()))?;
         let mut reader = fxt::Reader::new(io::BufReader::with_capacity(PIECE, file.take(self.len)));
         let mut begun = HashSet::new();
         // What cannot be read goes on as it is.
@@ -123,7 +126,12 @@ impl Place {
 
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), RecoverError> {
         self.len += bytes.len() as u64;
-        self.file.write_all(bytes).map_err(at(&self.path))
+        self.file.write_all(bytes).map_err(at(self.name()))
+    }
+
+    /// What it is to be called: nobody asked for the name that it has until then.
+    fn name(&self) -> &Path {
+        self.rename_to.as_ref().unwrap_or(&self.path)
     }
 
     /// Everything is on the disk, under its name. Which that is.
@@ -134,7 +142,7 @@ impl Place {
             None => Ok(()),
         });
         if let Err(e) = named {
-            let e = at(&self.path)(e);
+            let e = at(self.name())(e);
             self.abandon();
             return Err(e);
         }
@@ -208,6 +216,20 @@ impl Original {
             has_original: true,
         })
     }
+}
+
+/// That what is there may make room for a new file. The session's own output may not: the process would go on writing to a file without a
+/// name.
+fn is_replaceable(there: &fs::Metadata, original: Option<&Original>) -> io::Result<()> {
+    if !there.is_file() {
+        return Err(io::Error::other("is there, and is no file"));
+    }
+    let Some(original) = original else { return Ok(()) };
+    let own = original.file.metadata()?;
+    if (own.dev(), own.ino()) == (there.dev(), there.ino()) {
+        return Err(io::Error::other("is the session's own output: choose another file"));
+    }
+    Ok(())
 }
 
 /// The process was killed after it had made the next file of its output, and before that had taken the path of this one.
