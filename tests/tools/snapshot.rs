@@ -5,10 +5,11 @@ use std::process::Stdio;
 use hairline_tests::judge;
 use hairline_tests::recording::{FORMATS, extension};
 
-use crate::{FAMILY, first_line, hairline, run, stderr, without_tracing};
+use crate::{FAMILY, Killed, first_line, hairline, run, stderr, without_tracing};
 
-/// Each thread: whether it is there, its outer slice, and whether no step is missing between its first and its last.
-const THREADS: &str = "select t.name, sum(s.name = 'outer'), max(a.int_value) - min(a.int_value) + 1 = sum(s.name = 'step'), \
+/// Each thread: its outer slice, and whether no step is missing between its first and its last. One that did not run while the others
+/// filled the ring has none.
+const THREADS: &str = "select t.name, sum(s.name = 'outer'), ifnull(max(a.int_value) - min(a.int_value) + 1, 0) = sum(s.name = 'step'), \
     sum(s.name is null) from slice s join thread_track tt on s.track_id = tt.id join thread t using (utid) \
     left join args a on s.arg_set_id = a.arg_set_id and s.name = 'step' group by 1 order by 1";
 
@@ -25,6 +26,7 @@ fn what_four_threads_record_at_full_speed_is_whole_in_each_snapshot() {
             .envs([("HAIRLINE_OVERFLOW", "overwrite"), ("HAIRLINE_BUFFER", "8M")])
             .stdout(Stdio::piped())
             .spawn()
+            .map(Killed)
             .expect("it starts");
         assert_eq!(first_line(&mut child), "ready");
         let pid = child.id().to_string();
@@ -58,6 +60,7 @@ fn of_a_session_with_an_output_it_is_all_of_it_so_far() {
             .env("HAIRLINE", folder.path().join(format!("out.{}", extension(format))))
             .stdout(Stdio::piped())
             .spawn()
+            .map(Killed)
             .expect("it starts");
         assert_eq!(first_line(&mut child), "ready");
         let pid = child.id().to_string();
@@ -86,6 +89,7 @@ fn neither_the_output_of_the_process_nor_a_folder_is_replaced_by_a_snapshot() {
         .env("HAIRLINE", folder.path().join("out.fxt"))
         .stdout(Stdio::piped())
         .spawn()
+        .map(Killed)
         .expect("it starts");
     assert_eq!(first_line(&mut child), "ready");
     let pid = child.id().to_string();
