@@ -26,6 +26,8 @@ struct Places {
     free: Vec<usize>,
     /// Where the next look begins: nobody is asked again before all others were.
     hand: usize,
+    /// There is no fence to put into other threads: nobody is asked, since that alone sends a thread the slow way once.
+    has_no_fence: bool,
 }
 
 #[derive(Debug)]
@@ -69,7 +71,7 @@ impl Seats {
         let mut asked = Vec::new();
         while taken < wanted {
             let mut places = self.0.lock();
-            if looked >= places.leases.len() {
+            if looked >= places.leases.len() || places.has_no_fence {
                 break;
             }
             if places.hand >= places.leases.len() {
@@ -95,7 +97,8 @@ impl Seats {
             }
             if !asked.is_empty() {
                 if !fence_all_threads() {
-                    return taken; // those that were asked settle at their next event
+                    places.has_no_fence = true;
+                    break; // those that were asked settle at their next event
                 }
                 taken += asked.iter().filter(|lease| lease.take(recall)).count();
             }
