@@ -6,7 +6,6 @@ mod snapshot;
 mod splice;
 mod top;
 
-use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -35,26 +34,33 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A program that goes on until it is killed: by the test, or when that fails.
-struct Killed(Child);
+/// The program `family`, traced, that goes on until it is killed: by the test, or at its end. Its region is cleared away.
+struct Traced(Child);
 
-impl Deref for Killed {
-    type Target = Child;
-    fn deref(&self) -> &Child {
-        &self.0
+impl Traced {
+    /// Started, with `trace` as its output, and told that it records.
+    fn start(arguments: &[&str], trace: &Path, variables: &[(&str, &str)]) -> Self {
+        let mut program = Command::new(FAMILY);
+        without_tracing(&mut program);
+        program.args(arguments).env("HAIRLINE", trace).envs(variables.iter().copied()).stdout(Stdio::piped());
+        let mut traced = Self(program.spawn().expect("it starts"));
+        assert_eq!(first_line(&mut traced.0), "ready");
+        traced
+    }
+
+    fn pid(&self) -> String {
+        self.0.id().to_string()
+    }
+
+    fn kill(&mut self) {
+        let _ = self.0.kill().and_then(|()| self.0.wait());
     }
 }
 
-impl DerefMut for Killed {
-    fn deref_mut(&mut self) -> &mut Child {
-        &mut self.0
-    }
-}
-
-impl Drop for Killed {
+impl Drop for Traced {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        self.kill();
+        run(hairline(&std::env::temp_dir()).args(["recover", &self.pid()]));
     }
 }
 

@@ -1,11 +1,9 @@
 //! `hairline snapshot`
 
-use std::process::Stdio;
-
 use hairline_tests::judge;
 use hairline_tests::recording::{FORMATS, extension};
 
-use crate::{FAMILY, Killed, first_line, hairline, run, stderr, without_tracing};
+use crate::{Traced, hairline, run, stderr};
 
 /// Each thread: its outer slice, and whether no step is missing between its first and its last. One that did not run while the others
 /// filled the ring has none.
@@ -18,18 +16,10 @@ fn what_four_threads_record_at_full_speed_is_whole_in_each_snapshot() {
     for format in FORMATS {
         let folder = tempfile::tempdir().expect("a folder");
         let extension = extension(format);
-        let mut program = std::process::Command::new(FAMILY);
-        without_tracing(&mut program);
-        let mut child = program
-            .args(["busy", "4"])
-            .env("HAIRLINE", folder.path().join(format!("never.{extension}")))
-            .envs([("HAIRLINE_OVERFLOW", "overwrite"), ("HAIRLINE_BUFFER", "8M")])
-            .stdout(Stdio::piped())
-            .spawn()
-            .map(Killed)
-            .expect("it starts");
-        assert_eq!(first_line(&mut child), "ready");
-        let pid = child.id().to_string();
+        let never = folder.path().join(format!("never.{extension}"));
+        let ring = [("HAIRLINE_OVERFLOW", "overwrite"), ("HAIRLINE_BUFFER", "8M")];
+        let program = Traced::start(&["busy", "4"], &never, &ring);
+        let pid = program.pid();
         for n in 0..4 {
             let path = format!("snapshot-{n}.{extension}");
             let output = run(hairline(folder.path()).args(["snapshot", &pid, "-o", &path]));
@@ -43,9 +33,6 @@ fn what_four_threads_record_at_full_speed_is_whole_in_each_snapshot() {
             assert!(whole.len() == 4 || missed, "{format:?}: {threads}");
             assert!(whole.iter().all(|thread| thread.ends_with("\t1\t1\t0")), "{format:?}: {threads}");
         }
-        child.kill().expect("killed");
-        child.wait().expect("its end");
-        run(hairline(folder.path()).args(["recover", &pid]));
     }
 }
 
@@ -53,17 +40,9 @@ fn what_four_threads_record_at_full_speed_is_whole_in_each_snapshot() {
 fn of_a_session_with_an_output_it_is_all_of_it_so_far() {
     for format in FORMATS {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut program = std::process::Command::new(FAMILY);
-        without_tracing(&mut program);
-        let mut child = program
-            .args(["child", "0", "stay"])
-            .env("HAIRLINE", folder.path().join(format!("out.{}", extension(format))))
-            .stdout(Stdio::piped())
-            .spawn()
-            .map(Killed)
-            .expect("it starts");
-        assert_eq!(first_line(&mut child), "ready");
-        let pid = child.id().to_string();
+        let out = folder.path().join(format!("out.{}", extension(format)));
+        let program = Traced::start(&["child", "0", "stay"], &out, &[]);
+        let pid = program.pid();
         let output = run(hairline(folder.path()).args(["snapshot", &pid]));
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let path = folder.path().join(format!("snapshot-{pid}.{}", extension(format)));
@@ -71,9 +50,6 @@ fn of_a_session_with_an_output_it_is_all_of_it_so_far() {
             judge::load(path, &["select name, count(*), min(dur) >= 0 from slice group by 1 order by 1"]);
         verdict.require_clean();
         assert_eq!(verdict.results[0].text(), "life\t2\t1\nstep\t200\t1", "{format:?}");
-        child.kill().expect("killed");
-        child.wait().expect("its end");
-        run(hairline(folder.path()).args(["recover", &pid]));
     }
 }
 
@@ -82,17 +58,8 @@ fn neither_the_output_of_the_process_nor_a_folder_is_replaced_by_a_snapshot() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::create_dir(folder.path().join("folder")).expect("made");
     std::os::unix::fs::symlink("out.fxt", folder.path().join("link")).expect("a link");
-    let mut program = std::process::Command::new(FAMILY);
-    without_tracing(&mut program);
-    let mut child = program
-        .args(["child", "0", "stay"])
-        .env("HAIRLINE", folder.path().join("out.fxt"))
-        .stdout(Stdio::piped())
-        .spawn()
-        .map(Killed)
-        .expect("it starts");
-    assert_eq!(first_line(&mut child), "ready");
-    let pid = child.id().to_string();
+    let mut program = Traced::start(&["child", "0", "stay"], &folder.path().join("out.fxt"), &[]);
+    let pid = program.pid();
     for path in ["out.fxt", "link", "folder", "no/folder.fxt"] {
         let output = run(hairline(folder.path()).args(["snapshot", &pid, "-o", path]));
         let said = stderr(&output);
@@ -100,8 +67,7 @@ fn neither_the_output_of_the_process_nor_a_folder_is_replaced_by_a_snapshot() {
         assert!(said.starts_with(&format!("hairline: {path}: ")), "{said}");
     }
     assert_eq!(crate::files(folder.path()), ["folder", "link", "out.fxt"]);
-    child.kill().expect("killed");
-    child.wait().expect("its end");
+    program.kill();
     let recovered = run(hairline(folder.path()).args(["recover", &pid]));
     assert_eq!(recovered.status.code(), Some(0), "{}", stderr(&recovered));
     judge::load(folder.path().join("out.fxt"), &["select 1"]).require_clean();

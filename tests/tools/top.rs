@@ -1,36 +1,14 @@
 //! `hairline top`
 
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 
 use hairline_tests::recording::{FORMATS, extension};
 
-use crate::{FAMILY, first_line, hairline, run, stderr, without_tracing};
+use crate::{Traced, first_line, hairline, run, stderr};
 
 /// Two threads that record all the time, into a file or a ring: not faster than a build without optimization reads.
-struct Busy(Child);
-
-impl Busy {
-    fn start(trace: &Path, overflow: &str) -> Self {
-        let mut program = Command::new(FAMILY);
-        without_tracing(&mut program);
-        program
-            .args(["busy", "2", "1"])
-            .env("HAIRLINE", trace)
-            .env("HAIRLINE_OVERFLOW", overflow)
-            .stdout(Stdio::piped());
-        let mut child = program.spawn().expect("it starts");
-        assert_eq!(first_line(&mut child), "ready");
-        Self(child)
-    }
-}
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        let _ = self.0.kill().and_then(|()| self.0.wait());
-        let pid = self.0.id().to_string();
-        run(hairline(&std::env::temp_dir()).args(["recover", &pid]));
-    }
+fn busy(trace: &Path, overflow: &str) -> Traced {
+    Traced::start(&["busy", "2", "1"], trace, &[("HAIRLINE_OVERFLOW", overflow)])
 }
 
 #[test]
@@ -38,8 +16,8 @@ fn what_a_process_does_at_the_moment_is_shown_by_name() {
     for (format, overflow) in FORMATS.into_iter().flat_map(|format| [(format, "drop"), (format, "overwrite")])
     {
         let folder = tempfile::tempdir().expect("a folder");
-        let busy = Busy::start(&folder.path().join(format!("trace.{}", extension(format))), overflow);
-        let pid = busy.0.id().to_string();
+        let busy = busy(&folder.path().join(format!("trace.{}", extension(format))), overflow);
+        let pid = busy.pid();
         let output = run(hairline(folder.path()).args(["top", &pid, "--once", "--interval", "0.3"]));
         let table = String::from_utf8_lossy(&output.stdout);
         assert_eq!(output.status.code(), Some(0), "{format:?} {overflow}: {}{table}", stderr(&output));
@@ -56,8 +34,8 @@ fn what_a_process_does_at_the_moment_is_shown_by_name() {
 fn the_end_of_the_process_is_the_end_of_the_tables() {
     let folder = tempfile::tempdir().expect("a folder");
     for overflow in ["drop", "overwrite"] {
-        let busy = Busy::start(&folder.path().join("trace.fxt"), overflow);
-        let pid = busy.0.id().to_string();
+        let busy = busy(&folder.path().join("trace.fxt"), overflow);
+        let pid = busy.pid();
         let mut command = hairline(folder.path());
         let mut top = command.args(["top", &pid, "--interval", "0.1"]).spawn().expect("it starts");
         let first = first_line(&mut top);
@@ -72,8 +50,8 @@ fn the_end_of_the_process_is_the_end_of_the_tables() {
 #[test]
 fn it_ends_when_nobody_reads_it_any_more() {
     let folder = tempfile::tempdir().expect("a folder");
-    let busy = Busy::start(&folder.path().join("trace.fxt"), "overwrite");
-    let pid = busy.0.id().to_string();
+    let busy = busy(&folder.path().join("trace.fxt"), "overwrite");
+    let pid = busy.pid();
     let mut command = hairline(folder.path());
     let mut top = command.args(["top", &pid, "--interval", "0.05"]).spawn().expect("it starts");
     assert!(first_line(&mut top).starts_with(&pid));

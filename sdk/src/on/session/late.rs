@@ -39,15 +39,8 @@ impl Late {
         let room = || Vec::with_capacity(LATE_ROOM);
         let next = ChunkInfo { sequence: SEQUENCE, tid: process::id(), ..ChunkInfo::default() };
         let region = Arc::clone(region);
-        let mut late = Self {
-            region,
-            chunk: None,
-            next,
-            records: room(),
-            count: 0,
-            record: Vec::new(),
-            scratch: room(),
-        };
+        let mut late =
+            Self { region, chunk: None, next, records: room(), count: 0, record: room(), scratch: room() };
         if !late.region.overwrites() && late.region.chunk_count() >= FEW_CHUNKS {
             late.claim();
         }
