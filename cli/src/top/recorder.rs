@@ -26,8 +26,9 @@ impl Recorder {
     }
 }
 
-/// How often a snapshot is tried: of a ring that turns fast, one may fail.
-const TRIES: usize = 10;
+/// How often a snapshot is tried, and the time between: of a ring that turns fast, one may fail.
+const TRIES: usize = 50;
+const PAUSE: Duration = Duration::from_millis(2);
 
 impl Recorder {
     fn snapshot(&self, path: &Path) -> Result<(), String> {
@@ -36,7 +37,7 @@ impl Recorder {
             tries += 1;
             match recovery::snapshot(&self.region, path) {
                 Ok(_) => return Ok(()),
-                Err(RecoverError::Changing { .. }) if tries < TRIES => {}
+                Err(RecoverError::Changing { .. }) if tries < TRIES => std::thread::sleep(PAUSE),
                 Err(e) => return Err(e.to_string()),
             }
         }
