@@ -170,9 +170,8 @@ impl SessionBuilder {
     }
 
     /// Bytes of the ring's chunks, of which each recording thread holds one, and loses it when it is idle and others need it: a power
-    /// of two from 4 KiB to 16 MiB. By
-    /// default 16 KiB; with [`Overflow::Overwrite`] a 64th of the ring, from 4 KiB to 64 KiB. The longest record is a little
-    /// shorter, with [`Overflow::Overwrite`] half of that.
+    /// of two from 4 KiB to 16 MiB. By default 16 KiB; with [`Overflow::Overwrite`] a 64th of the ring, from 4 KiB to 64 KiB. The
+    /// longest record is a little shorter, with [`Overflow::Overwrite`] half of that.
     pub fn chunk_size(mut self, bytes: u32) -> Self {
         self.config.chunk_size = Some(bytes);
         self
@@ -260,12 +259,13 @@ impl SessionBuilder {
     /// earlier run are replaced.
     ///
     /// Each file is a whole trace: it begins with all that its records mean, and with the begins of the slices that are open, at their
-    /// own time. In the file before, these slices have no end. Every record is in one file only. A file may be longer than
-    /// `size` by one chunk, or where what it begins with is more than half of it. In FXT the arrow from a flow's begin to its first step is not
-    /// shown where a file ends between the two, recorded by two threads at nearly the same time. If the next file cannot be made, the output goes on in the old
-    /// one; [`Summary::notes`](crate::Summary::notes) tells. The limit of [`max_file_size`](Self::max_file_size) is for all files
-    /// together. Costs the writer thread a look at each record. Without effect where the output is no regular file, and with
-    /// [`Overflow::Overwrite`].
+    /// own time. In the file before, these slices have no end. Every record is in one file only. A file may be longer than `size` by
+    /// one chunk, or where what it begins with is more than half of it. In FXT the arrow from a flow's begin to its first step is not
+    /// shown where a file ends between the two, recorded by two threads at nearly the same time.
+    ///
+    /// If the next file cannot be made, the output goes on in the old one; [`Summary::notes`](crate::Summary::notes) tells. The limit
+    /// of [`max_file_size`](Self::max_file_size) is for all files together. Costs the writer thread a look at each record. Without
+    /// effect where the output is no regular file, and with [`Overflow::Overwrite`].
     pub fn rotate(mut self, size: u64, keep: u32) -> Self {
         self.config.rotate = Some(Rotate { size, keep });
         self
