@@ -53,7 +53,7 @@ fn main() {
             drop(go_on.read().expect("no panic"));
             (0..STEPS_AFTER).for_each(|n| drop(hairline::scope!("crowd", "step", n)));
         };
-        let spawn = || std::thread::Builder::new().stack_size(64 << 10).spawn_scoped(scope, thread);
+        let spawn = || std::thread::Builder::new().stack_size(256 << 10).spawn_scoped(scope, thread);
         let threads = (0..wanted).map_while(|_| spawn().ok()).count();
         let mut stacks = all_recorded
             .wait_while(stacks.lock().expect("no panic"), |stacks| stacks.len() < threads)
