@@ -5,18 +5,26 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Barrier, Mutex, PoisonError};
+use std::time::Duration;
 
 use hairline::{
-    Flow, Track, bytes, interned, scope, trace_async, trace_begin, trace_counter, trace_end, trace_instant,
-    trace_log, trace_scope,
+    Flow, Overflow, Session, Track, bytes, interned, scope, trace_async, trace_begin, trace_counter,
+    trace_end, trace_instant, trace_log, trace_scope,
 };
-use hairline_tests::recording::{FORMATS, record_with};
+use hairline_tests::judge;
+use hairline_tests::output::kept;
+use hairline_tests::recording::{FORMATS, extension, record_with, turn};
 
 struct Tracing;
 
 static ON: AtomicBool = AtomicBool::new(false);
 static EVENTS: AtomicU64 = AtomicU64::new(0);
+
+/// One test at a time: all of them count in `EVENTS`.
+static ONE: Mutex<()> = Mutex::new(());
 
 thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
@@ -76,6 +84,7 @@ fn program(n: u64) {
 
 #[test]
 fn events_of_an_allocator_are_recorded_or_counted_and_wait_for_nothing() {
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     // SAFETY: takes a number. The default action ends a process that waits for itself.
     unsafe { libc::alarm(60) };
     for format in FORMATS {
@@ -94,14 +103,68 @@ fn events_of_an_allocator_are_recorded_or_counted_and_wait_for_nothing() {
                 ON.store(false, Ordering::Relaxed);
             },
         );
-        let verdict = trace.ask(&[
-            "select (select count(*) from slice where name != 'events lost' and name != 'lost in all') + (select count(*) from counter), \
-             (select count(*) from slice where dur < 0)",
-        ]);
-        let row = verdict.results[0].text();
         let lost = trace.summary.lost;
         assert!(lost.reentrant > 0 && lost.total() == lost.reentrant, "{format:?}: {lost:?}");
-        let shown = EVENTS.load(Ordering::Relaxed) + 6 * ROUNDS - lost.total();
-        assert_eq!(row, format!("{shown}\t0"), "{format:?}");
+        let events = EVENTS.load(Ordering::Relaxed) + 6 * ROUNDS;
+        assert_shown(trace.path(), events - lost.total());
+    }
+}
+
+/// The trace shows so many slices, instants and counter values, all of them ended.
+fn assert_shown(path: &Path, shown: u64) {
+    let verdict = judge::load(
+        path,
+        &[
+            "select (select count(*) from slice where name != 'events lost' and name != 'lost in all') + (select count(*) from counter), \
+           (select count(*) from slice where dur < 0)",
+        ],
+    );
+    assert_eq!(verdict.results[0].text(), format!("{shown}\t0"), "{}", path.display());
+}
+
+// threads that outnumber the chunks: the writer thread, whose allocations are traced too, takes chunks from those that are idle
+#[test]
+fn events_of_the_writer_threads_own_allocations_do_not_wait_for_it() {
+    const THREADS: u64 = 150;
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: as above.
+    unsafe { libc::alarm(120) };
+    for format in FORMATS {
+        let _turn = turn();
+        EVENTS.store(0, Ordering::Relaxed);
+        let (output, bytes) = kept(|| HERE.set(true));
+        let session = Session::builder()
+            .output_writer(output)
+            .format(format)
+            .overflow(Overflow::Block(Duration::from_secs(60)))
+            .buffer_size(512 << 10) // 128 chunks
+            .chunk_size(4 << 10)
+            .start()
+            .expect("a session");
+        ON.store(true, Ordering::Relaxed);
+        let all = Barrier::new(THREADS as usize);
+        std::thread::scope(|threads| {
+            for n in 0..THREADS {
+                let all = &all;
+                threads.spawn(move || {
+                    program(n);
+                    all.wait();
+                    program(n);
+                });
+            }
+        });
+        ON.store(false, Ordering::Relaxed);
+        session.flush().expect("no error"); // the writer thread has ended what it had begun
+        let summary = session.stop().expect("no error");
+        let file = tempfile::NamedTempFile::with_suffix(format!(".{}", extension(format))).expect("a file");
+        std::fs::write(file.path(), bytes.recv().expect("a trace")).expect("written");
+        let lost = summary.lost;
+        // The writer thread's events find the ring full, and do not wait for it.
+        assert!(
+            lost.reentrant > 0 && lost.total() == lost.reentrant + lost.buffer_full,
+            "{format:?}: {lost:?}"
+        );
+        let events = EVENTS.load(Ordering::Relaxed) + 6 * 2 * THREADS;
+        assert_shown(file.path(), events - lost.total());
     }
 }

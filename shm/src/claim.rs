@@ -100,9 +100,14 @@ impl Region {
     }
 
     /// Waits until a chunk is free; somebody else may have it before the caller. False: the time has come, or nobody may wait.
-    /// Wakes no drain.
-    pub fn wait_for_chunk(&self, until: Instant) -> bool {
-        self.waiting().wait(until, || self.has_free_chunk())
+    /// `wake` is to wake the drain, for which the thread then counts as one that [waits](Self::is_waited_for).
+    pub fn wait_for_chunk(&self, until: Instant, wake: impl FnOnce()) -> bool {
+        self.waiting().wait(until, wake, || self.has_free_chunk())
+    }
+
+    /// Whether somebody waits for a chunk, at some moment of the call.
+    pub fn is_waited_for(&self) -> bool {
+        self.waiting().has_threads()
     }
 
     /// Whether [`wait_for_chunk`](Self::wait_for_chunk) would wait: not after somebody's time was over, until the drain has

@@ -31,21 +31,42 @@ mod may {
 #[derive(Debug)]
 pub(crate) struct Waiting {
     may: AtomicU32,
+    /// How many do.
+    threads: AtomicU32,
     lock: Mutex<()>,
     freed: Condvar,
 }
 
 impl Waiting {
     pub(crate) fn new() -> Self {
-        Self { may: AtomicU32::new(may::WAIT), lock: Mutex::new(()), freed: Condvar::new() }
+        Self {
+            may: AtomicU32::new(may::WAIT),
+            threads: AtomicU32::new(0),
+            lock: Mutex::new(()),
+            freed: Condvar::new(),
+        }
     }
 
     pub(crate) fn may_wait(&self) -> bool {
         self.may.load(Ordering::Relaxed) == may::WAIT
     }
 
-    /// Sleeps until `is_free` or the time has come. False: it has, or nobody may wait (any more).
-    pub(crate) fn wait(&self, until: Instant, is_free: impl Fn() -> bool) -> bool {
+    /// Whether a thread waits, at some moment of the call.
+    pub(crate) fn has_threads(&self) -> bool {
+        self.threads.load(Ordering::Relaxed) != 0
+    }
+
+    /// Sleeps until `is_free` or the time has come. False: it has, or nobody may wait (any more). Calls `wake` once the thread
+    /// counts as one that waits.
+    pub(crate) fn wait(&self, until: Instant, wake: impl FnOnce(), is_free: impl Fn() -> bool) -> bool {
+        self.threads.fetch_add(1, Ordering::Relaxed);
+        wake();
+        let found = self.wait_counted(until, is_free);
+        self.threads.fetch_sub(1, Ordering::Relaxed);
+        found
+    }
+
+    fn wait_counted(&self, until: Instant, is_free: impl Fn() -> bool) -> bool {
         let mut guard = lock(&self.lock);
         while self.may_wait() {
             if is_free() {

@@ -17,7 +17,7 @@ fn who_waits_for_a_chunk_is_woken_when_the_drain_frees_one() {
         let waiter = {
             let region = Arc::clone(&region);
             thread::spawn(move || {
-                assert!(region.wait_for_chunk(Instant::now()));
+                assert!(region.wait_for_chunk(Instant::now(), || ()));
                 assert!(claim(&region, 2, 0, b"").is_some(), "nobody else wants it");
             })
         };
@@ -33,7 +33,7 @@ fn who_waits_for_a_chunk_is_let_go_when_nothing_is_drained_any_more() {
         let (region, _held) = full_ring();
         let waiter = {
             let region = Arc::clone(&region);
-            thread::spawn(move || region.wait_for_chunk(Instant::now()))
+            thread::spawn(move || region.wait_for_chunk(Instant::now(), || ()))
         };
         region.end_waits();
         assert!(!waiter.join().unwrap());

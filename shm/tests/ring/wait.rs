@@ -14,14 +14,14 @@ fn a_wait_ends_when_its_time_has_come_and_nobody_waits_until_something_was_freed
     let (region, mut drain) = ring(4);
     let mut held: Vec<_> = (0..4).map(|n| claim(&region, n + 1, 0, b"").unwrap()).collect();
     let began = Instant::now();
-    assert!(region.may_wait() && !region.wait_for_chunk(soon()));
+    assert!(region.may_wait() && !region.wait_for_chunk(soon(), || ()));
     assert!(began.elapsed() >= Duration::from_millis(20) && !region.may_wait());
     let began = Instant::now();
-    assert!(!region.wait_for_chunk(Instant::now() + Duration::from_secs(60)));
+    assert!(!region.wait_for_chunk(Instant::now() + Duration::from_secs(60), || ()));
     assert!(began.elapsed() < Duration::from_secs(30), "it did not wait");
     held.pop();
     drain.pass(&mut Sink::default()).unwrap();
-    assert!(region.may_wait() && region.wait_for_chunk(soon()));
+    assert!(region.may_wait() && region.wait_for_chunk(soon(), || ()));
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn a_chunk_that_is_freed_wakes_who_waits() {
     let (region, mut drain) = ring(4);
     let mut held: Vec<_> = (0..4).map(|n| claim(&region, n + 1, 0, b"").unwrap()).collect();
     std::thread::scope(|threads| {
-        let waiter = threads.spawn(|| region.wait_for_chunk(Instant::now() + Duration::from_secs(60)));
+        let waiter = threads.spawn(|| region.wait_for_chunk(Instant::now() + Duration::from_secs(60), || ()));
         std::thread::sleep(Duration::from_millis(5));
         held.pop();
         drain.pass(&mut Sink::default()).unwrap();
@@ -43,7 +43,7 @@ fn nobody_waits_after_the_end_of_waits() {
     let (region, mut drain) = ring(4);
     let held: Vec<_> = (0..4).map(|n| claim(&region, n + 1, 0, b"").unwrap()).collect();
     std::thread::scope(|threads| {
-        let waiter = threads.spawn(|| region.wait_for_chunk(Instant::now() + Duration::from_secs(60)));
+        let waiter = threads.spawn(|| region.wait_for_chunk(Instant::now() + Duration::from_secs(60), || ()));
         std::thread::sleep(Duration::from_millis(5));
         region.end_waits();
         assert!(!waiter.join().unwrap());

@@ -318,7 +318,7 @@ fn live(shared: &Arc<Shared>, mut destination: Destination, mut upkeep: Upkeep) 
     let Some(recorder) = shared.recorder() else { return Ok(End::default()) };
     let mut refused = 0;
     loop {
-        shared.wake_sent.store(false, Ordering::Relaxed);
+        shared.heed_wake();
         let (stop, panics, panics_before) = {
             let mut requests = shared.requests.lock();
             requests.flushes_done = requests.flushes_asked; // what was recorded is in the ring

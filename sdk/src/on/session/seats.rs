@@ -67,6 +67,8 @@ impl Seats {
 
     /// Takes up to `wanted` chunks from idle threads. How many.
     pub(super) fn recall(&self, recall: &Recall<'_>, wanted: usize) -> usize {
+        // An allocator that traces must not come for a seat while the lock is held.
+        let _busy = crate::on::thread::busy();
         let (mut taken, mut looked) = (0, 0);
         let mut asked = Vec::new();
         while taken < wanted {

@@ -55,7 +55,7 @@ pub(crate) struct Shared {
     writer_thread: OnceLock<Thread>,
     /// The kernel's id of the writer thread; 0 before it runs.
     writer_tid: AtomicU32,
-    pub(super) wake_sent: AtomicBool,
+    wake_sent: AtomicBool,
     pub(super) requests: Mutex<Requests>,
     pub(super) answered: Condvar,
 }
@@ -291,8 +291,7 @@ impl Shared {
 
     /// Waits until there may be a chunk. False: there is none to be waited for.
     pub(crate) fn wait_for_chunk(&self, until: Instant) -> bool {
-        self.wake();
-        self.region.wait_for_chunk(until)
+        self.region.wait_for_chunk(until, || self.wake())
     }
 
     /// A thread's chunk is complete, which another one may be waiting for.
@@ -304,11 +303,18 @@ impl Shared {
 
     /// Wakes the writer thread, once until it has looked. Does not wait.
     pub(crate) fn wake(&self) {
-        if !self.wake_sent.swap(true, Ordering::Relaxed)
+        // Release pairs with the Acquire of `heed_wake`: it sees that this thread waits.
+        if !self.wake_sent.swap(true, Ordering::Release)
             && let Some(thread) = self.writer_thread.get()
         {
             thread.unpark();
         }
+    }
+
+    /// Before the writer thread looks: who wants something while it does must be able to wake it again.
+    pub(super) fn heed_wake(&self) {
+        // Acquire pairs with the Release of `wake`.
+        self.wake_sent.swap(false, Ordering::Acquire);
     }
 
     /// Whether this is the process that started the session, and not the writer thread itself.

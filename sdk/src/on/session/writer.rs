@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use hairline_shm::Drain;
@@ -45,6 +44,15 @@ struct Counts {
     chunks: u64,
     /// Flushes that were asked for and done.
     flushes: u64,
+}
+
+/// What came of an attempt to take chunks back.
+enum Recalled {
+    Some,
+    /// There are none to be had, or none are needed.
+    None,
+    /// Whoever was not idle at the last attempt may be soon, and somebody wants a chunk.
+    NotYet,
 }
 
 struct Writer<'s> {
@@ -100,8 +108,7 @@ fn live(shared: &Arc<Shared>, sink: Sink, clock: Clock) {
             let requests = shared.requests.lock();
             (requests.flushes_asked, requests.stop)
         };
-        // Before the pass: who finds the ring full during it must be able to wake us again.
-        shared.wake_sent.store(false, Ordering::Relaxed);
+        shared.heed_wake();
         let any = writer.pass(asked != shared.requests.lock().flushes_done || stop);
         if beaten.elapsed() >= shared.heartbeat {
             writer.heartbeat();
@@ -128,11 +135,12 @@ fn live(shared: &Arc<Shared>, sink: Sink, clock: Clock) {
         if upkeep.populate(shared) {
             continue; // the ring may have filled meanwhile
         }
-        if writer.recall() {
-            continue; // the next pass frees them
-        }
         sleep = if any { TICK } else { (sleep * 2).min(IDLE) };
-        let sleep = if shared.region.has_free_chunk() { sleep } else { seats::IDLE };
+        let sleep = match writer.recall() {
+            Recalled::Some => continue, // the next pass frees them
+            Recalled::NotYet => seats::IDLE,
+            Recalled::None => sleep,
+        };
         std::thread::park_timeout(sleep.min(shared.heartbeat));
     }
     writer.end();
@@ -164,16 +172,25 @@ impl Writer<'_> {
     }
 
     /// Takes chunks back from idle threads, once those that are free are less than half: then the next thread that takes one wakes this
-    /// one, and finds some. Whether there were any.
-    fn recall(&mut self) -> bool {
+    /// one, and finds some.
+    fn recall(&mut self) -> Recalled {
         let region = &self.shared.region;
         let free = region.free_chunks();
         let wanted = (region.chunk_count() / 2).saturating_sub(free);
-        if wanted == 0 || self.recalled.is_some_and(|at| at.elapsed() < seats::IDLE) {
-            return false;
+        if wanted == 0 {
+            return Recalled::None;
+        }
+        if self.recalled.is_some_and(|at| at.elapsed() < seats::IDLE) {
+            return Recalled::NotYet;
         }
         self.recalled = Some(Instant::now());
-        self.shared.recall(wanted, free == 0) > 0
+        if self.shared.recall(wanted, free == 0) > 0 {
+            Recalled::Some
+        } else if region.is_waited_for() {
+            Recalled::NotYet
+        } else {
+            Recalled::None // who loses an event wakes this thread with the next one
+        }
     }
 
     /// What the stream repeats.
