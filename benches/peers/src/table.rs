@@ -86,24 +86,26 @@ fn two_threads(text: &mut String, peers: &[Value]) {
         "throughput of two / one",
         "by the minima",
         "two clock reads: two / one",
+        "arithmetic: two / one",
     ];
     let mut table = String::new();
     for peer in peers {
         for row in list(peer, "threads") {
-            let (scope, floor) = (&row["operation"], &row["floor"]);
+            let scope = &row["operation"];
             let times = |which: &str| {
                 let [median, min] = ["median", "min"].map(|of| number(scope, &format!("{which}_ns_{of}")));
                 format!("{median:.1} ({min:.1})")
             };
             let _ = writeln!(
                 table,
-                "| {} | {} | {} | {:.2} | {:.2} | {:.2} |",
+                "| {} | {} | {} | {:.2} | {:.2} | {:.2} | {:.2} |",
                 name(peer),
                 times("alone"),
                 times("each"),
                 number(scope, "gain_median"),
                 number(scope, "gain_of_minima"),
-                number(floor, "gain_median")
+                number(&row["floor"], "gain_median"),
+                number(&row["arithmetic"], "gain_median"),
             );
         }
     }

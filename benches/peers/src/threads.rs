@@ -1,7 +1,9 @@
 //! Two threads at once, each on a core of its own: how much more they record than one.
 
+use std::hint::black_box;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use hairline_benches::machine;
 use hairline_benches::timing::{Samples, batch};
@@ -13,10 +15,27 @@ use crate::bench::{Bench, Row, two_clock_reads};
 /// go.
 const OPERATIONS: u32 = 10_000;
 
+/// The rounds come in so many stretches, with a pause between them: whoever else uses the same cores, behind the hypervisor, does so for a
+/// fraction of a second, or for seconds.
+const STRETCHES: usize = 5;
+const PAUSE: Duration = Duration::from_millis(300);
+
 /// Times of one thread in one round, ns for an operation. Only the first of the threads is ever alone.
 struct Round {
     floor: [f64; 2],
+    arithmetic: [f64; 2],
     operation: [f64; 2],
+}
+
+/// What a thread does slower while another one uses the same core, which reading the clock does not show.
+fn arithmetic(n: u32) {
+    let mut words = black_box([1_u64, 2, 3, 4, 5, 6]);
+    for word in &mut words {
+        for _ in 0..4 {
+            *word = word.wrapping_mul(3) ^ u64::from(n);
+        }
+    }
+    black_box(words);
 }
 
 /// In the two times of a [`Round`].
@@ -54,23 +73,29 @@ impl Bench {
     /// does not count, and for the operation. Nothing is measured where there is but one core.
     pub fn two_threads<B: FnMut(), O: FnMut(u32)>(&mut self, row: Row, thread: impl Fn() -> (B, O) + Sync) {
         let &[.., second, first] = self.cores.as_slice() else { return };
-        let rounds = self.effort.batches.div_ceil(3);
+        let (rounds, warm_up) = (self.effort.batches, self.effort.batches / 10);
         let meeting = Meeting { barrier: Barrier::new(2), arrived: AtomicUsize::new(0) };
         let rounds_on = |core: usize| {
             machine::pin(core);
             let (mut between, mut operation) = thread();
             let is_first = core == first;
             let mut all: Vec<Round> = Vec::with_capacity(rounds);
-            for _ in 0..rounds + rounds / 10 {
-                let floor = || batch(OPERATIONS, two_clock_reads);
-                let floor = [meeting.alone(is_first, floor), meeting.together(floor)];
+            for round in 0..rounds + warm_up {
+                if round % rounds.div_ceil(STRETCHES) == 0 {
+                    std::thread::sleep(PAUSE);
+                }
+                let both = |work: fn(u32)| {
+                    let work = || batch(OPERATIONS, work);
+                    [meeting.alone(is_first, work), meeting.together(work)]
+                };
+                let (floor, arithmetic) = (both(two_clock_reads), both(arithmetic));
                 between();
                 let alone = meeting.alone(is_first, || batch(OPERATIONS, &mut operation));
                 between();
                 let together = meeting.together(|| batch(OPERATIONS, &mut operation));
-                all.push(Round { floor, operation: [alone, together] });
+                all.push(Round { floor, arithmetic, operation: [alone, together] });
             }
-            all.split_off(rounds / 10) // the first tenth only warms up
+            all.split_off(warm_up)
         };
         let (first, second) = std::thread::scope(|scope| {
             let second = scope.spawn(|| rounds_on(second));
@@ -81,6 +106,7 @@ impl Bench {
             "row": row.name(),
             "operation": figures(&first, &second, |round| round.operation),
             "floor": figures(&first, &second, |round| round.floor),
+            "arithmetic": figures(&first, &second, |round| round.arithmetic),
         }));
     }
 }
