@@ -5,7 +5,8 @@
 use std::hint::black_box;
 use std::io;
 
-use hairline::{Error, Format, Session, trace_counter, trace_instant, trace_scope};
+use hairline::{Error, Format, Overflow, Session, SessionBuilder, trace_counter, trace_instant, trace_scope};
+use hairline_benches::made;
 use hairline_benches::row::label;
 
 /// Events in a call, and in the call whose count it is taken from: the difference is exactly so many events.
@@ -33,10 +34,13 @@ fn count(name: &str, event: &mut dyn FnMut(u32)) {
     }
 }
 
+/// With chunks that have room for all: what the next chunk costs is measured by `report --cold`.
+fn session(format: Format) -> SessionBuilder {
+    Session::builder().output_writer(io::sink()).format(format).buffer_size(64 << 20).chunk_size(8 << 20)
+}
+
 fn recorded(format: Format) -> Result<(), Error> {
-    // A chunk that has room for all: what the next chunk costs is measured by `report --cold`.
-    let builder = Session::builder().output_writer(io::sink()).format(format);
-    let session = builder.buffer_size(64 << 20).chunk_size(8 << 20).start()?;
+    let recording = session(format).start()?;
     let name = |what: &str| format!("{}: {what}", label(format));
     let text = black_box("sixteen bytes ..");
     count(&name("scope"), &mut |_| {
@@ -51,6 +55,29 @@ fn recorded(format: Format) -> Result<(), Error> {
     count(&name("counter"), &mut |n| {
         trace_counter!("bench", "counter", i64::from(n));
     });
+    count(&name("span of tracing, Subscriber"), &mut |_| {
+        let _span = tracing::info_span!("span").entered();
+    });
+    none_lost(recording)?;
+    let recording = session(format).overflow(Overflow::Overwrite).start()?;
+    count(&name("scope, flight recorder"), &mut |_| {
+        trace_scope!("bench", "scope in a flight recorder");
+    });
+    none_lost(recording)
+}
+
+fn at_many_callsites(format: Format) -> Result<(), Error> {
+    let session = session(format).start()?;
+    let callsites = made::callsites("callsite", 1024); // and those above
+    callsites.iter().for_each(made::scope);
+    if let Some(last) = callsites.last() {
+        let name = format!("{}: scope, beyond the 1,024th callsite", label(format));
+        count(&name, &mut |_| made::scope(black_box(last)));
+    }
+    none_lost(session)
+}
+
+fn none_lost(session: Session) -> Result<(), Error> {
     let summary = session.stop()?;
     assert_eq!(summary.lost.total(), 0, "events that are lost count for nothing");
     Ok(())
@@ -63,6 +90,10 @@ fn main() -> Result<(), Error> {
     count("scope, no session", &mut |_| {
         trace_scope!("off", "disabled");
     });
+    let listens = tracing::subscriber::set_global_default(hairline::Subscriber::new());
+    assert!(listens.is_ok(), "nobody else listens");
     recorded(Format::Fxt)?;
-    recorded(Format::TrackEvent)
+    recorded(Format::TrackEvent)?;
+    at_many_callsites(Format::Fxt)?;
+    at_many_callsites(Format::TrackEvent)
 }
