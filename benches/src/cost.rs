@@ -46,9 +46,9 @@ pub fn disabled(effort: Effort) -> Result<Vec<Row>, hairline::Error> {
     let off = |_| {
         trace_scope!("off", "disabled");
     };
-    let no_session = row("scope, no session", more, 0.6, Budget::Over, nothing, off);
+    let no_session = row("scope, no session", more, 0.4, Budget::Over, nothing, off);
     let session = Session::builder().output_writer(io::sink()).categories("-off").start()?;
-    let filtered = row("scope, category off", more, 0.6, Budget::Over, nothing, off);
+    let filtered = row("scope, category off", more, 0.4, Budget::Over, nothing, off);
     session.stop()?;
     Ok(vec![no_session, filtered])
 }
@@ -63,8 +63,8 @@ pub(crate) struct Budgets {
 impl Budgets {
     pub(crate) fn of(format: Format) -> Self {
         match format {
-            Format::Fxt => Self { scope: 1.3, arguments: 2.2, single: 1.6 },
-            _ => Self { scope: 1.6, arguments: 2.6, single: 2.2 },
+            Format::Fxt => Self { scope: 1.2, arguments: 1.6, single: 1.6 },
+            _ => Self { scope: 1.4, arguments: 2.0, single: 2.2 },
         }
     }
 }
@@ -108,7 +108,7 @@ pub fn enabled(effort: Effort, format: Format) -> Result<Vec<Row>, hairline::Err
 /// # Errors
 /// When the session cannot be started or stopped.
 pub fn flight_recorder(effort: Effort, format: Format) -> Result<Row, hairline::Error> {
-    let budget = if format == Format::Fxt { 1.5 } else { 1.84 };
+    let budget = 1.15 * Budgets::of(format).scope;
     let builder = Session::builder().overflow(Overflow::Overwrite).format(format).buffer_size(8 << 20);
     let session = builder.start()?;
     crate::machine::pin_to_last_core();

@@ -22,7 +22,7 @@ pub fn bytes_per_scope(format: Format, compress: bool) -> Result<Row, Error> {
     let (kind, budget) = match (compress, format) {
         (true, _) => (", compressed", 8.0),
         (false, Format::Fxt) => ("", 32.2), // the stream's head included
-        (false, _) => ("", 40.0),
+        (false, _) => ("", 34.0),
     };
     let name = format!("{}: a scope in the trace{kind}", label(format));
     Ok(Row::figure(&name, "B", bytes, bytes, Budget::AtMost, budget))
