@@ -48,6 +48,14 @@ fn spread_out(value: u64) -> u64 {
     word & 0x007f_007f_007f_007f | (word & 0x3f80_3f80_3f80_3f80) << 1
 }
 
+/// The varint of a value from 2^49 to 2^56 - 1, all 8 bytes of it, in their order from the lowest.
+#[inline]
+#[must_use]
+pub fn varint_of_8(value: u64) -> u64 {
+    debug_assert!(value >> 49 != 0 && value >> 56 == 0);
+    spread_out(value) | CONTINUED >> 8
+}
+
 impl Put for Vec<u8> {
     #[inline]
     fn bytes(&mut self, bytes: &[u8]) {
@@ -201,6 +209,15 @@ mod tests {
             let carry_on: Vec<bool> = out.iter().map(|b| b & 0x80 != 0).collect();
             assert_eq!(carry_on.iter().filter(|c| **c).count(), len - 1);
             assert!(!carry_on[len - 1]);
+        }
+    }
+
+    #[test]
+    fn a_varint_of_8_bytes_is_the_word_that_holds_them() {
+        for value in [1 << 49, (1 << 49) + 1, 0x80_1234_5678_9abc, (1 << 56) - 1] {
+            let mut out = Vec::new();
+            put_varint(&mut out, value);
+            assert_eq!(out, varint_of_8(value).to_le_bytes(), "{value:#x}");
         }
     }
 

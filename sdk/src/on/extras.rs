@@ -75,6 +75,16 @@ impl<'a> Extras<'a> {
         self
     }
 
+    /// The track, if it is all that is said.
+    pub(crate) fn only_track(&self) -> Option<TrackRef<'a>> {
+        self.track.filter(|_| self.says_no_more())
+    }
+
+    /// Whether nothing is said but perhaps the track.
+    pub(crate) fn says_no_more(&self) -> bool {
+        self.name.is_none() && self.flows.as_slice().is_empty() && self.correlation.is_none()
+    }
+
     /// The flows that the event takes part in, each once, in the trace of this epoch: one that ends where it never began
     /// is none.
     pub(crate) fn flows(&self, epoch: u32) -> impl Iterator<Item = (&'a Flow, bool)> {

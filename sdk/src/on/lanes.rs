@@ -10,10 +10,12 @@
 //! ```
 
 use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 use std::time::Instant;
 
 use super::callsite::Callsite;
 use super::lock::{Mutex, MutexGuard};
+use super::thread::Spread;
 use super::track::new_uuid;
 
 /// Lanes that are kept for later. Where a program makes ever new parent tracks, all are forgotten at this many and
@@ -34,7 +36,7 @@ pub(super) fn hold(until: Instant) -> Option<Held> {
 
 #[derive(Default)]
 pub(super) struct Free {
-    lanes: HashMap<Key, Vec<Lane>>,
+    lanes: HashMap<Key, Vec<Lane>, BuildHasherDefault<Spread>>,
     count: usize,
 }
 

@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicPtr, AtomicU64};
 
 use super::process;
-use super::thread::{AsyncScope, message};
+use super::thread::{self, AsyncScope, message};
 use crate::vocabulary::Ordering;
 use open::Open;
 
@@ -86,11 +86,11 @@ impl Track {
             // One for all handles: what one of them begins another one ends.
             static OWN: OnceCell<Track> = const { OnceCell::new() };
         }
-        let make = || Self::make(super::thread::own_uuid(), 1, Place::Thread(process::Thread::current()));
-        if super::thread::is_barred() {
+        let make = || Self::make(thread::own_uuid(), 1, Place::Thread(process::Thread::current()));
+        if thread::is_barred() {
             return make(); // perhaps while the one is being made
         }
-        let _busy = super::thread::busy();
+        let _busy = thread::busy();
         OWN.try_with(|own| own.get_or_init(make).clone()).unwrap_or_else(|_| make())
     }
 
@@ -197,6 +197,12 @@ impl TrackRef<'_> {
             Self::Track(track) => track.uuid(),
             Self::Async(scope) => scope.uuid(),
         }
+    }
+
+    /// The same, for the hot path.
+    pub(crate) fn place(self) -> thread::Place {
+        let is_plain_interval = matches!(self, Self::Async(scope) if scope.is_plain());
+        thread::Place { uuid: self.uuid(), after: 0, is_plain_interval }
     }
 }
 

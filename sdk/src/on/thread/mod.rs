@@ -39,12 +39,11 @@ pub(crate) use few::Few;
 pub use guards::{
     AsyncScope, Scope, TrackScope, log, track_begin, track_end, track_left_out, track_was_used,
 };
-pub(crate) use hot::Busy;
+pub(crate) use hot::{Busy, Happens, Place};
 pub(crate) use hot::near_bit;
 #[cfg(feature = "subscriber")]
 pub(crate) use kept::Kept;
 pub(crate) use room::empty_room;
-#[cfg(feature = "subscriber")]
 pub(crate) use sequence::Spread;
 pub(crate) use sequence::late::put_late_end;
 #[cfg(feature = "subscriber")]
@@ -184,6 +183,16 @@ fn with_values_slow<V: Values>(callsite: &'static Callsite, word: u32, kind: Kin
 
 /// Records an event of the callsite's kind with options. The epoch it was recorded in, 0 if it was not.
 pub(crate) fn rich(callsite: &'static Callsite, word: u32, values: &impl Values, extras: &Extras<'_>) -> u32 {
+    let happens = match callsite.kind() {
+        Kind::Scope => Some(Happens::Begin),
+        Kind::Instant => Some(Happens::Instant),
+        Kind::Counter | Kind::End => None,
+    };
+    if let (Some(happens), Some(track)) = (happens, extras.only_track().filter(|track| track.is_of(word)))
+        && hot::on_track(hot::hot(), callsite, word, happens, track.place(), values).is_some()
+    {
+        return word;
+    }
     with_list(values, |values| cold::event(word, &Event::new(callsite, values, extras)))
 }
 

@@ -305,6 +305,12 @@ impl Writer {
         let known = event.keeps_end().then(|| self.sequence.known_of_begin(event, at.now));
         self.room.append(&self.scratch, 1, known)?;
         self.sequence.recorded(event);
+        if let Some(track) = event.track
+            && self.shared.recorder().is_none()
+            && self.sequence.has_described(track.uuid(), event.action)
+        {
+            hot.set_described(track.uuid());
+        }
         hot.lease.set_last(if event.past.is_some() { last } else { now });
         if left_out > 0 {
             self.shared.region().count_lost(LossReason::Argument, left_out);

@@ -11,6 +11,7 @@ use super::super::super::track::{self, Track, TrackRef};
 use super::super::cold::{self, TrackEnd};
 use super::super::end_arguments::EndArguments;
 use super::super::event::Event;
+use super::super::hot::{self, Happens, Place};
 #[cfg(feature = "subscriber")]
 use super::super::kept::Kept;
 use super::end_on_track;
@@ -67,10 +68,20 @@ impl AsyncScope {
 
     /// Begins an interval.
     pub fn begin(callsite: &'static Callsite, word: u32, values: &impl Values, extras: &Extras<'_>) -> Self {
-        super::super::with_list(values, |values| Self::begin_at(callsite, word, values, extras, None))
+        let mut scope = Self::placed(callsite, word, extras, None);
+        let place = Place { after: scope.lane.used_until, ..TrackRef::Async(&scope).place() };
+        let is_begun = extras.says_no_more()
+            && hot::on_track(hot::hot(), callsite, word, Happens::Begin, place, values).is_some();
+        scope.word = if is_begun {
+            word
+        } else {
+            super::super::with_list(values, |values| scope.begin_cold(values, extras, None))
+        };
+        scope
     }
 
     /// Begins an interval, now or at a time ago.
+    #[cfg(feature = "subscriber")]
     pub(crate) fn begin_at(
         callsite: &'static Callsite,
         word: u32,
@@ -78,6 +89,19 @@ impl AsyncScope {
         extras: &Extras<'_>,
         past: Option<u64>,
     ) -> Self {
+        let mut scope = Self::placed(callsite, word, extras, past);
+        scope.word = scope.begin_cold(values, extras, past);
+        scope
+    }
+
+    /// The epoch that the begin was recorded in; 0 if it was not.
+    fn begin_cold(&self, values: &[Value<'_>], extras: &Extras<'_>, past: Option<u64>) -> u32 {
+        let (track, after) = (Some(TrackRef::Async(self)), self.lane.used_until);
+        cold::event(self.tried, &Event { track, after, past, ..Event::new(self.callsite, values, extras) })
+    }
+
+    /// One that has its track, and is to begin now or at a time ago.
+    fn placed(callsite: &'static Callsite, word: u32, extras: &Extras<'_>, past: Option<u64>) -> Self {
         let mut scope = Self::none(callsite);
         match extras.track {
             Some(TrackRef::Track(track)) => scope.parent = Some(track.clone()),
@@ -100,8 +124,6 @@ impl AsyncScope {
         } else {
             Lane { uuid: track::new_uuid(), used_until: 0 }
         };
-        let (track, after) = (Some(TrackRef::Async(&scope)), scope.lane.used_until);
-        scope.word = cold::event(word, &Event { track, after, past, ..Event::new(callsite, values, extras) });
         scope
     }
 

@@ -102,6 +102,10 @@ pub fn track_end(callsite: &'static Callsite, word: u32, track: &impl AsRef<Trac
     let track = track.as_ref();
     let epoch = if word == 0 { track.open().epoch() } else { word };
     if epoch != 0 && track.open().pop(epoch) {
+        if values.count() == 0 {
+            end_on_track(callsite, epoch, TrackRef::Track(track), None);
+            return;
+        }
         let unended = Unended { callsite, epoch, track };
         let extras = Extras::new();
         super::super::with_list(values, |values| {

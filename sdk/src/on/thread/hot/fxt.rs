@@ -6,7 +6,7 @@ use super::super::super::argument::Visitor;
 use super::super::super::callsite::Key;
 use super::super::raw::Raw;
 use super::super::{COUNTER_ID, FXT_THREAD};
-use super::{Callsite, Hot, Kind, Taken, Values};
+use super::{Callsite, Happens, Hot, Kind, Place, Taken, Values};
 
 /// A record without arguments: header and time.
 const PLAIN: i32 = 16;
@@ -97,34 +97,87 @@ pub(super) fn with_values<const WARM: bool>(
     values: &impl Values,
     taken: Taken,
 ) -> bool {
+    let payload = (kind == Kind::Counter).then_some(COUNTER_ID);
+    let more = More { header: callsite.fxt_header(), payload, begins: kind == Kind::Scope, after: None };
+    record::<WARM>(hot, callsite.keys(), &more, values, taken)
+}
+
+/// What happens in an async interval.
+#[inline(always)]
+pub(super) fn in_interval(
+    hot: &Hot,
+    callsite: &'static Callsite,
+    happens: Happens,
+    place: Place,
+    values: &impl Values,
+    taken: Taken,
+) -> bool {
+    const fn change(from: fxt::EventKind, to: fxt::EventKind) -> u64 {
+        fxt::layout::event::KIND.set(to as u64 - from as u64)
+    }
+    let change = match happens {
+        Happens::Begin => const { change(fxt::EventKind::DurationBegin, fxt::EventKind::AsyncBegin) },
+        Happens::End => const { change(fxt::EventKind::DurationBegin, fxt::EventKind::AsyncEnd) },
+        Happens::Instant => const { change(fxt::EventKind::Instant, fxt::EventKind::AsyncInstant) },
+    };
+    let more = More {
+        header: callsite.fxt_header() + change,
+        payload: Some(place.uuid),
+        begins: false,
+        after: Some(place.after),
+    };
+    record::<true>(hot, callsite.keys(), &more, values, taken)
+}
+
+/// What a record has besides its time and its arguments.
+struct More {
+    /// Of a record without arguments and payload.
+    header: u64,
+    payload: Option<u64>,
+    /// Whether the room of an end is kept.
+    begins: bool,
+    /// The time that it must come after.
+    after: Option<u64>,
+}
+
+#[inline(always)]
+fn record<const WARM: bool>(
+    hot: &Hot,
+    keys: &'static [Key],
+    more: &More,
+    values: &impl Values,
+    taken: Taken,
+) -> bool {
     if values.count() > fxt::MAX_ARGS {
         return taken.put_back(hot);
     }
-    let keys = callsite.keys();
-    let mut size = Size { words: if kind == Kind::Counter { 3 } else { 2 }, arguments: 0 };
+    let mut size = Size { words: if more.payload.is_some() { 3 } else { 2 }, arguments: 0 };
     values.each(0, &mut size);
     let Size { words, arguments } = size;
     if words > fxt::MAX_RECORD_WORDS {
         return taken.put_back(hot);
     }
     let bytes = words as i32 * 8;
-    let room = taken.room - bytes - kept_for_end(kind);
+    let room = taken.room - bytes - if more.begins { END } else { 0 };
     if room < 0 {
         return taken.put_back(hot);
     }
     let Some((now, _)) = hot.tick::<WARM>() else { return taken.put_back(hot) };
+    if more.after.is_some_and(|after| now <= after) {
+        return taken.put_back(hot);
+    }
     // SAFETY: room for `words`.
     let mut raw = unsafe { taken.raw() };
-    let header = callsite.fxt_header()
+    let header = more.header
         + fxt::layout::record::SIZE.set(words as u64 - 2)
         + fxt::layout::event::ARGS.set(arguments);
     fxt::Put::word(&mut raw, header);
     fxt::Put::word(&mut raw, now);
     values.each(0, &mut Put { raw: &mut raw, keys });
-    if kind == Kind::Counter {
-        fxt::Put::word(&mut raw, COUNTER_ID);
+    if let Some(payload) = more.payload {
+        fxt::Put::word(&mut raw, payload);
     }
-    if kind == Kind::Scope {
+    if more.begins {
         taken.note_begin(bytes as u32, room, None);
     }
     taken.commit(hot, now, bytes as u32, room);

@@ -52,6 +52,9 @@ pub(crate) const GAP: u64 = 1 << 21;
 pub(crate) const NEAR_CALLSITES: u32 = 1024;
 const NEAR_BYTES: usize = NEAR_CALLSITES as usize / 8;
 
+/// Tracks that are kept in [`Hot`] itself as described.
+const NEAR_TRACKS: usize = 64;
+
 /// Where the bit of the callsite with this id stands: byte and mask. Beyond [`NEAR_CALLSITES`], a byte that is
 /// always 0.
 pub(crate) const fn near_bit(id: u32) -> (u32, u8) {
@@ -93,6 +96,27 @@ pub(crate) struct Hot {
     pub(crate) far_len: Cell<u32>,
     /// The same for the first callsites; the last byte stays 0.
     near: [Cell<u8>; NEAR_BYTES + 1],
+    /// Tracks that this sequence has described, each at the place that its lowest bits say; 0 is none.
+    tracks: [Cell<u64>; NEAR_TRACKS],
+}
+
+/// Where an event is that is not on its thread's own track.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// The track.
+    pub(crate) uuid: u64,
+    /// The time that the event must come after.
+    pub(crate) after: u64,
+    /// Whether it is an async interval that FXT has records for; that format has none for other tracks.
+    pub(crate) is_plain_interval: bool,
+}
+
+/// What happens there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Happens {
+    Begin,
+    End,
+    Instant,
 }
 
 /// The writer, taken for one record.
@@ -115,6 +139,7 @@ impl Hot {
             far: Cell::new(std::ptr::null()),
             far_len: Cell::new(0),
             near: [const { Cell::new(0) }; NEAR_BYTES + 1],
+            tracks: [const { Cell::new(0) }; NEAR_TRACKS],
         }
     }
 
@@ -135,9 +160,19 @@ impl Hot {
         }
     }
 
-    /// This sequence has no strings.
+    /// This sequence has no strings, and no tracks.
     pub(crate) fn clear_seen(&self) {
         self.near.iter().for_each(|cell| cell.set(0));
+        self.tracks.iter().for_each(|cell| cell.set(0));
+    }
+
+    /// This sequence has described the track.
+    pub(crate) fn set_described(&self, uuid: u64) {
+        self.track_cell(uuid).set(uuid);
+    }
+
+    fn track_cell(&self, uuid: u64) -> &Cell<u64> {
+        &self.tracks[uuid as usize % NEAR_TRACKS]
     }
 
     /// Takes the writer for a record of the session with epoch `word` (not 0), which `session` must show: the lease's epoch, or that
@@ -307,6 +342,42 @@ pub(crate) fn with_values<const WARM: bool, V: Values>(
     } else if kind == Kind::Counter {
         packet::counter::<WARM>(hot, callsite, values, taken)
     } else {
-        packet::with_values::<WARM>(hot, callsite, kind, values, taken)
+        packet::with_values::<WARM>(hot, callsite, kind, None, values, taken)
     }
+}
+
+/// An event on another track than the thread's own, with arguments. When; None: nothing was written, take the cold path.
+///
+/// Its slices keep no room for their ends. Where they may not be written at once, in a ring that overwrites, no track is
+/// ever said to be [described](Hot::set_described).
+#[inline(always)]
+pub(crate) fn on_track<V: Values>(
+    hot: &Hot,
+    callsite: &'static Callsite,
+    word: u32,
+    happens: Happens,
+    place: Place,
+    values: &V,
+) -> Option<u64> {
+    if V::NESTED {
+        return None;
+    }
+    let taken = hot.take(Lease::epoch, word)?;
+    let is_packet = word & TRACK_EVENT != 0;
+    // A slice's end has the begin's callsite, and no argument; its packet has no string either.
+    let has_strings = match happens {
+        Happens::End => is_packet || hot.has_seen::<true>(callsite),
+        _ => callsite.keys().len() == values.count() && hot.has_seen::<true>(callsite),
+    };
+    let is_described = hot.track_cell(place.uuid).get() == place.uuid;
+    let is_written = if !is_described || !has_strings || !is_packet && !place.is_plain_interval {
+        taken.put_back(hot)
+    } else if !is_packet {
+        fxt::in_interval(hot, callsite, happens, place, values, taken)
+    } else if happens == Happens::End {
+        packet::end_on_track(hot, place, taken)
+    } else {
+        packet::with_values::<true>(hot, callsite, Kind::Instant, Some(place), values, taken)
+    };
+    is_written.then(|| hot.lease.last())
 }

@@ -9,9 +9,9 @@ use hairline_formats::{Value, track_event};
 
 use super::super::super::argument::Visitor;
 use super::super::super::callsite::Key;
-use super::super::message::{FIELDS_AT, LENGTH_AT, counter_value};
+use super::super::message::{END_MESSAGE, END_MESSAGE_LEN, FIELDS_AT, LENGTH_AT, counter_value};
 use super::super::raw::Raw;
-use super::{Callsite, Hot, Kind, Taken, Values};
+use super::{Callsite, Hot, Kind, Place, Taken, Values};
 
 /// Bytes kept for the end of a scope: prefix (8), message (6), tag and the longest varint (11).
 pub(crate) const END: i32 = 25;
@@ -102,7 +102,7 @@ pub(super) fn with_flow<const WARM: bool>(
 #[inline(always)]
 pub(super) fn end<const WARM: bool>(hot: &Hot, taken: Taken) -> bool {
     let Some((now, delta)) = hot.tick::<WARM>() else { return taken.put_back(hot) };
-    let len = hot.packet_base.get() + super::super::message::END_MESSAGE_LEN as u32;
+    let len = hot.packet_base.get() + END_MESSAGE_LEN as u32;
     // SAFETY: the begin kept END bytes.
     let mut raw = unsafe { taken.raw() };
     raw.two_words_of(hot.end_packet.get(), len as usize - TIME_LEN);
@@ -112,18 +112,54 @@ pub(super) fn end<const WARM: bool>(hot: &Hot, taken: Taken) -> bool {
     true
 }
 
+/// `58` and the varint of a track's number, which is always 8 bytes: `message.rs`.
+const TRACK: usize = 9;
+const TRACK_TAG: u64 = proto::tag(track_event::fields::track_event::TRACK_UUID, proto::WireType::Varint) as u64;
+
+/// The end of a slice on a track.
+#[inline(always)]
+pub(super) fn end_on_track(hot: &Hot, place: Place, taken: Taken) -> bool {
+    let message_len = END_MESSAGE_LEN + TRACK;
+    let len = hot.packet_base.get() + message_len as u32;
+    let room = taken.room - len as i32;
+    if room < 0 {
+        return taken.put_back(hot);
+    }
+    let Some((now, delta)) = hot.tick::<true>() else { return taken.put_back(hot) };
+    if now <= place.after {
+        return taken.put_back(hot);
+    }
+    // SAFETY: room for `len` bytes.
+    let mut raw = unsafe { taken.raw() };
+    raw.word_of(hot.prefix.get() + ((message_len as u64) << 8), hot.prefix_len.get());
+    raw.word_of(END_MESSAGE + ((TRACK as u64) << (8 * LENGTH_AT)), END_MESSAGE_LEN);
+    track(&mut raw, place.uuid);
+    raw.word_of(time(delta), TIME_LEN);
+    taken.commit(hot, now, len, room);
+    true
+}
+
+#[inline(always)]
+fn track(raw: &mut Raw, uuid: u64) {
+    raw.word_of(TRACK_TAG, 1);
+    raw.word_of(proto::varint_of_8(uuid), 8);
+}
+
+/// An event with arguments, on its thread's track or at a `place` elsewhere, where a slice's begin is none that keeps the room of its end.
 #[inline(always)]
 pub(super) fn with_values<const WARM: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
     kind: Kind,
+    place: Option<Place>,
     values: &impl Values,
     taken: Taken,
 ) -> bool {
     let keys = callsite.keys();
     let (message, message_len) = callsite.message();
     let prefix_len = hot.prefix_len.get();
-    let mut len = Len { bytes: message_len - FIELDS_AT, keys };
+    let track_len = if place.is_some() { TRACK } else { 0 };
+    let mut len = Len { bytes: message_len - FIELDS_AT + track_len, keys };
     values.each(0, &mut len);
     let event_len = len.bytes;
     if event_len > 1 << 24 {
@@ -137,6 +173,9 @@ pub(super) fn with_values<const WARM: bool>(
         return taken.put_back(hot);
     }
     let Some((now, delta)) = hot.tick::<WARM>() else { return taken.put_back(hot) };
+    if place.is_some_and(|place| now <= place.after) {
+        return taken.put_back(hot);
+    }
     // SAFETY: room for `len` bytes.
     let mut raw = unsafe { taken.raw() };
     raw.word_of(0x0a, 1);
@@ -147,6 +186,9 @@ pub(super) fn with_values<const WARM: bool>(
     let fields =
         [message[0] >> (8 * FIELDS_AT) | message[1] << (64 - 8 * FIELDS_AT), message[1] >> (8 * FIELDS_AT)];
     raw.two_words_of(fields, message_len - FIELDS_AT);
+    if let Some(place) = place {
+        track(&mut raw, place.uuid);
+    }
     values.each(0, &mut Put { raw: &mut raw, keys });
     raw.word_of(time(delta), TIME_LEN);
     if kind == Kind::Scope {

@@ -28,7 +28,6 @@ pub(crate) use again::Again;
 use packet::{Packet, Voice};
 use record::{Form, Record};
 pub(crate) use sets::Bits;
-#[cfg(feature = "subscriber")]
 pub(crate) use sets::Spread;
 use sets::Uuids;
 use tracks::{Descriptions, counter_track, put_thread};
@@ -370,6 +369,12 @@ impl Sequence {
             self.tracks.clear(); // to tell them again does no harm
         }
         self.tracks.extend(self.new_tracks.drain(..));
+    }
+
+    /// Whether the track, on which something has just happened, was described here, if it needs that: one that ends here may have begun
+    /// on another thread.
+    pub(crate) fn has_described(&self, uuid: u64, action: Action) -> bool {
+        !self.is_track_event() || action == Action::Begin || self.tracks.contains(&uuid)
     }
 
     /// The record of a scope's end, of at most the length that its begin kept.

@@ -22,6 +22,11 @@ impl Hasher for Spread {
     fn write_u64(&mut self, number: u64) {
         self.0 = number;
     }
+
+    /// For pairs of such a number and an address, whose lowest bits are all the same.
+    fn write_usize(&mut self, number: usize) {
+        self.0 ^= (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32);
+    }
 }
 
 /// A growing set of small numbers, 64 to a word.
