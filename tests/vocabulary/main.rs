@@ -1,5 +1,6 @@
 //! The whole vocabulary: recorded through the public API, in both formats, and read by trace_processor.
 
+mod again;
 mod arguments;
 mod asyncs;
 mod counters;

@@ -1,0 +1,153 @@
+//! What happens on the same tracks again and again: a thread writes it another way once it has told of the track, and nobody may see
+//! which way it was.
+
+use std::sync::mpsc;
+
+use hairline::{Track, scope, trace_async, trace_begin, trace_end, trace_instant, trace_scope};
+use hairline_tests::recording::{FORMATS, record};
+
+const TIMES: i64 = 300;
+
+// request  [ step [ wait ] · mark ]   [ step ... as often as TIMES says, one after the other
+#[test]
+fn an_interval_is_the_same_the_first_time_and_the_last() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            for n in 0..TIMES {
+                trace_scope!("t", "own");
+                let request = trace_async!("net", "request", n, text = "sixteen bytes ..", huge = u64::MAX);
+                let mut step = trace_async!("net", "step", track: &request);
+                drop(trace_async!("net", "wait", n = -n, track: &step));
+                trace_instant!("net", "mark", n, track: &request);
+                if n % 7 == 0 {
+                    step.arg("late", n);
+                }
+            }
+        });
+        let rows = trace.rows(
+            "select s.name, count(*), sum(s.dur < 0), count(distinct s.track_id), \
+               (select count(*) from args a join slice x using (arg_set_id) where x.name = s.name and a.key not like 'legacy%'), \
+               (select sum(int_value) from args a join slice x using (arg_set_id) where x.name = s.name and a.key like '%n') \
+             from slice s group by s.name order by s.name",
+        );
+        let (args, sum) = (TIMES, TIMES * (TIMES - 1) / 2);
+        let late = (TIMES + 6) / 7;
+        let expected = format!(
+            "mark\t{TIMES}\t0\t1\t{args}\t{sum}\nown\t{TIMES}\t0\t1\t0\tNULL\nrequest\t{TIMES}\t0\t1\t{}\t{sum}\n\
+             step\t{TIMES}\t0\t1\t{late}\tNULL\nwait\t{TIMES}\t0\t1\t{args}\t-{sum}",
+            3 * args
+        );
+        assert_eq!(rows, expected, "{format:?}");
+        // Each lies within the one that it was put below, and after the one before it.
+        let outside = trace.rows(
+            "select count(*) from slice a join slice b on a.name = 'step' and b.name = 'request' \
+             where a.ts < b.ts + b.dur and b.ts < a.ts + a.dur and not (b.ts <= a.ts and a.ts + a.dur <= b.ts + b.dur)",
+        );
+        assert_eq!(outside, "0", "{format:?}");
+        let touching = trace.rows(
+            "select count(*) from (select ts, lag(ts + dur) over (partition by name order by ts) as before from slice \
+             where name = 'request') where before >= ts",
+        );
+        assert_eq!(
+            touching, "0",
+            "{format:?}: an interval begins after the end of the one before it on its track"
+        );
+    }
+}
+
+/// More tracks than a thread keeps at hand.
+const TRACKS: usize = 200;
+
+#[test]
+fn many_tracks_in_turn_keep_their_slices_apart() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let tracks: Vec<_> = (0..TRACKS).map(|n| Track::process().child(format!("track {n}"))).collect();
+            for round in 0..5 {
+                for (n, track) in tracks.iter().enumerate() {
+                    trace_begin!("t", "outer", round, n, track: track);
+                }
+                for track in &tracks {
+                    trace_scope!("t", "inner", text = "", track: track);
+                    trace_instant!("t", "mark", track: track);
+                }
+                tracks.iter().for_each(|track| trace_end!(track));
+            }
+        });
+        let rows = trace.rows(
+            "select name, depth, count(*), sum(dur < 0), count(distinct track_id) from slice group by name, depth order by depth, name",
+        );
+        let all = 5 * TRACKS;
+        assert_eq!(
+            rows,
+            format!(
+                "outer\t0\t{all}\t0\t{TRACKS}\ninner\t1\t{all}\t0\t{TRACKS}\nmark\t2\t{all}\t0\t{TRACKS}"
+            ),
+            "{format:?}"
+        );
+        let wrong = trace.rows(
+            "select count(*) from slice s join args a using (arg_set_id) join track t on s.track_id = t.id \
+             where a.key like '%n' and a.key not like '%round' and t.name != 'track ' || a.display_value",
+        );
+        assert_eq!(wrong, "0", "{format:?}: each slice is on the track that it names");
+    }
+}
+
+// this thread   [ begins ]   [ begins ] ...
+// the other            ends          ends
+#[test]
+fn what_one_thread_begins_another_one_ends_again_and_again() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let (give, take) = mpsc::sync_channel(0);
+            let other = std::thread::spawn(move || {
+                for (interval, slice) in take {
+                    drop(slice);
+                    drop(interval);
+                }
+            });
+            let track = Track::new("shared");
+            for n in 0..TIMES {
+                let interval = trace_async!("t", "interval", n);
+                let slice = scope!("t", "slice", n, track: &track);
+                give.send((interval, slice)).unwrap();
+            }
+            drop(give);
+            other.join().unwrap();
+        });
+        let rows = trace.rows(
+            "select name, count(*), sum(dur < 0) from slice where category = 't' group by name order by name",
+        );
+        assert_eq!(rows, format!("interval\t{TIMES}\t0\nslice\t{TIMES}\t0"), "{format:?}");
+    }
+}
+
+/// Texts around the longest that FXT holds in one argument, and beyond what a chunk does.
+#[test]
+fn a_long_text_on_a_track_is_cut_as_anywhere_else() {
+    const LENGTHS: [usize; 6] = [0, 1, 31_999, 32_000, 32_001, 100_000];
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let track = Track::process().child("texts");
+            let texts = LENGTHS.map(|len| "x".repeat(len));
+            for _ in 0..2 {
+                for text in &texts {
+                    trace_instant!("t", "on the track", text = text.as_str(), track: &track);
+                    trace_instant!("t", "on the thread", text = text.as_str());
+                    drop(trace_async!("t", "interval", text = text.as_str()));
+                }
+            }
+        });
+        let lengths = |name: &str| {
+            trace.rows(&format!(
+                "select length(a.string_value) from slice s join args a using (arg_set_id) where s.name = '{name}' and a.key like '%text' order by s.ts"
+            ))
+        };
+        let expected = lengths("on the thread");
+        assert_eq!(expected.lines().count(), 2 * LENGTHS.len(), "{format:?}");
+        assert_eq!(lengths("interval"), expected, "{format:?}");
+        // What FXT has no track for is a packet, which holds longer texts.
+        let on_track = lengths("on the track");
+        assert_eq!(on_track.lines().count(), 2 * LENGTHS.len(), "{format:?}");
+    }
+}
