@@ -1,26 +1,73 @@
 #!/usr/bin/env python3
-"""Puts the tables that `report` prints, without their last column, where README.md and docs/performance.md have room for them:
+"""Puts the figures that `report` prints where README.md and docs/performance.md have room for them:
 
-    <!-- report --cold -->
+    <!-- report --cold -->             all rows of these parts
+    <!-- in short: --events -->        a few of them, the formats side by side (SHORT below)
     ...
     <!-- end of report -->
 
-with the parts that are to be run between `report` and the end of the mark. The files given as arguments, or both.
+The files given as arguments, or both.
 """
-import pathlib, re, subprocess, sys
+import functools, json, pathlib, re, subprocess, sys
 
 root = pathlib.Path(__file__).resolve().parent.parent
-run = ["cargo", "run", "--release", "-q", "-p", "hairline-benches", "--bin", "report", "--"]
+run = ["cargo", "run", "--release", "-q", "-p", "hairline-benches", "--bin", "report", "--", "--json"]
+
+# What the rows are called in short, what they are called in the report (with the format's name for *), and what their floor is.
+SHORT = [
+    ("scope", "*: scope", "two clock reads"),
+    ("scope + i64 + &str of 16", "*: scope + i64 + &str of 16", "two clock reads"),
+    ("scope + flow", "*: scope + flow", "two clock reads"),
+    ("scope in a flight recorder", "*: scope, flight recorder", "two clock reads"),
+    ("instant", "*: instant", "one clock read"),
+    ("counter", "*: counter", "one clock read"),
+    ("async interval", "*: async begin and end", "two clock reads"),
+    ("slice on a track", "*: slice on a track, begin and end", "two clock reads"),
+    ("span of `tracing`, `Subscriber`", "tracing, Subscriber *: span", "a subscriber that does nothing"),
+    ("span of `tracing`, `layer`", "tracing, layer *: span", "a registry without it"),
+    ("scope while nothing is recorded", "scope, no session", "an empty loop"),
+]
 
 
-def table(parts):
-    text = subprocess.run(run + parts, cwd=root, check=True, text=True, stdout=subprocess.PIPE).stdout
-    rows = [[cell.strip() for cell in line.strip().strip("|").split("|")][:6] for line in text.splitlines() if line.startswith("|")]
-    lines = ["| | min | median | floor | ratio | budget |", "|---|---:|---:|---:|---:|---:|"]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows[2:]])
+@functools.cache
+def report(parts):
+    text = subprocess.run(run + parts.split(), cwd=root, check=True, text=True, stdout=subprocess.PIPE).stdout
+    return json.loads(text)
+
+
+def number(value):
+    return f"{value:.2f}" if value else ""
+
+
+def budget(row):
+    words = {"at most": "<= {} {unit}", "at least": ">= {} {unit}", "above the floor, at most": "<= floor + {} {unit}"}
+    return words.get(row["budget_is"], "<= {} x floor").format(f"{row['budget']:.9g}", unit=row["unit"])
+
+
+def whole(rows):
+    for row in rows:
+        figures = [f"{row['ns_min']:.2f}", f"{row['ns_median']:.2f}", number(row["floor_ns"]), number(row["ratio"]), budget(row)]
+        yield f"| {row['name']} ({row['unit']}) | " + " | ".join(figures) + " |"
+
+
+def short(rows):
+    rows = {row["name"]: row for row in rows}
+    for name, full, floor in SHORT:
+        both = [rows.get(full.replace("*", format)) for format in ("FXT", "TrackEvent")]
+        if None not in both:
+            figures = [f"{row['ns_median']:.1f} ({row['ratio']:.2f} x)" for row in both]
+            yield f"| {name} | {figures[0]} | {figures[1]} | {floor} |"
+
+
+def table(mark):
+    if mark["short"]:
+        head = ["| ns | FXT | TrackEvent | what it is compared with |", "|---|---:|---:|---|"]
+        return head + list(short(report(mark["parts"])))
+    head = ["| | min | median | floor | ratio | budget |", "|---|---:|---:|---:|---:|---:|"]
+    return head + list(whole(report(mark["parts"])))
 
 
 for name in sys.argv[1:] or ["README.md", "docs/performance.md"]:
     file = root / name
-    marked = re.compile(r"(<!-- report([^>]*) -->\n).*?(<!-- end of report -->)", flags=re.S)
-    file.write_text(marked.sub(lambda m: m[1] + table(m[2].split()) + "\n" + m[3], file.read_text()))
+    marked = re.compile(r"(?P<mark><!-- (?:report|(?P<short>in short:))(?P<parts>[^>]*) -->\n).*?(?P<end><!-- end of report -->)", flags=re.S)
+    file.write_text(marked.sub(lambda m: m["mark"] + "\n".join(table(m)) + "\n" + m["end"], file.read_text()))

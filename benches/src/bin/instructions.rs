@@ -5,7 +5,10 @@
 use std::hint::black_box;
 use std::io;
 
-use hairline::{Error, Format, Overflow, Session, SessionBuilder, trace_counter, trace_instant, trace_scope};
+use hairline::{
+    Error, Format, Overflow, Session, SessionBuilder, Track, trace_async, trace_begin, trace_counter,
+    trace_end, trace_instant, trace_scope,
+};
 use hairline_benches::made;
 use hairline_benches::row::label;
 
@@ -57,6 +60,12 @@ fn recorded(format: Format) -> Result<(), Error> {
     });
     count(&name("span of tracing, Subscriber"), &mut |_| {
         let _span = tracing::info_span!("span").entered();
+    });
+    count(&name("async interval"), &mut |_| drop(trace_async!("bench", "interval")));
+    let track = Track::new("track");
+    count(&name("slice on a track"), &mut |_| {
+        trace_begin!("bench", "slice", track: &track);
+        trace_end!(&track);
     });
     none_lost(recording)?;
     let recording = session(format).overflow(Overflow::Overwrite).start()?;

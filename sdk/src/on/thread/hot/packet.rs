@@ -114,7 +114,8 @@ pub(super) fn end<const WARM: bool>(hot: &Hot, taken: Taken) -> bool {
 
 /// `58` and the varint of a track's number, which is always 8 bytes: `message.rs`.
 const TRACK: usize = 9;
-const TRACK_TAG: u64 = proto::tag(track_event::fields::track_event::TRACK_UUID, proto::WireType::Varint) as u64;
+const TRACK_TAG: u64 =
+    proto::tag(track_event::fields::track_event::TRACK_UUID, proto::WireType::Varint) as u64;
 
 /// The end of a slice on a track.
 #[inline(always)]

@@ -365,6 +365,9 @@ impl Sequence {
 
     /// What [`put_tracks`](Self::put_tracks) wrote stands in the sequence.
     pub(crate) fn tracks_told(&mut self) {
+        if self.new_tracks.is_empty() {
+            return;
+        }
         if self.tracks.len() + self.new_tracks.len() > MAX_TRACKS {
             self.tracks.clear(); // to tell them again does no harm
         }
