@@ -28,12 +28,14 @@ pub enum Correlation<'a> {
 
 impl<'a> Extras<'a> {
     /// No options.
+    #[inline]
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// `name:`, in place of the callsite's.
+    #[inline]
     #[must_use]
     pub fn name(mut self, name: &'a (impl AsRef<str> + ?Sized)) -> Self {
         self.name = Some(name.as_ref());
@@ -41,6 +43,7 @@ impl<'a> Extras<'a> {
     }
 
     /// `track:`.
+    #[inline]
     #[must_use]
     pub fn track(mut self, track: &'a impl OnTrack) -> Self {
         self.track = Sealed::track_ref(track);
@@ -48,6 +51,7 @@ impl<'a> Extras<'a> {
     }
 
     /// `track:` of a slice that nests on it.
+    #[inline]
     #[must_use]
     pub fn own_track(mut self, track: &'a impl AsRef<Track>) -> Self {
         self.track = Some(TrackRef::Track(track.as_ref()));
@@ -55,6 +59,7 @@ impl<'a> Extras<'a> {
     }
 
     /// `flow:`.
+    #[inline]
     #[must_use]
     pub fn flow(mut self, flow: &'a impl AsRef<Flow>) -> Self {
         self.flows.push((Some(flow.as_ref()), false));
@@ -62,6 +67,7 @@ impl<'a> Extras<'a> {
     }
 
     /// `end_flow:`.
+    #[inline]
     #[must_use]
     pub fn end_flow(mut self, flow: &'a impl AsRef<Flow>) -> Self {
         self.flows.push((Some(flow.as_ref()), true));
@@ -69,6 +75,7 @@ impl<'a> Extras<'a> {
     }
 
     /// `correlation:`.
+    #[inline]
     #[must_use]
     pub fn correlation(mut self, correlation: impl Into<Correlation<'a>>) -> Self {
         self.correlation = Some(correlation.into());
@@ -76,11 +83,13 @@ impl<'a> Extras<'a> {
     }
 
     /// The track, if it is all that is said.
+    #[inline]
     pub(crate) fn only_track(&self) -> Option<TrackRef<'a>> {
         self.track.filter(|_| self.says_no_more())
     }
 
     /// Whether nothing is said but perhaps the track.
+    #[inline]
     pub(crate) fn says_no_more(&self) -> bool {
         self.name.is_none() && self.flows.as_slice().is_empty() && self.correlation.is_none()
     }

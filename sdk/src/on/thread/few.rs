@@ -13,10 +13,12 @@ pub(crate) struct Few<T, const N: usize = FEW> {
 
 impl<T: Copy, const N: usize> Few<T, N> {
     /// An empty list; `filler` is never seen.
+    #[inline]
     pub(crate) fn new(filler: T) -> Self {
         Self { few: [filler; N], len: 0, many: Vec::new() }
     }
 
+    #[inline]
     pub(crate) fn push(&mut self, entry: T) {
         if let Some(place) = self.few.get_mut(self.len) {
             *place = entry;
@@ -29,12 +31,14 @@ impl<T: Copy, const N: usize> Few<T, N> {
         self.len += 1;
     }
 
+    #[inline]
     pub(crate) fn as_slice(&self) -> &[T] {
         if self.many.is_empty() { &self.few[..self.len] } else { &self.many }
     }
 }
 
 impl<T: Copy + Default, const N: usize> Default for Few<T, N> {
+    #[inline]
     fn default() -> Self {
         Self::new(T::default())
     }
