@@ -94,7 +94,7 @@ pub fn enabled(effort: Effort, format: Format) -> Result<Vec<Row>, hairline::Err
             trace_counter!("bench", "counter", i64::from(i));
         }),
     ];
-    let rows = rows.into_iter().chain(rich(effort, format == Format::Fxt, &name)).collect();
+    let rows = rows.into_iter().chain(rich(effort, &name)).collect();
     let summary = session.stop()?;
     if summary.lost.total() > 0 {
         eprintln!("{label}: {} events lost while measuring", summary.lost.total());
@@ -123,7 +123,7 @@ pub fn flight_recorder(effort: Effort, format: Format) -> Result<Row, hairline::
 }
 
 /// Events with more to say, which are written by the plain encoders.
-fn rich(effort: Effort, is_fxt: bool, name: &impl Fn(&str) -> String) -> Vec<Row> {
+fn rich(effort: Effort, name: &impl Fn(&str) -> String) -> Vec<Row> {
     let effort = Effort { operations: effort.operations / 4, ..effort };
     let (flow, track) = (Flow::new(), Track::new("track"));
     let text = black_box("sixteen bytes ..");
@@ -142,7 +142,7 @@ fn rich(effort: Effort, is_fxt: bool, name: &impl Fn(&str) -> String) -> Vec<Row
             let mut scope = hairline::scope!("bench", "nested", list = [i, i]);
             scope.arg("text", text);
         }),
-        within(if is_fxt { RICH } else { ON_TRACK }, "slice on a track, begin and end", &mut |_| {
+        within(ON_TRACK, "slice on a track, begin and end", &mut |_| {
             trace_begin!("bench", "on a track", track: &track);
             trace_end!(&track);
         }),
@@ -166,7 +166,7 @@ fn scope(_: u32) {
     trace_scope!("bench", "scope");
 }
 
-/// What an event on a track may cost, in clock reads: its bookkeeping takes a lock. (FXT has no tracks: a slice on one is a packet in a blob.)
+/// What an event on a track may cost, in clock reads: its bookkeeping takes a lock.
 const ON_TRACK: f64 = 6.0;
 
 /// What those may cost, in clock reads: they take the cold path, whose cost is in its bookkeeping.

@@ -151,3 +151,36 @@ fn a_long_text_on_a_track_is_cut_as_anywhere_else() {
         assert_eq!(on_track.lines().count(), 2 * LENGTHS.len(), "{format:?}");
     }
 }
+
+/// Names around the longest that a thread which knows the track writes at once into an FXT trace, and categories of all sorts.
+#[test]
+fn names_and_categories_on_a_track_are_whole_at_any_length() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let tracks = [Track::process().child("track"), Track::thread()];
+            for track in [&tracks[0], &tracks[0], &tracks[0], &tracks[1], &tracks[1]] {
+                trace_instant!("t", "n", track: track);
+                trace_instant!("t", "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn", track: track);
+                trace_instant!("t", "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn", track: track);
+                trace_instant!("t", "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn", track: track);
+                trace_instant!("t", "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn", track: track);
+                trace_instant!("one, two", "several", track: track);
+                trace_instant!("", "without", track: track);
+                trace_scope!("t", "slice", track: track);
+            }
+        });
+        let rows = trace.rows(
+            "select length(slice.name), category, count(*), sum(dur < 0) from slice join track t on track_id = t.id where t.name = 'track' \
+             group by slice.name, category order by length(slice.name), category",
+        );
+        let rows_of = |rows: [(i32, &str); 8]| {
+            rows.map(|(len, category)| format!("{len}\t{category}\t3\t0")).join("\n")
+        };
+        let all =
+            [(1, "t"), (5, "t"), (7, "NULL"), (7, "one,two"), (82, "t"), (83, "t"), (84, "t"), (200, "t")];
+        assert_eq!(rows, rows_of(all), "{format:?}");
+        let on_thread =
+            trace.rows("select count(*), sum(dur < 0) from slice join thread_track t on track_id = t.id");
+        assert_eq!(on_thread, format!("{}\t0", 2 * all.len()), "{format:?}");
+    }
+}

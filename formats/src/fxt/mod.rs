@@ -53,6 +53,6 @@ pub use scheduling::{
     ContextSwitch, LegacyContextSwitch, ThreadWakeup, context_switch, legacy_context_switch, thread_wakeup,
 };
 pub use write::{
-    Event, Put, blob, event, event_header, event_words, initialization, magic, provider_event, provider_info,
-    provider_section, string_record, string_record_words, thread_record,
+    Event, Put, blob, blob_header, event, event_header, event_words, initialization, magic, provider_event,
+    provider_info, provider_section, string_record, string_record_words, thread_record,
 };

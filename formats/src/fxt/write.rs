@@ -259,6 +259,15 @@ pub fn event(out: &mut impl Put, event: &Event<'_>) {
     }
 }
 
+/// The header of a BLOB record without a name: `words` is the record's size, `length` that of its bytes.
+#[inline]
+#[must_use]
+pub const fn blob_header(words: usize, length: usize, kind: u8) -> u64 {
+    header(RecordType::Blob, words)
+        | blob_fields::LENGTH.set(length as u64)
+        | blob_fields::KIND.set(kind as u64)
+}
+
 /// "BLOB record": bulk data. What one record has no room for goes into further ones of the same name, which
 /// readers append to each other.
 ///
@@ -277,10 +286,7 @@ pub fn blob(out: &mut impl Put, name: StringRef<'_>, kind: u8, bytes: &[u8]) {
     let most = (MAX_RECORD_WORDS - fixed) * 8;
     let mut put = |part: &[u8]| {
         out.word(
-            header(RecordType::Blob, fixed + words(part.len()))
-                | blob_fields::NAME.set(name.bits())
-                | blob_fields::LENGTH.set(part.len() as u64)
-                | blob_fields::KIND.set(u64::from(kind)),
+            blob_header(fixed + words(part.len()), part.len(), kind) | blob_fields::NAME.set(name.bits()),
         );
         out.stream(name.text().as_bytes());
         out.stream(part);

@@ -22,7 +22,7 @@ pub use read::{Field, FieldValue, Fields};
 pub(crate) use read::{Varint, split_tag, varint};
 pub use write::{
     Put, put_bytes, put_double, put_field, put_fixed64, put_message, put_sint64, put_str, put_uint,
-    put_varint, varint_of_8,
+    put_varint, varint_of_8, varint_up_to_8,
 };
 
 /// How a field's value is written.

@@ -56,6 +56,15 @@ pub fn varint_of_8(value: u64) -> u64 {
     spread_out(value) | CONTINUED >> 8
 }
 
+/// The varint of a value below 2^56, in its order from the lowest byte, and how many bytes it has. The others are 0.
+#[inline]
+#[must_use]
+pub fn varint_up_to_8(value: u64) -> (u64, usize) {
+    debug_assert!(value >> 56 == 0);
+    let len = varint_len(value);
+    (spread_out(value) | CONTINUED & !(u64::MAX << (8 * (len - 1))), len)
+}
+
 impl Put for Vec<u8> {
     #[inline]
     fn bytes(&mut self, bytes: &[u8]) {
@@ -71,10 +80,9 @@ impl Put for Vec<u8> {
         if value >= 1 << 56 {
             return put_long_varint(self, value);
         }
-        let len = varint_len(value);
-        let more = CONTINUED & !(u64::MAX << (8 * (len - 1)));
+        let (bytes, len) = varint_up_to_8(value);
         let end = self.len() + len;
-        self.extend_from_slice(&(spread_out(value) | more).to_le_bytes());
+        self.extend_from_slice(&bytes.to_le_bytes());
         self.truncate(end);
     }
 }

@@ -219,6 +219,13 @@ impl Callsite {
         ids
     }
 
+    /// Its one category and its name, where it has both, and no more.
+    #[inline(always)]
+    pub(crate) fn texts(&self) -> Option<[&'static str; 2]> {
+        let is_one = self.category_id() != 0 && self.categories.load(Ordering::Acquire).is_null();
+        (is_one && !self.name.is_empty()).then_some([self.category, self.name])
+    }
+
     #[inline(always)]
     pub(crate) fn keys(&self) -> &'static [Key] {
         self.keys

@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicPtr, AtomicU64};
 
 use super::process;
-use super::thread::{self, AsyncScope, message};
+use super::thread::{self, AsyncScope, InFxt, message};
 use crate::vocabulary::Ordering;
 use open::Open;
 
@@ -201,8 +201,12 @@ impl TrackRef<'_> {
 
     /// The same, for the hot path.
     pub(crate) fn place(self) -> thread::Place {
-        let is_plain_interval = matches!(self, Self::Async(scope) if scope.is_plain());
-        thread::Place { uuid: self.uuid(), after: 0, is_plain_interval }
+        let in_fxt = match self {
+            Self::Async(scope) if scope.is_plain() => InFxt::Interval,
+            Self::Track(track) if matches!(track.place(), Place::Thread(_)) => InFxt::Thread,
+            _ => InFxt::Blob,
+        };
+        thread::Place { uuid: self.uuid(), after: 0, in_fxt }
     }
 }
 

@@ -40,7 +40,7 @@ pub use guards::{
     AsyncScope, Scope, TrackScope, log, track_begin, track_end, track_left_out, track_was_used,
 };
 pub(crate) use hot::near_bit;
-pub(crate) use hot::{Busy, Happens, Place};
+pub(crate) use hot::{Busy, Happens, InFxt, Place};
 #[cfg(feature = "subscriber")]
 pub(crate) use kept::Kept;
 pub(crate) use room::empty_room;

@@ -67,7 +67,7 @@ impl Raw {
 
     /// `bytes` as they are.
     #[inline(always)]
-    fn copy(&mut self, bytes: &[u8]) {
+    pub(crate) fn copy(&mut self, bytes: &[u8]) {
         let len = bytes.len();
         // SAFETY: room for `len` by the contract of `at`; the loads stay inside `bytes`. Two 8-byte moves
         // that overlap cover 8..=16 bytes, the usual length of a name, without a call.

@@ -307,7 +307,7 @@ impl Writer {
         self.sequence.recorded(event);
         if let Some(track) = event.track
             && self.shared.recorder().is_none()
-            && self.sequence.has_described(track.uuid(), event.action)
+            && self.sequence.has_described(track, event)
         {
             hot.set_described(track.uuid());
         }

@@ -27,6 +27,7 @@
 
 #![allow(unsafe_code)] // stores into the chunk
 
+mod blob;
 mod fxt;
 mod packet;
 
@@ -107,8 +108,19 @@ pub(crate) struct Place {
     pub(crate) uuid: u64,
     /// The time that the event must come after.
     pub(crate) after: u64,
-    /// Whether it is an async interval that FXT has records for; that format has none for other tracks.
-    pub(crate) is_plain_interval: bool,
+    /// What it is in an FXT trace.
+    pub(crate) in_fxt: InFxt,
+}
+
+/// What a track is in an FXT trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InFxt {
+    /// An async interval, which has records of its own.
+    Interval,
+    /// A thread, perhaps another one: left to the cold path.
+    Thread,
+    /// Nothing: what happens there is a packet in a blob.
+    Blob,
 }
 
 /// What happens there.
@@ -364,17 +376,20 @@ pub(crate) fn on_track<V: Values>(
     }
     let taken = hot.take(Lease::epoch, word)?;
     let is_packet = word & TRACK_EVENT != 0;
-    // A slice's end has the begin's callsite, and no argument; its packet has no string either.
-    let has_strings = match happens {
-        Happens::End => is_packet || hot.has_seen::<true>(callsite),
-        _ => callsite.keys().len() == values.count() && hot.has_seen::<true>(callsite),
-    };
+    let is_blob = !is_packet && place.in_fxt == InFxt::Blob;
+    let is_end = happens == Happens::End;
+    // A slice's end has the begin's callsite, and no argument; its packet has no string either. A blob has none by number.
+    let has_strings = is_blob || is_end && is_packet || hot.has_seen::<true>(callsite);
+    let has_keys = is_end || callsite.keys().len() == values.count() && !(is_blob && values.count() != 0);
     let is_described = hot.track_cell(place.uuid).get() == place.uuid;
-    let is_written = if !is_described || !has_strings || !is_packet && !place.is_plain_interval {
+    let is_left = !is_packet && place.in_fxt == InFxt::Thread;
+    let is_written = if is_left || !is_described || !has_strings || !has_keys {
         taken.put_back(hot)
+    } else if is_blob {
+        blob::event(hot, callsite, happens, place, taken)
     } else if !is_packet {
         fxt::in_interval(hot, callsite, happens, place, values, taken)
-    } else if happens == Happens::End {
+    } else if is_end {
         packet::end_on_track(hot, place, taken)
     } else {
         packet::with_values::<true>(hot, callsite, Kind::Instant, Some(place), values, taken)

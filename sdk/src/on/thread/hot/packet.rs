@@ -113,7 +113,7 @@ pub(super) fn end<const WARM: bool>(hot: &Hot, taken: Taken) -> bool {
 }
 
 /// `58` and the varint of a track's number, which is always 8 bytes: `message.rs`.
-const TRACK: usize = 9;
+pub(super) const TRACK: usize = 9;
 const TRACK_TAG: u64 =
     proto::tag(track_event::fields::track_event::TRACK_UUID, proto::WireType::Varint) as u64;
 
@@ -134,14 +134,14 @@ pub(super) fn end_on_track(hot: &Hot, place: Place, taken: Taken) -> bool {
     let mut raw = unsafe { taken.raw() };
     raw.word_of(hot.prefix.get() + ((message_len as u64) << 8), hot.prefix_len.get());
     raw.word_of(END_MESSAGE + ((TRACK as u64) << (8 * LENGTH_AT)), END_MESSAGE_LEN);
-    track(&mut raw, place.uuid);
+    put_track(&mut raw, place.uuid);
     raw.word_of(time(delta), TIME_LEN);
     taken.commit(hot, now, len, room);
     true
 }
 
 #[inline(always)]
-fn track(raw: &mut Raw, uuid: u64) {
+pub(super) fn put_track(raw: &mut Raw, uuid: u64) {
     raw.word_of(TRACK_TAG, 1);
     raw.word_of(proto::varint_of_8(uuid), 8);
 }
@@ -188,7 +188,7 @@ pub(super) fn with_values<const WARM: bool>(
         [message[0] >> (8 * FIELDS_AT) | message[1] << (64 - 8 * FIELDS_AT), message[1] >> (8 * FIELDS_AT)];
     raw.two_words_of(fields, message_len - FIELDS_AT);
     if let Some(place) = place {
-        track(&mut raw, place.uuid);
+        put_track(&mut raw, place.uuid);
     }
     values.each(0, &mut Put { raw: &mut raw, keys });
     raw.word_of(time(delta), TIME_LEN);

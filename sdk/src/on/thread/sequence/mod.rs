@@ -17,6 +17,7 @@ use hairline_formats::{Value, fxt, truncate_utf8};
 
 use super::super::callsite::{Callsite, TRACK_EVENT};
 use super::super::session::Detail;
+use super::super::track::TrackRef;
 use super::super::{process, registry};
 use super::event::{Action, Event, Moment};
 use super::hot::{Hot, TIME_LEN};
@@ -374,10 +375,11 @@ impl Sequence {
         self.tracks.extend(self.new_tracks.drain(..));
     }
 
-    /// Whether the track, on which something has just happened, was described here, if it needs that: one that ends here may have begun
+    /// Whether the event's track, on which it has just happened, was described here, if it needs that: one that ends here may have begun
     /// on another thread.
-    pub(crate) fn has_described(&self, uuid: u64, action: Action) -> bool {
-        !self.is_track_event() || action == Action::Begin || self.tracks.contains(&uuid)
+    pub(crate) fn has_described(&self, track: TrackRef<'_>, event: &Event<'_>) -> bool {
+        let needs_none = !self.is_track_event() && record::form(event) == Form::Record;
+        needs_none || event.action == Action::Begin || self.tracks.contains(&track.uuid())
     }
 
     /// The record of a scope's end, of at most the length that its begin kept.

@@ -1,0 +1,79 @@
+//! What FXT has no record for, in the hot path: a slice or an instant on a track, as a TrackEvent packet that stands for itself.
+//!
+//! ```text
+//! BLOB header | 0a LEN  50 SEQUENCE | 5a L  48 TYPE  b2 01 l CATEGORY  ba 01 l NAME  58 TRACK | 40 TIME | zeros up to a word
+//! ```
+//!
+//! An end has neither category nor name. Lengths are one byte each: who has longer texts takes the cold path.
+
+use hairline_formats::{fxt, proto, track_event};
+use track_event::EventType;
+use track_event::fields::track_event as event;
+
+use super::packet::{TRACK, put_track};
+use super::{Callsite, Happens, Hot, Place, Taken};
+
+/// The longest texts, with their tags and lengths: then the packet, with the longest prefix and time, is below 128 bytes.
+const LONGEST_TEXTS: usize = 90;
+
+/// Tag and length of a text.
+const TEXT: usize = 3;
+
+const fn tag_of_text(field: u32) -> u64 {
+    let tag = proto::tag(field, proto::WireType::Bytes) as u64;
+    tag & 0x7f | 0x80 | tag >> 7 << 8
+}
+
+#[inline(always)]
+pub(super) fn event(
+    hot: &Hot,
+    callsite: &'static Callsite,
+    happens: Happens,
+    place: Place,
+    taken: Taken,
+) -> bool {
+    let (kind, texts) = match happens {
+        Happens::Begin => (EventType::SliceBegin, callsite.texts()),
+        Happens::Instant => (EventType::Instant, callsite.texts()),
+        Happens::End => (EventType::SliceEnd, Some([""; 2])),
+    };
+    let Some(texts) = texts else { return taken.put_back(hot) };
+    let texts_len = if happens == Happens::End { 0 } else { 2 * TEXT + texts[0].len() + texts[1].len() };
+    if texts_len > LONGEST_TEXTS {
+        return taken.put_back(hot);
+    }
+    let Some((now, _)) = hot.tick::<true>() else { return taken.put_back(hot) };
+    if now <= place.after || now >> 56 != 0 {
+        return taken.put_back(hot);
+    }
+    let (time, time_len) = proto::varint_up_to_8(now);
+    let prefix_len = hot.prefix_len.get();
+    let event_len = 2 + texts_len + TRACK;
+    let body = (prefix_len - 2) + 2 + event_len + 1 + time_len;
+    let packet_len = 2 + body;
+    let words = 1 + packet_len.div_ceil(8);
+    let bytes = 8 * words as u32;
+    let room = taken.room - bytes as i32;
+    if room < 0 {
+        return taken.put_back(hot);
+    }
+    // SAFETY: room for `bytes`.
+    let mut raw = unsafe { taken.raw() };
+    raw.word_of(fxt::blob_header(words, packet_len, fxt::BLOB_PERFETTO), 8);
+    raw.word_of(0x0a | (body as u64) << 8, 2);
+    raw.word_of(hot.prefix.get() >> 16, prefix_len - 2);
+    raw.word_of(0x5a | (event_len as u64) << 8, 2);
+    raw.word_of(0x48 | (kind as u64) << 8, 2);
+    if happens != Happens::End {
+        for (field, text) in [(event::CATEGORIES, texts[0]), (event::NAME, texts[1])] {
+            raw.word_of(tag_of_text(field) | (text.len() as u64) << 16, TEXT);
+            raw.copy(text.as_bytes());
+        }
+    }
+    put_track(&mut raw, place.uuid);
+    raw.word_of(0x40, 1);
+    raw.word_of(time, time_len);
+    raw.word_of(0, bytes as usize - 8 - packet_len);
+    taken.commit(hot, now, bytes, room);
+    true
+}
