@@ -41,7 +41,8 @@ def number(value):
 
 def budget(row):
     words = {"at most": "<= {} {unit}", "at least": ">= {} {unit}", "above the floor, at most": "<= floor + {} {unit}"}
-    return words.get(row["budget_is"], "<= {} x floor").format(f"{row['budget']:.9g}", unit=row["unit"])
+    text = words.get(row["budget_is"], "<= {} x floor").format(f"{row['budget']:.9g}", unit=row["unit"])
+    return text if row["within"] else f"**missed:** {text}"
 
 
 def whole(rows):
