@@ -82,12 +82,6 @@ impl<'a> Extras<'a> {
         self
     }
 
-    /// The track, if it is all that is said.
-    #[inline]
-    pub(crate) fn only_track(&self) -> Option<TrackRef<'a>> {
-        self.track.filter(|_| self.says_no_more())
-    }
-
     /// Whether nothing is said but perhaps the track.
     #[inline]
     pub(crate) fn says_no_more(&self) -> bool {

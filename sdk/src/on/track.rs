@@ -199,14 +199,18 @@ impl TrackRef<'_> {
         }
     }
 
-    /// The same, for the hot path.
-    pub(crate) fn place(self) -> thread::Place {
+    /// The same, for the hot path of the session with this epoch.
+    pub(crate) fn place(self, epoch: u32) -> thread::Place {
         let in_fxt = match self {
             Self::Async(scope) if scope.is_plain() => InFxt::Interval,
             Self::Track(track) if matches!(track.place(), Place::Thread(_)) => InFxt::Thread,
             _ => InFxt::Blob,
         };
-        thread::Place { uuid: self.uuid(), after: 0, in_fxt }
+        let after = match self {
+            Self::Async(scope) => scope.begun_at(),
+            Self::Track(track) => track.open().last(epoch),
+        };
+        thread::Place { uuid: self.uuid(), after, in_fxt }
     }
 }
 

@@ -67,10 +67,9 @@ impl Seats {
 
     /// Takes up to `wanted` chunks from idle threads. How many.
     pub(super) fn recall(&self, recall: &Recall<'_>, wanted: usize) -> usize {
-        // An allocator that traces must not come for a seat while the lock is held.
-        let _busy = crate::on::thread::busy();
         let (mut taken, mut looked) = (0, 0);
-        let mut asked = Vec::new();
+        // All of it now: an allocator that traces must not come for a seat while the lock is held.
+        let mut asked = Vec::with_capacity(wanted.min(LOOK));
         while taken < wanted {
             let mut places = self.0.lock();
             if looked >= places.leases.len() || places.has_no_fence {

@@ -175,7 +175,7 @@ impl Shared {
 
     /// Ends a slice on a track, on the writer thread's own sequence: for a thread that has no room. When it ended.
     pub(crate) fn end_late(&self, event: &Event<'_>) -> u64 {
-        let now = self.clock.load().now();
+        let now = self.clock.load().now().max(event.after + 1);
         let left_out = self.late.lock().put(event, self.is_track_event(), now);
         if left_out > 0 {
             self.region.count_lost(LossReason::Argument, left_out);

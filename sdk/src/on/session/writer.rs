@@ -136,7 +136,7 @@ fn live(shared: &Arc<Shared>, sink: Sink, clock: Clock) {
             continue; // the ring may have filled meanwhile
         }
         sleep = if any { TICK } else { (sleep * 2).min(IDLE) };
-        let sleep = match writer.recall() {
+        let sleep = match writer.recall(any) {
             Recalled::Some => continue, // the next pass frees them
             Recalled::NotYet => seats::IDLE,
             Recalled::None => sleep,
@@ -155,14 +155,14 @@ impl Writer<'_> {
         }
         // Asked before the pass, which hands out all that they have committed.
         let ended = self.shared.take_ended();
-        let passed = self.drain.pass(&mut self.sink).and_then(|pass| self.write_late().map(|()| pass));
+        let passed = self.drain.pass(&mut self.sink).and_then(|pass| Ok((pass, self.write_late()?)));
         ended.into_iter().for_each(|last| self.drain.end_sequence(last, &mut self.sink));
         let flushed = if flush { self.sink.flush() } else { Ok(()) };
-        match passed.and_then(|pass| flushed.map(|()| pass)) {
-            Ok(pass) => {
+        match passed.and_then(|passed| flushed.map(|()| passed)) {
+            Ok((pass, late)) => {
                 self.shared.pass_done();
                 self.counts.chunks += u64::from(pass.freed);
-                pass.bytes > 0
+                pass.bytes > 0 || late > 0
             }
             Err(e) => {
                 self.fail(e);
@@ -172,8 +172,8 @@ impl Writer<'_> {
     }
 
     /// Takes chunks back from idle threads, once those that are free are less than half: then the next thread that takes one wakes this
-    /// one, and finds some.
-    fn recall(&mut self) -> Recalled {
+    /// one, and finds some. `any`: the last pass has found something.
+    fn recall(&mut self, any: bool) -> Recalled {
         let region = &self.shared.region;
         let free = region.free_chunks();
         let wanted = (region.chunk_count() / 2).saturating_sub(free);
@@ -186,10 +186,10 @@ impl Writer<'_> {
         self.recalled = Some(Instant::now());
         if self.shared.recall(wanted, free == 0) > 0 {
             Recalled::Some
-        } else if region.is_waited_for() {
+        } else if region.is_waited_for() || any && free == 0 {
             Recalled::NotYet
         } else {
-            Recalled::None // who loses an event wakes this thread with the next one
+            Recalled::None // who loses an event wakes this thread
         }
     }
 
@@ -205,13 +205,13 @@ impl Writer<'_> {
     }
 
     /// The ends that threads had no room for. Their begins are committed, if not written yet.
-    fn write_late(&mut self) -> std::io::Result<()> {
+    fn write_late(&mut self) -> std::io::Result<u64> {
         let count = self.shared.take_late(&mut self.late_records);
         if count > 0 {
             self.drain.insert(&self.late_records, &mut self.sink.plain())?;
             self.late += count;
         }
-        Ok(())
+        Ok(count)
     }
 
     /// The output is gone: nothing more is recorded, and what the ring holds counts as lost.

@@ -181,6 +181,11 @@ fn with_values_slow<V: Values>(callsite: &'static Callsite, word: u32, kind: Kin
     rich(callsite, word, values, &Extras::new())
 }
 
+/// The time of the last event of this thread.
+pub(crate) fn last_event() -> u64 {
+    hot::hot().lease.last()
+}
+
 /// Records an event of the callsite's kind with options. The epoch it was recorded in, 0 if it was not.
 pub(crate) fn rich(callsite: &'static Callsite, word: u32, values: &impl Values, extras: &Extras<'_>) -> u32 {
     let happens = match callsite.kind() {
@@ -188,12 +193,14 @@ pub(crate) fn rich(callsite: &'static Callsite, word: u32, values: &impl Values,
         Kind::Instant => Some(Happens::Instant),
         Kind::Counter | Kind::End => None,
     };
-    if let (Some(happens), Some(track)) = (happens, extras.only_track().filter(|track| track.is_of(word)))
-        && hot::on_track(hot::hot(), callsite, word, happens, track.place(), values).is_some()
+    let place = extras.track.filter(|track| track.is_of(word)).map(|track| track.place(word));
+    if let (Some(happens), Some(place)) = (happens, place.filter(|_| extras.says_no_more()))
+        && hot::on_track(hot::hot(), callsite, word, happens, place, values).is_some()
     {
         return word;
     }
-    with_list(values, |values| cold::event(word, &Event::new(callsite, values, extras)))
+    let after = happens.and(place).map_or(0, |place| place.after);
+    with_list(values, |values| cold::event(word, &Event { after, ..Event::new(callsite, values, extras) }))
 }
 
 /// Records an instant or a counter's value with options.

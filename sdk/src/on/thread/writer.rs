@@ -305,11 +305,11 @@ impl Writer {
         let known = event.keeps_end().then(|| self.sequence.known_of_begin(event, at.now));
         self.room.append(&self.scratch, 1, known)?;
         self.sequence.recorded(event);
-        if let Some(track) = event.track
-            && self.shared.recorder().is_none()
-            && self.sequence.has_described(track, event)
-        {
-            hot.set_described(track.uuid());
+        if let Some(track) = event.track.filter(|_| self.shared.recorder().is_none()) {
+            let needs_none = self.sequence.describes_no_track_of(event);
+            if needs_none || event.action == Action::Begin || self.sequence.has_described(track) {
+                hot.set_described(track.uuid(), needs_none);
+            }
         }
         hot.lease.set_last(if event.past.is_some() { last } else { now });
         if left_out > 0 {
@@ -378,6 +378,7 @@ impl Writer {
         let track = Track::thread();
         self.shared.end_late(&Event { track: Some(TrackRef::Track(&track)), ..*event });
         self.late_at = Some(self.shared.passes());
+        self.shared.wake(); // this thread waits for the passes
         self.room.release_end();
     }
 }

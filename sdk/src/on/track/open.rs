@@ -1,6 +1,6 @@
 //! Brackets: which slices on a track are open, and which of those are in the trace.
 
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use super::super::lock::Mutex;
 use super::super::thread;
@@ -12,6 +12,9 @@ pub(crate) struct Open {
     stack: Mutex<Stack>,
     /// The stack's epoch, to be looked at without the lock; 0 while nothing was ever begun.
     epoch: AtomicU32,
+    /// The time of the last begin or end in that session: threads' clocks may be some ns apart, and what they do here one after the other
+    /// is to be in that order.
+    last: AtomicU64,
 }
 
 /// A stack of bits, 64 to a word.
@@ -29,6 +32,18 @@ impl Open {
     /// A slice was begun in the session with this epoch.
     pub(crate) fn push(&self, epoch: u32, is_recorded: bool) {
         self.with(epoch, |stack| stack.push(is_recorded));
+    }
+
+    /// The time that what happens now comes after, in the session with this epoch.
+    pub(crate) fn last(&self, epoch: u32) -> u64 {
+        if self.epoch() == epoch { self.last.load(Relaxed) } else { 0 }
+    }
+
+    /// A slice has begun or ended, in the session with this epoch.
+    pub(crate) fn set_last(&self, epoch: u32, time: u64) {
+        if self.epoch() == epoch {
+            self.last.store(time, Relaxed); // who does it at the same time has no order to keep
+        }
     }
 
     /// The session in which a slice was begun last; 0: none was.
@@ -54,6 +69,7 @@ impl Open {
         }
         if stack.epoch < epoch {
             *stack = Stack { epoch, ..Stack::default() };
+            self.last.store(0, Relaxed);
             self.epoch.store(epoch, Relaxed);
         }
         Some(f(&mut stack))

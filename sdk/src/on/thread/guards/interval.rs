@@ -39,6 +39,8 @@ pub struct AsyncScope {
     word: u32,
     /// The epoch in which it began, recorded or not.
     tried: u32,
+    /// When it began, if it is recorded: what happens in it comes after that, on whichever thread.
+    begun_at: u64,
     /// Its track; 0: there is none.
     lane: Lane,
     /// Whether the track may be used again.
@@ -58,6 +60,7 @@ impl AsyncScope {
             callsite,
             word: 0,
             tried: 0,
+            begun_at: 0,
             lane,
             shared_lane: false,
             parent: None,
@@ -69,14 +72,16 @@ impl AsyncScope {
     /// Begins an interval.
     pub fn begin(callsite: &'static Callsite, word: u32, values: &impl Values, extras: &Extras<'_>) -> Self {
         let mut scope = Self::placed(callsite, word, extras, None);
-        let place = Place { after: scope.lane.used_until, ..TrackRef::Async(&scope).place() };
-        let is_begun = extras.says_no_more()
-            && hot::on_track(hot::hot(), callsite, word, Happens::Begin, place, values).is_some();
-        scope.word = if is_begun {
-            word
+        let place = Place { after: scope.lane.used_until, ..TrackRef::Async(&scope).place(word) };
+        let begun_at = if extras.says_no_more() {
+            hot::on_track(hot::hot(), callsite, word, Happens::Begin, place, values)
         } else {
-            super::super::with_list(values, |values| scope.begin_cold(values, extras, None))
+            None
         };
+        match begun_at {
+            Some(time) => (scope.word, scope.begun_at) = (word, time),
+            None => super::super::with_list(values, |values| scope.begin_cold(values, extras, None)),
+        }
         scope
     }
 
@@ -90,14 +95,17 @@ impl AsyncScope {
         past: Option<u64>,
     ) -> Self {
         let mut scope = Self::placed(callsite, word, extras, past);
-        scope.word = scope.begin_cold(values, extras, past);
+        scope.begin_cold(values, extras, past);
         scope
     }
 
-    /// The epoch that the begin was recorded in; 0 if it was not.
-    fn begin_cold(&self, values: &[Value<'_>], extras: &Extras<'_>, past: Option<u64>) -> u32 {
+    fn begin_cold(&mut self, values: &[Value<'_>], extras: &Extras<'_>, past: Option<u64>) {
         let (track, after) = (Some(TrackRef::Async(self)), self.lane.used_until);
-        cold::event(self.tried, &Event { track, after, past, ..Event::new(self.callsite, values, extras) })
+        let event = Event { track, after, past, ..Event::new(self.callsite, values, extras) };
+        self.word = cold::event(self.tried, &event);
+        if self.word != 0 {
+            self.begun_at = past.unwrap_or_else(super::super::last_event);
+        }
     }
 
     /// One that has its track, and is to begin now or at a time ago.
@@ -158,6 +166,11 @@ impl AsyncScope {
     /// Whether its track is one that later intervals use too, so that it is to be described once.
     pub(crate) fn shares_lane(&self) -> bool {
         self.shared_lane
+    }
+
+    /// When it began; 0 if that is not in the trace.
+    pub(crate) fn begun_at(&self) -> u64 {
+        self.begun_at
     }
 
     pub(crate) fn callsite(&self) -> &'static Callsite {
@@ -233,3 +246,55 @@ const _: fn() = || {
     fn sends<T: Send + Sync>() {}
     sends::<AsyncScope>();
 };
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::super::super::super::callsite::{CounterOptions, Kind, Site};
+    use super::*;
+    use crate::{Format, Session};
+
+    static SITE: Site = Site { file: "f", line: 1, module: "m", counter: CounterOptions::NONE };
+    static CALLSITE: Callsite = Callsite::new(Kind::Scope, "t", "interval", &[], &SITE);
+
+    fn begin() -> AsyncScope {
+        AsyncScope::begin(&CALLSITE, CALLSITE.registered_word(), &(), &Extras::new())
+    }
+
+    /// ns that one clock is behind the other, and the time that its thread was idle before, so that its time goes on all the same.
+    const BEHIND: u64 = 1_000_000;
+    const IDLE: Duration = Duration::from_micros(1500);
+
+    #[test]
+    fn an_end_comes_after_its_begin_by_a_clock_that_is_behind() {
+        for format in [Format::Fxt, Format::TrackEvent] {
+            let session = Session::builder().output_writer(std::io::sink()).format(format).start();
+            let session = session.expect("a session");
+            let (give, take) = mpsc::channel::<AsyncScope>();
+            let (tell, told) = mpsc::channel();
+            let other = std::thread::spawn(move || {
+                (0..2).for_each(|_| drop(begin())); // the lane is described here
+                tell.send(()).expect("somebody waits");
+                std::thread::sleep(IDLE);
+                let interval = take.recv().expect("an interval");
+                let hot = hot::hot();
+                hot.offset.set(hot.offset.get().wrapping_sub(BEHIND));
+                let end = end_on_track(&CALLSITE, interval.word, TrackRef::Async(&interval), None);
+                let begun_at = interval.begun_at();
+                std::mem::forget(interval);
+                (begun_at, end)
+            });
+            told.recv().expect("it lives");
+            std::thread::sleep(IDLE);
+            give.send(begin()).expect("it waits");
+            let (begun_at, end) = other.join().expect("no panic");
+            assert!(
+                matches!(end, TrackEnd::Recorded(time) if time > begun_at),
+                "{format:?}: {end:?}, {begun_at}"
+            );
+            session.stop().expect("no error");
+        }
+    }
+}

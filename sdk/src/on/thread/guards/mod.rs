@@ -124,13 +124,15 @@ fn end_on_track(
     track: TrackRef<'_>,
     arguments: Option<Box<EndArguments>>,
 ) -> TrackEnd {
+    let place = track.place(word);
     if arguments.is_none()
-        && let Some(time) = hot::on_track(hot::hot(), callsite, word, Happens::End, track.place(), &())
+        && let Some(time) = hot::on_track(hot::hot(), callsite, word, Happens::End, place, &())
     {
         return TrackEnd::Recorded(time);
     }
-    let extras = Extras::new();
-    let event = Event { action: Action::End, track: Some(track), ..Event::new(callsite, &[], &extras) };
+    let (extras, after) = (Extras::new(), place.after);
+    let event =
+        Event { action: Action::End, after, track: Some(track), ..Event::new(callsite, &[], &extras) };
     match arguments {
         None => cold::end_on_track(word, &event),
         Some(arguments) => {

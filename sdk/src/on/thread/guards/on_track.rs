@@ -5,9 +5,10 @@ use super::super::super::callsite::Callsite;
 use super::super::super::extras::Extras;
 use super::super::super::registry;
 use super::super::super::track::{Track, TrackRef};
-use super::super::cold;
+use super::super::cold::{self, TrackEnd};
 use super::super::end_arguments::EndArguments;
 use super::super::event::Event;
+use super::super::last_event;
 use super::end_on_track;
 
 /// An interval on a [`Track`], from the macro to the drop, on whichever thread that is.
@@ -55,7 +56,7 @@ impl Drop for TrackScope {
         if let Some(track) = self.track.take()
             && track.open().pop(self.epoch)
         {
-            end_on_track(self.callsite, self.epoch, TrackRef::Track(&track), self.arguments.take());
+            end_on(&track, self.callsite, self.epoch, self.arguments.take());
         }
     }
 }
@@ -70,6 +71,9 @@ fn begin_on(
 ) -> bool {
     let recorded = super::super::rich(callsite, word, values, extras) != 0;
     track.open().push(word, recorded);
+    if recorded {
+        track.open().set_last(word, last_event());
+    }
     recorded
 }
 
@@ -103,16 +107,28 @@ pub fn track_end(callsite: &'static Callsite, word: u32, track: &impl AsRef<Trac
     let epoch = if word == 0 { track.open().epoch() } else { word };
     if epoch != 0 && track.open().pop(epoch) {
         if values.count() == 0 {
-            end_on_track(callsite, epoch, TrackRef::Track(track), None);
+            end_on(track, callsite, epoch, None);
             return;
         }
         let unended = Unended { callsite, epoch, track };
         let extras = Extras::new();
         super::super::with_list(values, |values| {
-            let track = Some(TrackRef::Track(track));
-            cold::end_on_track(epoch, &Event { track, ..Event::new(callsite, values, &extras) });
+            let (after, on) = (track.open().last(epoch), Some(TrackRef::Track(track)));
+            let event = Event { track: on, after, ..Event::new(callsite, values, &extras) };
+            set_ended(track, epoch, cold::end_on_track(epoch, &event));
         });
         std::mem::forget(unended);
+    }
+}
+
+/// Ends the slice begun last on the track, which is in the trace.
+fn end_on(track: &Track, callsite: &'static Callsite, epoch: u32, arguments: Option<Box<EndArguments>>) {
+    set_ended(track, epoch, end_on_track(callsite, epoch, TrackRef::Track(track), arguments));
+}
+
+fn set_ended(track: &Track, epoch: u32, end: TrackEnd) {
+    if let TrackEnd::Recorded(time) = end {
+        track.open().set_last(epoch, time);
     }
 }
 
@@ -125,7 +141,7 @@ struct Unended<'a> {
 
 impl Drop for Unended<'_> {
     fn drop(&mut self) {
-        end_on_track(self.callsite, self.epoch, TrackRef::Track(self.track), None);
+        end_on(self.track, self.callsite, self.epoch, None);
     }
 }
 

@@ -97,9 +97,13 @@ pub(crate) struct Hot {
     pub(crate) far_len: Cell<u32>,
     /// The same for the first callsites; the last byte stays 0.
     near: [Cell<u8>; NEAR_BYTES + 1],
-    /// Tracks that this sequence has described, each at the place that its lowest bits say; 0 is none.
+    /// Tracks that this sequence has described, each at the place that its lowest bits say; 0 is none. An FXT interval needs no
+    /// description as such, and has [`AS_INTERVAL`] set.
     tracks: [Cell<u64>; NEAR_TRACKS],
 }
+
+/// Beside the number of a track, which has 56 bits.
+const AS_INTERVAL: u64 = 1 << 63;
 
 /// Where an event is that is not on its thread's own track.
 #[derive(Clone, Copy, Debug)]
@@ -178,9 +182,9 @@ impl Hot {
         self.tracks.iter().for_each(|cell| cell.set(0));
     }
 
-    /// This sequence has described the track.
-    pub(crate) fn set_described(&self, uuid: u64) {
-        self.track_cell(uuid).set(uuid);
+    /// This sequence has described the track; or it has an FXT interval on it, which needs no description as such.
+    pub(crate) fn set_described(&self, uuid: u64, as_interval: bool) {
+        self.track_cell(uuid).set(if as_interval { uuid | AS_INTERVAL } else { uuid });
     }
 
     fn track_cell(&self, uuid: u64) -> &Cell<u64> {
@@ -381,7 +385,9 @@ pub(crate) fn on_track<V: Values>(
     // A slice's end has the begin's callsite, and no argument; its packet has no string either. A blob has none by number.
     let has_strings = is_blob || is_end && is_packet || hot.has_seen::<true>(callsite);
     let has_keys = is_end || callsite.keys().len() == values.count() && !(is_blob && values.count() != 0);
-    let is_described = hot.track_cell(place.uuid).get() == place.uuid;
+    let as_interval = !is_packet && place.in_fxt == InFxt::Interval;
+    let described = if as_interval { place.uuid | AS_INTERVAL } else { place.uuid };
+    let is_described = hot.track_cell(place.uuid).get() == described;
     let is_left = !is_packet && place.in_fxt == InFxt::Thread;
     let is_written = if is_left || !is_described || !has_strings || !has_keys {
         taken.put_back(hot)

@@ -375,11 +375,14 @@ impl Sequence {
         self.tracks.extend(self.new_tracks.drain(..));
     }
 
-    /// Whether the event's track, on which it has just happened, was described here, if it needs that: one that ends here may have begun
-    /// on another thread.
-    pub(crate) fn has_described(&self, track: TrackRef<'_>, event: &Event<'_>) -> bool {
-        let needs_none = !self.is_track_event() && record::form(event) == Form::Record;
-        needs_none || event.action == Action::Begin || self.tracks.contains(&track.uuid())
+    /// Whether the event's record says itself where it is: those of FXT do.
+    pub(crate) fn describes_no_track_of(&self, event: &Event<'_>) -> bool {
+        !self.is_track_event() && record::form(event) == Form::Record
+    }
+
+    /// Whether the track was described here. One on which a slice ends may have been on another thread, where it began.
+    pub(crate) fn has_described(&self, track: TrackRef<'_>) -> bool {
+        self.tracks.contains(&track.uuid())
     }
 
     /// The record of a scope's end, of at most the length that its begin kept.
