@@ -5,10 +5,16 @@
 //! certain to be whole, as far as memory allows; then the oldest go first, and what is left of them is one stretch of time,
 //! which an interval that comes later, and lies around it, takes from its own.
 
+use std::collections::VecDeque;
+use std::ops::Range;
+
 use super::{Frame, Key, Sink, Slice, Tell};
 
 /// How deep one that comes lies in others, and how many lie in it one inside the other: a tree is at most twice as deep.
 const MAX_DEPTH: usize = 512;
+
+/// In the order of their starts, side by side. Those that come in the order of time go to the back, those that come against it to the front.
+type Nodes = VecDeque<Node>;
 
 #[derive(Debug)]
 struct Node {
@@ -24,7 +30,7 @@ struct Node {
     told_busy: i64,
     /// 1, and one more each time that one came around the highest.
     height: usize,
-    below: Vec<Node>,
+    below: Nodes,
 }
 
 impl Node {
@@ -50,8 +56,7 @@ pub(super) enum Misplaced {
 /// Intervals of one track.
 #[derive(Debug, Default)]
 pub(super) struct Intervals {
-    /// In the order of their starts, side by side.
-    roots: Vec<Node>,
+    roots: Nodes,
     held: usize,
 }
 
@@ -63,14 +68,14 @@ impl Intervals {
 
     /// Takes one.
     pub(super) fn add(&mut self, start: i64, end: i64, name: Key, category: Key) -> Result<(), Misplaced> {
-        let (told, told_busy, height, below) = (0, 0, 1, Vec::new());
+        let (told, told_busy, height, below) = (0, 0, 1, Nodes::new());
         let node = Node { start, end, name, category, is_told: false, told, told_busy, height, below };
         self.put(node)
     }
 
     /// A slice that was told already, with the time that was told as that of nothing else: it is only here to be in others.
     pub(super) fn add_told(&mut self, start: i64, end: i64, busy: i64) {
-        let (name, category, below) = (Key::NONE, Key::NONE, Vec::new());
+        let (name, category, below) = (Key::NONE, Key::NONE, Nodes::new());
         let (told, told_busy) = (end.saturating_sub(start), busy);
         // One that does not nest is nobody's child.
         let _ =
@@ -101,11 +106,10 @@ impl Intervals {
             nodes = &mut outer.below;
         }
         let from = nodes.partition_point(|n| n.start < node.start);
-        let to = from
-            + nodes[from..].partition_point(|n| {
-                n.end <= node.end && n.start < node.end.max(node.start.saturating_add(1))
-            });
-        if nodes[from..to].iter().any(|inner| inner.height >= MAX_DEPTH) {
+        let to = partition_point(nodes, from..nodes.len(), |n| {
+            n.end <= node.end && n.start < node.end.max(node.start.saturating_add(1))
+        });
+        if nodes.range(from..to).any(|inner| inner.height >= MAX_DEPTH) {
             return Err(Misplaced::TooDeep);
         }
         let overlaps = from > 0 && nodes[from - 1].end > node.start && !nodes[from - 1].is_told
@@ -117,7 +121,7 @@ impl Intervals {
                 self.held -= 1;
             } else {
                 node.height = node.height.max(inner.height + 1);
-                node.below.push(inner);
+                node.below.push_back(inner);
             }
         }
         nodes.insert(from, node);
@@ -162,19 +166,19 @@ impl Intervals {
                 told: 0,
                 told_busy: 0,
                 height: 1,
-                below: Vec::new(),
+                below: Nodes::new(),
             });
             rest.end = rest.end.max(end);
             rest.told = rest.told.saturating_add(total);
             rest.told_busy = rest.told_busy.saturating_add(busy);
         }
         if let Some(rest) = rest {
-            self.roots.insert(0, rest);
+            self.roots.push_front(rest);
             self.held += 1;
         }
         // The last one may be still to be filled: of what is in it, the older half goes too.
         let depth = above.len();
-        let mut last = self.roots.last_mut();
+        let mut last = self.roots.back_mut();
         while let Some(node) = last {
             let half = node.below.len() / 2;
             above.push(Frame::new(node.name, node.category, node.start));
@@ -184,10 +188,20 @@ impl Intervals {
                 self.held -= count;
                 node.told_busy = node.told_busy.saturating_add(busy);
             }
-            last = node.below.last_mut();
+            last = node.below.back_mut();
         }
         above.truncate(depth);
     }
+}
+
+/// The first in the range for which `is_before` does not hold, where it holds for all before that.
+fn partition_point(nodes: &Nodes, range: Range<usize>, is_before: impl Fn(&Node) -> bool) -> usize {
+    let Range { mut start, mut end } = range;
+    while start < end {
+        let middle = start + (end - start) / 2;
+        if is_before(&nodes[middle]) { start = middle + 1 } else { end = middle }
+    }
+    start
 }
 
 /// What was told of a tree.

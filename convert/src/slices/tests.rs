@@ -163,6 +163,15 @@ fn a_parent_that_comes_after_more_children_than_are_kept_still_has_its_own_time(
 }
 
 #[test]
+fn slices_in_descending_order_are_as_good_as_any() {
+    const MANY: i64 = 200_000;
+    let events: Vec<Simple> = (0..MANY).rev().map(|n| (n * 10, complete(5), "a")).collect();
+    let told = told_of(THREAD, &events);
+    assert_eq!(told.slices.len() as i64, MANY);
+    assert!(told.slices.iter().all(|(_, duration, own, _)| (*duration, *own) == (5, 5)));
+}
+
+#[test]
 fn memory_is_bounded_and_no_depth_is_too_much() {
     let begins = 2 * (1 << 19);
     let told = told_of(THREAD, &vec![(0, BEGIN, "a"); begins]);
