@@ -8,9 +8,9 @@ use crate::on::clock::Clock;
 use crate::on::{process, recover};
 
 /// Bytes of the ring whose pages are made present while the session starts, where the clock's calibration has to be
-/// waited for anyway; and how many at a time are added after that.
+/// waited for anyway; and how many at a time are added after that, some 0.3 ms.
 pub(super) const POPULATED_AT_START: usize = 16 << 20;
-const POPULATE: usize = 4 << 20;
+const POPULATE: usize = 1 << 20;
 
 /// Time to the first refinement of the clock, after which it doubles, and the longest between two.
 const REFINE: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
@@ -55,6 +55,8 @@ impl Upkeep {
         }
         self.populated += POPULATE;
         shared.region.populate(from..self.populated);
+        // A thread that records may want this core, and would otherwise wait for a whole time slice.
+        std::thread::yield_now();
         true
     }
 }
