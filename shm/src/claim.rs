@@ -92,6 +92,14 @@ impl Region {
         })
     }
 
+    /// Whether there was a chunk at some moment of the call that its thread is done with, and the drain is not.
+    pub fn has_complete_chunk(&self) -> bool {
+        // Relaxed: what is done about it looks again.
+        let is_complete =
+            |chunk| State::of(self.chunk_header(chunk).state.load(Ordering::Relaxed)) == State::Complete;
+        self.taken().any(is_complete)
+    }
+
     /// Whether there was a free chunk at some moment of the call, or there may be one to overwrite.
     pub fn has_free_chunk(&self) -> bool {
         self.overwrites()

@@ -48,6 +48,7 @@ struct Counts {
 
 /// What came of an attempt to take chunks back.
 enum Recalled {
+    /// The next pass frees some.
     Some,
     /// There are none to be had, or none are needed.
     None,
@@ -65,6 +66,8 @@ struct Writer<'s> {
     counts: Counts,
     /// When chunks were last taken back.
     recalled: Option<Instant>,
+    /// None were, since the next pass was to free some.
+    has_put_off_recall: bool,
     /// Nothing is written any more; what the ring holds is lost.
     failed: bool,
     /// When that is since the output may not grow: the tail is written all the same.
@@ -96,6 +99,7 @@ fn live(shared: &Arc<Shared>, sink: Sink, clock: Clock) {
         late_records: Vec::with_capacity(LATE_ROOM),
         counts: Counts::default(),
         recalled: None,
+        has_put_off_recall: false,
         failed: false,
         limited: false,
     };
@@ -137,7 +141,7 @@ fn live(shared: &Arc<Shared>, sink: Sink, clock: Clock) {
         }
         sleep = if any { TICK } else { (sleep * 2).min(IDLE) };
         let sleep = match writer.recall(any) {
-            Recalled::Some => continue, // the next pass frees them
+            Recalled::Some => continue,
             Recalled::NotYet => seats::IDLE,
             Recalled::None => sleep,
         };
@@ -183,6 +187,12 @@ impl Writer<'_> {
         if self.recalled.is_some_and(|at| at.elapsed() < seats::IDLE) {
             return Recalled::NotYet;
         }
+        // What was completed during the last pass, which may have taken long, is enough perhaps. Nobody is to lose a chunk for nothing.
+        if !self.has_put_off_recall && region.has_complete_chunk() {
+            self.has_put_off_recall = true;
+            return Recalled::Some;
+        }
+        self.has_put_off_recall = false;
         self.recalled = Some(Instant::now());
         if self.shared.recall(wanted, free == 0) > 0 {
             Recalled::Some
