@@ -1,10 +1,7 @@
 //! What happens on the same tracks again and again: a thread writes it another way once it has told of the track, and nobody may see
 //! which way it was.
 
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::SeqCst;
-use std::sync::{Mutex, mpsc};
-use std::time::{Duration, Instant};
+use std::sync::mpsc;
 
 use hairline::{
     Format, OnTrack, Track, scope, trace_async, trace_begin, trace_end, trace_instant, trace_scope,
@@ -124,47 +121,6 @@ fn what_one_thread_begins_another_one_ends_again_and_again() {
             "select name, count(*), sum(dur < 0) from slice where category = 't' group by name order by name",
         );
         assert_eq!(rows, format!("interval\t{TIMES}\t0\nslice\t{TIMES}\t0"), "{format:?}");
-    }
-}
-
-// Each thread keeps the clock's parameters as it found them last. The session makes them better all the time, so those of two threads
-// differ, by more the longer they write the same chunk.
-#[test]
-fn an_end_is_not_before_its_begin_whichever_thread_has_the_older_clock() {
-    const HALF_A_SECOND: Duration = Duration::from_millis(500);
-    for format in FORMATS {
-        let trace = record_with(
-            format,
-            |b| b.buffer_size(64 << 20).chunk_size(16 << 20),
-            |_| {
-                let (given, track) = (Mutex::new(None), Track::new("shared"));
-                let is_over = AtomicBool::new(false);
-                std::thread::scope(|threads| {
-                    threads.spawn(|| {
-                        while !is_over.load(SeqCst) {
-                            if let Some(interval) = given.lock().unwrap().take() {
-                                drop(interval);
-                                trace_end!(&track);
-                            }
-                            trace_instant!("t", "spinning");
-                        }
-                    });
-                    let until = Instant::now() + HALF_A_SECOND;
-                    while Instant::now() < until {
-                        trace_begin!("t", "slice", track: &track);
-                        *given.lock().unwrap() = Some(trace_async!("t", "interval"));
-                        while given.lock().unwrap().is_some() {
-                            std::hint::spin_loop();
-                        }
-                        // As seldom as keeps this thread from asking for the time anew.
-                        std::thread::sleep(Duration::from_millis(1));
-                    }
-                    is_over.store(true, SeqCst);
-                });
-            },
-        );
-        let rows = trace.rows("select name, sum(dur < 0) from slice where name in ('slice', 'interval') group by name order by name");
-        assert_eq!(rows, "interval\t0\nslice\t0", "{format:?}");
     }
 }
 
