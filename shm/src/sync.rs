@@ -139,6 +139,10 @@ mod explored {
                     self.in_turn().fetch_add(value, order)
                 }
 
+                pub fn fetch_sub(&self, value: $int, order: Ordering) -> $int {
+                    self.in_turn().fetch_sub(value, order)
+                }
+
                 pub fn fetch_and(&self, value: $int, order: Ordering) -> $int {
                     self.in_turn().fetch_and(value, order)
                 }
