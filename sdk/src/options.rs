@@ -136,15 +136,20 @@ pub struct Lost {
     pub output: u64,
     /// Arguments, not events: those beyond the 15 for which an FXT record has room. Their events were recorded.
     pub arguments: u64,
+    /// Chunks, not events: those whose header contradicted itself, since another process has written into the ring. Their records are not
+    /// in the trace, and how many there were is not known.
+    pub damaged: u64,
 }
 
 impl Lost {
-    /// All events that were not recorded.
+    /// All events that were not recorded; a damaged chunk counts as one.
     #[must_use]
     pub fn total(&self) -> u64 {
-        let Self { buffer_full, reentrant, too_large, thread_exit, output, arguments: _ } = *self;
+        let Self { buffer_full, reentrant, too_large, thread_exit, output, arguments: _, damaged } = *self;
         // Saturating: after a crash the numbers are what the region says.
-        [buffer_full, reentrant, too_large, thread_exit, output].into_iter().fold(0, u64::saturating_add)
+        [buffer_full, reentrant, too_large, thread_exit, output, damaged]
+            .into_iter()
+            .fold(0, u64::saturating_add)
     }
 }
 

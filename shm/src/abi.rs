@@ -86,16 +86,19 @@ pub enum LossReason {
     Output = 4,
     /// Not an event: an argument for which the record of its event has no place.
     Argument = 5,
+    /// Not an event: a chunk whose header contradicts itself, as another process has written into it. Its records are not read.
+    Damaged = 6,
 }
 
 /// Every reason, in the order of their numbers.
-pub const LOSS_REASONS: [LossReason; 6] = [
+pub const LOSS_REASONS: [LossReason; 7] = [
     LossReason::BufferFull,
     LossReason::Reentrant,
     LossReason::TooLarge,
     LossReason::ThreadExit,
     LossReason::Output,
     LossReason::Argument,
+    LossReason::Damaged,
 ];
 
 impl LossReason {
@@ -109,6 +112,7 @@ impl LossReason {
             Self::ThreadExit => "thread exit",
             Self::Output => "output error",
             Self::Argument => "argument",
+            Self::Damaged => "damaged chunk",
         }
     }
 }
@@ -130,72 +134,72 @@ pub const OVERFLOW_OVERWRITE: u32 = 1;
 #[derive(Debug)]
 pub struct RegionHeader {
     /// [`MAGIC`].
-    pub magic: [u8; 8],
+    pub(crate) magic: [u8; 8],
     /// [`ABI_VERSION`].
-    pub abi_version: u32,
+    pub(crate) abi_version: u32,
     /// [`REGION_HEADER_SIZE`] of the writer.
-    pub header_size: u32,
+    pub(crate) header_size: u32,
     /// Bytes from one chunk to the next.
-    pub chunk_size: u32,
+    pub(crate) chunk_size: u32,
     /// Number of chunks.
-    pub chunk_count: u32,
+    pub(crate) chunk_count: u32,
     /// Bytes of a chunk's header.
-    pub chunk_header_size: u32,
+    pub(crate) chunk_header_size: u32,
     /// Where the free bitmap begins.
-    pub bitmap_offset: u32,
+    pub(crate) bitmap_offset: u32,
     /// Where chunk 0 begins.
-    pub chunks_offset: u64,
+    pub(crate) chunks_offset: u64,
     /// The output's format, as the writer numbers them (this crate knows none).
-    pub format: u32,
+    pub(crate) format: u32,
     /// What happens when no chunk is free: [`OVERFLOW_DROP`] or [`OVERFLOW_OVERWRITE`].
-    pub overflow: u32,
+    pub(crate) overflow: u32,
     /// The traced process.
-    pub pid: u32,
+    pub(crate) pid: u32,
     /// [`REGION_STARTING`], [`REGION_ACTIVE`] or [`REGION_CLOSED`].
-    pub state: AtomicU32,
+    pub(crate) state: AtomicU32,
     /// Field 22 of `/proc/PID/stat`: with the pid it names one process for good.
-    pub process_start: u64,
+    pub(crate) process_start: u64,
     /// Identifies the session.
-    pub session: [u8; 16],
+    pub(crate) session: [u8; 16],
     /// Clock parameters at the start: ns = (ticks * multiplier >> 64) + offset; multiplier 0: ticks are ns.
-    pub clock_multiplier: u64,
+    pub(crate) clock_multiplier: u64,
     /// See `clock_multiplier`.
-    pub clock_offset: u64,
+    pub(crate) clock_offset: u64,
     /// Bytes that the drain has handed to the output.
-    pub output_bytes: AtomicU64,
+    pub(crate) output_bytes: AtomicU64,
     /// Next sequence id to give out.
-    pub next_sequence: AtomicU32,
+    pub(crate) next_sequence: AtomicU32,
     /// Claims so far.
     pub(crate) claims: AtomicU32,
     /// Executable's name, NUL-padded.
-    pub process_name: [u8; 64],
+    pub(crate) process_name: [u8; 64],
     /// Where the output's path begins; the stream's head follows it.
-    pub about_offset: u32,
+    pub(crate) about_offset: u32,
     /// Bytes of the path; 0 where the output is no file.
-    pub path_len: u32,
+    pub(crate) path_len: u32,
     /// Bytes of the stream's head.
-    pub prelude_len: u32,
+    pub(crate) prelude_len: u32,
     reserved1: u32,
     /// The trace's number for the process's own track (this crate knows no tracks).
-    pub process_track: u64,
+    pub(crate) process_track: u64,
     /// Inode of the pid namespace in which `pid` counts; 0 if not known.
-    pub pid_namespace: u64,
+    pub(crate) pid_namespace: u64,
     /// Chunks that were looked at so far to be overwritten: the next one is this, modulo their number.
     pub(crate) next_oldest: AtomicU64,
     reserved2: [u64; 5],
     /// Events not recorded, by [`LossReason`]. On cache lines of their own.
-    pub lost: [AtomicU64; 16],
+    pub(crate) lost: [AtomicU64; 16],
     /// The last batch that the output has whole: `ledger.rs`. On a cache line of the drain's own.
-    pub batches_done: AtomicU64,
+    pub(crate) batches_done: AtomicU64,
     /// The output's length after batch n, in slot n & 1; [`NO_FILE`] where it is no file.
-    pub output_len: [AtomicU64; 2],
+    pub(crate) output_len: [AtomicU64; 2],
     /// The batch that is the stream's tail; 0 before.
-    pub tail_batch: AtomicU64,
+    pub(crate) tail_batch: AtomicU64,
     /// The trace's time when the drain looked last, in ns; 0 before.
-    pub last_look: AtomicU64,
+    pub(crate) last_look: AtomicU64,
     /// The file in which the output goes on from a batch on: its inode, its length before that batch, the number that the file before
     /// it gets, the batch. The file at the output's path is this one or the one before it, until the batch is done.
-    pub next_output: [AtomicU64; 4],
+    pub(crate) next_output: [AtomicU64; 4],
     reserved3: [u64; 7],
 }
 
@@ -365,6 +369,36 @@ impl ChunkHeader {
 }
 
 impl RegionHeader {
+    /// [`MAGIC`], in a region.
+    #[must_use]
+    pub fn magic(&self) -> [u8; 8] {
+        self.magic
+    }
+
+    /// The traced process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// The executable's name, NUL-padded.
+    #[must_use]
+    pub fn process_name(&self) -> &[u8; 64] {
+        &self.process_name
+    }
+
+    /// Where chunk 0 begins, in bytes from the region's start.
+    #[must_use]
+    pub fn chunks_offset(&self) -> u64 {
+        self.chunks_offset
+    }
+
+    /// Bytes that the drain has handed to the output.
+    #[must_use]
+    pub fn output_bytes(&self) -> u64 {
+        self.output_bytes.load(Ordering::Relaxed)
+    }
+
     /// A header with every field zero.
     pub(crate) fn zeroed() -> Self {
         Self {
@@ -413,6 +447,7 @@ const _: () = {
     assert!(size_of::<RegionHeader>() == REGION_HEADER_SIZE);
     assert!(offset_of!(RegionHeader, chunk_size) == 16);
     assert!(offset_of!(RegionHeader, chunks_offset) == 32);
+    assert!(offset_of!(RegionHeader, pid) == 48);
     assert!(offset_of!(RegionHeader, state) == 52);
     assert!(offset_of!(RegionHeader, output_bytes) == 96);
     assert!(offset_of!(RegionHeader, about_offset) == 176);

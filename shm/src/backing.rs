@@ -69,6 +69,8 @@ pub(crate) struct Memory {
     len: usize,
     backing: Backing,
     linked: bool,
+    /// The process that made it: a forked child has the value too, and must leave the file alone.
+    pid: u32,
 }
 
 // SAFETY: the memory is plain bytes owned by this value; who may touch which byte when is the
@@ -107,7 +109,7 @@ impl Memory {
         let fd = owned(fd)?;
         let mapped = reserve(&fd, len).and_then(|()| map(&fd, len));
         match mapped {
-            Ok(base) => Ok(Self { base, len, backing: Backing::File(path), linked: true }),
+            Ok(base) => Ok(Self::of(base, len, Backing::File(path), true)),
             Err(e) => {
                 let _ = std::fs::remove_file(&path);
                 Err(e)
@@ -120,14 +122,18 @@ impl Memory {
         let fd = unsafe { libc::memfd_create(c"hairline".as_ptr(), libc::MFD_CLOEXEC) };
         let fd = owned(fd)?;
         reserve(&fd, len)?;
-        Ok(Self { base: map(&fd, len)?, len, backing: Backing::Memfd, linked: false })
+        Ok(Self::of(map(&fd, len)?, len, Backing::Memfd, false))
     }
 
     fn heap(len: usize) -> io::Result<Self> {
         // SAFETY: the layout's size is not zero (asserted by the caller's contract in `new`).
         let base = NonNull::new(unsafe { alloc_zeroed(Self::layout(len)?) });
         let base = base.ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
-        Ok(Self { base, len, backing: Backing::Heap, linked: false })
+        Ok(Self::of(base, len, Backing::Heap, false))
+    }
+
+    fn of(base: NonNull<u8>, len: usize, backing: Backing, linked: bool) -> Self {
+        Self { base, len, backing, linked, pid: std::process::id() }
     }
 
     fn layout(len: usize) -> io::Result<Layout> {
@@ -159,10 +165,49 @@ impl Memory {
         self.len
     }
 
+    /// Gives the memory from byte `from` (a multiple of the page size) on back to the system. What is stored there later goes into
+    /// new private memory, and is never a SIGBUS, also where the file system is full by then. Best effort.
+    ///
+    /// The pages are replaced before they are freed: to free them while they are mapped would let a late store ask the full file
+    /// system for a page again.
+    pub(crate) fn release(&self, from: usize) {
+        let len = self.len.saturating_sub(from);
+        if len == 0 {
+            return;
+        }
+        // SAFETY: the range is the rest of this mapping. `mremap` of no bytes makes a second mapping of the same pages, which only
+        // this function knows, and unmaps again. Bytes that are stored later are read by nobody.
+        unsafe {
+            let start = self.base.as_ptr().add(from).cast();
+            if self.backing == Backing::Heap {
+                libc::madvise(start, len, libc::MADV_DONTNEED);
+                return;
+            }
+            let alias = libc::mremap(start, 0, len, libc::MREMAP_MAYMOVE);
+            let is_replaced = replace_by_private(start, len);
+            if alias != libc::MAP_FAILED {
+                if is_replaced {
+                    libc::madvise(alias, len, libc::MADV_REMOVE);
+                }
+                libc::munmap(alias, len);
+            }
+        }
+    }
+
+    /// In a forked child: lets no store of this process reach the parent's memory. What is stored from now on goes into private
+    /// memory.
+    pub(crate) fn leave_in_child(&self) {
+        if self.backing != Backing::Heap {
+            // SAFETY: the whole of this mapping, of which the child has the only user.
+            unsafe { replace_by_private(self.base.as_ptr().cast(), self.len) };
+        }
+    }
+
     /// Removes the file's name; the mapping stays until drop.
     pub(crate) fn unlink(&self) {
         if let Backing::File(path) = &self.backing
             && self.linked
+            && self.pid == std::process::id()
         {
             let _ = std::fs::remove_file(path);
         }
@@ -299,21 +344,40 @@ fn file_len(len: usize) -> io::Result<libc::off_t> {
     libc::off_t::try_from(len).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
 }
 
+/// Bytes that [`reserve`] asks for at a time: some milliseconds, so that a program with a timer's signal every few
+/// milliseconds gets on.
+const RESERVE: usize = 4 << 20;
+
+/// Tries for each of them. A signal that comes during each try makes the reservation fail.
+const RESERVE_TRIES: usize = 100;
+
 /// Gives the file `len` bytes that are really there.
 fn reserve(fd: &OwnedFd, len: usize) -> io::Result<()> {
-    let len = file_len(len)?;
-    loop {
-        // SAFETY: a call on an open descriptor.
-        match unsafe { libc::fallocate(fd.as_raw_fd(), 0, 0, len) } {
-            0 => return Ok(()),
-            _ => {
-                let e = io::Error::last_os_error();
-                if e.kind() != io::ErrorKind::Interrupted {
-                    return Err(e);
-                }
+    (0..len).step_by(RESERVE).try_for_each(|from| {
+        let (at, len) = (file_len(from)?, file_len((len - from).min(RESERVE))?);
+        for _ in 0..RESERVE_TRIES {
+            // SAFETY: a call on an open descriptor.
+            if unsafe { libc::fallocate(fd.as_raw_fd(), 0, at, len) } == 0 {
+                return Ok(());
+            }
+            let e = io::Error::last_os_error();
+            if e.kind() != io::ErrorKind::Interrupted {
+                return Err(e);
             }
         }
-    }
+        Err(io::ErrorKind::Interrupted.into())
+    })
+}
+
+/// Puts zeroed private memory in the place of a mapping, in one step for all threads. Returns whether the system did.
+///
+/// # Safety
+/// The range is a mapping of the caller's, whose content nobody needs any more.
+unsafe fn replace_by_private(start: *mut libc::c_void, len: usize) -> bool {
+    let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    let flags = flags | libc::MAP_FIXED | libc::MAP_NORESERVE;
+    // SAFETY: by the contract.
+    unsafe { libc::mmap(start, len, prot, flags, -1, 0) != libc::MAP_FAILED }
 }
 
 fn map(fd: &OwnedFd, len: usize) -> io::Result<NonNull<u8>> {

@@ -17,8 +17,12 @@ use crate::sync::Ordering;
 /// A chunk that only its holder writes.
 #[derive(Debug)]
 pub struct WriteChunk {
+    /// Of the whole mapping: the payload behind the header is written through it too.
     header: NonNull<ChunkHeader>,
     number: u32,
+    /// The last commit. Where the next record goes is decided by this copy, never by the header's word, which other
+    /// processes may have mapped: a wrong word there must not lead a store out of the chunk.
+    commit: Commit,
     /// It was taken back from its idle holder: see `lease.rs`.
     is_recalled: bool,
     region: Arc<Region>,
@@ -35,11 +39,13 @@ impl WriteChunk {
         #[allow(clippy::cast_possible_truncation)] // just compared with a u32
         let context_len = context.len() as u32;
         info.context_len = context_len;
-        let chunk = Self { header: region.header_ptr(number), number, is_recalled: false, region };
+        let start = Commit::new(context_len, 0);
+        let header = region.header_ptr(number);
+        let chunk = Self { header, number, commit: start, is_recalled: false, region };
         // SAFETY: in the payload by the assertion; the cleared bit makes us the only one to touch this chunk.
         unsafe { chunk.payload().copy_from_nonoverlapping(context.as_ptr(), context.len()) };
         let header = chunk.header();
-        let start = Commit::new(context_len, 0).0;
+        let start = start.0;
         header.sequence.store(info.sequence, Ordering::Relaxed);
         header.index.store(info.index, Ordering::Relaxed);
         header.tid.store(info.tid, Ordering::Relaxed);
@@ -81,9 +87,25 @@ impl WriteChunk {
         self.number
     }
 
+    /// The header's address, from which the payload may be written too.
+    pub(crate) fn header_ptr(&self) -> NonNull<ChunkHeader> {
+        self.header
+    }
+
     /// What was committed so far.
     pub fn committed(&self) -> Commit {
-        self.header().own_commit()
+        self.commit
+    }
+
+    /// The holder has committed records without [`append`](Self::append): `commit` is its last
+    /// [`publish`](ChunkHeader::publish). False, and nothing done, if that is not between the last commit known here and
+    /// the end of the payload.
+    pub fn set_committed(&mut self, commit: Commit) -> bool {
+        let is_valid = (self.commit.bytes()..=self.capacity()).contains(&commit.bytes());
+        if is_valid {
+            self.commit = commit;
+        }
+        is_valid
     }
 
     /// Writes `bytes` (whole records, `records` of which are events) and commits them. False, and nothing
@@ -105,6 +127,7 @@ impl WriteChunk {
         let grown = Commit(commit.0 + Commit::new(bytes.len() as u32, records).0);
         // SAFETY: we hold the chunk; the bytes were written just above, within the payload.
         unsafe { self.header().publish(grown) };
+        self.commit = grown;
         true
     }
 
@@ -169,12 +192,6 @@ impl Drop for WriteChunk {
 }
 
 impl ChunkHeader {
-    /// What was committed so far, for the chunk's holder: its own last commit.
-    #[inline(always)]
-    pub fn own_commit(&self) -> Commit {
-        Commit(self.commit.load(Ordering::Relaxed))
-    }
-
     /// Nothing more is written into it.
     pub(crate) fn complete(&self) {
         // Release pairs with the Acquire of `ReadChunk::open`, and with that of the thread that takes the chunk to
@@ -205,7 +222,9 @@ impl<'r> Pin<'r> {
         if State::of(seen) == State::Free {
             return None;
         }
-        debug_assert_eq!(seen & PINNED, 0, "a region has one window");
+        if seen & PINNED != 0 {
+            return None; // not by this window, which is the only one: somebody else has written the word
+        }
         // Of the whole word: had the chunk been taken since, its generation would be another. Acquire pairs with the Release
         // stores of Writing and Complete.
         let taken = header.state.compare_exchange(seen, seen | PINNED, Ordering::Acquire, Ordering::Relaxed);
@@ -227,19 +246,30 @@ impl Drop for Pin<'_> {
     }
 }
 
-/// A chunk as its region's own drain sees it. The writer is this process, so its lengths are trusted.
+/// A chunk as its region's own drain or window reads it.
+///
+/// Other processes can map the region and write into it. So each number of the header is loaded once, and
+/// [`refresh`](Self::refresh) checks that the numbers lead nowhere but into the chunk before any slice is formed by them.
 #[derive(Debug)]
 pub(crate) struct ReadChunk<'r> {
     header: &'r ChunkHeader,
     payload: NonNull<u8>,
+    size: u32,
+    info: ChunkInfo,
     complete: bool,
+    /// As of the last [`refresh`](Self::refresh): context_len <= drained <= commit <= size, in bytes.
     commit: Commit,
-    /// What keeps its bytes where they are in a region without a drain.
+    drained: Commit,
+    /// Keeps the bytes where they are in a region without a drain.
     _pin: Option<Pin<'r>>,
 }
 
+/// The numbers in a chunk's header contradict each other: something other than the chunk's owner and its drain has written them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Damaged;
+
 impl<'r> ReadChunk<'r> {
-    /// None when the chunk is free, or claimed but not yet begun.
+    /// Returns `None` when the chunk is free, or claimed but not yet begun. Nothing can be read before [`refresh`](Self::refresh).
     pub(crate) fn open(region: &'r Region, number: u32) -> Option<Self> {
         let header = region.chunk_header(number);
         // Acquire pairs with the Release stores of Writing and Complete.
@@ -247,11 +277,11 @@ impl<'r> ReadChunk<'r> {
         (state != State::Free).then(|| Self::at(region, number, None))
     }
 
-    /// The same in a region that overwrites: what is committed can be read as long as this lives.
+    /// The same in a region that overwrites: nobody takes the chunk while this value lives.
     pub(crate) fn open_pinned(region: &'r Region, number: u32) -> Option<Self> {
         let pin = Pin::new(region.chunk_header(number))?;
         let mut chunk = Self::at(region, number, Some(pin));
-        chunk.refresh();
+        chunk.refresh().ok()?;
         Some(chunk)
     }
 
@@ -259,19 +289,37 @@ impl<'r> ReadChunk<'r> {
         // SAFETY: the payload follows the header.
         let payload = unsafe { region.header_ptr(number).cast::<u8>().add(CHUNK_HEADER_SIZE) };
         let header = region.chunk_header(number);
-        Self { header, payload, complete: false, commit: Commit::default(), _pin: pin }
+        Self {
+            header,
+            payload,
+            size: region.payload_len(),
+            info: header.info(),
+            complete: false,
+            commit: Commit::default(),
+            drained: Commit::default(),
+            _pin: pin,
+        }
     }
 
     pub(crate) fn info(&self) -> ChunkInfo {
-        self.header.info()
+        self.info
     }
 
-    /// Looks again: first whether the owner is done, then how far it came. In this order a Complete chunk's
-    /// commit is its last.
-    pub(crate) fn refresh(&mut self) {
+    /// Loads the chunk's progress: first whether the owner is done, then how far it came. In this order a Complete chunk's commit
+    /// is its last.
+    pub(crate) fn refresh(&mut self) -> Result<(), Damaged> {
         self.complete = State::of(self.header.state.load(Ordering::Acquire)) == State::Complete;
         // Acquire pairs with the Release of the commit: the bytes under it may be read.
-        self.commit = Commit(self.header.commit.load(Ordering::Acquire));
+        let commit = Commit(self.header.commit.load(Ordering::Acquire));
+        let drained = Commit(self.header.drained.load(Ordering::Relaxed)); // the drain's own last store, or the claim's
+        let is_sound = self.info.context_len <= drained.bytes()
+            && drained.bytes() <= commit.bytes()
+            && commit.bytes() <= self.size
+            && drained.records() <= commit.records();
+        if !is_sound {
+            return Err(Damaged);
+        }
+        (self.commit, self.drained) = (commit, drained);
         #[cfg(loom)]
         for guard in &self.header.guards[..self.commit.records() as usize] {
             guard.with(|p| {
@@ -279,6 +327,7 @@ impl<'r> ReadChunk<'r> {
                 unsafe { *p }
             });
         }
+        Ok(())
     }
 
     pub(crate) fn is_complete(&self) -> bool {
@@ -294,7 +343,7 @@ impl<'r> ReadChunk<'r> {
     }
 
     pub(crate) fn drained(&self) -> Commit {
-        Commit(self.header.drained.load(Ordering::Relaxed)) // our own last store, or the claim's
+        self.drained
     }
 
     /// Batch `number` is about to take what is committed. The order of the stores: `ledger.rs`.
@@ -307,7 +356,7 @@ impl<'r> ReadChunk<'r> {
 
     /// The batch failed.
     pub(crate) fn untake(&self) {
-        self.header.taking.store(self.drained().0, Ordering::Release);
+        self.header.taking.store(self.drained.0, Ordering::Release);
         step();
     }
 
@@ -319,7 +368,7 @@ impl<'r> ReadChunk<'r> {
     }
 
     pub(crate) fn context(&self) -> &'r [u8] {
-        self.slice(0, self.info().context_len as usize)
+        self.slice(0, self.info.context_len)
     }
 
     /// Bytes after the context that are recovery.
@@ -334,20 +383,24 @@ impl<'r> ReadChunk<'r> {
 
     /// All that is committed.
     pub(crate) fn committed(&self) -> &[u8] {
-        self.slice(0, self.commit.bytes() as usize)
+        self.slice(0, self.commit.bytes())
     }
 
     /// What was committed and not yet drained.
     pub(crate) fn fresh(&self) -> &'r [u8] {
-        self.slice(self.drained().bytes() as usize, self.commit.bytes() as usize)
+        self.slice(self.drained.bytes(), self.commit.bytes())
     }
 
-    fn slice(&self, from: usize, to: usize) -> &'r [u8] {
-        debug_assert!(from <= to && to <= self.commit.bytes() as usize);
-        // SAFETY: [from, to) is under a `commit` that was loaded with Acquire, so it is initialised and its
+    /// Bytes of the payload below the commit; an empty slice for a range that is not below it.
+    fn slice(&self, from: u32, to: u32) -> &'r [u8] {
+        if from > to || to > self.commit.bytes() {
+            return &[];
+        }
+        // SAFETY: from <= to <= commit <= size: `refresh` has checked the last, on this value's own copies. The range is
+        // under a `commit` that was loaded with Acquire, so it is initialised, and its
         // writer never touches it again until the drain has freed the chunk, which needs `&mut Drain`, and
         // the slices it gave out are gone by then; or, in a region that overwrites, until the pin is gone, to which
         // `committed` binds them.
-        unsafe { std::slice::from_raw_parts(self.payload.as_ptr().add(from), to - from) }
+        unsafe { std::slice::from_raw_parts(self.payload.as_ptr().add(from as usize), (to - from) as usize) }
     }
 }

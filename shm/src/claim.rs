@@ -31,7 +31,8 @@ impl Region {
     fn take_lowest_free(&self) -> Option<u32> {
         for w in 0..(self.chunk_count() as usize).div_ceil(64) {
             let word = self.bitmap(w);
-            let mut candidates = word.load(Ordering::Relaxed);
+            let chunks_here = self.chunks_in(w); // other processes can set bits that stand for no chunk
+            let mut candidates = word.load(Ordering::Relaxed) & chunks_here;
             while candidates != 0 {
                 let bit = candidates & candidates.wrapping_neg();
                 // Acquire pairs with the Release of `free`: the drain's last read of the payload, and its store of
@@ -40,7 +41,7 @@ impl Region {
                 if before & bit != 0 {
                     return Some(small(w * 64) + bit.trailing_zeros());
                 }
-                candidates = before & !bit;
+                candidates = before & !bit & chunks_here;
             }
         }
         None
@@ -77,13 +78,18 @@ impl Region {
         })
     }
 
+    /// The bits of a word of the bitmap that stand for chunks.
+    fn chunks_in(&self, word: usize) -> u64 {
+        let chunks = (self.chunk_count() as usize - word * 64).min(64);
+        u64::MAX >> (64 - chunks)
+    }
+
     /// Numbers of the chunks that are not free, in no more than one word of doubt: a chunk claimed or
     /// freed meanwhile may or may not be among them.
     pub(crate) fn taken(&self) -> impl Iterator<Item = u32> + '_ {
         (0..(self.chunk_count() as usize).div_ceil(64)).flat_map(move |w| {
-            let chunks_here = (self.chunk_count() as usize - w * 64).min(64);
             // Relaxed: what the chunk holds is learnt from its own `state` and `commit`.
-            let mut taken = !self.bitmap(w).load(Ordering::Relaxed) & (u64::MAX >> (64 - chunks_here));
+            let mut taken = !self.bitmap(w).load(Ordering::Relaxed) & self.chunks_in(w);
             std::iter::from_fn(move || {
                 let bit = taken.trailing_zeros();
                 taken &= taken.wrapping_sub(1);
@@ -104,7 +110,7 @@ impl Region {
     pub fn has_free_chunk(&self) -> bool {
         self.overwrites()
             || (0..(self.chunk_count() as usize).div_ceil(64))
-                .any(|w| self.bitmap(w).load(Ordering::Relaxed) != 0)
+                .any(|w| self.bitmap(w).load(Ordering::Relaxed) & self.chunks_in(w) != 0)
     }
 
     /// Waits until a chunk is free; somebody else may have it before the caller. False: the time has come, or nobody may wait.
@@ -137,7 +143,7 @@ impl Region {
     /// Number of free chunks at some moment of the call.
     pub fn free_chunks(&self) -> u32 {
         (0..(self.chunk_count() as usize).div_ceil(64))
-            .map(|w| self.bitmap(w).load(Ordering::Relaxed).count_ones())
+            .map(|w| (self.bitmap(w).load(Ordering::Relaxed) & self.chunks_in(w)).count_ones())
             .sum()
     }
 
@@ -145,7 +151,6 @@ impl Region {
     pub(crate) fn free(&self, chunk: u32) {
         let header = self.chunk_header(chunk);
         let state = header.state.load(Ordering::Relaxed);
-        debug_assert_eq!(State::of(state), State::Complete);
         // What else the header says is void with this store, and said anew at the next claim.
         header.state.store(State::Free.in_generation_of(state), Ordering::Release);
         step();

@@ -9,7 +9,7 @@
 //! when the output has taken them does `drained` move and a chunk become free, so a failing output loses
 //! nothing silently. How a tool that recovers the region knows what is already written: `ledger.rs`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, IoSlice};
 use std::sync::Arc;
 
@@ -88,6 +88,8 @@ pub struct Drain {
     last_sequence: Option<u32>,
     ledger: Ledger,
     scan: Vec<(ChunkInfo, u32)>,
+    /// Chunks whose headers contradicted themselves. They are neither read nor freed any more.
+    damaged: HashSet<u32>,
 }
 
 struct Fragment {
@@ -113,6 +115,7 @@ impl Drain {
             last_sequence: None,
             ledger: Ledger::default(),
             scan: Vec::new(),
+            damaged: HashSet::new(),
         }
     }
 
@@ -219,6 +222,9 @@ impl Drain {
     fn list_taken(&mut self) {
         self.scan.clear();
         for number in self.region.taken() {
+            if self.damaged.contains(&number) {
+                continue;
+            }
             if let Some(chunk) = ReadChunk::open(&self.region, number) {
                 self.scan.push((chunk.info(), number));
             }
@@ -257,7 +263,11 @@ impl Drain {
                 continue;
             }
             let Some(mut chunk) = ReadChunk::open(&region, number) else { continue };
-            chunk.refresh();
+            if chunk.info() != info || chunk.refresh().is_err() {
+                self.set_damaged(info, number);
+                expected = Some((info.sequence, next.wrapping_add(1)));
+                continue;
+            }
             let fresh = chunk.fresh();
             if bytes > 0 && bytes + fresh.len() + info.context_len as usize > room {
                 *rest = before;
@@ -273,7 +283,7 @@ impl Drain {
                 last_sequence = Some(info.sequence);
             }
             let done = chunk.is_complete();
-            expected = Some((info.sequence, if done { next + 1 } else { next }));
+            expected = Some((info.sequence, if done { next.wrapping_add(1) } else { next }));
             if chunk.commit() == chunk.drained() && !done {
                 continue; // nothing to settle, and its header stays in its owner's cache
             }
@@ -309,6 +319,14 @@ impl Drain {
         Ok(())
     }
 
+    /// A chunk whose header cannot be believed: how many records are in it is not known, so it counts as one. Its sequence goes
+    /// on in the chunks after it.
+    fn set_damaged(&mut self, info: ChunkInfo, number: u32) {
+        self.damaged.insert(number);
+        self.next_index.insert(info.sequence, info.index.wrapping_add(1));
+        self.region.count_lost(LossReason::Damaged, 1);
+    }
+
     /// The output has this fragment.
     fn settle(&mut self, fragment: &Fragment, pass: &mut Pass) {
         let sequence = fragment.info.sequence;
@@ -322,7 +340,7 @@ impl Drain {
             if fragment.last {
                 self.next_index.remove(&sequence);
             } else {
-                self.next_index.insert(sequence, fragment.info.index + 1);
+                self.next_index.insert(sequence, fragment.info.index.wrapping_add(1));
             }
         }
     }

@@ -44,7 +44,7 @@
 //!    compare-and-swap (Acquire) of the very word it saw, generation included. One of the two only succeeds, so bytes that
 //!    the window reads are not written again while it reads.
 //!
-//! How a chunk is taken back from a thread that is idle, at no cost to those that are not: `lease.rs`.
+//! How the drain thread takes a chunk back from an idle thread, at no cost to busy ones: `lease.rs`.
 //!
 //! Who waits for a chunk, and is woken when the drain frees one, does so under a lock: `wait.rs`.
 //!
@@ -81,6 +81,8 @@ pub use chunk::WriteChunk;
 pub use drain::{Drain, OTHER_SEQUENCES, Output, Pass};
 pub use error::RegionError;
 pub use lease::{Lease, Recall};
+#[cfg(not(loom))]
+pub use lease::{all_leases, claim_lease, lost_to_fork, release_lease, start_pool_in_child};
 pub use region::{About, Region, RegionConfig};
 pub use sync::fence_all_threads;
 pub use window::{Piece, Window};

@@ -233,9 +233,9 @@ impl Region {
         unsafe { self.header_ptr(chunk).as_ref() }
     }
 
-    /// The header at this address, if one is there.
-    pub(crate) fn header_at(&self, header: *const ChunkHeader) -> Option<&ChunkHeader> {
-        let offset = header.addr().checked_sub(self.header_ptr(0).addr().get())?;
+    /// The header at this address, if there is one in this region.
+    pub(crate) fn header_at(&self, header: NonNull<ChunkHeader>) -> Option<&ChunkHeader> {
+        let offset = header.addr().get().checked_sub(self.header_ptr(0).addr().get())?;
         let is_one = offset.is_multiple_of(self.chunk_size as usize);
         let number = u32::try_from(offset / self.chunk_size as usize).ok()?;
         (is_one && number < self.chunk_count).then(|| self.chunk_header(number))
@@ -284,7 +284,7 @@ impl Region {
 
     /// A number for a new sequence, unique in this region. The first is `1`.
     pub fn new_sequence(&self) -> u32 {
-        self.header().next_sequence.fetch_add(1, Ordering::Relaxed) + 1
+        self.header().next_sequence.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
     }
 
     /// Bytes that the output has taken in whole passes, and the chunks that are free: what changes while it takes any.
@@ -308,11 +308,19 @@ impl Region {
         self.header().lost[reason as usize].load(Ordering::Relaxed)
     }
 
-    /// Says that everything was drained, and removes the file's name. Owners of chunks may go on writing
-    /// into memory that nobody will read.
+    /// Says that everything was drained, removes the file's name and gives the chunks' memory back to the system. Owners of chunks may
+    /// go on writing: into memory that nobody reads.
+    ///
+    /// The caller has dropped all that it has read of the chunks.
     pub fn close(&self) {
         self.header().state.store(REGION_CLOSED, Ordering::Release);
         self.memory.unlink();
+        self.memory.release(self.chunks_offset);
+    }
+
+    /// In a forked child: the region is the parent's. What this process still stores into it goes nowhere.
+    pub fn leave_in_child(&self) {
+        self.memory.leave_in_child();
     }
 }
 

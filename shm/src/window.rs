@@ -126,8 +126,9 @@ impl Window {
         // The youngest first: a thread may have gone on from one of them to another.
         pinned.sort_unstable_by_key(|chunk| std::cmp::Reverse(chunk.claim()));
         for chunk in &mut pinned {
-            chunk.refresh();
-            self.copy(chunk, &mut bytes);
+            if chunk.refresh().is_ok() {
+                self.copy(chunk, &mut bytes);
+            }
         }
         drop(pinned);
         meanwhile();
@@ -166,7 +167,8 @@ impl Window {
         let mut kept: Vec<Copied> = self.copies.drain(..).rev().collect();
         let mut broken = None;
         kept.retain(|Copied { info, .. }| {
-            let of_run = next.is_none_or(|n| n.sequence != info.sequence || info.index + 1 == n.index);
+            let of_run =
+                next.is_none_or(|n| n.sequence != info.sequence || info.index.wrapping_add(1) == n.index);
             if !of_run {
                 broken = Some(info.sequence);
             }

@@ -17,11 +17,10 @@
 //!
 //! Read at the process's first event. A value that makes no sense is one line on stderr, and nothing is recorded.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use super::fork;
-use super::lock::{Mutex, MutexGuard};
 use crate::builder::{Config, SessionBuilder};
 use crate::error::Error;
 use crate::options::{ClockSource, Summary, parse_size};
@@ -35,33 +34,55 @@ enum Level {
     Info,
 }
 
-/// Starts the session that the environment asks for, if it does, at the first call.
+/// Whether the environment has been heeded.
+static STATE: AtomicU32 = AtomicU32::new(UNHEEDED);
+const UNHEEDED: u32 = 0;
+/// A thread is at it.
+const STARTING: u32 = 1;
+const HEEDED: u32 = 2;
+
+/// The longest that an event waits while another thread starts the session, which takes some 20 ms. Not for ever: the thread that
+/// starts it may need something that the waiting one holds, such as the lock of the program's allocator.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+/// Time between two looks whether the session has started.
+const LOOK: Duration = Duration::from_micros(100);
+
+/// Starts the session that the environment asks for, if it does, at the first call. A call that comes meanwhile waits for it. No lock
+/// is held.
 pub(crate) fn start_once() {
-    if HAS_STARTED.load(Ordering::Acquire) && !fork::is_pending() {
-        return;
-    }
-    let mut has_started = STARTING.lock();
-    let begun = match fork::inherited() {
-        Some(config) => start_inherited(config),
-        None if *has_started => return,
-        None => start(),
-    };
-    *has_started = true;
-    HAS_STARTED.store(true, Ordering::Release);
-    if let Err(e) = begun {
-        say(Level::Error, format_args!("{e}; not tracing"));
+    match STATE.compare_exchange(UNHEEDED, STARTING, Ordering::Acquire, Ordering::Acquire) {
+        Ok(_) => {
+            let begun = fork::inherited().map_or_else(start, start_inherited);
+            STATE.store(HEEDED, Ordering::Release);
+            if let Err(e) = begun {
+                say(Level::Error, format_args!("{e}; not tracing"));
+            }
+        }
+        Err(STARTING) => wait_for_start(),
+        Err(_) => {}
     }
 }
 
-/// Whether the environment has been heeded. Who comes meanwhile waits.
-static STARTING: Mutex<bool> = Mutex::new(false);
+#[cold]
+fn wait_for_start() {
+    let until = Instant::now() + LONGEST_WAIT;
+    while STATE.load(Ordering::Acquire) == STARTING && Instant::now() < until {
+        std::thread::sleep(LOOK);
+    }
+}
 
-/// The same, to be seen without the lock.
-static HAS_STARTED: AtomicBool = AtomicBool::new(false);
+/// The environment is not heeded any more: the program has started a session in its place.
+pub(super) fn set_heeded() {
+    STATE.store(HEEDED, Ordering::Release);
+}
 
-/// Held for a fork.
-pub(super) fn hold(until: Instant) -> Option<MutexGuard<'static, bool>> {
-    STARTING.try_lock_until(until)
+/// In a forked child: the environment is heeded anew, with what the child has inherited if that `is_pending`; or since the thread
+/// that was at it does not exist here.
+pub(super) fn heed_in_child(is_pending: bool) {
+    if is_pending || STATE.load(Ordering::Relaxed) == STARTING {
+        STATE.store(UNHEEDED, Ordering::Release);
+    }
 }
 
 /// The session of a forked child.

@@ -5,21 +5,36 @@
 //! the parent's settings; else it is silent.
 //!
 //! For that it needs the process-wide tables whole and their locks free, whatever other threads were doing with them. So the
-//! thread that forks takes these locks before, and lets go of them after, in both processes:
+//! thread that forks takes these locks before, and releases them after, in both processes:
 //!
 //! ```text
-//! prepare   env's start, CURRENT, REGISTRY, lanes, the callsites of `log` and `tracing`     each once, in this order
+//! prepare   the running session, the registry, lanes, the callsites of `log` and `tracing`     each once, in this order
 //! fork
-//! parent    lets go
-//! child     forgets the session, lets go
+//! parent    releases
+//! child     forgets the session, releases
 //! ```
 //!
-//! * Nobody holds one of these locks for long but a session's start (some 10 ms). A fork waits [`PATIENCE`] at most; then it goes
+//! * Nobody holds one of these locks for more than some instructions. A fork waits [`PATIENCE`] at most; then it goes
 //!   on without, and the child is silent for good and takes none of them.
 //! * A thread that forks from inside of an event (a signal handler, an allocator) may hold some of them itself: the same.
 //! * The order is only for the reader: a wait that ends cannot deadlock.
 //! * The locks of a session (`Shared`) are not taken. The child never uses its parent's.
 //! * Those of tracks and spans are given up where they are lost: `lock.rs`.
+//! * The handlers are registered before any thread can hold one of the locks: `process_wide.rs`.
+//!
+//! # The ring
+//!
+//! The child shares the ring's memory with its parent. Its threads' leases were wiped at the fork (`hairline_shm`'s pool),
+//! so no event of the child finds a chunk. One more thread of execution can be in the ring: where a signal handler
+//! forked in the midst of an event, that event goes on in both processes when the handler returns. In the child its stores go into
+//! private memory, which takes the place of the ring before the handler gets on.
+//!
+//! # Without handlers
+//!
+//! `clone(2)` and `_Fork` run no handler. Such a child finds out at its first contact with the cold path that its lease was
+//! wiped, and is silent for good: [`in_unannounced_child`]. Until then each of its events finds an epoch of 0, and no chunk. Only an event that a
+//! signal handler interrupted for such a fork, and that goes on in the child, still reaches the ring: it stores its record a second
+//! time, into the chunk that was the thread's at the fork, and never beyond that chunk.
 //!
 //! `vfork`, `posix_spawn` and what follows by `exec` call no handler and run nothing of this.
 
@@ -30,9 +45,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::lock::{self, Mutex, MutexGuard};
-use super::session::Shared;
-use super::{env, files, flow, lanes, registry, session, thread};
+use hairline_shm::Lease;
+
+use super::lock::{self, Mutex};
+use super::session::{Shared, current};
+use super::{env, files, flow, lanes, registry, thread};
 use crate::builder::Config;
 
 /// The longest that a fork waits for this crate's locks, all together.
@@ -50,13 +67,19 @@ struct Inherited {
     config: Config,
 }
 
+/// A fork that is under way.
+struct Fork {
+    /// The lease of the thread that forks.
+    lease: &'static Lease,
+    /// `None`: they could not be had.
+    locks: Option<Held>,
+}
+
 /// This crate's locks, held.
 struct Held {
-    current: MutexGuard<'static, Option<Arc<Shared>>>,
+    current: current::Held,
     registry: registry::Held,
-    _rest: (MutexGuard<'static, bool>, lanes::Held, Sites),
-    /// No event of a signal handler may wait for them.
-    _busy: thread::Busy<'static>,
+    _rest: (lanes::Held, Sites),
 }
 
 /// Callsites that are made at run time.
@@ -69,7 +92,7 @@ struct Sites {
 
 thread_local! {
     /// From `prepare` to `parent` or `child`, which the same thread runs.
-    static HELD: RefCell<Option<Held>> = const { RefCell::new(None) };
+    static FORK: RefCell<Option<Fork>> = const { RefCell::new(None) };
 }
 
 /// Registers the handlers. Once a process: what a child inherits has them too.
@@ -79,17 +102,12 @@ pub(super) fn install() {
 }
 
 fn hold() -> Option<Held> {
-    if thread::is_barred() {
-        return None;
-    }
-    let busy = thread::busy();
     let until = Instant::now() + PATIENCE;
-    let start = env::hold(until)?;
-    let current = session::hold(until)?;
+    let current = current::hold(until)?;
     let registry = registry::hold(until)?;
     let lanes = lanes::hold(until)?;
     let sites = hold_sites(until)?;
-    Some(Held { current, registry, _rest: (start, lanes, sites), _busy: busy })
+    Some(Held { current, registry, _rest: (lanes, sites) })
 }
 
 #[allow(clippy::unnecessary_wraps)] // without those features
@@ -103,43 +121,66 @@ fn hold_sites(_until: Instant) -> Option<Sites> {
 }
 
 extern "C" fn prepare() {
-    let _ = HELD.try_with(|held| {
-        if let Ok(mut held) = held.try_borrow_mut() {
-            *held = hold();
+    let _ = FORK.try_with(|fork| {
+        if let Ok(mut fork) = fork.try_borrow_mut()
+            && fork.is_none()
+        {
+            let is_barred = thread::is_barred();
+            let lease = thread::begin_fork(); // no event of a signal handler may wait for the locks
+            *fork = Some(Fork { lease, locks: if is_barred { None } else { hold() } });
         }
     });
 }
 
-fn take_held() -> Option<Held> {
-    HELD.try_with(|held| held.try_borrow_mut().ok()?.take()).ok().flatten()
+fn take_fork() -> Option<Fork> {
+    FORK.try_with(|fork| fork.try_borrow_mut().ok()?.take()).ok().flatten()
 }
 
 extern "C" fn in_parent() {
-    drop(take_held());
+    if let Some(Fork { lease, locks }) = take_fork() {
+        drop(locks);
+        thread::end_fork(lease);
+    }
 }
 
 extern "C" fn in_child() {
     lock::set_forked();
     files::close_in_child();
     flow::detach_after_fork();
-    let held = take_held();
-    thread::detach_after_fork();
-    if let Some(mut held) = held {
-        let session = held.current.take();
-        let config = session.as_ref().and_then(|session| session.config_of_a_child());
-        if let (Some(session), Some(config)) = (&session, config) {
-            let config = Config { filter: held.registry.take_filter().unwrap_or_default(), ..config };
-            *INHERITED.lock() = Some(Inherited { session: Arc::clone(session), config });
-            IS_PENDING.store(true, Ordering::Release);
-            held.registry.expect_first_events();
-        } else if session.is_some() {
-            registry::detach_after_fork();
-        } // else there was no session, or it is still to begin: as in any process
-        std::mem::forget(session); // the region is the parent's
-    } else {
-        registry::detach_after_fork();
-        IS_PENDING.store(false, Ordering::Relaxed);
+    let Some(Fork { lease, locks }) = take_fork() else { return forget_all() };
+    thread::leave_in_child(lease);
+    let Some(mut locks) = locks else { return forget_all() };
+    let session = locks.current.take_in_child();
+    if let Some(session) = &session {
+        session.region().leave_in_child();
     }
+    let config = session.as_ref().and_then(|session| session.config_of_a_child());
+    let is_pending = config.is_some();
+    if let (Some(session), Some(config)) = (&session, config) {
+        let config = Config { filter: locks.registry.take_filter().unwrap_or_default(), ..config };
+        *INHERITED.lock() = Some(Inherited { session: Arc::clone(session), config });
+        IS_PENDING.store(true, Ordering::Release);
+        locks.registry.expect_first_events();
+    } else if session.is_some() {
+        registry::detach_after_fork();
+    } // else there was no session, or it is still to begin: as in any process
+    env::heed_in_child(is_pending);
+    std::mem::forget(session); // the region is the parent's
+}
+
+/// The child is silent, for good.
+fn forget_all() {
+    registry::detach_after_fork();
+    IS_PENDING.store(false, Ordering::Relaxed);
+}
+
+/// This process is a forked child, and no handler ran. It is silent, for good. The output stays open here: a child may share its
+/// parent's table of open files.
+pub(super) fn in_unannounced_child() {
+    lock::set_forked();
+    flow::detach_after_fork();
+    forget_all();
+    thread::forget_parent();
 }
 
 /// Whether this is a forked child that begins a trace of its own at its first event.

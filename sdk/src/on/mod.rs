@@ -4,7 +4,6 @@ pub(crate) mod argument;
 pub(crate) mod callsite;
 pub(crate) mod clock;
 mod env;
-mod exit;
 pub(crate) mod extras;
 mod files;
 pub(crate) mod flow;
@@ -16,6 +15,7 @@ pub(crate) mod macros;
 pub(crate) mod messages;
 pub(crate) mod nested;
 mod process;
+mod process_wide;
 pub(crate) mod recover;
 mod registry;
 #[cfg(feature = "serde")]

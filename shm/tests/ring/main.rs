@@ -10,6 +10,7 @@ mod claim;
 mod common;
 mod context;
 mod framed;
+mod hostile;
 mod memory;
 mod model;
 mod order;
@@ -48,5 +49,5 @@ fn write_chunk(region: &Arc<Region>, sequence: u32, index: u32, context: &[u8], 
 
 /// What the region's header says of the output so far.
 fn output_bytes(region: &Region) -> u64 {
-    region.header().output_bytes.load(Ordering::Relaxed)
+    region.header().output_bytes()
 }

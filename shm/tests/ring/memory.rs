@@ -29,9 +29,9 @@ fn works_on(choice: BackingChoice) -> Arc<Region> {
         assert_eq!(region.free_chunks(), 5);
     }
     assert_eq!(read_back(&sink.bytes), (1..=4).map(|s| (s, 30)).collect());
-    assert_eq!(region.header().magic, MAGIC);
-    assert_eq!(region.header().pid, std::process::id());
-    assert!(region.header().process_name.starts_with(b"a-name\0"));
+    assert_eq!(region.header().magic(), MAGIC);
+    assert_eq!(region.header().pid(), std::process::id());
+    assert!(region.header().process_name().starts_with(b"a-name\0"));
     region
 }
 
@@ -73,7 +73,7 @@ fn a_regions_file_is_its_owners_alone_and_holds_the_region() {
     let file = std::fs::read(&path).unwrap();
     assert_eq!(file.len() as u64, metadata.len());
     assert!(file.starts_with(&MAGIC));
-    let payload = usize::try_from(region.header().chunks_offset).unwrap() + 64;
+    let payload = usize::try_from(region.header().chunks_offset()).unwrap() + 64;
     assert!(file[payload..].starts_with(b"seen from outside"));
 }
 

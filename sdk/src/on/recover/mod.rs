@@ -231,9 +231,9 @@ fn append(
 }
 
 fn lost(facts: &Facts) -> Lost {
-    let [buffer_full, reentrant, too_large, thread_exit, output, arguments] =
+    let [buffer_full, reentrant, too_large, thread_exit, output, arguments, damaged] =
         LOSS_REASONS.map(|reason: LossReason| facts.lost(reason));
-    Lost { buffer_full, reentrant, too_large, thread_exit, output, arguments }
+    Lost { buffer_full, reentrant, too_large, thread_exit, output, arguments, damaged }
 }
 
 pub(crate) fn find() -> Result<Vec<FoundRegion>, RecoverError> {

@@ -11,12 +11,13 @@
 
 #[cfg(feature = "compress")]
 mod compress;
+pub(super) mod current;
 mod late;
 mod output;
+mod recall;
 mod recorder;
 mod requests;
 mod rotation;
-mod seats;
 mod shared;
 mod sink;
 pub(super) mod stream;
@@ -31,36 +32,20 @@ use std::time::{Duration, Instant};
 use hairline_shm::{BackingChoice, Output, Region, RegionConfig};
 
 use super::clock::Calibration;
-use super::lock::{Mutex, MutexGuard};
-use super::{exit, files, fork, process, registry, signals, thread};
+use super::{env, files, fork, process, registry, signals, thread};
 pub(crate) use crate::builder::Detail;
 use crate::builder::{Config, DEFAULT_CHUNK, OutputConfig, Rotate, SessionBuilder};
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::options::{Format, Overflow, Summary};
+pub(crate) use current::current;
+use current::{Reserved, running_until};
 pub use recorder::trigger;
 use rotation::Rotation;
-pub(crate) use seats::Seat;
 use shared::About;
 pub(crate) use shared::Shared;
 use sink::Sink;
 pub(crate) use stream::OWN_SEQUENCE;
-
-/// The running session.
-static CURRENT: Mutex<Option<Arc<Shared>>> = Mutex::new(None);
-
-/// The running session, held for a fork.
-pub(super) fn hold(until: Instant) -> Option<MutexGuard<'static, Option<Arc<Shared>>>> {
-    CURRENT.try_lock_until(until)
-}
-
-/// The running session, if it has this epoch. None in a forked child: it is the parent's.
-pub(crate) fn current(epoch: u32) -> Option<Arc<Shared>> {
-    if registry::is_detached() {
-        return None;
-    }
-    CURRENT.lock().as_ref().filter(|shared| shared.epoch() == epoch).cloned()
-}
 
 /// Recording into one trace, until [`stop`](Session::stop) or drop. A process has one session at a time.
 #[derive(Debug)]
@@ -77,25 +62,21 @@ impl Session {
 
     /// In a forked child with a session of its own the handle that it has from its parent stands for that.
     fn shared(&self) -> Arc<Shared> {
-        let own = || {
-            let _busy = thread::busy();
-            (!registry::is_detached()).then(|| CURRENT.lock().clone()).flatten()
-        };
         let is_parents = !self.shared.is_of_this_process();
-        is_parents.then(own).flatten().unwrap_or_else(|| Arc::clone(&self.shared))
+        let own = is_parents.then(|| running_until(Instant::now() + PATIENCE)).flatten();
+        own.unwrap_or_else(|| Arc::clone(&self.shared))
     }
 
     pub(crate) fn start(mut config: Config) -> Result<Self, Error> {
+        let busy = thread::busy();
         if registry::is_detached() {
             return Err(Error::Forked);
         }
         let calibration = Calibration::start(config.clock);
-        let busy = thread::busy();
-        let mut current = CURRENT.lock();
-        if current.is_some() {
-            return Err(Error::AlreadyRunning);
+        let reserved = Reserved::new()?;
+        if fork::inherited().is_some() {
+            env::set_heeded(); // whoever starts first in a forked child decides
         }
-        let _ = fork::inherited(); // whoever starts first in a forked child decides
         let format = output::format(&config)?;
         output::check_limits(&config)?;
         signals::install(&config)?;
@@ -150,9 +131,7 @@ impl Session {
                 shared.spawn_recorder(to, clock)?;
             }
         }
-        exit::install();
-        *current = Some(Arc::clone(&shared));
-        drop(current);
+        reserved.fill(Arc::clone(&shared));
         drop(busy); // who is told that callsites are on may look at them
         registry::activate(shared.epoch(), config.filter);
         Ok(Self { shared })
@@ -164,8 +143,9 @@ impl Session {
     /// When the filter makes no sense; then nothing changes.
     pub fn set_categories(&self, filter: &str) -> Result<(), Error> {
         let filter = Filter::parse(filter)?;
-        if !registry::is_detached() {
-            registry::set_filter(self.shared().epoch(), filter);
+        let shared = self.shared();
+        if shared.may_wait() {
+            registry::set_filter(shared.epoch(), filter);
         }
         Ok(())
     }
@@ -204,39 +184,21 @@ impl Drop for Session {
     }
 }
 
+/// The longest wait for the lock of the running session, which is held for some instructions: only a thread that does not exist any more
+/// can make it as long.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// Stops the running session, if there is one: the end of the process.
 pub(crate) fn stop_current() {
-    if registry::is_detached() {
-        return; // the session is the parent's
-    }
-    let _busy = thread::busy();
-    let Some(current) = CURRENT.try_lock_until(Instant::now() + Duration::from_secs(1)) else { return };
-    let shared = current.clone();
-    drop(current);
-    if let Some(shared) = shared {
+    if let Some(shared) = running_until(Instant::now() + PATIENCE) {
         shared.stop_or_report();
     }
 }
 
 /// What a panic hook waits for, where it is asked to: a snapshot of the running flight recorder.
 fn snapshot_for_panic() {
-    if registry::is_detached() {
-        return;
-    }
-    let _busy = thread::busy();
-    let Some(current) = CURRENT.try_lock_until(Instant::now() + Duration::from_secs(1)) else { return };
-    let shared = current.clone();
-    drop(current);
-    if let Some(shared) = shared {
+    if let Some(shared) = running_until(Instant::now() + PATIENCE) {
         shared.snapshot_for_panic();
-    }
-}
-
-/// The session with this epoch is not the running one any more.
-fn forget(epoch: u32) {
-    let mut current = CURRENT.lock();
-    if current.as_ref().is_some_and(|shared| shared.epoch() == epoch) {
-        *current = None;
     }
 }
 

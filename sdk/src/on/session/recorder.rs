@@ -20,6 +20,7 @@ use hairline_formats::fxt;
 use hairline_shm::{LossReason, Region, Window};
 
 use super::output::{absolute, expand, has_serial};
+use super::recall::Recaller;
 use super::shared::Shared;
 use super::upkeep::Upkeep;
 use super::writer::End;
@@ -316,7 +317,7 @@ pub(super) fn run(shared: &Arc<Shared>, destination: Destination, clock: Clock) 
 
 fn live(shared: &Arc<Shared>, mut destination: Destination, mut upkeep: Upkeep) -> io::Result<End> {
     let Some(recorder) = shared.recorder() else { return Ok(End::default()) };
-    let mut refused = 0;
+    let (mut refused, mut recaller) = (0, Recaller::default());
     loop {
         shared.heed_wake();
         let (stop, panics, panics_before) = {
@@ -336,7 +337,7 @@ fn live(shared: &Arc<Shared>, mut destination: Destination, mut upkeep: Upkeep) 
         // An event found all chunks in the hands of other threads.
         let refused_before = std::mem::replace(&mut refused, shared.region.lost(LossReason::BufferFull));
         if refused != refused_before {
-            shared.recall(shared.region.chunk_count() / 2, true);
+            recaller.recall(shared, shared.region.chunk_count() / 2, true);
         }
         upkeep.refine_clock(shared);
         shared.region.note_time(shared.clock.load().now());

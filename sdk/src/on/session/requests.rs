@@ -100,7 +100,7 @@ impl Shared {
         if let Some(writer) = writer {
             let _ = writer.join(); // it does not panic: `writer::run`
         }
-        super::forget(self.epoch);
+        super::current::forget(self.epoch);
         // Where two stop at once, one has joined the thread and the other waits here.
         let requests = self.answered.wait_while(self.requests.lock(), |r| r.end.is_none());
         let summary = self.summary(&requests.end.clone().unwrap_or_default());
@@ -118,7 +118,7 @@ impl Shared {
         let _busy = thread::busy();
         self.ask_to_stop();
         if !self.ends_while_the_output_moves() {
-            super::forget(self.epoch);
+            super::current::forget(self.epoch);
             return env::complain_of_stuck(self.path.as_deref());
         }
         match self.join() {

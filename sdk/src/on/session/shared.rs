@@ -6,12 +6,11 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
-use hairline_shm::{Backing, ChunkInfo, LOSS_REASONS, Lease, LossReason, Recall, Region};
+use hairline_shm::{Backing, ChunkInfo, LOSS_REASONS, LossReason, Region};
 
 use super::late::Late;
 use super::recorder::{self, Destination, Recorder};
 use super::requests::Requests;
-use super::seats::{IDLE, Seat, Seats};
 use super::sink::Sink;
 use super::writer::{self, End};
 use crate::builder::{Config, Detail};
@@ -47,7 +46,6 @@ pub(crate) struct Shared {
     /// Losses of no region before this session's start.
     stray_before: [u64; LOSS_REASONS.len()],
     threads: Mutex<Threads>,
-    seats: Arc<Seats>,
     /// Sequences that ended without a chunk to say so in.
     ended: Mutex<Vec<ChunkInfo>>,
     /// The writer thread, to be woken. Set once it runs.
@@ -115,7 +113,6 @@ impl Shared {
             passes: AtomicU64::new(0),
             stray_before: LOSS_REASONS.map(thread::stray_losses),
             threads: Mutex::new(Threads::default()),
-            seats: Arc::default(),
             ended: Mutex::new(Vec::new()),
             writer: Mutex::new(None),
             writer_thread: OnceLock::new(),
@@ -212,33 +209,9 @@ impl Shared {
         }
     }
 
-    /// This thread holds a chunk from now on, which may be taken back while it is idle.
-    pub(crate) fn seat(&self, lease: &'static Lease) -> Seat {
-        self.seats.seat(lease)
-    }
-
-    /// Takes up to `wanted` chunks back from threads that have been idle; where all are busy and `is_short`, some from any, so that
-    /// those without have their turn. How many.
-    pub(super) fn recall(&self, wanted: u32, is_short: bool) -> usize {
-        match self.recall_from(wanted, IDLE) {
-            0 if is_short => self.recall_from(wanted.div_ceil(8), Duration::ZERO),
-            taken => taken,
-        }
-    }
-
-    fn recall_from(&self, wanted: u32, idle: Duration) -> usize {
-        let idle = u64::try_from(idle.as_nanos()).unwrap_or(0);
-        // Where the ring overwrites, a thread with open slices tells them anew from the chunk that it has. Where it does not, their
-        // ends may come late.
-        let may_take_open = self.late.lock().has_chunk();
-        let empty_room = (!may_take_open).then(|| thread::empty_room(&self.region));
-        let recall = Recall {
-            region: &self.region,
-            epoch: self.epoch,
-            idle_since: self.clock.load().now().saturating_sub(idle),
-            empty_room,
-        };
-        self.seats.recall(&recall, wanted as usize)
+    /// Whether an end for which its thread has no room has a chunk of its own.
+    pub(super) fn has_late_chunk(&self) -> bool {
+        self.late.lock().has_chunk()
     }
 
     /// A sequence has ended whose last chunk was taken back before.
@@ -323,7 +296,7 @@ impl Shared {
         self.is_of_this_process() && !own
     }
 
-    pub(super) fn is_of_this_process(&self) -> bool {
+    pub(crate) fn is_of_this_process(&self) -> bool {
         self.pid == process::id()
     }
 
@@ -343,14 +316,14 @@ impl Shared {
     }
 
     pub(crate) fn lost(&self) -> Lost {
-        let [buffer_full, reentrant, too_large, thread_exit, output, arguments] =
+        let [buffer_full, reentrant, too_large, thread_exit, output, arguments, damaged] =
             LOSS_REASONS.map(|reason| self.lost_for(reason));
-        Lost { buffer_full, reentrant, too_large, thread_exit, output, arguments }
+        Lost { buffer_full, reentrant, too_large, thread_exit, output, arguments, damaged }
     }
 
     fn lost_for(&self, reason: LossReason) -> u64 {
         let stray = thread::stray_losses(reason) - self.stray_before[reason as usize];
-        self.region.lost(reason) + stray
+        self.region.lost(reason).saturating_add(stray) // the region is memory that other processes can change
     }
 
     pub(super) fn summary(&self, end: &End) -> Summary {

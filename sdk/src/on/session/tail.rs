@@ -52,7 +52,7 @@ impl Tail {
     }
 
     fn put_losses(&self, out: &mut Vec<u8>) {
-        let Lost { buffer_full, reentrant, too_large, thread_exit, output, arguments } = self.lost;
+        let Lost { buffer_full, reentrant, too_large, thread_exit, output, arguments, damaged } = self.lost;
         let reasons = [
             ("buffer full", buffer_full),
             ("re-entrant", reentrant),
@@ -60,6 +60,7 @@ impl Tail {
             ("thread exit", thread_exit),
             ("output", output),
             ("arguments", arguments),
+            ("damaged chunks", damaged),
         ];
         if self.format == Format::TrackEvent {
             // On the process's track: the writer thread has none.

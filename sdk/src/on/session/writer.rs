@@ -9,7 +9,7 @@ use hairline_shm::Drain;
 
 use super::Shared;
 use super::late::LATE_ROOM;
-use super::seats;
+use super::recall::{self, Recaller};
 use super::sink::Sink;
 use super::stream;
 use super::tail::Tail;
@@ -64,6 +64,7 @@ struct Writer<'s> {
     late: u64,
     late_records: Vec<u8>,
     counts: Counts,
+    recaller: Recaller,
     /// When chunks were last taken back.
     recalled: Option<Instant>,
     /// None were, since the next pass was to free some.
@@ -98,6 +99,7 @@ fn live(shared: &Arc<Shared>, sink: Sink, clock: Clock) {
         late: 0,
         late_records: Vec::with_capacity(LATE_ROOM),
         counts: Counts::default(),
+        recaller: Recaller::default(),
         recalled: None,
         has_put_off_recall: false,
         failed: false,
@@ -142,7 +144,7 @@ fn live(shared: &Arc<Shared>, sink: Sink, clock: Clock) {
         sleep = if any { TICK } else { (sleep * 2).min(IDLE) };
         let sleep = match writer.recall(any) {
             Recalled::Some => continue,
-            Recalled::NotYet => seats::IDLE,
+            Recalled::NotYet => recall::IDLE,
             Recalled::None => sleep,
         };
         std::thread::park_timeout(sleep.min(shared.heartbeat));
@@ -184,7 +186,7 @@ impl Writer<'_> {
         if wanted == 0 {
             return Recalled::None;
         }
-        if self.recalled.is_some_and(|at| at.elapsed() < seats::IDLE) {
+        if self.recalled.is_some_and(|at| at.elapsed() < recall::IDLE) {
             return Recalled::NotYet;
         }
         // What was completed during the last pass, which may have taken long, is enough perhaps. Nobody is to lose a chunk for nothing.
@@ -194,7 +196,7 @@ impl Writer<'_> {
         }
         self.has_put_off_recall = false;
         self.recalled = Some(Instant::now());
-        if self.shared.recall(wanted, free == 0) > 0 {
+        if self.recaller.recall(self.shared, wanted, free == 0) > 0 {
             Recalled::Some
         } else if region.is_waited_for() || any && free == 0 {
             Recalled::NotYet

@@ -3,15 +3,19 @@
 //! It runs with the writer marked busy, so an event from inside it (an allocator that traces) is counted as
 //! re-entrant, and it takes locks only that no such event can hold.
 
-use std::cell::RefCell;
+#![allow(unsafe_code)] // the region of a thread that forks
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-use hairline_shm::{LOSS_REASONS, LossReason};
+use hairline_shm::{LOSS_REASONS, Lease, LossReason, Region, start_pool_in_child};
 
 use super::super::callsite::{Callsite, Kind, UNREGISTERED};
 use super::super::{env, registry, session};
 use super::event::Event;
 use super::hot::{self, Hot};
+use super::lifetime;
 use super::writer::Writer;
 
 /// Events lost where no session's region is at hand, by [`LossReason`]; they belong to the running session.
@@ -26,8 +30,18 @@ fn count_stray(reason: LossReason) {
     STRAY[reason as usize].fetch_add(1, Ordering::Relaxed);
 }
 
+/// Counts an event of a thread that is busy: inside of another event, or at its end.
+fn count_refused(hot: &Hot) {
+    let has_ended = lifetime::has_ended(hot.lease());
+    count_stray(if has_ended { LossReason::ThreadExit } else { LossReason::Reentrant });
+}
+
 thread_local! {
     static WRITER: RefCell<Owner> = const { RefCell::new(Owner(None)) };
+    /// Whether the thread has had a writer.
+    static HAS_OWNER: Cell<bool> = const { Cell::new(false) };
+    /// The region that the thread may be writing into: null before the first. For a forked child.
+    static REGION: Cell<*const Region> = const { Cell::new(std::ptr::null()) };
 }
 
 /// The thread's writer; gives its chunk back at thread exit.
@@ -41,14 +55,38 @@ impl Drop for Owner {
     }
 }
 
+/// The thread's end, after its thread-locals are gone: what a first event that came after them has left, and the lease.
+pub(super) fn thread_ended() {
+    let hot = hot::hot();
+    let _ = with_owner_if_any(|owner| {
+        let _busy = hot.busy();
+        owner.leave(hot);
+    });
+    lifetime::end(hot.lease_place());
+}
+
+/// What the thread has for its session, if it ever had something: to ask the thread-local itself would make one, whose destructor a
+/// thread at its end does not come to any more.
+fn with_owner_if_any<R>(f: impl FnOnce(&mut Owner) -> R) -> Option<R> {
+    if !HAS_OWNER.get() {
+        return None;
+    }
+    WRITER.try_with(|owner| owner.try_borrow_mut().ok().map(|mut owner| f(&mut owner))).ok().flatten()
+}
+
 impl Owner {
     /// Gives up the writer. To be called with the thread marked busy.
     fn leave(&mut self, hot: &Hot) {
-        hot.lease.clear();
+        hot.lease().clear();
         if let Some(mut writer) = self.0.take() {
-            writer.take_over(hot);
-            writer.finish();
+            if writer.is_parents() {
+                std::mem::forget(writer); // of an event that a signal handler interrupted for a fork
+            } else {
+                writer.take_over(hot);
+                writer.finish();
+            }
         }
+        REGION.set(std::ptr::null());
     }
 
     /// The writer of the session with `epoch`, if this is one, with what the hot path has left.
@@ -64,8 +102,8 @@ impl Owner {
 #[inline(never)]
 pub(super) fn event(word: u32, event: &Event<'_>) -> u32 {
     let hot = hot::hot();
-    if hot.lease.is_busy() {
-        count_stray(LossReason::Reentrant);
+    if hot.own_lease().is_busy() {
+        count_refused(hot);
         return 0;
     }
     let _busy = hot.busy();
@@ -93,7 +131,7 @@ pub(super) fn end_with(event: &Event<'_>, word: u32) {
 fn with_own_writer(word: u32, end: impl FnOnce(&Hot, &mut Writer)) {
     let hot = hot::hot();
     // Busy: only a guard that a signal handler took from the code it interrupted ends here.
-    if hot.lease.is_busy() {
+    if hot.own_lease().is_busy() {
         return;
     }
     let _busy = hot.busy();
@@ -122,8 +160,8 @@ pub(super) enum TrackEnd {
 #[inline(never)]
 pub(super) fn end_on_track(word: u32, event: &Event<'_>) -> TrackEnd {
     let hot = hot::hot();
-    if hot.lease.is_busy() {
-        count_stray(LossReason::Reentrant); // the list of late ends has a lock
+    if hot.own_lease().is_busy() {
+        count_refused(hot); // the list of late ends has a lock
         return TrackEnd::Refused;
     }
     let _busy = hot.busy();
@@ -157,9 +195,9 @@ pub(super) fn end_on_track(word: u32, event: &Event<'_>) -> TrackEnd {
 #[inline(never)]
 pub(crate) fn first_hit(callsite: &'static Callsite) -> u32 {
     let hot = hot::hot();
-    if hot.lease.is_busy() {
+    if hot.own_lease().is_busy() {
         if callsite.kind() != Kind::End {
-            count_stray(LossReason::Reentrant); // a slice counts with its begin
+            count_refused(hot); // a slice counts with its begin
         }
         return 0;
     }
@@ -215,20 +253,40 @@ fn attach<'o>(hot: &Hot, owner: &'o mut Owner, epoch: u32) -> Option<&'o mut Wri
     if shared.has_no_chunk() {
         return None; // nothing is made for it
     }
+    HAS_OWNER.set(true);
+    REGION.set(Arc::as_ptr(shared.region()));
     let writer = owner.0.insert(Writer::new(shared)?);
     writer.set_up(hot);
     Some(writer)
 }
 
-/// In a forked child: forgets the parent's chunk without touching it.
-pub(crate) fn detach_after_fork() {
-    let hot = hot::hot();
-    hot.lease.clear();
-    hot.lease.settle();
-    hot.lease.set_busy(false);
-    let _ = WRITER.try_with(|owner| {
-        if let Ok(mut owner) = owner.try_borrow_mut() {
-            std::mem::forget(owner.0.take());
-        }
-    });
+/// Before a fork: this thread's events count as re-entrant until [`end_fork`] or [`leave_in_child`]. Returns its lease.
+pub(crate) fn begin_fork() -> &'static Lease {
+    lifetime::begin_fork(hot::hot().lease_place())
+}
+
+/// After a fork, in the parent: the thread has its lease again.
+pub(crate) fn end_fork(before: &'static Lease) {
+    lifetime::end_fork(hot::hot().lease_place(), before);
+}
+
+/// In a forked child: the thread that forked, whose lease was this one, begins anew.
+pub(crate) fn leave_in_child(before: &'static Lease) {
+    forget_parent();
+    start_pool_in_child(Some(before));
+    lifetime::start_in_child(hot::hot().lease_place());
+}
+
+/// In a forked child: forgets the parent's session without touching it.
+///
+/// A signal handler may have forked in the midst of an event, which goes on here when the handler returns: its stores go
+/// into private memory from now on.
+pub(crate) fn forget_parent() {
+    // SAFETY: the thread's writer keeps the region alive, and in this process nobody drops either.
+    if let Some(region) = unsafe { REGION.get().as_ref() } {
+        region.leave_in_child();
+    }
+    // Where the writer is in use, the event that uses it goes on; it finds that its session is not this process's.
+    let _ = with_owner_if_any(|owner| std::mem::forget(owner.0.take()));
+    REGION.set(std::ptr::null());
 }

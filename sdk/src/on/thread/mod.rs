@@ -12,6 +12,7 @@ mod fit;
 mod guards;
 mod hot;
 mod kept;
+mod lifetime;
 pub(crate) mod message;
 mod raw;
 mod room;
@@ -33,7 +34,7 @@ use super::extras::Extras;
 use super::flow::Flow;
 use super::{process, registry};
 use crate::vocabulary::Level;
-pub(crate) use cold::{detach_after_fork, first_hit, stray_losses};
+pub(crate) use cold::{begin_fork, end_fork, first_hit, forget_parent, leave_in_child, stray_losses};
 use event::Event;
 pub(crate) use few::Few;
 pub use guards::{
@@ -43,6 +44,7 @@ pub(crate) use hot::near_bit;
 pub(crate) use hot::{Busy, Happens, InFxt, Place};
 #[cfg(feature = "subscriber")]
 pub(crate) use kept::Kept;
+pub(super) use lifetime::forget_key;
 pub(crate) use room::empty_room;
 pub(crate) use sequence::Spread;
 pub(crate) use sequence::late::put_late_end;
@@ -63,7 +65,7 @@ pub(crate) const MAX_NAME: usize = 1000;
 pub(crate) const COUNTER_ID: u64 = 0;
 
 /// Marks this thread's writer as busy; see [`hot::Hot::busy`].
-pub(crate) fn busy() -> Busy<'static> {
+pub(crate) fn busy() -> Busy {
     hot::hot().busy()
 }
 
@@ -71,7 +73,7 @@ pub(crate) fn busy() -> Busy<'static> {
 /// where its holder may not exist.
 #[inline]
 pub(crate) fn is_barred() -> bool {
-    hot::hot().lease.is_busy() || registry::is_detached()
+    hot::hot().own_lease().is_busy() || registry::is_detached()
 }
 
 // Each kind of event is two functions: the hot path, and what it ends in where that fails. They are not
@@ -183,7 +185,7 @@ fn with_values_slow<V: Values>(callsite: &'static Callsite, word: u32, kind: Kin
 
 /// The time of the last event of this thread.
 pub(crate) fn last_event() -> u64 {
-    hot::hot().lease.last()
+    hot::hot().lease().last()
 }
 
 /// Records an event of the callsite's kind with options. The epoch it was recorded in, 0 if it was not.

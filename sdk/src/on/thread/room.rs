@@ -25,7 +25,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use hairline_shm::{ChunkInfo, Region, WriteChunk};
+use hairline_shm::{ChunkInfo, Commit, Region, WriteChunk};
 
 use super::raw::OVERHANG;
 
@@ -103,16 +103,15 @@ impl Room {
         self.limit - self.committed()
     }
 
-    /// The hot path has left so much.
-    pub(crate) fn set_left(&mut self, left: i32) {
+    /// The hot path has come so far in the chunk, and has left so much of it.
+    pub(crate) fn set_used(&mut self, commit: Commit, left: i32) {
+        let is_valid = self.chunk.set_committed(commit);
+        debug_assert!(is_valid, "the hot path keeps within the room that it was given");
         self.limit = self.committed() + left;
     }
 
-    /// The chunk was taken back, with so many bytes committed.
-    pub(crate) fn set_recalled(&mut self, committed: u32, left: Option<i32>) {
-        if let Some(left) = left {
-            self.limit = signed(committed) + left;
-        }
+    /// The chunk was taken back.
+    pub(crate) fn set_recalled(&mut self) {
         self.ends_owed = Some(self.ends_here());
         self.chunk.set_recalled();
     }

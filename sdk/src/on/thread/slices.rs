@@ -90,5 +90,5 @@ pub(crate) fn event_of(
 /// When this thread's last event was.
 #[inline]
 pub(crate) fn last_time() -> u64 {
-    super::hot::hot().lease.last()
+    super::hot::hot().lease().last()
 }

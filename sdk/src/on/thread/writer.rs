@@ -7,6 +7,8 @@
 //! publish     the state, to the hot path
 //! ```
 
+#![allow(unsafe_code)] // lends the chunk to the hot path
+
 mod overwriting;
 
 use std::ops::{Deref, DerefMut};
@@ -16,7 +18,7 @@ use hairline_shm::{ChunkInfo, LossReason};
 
 use super::super::callsite::Callsite;
 use super::super::extras::Extras;
-use super::super::session::{Seat, Shared};
+use super::super::session::Shared;
 use super::super::track::{Track, TrackRef};
 use super::super::{clock, process};
 use super::event::{Action, Event, Moment};
@@ -33,8 +35,6 @@ const NO_ROOM: i32 = i32::MIN / 2;
 
 /// One thread's part in one session.
 pub(super) struct Writer {
-    /// Gone first: what is below may be looked at as long as it is there.
-    seat: Seat,
     shared: Arc<Shared>,
     room: Room,
     sequence: Sequence,
@@ -113,7 +113,6 @@ impl Writer {
         let room = waiting(&shared, || first().ok_or(NoRoom::BufferFull)).ok()?;
         shared.add_thread(number, thread);
         Some(Self {
-            seat: shared.seat(&super::hot::hot().lease),
             shared,
             room,
             sequence,
@@ -128,8 +127,7 @@ impl Writer {
 
     /// Gives the chunk back; nothing comes after it. To be called with the thread marked busy.
     pub(super) fn finish(self) {
-        let Self { seat, shared, room, .. } = self;
-        drop(seat);
+        let Self { shared, room, .. } = self;
         if let Some(last) = room.finish() {
             shared.sequence_ended(last);
         }
@@ -140,13 +138,24 @@ impl Writer {
         self.shared.epoch()
     }
 
-    /// What the hot path has left, or that the chunk was taken back meanwhile. To be called first, with the thread marked busy.
+    /// Whether this is a forked child, and the session its parent's.
+    pub(super) fn is_parents(&self) -> bool {
+        !self.shared.is_of_this_process()
+    }
+
+    /// Takes over what the hot path has done since [`publish`](Self::publish), or that the chunk was taken back meanwhile. To be
+    /// called first, with the thread marked busy.
     pub(super) fn take_over(&mut self, hot: &Hot) {
-        let left = (!self.shared.detail().is_all_cold()).then(|| hot.lease.room());
-        if let Some(committed) = hot.lease.settle() {
-            self.room.set_recalled(committed, left);
-        } else if let Some(left) = left.filter(|_| !self.room.is_recalled()) {
-            self.room.set_left(left);
+        let lease = hot.lease();
+        let is_taken = lease.settle();
+        if self.room.is_recalled() {
+            return;
+        }
+        if !self.shared.detail().is_all_cold() {
+            self.room.set_used(lease.commit(), lease.room());
+        }
+        if is_taken {
+            self.room.set_recalled();
         }
     }
 
@@ -176,13 +185,13 @@ impl Writer {
     pub(super) fn set_up(&mut self, hot: &Hot) {
         self.sequence.set_packet_constants(hot);
         hot.clear_seen();
-        hot.lease.set_last(0);
+        hot.lease().set_last(0);
         let now = self.tick(hot).now;
         self.scratch.clear();
         self.sequence.put_start(&mut self.scratch, now);
         let started = self.room.append(&self.scratch, 0, None);
         debug_assert!(started.is_ok(), "names are cut so that an empty chunk holds them");
-        hot.lease.set_last(now);
+        hot.lease().set_last(now);
     }
 
     /// Takes the clock's newest parameters; now, not before the last event.
@@ -190,7 +199,7 @@ impl Writer {
         let clock = self.shared.clock().load();
         hot.multiplier.set(clock.multiplier);
         hot.offset.set(clock.offset);
-        let last = hot.lease.last();
+        let last = hot.lease().last();
         let now = clock.now().max(last);
         Moment { now, delta: now - last, cpu: None }
     }
@@ -207,7 +216,7 @@ impl Writer {
         hot.far.set(far);
         hot.far_len.set(far_len);
         if self.room.is_recalled() {
-            hot.lease.clear();
+            hot.lease().clear();
             return;
         }
         let epoch = self.shared.epoch();
@@ -216,10 +225,17 @@ impl Writer {
         } else {
             (self.room.left(), if self.room.keeps_all_ends() { epoch } else { 0 })
         };
-        let chunk = self.room.chunk();
-        let is_new = hot.lease.chunk() != std::ptr::from_ref(chunk.header());
-        hot.lease.set_room(room);
-        hot.lease.set(chunk, epoch, end_epoch, self.room.has_no_spares());
+        let (chunk, lease) = (self.room.chunk(), hot.lease());
+        if !hot.has_own_lease() {
+            return; // a signal handler has forked in the midst of the event, and this is the child
+        }
+        let is_new = lease.chunk().cast_const() != std::ptr::from_ref(chunk.header());
+        lease.set_room(room);
+        // SAFETY: the rules of `Lease::set` are kept. 1: `Hot::take` compares the epoch while busy, and every cold path goes
+        // through `take_over`, busy, before it touches the room. 2: `take_over` passes it on to the room, which does not touch a
+        // chunk that was recalled. 3: a lease is its thread's own until the thread has left its writer. 4: the writer owns the
+        // room and its chunk, and `Owner::leave` clears the lease before it drops them.
+        unsafe { lease.set(chunk, epoch, end_epoch, self.room.has_no_spares()) };
         if is_new {
             self.shared.chunk_taken(chunk.number());
         }
@@ -298,7 +314,7 @@ impl Writer {
         self.scratch.clear();
         let slice = matches!(event.action, Action::Begin | Action::End) && event.track.is_none();
         let mut at = self.tick_for(hot, slice).after(event.after);
-        let (last, now) = (hot.lease.last(), at.now);
+        let (last, now) = (hot.lease().last(), at.now);
         at.now = event.past.unwrap_or(now);
         let in_slice = self.room.open() > 0;
         let left_out = self.sequence.put_event(&mut self.scratch, event, &at, in_slice)?;
@@ -311,7 +327,7 @@ impl Writer {
                 hot.set_described(track.uuid(), needs_none);
             }
         }
-        hot.lease.set_last(if event.past.is_some() { last } else { now });
+        hot.lease().set_last(if event.past.is_some() { last } else { now });
         if left_out > 0 {
             self.shared.region().count_lost(LossReason::Argument, left_out);
         }
@@ -328,7 +344,7 @@ impl Writer {
             self.sequence.loss_told();
             hot.clear_seen();
             (self.refused, self.found_full) = (0, false);
-            hot.lease.set_last(now);
+            hot.lease().set_last(now);
         }
         Ok(())
     }
@@ -360,7 +376,7 @@ impl Writer {
         self.scratch.clear();
         self.sequence.put_end(&mut self.scratch, callsite, &at);
         self.room.append_end(&self.scratch);
-        hot.lease.set_last(at.now);
+        hot.lease().set_last(at.now);
     }
 
     pub(super) fn end_with(&mut self, hot: &Hot, event: &Event<'_>) {

@@ -37,14 +37,14 @@ pub(super) fn event(
         Happens::Instant => (EventType::Instant, callsite.texts()),
         Happens::End => (EventType::SliceEnd, Some([""; 2])),
     };
-    let Some(texts) = texts else { return taken.put_back(hot) };
+    let Some(texts) = texts else { return taken.put_back() };
     let texts_len = if happens == Happens::End { 0 } else { 2 * TEXT + texts[0].len() + texts[1].len() };
     if texts_len > LONGEST_TEXTS {
-        return taken.put_back(hot);
+        return taken.put_back();
     }
-    let Some((now, _)) = hot.tick::<true>() else { return taken.put_back(hot) };
+    let Some((now, _)) = hot.tick::<true>(&taken) else { return taken.put_back() };
     if now <= place.after || now >> 56 != 0 {
-        return taken.put_back(hot);
+        return taken.put_back();
     }
     let (time, time_len) = proto::varint_up_to_8(now);
     let prefix_len = hot.prefix_len.get();
@@ -55,7 +55,7 @@ pub(super) fn event(
     let bytes = 8 * words as u32;
     let room = taken.room - bytes as i32;
     if room < 0 {
-        return taken.put_back(hot);
+        return taken.put_back();
     }
     // SAFETY: room for `bytes`.
     let mut raw = unsafe { taken.raw() };
@@ -74,6 +74,6 @@ pub(super) fn event(
     raw.word_of(0x40, 1);
     raw.word_of(time, time_len);
     raw.word_of(0, bytes as usize - 8 - packet_len);
-    taken.commit(hot, now, bytes, room);
+    taken.commit(now, bytes, room);
     true
 }

@@ -31,7 +31,7 @@ pub(super) fn plain<const WARM: bool>(
 ) -> bool {
     let room = taken.room - PLAIN - kept_for_end(kind);
     if room < 0 || !hot.has_seen::<WARM>(callsite) {
-        return taken.put_back(hot);
+        return taken.put_back();
     }
     write::<WARM>(hot, callsite.fxt_header(), taken, room, kind == Kind::Scope)
 }
@@ -53,9 +53,9 @@ pub(super) fn with_flow<const WARM: bool>(
     const LEN: i32 = PLAIN + 24;
     let room = taken.room - LEN - END;
     if room < 0 || !hot.has_seen::<WARM>(callsite) {
-        return taken.put_back(hot);
+        return taken.put_back();
     }
-    let Some((now, _)) = hot.tick::<WARM>() else { return taken.put_back(hot) };
+    let Some((now, _)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
     let flow_header =
         if begun { flow_header(fxt::EventKind::FlowStep) } else { flow_header(fxt::EventKind::FlowBegin) };
     // SAFETY: room for LEN bytes.
@@ -64,7 +64,7 @@ pub(super) fn with_flow<const WARM: bool>(
         fxt::Put::word(&mut raw, word);
     }
     taken.note_begin(LEN as u32, room, None);
-    taken.commit(hot, now, LEN as u32, room);
+    taken.commit(now, LEN as u32, room);
     true
 }
 
@@ -77,7 +77,7 @@ pub(super) fn end<const WARM: bool>(hot: &Hot, callsite: &'static Callsite, take
 /// Two words; the caller has the room for them.
 #[inline(always)]
 fn write<const WARM: bool>(hot: &Hot, header: u64, taken: Taken, room: i32, begins: bool) -> bool {
-    let Some((now, _)) = hot.tick::<WARM>() else { return taken.put_back(hot) };
+    let Some((now, _)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
     // SAFETY: room for PLAIN bytes.
     let mut raw = unsafe { taken.raw() };
     fxt::Put::word(&mut raw, header);
@@ -85,7 +85,7 @@ fn write<const WARM: bool>(hot: &Hot, header: u64, taken: Taken, room: i32, begi
     if begins {
         taken.note_begin(PLAIN as u32, room, None);
     }
-    taken.commit(hot, now, PLAIN as u32, room);
+    taken.commit(now, PLAIN as u32, room);
     true
 }
 
@@ -149,22 +149,22 @@ fn record<const WARM: bool>(
     taken: Taken,
 ) -> bool {
     if values.count() > fxt::MAX_ARGS {
-        return taken.put_back(hot);
+        return taken.put_back();
     }
     let mut size = Size { words: if more.payload.is_some() { 3 } else { 2 }, arguments: 0 };
     values.each(0, &mut size);
     let Size { words, arguments } = size;
     if words > fxt::MAX_RECORD_WORDS {
-        return taken.put_back(hot);
+        return taken.put_back();
     }
     let bytes = words as i32 * 8;
     let room = taken.room - bytes - if more.begins { END } else { 0 };
     if room < 0 {
-        return taken.put_back(hot);
+        return taken.put_back();
     }
-    let Some((now, _)) = hot.tick::<WARM>() else { return taken.put_back(hot) };
+    let Some((now, _)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
     if more.after.is_some_and(|after| now <= after) {
-        return taken.put_back(hot);
+        return taken.put_back();
     }
     // SAFETY: room for `words`.
     let mut raw = unsafe { taken.raw() };
@@ -180,7 +180,7 @@ fn record<const WARM: bool>(
     if more.begins {
         taken.note_begin(bytes as u32, room, None);
     }
-    taken.commit(hot, now, bytes as u32, room);
+    taken.commit(now, bytes as u32, room);
     true
 }
 

@@ -1,7 +1,8 @@
 //! The hot path: an event of a thread that is set up, at a callsite it has seen, with room in its chunk.
 //!
-//! Everything it needs stands in one thread-local struct without a destructor, so the access is an
-//! offset from the thread pointer. In order:
+//! Everything it needs is in one thread-local struct without a destructor, so the access is an
+//! offset from the thread pointer; and in the thread's lease, a cache line in memory that outlives the thread
+//! (`hairline_shm::Lease`), since the drain thread reads it. In order:
 //!
 //! 1. the writer is **taken**: found free, and marked busy, so that an event which interrupts this one from now on
 //!    (a signal handler) is counted by the cold path. One that came between the two has run to its end; all else is
@@ -32,7 +33,7 @@ mod fxt;
 mod packet;
 
 use std::cell::Cell;
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::{AtomicPtr, Ordering, fence};
 
 use hairline_shm::abi::CHUNK_HEADER_SIZE;
 use hairline_shm::{ChunkHeader, Commit, Lease};
@@ -40,6 +41,7 @@ use hairline_shm::{ChunkHeader, Commit, Lease};
 use super::super::argument::Values;
 use super::super::callsite::{Callsite, Kind, TRACK_EVENT};
 use super::super::clock;
+use super::lifetime;
 use super::raw::{OVERHANG, Raw};
 
 pub(crate) use fxt::END as FXT_END;
@@ -80,9 +82,9 @@ pub(crate) fn hot<'t>() -> &'t Hot {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Hot {
-    /// The chunk, and what says whether it is still this thread's: the session's epoch, equal to the word of a callsite that is on;
-    /// room, to be read and written by who has taken the writer; the time of the last event, ns.
-    pub(crate) lease: Lease,
+    /// The thread's lease: its chunk, whether the chunk is still this thread's, the room in it. A thread without one
+    /// has a lease that is busy for good: `lifetime.rs`. An atomic for the signal handlers of this thread.
+    lease: AtomicPtr<Lease>,
     pub(crate) multiplier: Cell<u64>,
     pub(crate) offset: Cell<u64>,
     /// `0a LEN 50 SEQUENCE`, LEN counting all but the message.
@@ -137,15 +139,17 @@ pub(crate) enum Happens {
 
 /// The writer, taken for one record.
 struct Taken {
+    lease: &'static Lease,
     room: i32,
     commit: u64,
-    chunk: *const ChunkHeader,
+    /// By a pointer that may write the payload too.
+    chunk: *mut ChunkHeader,
 }
 
 impl Hot {
     const fn new() -> Self {
         Self {
-            lease: Lease::new(),
+            lease: AtomicPtr::new(&raw const lifetime::NONE as *mut Lease),
             multiplier: Cell::new(0),
             offset: Cell::new(0),
             prefix: Cell::new(0),
@@ -159,12 +163,36 @@ impl Hot {
         }
     }
 
+    /// The thread's lease, for the hot path: one that is busy for good where the thread has none.
+    #[inline(always)]
+    pub(crate) fn lease(&self) -> &'static Lease {
+        lifetime::lease_at(&self.lease)
+    }
+
+    /// The thread's lease, for the cold path: claimed here at the first call.
+    pub(crate) fn own_lease(&self) -> &'static Lease {
+        lifetime::own_lease(&self.lease)
+    }
+
+    /// Whether the thread has a lease that may hold a chunk.
+    pub(super) fn has_own_lease(&self) -> bool {
+        lifetime::is_own(self.lease())
+    }
+
+    /// The thread's place for its lease.
+    pub(super) fn lease_place(&self) -> &AtomicPtr<Lease> {
+        &self.lease
+    }
+
     /// Until the guard is dropped, events of this thread (from a signal handler, from an allocator) are counted as
     /// re-entrant. To be held wherever a lock of this crate is, so that no such event can wait for it.
-    pub(crate) fn busy(&self) -> Busy<'_> {
-        let before = self.lease.is_busy();
-        self.lease.set_busy(true);
-        Busy { hot: self, before }
+    pub(crate) fn busy(&self) -> Busy {
+        let lease = self.own_lease();
+        let before = lease.is_busy();
+        if !before {
+            lease.set_busy(true);
+        }
+        Busy { lease, before }
     }
 
     /// This sequence has the callsite's strings.
@@ -195,7 +223,8 @@ impl Hot {
     /// for ends. None: nothing has changed.
     #[inline(always)]
     fn take(&self, session: impl Fn(&Lease) -> u32, word: u32) -> Option<Taken> {
-        let lease = &self.lease;
+        debug_assert_ne!(word, 0, "0 is no session: every caller has compared");
+        let lease = self.lease();
         if lease.is_busy() {
             return None;
         }
@@ -207,10 +236,7 @@ impl Hot {
         // Acquire pairs with the Release in `Callsite::set_word`: the word we came in with was an epoch, so the
         // callsite's constants are seen. (No instruction on x86-64.)
         fence(Ordering::Acquire);
-        let chunk = lease.chunk();
-        // SAFETY: with an epoch set, `chunk` is a live chunk of this thread's; the commit is our own last store.
-        let commit = unsafe { (*chunk).own_commit().0 };
-        Some(Taken { room: lease.room(), commit, chunk })
+        Some(Taken { lease, room: lease.room(), commit: lease.commit().0, chunk: lease.chunk() })
     }
 
     /// Whether the callsite's strings stand in this sequence.
@@ -230,23 +256,25 @@ impl Hot {
 
     /// Now, and the ns since the last event, if that is something the hot path may write.
     #[inline(always)]
-    fn tick<const WARM: bool>(&self) -> Option<(u64, u64)> {
+    fn tick<const WARM: bool>(&self, taken: &Taken) -> Option<(u64, u64)> {
         let (multiplier, offset) = (self.multiplier.get(), self.offset.get());
         let now = if WARM { clock::now(multiplier, offset) } else { clock::counter_now(multiplier, offset)? };
-        let delta = now.wrapping_sub(self.lease.last());
+        let delta = now.wrapping_sub(taken.lease.last());
         (delta < GAP).then_some((now, delta))
     }
 }
 
 /// See [`Hot::busy`].
-pub(crate) struct Busy<'h> {
-    hot: &'h Hot,
+pub(crate) struct Busy {
+    lease: &'static Lease,
     before: bool,
 }
 
-impl Drop for Busy<'_> {
+impl Drop for Busy {
     fn drop(&mut self) {
-        self.hot.lease.set_busy(self.before);
+        if !self.before {
+            self.lease.set_busy(false);
+        }
     }
 }
 
@@ -259,7 +287,7 @@ impl Taken {
     unsafe fn raw(&self) -> Raw {
         let at = CHUNK_HEADER_SIZE + Commit(self.commit).bytes() as usize;
         // SAFETY: the payload follows the header; room by the contract; only this thread writes above `commit`.
-        unsafe { Raw::at(self.chunk.cast::<u8>().cast_mut().add(at)) }
+        unsafe { Raw::at(self.chunk.cast::<u8>().add(at)) }
     }
 
     /// Notes that the record of `bytes` is a begin, and its time where the record does not hold it, in the room that is
@@ -270,7 +298,7 @@ impl Taken {
         let at = CHUNK_HEADER_SIZE + commit as usize + bytes as usize + room as usize + OVERHANG;
         // SAFETY: the end's room begins where `room` will end, and like the overhang it is this thread's.
         unsafe {
-            let note = self.chunk.cast::<u8>().cast_mut().add(at);
+            let note = self.chunk.cast::<u8>().add(at);
             note.cast::<u32>().write_unaligned(commit);
             if let Some(time) = time {
                 note.add(4).cast::<u64>().write_unaligned(time);
@@ -280,18 +308,22 @@ impl Taken {
 
     /// The record's `bytes` are in the trace, and `room` is left.
     #[inline(always)]
-    fn commit(self, hot: &Hot, now: u64, bytes: u32, room: i32) {
-        hot.lease.set_last(now);
-        // SAFETY: a live chunk of this thread's, as in `Hot::take`; the record's bytes were written, within the room that was found.
-        unsafe { (*self.chunk).publish(Commit(self.commit + Commit::new(bytes, 1).0)) };
-        hot.lease.set_room(room);
-        hot.lease.set_busy(false);
+    fn commit(self, now: u64, bytes: u32, room: i32) {
+        let lease = self.lease;
+        let commit = Commit(self.commit + Commit::new(bytes, 1).0);
+        lease.set_last(now);
+        // SAFETY: the epoch said that the chunk is this thread's, and nobody takes it while the lease is busy. The record's bytes were
+        // written, within the room that was found.
+        unsafe { (*self.chunk).publish(commit) };
+        lease.set_commit(commit);
+        lease.set_room(room);
+        lease.set_busy(false);
     }
 
     /// As if nothing had been tried.
     #[inline(always)]
-    fn put_back(self, hot: &Hot) -> bool {
-        hot.lease.set_busy(false);
+    fn put_back(self) -> bool {
+        self.lease.set_busy(false);
         false
     }
 }
@@ -351,7 +383,7 @@ pub(crate) fn with_values<const WARM: bool, V: Values>(
     let Some(taken) = hot.take(Lease::epoch, word) else { return false };
     // The macros make as many keys as values. Said here, it spares a bounds check for each.
     if callsite.keys().len() != values.count() || !hot.has_seen::<WARM>(callsite) {
-        return taken.put_back(hot);
+        return taken.put_back();
     }
     if word & TRACK_EVENT == 0 {
         fxt::with_values::<WARM>(hot, callsite, kind, values, taken)
@@ -379,6 +411,7 @@ pub(crate) fn on_track<V: Values>(
         return None;
     }
     let taken = hot.take(Lease::epoch, word)?;
+    let lease = taken.lease;
     let is_packet = word & TRACK_EVENT != 0;
     let is_blob = !is_packet && place.in_fxt == InFxt::Blob;
     let is_end = happens == Happens::End;
@@ -390,7 +423,7 @@ pub(crate) fn on_track<V: Values>(
     let is_described = hot.track_cell(place.uuid).get() == described;
     let is_left = !is_packet && place.in_fxt == InFxt::Thread;
     let is_written = if is_left || !is_described || !has_strings || !has_keys {
-        taken.put_back(hot)
+        taken.put_back()
     } else if is_blob {
         blob::event(hot, callsite, happens, place, taken)
     } else if !is_packet {
@@ -400,5 +433,5 @@ pub(crate) fn on_track<V: Values>(
     } else {
         packet::with_values::<true>(hot, callsite, Kind::Instant, Some(place), values, taken)
     };
-    is_written.then(|| hot.lease.last())
+    is_written.then(|| lease.last())
 }

@@ -42,9 +42,9 @@ pub(super) fn plain<const WARM: bool>(
 ) -> bool {
     let kept = kept_for_end(kind);
     if taken.room < PLAIN + kept || !hot.has_seen::<WARM>(callsite) {
-        return taken.put_back(hot);
+        return taken.put_back();
     }
-    let Some((now, delta)) = hot.tick::<WARM>() else { return taken.put_back(hot) };
+    let Some((now, delta)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
     let (message, message_len) = callsite.message();
     // SAFETY: room for PLAIN bytes.
     let mut raw = unsafe { taken.raw() };
@@ -56,7 +56,7 @@ pub(super) fn plain<const WARM: bool>(
     if kind == Kind::Scope {
         taken.note_begin(len, room, Some(now));
     }
-    taken.commit(hot, now, len, room);
+    taken.commit(now, len, room);
     true
 }
 
@@ -72,9 +72,9 @@ pub(super) fn with_flow<const WARM: bool>(
     taken: Taken,
 ) -> bool {
     if taken.room < PLAIN + FLOW as i32 + END || !hot.has_seen::<WARM>(callsite) {
-        return taken.put_back(hot);
+        return taken.put_back();
     }
-    let Some((now, delta)) = hot.tick::<WARM>() else { return taken.put_back(hot) };
+    let Some((now, delta)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
     let (message, message_len) = callsite.message();
     let prefix_len = hot.prefix_len.get();
     // Both lengths are below 128: a byte each.
@@ -95,20 +95,20 @@ pub(super) fn with_flow<const WARM: bool>(
     let len = 2 + body as u32;
     let room = taken.room - END - len as i32;
     taken.note_begin(len, room, Some(now));
-    taken.commit(hot, now, len, room);
+    taken.commit(now, len, room);
     true
 }
 
 #[inline(always)]
 pub(super) fn end<const WARM: bool>(hot: &Hot, taken: Taken) -> bool {
-    let Some((now, delta)) = hot.tick::<WARM>() else { return taken.put_back(hot) };
+    let Some((now, delta)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
     let len = hot.packet_base.get() + END_MESSAGE_LEN as u32;
     // SAFETY: the begin kept END bytes.
     let mut raw = unsafe { taken.raw() };
     raw.two_words_of(hot.end_packet.get(), len as usize - TIME_LEN);
     raw.word_of(time(delta), TIME_LEN);
     let room = taken.room + (END - len as i32);
-    taken.commit(hot, now, len, room);
+    taken.commit(now, len, room);
     true
 }
 
@@ -124,11 +124,11 @@ pub(super) fn end_on_track(hot: &Hot, place: Place, taken: Taken) -> bool {
     let len = hot.packet_base.get() + message_len as u32;
     let room = taken.room - len as i32;
     if room < 0 {
-        return taken.put_back(hot);
+        return taken.put_back();
     }
-    let Some((now, delta)) = hot.tick::<true>() else { return taken.put_back(hot) };
+    let Some((now, delta)) = hot.tick::<true>(&taken) else { return taken.put_back() };
     if now <= place.after {
-        return taken.put_back(hot);
+        return taken.put_back();
     }
     // SAFETY: room for `len` bytes.
     let mut raw = unsafe { taken.raw() };
@@ -136,7 +136,7 @@ pub(super) fn end_on_track(hot: &Hot, place: Place, taken: Taken) -> bool {
     raw.word_of(END_MESSAGE + ((TRACK as u64) << (8 * LENGTH_AT)), END_MESSAGE_LEN);
     put_track(&mut raw, place.uuid);
     raw.word_of(time(delta), TIME_LEN);
-    taken.commit(hot, now, len, room);
+    taken.commit(now, len, room);
     true
 }
 
@@ -164,18 +164,18 @@ pub(super) fn with_values<const WARM: bool>(
     values.each(0, &mut len);
     let event_len = len.bytes;
     if event_len > 1 << 24 {
-        return taken.put_back(hot); // larger than any chunk; also keeps what follows in range
+        return taken.put_back(); // larger than any chunk; also keeps what follows in range
     }
     // From the sequence's tag to the end: 50 SEQUENCE 68 02 5a L event 40 DELTA
     let body = (prefix_len - 2) + LENGTH_AT + varint_len(event_len as u64) + event_len + TIME_LEN;
     let len = 1 + varint_len(body as u64) + body;
     let room = taken.room - len as i32 - kept_for_end(kind);
     if room < 0 {
-        return taken.put_back(hot);
+        return taken.put_back();
     }
-    let Some((now, delta)) = hot.tick::<WARM>() else { return taken.put_back(hot) };
+    let Some((now, delta)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
     if place.is_some_and(|place| now <= place.after) {
-        return taken.put_back(hot);
+        return taken.put_back();
     }
     // SAFETY: room for `len` bytes.
     let mut raw = unsafe { taken.raw() };
@@ -195,7 +195,7 @@ pub(super) fn with_values<const WARM: bool>(
     if kind == Kind::Scope {
         taken.note_begin(len as u32, room, Some(now));
     }
-    taken.commit(hot, now, len as u32, room);
+    taken.commit(now, len as u32, room);
     true
 }
 
@@ -210,11 +210,11 @@ pub(super) fn counter<const WARM: bool>(
     const LONGEST: i32 = 40;
     let mut shown = Shown(None);
     values.each(0, &mut shown);
-    let Shown(Some(value)) = shown else { return taken.put_back(hot) };
+    let Shown(Some(value)) = shown else { return taken.put_back() };
     if taken.room < LONGEST {
-        return taken.put_back(hot);
+        return taken.put_back();
     }
-    let Some((now, delta)) = hot.tick::<WARM>() else { return taken.put_back(hot) };
+    let Some((now, delta)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
     let (message, message_len) = callsite.message();
     let value_len = 2 + match value {
         CounterValue::Int(v) => varint_len(v.cast_unsigned()),
@@ -238,7 +238,7 @@ pub(super) fn counter<const WARM: bool>(
     raw.word_of(time(delta), TIME_LEN);
     let len = hot.packet_base.get() + added as u32;
     let room = taken.room - len as i32;
-    taken.commit(hot, now, len, room);
+    taken.commit(now, len, room);
     true
 }
 

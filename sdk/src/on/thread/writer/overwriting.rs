@@ -28,7 +28,7 @@ impl Writer {
         self.room.turn(&self.again.strings, &self.begins, &self.scratch)?;
         self.sequence.forget_all();
         hot.clear_seen();
-        hot.lease.set_last(now);
+        hot.lease().set_last(now);
         Ok(())
     }
 
@@ -77,7 +77,7 @@ impl Writer {
     /// Ends a slice on a track. When it ended; None where there is no room.
     pub(in super::super) fn end_on_track(&mut self, hot: &Hot, event: &Event<'_>) -> Option<u64> {
         if self.shared.recorder().is_none() {
-            return self.try_fitting(hot, event).ok().map(|()| hot.lease.last());
+            return self.try_fitting(hot, event).ok().map(|()| hot.lease().last());
         }
         let (shared, track) = (Arc::clone(&self.shared), event.track?);
         shared.recorder()?.end(track.uuid(), |begin| self.end_kept(hot, event, begin)).flatten()

@@ -1,0 +1,165 @@
+//! A thread's lease: how the thread comes by it, and how it gives it back at its end.
+//!
+//! ```text
+//! NONE ── first contact with the cold path ──> a lease of the pool ── the thread ends ──> ENDED
+//!                                               │          ^
+//!                                               └─> FORKING┘   while this thread forks
+//! ```
+//!
+//! `NONE`, `ENDED` and `FORKING` are leases that are busy for good. So the hot path has one look, at the busy mark, for all of them.
+//!
+//! # The end
+//!
+//! Two things tell a thread's end, in this order: the destructor of a thread-local (`cold::Owner`), which gives the chunk back; and
+//! the destructor of a `pthread_key`, which gives back the lease, and the chunk of a thread whose first event came
+//! after its thread-locals were gone. Where neither comes (the last round of key destructors, a signal handler after it), the lease
+//! stays claimed: 64 bytes for each such thread. The drain thread can still take its chunk back, as that of any idle thread.
+//!
+//! # A forked child
+//!
+//! It finds its lease wiped. Where the fork handlers ran (`fork.rs`) they have put a new one in its place. Where they did not
+//! (`clone(2)`, `_Fork`), the child finds that out here, at its first contact with the cold path, and is silent from then on.
+
+#![allow(unsafe_code)] // pthread keys
+
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use hairline_shm::{Lease, claim_lease, lost_to_fork, release_lease, start_pool_in_child};
+
+use super::super::fork;
+use super::super::process_wide;
+use super::cold;
+
+/// The lease of a thread that has not been here yet.
+pub(super) static NONE: Lease = Lease::barred();
+/// The lease of a thread that has ended, or could not be told of its end.
+static ENDED: Lease = Lease::barred();
+/// The lease of a thread that forks.
+static FORKING: Lease = Lease::barred();
+
+fn is(lease: &'static Lease, sentinel: &'static Lease) -> bool {
+    std::ptr::eq(lease, sentinel)
+}
+
+fn pointer(lease: &'static Lease) -> *mut Lease {
+    std::ptr::from_ref(lease).cast_mut()
+}
+
+/// The lease in a thread's place for it.
+#[inline(always)]
+pub(super) fn lease_at(place: &AtomicPtr<Lease>) -> &'static Lease {
+    // SAFETY: the place holds one of the statics above or a lease of the pool, which is never freed.
+    unsafe { &*place.load(Ordering::Relaxed) }
+}
+
+/// Whether it is a lease of the pool, in the process that claimed it.
+pub(super) fn is_own(lease: &'static Lease) -> bool {
+    ![&NONE, &ENDED, &FORKING].into_iter().any(|sentinel| is(lease, sentinel)) && !lease.is_wiped()
+}
+
+/// Whether the thread has ended, as far as this crate is concerned.
+pub(super) fn has_ended(lease: &'static Lease) -> bool {
+    is(lease, &ENDED)
+}
+
+/// The lease in `place`, for the cold path: claimed at the first call on a thread.
+pub(super) fn own_lease(place: &AtomicPtr<Lease>) -> &'static Lease {
+    let lease = lease_at(place);
+    if is(lease, &NONE) || lease.is_wiped() { claim(place, lease) } else { lease }
+}
+
+#[cold]
+fn claim(place: &AtomicPtr<Lease>, before: &'static Lease) -> &'static Lease {
+    if before.is_wiped() || lost_to_fork() {
+        fork::in_unannounced_child();
+        start_pool_in_child(before.is_wiped().then_some(before));
+    }
+    process_wide::install();
+    let own = claim_lease().filter(|own| {
+        let is_told = is_told_of_end();
+        if !is_told {
+            release_lease(own);
+        }
+        is_told
+    });
+    let own = own.unwrap_or(&ENDED);
+    // A signal handler that came in between has claimed one already, and recorded with it.
+    match place.compare_exchange(pointer(before), pointer(own), Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => own,
+        Err(_) => {
+            if !is(own, &ENDED) {
+                release_lease(own);
+            }
+            lease_at(place)
+        }
+    }
+}
+
+/// From now on this thread's events count as re-entrant, in the child of a fork too, whose memory of the pool is wiped. Returns
+/// what [`end_fork`] is to be given.
+pub(super) fn begin_fork(place: &AtomicPtr<Lease>) -> &'static Lease {
+    let before = lease_at(place);
+    place.store(pointer(&FORKING), Ordering::Relaxed);
+    before
+}
+
+/// The fork is over, in the parent.
+pub(super) fn end_fork(place: &AtomicPtr<Lease>, before: &'static Lease) {
+    place.store(pointer(before), Ordering::Relaxed);
+}
+
+/// The fork is over, in the child: the thread gets a lease of its own at the next contact.
+pub(super) fn start_in_child(place: &AtomicPtr<Lease>) {
+    place.store(pointer(&NONE), Ordering::Relaxed);
+}
+
+/// The thread ends: it has no chunk any more.
+pub(super) fn end(place: &AtomicPtr<Lease>) {
+    let lease = lease_at(place);
+    place.store(pointer(&ENDED), Ordering::Relaxed);
+    if is_own(lease) {
+        release_lease(lease);
+    }
+}
+
+/// The key whose destructor tells a thread's end, and one more; 0: none.
+static KEY: AtomicU32 = AtomicU32::new(0);
+
+/// Arranges that [`ended`] is called at this thread's end. Returns whether it will be.
+fn is_told_of_end() -> bool {
+    let Some(key) = key() else { return false };
+    // SAFETY: a key that was made, and a value that nobody follows.
+    unsafe { libc::pthread_setspecific(key, std::ptr::dangling()) == 0 }
+}
+
+fn key() -> Option<libc::pthread_key_t> {
+    if let Some(key) = KEY.load(Ordering::Acquire).checked_sub(1) {
+        return Some(key);
+    }
+    let mut key = 0;
+    // SAFETY: the key is for the call to write, and the destructor a function of this library; `forget_key` deletes the key before
+    // the library is unloaded.
+    if unsafe { libc::pthread_key_create(&raw mut key, Some(ended)) } != 0 {
+        return None;
+    }
+    match KEY.compare_exchange(0, key + 1, Ordering::Release, Ordering::Acquire) {
+        Ok(_) => Some(key),
+        Err(first) => {
+            // SAFETY: the key of just now, which nobody else knows.
+            unsafe { libc::pthread_key_delete(key) };
+            Some(first - 1)
+        }
+    }
+}
+
+/// The process ends, or this library is unloaded: [`ended`] must not be called any more.
+pub(in super::super) fn forget_key() {
+    if let Some(key) = KEY.swap(0, Ordering::AcqRel).checked_sub(1) {
+        // SAFETY: a key that `key` made.
+        unsafe { libc::pthread_key_delete(key) };
+    }
+}
+
+extern "C" fn ended(_: *mut libc::c_void) {
+    cold::thread_ended();
+}

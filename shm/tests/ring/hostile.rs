@@ -1,0 +1,165 @@
+//! Another process of the same user writes into a region that is in use. Whatever it writes, the process that records reads and
+//! writes nothing outside of the region's chunks, does not panic, and counts what it cannot believe.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use hairline_shm::abi::CHUNK_HEADER_SIZE;
+use hairline_shm::{
+    Backing, BackingChoice, ChunkInfo, Commit, Drain, LossReason, Region, RegionConfig, Window,
+};
+
+use crate::common::Sink;
+use crate::{claim, config};
+
+/// Offsets in a chunk's header: `abi.rs`.
+const STATE: u64 = 0;
+const SEQUENCE: u64 = 4;
+const COMMIT: u64 = 8;
+const DRAINED: u64 = 16;
+const INDEX: u64 = 24;
+const CONTEXT_LEN: u64 = 36;
+const RECOVERY_LEN: u64 = 52;
+
+/// A region and, as another process has it, its file.
+struct Shared {
+    region: Arc<Region>,
+    file: File,
+}
+
+impl Shared {
+    fn new(overwrite: bool) -> Self {
+        let config = RegionConfig { backing: BackingChoice::File, overwrite, ..config(5) };
+        let region = Region::create(&config).unwrap();
+        let Backing::File(path) = region.backing().clone() else { panic!("{:?}", region.backing()) };
+        let file = OpenOptions::new().read(true).write(true).open(path).unwrap();
+        Self { region, file }
+    }
+
+    fn write(&self, chunk: u32, field: u64, bytes: &[u8]) {
+        let chunk = u64::from(chunk) * u64::from(self.region.chunk_size());
+        self.file.write_all_at(bytes, self.region.header().chunks_offset() + chunk + field).unwrap();
+    }
+}
+
+/// What is written over which field: numbers that lead out of the chunk, or contradict each other.
+fn lies() -> Vec<(u64, Vec<u8>)> {
+    let commits = [
+        Commit::new(u32::MAX, 0),
+        Commit::new(u32::MAX, u32::MAX),
+        Commit::new(4096, 1), // the payload has 4032 bytes
+        Commit::new(4033, 1),
+        Commit::new(1, 0), // less than was drained
+        Commit::new(0, 0),
+    ];
+    let mut lies: Vec<_> = commits.map(|c| (COMMIT, c.0.to_le_bytes().to_vec())).into();
+    lies.extend(commits.map(|c| (DRAINED, c.0.to_le_bytes().to_vec())));
+    for field in [STATE, SEQUENCE, INDEX, CONTEXT_LEN, RECOVERY_LEN] {
+        lies.extend(
+            [0, 1, 2, 3, 7, 4096, u32::MAX - 1, u32::MAX].map(|n: u32| (field, n.to_le_bytes().to_vec())),
+        );
+    }
+    lies.push((STATE, vec![0xff; CHUNK_HEADER_SIZE]));
+    lies.push((STATE, vec![0; CHUNK_HEADER_SIZE]));
+    lies
+}
+
+#[test]
+fn the_drain_reads_nothing_outside_of_a_chunk_whose_header_lies() {
+    let mut counted = 0;
+    for (field, bytes) in lies() {
+        let shared = Shared::new(false);
+        let mut drain = Drain::new(Arc::clone(&shared.region));
+        let mut sink = Sink::default();
+        let mut chunk = claim(&shared.region, 7, 0, b"context").unwrap();
+        assert!(chunk.append(b"a record", 1));
+        drain.pass(&mut sink).unwrap();
+        shared.write(chunk.number(), field, &bytes);
+        for _ in 0..3 {
+            drain.pass(&mut sink).unwrap();
+            chunk.append(b"another record", 1);
+        }
+        drop(chunk);
+        drain.pass(&mut sink).unwrap();
+        let longest = 3 * b"contexta record".len() + 3 * b"another record".len() + 2 * 4032;
+        assert!(sink.bytes.len() <= longest, "{field} {bytes:?}: {} bytes", sink.bytes.len());
+        let damaged = shared.region.lost(LossReason::Damaged);
+        assert!(damaged <= 2, "{field} {bytes:?}: a chunk counts once, not {damaged} times");
+        counted += damaged;
+        // The other chunks go on.
+        let mut other = claim(&shared.region, 8, 0, b"").unwrap();
+        assert!(other.append(b"unharmed", 1));
+        let before = sink.bytes.len();
+        drain.pass(&mut sink).unwrap();
+        assert!(sink.bytes[before..].ends_with(b"unharmed"), "{field} {bytes:?}");
+    }
+    assert!(counted >= 15, "most of these lies are noticed: {counted}");
+}
+
+#[test]
+fn the_window_reads_nothing_outside_of_a_chunk_whose_header_lies() {
+    for (field, bytes) in lies() {
+        let shared = Shared::new(true);
+        let mut window = Window::new(Arc::clone(&shared.region));
+        let mut chunk = claim(&shared.region, 7, 0, b"context").unwrap();
+        assert!(chunk.append(b"a record", 1));
+        shared.write(chunk.number(), field, &bytes);
+        window.take().unwrap();
+        let len: usize = window.pieces().map(|piece| piece.bytes.len()).sum();
+        assert!(len <= 4032, "{field} {bytes:?}: {len} bytes");
+        window.clear();
+        chunk.append(b"another record", 1);
+        drop(chunk);
+        window.take().unwrap();
+    }
+}
+
+#[test]
+fn the_owner_writes_into_its_chunk_whatever_the_header_says() {
+    for (field, bytes) in lies() {
+        let shared = Shared::new(false);
+        let mut chunk = claim(&shared.region, 7, 0, b"").unwrap();
+        assert!(chunk.append(b"one", 1));
+        shared.write(chunk.number(), field, &bytes);
+        let before = chunk.committed();
+        assert_eq!(before, Commit::new(3, 1), "its own knowledge counts");
+        assert!(chunk.append(b"two", 1));
+        assert_eq!(chunk.bytes(), b"onetwo");
+        assert!(!chunk.append(&[0; 4032 - 5], 1), "as much room as there was");
+        assert!(chunk.append(&[0; 4032 - 6], 1));
+        assert_eq!(chunk.noted::<4>(4032 - 3), None);
+    }
+}
+
+#[test]
+fn bits_that_stand_for_no_chunk_are_claimed_by_nobody() {
+    let shared = Shared::new(false);
+    shared.file.write_all_at(&[0xff; 8], 512).unwrap(); // the bitmap of five chunks
+    assert_eq!(shared.region.free_chunks(), 5);
+    let held: Vec<_> = (0..5).map(|n| claim(&shared.region, n, 0, b"").unwrap()).collect();
+    assert!(claim(&shared.region, 9, 0, b"").is_none());
+    assert!(!shared.region.has_free_chunk());
+    assert!(held.iter().all(|chunk| chunk.number() < 5));
+}
+
+#[test]
+fn what_a_closed_region_held_is_given_back_at_once_and_may_still_be_written() {
+    use std::os::unix::fs::MetadataExt;
+    let shared = Shared::new(false);
+    shared.region.populate(0..usize::MAX);
+    let mut chunk = claim(&shared.region, 1, 0, b"").unwrap();
+    assert!(chunk.append(b"a record", 1));
+    assert!(shared.file.metadata().unwrap().blocks() * 512 >= 5 * 4096);
+    shared.region.count_lost(LossReason::BufferFull, 3);
+    shared.region.close();
+    let left = shared.file.metadata().unwrap().blocks() * 512;
+    assert!(left <= 4096, "{left} bytes are left: the header's page");
+    // A thread that still holds its chunk.
+    assert!(chunk.append(&[7; 4000], 1));
+    drop(chunk);
+    assert_eq!(shared.file.metadata().unwrap().blocks() * 512, left, "it went into private memory");
+    assert_eq!(shared.region.lost(LossReason::BufferFull), 3);
+    let info = ChunkInfo { sequence: 3, ..ChunkInfo::default() };
+    let _late = shared.region.claim(info, b"a thread that began late");
+}
