@@ -16,8 +16,8 @@ pub fn callsites(prefix: &str, count: usize) -> &'static [Callsite] {
 /// What [`trace_scope!`](hairline::trace_scope) does.
 #[inline(always)]
 pub fn scope(callsite: &'static Callsite) {
-    let _scope = match callsite.word() {
-        0 => Scope::none(callsite),
-        word => Scope::begin(callsite, word),
+    let _scope = match callsite.epoch() {
+        None => Scope::none(callsite),
+        Some(epoch) => Scope::begin(callsite, epoch),
     };
 }

@@ -6,6 +6,7 @@ mod ends;
 mod forks;
 mod hostile;
 mod lives;
+mod moments;
 mod outputs;
 mod program;
 mod rotation;

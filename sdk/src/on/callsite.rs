@@ -11,6 +11,7 @@
 //! Registration gives the callsite an id, gives its strings their process-wide numbers, and lays down the
 //! parts of its records that never change: the FXT header word, the TrackEvent message.
 
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use hairline_formats::fxt;
@@ -27,6 +28,19 @@ pub(crate) const TRACK_EVENT: u32 = 1;
 
 /// An id that no thread's "seen" bits reach, so that every event takes the cold path.
 const NO_ID: u32 = u32::MAX;
+
+/// What a callsite's word says where the callsite is on: the epoch of the session, never 0. Only a callsite makes one, so an event
+/// cannot be recorded in the epoch 0, in which no thread has a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Epoch(NonZeroU32);
+
+impl Epoch {
+    /// The number.
+    #[inline(always)]
+    pub(crate) fn get(self) -> u32 {
+        self.0.get()
+    }
+}
 
 /// What kind of event a callsite records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,20 +185,33 @@ impl Callsite {
     /// The enable word. Relaxed: a change of filter or session need not be seen at once, and who finds a
     /// session's epoch in it takes an Acquire fence before the constants (`Hot::take`).
     #[inline(always)]
-    #[must_use]
-    pub fn word(&'static self) -> u32 {
+    pub(crate) fn word(&'static self) -> u32 {
         self.word.load(Ordering::Relaxed)
     }
 
     /// As [`word`](Self::word), but registered first if it was never hit: for events with arguments, which are
     /// evaluated only if the event is recorded.
     #[inline(always)]
-    #[must_use]
-    pub fn registered_word(&'static self) -> u32 {
+    pub(crate) fn registered_word(&'static self) -> u32 {
         match self.word() {
             UNREGISTERED => super::thread::first_hit(self),
             word => word,
         }
+    }
+
+    /// The session's epoch, where the callsite is on; also where it was never hit, which the event then finds out.
+    #[inline(always)]
+    #[must_use]
+    pub fn epoch(&'static self) -> Option<Epoch> {
+        NonZeroU32::new(self.word()).map(Epoch)
+    }
+
+    /// The session's epoch, where the callsite is on. Registers it if it was never hit: for events with arguments, which are
+    /// evaluated only if the event is recorded.
+    #[inline(always)]
+    #[must_use]
+    pub fn registered_epoch(&'static self) -> Option<Epoch> {
+        NonZeroU32::new(self.registered_word()).map(Epoch)
     }
 
     pub(crate) fn kind(&self) -> Kind {

@@ -68,9 +68,9 @@ macro_rules! scope {
     ($category:expr, $name:expr $(,)?) => {{
         static __HAIRLINE_CALLSITE: $crate::__private::Callsite =
             $crate::__hairline_callsite!(Scope, $category, $name, &[]);
-        match __HAIRLINE_CALLSITE.word() {
-            0 => $crate::__private::Scope::none(&__HAIRLINE_CALLSITE),
-            word => $crate::__private::Scope::begin(&__HAIRLINE_CALLSITE, word),
+        match __HAIRLINE_CALLSITE.epoch() {
+            ::core::option::Option::None => $crate::__private::Scope::none(&__HAIRLINE_CALLSITE),
+            ::core::option::Option::Some(word) => $crate::__private::Scope::begin(&__HAIRLINE_CALLSITE, word),
         }
     }};
     ($category:expr, $name:expr, $($arguments:tt)+) => {
@@ -92,9 +92,9 @@ macro_rules! trace_instant {
     ($category:expr, $name:expr $(,)?) => {{
         static __HAIRLINE_CALLSITE: $crate::__private::Callsite =
             $crate::__hairline_callsite!(Instant, $category, $name, &[]);
-        match __HAIRLINE_CALLSITE.word() {
-            0 => {}
-            word => $crate::__private::instant(&__HAIRLINE_CALLSITE, word),
+        match __HAIRLINE_CALLSITE.epoch() {
+            ::core::option::Option::None => {}
+            ::core::option::Option::Some(word) => $crate::__private::instant(&__HAIRLINE_CALLSITE, word),
         }
     }};
     ($category:expr, $name:expr, $($arguments:tt)+) => {
@@ -215,12 +215,16 @@ macro_rules! trace_log {
     };
 }
 
-/// Asks the running flight recorder ([`Overflow::Overwrite`](crate::Overflow)) for a snapshot into its output, and records an
-/// instant with this name, in the category `hairline`, if that is on. Does not wait: the snapshot is taken within 200 ms.
+/// Asks the running flight recorder ([`Overflow::Overwrite`](crate::Overflow)) for a snapshot into its output. With a name, records
+/// an instant with this name first, in the category `hairline`, if that is on. Does not wait: the recorder takes the snapshot within
+/// 200 ms.
 ///
-/// May be called from a signal handler or a panic hook. Triggers that follow one another sooner than
-/// [`trigger_interval`](crate::SessionBuilder::trigger_interval) give one snapshot. Without a flight recorder, or with one
-/// that has no file as its output, nothing is written.
+/// In a signal handler call `trigger!()`, without a name: it sets a flag and does nothing else. `trigger!("name")` records an event. On a
+/// thread or at a callsite that has not recorded before, an event allocates memory, which a signal handler must not do. A
+/// panic hook may call both.
+///
+/// Triggers that follow one another sooner than [`trigger_interval`](crate::SessionBuilder::trigger_interval) give one snapshot. Without a
+/// flight recorder, or with one that has no file as its output, nothing is written.
 ///
 /// ```
 /// # let queue = [0; 10];
@@ -230,6 +234,9 @@ macro_rules! trace_log {
 /// ```
 #[macro_export]
 macro_rules! trigger {
+    () => {
+        $crate::__private::trigger()
+    };
     ($name:expr) => {{
         $crate::trace_instant!("hairline", $name);
         $crate::__private::trigger();

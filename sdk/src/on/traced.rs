@@ -17,7 +17,7 @@ use std::ptr::NonNull;
 use std::task::{Context, Poll};
 
 use super::argument::Values;
-use super::callsite::Callsite;
+use super::callsite::{Callsite, Epoch};
 use super::extras::Extras;
 use super::flow::Flow;
 use super::registry;
@@ -68,11 +68,11 @@ impl Life {
         Self { callsite, flow: Flow::new(), interval: None }
     }
 
-    /// Begins a life; `word` is the callsite's, not 0.
-    pub fn begin(callsite: &'static Callsite, word: u32, values: &impl Values) -> Self {
+    /// Begins a life.
+    pub fn begin(callsite: &'static Callsite, epoch: Epoch, values: &impl Values) -> Self {
         let interval = with_current(|above| {
             let extras = above.map_or_else(Extras::new, |above| Extras::new().track(above));
-            AsyncScope::begin(callsite, word, values, &extras)
+            AsyncScope::begin(callsite, epoch, values, &extras)
         });
         Self { callsite, flow: Flow::new(), interval: Some(interval) }
     }
@@ -81,9 +81,9 @@ impl Life {
     #[track_caller]
     fn begin_here(category: &'static str, name: &'static str) -> Self {
         let callsite = registry::callsite_of(category, name);
-        match callsite.registered_word() {
-            0 => Self::none(callsite),
-            word => Self::begin(callsite, word, &()),
+        match callsite.registered_epoch() {
+            None => Self::none(callsite),
+            Some(epoch) => Self::begin(callsite, epoch, &()),
         }
     }
 
@@ -98,9 +98,9 @@ impl Life {
         let Some(interval) = self.interval.as_ref().filter(|interval| interval.is_recorded()) else {
             return poll();
         };
-        let _slice = match self.callsite.word() {
-            0 => Scope::none(self.callsite),
-            word => Scope::begin_flow(self.callsite, word, &self.flow),
+        let _slice = match self.callsite.epoch() {
+            None => Scope::none(self.callsite),
+            Some(epoch) => Scope::begin_flow(self.callsite, epoch, &self.flow),
         };
         let _current = Current::enter(interval);
         poll()

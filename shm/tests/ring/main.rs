@@ -21,7 +21,6 @@ mod threads;
 mod wait;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use hairline_shm::{ChunkInfo, Drain, Region, RegionConfig, WriteChunk};
 

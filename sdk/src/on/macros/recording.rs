@@ -41,9 +41,9 @@ macro_rules! __hairline_statics {
 macro_rules! __hairline_record {
     (($($callsite:tt)+) off: $off:expr, on: $on:path, $($argument:expr),+ $(,)?) => {{
         $crate::__hairline_statics!($($callsite)+);
-        match __HAIRLINE_CALLSITE.registered_word() {
-            0 => $off,
-            word => $on(&__HAIRLINE_CALLSITE, word, $($argument),+),
+        match __HAIRLINE_CALLSITE.registered_epoch() {
+            ::core::option::Option::None => $off,
+            ::core::option::Option::Some(word) => $on(&__HAIRLINE_CALLSITE, word, $($argument),+),
         }
     }};
 }
@@ -135,7 +135,7 @@ macro_rules! __hairline_end_with {
         if $crate::__private::track_was_used(&$track) {
             $crate::__private::track_end(
                 &__HAIRLINE_CALLSITE,
-                __HAIRLINE_CALLSITE.registered_word(),
+                __HAIRLINE_CALLSITE.registered_epoch(),
                 &$track,
                 &$crate::__hairline_pairs!($(($value))*),
             );

@@ -46,6 +46,8 @@ pub(crate) struct Shared {
     /// Losses of no region before this session's start.
     stray_before: [u64; LOSS_REASONS.len()],
     threads: Mutex<Threads>,
+    /// The most scopes that a thread had open when it found the ring full, and chunks kept for their ends.
+    open_scopes: AtomicU32,
     /// Sequences that ended without a chunk to say so in.
     ended: Mutex<Vec<ChunkInfo>>,
     /// The writer thread, to be woken. Set once it runs.
@@ -113,6 +115,7 @@ impl Shared {
             passes: AtomicU64::new(0),
             stray_before: LOSS_REASONS.map(thread::stray_losses),
             threads: Mutex::new(Threads::default()),
+            open_scopes: AtomicU32::new(0),
             ended: Mutex::new(Vec::new()),
             writer: Mutex::new(None),
             writer_thread: OnceLock::new(),
@@ -348,15 +351,24 @@ impl Shared {
         }
     }
 
+    /// A thread found the ring full while it kept chunks for the ends of so many open scopes.
+    pub(crate) fn note_open_scopes(&self, open: i32) {
+        self.open_scopes.fetch_max(u32::try_from(open).unwrap_or(0), Ordering::Relaxed);
+    }
+
     fn notes(&self) -> Vec<String> {
-        match self.region.backing() {
-            Backing::File(_) => Vec::new(),
-            Backing::Memfd | Backing::Heap => {
-                vec![
-                    "no room in /dev/shm: what the ring holds would be lost if the process were killed"
-                        .to_owned(),
-                ]
-            }
+        let mut notes = Vec::new();
+        if matches!(self.region.backing(), Backing::Memfd | Backing::Heap) {
+            let note = "no room in /dev/shm: what the ring holds would be lost if the process were killed";
+            notes.push(note.to_owned());
         }
+        let open = self.open_scopes.load(Ordering::Relaxed);
+        if open > 0 {
+            notes.push(format!(
+                "the ring was full while a thread had {open} scopes open, for each of which it keeps the room of its end; \
+                 a scope that is forgotten (mem::forget) never ended, and keeps that room until its thread ends"
+            ));
+        }
+        notes
     }
 }

@@ -29,7 +29,7 @@ use hairline_formats::Value;
 use hairline_formats::track_event::Priority;
 
 use super::argument::{Values, Visitor};
-use super::callsite::{Callsite, Kind, TRACK_EVENT};
+use super::callsite::{Callsite, Epoch, Kind, TRACK_EVENT};
 use super::extras::Extras;
 use super::flow::Flow;
 use super::{process, registry};
@@ -142,9 +142,10 @@ fn end_slow(callsite: &'static Callsite, word: u32) {
     }
 }
 
-/// Records an instant; `word` is the callsite's, not 0.
+/// Records an instant.
 #[inline(never)]
-pub fn instant(callsite: &'static Callsite, word: u32) {
+pub fn instant(callsite: &'static Callsite, epoch: Epoch) {
+    let word = epoch.get();
     if !hot::plain::<false>(hot::hot(), callsite, word, Kind::Instant) {
         instant_slow(callsite, word);
     }
@@ -160,7 +161,8 @@ fn instant_slow(callsite: &'static Callsite, word: u32) {
 
 /// Records an instant with arguments.
 #[inline(never)]
-pub fn instant_with<V: Values>(callsite: &'static Callsite, word: u32, values: &V) {
+pub fn instant_with<V: Values>(callsite: &'static Callsite, epoch: Epoch, values: &V) {
+    let word = epoch.get();
     if !hot::with_values::<false, _>(hot::hot(), callsite, word, Kind::Instant, values) {
         with_values_slow(callsite, word, Kind::Instant, values);
     }
@@ -168,7 +170,8 @@ pub fn instant_with<V: Values>(callsite: &'static Callsite, word: u32, values: &
 
 /// Records a counter's value.
 #[inline(never)]
-pub fn counter<V: Values>(callsite: &'static Callsite, word: u32, value: &V) {
+pub fn counter<V: Values>(callsite: &'static Callsite, epoch: Epoch, value: &V) {
+    let word = epoch.get();
     if !hot::with_values::<false, _>(hot::hot(), callsite, word, Kind::Counter, value) {
         with_values_slow(callsite, word, Kind::Counter, value);
     }
@@ -207,8 +210,8 @@ pub(crate) fn rich(callsite: &'static Callsite, word: u32, values: &impl Values,
 
 /// Records an instant or a counter's value with options.
 #[inline(never)]
-pub fn event_rich<V: Values>(callsite: &'static Callsite, word: u32, values: &V, extras: &Extras<'_>) {
-    rich(callsite, word, values, extras);
+pub fn event_rich<V: Values>(callsite: &'static Callsite, epoch: Epoch, values: &V, extras: &Extras<'_>) {
+    rich(callsite, epoch.get(), values, extras);
 }
 
 /// The cold path for an event without anything.

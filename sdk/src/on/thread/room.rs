@@ -135,6 +135,11 @@ impl Room {
         self.spares.is_empty()
     }
 
+    /// Whether ends of open scopes keep chunks that nothing else is written into.
+    pub(crate) fn keeps_chunks_for_ends(&self) -> bool {
+        self.ends_in_spares > 0
+    }
+
     /// Whether the ends of all open scopes are kept in the chunk that is written.
     pub(crate) fn keeps_all_ends(&self) -> bool {
         self.ends_in_spares == 0

@@ -282,6 +282,9 @@ impl Writer {
     fn refuse(&mut self, reason: LossReason) {
         self.refused += 1;
         self.found_full |= reason == LossReason::BufferFull;
+        if reason == LossReason::BufferFull && self.room.keeps_chunks_for_ends() {
+            self.shared.note_open_scopes(self.room.open());
+        }
         self.shared.region().count_lost(reason, 1);
         self.shared.wake();
     }

@@ -3,7 +3,7 @@
 use hairline_formats::Value;
 
 use super::super::super::argument::{Argument, Values};
-use super::super::super::callsite::Callsite;
+use super::super::super::callsite::{Callsite, Epoch};
 use super::super::super::extras::Extras;
 use super::super::super::lanes::{self, Lane};
 use super::super::super::process;
@@ -70,7 +70,13 @@ impl AsyncScope {
     }
 
     /// Begins an interval.
-    pub fn begin(callsite: &'static Callsite, word: u32, values: &impl Values, extras: &Extras<'_>) -> Self {
+    pub fn begin(
+        callsite: &'static Callsite,
+        epoch: Epoch,
+        values: &impl Values,
+        extras: &Extras<'_>,
+    ) -> Self {
+        let word = epoch.get();
         let mut scope = Self::placed(callsite, word, extras, None);
         let place = Place { after: scope.lane.used_until, ..TrackRef::Async(&scope).place(word) };
         let begun_at = if extras.says_no_more() {
@@ -260,7 +266,7 @@ mod tests {
     static CALLSITE: Callsite = Callsite::new(Kind::Scope, "t", "interval", &[], &SITE);
 
     fn begin() -> AsyncScope {
-        AsyncScope::begin(&CALLSITE, CALLSITE.registered_word(), &(), &Extras::new())
+        AsyncScope::begin(&CALLSITE, CALLSITE.registered_epoch().expect("it is on"), &(), &Extras::new())
     }
 
     /// ns that one clock is behind the other, and the time that its thread was idle before, so that its time goes on all the same.

@@ -1,7 +1,7 @@
 //! Slices on tracks that the program made.
 
 use super::super::super::argument::{Argument, Values};
-use super::super::super::callsite::Callsite;
+use super::super::super::callsite::{Callsite, Epoch};
 use super::super::super::extras::Extras;
 use super::super::super::registry;
 use super::super::super::track::{Track, TrackRef};
@@ -30,7 +30,13 @@ impl TrackScope {
     }
 
     /// Begins a slice on the track that the options name.
-    pub fn begin(callsite: &'static Callsite, word: u32, values: &impl Values, extras: &Extras<'_>) -> Self {
+    pub fn begin(
+        callsite: &'static Callsite,
+        epoch: Epoch,
+        values: &impl Values,
+        extras: &Extras<'_>,
+    ) -> Self {
+        let word = epoch.get();
         let Some(TrackRef::Track(track)) = extras.track else { return Self::none(callsite) };
         let recorded = begin_on(callsite, word, track, values, extras);
         Self { callsite, epoch: word, recorded, track: Some(track.clone()), arguments: None }
@@ -78,9 +84,9 @@ fn begin_on(
 }
 
 /// Begins a slice on a track, to be ended by [`track_end`].
-pub fn track_begin(callsite: &'static Callsite, word: u32, values: &impl Values, extras: &Extras<'_>) {
+pub fn track_begin(callsite: &'static Callsite, epoch: Epoch, values: &impl Values, extras: &Extras<'_>) {
     if let Some(TrackRef::Track(track)) = extras.track {
-        begin_on(callsite, word, track, values, extras);
+        begin_on(callsite, epoch.get(), track, values, extras);
     }
 }
 
@@ -100,11 +106,16 @@ pub fn track_was_used(track: &impl AsRef<Track>) -> bool {
     track.as_ref().open().epoch() != 0
 }
 
-/// Ends the slice begun last on a track. Also while its session stops, when callsites are off (`word` is 0) and guards
+/// Ends the slice begun last on a track. Also while its session stops, when callsites are off (`epoch` is `None`) and guards
 /// still end what they began: were it passed over, a guard's end would close the slice in its place.
-pub fn track_end(callsite: &'static Callsite, word: u32, track: &impl AsRef<Track>, values: &impl Values) {
+pub fn track_end(
+    callsite: &'static Callsite,
+    epoch: Option<Epoch>,
+    track: &impl AsRef<Track>,
+    values: &impl Values,
+) {
     let track = track.as_ref();
-    let epoch = if word == 0 { track.open().epoch() } else { word };
+    let epoch = epoch.map_or_else(|| track.open().epoch(), Epoch::get);
     if epoch != 0 && track.open().pop(epoch) {
         if values.count() == 0 {
             end_on(track, callsite, epoch, None);
