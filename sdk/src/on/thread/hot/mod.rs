@@ -33,13 +33,13 @@ mod fxt;
 mod packet;
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicPtr, Ordering, fence};
+use std::sync::atomic::AtomicPtr;
 
 use hairline_shm::abi::CHUNK_HEADER_SIZE;
 use hairline_shm::{ChunkHeader, Commit, Lease};
 
 use super::super::argument::Values;
-use super::super::callsite::{Callsite, Kind, TRACK_EVENT};
+use super::super::callsite::{Callsite, Kind, TRACK_EVENT, fence_constants};
 use super::super::clock;
 use super::lifetime;
 use super::raw::{OVERHANG, Raw};
@@ -233,9 +233,7 @@ impl Hot {
             lease.set_busy(false);
             return None;
         }
-        // Acquire pairs with the Release in `Callsite::set_word`: the word we came in with was an epoch, so the
-        // callsite's constants are seen. (No instruction on x86-64.)
-        fence(Ordering::Acquire);
+        fence_constants(); // `word` is an epoch
         Some(Taken { lease, room: lease.room(), commit: lease.commit().0, chunk: lease.chunk() })
     }
 
