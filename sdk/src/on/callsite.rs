@@ -326,38 +326,35 @@ impl Callsite {
         head.publish(std::ptr::from_ref(self).cast_mut(), &self.next);
     }
 
-    /// Lays down the constants. `intern` numbers a string.
-    pub(crate) fn prepare(&self, id: u32, mut intern: impl FnMut(&'static str) -> u32) {
-        let category = intern(self.category);
-        let name = intern(self.name);
-        let mut widest = category.max(name);
-        for key in self.keys {
-            let number = intern(key.name);
-            key.id.store(number, Ordering::Relaxed);
-            widest = widest.max(number);
-        }
-        self.serial.store(id, Ordering::Relaxed);
-        self.category_id.store(category, Ordering::Relaxed);
-        self.name_id.store(name, Ordering::Relaxed);
+    /// Puts the constants together. `intern` numbers a string.
+    pub(crate) fn constants(&self, intern: impl Fn(&'static str) -> u32) -> Constants {
+        let (category, name) = (intern(self.category), intern(self.name));
+        let keys: Vec<u32> = self.keys.iter().map(|key| intern(key.name)).collect();
+        let widest = keys.iter().copied().fold(category.max(name), u32::max);
         // Not where its one category is the whole text; blanks are none.
-        if category != 0 && self.categories().ne([self.category]) {
-            let several: Box<[u32]> = self.categories().map(&mut intern).collect();
-            let several = Box::into_raw(Box::new(several)); // for the rest of the process, as the callsite
-            self.categories.store(several, Ordering::Release);
+        let is_several = category != 0 && self.categories().ne([self.category]);
+        let several: Option<Box<[u32]>> = is_several.then(|| self.categories().map(&intern).collect());
+        let of_one = [category];
+        let categories = several.as_deref().unwrap_or(if category == 0 { &[] } else { &of_one });
+        let message = message::constant(self.kind, categories, u64::from(name), self.name);
+        // Strings may have numbers that a constant header cannot hold, or the message more to say than it has room for: without an id
+        // the events go the cold way, which writes strings inline.
+        let is_constant = widest <= u32::from(fxt::MAX_STRING_INDEX)
+            && message.len() <= message::LONGEST
+            && !self.site.counter.incremental
+            && self.kind != Kind::End;
+        Constants {
+            category,
+            name,
+            keys,
+            several: several.map(Box::new),
+            header: self.header(category, name),
+            message: is_constant.then_some(message),
         }
-        self.prepare_header(category, name);
-        if widest <= u32::from(fxt::MAX_STRING_INDEX) && self.prepare_message(name) {
-            self.id.store(id, Ordering::Relaxed);
-            let (byte, mask) = near_bit(id);
-            self.near_byte.store(byte, Ordering::Relaxed);
-            self.near_mask.store(mask, Ordering::Relaxed);
-        }
-        // Else the strings have numbers that a constant header cannot hold; without an id the events go the
-        // cold way, which writes strings inline.
     }
 
     /// The header word, of an end too: with strings by their index, or without them where they have none.
-    fn prepare_header(&self, category: u32, name: u32) {
+    fn header(&self, category: u32, name: u32) -> u64 {
         let kind = match self.kind {
             Kind::Scope => fxt::EventKind::DurationBegin,
             Kind::Instant => fxt::EventKind::Instant,
@@ -366,24 +363,46 @@ impl Callsite {
         };
         let index = |id: u32| if id <= u32::from(fxt::MAX_STRING_INDEX) { u64::from(id) } else { 0 };
         let thread = u64::from(super::thread::FXT_THREAD);
-        let header = fxt::event_header(kind, 2, 0, thread, index(category), index(name));
-        self.fxt_header.store(header, Ordering::Relaxed);
+        fxt::event_header(kind, 2, 0, thread, index(category), index(name))
     }
 
-    /// The message. False: there is more to say than it has room for.
-    fn prepare_message(&self, name: u32) -> bool {
-        let categories = self.category_ids();
-        let message = message::constant(self.kind, categories.as_slice(), u64::from(name), self.name);
-        if message.len() > message::LONGEST || self.site.counter.incremental || self.kind == Kind::End {
-            return false;
+    /// Lays down the constants, under the registry's lock. Allocates nothing; what `constants` keeps is the caller's to drop.
+    pub(crate) fn lay_down(&self, serial: u32, constants: &mut Constants) {
+        for (key, number) in self.keys.iter().zip(&constants.keys) {
+            key.id.store(*number, Ordering::Relaxed);
         }
+        self.serial.store(serial, Ordering::Relaxed);
+        self.category_id.store(constants.category, Ordering::Relaxed);
+        self.name_id.store(constants.name, Ordering::Relaxed);
+        if let Some(several) = constants.several.take() {
+            // For the rest of the process, as the callsite.
+            self.categories.store(Box::into_raw(several), Ordering::Release);
+        }
+        self.fxt_header.store(constants.header, Ordering::Relaxed);
+        let Some(message) = &constants.message else { return };
         let mut padded = [0u8; message::LONGEST];
-        padded[..message.len()].copy_from_slice(&message);
+        padded[..message.len()].copy_from_slice(message);
         for (word, bytes) in self.message.iter().zip(padded.chunks_exact(8)) {
             word.store(u64::from_le_bytes(bytes.try_into().unwrap_or_default()), Ordering::Relaxed);
         }
         #[allow(clippy::cast_possible_truncation)] // at most LONGEST
         self.message_len.store(message.len() as u8, Ordering::Relaxed);
-        true
+        self.id.store(serial, Ordering::Relaxed);
+        let (byte, mask) = near_bit(serial);
+        self.near_byte.store(byte, Ordering::Relaxed);
+        self.near_mask.store(mask, Ordering::Relaxed);
     }
+}
+
+/// What never changes in a callsite's records.
+pub(crate) struct Constants {
+    category: u32,
+    name: u32,
+    /// The numbers of its keys.
+    keys: Vec<u32>,
+    /// The numbers of its categories, where it has several.
+    several: Option<Box<Box<[u32]>>>,
+    header: u64,
+    /// `None`: the hot path cannot write its records.
+    message: Option<Vec<u8>>,
 }

@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)] // gettid and prctl
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::thread::message;
@@ -11,8 +12,8 @@ use super::thread::message;
 pub(crate) struct Thread {
     /// The kernel's id.
     pub(crate) tid: u32,
-    /// Its Rust name, or the one the system knows.
-    pub(crate) name: String,
+    /// Its Rust name, or the one the system knows. A clone allocates nothing.
+    pub(crate) name: Arc<str>,
 }
 
 impl Thread {
@@ -20,7 +21,7 @@ impl Thread {
     pub(crate) fn current() -> Self {
         let tid = tid();
         let name = if tid == id() { "main".to_owned() } else { thread_name() };
-        Self { tid, name }
+        Self { tid, name: name.into() }
     }
 }
 
@@ -138,7 +139,7 @@ mod tests {
     fn a_named_thread_has_its_name_and_an_unnamed_one_the_systems() {
         let named = std::thread::Builder::new().name("a name of more than fifteen bytes".into());
         let named = named.spawn(Thread::current).unwrap().join().unwrap();
-        assert_eq!(named.name, "a name of more than fifteen bytes");
+        assert_eq!(&*named.name, "a name of more than fifteen bytes");
         let unnamed = std::thread::spawn(Thread::current).join().unwrap();
         assert!(!unnamed.name.is_empty());
         assert_ne!(named.tid, unnamed.tid);

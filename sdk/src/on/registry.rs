@@ -15,7 +15,7 @@ use std::time::Instant;
 use super::callsite::{Callsite, CounterOptions, Kind, Link, Site, UNREGISTERED};
 #[cfg(any(feature = "subscriber", feature = "log"))]
 use super::env;
-use super::lock::{self, Mutex, MutexGuard};
+use super::lock::{self, Grow, Mutex, MutexGuard};
 use super::thread;
 use crate::filter::Filter;
 
@@ -52,6 +52,8 @@ pub(super) struct Registry {
     made: HashMap<Made, &'static Callsite>,
 }
 
+// Nothing is allocated or freed under the lock: see `lock/growing.rs`.
+
 /// All strings of callsites, numbered from 1 in the order of first use; the empty string is 0, as both formats have it.
 #[derive(Default)]
 struct Strings {
@@ -59,11 +61,28 @@ struct Strings {
     texts: Vec<&'static str>,
 }
 
+impl Grow for Strings {
+    fn with_room(entries: usize) -> Self {
+        Self { numbers: Grow::with_room(entries), texts: Grow::with_room(entries) }
+    }
+
+    fn entries(&self) -> usize {
+        self.texts.entries()
+    }
+
+    fn has_room(&self, more: usize) -> bool {
+        self.numbers.has_room(more) && self.texts.has_room(more)
+    }
+
+    fn take_over(&mut self, smaller: &mut Self) {
+        self.numbers.take_over(&mut smaller.numbers);
+        self.texts.take_over(&mut smaller.texts);
+    }
+}
+
 impl Strings {
+    /// The number of a string that is not empty. There is room for one more.
     fn number(&mut self, text: &'static str) -> u32 {
-        if text.is_empty() {
-            return 0;
-        }
         *self.numbers.entry(text).or_insert_with(|| {
             self.texts.push(text);
             #[allow(clippy::cast_possible_truncation)]
@@ -94,13 +113,25 @@ pub(crate) fn callsite_of(category: &'static str, name: &'static str) -> &'stati
         static NOTHING: Callsite = Callsite::new(Kind::Scope, "", "", &[], &NOWHERE);
         return &NOTHING;
     }
-    with(|registry| {
-        let made = Made { category, name, file, line };
-        *registry.made.entry(made).or_insert_with(|| {
-            let site = Box::leak(Box::new(Site { file, line, module: "", counter: CounterOptions::NONE }));
-            Box::leak(Box::new(Callsite::new(Kind::Scope, category, name, &[], site)))
-        })
-    })
+    let made = || Made { category, name, file, line };
+    if let Some(callsite) = with(|registry| registry.made.get(&made()).copied()) {
+        return callsite;
+    }
+    let site = Site { file, line, module: "", counter: CounterOptions::NONE };
+    let _busy = thread::busy();
+    let site = Box::into_raw(Box::new(site));
+    // SAFETY: from a Box, which is freed only where nobody has the callsite.
+    let fresh = Box::into_raw(Box::new(Callsite::new(Kind::Scope, category, name, &[], unsafe { &*site })));
+    let kept = {
+        let mut registry = REGISTRY.lock_with_room(|registry| (&mut registry.get_or_insert_default().made, 1));
+        // SAFETY: as above.
+        *registry.get_or_insert_default().made.entry(made()).or_insert(unsafe { &*fresh })
+    };
+    if !std::ptr::eq(kept, fresh) {
+        // SAFETY: another thread has made it meanwhile, and nobody has seen this one.
+        unsafe { drop((Box::from_raw(fresh), Box::from_raw(site))) };
+    }
+    kept
 }
 
 /// The callsite behind a pointer of the list.
@@ -118,10 +149,17 @@ pub(crate) fn shared<T>(p: *mut T) -> Option<&'static T> {
 
 /// The number of a string that no callsite needs to have; 0, none, where the lock may not be waited for.
 pub(crate) fn number_of(text: &'static str) -> u32 {
-    if thread::is_barred() {
+    if thread::is_barred() { 0 } else { intern(text) }
+}
+
+/// The number of a string; 0 of the empty one.
+fn intern(text: &'static str) -> u32 {
+    if text.is_empty() {
         return 0;
     }
-    with(|registry| registry.strings.number(text))
+    let _busy = thread::busy();
+    let mut registry = REGISTRY.lock_with_room(|registry| (&mut registry.get_or_insert_default().strings, 1));
+    registry.get_or_insert_default().strings.number(text)
 }
 
 /// What `place` has for the rest of the process, made at the first call. Without a lock, which a fork could lose and a signal
@@ -156,6 +194,7 @@ pub(crate) fn callsite_with(serial: u32) -> Option<&'static Callsite> {
     callsites().find(|callsite| callsite.serial() == serial)
 }
 
+/// Calls `f` with the registry, under its lock. `f` allocates and frees nothing.
 fn with<R>(f: impl FnOnce(&mut Registry) -> R) -> R {
     let _busy = thread::busy();
     f(REGISTRY.lock().get_or_insert_default())
@@ -172,18 +211,22 @@ pub(crate) fn register(callsite: &'static Callsite) {
         callsite.set_word(0);
         return;
     }
+    if callsite.word() != UNREGISTERED {
+        return;
+    }
+    // Put together first: two threads may both do so, with the same outcome.
+    let mut constants = callsite.constants(intern);
     with(|registry| {
         if callsite.word() != UNREGISTERED {
             return;
         }
-        let Registry { strings, callsites, active, .. } = registry;
         // In a forked child it may have been, by the parent.
         if !callsite.is_listed() {
-            callsite.prepare(*callsites, |text| strings.number(text));
-            *callsites += 1;
+            callsite.lay_down(registry.callsites, &mut constants);
+            registry.callsites += 1;
             callsite.push(&HEAD);
         }
-        callsite.set_word(word(active.as_ref(), callsite));
+        callsite.set_word(word(registry.active.as_ref(), callsite));
     });
 }
 
@@ -256,34 +299,40 @@ pub(crate) fn active_epoch() -> u32 {
 
 /// Switches every callsite that `filter` matches on, with `epoch`, and the others off.
 pub(crate) fn activate(epoch: u32, filter: Filter) {
-    with(|registry| {
-        registry.active = Some((epoch, filter));
+    let before = with(|registry| {
+        let before = registry.active.replace((epoch, filter));
         ACTIVE.store(epoch, Ordering::Relaxed);
         callsites().for_each(|c| c.set_word(word(registry.active.as_ref(), c)));
+        before
     });
+    drop(before);
     changed();
 }
 
 /// Applies another filter, if the session with `epoch` still runs.
 pub(crate) fn set_filter(epoch: u32, filter: Filter) {
+    let mut filter = Some((epoch, filter));
     with(|registry| {
         if registry.active.as_ref().is_some_and(|(e, _)| *e == epoch) {
-            registry.active = Some((epoch, filter));
+            std::mem::swap(&mut registry.active, &mut filter);
             callsites().for_each(|c| c.set_word(word(registry.active.as_ref(), c)));
         }
     });
+    drop(filter); // the one that does not apply any more
     changed();
 }
 
 /// Switches every callsite off, if the session with `epoch` is the one that runs.
 pub(crate) fn deactivate(epoch: u32) {
-    with(|registry| {
-        if registry.active.as_ref().is_some_and(|(e, _)| *e == epoch) {
-            registry.active = None;
+    let before = with(|registry| {
+        let is_it = registry.active.as_ref().is_some_and(|(e, _)| *e == epoch);
+        if is_it {
             ACTIVE.store(0, Ordering::Relaxed);
             callsites().for_each(|c| c.set_word(0));
         }
+        is_it.then(|| registry.active.take())
     });
+    drop(before);
     changed();
 }
 

@@ -216,7 +216,7 @@ fn append(
         pid: facts.pid,
         process_track: facts.process_track,
         // Which thread writes is not to be known from here.
-        thread: Thread { tid: facts.pid, name: "main".to_owned() },
+        thread: Thread { tid: facts.pid, name: "main".into() },
         now: facts.last_look,
         lost: done.lost,
         ring: u64::from(facts.chunk_count) * u64::from(facts.chunk_size),

@@ -9,8 +9,6 @@ use std::sync::Arc;
 use hairline_shm::{ChunkInfo, Region, WriteChunk};
 
 use crate::on::process;
-use crate::on::thread::event::Event;
-use crate::on::thread::put_late_end;
 
 /// The sequence of the chunk: the last in each pass, and in what is recovered.
 const SEQUENCE: u32 = u32::MAX - 1;
@@ -29,9 +27,6 @@ pub(super) struct Late {
     /// What is in memory, as it will stand in the trace, and how many ends that is.
     records: Vec<u8>,
     count: u64,
-    /// Where they are put together.
-    record: Vec<u8>,
-    scratch: Vec<u8>,
 }
 
 impl Late {
@@ -39,8 +34,7 @@ impl Late {
         let room = || Vec::with_capacity(LATE_ROOM);
         let next = ChunkInfo { sequence: SEQUENCE, tid: process::id(), ..ChunkInfo::default() };
         let region = Arc::clone(region);
-        let mut late =
-            Self { region, chunk: None, next, records: room(), count: 0, record: room(), scratch: room() };
+        let mut late = Self { region, chunk: None, next, records: room(), count: 0 };
         if !late.region.overwrites() && late.region.chunk_count() >= FEW_CHUNKS {
             late.claim();
         }
@@ -61,23 +55,25 @@ impl Late {
         false
     }
 
-    /// Puts an end. Gives the number of its arguments that it has no room for.
-    pub(super) fn put(&mut self, event: &Event<'_>, is_track_event: bool, now: u64) -> u64 {
-        self.record.clear();
-        let left_out = put_late_end(&mut self.record, &mut self.scratch, event, is_track_event, now);
+    /// The ends in memory, which need room for one more.
+    pub(super) fn in_memory(&mut self) -> &mut Vec<u8> {
+        &mut self.records
+    }
+
+    /// Puts an end. Allocates nothing: the caller holds the lock, and has made room in memory.
+    pub(super) fn put(&mut self, record: &[u8]) {
         // In the order in which they came: after one in memory the next is there too.
-        if !self.records.is_empty() || !self.append() {
-            self.records.extend_from_slice(&self.record);
+        if !self.records.is_empty() || !self.append(record) {
+            self.records.extend_from_slice(record);
             self.count += 1;
         }
-        left_out
     }
 
     /// The record goes into the chunk, or the next one.
-    fn append(&mut self) -> bool {
+    fn append(&mut self, record: &[u8]) -> bool {
         let Some(chunk) = &mut self.chunk else { return false };
-        chunk.append(&self.record, 1)
-            || self.claim() && self.chunk.as_mut().is_some_and(|chunk| chunk.append(&self.record, 1))
+        chunk.append(record, 1)
+            || self.claim() && self.chunk.as_mut().is_some_and(|chunk| chunk.append(record, 1))
     }
 
     /// Puts the ends in memory into `taken`, whose room serves the next ones. Gives their number.

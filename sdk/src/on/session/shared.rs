@@ -176,7 +176,10 @@ impl Shared {
     /// Ends a slice on a track, on the writer thread's own sequence: for a thread that has no room. When it ended.
     pub(crate) fn end_late(&self, event: &Event<'_>) -> u64 {
         let now = self.clock.load().now().max(event.after + 1);
-        let left_out = self.late.lock().put(event, self.is_track_event(), now);
+        // Put together first: an argument's value may come from code of the program.
+        let (mut record, mut scratch) = (Vec::with_capacity(256), Vec::new());
+        let left_out = thread::put_late_end(&mut record, &mut scratch, event, self.is_track_event(), now);
+        self.late.lock_with_room(|late| (late.in_memory(), record.len())).put(&record);
         if left_out > 0 {
             self.region.count_lost(LossReason::Argument, left_out);
         }
@@ -204,12 +207,15 @@ impl Shared {
 
     /// A thread begins to record.
     pub(crate) fn add_thread(&self, sequence: u32, thread: process::Thread) {
-        let mut threads = self.threads.lock();
+        let mut thread = Some(thread);
+        let mut threads = self.threads.lock_with_room(|threads| (&mut threads.listed, 1));
         if threads.listed.len() < MAX_LISTED {
-            threads.listed.push((sequence, thread));
+            threads.listed.extend(thread.take().map(|thread| (sequence, thread)));
         } else {
             threads.others += 1;
         }
+        drop(threads);
+        drop(thread); // its name
     }
 
     /// Whether an end for which its thread has no room has a chunk of its own.
@@ -220,7 +226,7 @@ impl Shared {
     /// A sequence has ended whose last chunk was taken back before.
     pub(crate) fn sequence_ended(&self, last: ChunkInfo) {
         if self.recorder.is_none() {
-            self.ended.lock().push(last);
+            self.ended.lock_with_room(|ended| (ended, 1)).push(last);
         }
     }
 
@@ -329,14 +335,29 @@ impl Shared {
         self.region.lost(reason).saturating_add(stray) // the region is memory that other processes can change
     }
 
+    /// A copy of the list of threads, and the number of those that are not in it. Allocates before it takes the lock.
+    fn listed_threads(&self) -> (Vec<(u32, process::Thread)>, u64) {
+        let mut copy = Vec::new();
+        loop {
+            let threads = self.threads.lock();
+            let len = threads.listed.len();
+            if len <= copy.capacity() {
+                copy.extend(threads.listed.iter().cloned());
+                return (copy, threads.others);
+            }
+            drop(threads);
+            copy.reserve(len + len / 8);
+        }
+    }
+
     pub(super) fn summary(&self, end: &End) -> Summary {
         let of = |sequence: &u32| end.records_by_sequence.get(sequence).copied().unwrap_or(0);
-        let Threads { listed, others } = &*self.threads.lock();
+        let (listed, others) = self.listed_threads();
         let mut threads: Vec<_> = listed
             .iter()
-            .map(|(sequence, t)| ThreadSummary { tid: t.tid, name: t.name.clone(), records: of(sequence) })
+            .map(|(sequence, t)| ThreadSummary { tid: t.tid, name: t.name.to_string(), records: of(sequence) })
             .collect();
-        if *others > 0 {
+        if others > 0 {
             let records = end.records - threads.iter().map(|t| t.records).sum::<u64>();
             threads.push(ThreadSummary { tid: 0, name: format!("{others} more threads"), records });
         }
