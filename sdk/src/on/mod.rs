@@ -29,3 +29,4 @@ pub(crate) mod traced;
 pub(crate) mod tracing;
 pub(crate) mod track;
 mod tree;
+mod unfinished;
