@@ -13,4 +13,5 @@ mod privilege;
 mod program;
 mod restart;
 mod rotation;
+mod strangers;
 mod torture;

@@ -27,7 +27,7 @@ use super::session::tail::Tail;
 use crate::options::{Format, Lost};
 use crate::recovery::{FoundRegion, ProcessState, RecoverError, RecoverOptions, Recovered};
 use place::Place;
-pub(crate) use prune::prune;
+pub(crate) use prune::Pruning;
 
 pub(crate) fn recover(path: &Path, options: &RecoverOptions) -> Result<Recovered, RecoverError> {
     let region = RegionFile::open(path)?.lock(options.assume_dead)?;
