@@ -1,8 +1,9 @@
 //! What a command writes: whole, or not at all.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
@@ -54,9 +55,10 @@ impl Output {
             }
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        // Made here, and not by the crate, which makes files that nobody else may read, and names them in its errors.
-        let written =
-            tempfile::Builder::new().prefix(".hairline-").make_in(folder, |path| File::create_new(path))?;
+        // Made here, and not by the crate, which names the file in its errors. Until it is whole only its user may read it.
+        let create =
+            |path: &Path| OpenOptions::new().write(true).read(true).create_new(true).mode(0o600).open(path);
+        let written = tempfile::Builder::new().prefix(".hairline-").make_in(folder, create)?;
         Ok(Self::File { written, path })
     }
 
@@ -72,10 +74,20 @@ impl Output {
     pub(crate) fn keep(mut self) -> io::Result<()> {
         self.flush()?;
         match self {
-            Self::File { written, path } => written.persist(path).map(drop).map_err(|e| e.error),
+            Self::File { written, path } => {
+                written.as_file().set_permissions(Permissions::from_mode(0o666 & !umask()))?;
+                written.persist(path).map(drop).map_err(|e| e.error)
+            }
             Self::Stream(_) => Ok(()),
         }
     }
+}
+
+/// The umask of this process. Where `/proc` does not tell it, files stay their user's own.
+fn umask() -> u32 {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    mask.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o077)
 }
 
 impl Write for Output {

@@ -193,3 +193,26 @@ fn a_signal_leaves_nothing_half_written() {
 fn names_of_hidden(folder: &Path) -> usize {
     names(folder).iter().filter(|name| name.starts_with(".hairline-")).count()
 }
+
+#[test]
+fn an_output_is_its_users_own_until_it_is_whole() {
+    use std::io::Write;
+    use std::os::unix::fs::MetadataExt;
+    let folder = folder(&[("plain", b"")]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
+    command.current_dir(folder.path()).args(["convert", "-", "b.pftrace"]).stdin(Stdio::piped());
+    let mut child = command.spawn().expect("the command runs");
+    let mut input = child.stdin.take().expect("piped");
+    input.write_all(&trace(7, &["one"])).expect("read");
+    let began = std::time::Instant::now();
+    let unfinished = || names(folder.path()).into_iter().find(|name| name.starts_with(".hairline-"));
+    while unfinished().is_none() {
+        assert!(began.elapsed().as_secs() < 20, "no output");
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    let mode = |name: &str| fs::metadata(folder.path().join(name)).expect("there").mode() & 0o777;
+    assert_eq!(mode(&unfinished().expect("a file")), 0o600);
+    drop(input);
+    assert!(child.wait().expect("its end").success());
+    assert_eq!(mode("b.pftrace"), mode("plain"));
+}

@@ -5,11 +5,12 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-/// The command, serving; where; and the link that it printed.
+/// The command, serving; where; the link that it printed; and the token in it, which all paths begin with.
 struct View {
     child: Child,
     address: String,
     link: String,
+    token: String,
 }
 
 impl View {
@@ -17,12 +18,21 @@ impl View {
     fn start(arguments: &[&str], folder: &Path) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
         command.args(["view", "--no-open", "--port", "0"]).args(arguments).current_dir(folder);
-        let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
+        Self::of(command.stdout(Stdio::piped()).spawn().expect("it starts"))
+    }
+
+    fn of(mut child: Child) -> Self {
         let mut link = String::new();
         BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut link).expect("a link");
         let at = link.rfind("http://").expect("an address") + "http://".len();
-        let address = link[at..].split('/').next().expect("an address").to_owned();
-        Self { child, address, link: link.trim().to_owned() }
+        let mut parts = link[at..].split('/').map(str::to_owned);
+        let (address, token) = (parts.next().expect("an address"), parts.next().expect("a token"));
+        Self { child, address, link: link.trim().to_owned(), token }
+    }
+
+    /// The path with the token.
+    fn at(&self, path: &str) -> String {
+        format!("/{}{path}", self.token)
     }
 
     /// The answer's head and body.
@@ -68,22 +78,78 @@ fn the_ui_gets_the_trace_once_and_nothing_else() {
     std::fs::write(folder.path().join("a trace.pftrace"), &trace).expect("written");
     std::fs::write(folder.path().join("other"), "secret").expect("written");
     let mut view = View::start(&["a trace.pftrace"], folder.path());
-    let address = view.address.clone();
-    assert_eq!(view.link, format!("https://ui.perfetto.dev/#!/?url=http://{address}/a%20trace.pftrace"));
-    for path in ["/", "/other", "/../other", "/a", "/a%20trace.pftrace/..", "//etc/passwd"] {
+    let (address, token, trace_path) = (&view.address, &view.token, view.at("/a%20trace.pftrace"));
+    assert_eq!(view.link, format!("https://ui.perfetto.dev/#!/?url=http://{address}{trace_path}"));
+    assert!(token.len() == 32 && token.bytes().all(|b| b.is_ascii_hexdigit()), "{token}");
+    for path in ["/", "/other", "/../other", "/a", "//etc/passwd"] {
         assert_eq!(view.status("GET", path), 404, "{path}");
+        assert_eq!(view.status("GET", &view.at(path)), 404, "{path}");
     }
-    assert_eq!(view.status("POST", "/a%20trace.pftrace"), 405);
-    assert_eq!(view.status("OPTIONS", "/a%20trace.pftrace"), 204);
-    assert_eq!(status(&view.ask_host("GET", "/a%20trace.pftrace", "evil.example").0), 403);
-    let (head, body) = view.ask("HEAD", "/a%20trace.pftrace");
+    assert_eq!(view.status("GET", &view.at("/a%20trace.pftrace/..")), 404);
+    assert_eq!(view.status("POST", &trace_path), 405);
+    assert_eq!(view.status("OPTIONS", &trace_path), 204);
+    assert_eq!(status(&view.ask_host("GET", &trace_path, "evil.example").0), 403);
+    let (head, body) = view.ask("HEAD", &trace_path);
     assert_eq!((status(&head), body.len()), (200, 0));
     assert!(head.contains("Content-Length: 300000"), "{head}");
-    // Neither of these was the one.
-    let (head, body) = view.ask("GET", "/a%20trace.pftrace");
+    // None of these was the one.
+    let (head, body) = view.ask("GET", &trace_path);
     assert!(head.contains("Access-Control-Allow-Origin: https://ui.perfetto.dev\r\n"), "{head}");
+    assert!(head.contains("Referrer-Policy: no-referrer\r\n"), "{head}");
     assert!(body == trace);
     assert_eq!(view.child.wait().expect("its end").code(), Some(0), "it was fetched");
+}
+
+/// Another user of the machine can connect to the port, and knows the trace's name.
+#[test]
+fn who_was_not_given_the_link_gets_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("t.fxt"), "secret").expect("written");
+    std::fs::create_dir(folder.path().join("ui")).expect("made");
+    std::fs::write(folder.path().join("ui/index.html"), "<html>").expect("written");
+    for arguments in [&["t.fxt"][..], &["--keep", "t.fxt"], &["--ui", "ui", "t.fxt"]] {
+        let view = View::start(arguments, folder.path());
+        let other = "0".repeat(32);
+        let paths = ["/t.fxt", "/trace/t.fxt", "/", "/index.html", "/ui/index.html"];
+        let others = paths.map(|path| format!("/{other}{path}"));
+        let cut = format!("/{}/t.fxt", &view.token[..31]);
+        for path in paths.into_iter().chain(others.iter().map(String::as_str)).chain([cut.as_str()]) {
+            for method in ["GET", "HEAD", "OPTIONS", "POST"] {
+                let (head, body) = view.ask(method, path);
+                assert_eq!((status(&head), body.len()), (404, 0), "{method} {path}");
+                assert!(!head.contains("Access-Control"), "{head}");
+            }
+        }
+        let second = View::start(arguments, folder.path());
+        assert_ne!(view.token, second.token);
+    }
+}
+
+/// What a browser is started with is for every user to read.
+#[test]
+fn the_link_is_in_no_argument_of_a_process() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("t.fxt"), "secret").expect("written");
+    let browser = folder.path().join("xdg-open");
+    let script = "#!/bin/sh\necho \"$@\" > arguments.part; cp \"$1\" page; stat -c %a \"$1\" > mode\n\
+        mv arguments.part arguments\n";
+    std::fs::write(&browser, script).expect("written");
+    std::fs::set_permissions(&browser, PermissionsExt::from_mode(0o755)).expect("changed");
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").expect("a path"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
+    command.args(["view", "--keep", "--port", "0", "t.fxt"]).current_dir(folder.path());
+    command.env("PATH", path).env("DISPLAY", ":0").stdout(Stdio::piped());
+    let view = View::of(command.spawn().expect("it starts"));
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name));
+    let began = std::time::Instant::now();
+    while read("arguments").is_err() {
+        assert!(began.elapsed().as_secs() < 20, "no browser was started");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(!read("arguments").expect("there").contains(&view.token));
+    assert_eq!(read("mode").expect("there").trim(), "600");
+    assert!(read("page").expect("there").contains(&format!("url={}\"", view.link)));
 }
 
 #[test]
@@ -94,10 +160,10 @@ fn a_trace_that_was_fetched_in_part_may_be_fetched_again() {
     std::fs::write(folder.path().join("t.fxt"), &trace).expect("written");
     let mut view = View::start(&["t.fxt"], folder.path());
     let mut stream = TcpStream::connect(&view.address).expect("connected");
-    write!(stream, "GET /t.fxt HTTP/1.1\r\nHost: {}\r\n\r\n", view.address).expect("asked");
+    write!(stream, "GET {} HTTP/1.1\r\nHost: {}\r\n\r\n", view.at("/t.fxt"), view.address).expect("asked");
     stream.read_exact(&mut [0; 1000]).expect("some of it");
     drop(stream);
-    assert!(view.ask("GET", "/t.fxt").1 == trace);
+    assert!(view.ask("GET", &view.at("/t.fxt")).1 == trace);
     assert_eq!(view.child.wait().expect("its end").code(), Some(0), "it was fetched");
 }
 
@@ -110,12 +176,14 @@ fn a_copy_of_the_ui_is_served_with_the_trace_as_often_as_it_is_asked_for() {
     std::fs::write(folder.path().join("t.fxt"), "trace").expect("written");
     let view = View::start(&["--ui", "ui", "t.fxt"], folder.path());
     let address = &view.address;
-    assert_eq!(view.link, format!("http://{address}/#!/?url=http://{address}/trace/t.fxt"));
+    let (ui, trace) = (view.at("/"), view.at("/trace/t.fxt"));
+    assert_eq!(view.link, format!("http://{address}{ui}#!/?url=http://{address}{trace}"));
     for _ in 0..2 {
-        assert_eq!(view.ask("GET", "/trace/t.fxt").1, b"trace");
-        assert_eq!(view.ask("GET", "/").1, b"<html>");
-        assert!(view.ask("GET", "/engine.wasm").0.contains("Content-Type: application/wasm"));
-        assert_eq!(view.status("GET", "/../t.fxt"), 404);
+        assert_eq!(view.ask("GET", &trace).1, b"trace");
+        let (head, body) = view.ask("GET", &ui);
+        assert!(body == b"<html>" && head.contains("Referrer-Policy: no-referrer\r\n"), "{head}");
+        assert!(view.ask("GET", &view.at("/engine.wasm")).0.contains("Content-Type: application/wasm"));
+        assert_eq!(view.status("GET", &view.at("/../t.fxt")), 404);
     }
 }
 

@@ -1,4 +1,9 @@
 //! Whether a process lives: by its pid and the time at which it started, which together name one for good.
+//!
+//! Dead is a process only if the kernel says so: no process has its pid, or one that started at another time, or a zombie. That `/proc`
+//! does not show a process is no such statement: with `hidepid=2` it hides those of other users, and those that are not dumpable.
+
+#![allow(unsafe_code)] // kill, with no signal
 
 use std::os::unix::fs::MetadataExt;
 
@@ -13,7 +18,8 @@ pub enum Life {
     Alive,
     /// It does not.
     Dead,
-    /// It cannot be told from here: it counted its pid in another namespace (a container), or there is no `/proc`.
+    /// It cannot be told from here: it counted its pid in another namespace (a container), there is no `/proc`, or `/proc` does not
+    /// show the process that has its pid.
     Unknown,
 }
 
@@ -34,12 +40,31 @@ pub(crate) fn life(pid: u32, start: u64, namespace: u64) -> Life {
     if namespace != 0 && own != 0 && namespace != own {
         return Life::Unknown;
     }
+    if !exists(pid) {
+        return Life::Dead;
+    }
     match stat(&pid.to_string()) {
-        None => Life::Dead,
         Some((_, now)) if start != 0 && now != start => Life::Dead, // another one has its pid
         // A zombie is dead, unless only its first thread has ended.
-        Some(('Z' | 'X', _)) if threads(pid) <= 1 => Life::Dead,
+        Some(('Z' | 'X', _)) if threads(pid).is_some_and(|threads| threads <= 1) => Life::Dead,
         Some(_) => Life::Alive,
+        // It ends just now, or is hidden: whether it is the one that is meant only `/proc` could say.
+        None if exists(pid) => Life::Unknown,
+        None => Life::Dead,
+    }
+}
+
+/// False only if no process of this pid namespace has the pid.
+#[cfg(not(loom))]
+fn exists(pid: u32) -> bool {
+    match libc::pid_t::try_from(pid) {
+        Ok(0) => true, // to kill(2) that is the caller's own group
+        Ok(pid) => {
+            // SAFETY: takes numbers, and sends nothing.
+            let outcome = unsafe { libc::kill(pid, 0) };
+            outcome == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
+        }
+        Err(_) => false, // above every pid
     }
 }
 
@@ -55,8 +80,8 @@ fn stat(pid: &str) -> Option<(char, u64)> {
 }
 
 #[cfg(not(loom))]
-fn threads(pid: u32) -> usize {
-    std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count)
+fn threads(pid: u32) -> Option<usize> {
+    std::fs::read_dir(format!("/proc/{pid}/task")).map(Iterator::count).ok()
 }
 
 #[cfg(all(test, not(loom)))]
@@ -72,6 +97,8 @@ mod tests {
         assert_eq!(life(child.id(), 0, 0), Life::Alive);
         assert_eq!(life(child.id(), start + 1, 0), Life::Dead, "its pid was another's");
         assert_eq!(life(child.id(), start, 1), Life::Unknown, "of another namespace");
+        assert_eq!(life(u32::MAX, 0, 0), Life::Dead, "no process can have it");
+        assert_eq!(life(0, 0, 0), Life::Unknown, "no pid");
         child.kill().unwrap();
         while life(child.id(), start, 0) != Life::Dead {} // a zombie: nobody has waited for it
         child.wait().unwrap();

@@ -1,11 +1,16 @@
-//! Serves one trace to the UI, and to nobody else on this machine's network: a page of another origin gets no header that lets it
-//! read, and a name that merely leads to this address is refused.
+//! Serves one trace to the UI, and to nobody else on this machine or its network.
+//!
+//! Every user of the machine can connect to the port. So all paths begin with a random token, which is in the link that the user opens
+//! and nowhere else: without it there is nothing here. A page of another origin gets no header that lets it read, and a name
+//! that merely leads to this address is refused.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use tiny_http::{Header, Method, Request, Response, StatusCode};
 
 use super::UI;
@@ -18,6 +23,20 @@ pub(super) struct Content {
     pub(super) name: String,
     /// The UI's files, if they are served too.
     pub(super) ui: Option<PathBuf>,
+    /// What all paths on the server begin with.
+    pub(super) token: Token,
+}
+
+/// 128 bits from the system as text: only who was given the link knows it.
+#[derive(Debug)]
+pub(super) struct Token(String);
+
+impl Token {
+    pub(super) fn new() -> io::Result<Self> {
+        let mut random = [0; 16];
+        File::open("/dev/urandom")?.read_exact(&mut random)?;
+        Ok(Self(format!("{:032x}", u128::from_ne_bytes(random))))
+    }
 }
 
 /// A socket of this machine that nobody else can reach.
@@ -62,6 +81,12 @@ impl Server {
         if !self.is_meant(&request) {
             return refuse(request, 403);
         }
+        let wanted = content.wanted(request.url());
+        let (path, kind) = match &wanted {
+            Wanted::Trace => (content.trace.as_path(), "application/octet-stream"),
+            Wanted::File(path) => (path.as_path(), media_type(path)),
+            Wanted::Nothing => return refuse(request, 404),
+        };
         let has_body = match request.method() {
             Method::Get => true,
             Method::Head => false,
@@ -71,14 +96,7 @@ impl Server {
             }
             _ => return refuse(request, 405),
         };
-        let wanted = content.wanted(request.url());
-        let (path, kind) = match &wanted {
-            Wanted::Trace => (content.trace.as_path(), "application/octet-stream"),
-            Wanted::File(path) => (path.as_path(), media_type(path)),
-            Wanted::Nothing => return refuse(request, 404),
-        };
-        let opened = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
-        let Ok((len, file)) = opened else { return refuse(request, 404) };
+        let Ok((file, len)) = open(path) else { return refuse(request, 404) };
         // The length is known: with it the UI shows how far it is. A file that grows is sent as long as it was said to be.
         let mut body = file.take(len);
         let len = usize::try_from(len).ok();
@@ -98,6 +116,14 @@ impl Server {
     }
 }
 
+/// A regular file and its length. Nonblocking: it may be a FIFO by now, which must not keep the server.
+fn open(path: &Path) -> io::Result<(File, u64)> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let about = file.metadata()?;
+    if about.is_file() { Ok((file, about.len())) } else { Err(io::Error::other("is no file")) }
+}
+
 fn refuse(request: Request, status: u16) -> bool {
     let _ = request.respond(Response::empty(StatusCode(status))); // a client that went away
     false
@@ -108,6 +134,8 @@ fn with_headers<R: io::Read>(mut response: Response<R>, kind: Option<&str>) -> R
         ("Access-Control-Allow-Origin", Some(UI)),
         ("Access-Control-Allow-Private-Network", Some("true")),
         ("Cache-Control", Some("no-cache")),
+        // The address of a page that is served here has the token in it.
+        ("Referrer-Policy", Some("no-referrer")),
         ("Content-Type", kind),
     ];
     for (name, value) in headers.into_iter().filter_map(|(name, value)| Some((name, value?))) {
@@ -119,10 +147,15 @@ fn with_headers<R: io::Read>(mut response: Response<R>, kind: Option<&str>) -> R
 }
 
 impl Content {
+    /// Where the UI is on the server, if it is served.
+    pub(super) fn ui_path(&self) -> String {
+        format!("/{}/", self.token.0)
+    }
+
     /// Where the trace is on the server. In a folder of its own where the UI has files too.
     pub(super) fn trace_path(&self) -> String {
-        let folder = if self.ui.is_some() { "/trace/" } else { "/" };
-        format!("{folder}{}", encoded(&self.name))
+        let folder = if self.ui.is_some() { "trace/" } else { "" };
+        format!("/{}/{folder}{}", self.token.0, encoded(&self.name))
     }
 
     fn wanted(&self, url: &str) -> Wanted {
@@ -131,7 +164,8 @@ impl Content {
             return Wanted::Trace;
         }
         let Some(ui) = &self.ui else { return Wanted::Nothing };
-        let path = if path == "/" { "/index.html" } else { path };
+        let Some(path) = path.strip_prefix(&self.ui_path()) else { return Wanted::Nothing };
+        let path = if path.is_empty() { "index.html" } else { path };
         // The system resolves "..", links and all; what is not below the folder then is none of ours.
         let file = ui.join(decoded(path).trim_start_matches('/')).canonicalize();
         match file {
@@ -199,17 +233,34 @@ mod tests {
         std::fs::write(ui.join("index.html"), "").expect("written");
         std::fs::write(folder.path().join("secret"), "").expect("written");
         std::os::unix::fs::symlink(folder.path().join("secret"), ui.join("link")).expect("a link");
-        let mut content = Content { trace: "/t".into(), name: "a b.fxt".into(), ui: None };
-        assert_eq!(content.wanted("/a%20b.fxt"), Wanted::Trace);
-        assert_eq!(content.wanted("/a%20b.fxt?x=1"), Wanted::Trace);
-        for url in ["/", "/index.html", "/etc/passwd", "", "/../t", "a%20b.fxt"] {
+        let token = Token("0123456789abcdef0123456789abcdef".to_owned());
+        let at = |path: &str| format!("/{}{path}", "0123456789abcdef0123456789abcdef");
+        let mut content = Content { trace: "/t".into(), name: "a b.fxt".into(), ui: None, token };
+        assert_eq!(content.wanted(&at("/a%20b.fxt")), Wanted::Trace);
+        assert_eq!(content.wanted(&at("/a%20b.fxt?x=1")), Wanted::Trace);
+        let without =
+            ["/", "/index.html", "/etc/passwd", "", "/../t", "a%20b.fxt", "/a%20b.fxt", "//a%20b.fxt"];
+        for url in without {
             assert_eq!(content.wanted(url), Wanted::Nothing, "{url}");
+        }
+        for url in ["", "/", "/index.html", "/../t", "a%20b.fxt"] {
+            assert_eq!(content.wanted(&at(url)), Wanted::Nothing, "{url}");
         }
         content.ui = Some(ui.clone());
-        assert_eq!(content.wanted("/trace/a%20b.fxt"), Wanted::Trace);
-        assert_eq!(content.wanted("/"), Wanted::File(ui.join("index.html")));
-        for url in ["/../secret", "/%2e%2e/secret", "/link", "//etc/passwd", "/trace/other", "/no", "/."] {
+        assert_eq!(content.wanted(&at("/trace/a%20b.fxt")), Wanted::Trace);
+        assert_eq!(content.wanted(&at("/")), Wanted::File(ui.join("index.html")));
+        for url in without.into_iter().chain(["/trace/a%20b.fxt", "/x/../index.html"]) {
             assert_eq!(content.wanted(url), Wanted::Nothing, "{url}");
         }
+        for url in ["", "/../secret", "/%2e%2e/secret", "/link", "//etc/passwd", "/trace/other", "/no", "/."]
+        {
+            assert_eq!(content.wanted(&at(url)), Wanted::Nothing, "{url}");
+        }
+    }
+
+    #[test]
+    fn no_token_comes_twice() {
+        let token = || Token::new().expect("random").0;
+        assert!(token() != token() && token().len() == 32);
     }
 }

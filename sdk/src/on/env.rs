@@ -16,11 +16,14 @@
 //! | `HAIRLINE_LOG`        | `error` (default): what goes wrong, on stderr; `info`: also start and end; `off` |
 //!
 //! Read at the process's first event. A value that makes no sense is one line on stderr, and nothing is recorded.
+//!
+//! A program that has more rights than its caller (setuid, setgid, file capabilities) reads none of them: the caller chose the values.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use super::fork;
+use super::process;
 use crate::builder::{Config, SessionBuilder};
 use crate::error::Error;
 use crate::options::{ClockSource, Summary, parse_size};
@@ -96,7 +99,7 @@ fn start_inherited(config: Config) -> Result<(), Error> {
 }
 
 fn start() -> Result<(), Error> {
-    let Some(path) = std::env::var_os("HAIRLINE").filter(|p| !p.is_empty()) else { return Ok(()) };
+    let Some(path) = read("HAIRLINE") else { return Ok(()) };
     log_level()?;
     let mut builder = Session::builder().output(path);
     if let Some(filter) = variable("HAIRLINE_CATEGORIES")? {
@@ -228,8 +231,17 @@ fn log_level() -> Result<Level, Error> {
     }
 }
 
+/// The value of an environment variable. `None` if it is not set, is empty, or was set by a caller with fewer rights.
+/// Every variable that this crate heeds is read here.
+fn read(name: &str) -> Option<std::ffi::OsString> {
+    if process::is_privileged() {
+        return None;
+    }
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
 fn variable(name: &'static str) -> Result<Option<String>, Error> {
-    let Some(value) = std::env::var_os(name).filter(|v| !v.is_empty()) else { return Ok(None) };
+    let Some(value) = read(name) else { return Ok(None) };
     let wrong = |v: std::ffi::OsString| Error::Value {
         what: name,
         value: v.to_string_lossy().into_owned(),

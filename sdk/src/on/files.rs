@@ -1,46 +1,124 @@
 //! Opening the output, so that neither the program nor another traced one is harmed by it.
+//!
+//! The name of the output is followed as the user gave it, with two exceptions. A symbolic link at that name must belong to this user or
+//! to root: whoever may write the directory could lead a program with more rights to any file otherwise. And a file that
+//! another process has locked stays as it is.
 
-#![allow(unsafe_code)] // fcntl, flock, close, sigtimedwait
+#![allow(unsafe_code)] // fcntl, flock, close, sigtimedwait, readlinkat, fstatfs
 
-use std::fs::{File, OpenOptions};
+use std::ffi::OsString;
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, IoSlice, Write};
 use std::ops::Deref;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::{Duration, Instant};
+
+use super::process;
+
+/// Links that are followed from one name, as many as the kernel follows.
+const MOST_LINKS: u32 = 40;
+
+/// How often the output is opened again because its name leads to another file by then: a rotation or a recovery has ended meanwhile.
+const TRIES: u32 = 16;
+
+/// How long a session waits at its start for a recovery that completes the trace of an earlier run in the same file. As long as an event
+/// waits for room with `HAIRLINE_OVERFLOW=block`.
+const RECOVERY_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Makes the output at `path` anew; whether it is a regular file. A FIFO that nobody reads is an error and not a wait; a file
 /// that another process is writing a trace into stays as it is.
 pub(crate) fn create(path: &Path) -> io::Result<(OutputFile, bool)> {
-    let mut options = OpenOptions::new();
-    // Not cut before it is ours.
-    options.write(true).create(true).truncate(false).custom_flags(libc::O_NONBLOCK);
-    let file = options.open(path).map_err(|e| match e.raw_os_error() {
-        Some(libc::ENXIO) => io::Error::new(io::ErrorKind::NotConnected, "nobody reads this FIFO"),
-        _ => e,
-    })?;
-    let is_file = file.metadata()?.is_file();
-    if is_file {
+    for _ in 0..TRIES {
+        let file = open(path)?;
+        let about = file.metadata()?;
+        if !about.is_file() {
+            wait_for_room(&file);
+            return Ok((OutputFile::new(file), false));
+        }
         claim(&file)?;
-        file.set_len(0)?;
+        // A session that rotates its output gives the file another name before it lets go of it.
+        if leads_to(path, &about) {
+            file.set_len(0)?; // not before it is ours
+            wait_for_room(&file);
+            return Ok((OutputFile::new(file), true));
+        }
+        unlock(&file);
     }
-    // Once open, a pipe that is full is waited for, by the writer thread.
+    Err(io::Error::new(io::ErrorKind::WouldBlock, "another process replaces it again and again"))
+}
+
+/// Opens the output without cutting it, and follows the links at its name that may be followed.
+fn open(path: &Path) -> io::Result<File> {
+    let mut at = path.to_owned();
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    for _ in 0..MOST_LINKS {
+        let e = match options.custom_flags(flags | libc::O_NOFOLLOW).open(&at) {
+            Ok(file) => return Ok(file),
+            Err(e) => e,
+        };
+        match e.raw_os_error() {
+            Some(libc::ELOOP) => {}
+            Some(libc::ENXIO) => {
+                return Err(io::Error::new(io::ErrorKind::NotConnected, "nobody reads this FIFO"));
+            }
+            _ => return Err(e),
+        }
+        match target_of_link(&at)? {
+            Some(target) => at = at.parent().unwrap_or(Path::new("")).join(target),
+            None => return options.custom_flags(flags).open(&at),
+        }
+    }
+    Err(io::Error::from_raw_os_error(libc::ELOOP))
+}
+
+/// The target of the link at `path`. `None` for a link of `/proc`, as `/dev/stdout` leads to: only the kernel can follow it.
+///
+/// # Errors
+/// When the link belongs to another user. That is read from the link that is opened here, so nobody can put another in its place.
+fn target_of_link(path: &Path) -> io::Result<Option<PathBuf>> {
+    let link = OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW).open(path)?;
+    let owner = link.metadata()?.uid();
+    if owner != 0 && owner != process::effective_user() {
+        let what = format!("it is a symbolic link of user {owner}, and may lead anywhere; give another path");
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
+    }
+    // SAFETY: an all-zero value is a valid one, and the call writes it.
+    let kind = unsafe {
+        let mut about: libc::statfs = std::mem::zeroed();
+        if libc::fstatfs(link.as_raw_fd(), &raw mut about) == 0 { about.f_type } else { 0 }
+    };
+    if kind == libc::PROC_SUPER_MAGIC {
+        return Ok(None);
+    }
+    let mut target = vec![0; libc::PATH_MAX as usize];
+    // SAFETY: the empty path is that of the descriptor, which is open; pointer and length describe `target`.
+    let len =
+        unsafe { libc::readlinkat(link.as_raw_fd(), c"".as_ptr(), target.as_mut_ptr().cast(), target.len()) };
+    // What is no link any more has no target: the caller opens it, or its successor.
+    let Ok(len) = usize::try_from(len) else { return Ok(Some(path.file_name().unwrap_or_default().into())) };
+    target.truncate(len);
+    Ok(Some(OsString::from_vec(target).into()))
+}
+
+/// From here on a pipe that is full is waited for: by the writer thread.
+fn wait_for_room(file: &File) {
     // SAFETY: a call on an open descriptor.
     let flags = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) };
     if flags >= 0 {
         // SAFETY: as above.
         unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, flags & !libc::O_NONBLOCK) };
     }
-    Ok((OutputFile::new(file), is_file))
 }
 
-/// Where the file stands that is to take the place of the output at `path`, until it does.
-pub(crate) fn next_path(path: &Path, pid: u32) -> PathBuf {
-    let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".next-{pid}"));
-    path.with_file_name(name)
+/// Whether `path` leads to this file now.
+pub(crate) fn leads_to(path: &Path, file: &Metadata) -> bool {
+    fs::metadata(path).is_ok_and(|there| (there.dev(), there.ino()) == (file.dev(), file.ino()))
 }
 
 /// Where the file is that was the output at `path` before, as the how manieth: `t.fxt` -> `t.1.fxt`.
@@ -57,13 +135,82 @@ pub(crate) fn numbered_path(path: &Path, number: u64) -> PathBuf {
 /// Locks the open file against others that do the same, of other processes or of another copy of this crate in this one, until
 /// it is dropped: a program inherits `HAIRLINE` from the traced one that started it. A forked child shares the open file, and closes it.
 fn claim(file: &File) -> io::Result<()> {
-    // SAFETY: a call on an open descriptor.
-    let outcome = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
-    if outcome != 0 && io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock {
-        let what = "another process is writing a trace into it; with %p in the path each has its own";
+    let began = Instant::now();
+    loop {
+        // Before the lock: a recovery that ends in between leaves it free.
+        let is_recovered = is_marked(file);
+        if lock(file) {
+            return Ok(());
+        }
+        let what = if !is_recovered {
+            "another process is writing a trace into it; with %p in the path each has its own"
+        } else if began.elapsed() >= RECOVERY_PATIENCE {
+            "`hairline recover` is completing the trace of an earlier run in it; start again when that is done, \
+             or use %p in the path"
+        } else {
+            std::thread::sleep(Duration::from_millis(5));
+            continue;
+        };
         return Err(io::Error::new(io::ErrorKind::WouldBlock, what));
     }
-    Ok(()) // also where a file system knows no locks
+}
+
+/// False when another process has it locked. True also where a file system knows no locks.
+pub(crate) fn lock(file: &File) -> bool {
+    // SAFETY: a call on an open descriptor.
+    let outcome = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
+    outcome == 0 || io::Error::last_os_error().kind() != io::ErrorKind::WouldBlock
+}
+
+fn unlock(file: &File) {
+    // SAFETY: a call on an open descriptor.
+    unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_UN) };
+}
+
+/// A recovery marks the file that it locks, by a record lock on its first byte. So a session that finds the file locked knows whether to
+/// wait: a recovery ends soon, another session does not.
+fn mark(kind: libc::c_int) -> libc::flock {
+    // SAFETY: an all-zero value is a valid one.
+    let mut mark: libc::flock = unsafe { std::mem::zeroed() };
+    mark.l_type = kind as libc::c_short;
+    mark.l_whence = libc::SEEK_SET as libc::c_short;
+    mark.l_len = 1;
+    mark
+}
+
+fn is_marked(file: &File) -> bool {
+    let mut found = mark(libc::F_WRLCK);
+    // SAFETY: a call on an open descriptor, which writes `found`.
+    let outcome = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &raw mut found) };
+    outcome == 0 && libc::c_int::from(found.l_type) != libc::F_UNLCK
+}
+
+/// A recovery's lock on a session's output: the same as a session's, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct RecoveryClaim(File);
+
+impl RecoveryClaim {
+    /// `None` when another process has the file locked.
+    pub(crate) fn new(file: &File) -> io::Result<Option<Self>> {
+        let this = Self(file.try_clone()?);
+        // The mark first: a session that finds the lock finds the mark too. Where it cannot be had, that session does not wait.
+        this.set_mark(libc::F_RDLCK);
+        Ok(lock(file).then_some(this)) // else the drop takes the mark back
+    }
+
+    fn set_mark(&self, kind: libc::c_int) {
+        let mark = mark(kind);
+        // SAFETY: a call on an open descriptor, which reads `mark`.
+        unsafe { libc::fcntl(self.0.as_raw_fd(), libc::F_OFD_SETLK, &raw const mark) };
+    }
+}
+
+impl Drop for RecoveryClaim {
+    /// To close the file is not enough, as for an [`OutputFile`].
+    fn drop(&mut self) {
+        unlock(&self.0); // of a lock that was not had, it is none
+        self.set_mark(libc::F_UNLCK);
+    }
 }
 
 /// The descriptor of the session's output; -1 while there is none.
@@ -74,7 +221,7 @@ static OUTPUT: AtomicI32 = AtomicI32::new(-1);
 pub(crate) struct OutputFile(File);
 
 impl OutputFile {
-    fn new(file: File) -> Self {
+    pub(crate) fn new(file: File) -> Self {
         OUTPUT.store(file.as_raw_fd(), Ordering::Relaxed);
         Self(file)
     }
@@ -106,8 +253,7 @@ impl Drop for OutputFile {
         // Before the descriptor is another file's. A session after this one may have stored its own.
         let _ = OUTPUT.compare_exchange(self.0.as_raw_fd(), -1, Ordering::Relaxed, Ordering::Relaxed);
         // To close it is not enough: a child that another thread starts just now has it open too until it is another program.
-        // SAFETY: a call on an open descriptor.
-        unsafe { libc::flock(self.0.as_raw_fd(), libc::LOCK_UN) };
+        unlock(&self.0);
     }
 }
 

@@ -30,3 +30,4 @@ pub(crate) mod traced;
 pub(crate) mod tracing;
 pub(crate) mod track;
 mod tree;
+mod unfinished;

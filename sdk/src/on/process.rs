@@ -1,6 +1,6 @@
 //! What the system says of this process and its threads.
 
-#![allow(unsafe_code)] // gettid and prctl
+#![allow(unsafe_code)] // gettid, prctl, getauxval and geteuid
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -84,6 +84,19 @@ impl Drop for SignalsBlocked {
 
 pub(crate) fn id() -> u32 {
     std::process::id()
+}
+
+/// Whether the process has rights that its caller has not: it was started by a setuid or setgid program or one with file
+/// capabilities. Stays true when the process gives the rights up.
+pub(crate) fn is_privileged() -> bool {
+    // SAFETY: takes a number. The kernel always passes AT_SECURE; 0 is also the answer where it does not.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
+/// The user whose rights the process has.
+pub(crate) fn effective_user() -> u32 {
+    // SAFETY: takes nothing, cannot fail.
+    unsafe { libc::geteuid() }
 }
 
 /// A random number that is this process's own; never 0.

@@ -1,9 +1,10 @@
 //! Which regions there are.
 
+use std::fs::DirEntry;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Facts, Life, RecoverError, RegionFile};
+use super::{Facts, Life, RecoverError, RegionFile, is_ours};
 use crate::backing::{self, DIRECTORY, pid_in};
 
 /// A region's file.
@@ -38,22 +39,61 @@ pub fn room() -> io::Result<u64> {
 }
 
 fn find_in(directory: &Path) -> Result<Vec<Found>, RecoverError> {
-    let failed = |source| RecoverError::File { path: directory.to_owned(), source };
+    let mut search = Search::of(directory)?;
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(directory).map_err(failed)?.flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(pid_in) else { continue };
-        let path = entry.path();
-        let (life, facts) = match RegionFile::open(&path) {
-            Ok(region) => (region.life(), Ok(region.facts)),
-            Err(RecoverError::File { source, .. }) if gone(&source) => continue,
-            Err(RecoverError::NotARegion { what, .. }) if what == super::NOT_OURS => continue,
-            Err(e) => (Life::Unknown, Err(e)),
-        };
-        let len = entry.metadata().map_or(0, |m| m.len());
-        found.push(Found { path, len, pid, life, facts });
+    while let Some(more) = search.step(usize::MAX) {
+        found.extend(more);
     }
     found.sort_by(|a, b| (a.pid, &a.path).cmp(&(b.pid, &b.path)));
     Ok(found)
+}
+
+/// A search for this user's regions that does a bounded amount of work at a time: another user may have put any number of files into
+/// `/dev/shm`.
+#[derive(Debug)]
+pub struct Search {
+    entries: std::fs::ReadDir,
+}
+
+impl Search {
+    /// Begins a search.
+    ///
+    /// # Errors
+    /// When `/dev/shm` cannot be read.
+    pub fn new() -> Result<Self, RecoverError> {
+        Self::of(Path::new(DIRECTORY))
+    }
+
+    fn of(directory: &Path) -> Result<Self, RecoverError> {
+        let failed = |source| RecoverError::File { path: directory.to_owned(), source };
+        Ok(Self { entries: std::fs::read_dir(directory).map_err(failed)? })
+    }
+
+    /// Looks at up to `entries` further names in the directory, and ends early after the first region. Returns the region, if there
+    /// was one. Returns `None` at the directory's end.
+    pub fn step(&mut self, entries: usize) -> Option<Option<Found>> {
+        for _ in 0..entries {
+            let found = self.entries.next()?.ok().and_then(|entry| look(&entry));
+            if found.is_some() {
+                return Some(found);
+            }
+        }
+        Some(None)
+    }
+}
+
+fn look(entry: &DirEntry) -> Option<Found> {
+    let pid = entry.file_name().to_str().and_then(pid_in)?;
+    // Another user's file is not even opened: to open it takes as long as its file system likes, and shows that somebody looks.
+    let len = entry.metadata().ok().filter(is_ours)?.len();
+    let path = entry.path();
+    let (life, facts) = match RegionFile::open(&path) {
+        Ok(region) => (region.life(), Ok(region.facts)),
+        Err(RecoverError::File { source, .. }) if gone(&source) => return None,
+        Err(RecoverError::NotARegion { what, .. }) if what == super::NOT_OURS => return None,
+        Err(e) => (Life::Unknown, Err(e)),
+    };
+    Some(Found { path, len, pid, life, facts })
 }
 
 /// Removed meanwhile, or another user's.

@@ -39,7 +39,7 @@ use std::path::{Path, PathBuf};
 use crate::backing::{self, Locked};
 
 pub use crate::process::Life;
-pub use find::{Found, find, room};
+pub use find::{Found, Search, find, room};
 pub use fragments::{Fragment, Fragments, Part};
 pub use glance::Glance;
 pub use header::{Facts, NextOutput, SessionState};
@@ -84,7 +84,7 @@ pub enum RecoverError {
         pid: u32,
     },
     /// From here it cannot be told whether its process lives.
-    #[error("{}: process {pid} is of another pid namespace, and may be alive", path.display())]
+    #[error("{}: cannot tell from here whether process {pid} is alive", path.display())]
     Unknown {
         /// The region's file.
         path: PathBuf,
@@ -191,9 +191,14 @@ impl RegionFile {
     }
 }
 
+/// Whether a file may be a region that this process may recover, by what can be known of it without opening it.
+fn is_ours(metadata: &std::fs::Metadata) -> bool {
+    metadata.is_file() && metadata.uid() == backing::own_user()
+}
+
 fn facts_of(file: &File, path: &Path) -> Result<Facts, RecoverError> {
     let metadata = file.metadata().map_err(|source| RecoverError::File { path: path.to_owned(), source })?;
-    if !metadata.is_file() || metadata.uid() != backing::own_user() {
+    if !is_ours(&metadata) {
         return Err(RecoverError::NotARegion { path: path.to_owned(), what: NOT_OURS });
     }
     header::read(file, metadata.len(), path).map_err(|e| e.at(path.to_owned()))

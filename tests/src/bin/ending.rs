@@ -243,6 +243,11 @@ fn main() {
             std::env::set_current_dir("/").expect("changed");
             (0..10_000).for_each(|n| drop(hairline::scope!("ending", "elsewhere", n)));
         }
+        // 3 s, 4 MB of trace a second.
+        "long" => (0..3000).for_each(|_| {
+            (0..200).for_each(|n| drop(hairline::scope!("ending", "step", n)));
+            std::thread::sleep(Duration::from_millis(1));
+        }),
         "threads" => end_threads(),
         "plugin" | "plugin-stop" => load(way == "plugin-stop"),
         "much" | "much-exit" => (0..100_000).for_each(|n| {

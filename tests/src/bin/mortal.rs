@@ -6,7 +6,7 @@
 //!
 //! Each thread records scopes `step` with its number of scopes so far, `n`, and its own number, `thread`. After each scope it
 //! stores that number plus one into its slot of the file of counters, which it has mapped: what it had committed when
-//! it was killed. Slow: the writer thread runs at the lowest priority, so that it is hardly ever done with a write. A scope for which the ring has no room is not counted; it comes again.
+//! it was killed. `hidden=1`: a `/proc` with `hidepid=2` shows the process to root only. Slow: the writer thread runs at the lowest priority, so that it is hardly ever done with a write. A scope for which the ring has no room is not counted; it comes again.
 
 #![allow(unsafe_code)] // mmap
 
@@ -78,6 +78,10 @@ fn main() {
         .filter_map(|a| a.split_once('=').map(|(k, v)| (k.to_owned(), v.to_owned())))
         .collect();
     let number = |name: &str| arguments[name].parse::<u64>().expect("a number");
+    if arguments.contains_key("hidden") {
+        // SAFETY: takes numbers.
+        unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) };
+    }
     let counters = counters(&arguments["counters"]);
     let rotate = number("rotate");
     let builder = Session::builder();

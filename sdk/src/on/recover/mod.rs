@@ -27,7 +27,7 @@ use super::session::tail::Tail;
 use crate::options::{Format, Lost};
 use crate::recovery::{FoundRegion, ProcessState, RecoverError, RecoverOptions, Recovered};
 use place::Place;
-pub(crate) use prune::prune;
+pub(crate) use prune::Pruning;
 
 pub(crate) fn recover(path: &Path, options: &RecoverOptions) -> Result<Recovered, RecoverError> {
     let region = RegionFile::open(path)?.lock(options.assume_dead)?;
@@ -55,7 +55,7 @@ fn write(region: &DeadRegion, options: &RecoverOptions, done: &mut Recovered) ->
     done.cut = place.cut;
     let part = if place.has_original { Part::NotInOutput } else { Part::All };
     let written = append(&Held::Dead(region, part), format, &mut place, done);
-    end(place, written, done)
+    end(region.facts(), place, written, done)
 }
 
 /// Copies the trace of a process that goes on.
@@ -80,7 +80,7 @@ pub(crate) fn snapshot(path: &Path, to: &Path) -> Result<Recovered, RecoverError
         done.notes.push(note);
     }
     let written = append(&Held::Alive(&glance), format, &mut place, &mut done);
-    end(place, written, &mut done)?;
+    end(facts, place, written, &mut done)?;
     Ok(done)
 }
 
@@ -118,9 +118,14 @@ fn format_of(facts: &Facts, region: &Path) -> Result<Format, RecoverError> {
     Ok(format)
 }
 
-fn end(place: Place, written: Result<(), RecoverError>, done: &mut Recovered) -> Result<(), RecoverError> {
+fn end(
+    facts: &Facts,
+    place: Place,
+    written: Result<(), RecoverError>,
+    done: &mut Recovered,
+) -> Result<(), RecoverError> {
     match written {
-        Ok(()) => done.path = Some(place.finish()?),
+        Ok(()) => done.path = Some(place.finish(&facts.prelude)?),
         Err(e) => {
             place.abandon();
             return Err(e);

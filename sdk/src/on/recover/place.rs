@@ -1,30 +1,40 @@
 //! Where the whole trace goes: the original file, or another.
 
 use std::collections::HashSet;
-use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use hairline_formats::fxt;
 use hairline_shm::recover::{DeadRegion, Facts, NextOutput};
 
-use super::super::files;
+use super::super::files::{self, RecoveryClaim};
+use super::super::process;
+use super::super::unfinished::{self, Unfinished};
 use super::at;
 use crate::recovery::RecoverError;
 
 /// Bytes that are compared or copied at a time.
 const PIECE: usize = 1 << 16;
 
+/// How long a recovery waits for whoever has locked the very trace that it is to complete. A session that makes its output anew
+/// cuts the file as soon as it has the lock.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Names beside an output that are tried, the last of them `OUTPUT.recovered-PID-99`.
+const MOST_NAMES: u32 = 100;
+
 /// A file that becomes the whole trace.
 #[derive(Debug)]
 pub(super) struct Place {
     /// Written through a buffer, since fragments may be small.
     file: io::BufWriter<File>,
+    /// The trace's name: with `anew`, the first one that it may get.
     path: PathBuf,
-    /// Becomes this when it is complete.
-    rename_to: Option<PathBuf>,
+    /// Where it is a new file.
+    anew: Option<(Unfinished, Names)>,
     /// Bytes of the original that are whole.
     whole: u64,
     /// Bytes so far.
@@ -33,6 +43,28 @@ pub(super) struct Place {
     pub(super) has_original: bool,
     /// Bytes of the original that were not whole.
     pub(super) cut: u64,
+    /// No session makes the original anew before all this is done.
+    _claim: Option<RecoveryClaim>,
+}
+
+/// The names that a new file may take.
+#[derive(Debug)]
+enum Names {
+    /// The one that the user gave, whatever file has it.
+    Given,
+    /// The first of these that nothing has, or an earlier recovery of the same trace, which was killed.
+    Free(Vec<PathBuf>),
+}
+
+/// What the session's output is needed for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Need {
+    /// It is completed.
+    Repair,
+    /// It is copied; the session is dead.
+    Copy,
+    /// It is copied; the session has it locked.
+    CopyOfLiving,
 }
 
 /// The session's output, if it is still there.
@@ -41,6 +73,7 @@ struct Original {
     path: PathBuf,
     whole: u64,
     len: u64,
+    claim: Option<RecoveryClaim>,
 }
 
 impl Place {
@@ -50,37 +83,52 @@ impl Place {
         notes: &mut Vec<String>,
     ) -> Result<Self, RecoverError> {
         let facts = region.facts();
-        let original = Original::find(facts, to.is_none(), notes)?;
+        let need = if to.is_none() { Need::Repair } else { Need::Copy };
+        let original = Original::find(facts, need, notes)?;
         match (original, to) {
             (Some(original), None) => original.repair(),
-            (original, Some(to)) => Self::anew(facts, original, to.to_owned()),
-            (None, None) => Self::anew(facts, None, unwritten(facts).map_or_else(|| beside(region), Ok)?),
+            (original, Some(to)) => Self::anew(facts, original, to.to_owned(), Names::Given),
+            (None, None) => {
+                let names = names(region)?;
+                let first = names.first().cloned().unwrap_or_default();
+                Self::anew(facts, None, first, Names::Free(names))
+            }
         }
     }
 
     /// A copy, of a trace that goes on.
     pub(super) fn copy_of(facts: &Facts, to: &Path, notes: &mut Vec<String>) -> Result<Self, RecoverError> {
-        let original = Original::find(facts, false, notes)?;
-        Self::anew(facts, original, to.to_owned())
+        let original = Original::find(facts, Need::CopyOfLiving, notes)?;
+        Self::anew(facts, original, to.to_owned(), Names::Given)
     }
 
     /// A new file: with what is whole of the original, else with the stream's head.
-    fn anew(facts: &Facts, original: Option<Original>, to: PathBuf) -> Result<Self, RecoverError> {
-        if let Ok(there) = fs::metadata(&to) {
-            is_replaceable(&there, original.as_ref()).map_err(at(&to))?;
-        }
-        let mut name = to.file_name().map_or_else(OsString::new, ToOwned::to_owned);
-        name.push(format!(".{}.part", std::process::id()));
-        let path = to.with_file_name(name);
-        let file = File::create(&path).map_err(at(&to))?;
+    fn anew(
+        facts: &Facts,
+        mut original: Option<Original>,
+        path: PathBuf,
+        names: Names,
+    ) -> Result<Self, RecoverError> {
+        let unfinished = match names {
+            Names::Given => {
+                if let Ok(there) = fs::metadata(&path) {
+                    is_replaceable(&there, original.as_ref()).map_err(at(&path))?;
+                }
+                Unfinished::beside(&path)
+            }
+            Names::Free(_) => Unfinished::beside_any(&path),
+        };
+        let unfinished = unfinished.map_err(at(&path))?;
+        let file = unfinished.file().try_clone().map_err(at(&path))?;
         let mut place = Self {
             file: io::BufWriter::with_capacity(PIECE, file),
             path,
-            rename_to: Some(to),
+            anew: Some((unfinished, names)),
             whole: 0,
             len: 0,
             has_original: original.is_some(),
             cut: original.as_ref().map_or(0, |o| o.len - o.whole),
+            _claim: original.as_mut().and_then(|o| o.claim.take()),
         };
         let begun = match original {
             Some(original) => place.copy(&original),
@@ -109,9 +157,9 @@ impl Place {
 
     /// The flows that begin in what there is so far, of FXT.
     pub(super) fn flows_begun(&mut self) -> Result<HashSet<u64>, RecoverError> {
-        self.file.flush().map_err(at(self.name()))?;
-        let file = File::open(&self.path).map_err(at(self.name()))?;
-        let mut reader = fxt::Reader::new(io::BufReader::with_capacity(PIECE, file.take(self.len)));
+        self.file.flush().map_err(at(&self.path))?;
+        let so_far = FromStart { file: self.file.get_ref(), offset: 0 }.take(self.len);
+        let mut reader = fxt::Reader::new(io::BufReader::with_capacity(PIECE, so_far));
         let mut begun = HashSet::new();
         // What cannot be read goes on as it is.
         while let Ok(Some((_, record))) = reader.next() {
@@ -126,85 +174,118 @@ impl Place {
 
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), RecoverError> {
         self.len += bytes.len() as u64;
-        self.file.write_all(bytes).map_err(at(self.name()))
-    }
-
-    /// What it is to be called: nobody asked for the name that it has until then.
-    fn name(&self) -> &Path {
-        self.rename_to.as_ref().unwrap_or(&self.path)
+        self.file.write_all(bytes).map_err(at(&self.path))
     }
 
     /// Everything is on the disk, under its name. Which that is.
-    pub(super) fn finish(mut self) -> Result<PathBuf, RecoverError> {
-        let flushed = self.file.flush().and_then(|()| self.file.get_ref().sync_all());
-        let named = flushed.and_then(|()| match &self.rename_to {
-            Some(to) => std::fs::rename(&self.path, to),
-            None => Ok(()),
-        });
-        if let Err(e) = named {
-            let e = at(self.name())(e);
+    pub(super) fn finish(mut self, prelude: &[u8]) -> Result<PathBuf, RecoverError> {
+        if let Err(e) = self.file.flush().and_then(|()| self.file.get_ref().sync_all()) {
+            let e = at(&self.path)(e);
             self.abandon();
             return Err(e);
         }
-        let path = self.rename_to.unwrap_or(self.path);
+        let path = match self.anew {
+            None => self.path,
+            Some((unfinished, Names::Given)) => {
+                unfinished.replace(&self.path).map_err(at(&self.path))?;
+                self.path
+            }
+            Some((unfinished, Names::Free(names))) => {
+                take_first(unfinished, names, prelude).map_err(at(&self.path))?
+            }
+        };
         // The name too; a directory that cannot be opened is no reason to fail.
-        if let Some(Ok(directory)) = path.parent().map(File::open) {
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(libc::O_DIRECTORY);
+        if let Some(Ok(directory)) = path.parent().map(|parent| options.open(parent)) {
             let _ = directory.sync_all();
         }
         Ok(path)
     }
 
-    /// Takes back what was written, as far as that goes.
+    /// Takes back what was written, as far as that goes. A new file goes with this value.
     pub(super) fn abandon(self) {
         let (file, _) = self.file.into_parts();
-        let _ = match &self.rename_to {
-            Some(_) => std::fs::remove_file(&self.path),
-            None => file.set_len(self.whole),
-        };
+        if self.anew.is_none() {
+            let _ = file.set_len(self.whole);
+        }
+    }
+}
+
+/// A file, read from its start whatever its own position is.
+struct FromStart<'f> {
+    file: &'f File,
+    offset: u64,
+}
+
+impl Read for FromStart<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let n = self.file.read_at(bytes, self.offset)?;
+        self.offset += n as u64;
+        Ok(n)
     }
 }
 
 impl Original {
     /// The file at the output's path, if it is this trace: regular, not shorter than what is whole, and with the head
-    /// of this stream.
-    fn find(facts: &Facts, to_write: bool, notes: &mut Vec<String>) -> Result<Option<Self>, RecoverError> {
+    /// of this stream. Nobody else writes to it from here on: it is locked as the session's own output was.
+    fn find(facts: &Facts, need: Need, notes: &mut Vec<String>) -> Result<Option<Self>, RecoverError> {
         let (Some(path), Some(whole)) = (&facts.output, facts.output_len) else { return Ok(None) };
+        let began = Instant::now();
         // Nonblocking: a FIFO at this place must not keep us.
-        let flags = libc::O_NONBLOCK | libc::O_CLOEXEC | libc::O_NOCTTY;
-        let file = match OpenOptions::new().read(true).write(to_write).custom_flags(flags).open(path) {
-            Ok(file) => file,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                notes.push(format!("{}: is gone", path.display()));
+        let mut options = OpenOptions::new();
+        options.read(true).write(need == Need::Repair);
+        options.custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC | libc::O_NOCTTY);
+        loop {
+            let file = match options.open(path) {
+                Ok(file) => file,
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                    notes.push(format!("{}: is gone", path.display()));
+                    return Ok(None);
+                }
+                Err(e) => return Err(at(path)(e)),
+            };
+            let metadata = file.metadata().map_err(at(path))?;
+            let claims = need != Need::CopyOfLiving && metadata.is_file();
+            let claim = if claims { RecoveryClaim::new(&file).map_err(at(path))? } else { None };
+            // What is seen from here on stays so, if it is locked.
+            let metadata = file.metadata().map_err(at(path))?;
+            let len = metadata.len();
+            let whole = match facts.next_output {
+                Some(next) if next.inode == metadata.ino() => next.len,
+                _ => whole,
+            };
+            let same = metadata.is_file()
+                && facts.prelude.len() as u64 <= whole
+                && whole <= len
+                && facts.output_inode.is_none_or(|inode| inode == metadata.ino())
+                && begins_with(&file, &facts.prelude).map_err(at(path))?;
+            if !same {
+                notes.push(format!("{}: holds something else by now", path.display()));
                 return Ok(None);
             }
-            Err(e) => return Err(at(path)(e)),
-        };
-        let metadata = file.metadata().map_err(at(path))?;
-        let len = metadata.len();
-        let whole = match facts.next_output {
-            Some(next) if next.inode == metadata.ino() => next.len,
-            Some(next) if to_write => {
-                take_back(facts, next, path, &metadata);
-                whole
+            // This trace, and somebody is about to make another of it, or to complete it.
+            if claims && (claim.is_none() || !files::leads_to(path, &metadata)) {
+                if began.elapsed() >= PATIENCE {
+                    let what = "another process has it locked; recover it again when that has ended";
+                    return Err(at(path)(io::Error::new(io::ErrorKind::WouldBlock, what)));
+                }
+                std::thread::sleep(Duration::from_millis(5));
+                continue;
             }
-            _ => whole,
-        };
-        let head_len = facts.prelude.len() as u64;
-        let same = metadata.is_file()
-            && head_len <= whole
-            && whole <= len
-            && facts.output_inode.is_none_or(|inode| inode == metadata.ino())
-            && begins_with(&file, &facts.prelude).map_err(at(path))?;
-        if !same {
-            notes.push(format!("{}: holds something else by now", path.display()));
-            return Ok(None);
+            if need == Need::Repair
+                && let Some(next) = facts.next_output
+                && next.inode != metadata.ino()
+            {
+                take_back(next, path, &metadata);
+            }
+            return Ok(Some(Self { file, path: path.clone(), whole, len, claim }));
         }
-        Ok(Some(Self { file, path: path.clone(), whole, len }))
     }
 
     /// Goes on where it is whole.
     fn repair(mut self) -> Result<Place, RecoverError> {
-        let Self { file, path, whole, len } = &mut self;
+        let Self { file, path, whole, len, .. } = &mut self;
         file.set_len(*whole).and_then(|()| file.seek(SeekFrom::Start(*whole))).map_err(at(path))?;
         Ok(Place {
             cut: *len - *whole,
@@ -212,8 +293,9 @@ impl Original {
             whole: *whole,
             file: io::BufWriter::with_capacity(PIECE, self.file),
             path: self.path,
-            rename_to: None,
+            anew: None,
             has_original: true,
+            _claim: self.claim,
         })
     }
 }
@@ -233,14 +315,18 @@ fn is_replaceable(there: &fs::Metadata, original: Option<&Original>) -> io::Resu
 }
 
 /// The process was killed after it had made the next file of its output, and before that had taken the path of this one.
-fn take_back(facts: &Facts, next: NextOutput, path: &Path, metadata: &fs::Metadata) {
-    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()); // as the session does
+fn take_back(next: NextOutput, path: &Path, metadata: &fs::Metadata) {
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()); // as `Rotation::new` does
     let numbered = files::numbered_path(path, next.number);
     let is_second_name = |m: fs::Metadata| (m.dev(), m.ino()) == (metadata.dev(), metadata.ino());
     if fs::symlink_metadata(&numbered).is_ok_and(is_second_name) {
         let _ = fs::remove_file(numbered);
     }
-    let _ = fs::remove_file(files::next_path(path, facts.pid));
+    // Its name is random: the region says which inode it is.
+    let is_next = |m: &fs::Metadata| (m.dev(), m.ino()) == (metadata.dev(), next.inode);
+    if let Some(unfinished) = unfinished::find(path, is_next) {
+        let _ = fs::remove_file(unfinished);
+    }
 }
 
 fn begins_with(file: &File, head: &[u8]) -> io::Result<bool> {
@@ -249,31 +335,47 @@ fn begins_with(file: &File, head: &[u8]) -> io::Result<bool> {
     Ok(found == head)
 }
 
-/// The file that a flight recorder would have written at its end, if nothing is there.
-fn unwritten(facts: &Facts) -> Option<PathBuf> {
-    let output = facts.output.clone().filter(|_| facts.overwrites())?;
-    matches!(std::fs::symlink_metadata(&output), Err(e) if e.kind() == io::ErrorKind::NotFound)
-        .then_some(output)
-}
-
-/// A name beside the output that nobody has.
-fn beside(region: &DeadRegion) -> Result<PathBuf, RecoverError> {
+/// The names that what a region holds may get where there is no file to complete: that of the output if it is a flight recorder's,
+/// which would have written it at its end, then those beside it.
+fn names(region: &DeadRegion) -> Result<Vec<PathBuf>, RecoverError> {
     let facts = region.facts();
     let nowhere = || RecoverError::NoPlace { region: region.path().to_owned() };
     let output = facts.output.as_ref().filter(|_| facts.output_len.is_some() || facts.overwrites());
     let output = output.ok_or_else(nowhere)?;
     let mut name = output.file_name().ok_or_else(nowhere)?.to_owned();
     name.push(format!(".recovered-{}", facts.pid));
-    let first = output.with_file_name(&name);
     let numbered = |n: u32| {
         let mut name = name.clone();
         name.push(format!("-{n}"));
         output.with_file_name(name)
     };
-    // One that is ours already, from a run that was killed, is written anew.
-    let free = |path: &PathBuf| match File::open(path) {
-        Err(e) => e.kind() == io::ErrorKind::NotFound,
-        Ok(file) => begins_with(&file, &facts.prelude).unwrap_or(false),
-    };
-    std::iter::once(first).chain((2..100).map(numbered)).find(free).ok_or_else(nowhere)
+    let own = facts.overwrites().then(|| output.clone());
+    let beside = std::iter::once(output.with_file_name(&name)).chain((2..MOST_NAMES).map(numbered));
+    Ok(own.into_iter().chain(beside).collect())
+}
+
+/// Gives the file the first of the names that nothing has. One that an earlier recovery of the same trace has, which was killed before
+/// it could remove the region, is written anew. A file that another process puts there meanwhile stays.
+fn take_first(mut unfinished: Unfinished, names: Vec<PathBuf>, prelude: &[u8]) -> io::Result<PathBuf> {
+    let mut taken = io::Error::from(io::ErrorKind::AlreadyExists);
+    for name in names {
+        if is_of_this_trace(&name, prelude) {
+            return unfinished.replace(&name).map(|()| name);
+        }
+        match unfinished.take_free(&name) {
+            Ok(()) => return Ok(name),
+            Err((same, e)) if e.kind() == io::ErrorKind::AlreadyExists => (unfinished, taken) = (same, e),
+            Err((_, e)) => return Err(e),
+        }
+    }
+    Err(taken)
+}
+
+/// Whether a file of this user's is there that begins as this trace does. No link is followed, and no FIFO waited for.
+fn is_of_this_trace(path: &Path, prelude: &[u8]) -> bool {
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY);
+    let Ok(file) = options.open(path) else { return false };
+    let is_own = |m: fs::Metadata| m.is_file() && m.uid() == process::effective_user();
+    file.metadata().is_ok_and(is_own) && begins_with(&file, prelude).unwrap_or(false)
 }

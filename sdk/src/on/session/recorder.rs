@@ -9,7 +9,6 @@
 //! Nobody drains the ring, so the recorder's thread sleeps nearly always.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,6 +28,7 @@ use crate::builder::OutputConfig;
 use crate::on::clock::Clock;
 use crate::on::flow::Flow;
 use crate::on::lock::Mutex;
+use crate::on::unfinished::Unfinished;
 use crate::on::{env, process, registry};
 use crate::options::Format;
 
@@ -118,20 +118,14 @@ impl Recorder {
 
     /// The same into a file, which is there when it is complete.
     pub(super) fn write_file(&self, shared: &Shared, path: &Path) -> io::Result<End> {
-        // One snapshot at a time from here on: two to the same path have the same unfinished file.
-        let mut window = self.window.lock();
-        let unfinished = unfinished(path);
-        let written = File::create(&unfinished).and_then(|file| {
-            let mut out = BufWriter::with_capacity(1 << 16, file);
-            let end = self.write_window(&mut window, shared, &mut out)?;
-            out.flush()?;
-            std::fs::rename(&unfinished, path)?;
-            Ok(End { path: Some(path.to_owned()), ..end })
-        });
-        if written.is_err() {
-            let _ = std::fs::remove_file(&unfinished);
-        }
-        written
+        let mut window = self.window.lock(); // one snapshot at a time
+        let unfinished = Unfinished::beside(path)?;
+        let mut out = BufWriter::with_capacity(1 << 16, unfinished.file());
+        let end = self.write_window(&mut window, shared, &mut out)?;
+        out.flush()?;
+        drop(out);
+        unfinished.replace(path)?;
+        Ok(End { path: Some(path.to_owned()), ..end })
     }
 }
 
@@ -143,18 +137,9 @@ impl OpenSlices {
     }
 }
 
-/// Where the file at `path` is written before it has its name: in the same folder.
-fn unfinished(path: &Path) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.unfinished", process::id()));
-    path.with_file_name(name)
-}
-
 /// Finds out now whether a snapshot can be written to `path`.
 pub(super) fn probe(path: &Path) -> io::Result<()> {
-    let unfinished = unfinished(path);
-    File::create(&unfinished)?;
-    std::fs::remove_file(unfinished)
+    Unfinished::beside(path).map(drop)
 }
 
 fn write_pieces(

@@ -10,7 +10,7 @@
 //! its inode (`RegionHeader::next_output`):
 //!
 //! ```text
-//! 1  the next file, at a name that nobody looks at: head, carry
+//! 1  the next file, at a random name (`unfinished.rs`): head, carry
 //! 2  the region says which it is
 //! 3  the old file has its number as a second name
 //! 4  the next file takes the path, at one stroke
@@ -28,6 +28,7 @@ use hairline_formats::{fxt, track_event};
 use hairline_shm::{ChunkInfo, Region};
 
 use crate::on::files::{self, OutputFile};
+use crate::on::unfinished::Unfinished;
 use crate::options::Format;
 
 /// When the output changes files, and what it has told so far.
@@ -70,7 +71,8 @@ impl Rotation {
         Self {
             size,
             keep: u64::from(keep),
-            path,
+            // A link at the output's path stays, and leads to the newest file.
+            path: fs::canonicalize(&path).unwrap_or(path),
             head,
             region,
             carry,
@@ -158,47 +160,42 @@ impl Rotation {
         if !is_ours && fs::symlink_metadata(&self.path).is_ok() {
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, "another file is in its place"));
         }
-        let next_path = files::next_path(&self.path, crate::on::process::id());
-        let next = self.write_opening(&next_path).and_then(|(next, len)| {
-            let number = self.finished + 1;
-            self.region.announce_output(next.metadata()?.ino(), len, number);
-            let numbered = files::numbered_path(&self.path, number);
-            if is_ours {
-                give_second_name(&self.path, &numbered)?;
-            }
-            fs::rename(&next_path, &self.path).inspect_err(|_| {
-                // As it was: with one name, and that.
-                let _ = if fs::symlink_metadata(&self.path).is_ok() {
-                    fs::remove_file(&numbered)
-                } else {
-                    fs::rename(&numbered, &self.path)
-                };
-            })?;
-            Ok((next, len))
-        });
-        if next.is_err() {
-            let _ = fs::remove_file(&next_path);
-            return next;
+        let (next, len) = self.write_opening()?;
+        let number = self.finished + 1;
+        self.region.announce_output(next.file().metadata()?.ino(), len, number);
+        let numbered = files::numbered_path(&self.path, number);
+        if is_ours {
+            give_second_name(&self.path, &numbered)?;
         }
+        let file = next.file().try_clone()?;
+        files::lock(&file); // before another session can find it at the path
+        next.replace(&self.path).inspect_err(|_| {
+            // As it was: with one name, and that.
+            let _ = if fs::symlink_metadata(&self.path).is_ok() {
+                fs::remove_file(&numbered)
+            } else {
+                fs::rename(&numbered, &self.path)
+            };
+        })?;
         self.finished += 1;
         // One that was finished when this was written is the first too many.
         if let Some(old) = (self.finished + 1).checked_sub(self.keep).filter(|old| *old > 0 && self.keep > 0)
         {
             let _ = fs::remove_file(files::numbered_path(&self.path, old));
         }
-        next
+        Ok((OutputFile::new(file), len))
     }
 
     /// Makes the next file.
-    fn write_opening(&mut self, path: &Path) -> io::Result<(OutputFile, u64)> {
-        let (mut file, _) = files::create(path)?;
+    fn write_opening(&mut self) -> io::Result<(Unfinished, u64)> {
+        let next = Unfinished::beside(&self.path)?;
         let mut opening = self.head.clone();
         match &mut self.carry {
             Carry::Fxt(carry) => carry.put(&mut opening),
             Carry::TrackEvent(carry) => carry.put(|packet| opening.extend_from_slice(packet)),
         }
-        file.write_all(&opening)?;
-        Ok((file, opening.len() as u64))
+        next.file().write_all(&opening)?;
+        Ok((next, opening.len() as u64))
     }
 }
 

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::Shared;
 use crate::on::clock::Clock;
-use crate::on::{process, recover};
+use crate::on::process;
+use crate::on::recover::Pruning;
 
 /// Bytes of the ring whose pages are made present while the session starts, where the clock's calibration has to be
 /// waited for anyway; and how many at a time are added after that, some 0.3 ms.
@@ -20,8 +21,8 @@ pub(super) struct Upkeep {
     refined: Instant,
     refine_after: Duration,
     populated: usize,
-    /// Whether regions of earlier processes were looked at.
-    has_pruned: bool,
+    /// The look at regions of earlier processes, once the ring is present.
+    pruning: Option<Pruning>,
 }
 
 impl Upkeep {
@@ -31,7 +32,7 @@ impl Upkeep {
             refined: Instant::now(),
             refine_after: REFINE.0,
             populated: POPULATED_AT_START,
-            has_pruned: false,
+            pruning: None,
         }
     }
 
@@ -48,9 +49,7 @@ impl Upkeep {
     pub(super) fn populate(&mut self, shared: &Shared) -> bool {
         let from = self.populated;
         if from >= shared.region.len() {
-            if !std::mem::replace(&mut self.has_pruned, true) {
-                recover::prune(&process::name());
-            }
+            self.pruning.get_or_insert_with(|| Pruning::new(&process::name())).proceed();
             return false;
         }
         self.populated += POPULATE;

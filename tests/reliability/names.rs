@@ -1,0 +1,279 @@
+//! Names that another user has taken: Hairline follows none, waits at none, and writes into no file behind one.
+
+use std::fs::{self, File};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use hairline::recovery::{self, RecoverOptions, Recovered};
+use hairline::{Error, Format, Overflow, Session, trace_scope};
+use hairline_tests::mortal::{Orders, Victim, files};
+use hairline_tests::recording::{FORMATS, extension, turn};
+
+use crate::others::{NOBODY, Stage, as_nobody, said};
+
+/// Runs it on a thread of its own.
+///
+/// # Panics
+/// When it takes longer than 20 s: it hangs at a FIFO.
+fn soon<T: Send + 'static>(what: impl FnOnce() -> T + Send + 'static) -> T {
+    let (done, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || done.send(what()));
+    ended.recv_timeout(Duration::from_secs(20)).expect("it hangs")
+}
+
+fn fifo(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo").success());
+}
+
+/// A directory of `nobody`, and a file of root.
+struct Trap {
+    directory: PathBuf,
+    precious: PathBuf,
+    stage: Stage,
+}
+
+impl Trap {
+    fn new() -> Option<Self> {
+        let stage = Stage::new()?;
+        let precious = stage.path("precious");
+        fs::write(&precious, "precious").expect("written");
+        fs::set_permissions(&precious, fs::Permissions::from_mode(0o600)).expect("changed");
+        Some(Self { directory: stage.directory_of_nobody("directory"), precious, stage })
+    }
+
+    /// A link of `nobody` to the file of root.
+    fn plant(&self, name: &str) -> PathBuf {
+        let link = self.directory.join(name);
+        symlink(&self.precious, &link).expect("a link");
+        lchown(&link, Some(NOBODY), Some(NOBODY)).expect("given away");
+        link
+    }
+
+    fn has_caught_nothing(&self) {
+        assert_eq!(fs::read(&self.precious).expect("read"), b"precious");
+    }
+}
+
+#[test]
+fn a_snapshot_follows_no_planted_link() {
+    let Some(trap) = Trap::new() else { return };
+    let _turn = turn();
+    let path = trap.directory.join("t.fxt");
+    trap.plant(&format!("t.fxt.{}.unfinished", std::process::id()));
+    let session = Session::builder().output(&path).overflow(Overflow::Overwrite).start().expect("a session");
+    trap.has_caught_nothing();
+    trap.plant(&format!("s.fxt.{}.unfinished", std::process::id()));
+    session.snapshot(trap.directory.join("s.fxt")).expect("a snapshot");
+    session.stop().expect("stopped");
+    trap.has_caught_nothing();
+    for trace in [path, trap.directory.join("s.fxt")] {
+        assert!(fs::symlink_metadata(&trace).expect("a trace").is_file(), "{}", trace.display());
+    }
+}
+
+#[test]
+fn a_rotated_output_follows_no_planted_link() {
+    let Some(trap) = Trap::new() else { return };
+    let _turn = turn();
+    let path = trap.directory.join("t.fxt");
+    trap.plant(&format!(".t.fxt.next-{}", std::process::id()));
+    trap.plant("t.1.fxt");
+    fifo(&trap.directory.join("t.2.fxt"));
+    let session = Session::builder().output(&path).rotate(64 << 10, 0).start().expect("a session");
+    for n in 0..40_000_u64 {
+        trace_scope!("names", "step", n);
+        if n % 1000 == 0 {
+            session.flush().expect("no error");
+        }
+    }
+    let summary = session.stop().expect("stopped");
+    trap.has_caught_nothing();
+    assert_eq!(summary.notes, [""; 0]);
+    let files = files(&path);
+    assert!(files.len() > 3, "{files:?}");
+    assert!(files.iter().all(|f| fs::symlink_metadata(f).is_ok_and(|m| m.is_file())), "{files:?}");
+}
+
+/// A program that was killed, and its files in a directory.
+fn dead(format: Format, directory: &Path) -> (Victim, PathBuf) {
+    let orders = Orders { chunk: 1 << 20, buffer: 8 << 20, end: "1000".to_owned(), ..Orders::new(format) };
+    let mut victim = Victim::start(env!("CARGO_BIN_EXE_mortal"), directory, orders);
+    victim.wait_until_committed(1000);
+    victim.kill();
+    let region = victim.region().expect("a region");
+    (victim, region)
+}
+
+fn recover(region: &Path, options: RecoverOptions) -> Recovered {
+    let region = region.to_owned();
+    soon(move || recovery::recover(&region, &options)).expect("recovered")
+}
+
+#[test]
+fn a_recovery_follows_no_planted_link() {
+    let Some(trap) = Trap::new() else { return };
+    for format in FORMATS {
+        let (victim, region) = dead(format, &trap.directory);
+        let name = victim.trace.file_name().expect("a name").to_string_lossy().into_owned();
+        fs::remove_file(&victim.trace).expect("removed");
+        let beside = format!("{name}.recovered-{}", victim.pid());
+        trap.plant(&format!("{beside}.{}.part", std::process::id()));
+        trap.plant(&format!("elsewhere.{}.part", std::process::id()));
+        let to = RecoverOptions::new().keep_region(true).to(trap.directory.join("elsewhere"));
+        for options in [to, RecoverOptions::new()] {
+            let trace = recover(&region, options).path.expect("a trace");
+            trap.has_caught_nothing();
+            assert!(fs::symlink_metadata(&trace).expect("a trace").is_file());
+            victim.check(&trace).expect("all steps");
+        }
+        fs::remove_dir_all(&trap.directory).expect("removed");
+        fs::create_dir(&trap.directory).expect("made");
+    }
+}
+
+#[test]
+fn what_is_no_file_of_this_user_at_a_recovered_traces_name_is_passed_by() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (victim, region) = dead(Format::Fxt, directory.path());
+    // Not even the trace itself, by another name.
+    let whole = directory.path().join("whole");
+    fs::rename(&victim.trace, &whole).expect("moved");
+    let name = |n: u32| {
+        directory.path().join(format!(
+            "trace.fxt.recovered-{}{}",
+            victim.pid(),
+            match n {
+                1 => String::new(),
+                n => format!("-{n}"),
+            }
+        ))
+    };
+    fifo(&name(1));
+    fs::create_dir(name(2)).expect("made");
+    symlink(&whole, name(3)).expect("a link");
+    symlink("nowhere", name(4)).expect("a link");
+    let before = fs::read(&whole).expect("read");
+    let recovered = recover(&region, RecoverOptions::new());
+    assert_eq!(recovered.path, Some(name(5)));
+    assert!(before == fs::read(&whole).expect("read"));
+    victim.check(&name(5)).expect("all steps");
+}
+
+/// The next file of an output has a random name until it takes the path. A recovery finds it by the inode that the region announces.
+#[test]
+fn a_rotation_that_was_cut_short_leaves_no_file() {
+    let mut found = (0, 0);
+    for _ in 0..200 {
+        let directory = tempfile::tempdir().expect("a directory");
+        let orders = Orders { rotate: 64 << 10, moderate: false, slow: true, ..Orders::new(Format::Fxt) };
+        let mut victim = Victim::start(env!("CARGO_BIN_EXE_mortal"), directory.path(), orders);
+        let unfinished = || {
+            let entries = fs::read_dir(directory.path()).expect("a directory").flatten();
+            entries.map(|e| e.path()).find(|path| path.to_string_lossy().contains(".unfinished-"))
+        };
+        let began = Instant::now();
+        while unfinished().is_none() && began.elapsed() < Duration::from_secs(2) {}
+        victim.kill();
+        let is_left = unfinished().is_some();
+        let recovered = recover(&victim.region().expect("a region"), RecoverOptions::new());
+        assert_eq!(recovered.path.as_deref(), Some(&*victim.trace), "{recovered:?}");
+        victim.check(&victim.trace).expect("all steps");
+        // One that was not announced yet is nobody's.
+        found.0 += u32::from(is_left);
+        found.1 += u32::from(is_left && unfinished().is_none());
+        if found.1 == 3 {
+            break;
+        }
+    }
+    eprintln!("{} kills left an unfinished file, of which {} were found", found.0, found.1);
+    assert!(found.0 == 0 || found.1 > 0, "{found:?}");
+}
+
+#[test]
+fn a_snapshot_replaces_nothing_but_files() {
+    let _turn = turn();
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| directory.path().join(name);
+    fifo(&at("fifo.fxt"));
+    fs::create_dir(at("folder.fxt")).expect("made");
+    let session = Session::builder().overflow(Overflow::Overwrite).start().expect("a session");
+    for name in ["fifo.fxt", "folder.fxt"] {
+        let error = session.snapshot(at(name)).expect_err("no file");
+        assert!(matches!(error, Error::Create { .. }), "{error:?}");
+        assert!(!fs::symlink_metadata(at(name)).expect("there").is_file(), "{name}");
+    }
+    session.stop().expect("stopped");
+    assert_eq!(fs::read_dir(directory.path()).expect("a directory").count(), 2, "nothing is left over");
+}
+
+/// The output's own name may be a link: its user's, or root's. That of anybody else is not followed.
+#[test]
+fn an_output_follows_the_links_of_its_own_user_and_of_root_only() {
+    let Some(trap) = Trap::new() else { return };
+    let _turn = turn();
+    let theirs = trap.plant("theirs.fxt");
+    let error = Session::builder().output(&theirs).start().expect_err("a planted link");
+    assert!(error.to_string().contains("link"), "{error}");
+    trap.has_caught_nothing();
+    // A link of root's that leads to such a link.
+    let ours = trap.directory.join("ours.fxt");
+    symlink("theirs.fxt", &ours).expect("a link");
+    Session::builder().output(&ours).start().expect_err("a planted link behind one of one's own");
+    trap.has_caught_nothing();
+    fs::remove_file(&ours).expect("removed");
+    symlink("target.fxt", &ours).expect("a link");
+    let session = Session::builder().output(&ours).start().expect("a session");
+    session.stop().expect("stopped");
+    assert!(fs::symlink_metadata(&ours).expect("there").is_symlink());
+    assert!(fs::metadata(trap.directory.join("target.fxt")).expect("a trace").len() > 0);
+    // Every user follows the links of root.
+    let program = trap.stage.program(env!("CARGO_BIN_EXE_ending"), "program", 0o755);
+    let of_root = trap.stage.path("of_root.fxt");
+    let target = trap.directory.join("of_nobody.fxt");
+    symlink(&target, &of_root).expect("a link");
+    let mut command = as_nobody(&program);
+    let output = command.arg("return").env("HAIRLINE", &of_root).output().expect("it ran");
+    assert_eq!((output.status.code(), said(&output).len()), (Some(0), 0), "{output:?}");
+    assert!(fs::metadata(&target).expect("a trace").len() > 0);
+    // Those of /proc have no text to follow.
+    let stdout = trap.stage.path("stdout.fxt");
+    symlink("/proc/self/fd/1", &stdout).expect("a link");
+    let mut command = Command::new(program);
+    let output = command.arg("return").env("HAIRLINE", &stdout).output().expect("it ran");
+    assert_eq!((output.status.code(), said(&output).len()), (Some(0), 0), "{output:?}");
+    assert!(output.stdout.len() > 500, "the trace is there");
+}
+
+#[test]
+fn a_finished_trace_has_the_mode_that_the_umask_gives() {
+    for (umask, mode) in [("022", 0o644), ("077", 0o600), ("002", 0o664)] {
+        for variables in [&[][..], &[("HAIRLINE_OVERFLOW", "overwrite")], &[("HAIRLINE_ROTATE", "64K")]] {
+            let directory = tempfile::tempdir().expect("a directory");
+            let script = format!("umask {umask} && exec {} much", env!("CARGO_BIN_EXE_ending"));
+            let mut command = Command::new("sh");
+            command.args(["-c", &script]).current_dir(directory.path()).env("HAIRLINE", "t.fxt");
+            let output = command.envs(variables.iter().copied()).output().expect("it ran");
+            assert!(output.status.success(), "{output:?}");
+            let files = files(&directory.path().join("t.fxt"));
+            assert_eq!(files.len() > 1, variables == [("HAIRLINE_ROTATE", "64K")], "{files:?}");
+            for file in files {
+                let found = File::open(&file).and_then(|f| f.metadata()).expect("a file").mode() & 0o777;
+                assert_eq!(found, mode, "{umask} {variables:?} {}: {found:o}", file.display());
+            }
+        }
+    }
+    for format in FORMATS {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (victim, region) = dead(format, directory.path());
+        let to = directory.path().join(format!("to.{}", extension(format)));
+        recover(&region, RecoverOptions::new().to(&to));
+        // What this process's umask gives.
+        let plain = directory.path().join("plain");
+        File::create(&plain).expect("made");
+        let mode = |path: &Path| fs::metadata(path).expect("there").mode() & 0o777;
+        assert_eq!(mode(&to), mode(&plain));
+        drop(victim);
+    }
+}

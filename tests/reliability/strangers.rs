@@ -1,0 +1,115 @@
+//! What another user of the machine can do to a session and to what a dead one left, by files and by a `/proc` that hides processes.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use hairline_tests::judge;
+
+use crate::others::{Stage, in_own_shm, said};
+
+/// Makes 200,000 empty files of nobody's in `/dev/shm`, with names of regions.
+const FILES: &str = "setpriv --reuid=65534 --regid=65534 --clear-groups sh -c \
+    'cd /dev/shm && seq -f \"hairline-1-%016.0f\" 1 200000 | xargs touch'";
+
+#[test]
+fn files_of_another_user_in_shared_memory_cost_no_event() {
+    let Some(stage) = Stage::new() else { return };
+    let trace = stage.path("t.fxt");
+    let program = env!("CARGO_BIN_EXE_ending");
+    let Some(mut command) = in_own_shm(FILES, &format!("exec {program} long")) else { return };
+    command.env("HAIRLINE", &trace).env("HAIRLINE_LOG", "info").env("HAIRLINE_BUFFER", "1M");
+    let output = command.output().expect("it ran");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let lines = said(&output);
+    assert!(lines.iter().any(|line| line.contains(" 0 events lost")), "{lines:?}");
+}
+
+#[test]
+fn a_living_process_that_proc_hides_is_not_taken_for_dead() {
+    let Some(stage) = Stage::new() else { return };
+    // A process that is not dumpable is hidden from its own user too.
+    let mortal = stage.program(env!("CARGO_BIN_EXE_mortal"), "mortal", 0o755);
+    let hairline = stage.program(env!("CARGO_BIN_EXE_hairline_command"), "hairline", 0o755);
+    let directory = stage.directory_of_nobody("directory");
+    std::fs::write(directory.join("counters"), vec![0; hairline_tests::mortal::COUNTERS_LEN]).expect("made");
+    crate::others::give_to_nobody(&directory.join("counters"));
+    let script = format!(
+        "cd {directory}; as='setpriv --reuid=65534 --regid=65534 --clear-groups'
+         $as {mortal} output={directory}/t.fxt counters=counters threads=1 pace=moderate buffer=1048576 \
+             chunk=16384 compress=0 rotate=0 slow=0 end=never hidden=1 >&2 &
+         pid=$!
+         while ! [ -s t.fxt ]; do sleep 0.01; done
+         sleep 0.2
+         $as test -e /proc/$pid/stat && echo seen
+         $as {hairline} recover --all; echo all: $?
+         $as {hairline} recover $pid; echo one: $?
+         $as {hairline} ls
+         ls /dev/shm
+         kill -9 $pid; wait $pid || true
+         $as {hairline} recover --all; echo dead: $?
+         ls /dev/shm",
+        directory = directory.display(),
+        mortal = mortal.display(),
+        hairline = hairline.display(),
+    );
+    let hidden = "mount -t proc -o hidepid=2 proc /proc";
+    let Some(mut command) = in_own_shm(hidden, &script) else { return };
+    let output = command.stdin(Stdio::null()).output().expect("it ran");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let all = || format!("{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    if text.contains("seen") {
+        eprintln!("this kernel hides no process of one's own: not tested");
+        return;
+    }
+    let (alive, dead) = text.split_once("all: ").expect("its end");
+    assert!(!alive.contains("added"), "a living process's trace is not touched: {}", all());
+    let (alive, dead) = dead.split_once("one: 4").unwrap_or_else(|| panic!("refused: {}", all()));
+    assert!(!alive.contains("added"), "{}", all());
+    let (alive, dead) = dead.split_once("dead: 0").unwrap_or_else(|| panic!("recovered: {}", all()));
+    assert!(alive.contains("\nhairline-"), "its region stays: {}", all());
+    assert!(!dead.contains("hairline-"), "and goes when it is dead: {}", all());
+    judge::load(&directory.join("t.fxt"), &[]).require_clean();
+}
+
+/// Killed between making the region's file and writing its header, or alive there: only the file's name has its pid.
+#[test]
+fn a_region_without_a_header_is_removed_only_if_no_process_has_its_pid() {
+    let Some(stage) = Stage::new() else { return };
+    let hairline = stage.program(env!("CARGO_BIN_EXE_hairline_command"), "hairline", 0o755);
+    let script = format!(
+        "as='setpriv --reuid=65534 --regid=65534 --clear-groups'
+         sleep 100 & hidden=$!
+         $as touch /dev/shm/hairline-$hidden-0123456789abcdef /dev/shm/hairline-4194305-0123456789abcdef
+         $as {hairline} recover --all
+         ls /dev/shm
+         kill $hidden",
+        hairline = hairline.display(),
+    );
+    let Some(mut command) = in_own_shm("mount -t proc -o hidepid=2 proc /proc", &script) else { return };
+    let output = command.stdin(Stdio::null()).output().expect("it ran");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let left: Vec<&str> = text.lines().filter(|line| line.starts_with("hairline-")).collect();
+    assert!(left.len() == 1 && !left[0].contains("4194305"), "{output:?}");
+}
+
+/// Root looks for regions among a stranger's files: a FIFO there keeps nobody waiting.
+#[test]
+fn a_strangers_fifo_or_link_with_the_name_of_a_region_is_passed_by() {
+    let Some(stage) = Stage::new() else { return };
+    let precious = stage.path("precious");
+    std::fs::write(&precious, "precious").expect("written");
+    let plant = format!(
+        "setpriv --reuid=65534 --regid=65534 --clear-groups sh -c 'cd /dev/shm; \
+         mkfifo hairline-4194305-0123456789abcde1; ln -s {} hairline-4194305-0123456789abcde2'",
+        precious.display()
+    );
+    let hairline = env!("CARGO_BIN_EXE_hairline_command");
+    let Some(mut command) = in_own_shm(&plant, &format!("{hairline} recover --all; {hairline} ls")) else {
+        return;
+    };
+    let began = Instant::now();
+    let output = command.stdin(Stdio::null()).output().expect("it ran");
+    assert!(output.status.success() && began.elapsed() < Duration::from_secs(20), "{output:?}");
+    assert_eq!(std::fs::read(Path::new(&precious)).expect("read"), b"precious");
+}
