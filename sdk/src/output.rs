@@ -30,7 +30,17 @@ impl MemoryOutput {
     /// What the session has written so far; all of it after [`stop`](crate::Session::stop).
     #[must_use]
     pub fn to_vec(&self) -> Vec<u8> {
-        self.pieces().concat()
+        let mut copy = Vec::new();
+        loop {
+            // Nothing is allocated under the lock, for which the session's thread may wait: the program's allocator may wait for
+            // that thread, in an event for which the ring has no room.
+            copy.reserve(self.len());
+            let pieces = self.pieces();
+            if pieces.iter().map(Vec::len).sum::<usize>() <= copy.capacity() {
+                pieces.iter().for_each(|piece| copy.extend_from_slice(piece));
+                return copy;
+            }
+        }
     }
 
     /// Bytes written so far.
@@ -51,16 +61,27 @@ impl MemoryOutput {
 
     #[cfg(feature = "enable")]
     pub(crate) fn append(&self, parts: &[IoSlice<'_>]) {
-        let mut pieces = self.pieces();
-        for part in parts {
-            let fits = |piece: &Vec<u8>| piece.capacity() - piece.len() >= part.len();
-            if !pieces.last().is_some_and(fits) {
-                pieces.push(Vec::with_capacity(PIECE.max(part.len())));
-            }
-            if let Some(piece) = pieces.last_mut() {
-                piece.extend_from_slice(part);
-            }
+        let len: usize = parts.iter().map(|part| part.len()).sum();
+        let fits = |piece: &Vec<u8>| piece.capacity() - piece.len() >= len;
+        if !self.pieces().last().is_some_and(fits) {
+            self.add_piece(Vec::with_capacity(PIECE.max(len)));
         }
+        if let Some(piece) = self.pieces().last_mut() {
+            parts.iter().for_each(|part| piece.extend_from_slice(part));
+        }
+    }
+
+    /// Only the session's thread adds pieces.
+    #[cfg(feature = "enable")]
+    fn add_piece(&self, piece: Vec<u8>) {
+        let count = self.pieces().len();
+        let mut larger = Vec::with_capacity(2 * (count + 1));
+        let mut pieces = self.pieces();
+        larger.append(&mut pieces);
+        larger.push(piece);
+        std::mem::swap(&mut *pieces, &mut larger);
+        drop(pieces);
+        drop(larger);
     }
 }
 

@@ -11,7 +11,6 @@
 //! each other the later one is copied first, so that what it holds comes after the whole of the earlier one. Of a sequence, what
 //! is left is the run of chunks that ends with its youngest: a chunk whose successor is missing would be followed by a hole.
 
-use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 
@@ -44,41 +43,65 @@ type Listed = (u32, u32);
 /// How often the ring is looked through for the chunk that a thread has just gone on in.
 const LOOKS: usize = if cfg!(loom) { 2 } else { 8 };
 
-/// All chunks that are complete; and, pinned, those that are being written, one of each thread that records. So every such
-/// thread is in the window, however fast the others go round the ring.
-fn list(region: &Region) -> (Vec<Listed>, Vec<ReadChunk<'_>>) {
-    for _ in 1..LOOKS {
-        let (listed, pinned, is_whole) = look(region);
-        if is_whole {
-            return (listed, pinned);
-        }
-    }
-    let (listed, pinned, _) = look(region);
-    (listed, pinned)
+/// What a look through the ring finds. Made with room for all chunks, so that the look allocates nothing.
+struct Lists<'r> {
+    /// The chunks that are complete.
+    complete: Vec<Listed>,
+    /// Those that are being written, pinned: one of each thread that records. So every such thread is in the window,
+    /// however fast the others go round the ring.
+    written: Vec<ReadChunk<'r>>,
+    /// Sequences of complete chunks that go on; and those that have ended, or of which the chunk was seen that is being written.
+    going_on: Vec<u32>,
+    seen_to_the_end: Vec<u32>,
 }
 
-/// The same, and whether it is so: a thread may have changed chunks behind the scan's back.
-fn look(region: &Region) -> (Vec<Listed>, Vec<ReadChunk<'_>>, bool) {
-    let (mut listed, mut pinned) = (Vec::new(), Vec::new());
-    // Sequences that go on, and those of which the chunk was seen that is being written.
-    let (mut going_on, mut written, mut ended) = (HashSet::new(), HashSet::new(), HashSet::new());
-    for number in region.taken() {
-        let Some(chunk) = ReadChunk::open_pinned(region, number) else { continue };
-        let sequence = chunk.info().sequence;
-        if !chunk.is_complete() {
-            written.insert(sequence);
-            pinned.push(chunk);
-            continue;
+impl<'r> Lists<'r> {
+    fn with_room_for(region: &Region) -> Self {
+        let chunks = region.chunk_count() as usize;
+        Self {
+            complete: Vec::with_capacity(chunks),
+            written: Vec::with_capacity(chunks),
+            going_on: Vec::with_capacity(chunks),
+            seen_to_the_end: Vec::with_capacity(chunks),
         }
-        if chunk.is_last() {
-            ended.insert(sequence);
-        } else {
-            going_on.insert(sequence);
-        }
-        listed.push((chunk.claim(), number));
     }
-    let is_whole = going_on.iter().all(|sequence| written.contains(sequence) || ended.contains(sequence));
-    (listed, pinned, is_whole)
+
+    /// Looks again where a thread may have changed chunks behind the scan's back.
+    fn fill(&mut self, region: &'r Region) {
+        for _ in 0..LOOKS {
+            self.look(region);
+            if self.is_whole() {
+                break;
+            }
+        }
+    }
+
+    fn look(&mut self, region: &'r Region) {
+        self.complete.clear();
+        self.written.clear();
+        self.going_on.clear();
+        self.seen_to_the_end.clear();
+        for number in region.taken() {
+            let Some(chunk) = ReadChunk::open_pinned(region, number) else { continue };
+            let sequence = chunk.info().sequence;
+            if !chunk.is_complete() {
+                self.seen_to_the_end.push(sequence);
+                self.written.push(chunk);
+                continue;
+            }
+            if chunk.is_last() {
+                self.seen_to_the_end.push(sequence);
+            } else {
+                self.going_on.push(sequence);
+            }
+            self.complete.push((chunk.claim(), number));
+        }
+        self.seen_to_the_end.sort_unstable();
+    }
+
+    fn is_whole(&self) -> bool {
+        self.going_on.iter().all(|sequence| self.seen_to_the_end.binary_search(sequence).is_ok())
+    }
 }
 
 /// Bytes of one chunk, without what the piece before it has said.
@@ -110,30 +133,35 @@ impl Window {
     /// # Errors
     /// When there is no memory for the copy.
     pub fn take(&mut self) -> io::Result<()> {
-        self.take_and(|| ())
+        self.take_and(|| (), drop)
     }
 
-    /// The same, and calls `meanwhile` when the chunks that are being written have been copied, and none of the others. Who
-    /// keeps threads from recording something until then knows that it is not in the window, and soon lets them go on.
+    /// The same, and calls `hold` before it looks at the ring, and `release`, with what `hold` returned, when the chunks that are being
+    /// written have been copied, and none of the others. Who keeps threads from recording something in between knows that it is
+    /// not in the window, and soon lets them go on. In between nothing is allocated or freed.
     ///
     /// # Errors
     /// As [`take`](Self::take).
-    pub fn take_and(&mut self, meanwhile: impl FnOnce()) -> io::Result<()> {
+    pub fn take_and<G>(&mut self, hold: impl FnOnce() -> G, release: impl FnOnce(G)) -> io::Result<()> {
         self.clear();
         let region = Arc::clone(&self.region);
         let mut bytes = Scratch::new(region.chunk_count() as usize * region.payload_len() as usize)?;
-        let (mut listed, mut pinned) = list(&region);
+        let mut lists = Lists::with_room_for(&region);
+        self.copies.reserve(region.chunk_count() as usize);
+        let held = hold();
+        lists.fill(&region);
+        let Lists { complete, written, .. } = &mut lists;
         // The youngest first: a thread may have gone on from one of them to another.
-        pinned.sort_unstable_by_key(|chunk| std::cmp::Reverse(chunk.claim()));
-        for chunk in &mut pinned {
+        written.sort_unstable_by_key(|chunk| std::cmp::Reverse(chunk.claim()));
+        for chunk in written.iter_mut() {
             if chunk.refresh().is_ok() {
                 self.copy(chunk, &mut bytes);
             }
         }
-        drop(pinned);
-        meanwhile();
-        listed.sort_unstable_by(|a, b| b.cmp(a)); // the youngest first
-        for (claim, number) in listed {
+        written.clear(); // not pinned any more
+        release(held);
+        complete.sort_unstable_by(|a, b| b.cmp(a)); // the youngest first
+        for (claim, number) in complete.drain(..) {
             // It may be another one by now.
             if let Some(chunk) =
                 ReadChunk::open_pinned(&region, number).filter(|chunk| chunk.claim() == claim)
@@ -148,7 +176,8 @@ impl Window {
 
     fn copy(&mut self, chunk: &ReadChunk<'_>, bytes: &mut Scratch) {
         let start = bytes.bytes().len();
-        if !bytes.push(chunk.committed()) {
+        let has_room = self.copies.len() < self.copies.capacity();
+        if !has_room || !bytes.push(chunk.committed()) {
             return; // more chunks than there are: none
         }
         self.copies.push(Copied {

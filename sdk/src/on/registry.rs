@@ -123,7 +123,8 @@ pub(crate) fn callsite_of(category: &'static str, name: &'static str) -> &'stati
     // SAFETY: from a Box, which is freed only where nobody has the callsite.
     let fresh = Box::into_raw(Box::new(Callsite::new(Kind::Scope, category, name, &[], unsafe { &*site })));
     let kept = {
-        let mut registry = REGISTRY.lock_with_room(|registry| (&mut registry.get_or_insert_default().made, 1));
+        let mut registry =
+            REGISTRY.lock_with_room(|registry| (&mut registry.get_or_insert_default().made, 1));
         // SAFETY: as above.
         *registry.get_or_insert_default().made.entry(made()).or_insert(unsafe { &*fresh })
     };

@@ -13,6 +13,7 @@
 mod compress;
 pub(super) mod current;
 mod late;
+mod open_slices;
 mod output;
 mod recall;
 mod recorder;

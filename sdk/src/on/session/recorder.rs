@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use hairline_formats::fxt;
 use hairline_shm::{LossReason, Region, Window};
 
+use super::open_slices::{Copied, OpenSlices};
 use super::output::{absolute, expand, has_serial};
 use super::recall::Recaller;
 use super::shared::Shared;
@@ -27,7 +28,7 @@ use super::{stream, tail};
 use crate::builder::OutputConfig;
 use crate::on::clock::Clock;
 use crate::on::flow::Flow;
-use crate::on::lock::Mutex;
+use crate::on::lock::{Condvar, Mutex};
 use crate::on::unfinished::Unfinished;
 use crate::on::{env, process, registry};
 use crate::options::Format;
@@ -41,16 +42,23 @@ static TRIGGERED: AtomicBool = AtomicBool::new(false);
 /// What a session has that overwrites.
 #[derive(Debug)]
 pub(crate) struct Recorder {
-    window: Mutex<Window>,
-    open: Mutex<OpenSlices>,
+    /// `None` while a snapshot is being written: one at a time.
+    window: Mutex<Option<Window>>,
+    is_back: Condvar,
+    open: OpenSlices,
 }
 
-/// The slices on tracks that are open, whose begins are in no chunk: an end may come on another thread, and long after the
-/// chunk of its begin was overwritten. So the begin is written with the end, and by a snapshot before that.
-#[derive(Debug, Default)]
-struct OpenSlices {
-    /// The begins on each track, by its number, the outermost first.
-    begins: HashMap<u64, Vec<Box<[u8]>>>,
+/// The window, for one snapshot. No lock is held meanwhile: the snapshot is written to a disk.
+struct TakenWindow<'r> {
+    recorder: &'r Recorder,
+    window: Option<Window>,
+}
+
+impl Drop for TakenWindow<'_> {
+    fn drop(&mut self) {
+        *self.recorder.window.lock() = self.window.take(); // in the place of `None`
+        self.recorder.is_back.notify_all();
+    }
 }
 
 /// Asks the running flight recorder for a snapshot. Safe in a signal handler: it takes no lock.
@@ -79,61 +87,56 @@ static PANICS: AtomicBool = AtomicBool::new(false);
 
 impl Recorder {
     pub(super) fn new(region: &Arc<Region>) -> Self {
-        Self { window: Mutex::new(Window::new(Arc::clone(region))), open: Mutex::default() }
+        let window = Mutex::new(Some(Window::new(Arc::clone(region))));
+        Self { window, is_back: Condvar::new(), open: OpenSlices::default() }
     }
 
-    /// A slice begins on the track with this number; `begin` stands for itself.
-    pub(crate) fn begin(&self, track: u64, begin: &[u8]) {
-        self.open.lock().begins.entry(track).or_default().push(begin.into());
+    /// The slices on tracks that are open.
+    pub(crate) fn open(&self) -> &OpenSlices {
+        &self.open
     }
 
-    /// The slice that was begun last on the track ends: `write` is given its begin, and writes both. No snapshot comes in
-    /// between, which would have neither.
-    pub(crate) fn end<R>(&self, track: u64, write: impl FnOnce(&[u8]) -> R) -> Option<R> {
-        let mut open = self.open.lock();
-        let begins = open.begins.get_mut(&track)?;
-        let begin = begins.pop()?;
-        if begins.is_empty() {
-            open.begins.remove(&track);
-        }
-        Some(write(&begin))
+    /// Waits until no other snapshot is being written.
+    fn take_window(&self) -> TakenWindow<'_> {
+        let mut window = self.is_back.wait_while(self.window.lock(), |window| window.is_none());
+        TakenWindow { recorder: self, window: window.take() }
     }
 
     /// Writes what the ring holds now as a trace of its own.
     pub(super) fn write(&self, shared: &Shared, out: &mut dyn Write) -> io::Result<End> {
-        self.write_window(&mut self.window.lock(), shared, out)
-    }
-
-    fn write_window(&self, window: &mut Window, shared: &Shared, out: &mut dyn Write) -> io::Result<End> {
-        let mut open = (Vec::new(), 0);
-        let held = self.open.lock();
-        window.take_and(|| {
-            open = held.all();
-            drop(held); // who ends a slice has waited for the chunks that are being written, some 10 us each
+        let mut taken = self.take_window();
+        let Some(window) = &mut taken.window else { return Ok(End::default()) };
+        let mut open = Copied::default();
+        // Who ends a slice waits for the chunks that are being written, some 10 us each.
+        let hold = || {
+            let mut copy = Copied::default();
+            (self.open.hold(&mut copy), copy)
+        };
+        window.take_and(hold, |(held, mut copy)| {
+            held.copy_to(&mut copy);
+            drop(held);
+            open = copy;
         })?;
         let written = write_pieces(shared, window, &open, out);
         window.clear();
         written
     }
 
+    /// The session ends: its memory is given back once no snapshot is being written.
+    fn close(&self, region: &Region) {
+        let _taken = self.take_window();
+        region.close();
+    }
+
     /// The same into a file, which is there when it is complete.
     pub(super) fn write_file(&self, shared: &Shared, path: &Path) -> io::Result<End> {
-        let mut window = self.window.lock(); // one snapshot at a time
         let unfinished = Unfinished::beside(path)?;
         let mut out = BufWriter::with_capacity(1 << 16, unfinished.file());
-        let end = self.write_window(&mut window, shared, &mut out)?;
+        let end = self.write(shared, &mut out)?;
         out.flush()?;
         drop(out);
         unfinished.replace(path)?;
         Ok(End { path: Some(path.to_owned()), ..end })
-    }
-}
-
-impl OpenSlices {
-    /// The begins, one after the other, and how many there are.
-    fn all(&self) -> (Vec<u8>, u64) {
-        let all = || self.begins.values().flatten();
-        (all().flat_map(|begin| begin.iter().copied()).collect(), all().count() as u64)
     }
 }
 
@@ -145,7 +148,7 @@ pub(super) fn probe(path: &Path) -> io::Result<()> {
 fn write_pieces(
     shared: &Shared,
     window: &Window,
-    (open, count): &(Vec<u8>, u64),
+    Copied { bytes: open, count }: &Copied,
     out: &mut dyn Write,
 ) -> io::Result<End> {
     let head = stream::head(shared.format(), u128::from_le_bytes(process::random()));
@@ -273,10 +276,9 @@ impl Destination {
             return;
         }
         if let Err(e) = self.write(shared, recorder) {
-            let mut requests = shared.requests.lock();
-            if requests.error.is_none() {
+            let e = Arc::new(e);
+            if shared.set_error(&e) {
                 env::complain_of(&e);
-                requests.error = Some(e);
             }
         }
     }
@@ -287,17 +289,15 @@ pub(super) fn run(shared: &Arc<Shared>, destination: Destination, clock: Clock) 
     let life = std::panic::AssertUnwindSafe(|| live(shared, destination, Upkeep::new(clock)));
     let end = std::panic::catch_unwind(life).unwrap_or_else(|_| Err(io::Error::other("the output panicked")));
     registry::deactivate(shared.epoch);
-    shared.region.close();
-    let mut requests = shared.requests.lock();
-    match end {
-        Ok(end) => requests.end = Some(end),
-        Err(e) => {
-            requests.error.get_or_insert(e);
-            requests.end.get_or_insert_default();
-        }
+    match shared.recorder() {
+        Some(recorder) => recorder.close(&shared.region),
+        None => shared.region.close(),
     }
-    requests.flushes_done = requests.flushes_asked;
-    shared.answered.notify_all();
+    let end = end.unwrap_or_else(|e| {
+        shared.set_error(&Arc::new(e));
+        End::default()
+    });
+    shared.set_end(end);
 }
 
 fn live(shared: &Arc<Shared>, mut destination: Destination, mut upkeep: Upkeep) -> io::Result<End> {

@@ -2,6 +2,7 @@
 //! waited for.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::shared::Shared;
@@ -19,10 +20,10 @@ pub(super) struct Requests {
     /// Snapshots that panics ask for.
     pub(super) panics_asked: u64,
     pub(super) panics_done: u64,
-    /// The first error of the output.
-    pub(super) error: Option<std::io::Error>,
+    /// The first error of the output. Shared, so that a copy needs no allocation under the lock.
+    error: Option<Arc<std::io::Error>>,
     /// Set when the writer thread is done.
-    pub(super) end: Option<writer::End>,
+    end: Option<Arc<writer::End>>,
 }
 
 /// An output that takes nothing for so long does not keep the process from ending.
@@ -42,13 +43,39 @@ impl Shared {
         let mine = requests.flushes_asked;
         self.unpark();
         let requests = self.answered.wait_while(requests, |r| r.flushes_done < mine && r.end.is_none());
-        match &requests.error {
+        let (error, end) = (requests.error.clone(), requests.end.clone());
+        drop(requests);
+        match error {
             Some(e) => Err(Error::Write {
-                source: copy_of(e),
-                summary: Box::new(self.summary(&requests.end.clone().unwrap_or_default())),
+                source: copy_of(&e),
+                summary: Box::new(self.summary(&end.unwrap_or_default())),
             }),
             None => Ok(()),
         }
+    }
+
+    /// The output has failed. Returns whether it is the first time.
+    pub(super) fn set_error(&self, e: &Arc<std::io::Error>) -> bool {
+        let mut e = Some(Arc::clone(e));
+        let mut requests = self.requests.lock();
+        let is_first = requests.error.is_none();
+        if is_first {
+            requests.error = e.take();
+        }
+        drop(requests);
+        is_first
+    }
+
+    /// The session's own thread is done.
+    pub(super) fn set_end(&self, end: writer::End) {
+        let mut end = Some(Arc::new(end));
+        let mut requests = self.requests.lock();
+        if requests.end.is_none() {
+            requests.end = end.take();
+        }
+        requests.flushes_done = requests.flushes_asked;
+        drop(requests);
+        self.answered.notify_all();
     }
 
     /// Writes what the ring holds to a file of its own.
@@ -103,9 +130,11 @@ impl Shared {
         super::current::forget(self.epoch);
         // Where two stop at once, one has joined the thread and the other waits here.
         let requests = self.answered.wait_while(self.requests.lock(), |r| r.end.is_none());
-        let summary = self.summary(&requests.end.clone().unwrap_or_default());
-        match &requests.error {
-            Some(e) => Err(Error::Write { source: copy_of(e), summary: Box::new(summary) }),
+        let (error, end) = (requests.error.clone(), requests.end.clone());
+        drop(requests);
+        let summary = self.summary(&end.unwrap_or_default());
+        match error {
+            Some(e) => Err(Error::Write { source: copy_of(&e), summary: Box::new(summary) }),
             None => Ok(summary),
         }
     }

@@ -355,7 +355,11 @@ impl Shared {
         let (listed, others) = self.listed_threads();
         let mut threads: Vec<_> = listed
             .iter()
-            .map(|(sequence, t)| ThreadSummary { tid: t.tid, name: t.name.to_string(), records: of(sequence) })
+            .map(|(sequence, t)| ThreadSummary {
+                tid: t.tid,
+                name: t.name.to_string(),
+                records: of(sequence),
+            })
             .collect();
         if others > 0 {
             let records = end.records - threads.iter().map(|t| t.records).sum::<u64>();

@@ -83,10 +83,8 @@ pub(super) fn run(shared: &Arc<Shared>, sink: Sink, clock: Clock) {
         registry::deactivate(shared.epoch);
         shared.region.end_waits();
         shared.region.close();
-        let mut requests = shared.requests.lock();
-        requests.error.get_or_insert_with(|| std::io::Error::other("the output panicked"));
-        requests.end.get_or_insert_default();
-        shared.answered.notify_all();
+        shared.set_error(&Arc::new(std::io::Error::other("the output panicked")));
+        shared.set_end(End::default());
     }
 }
 
@@ -233,7 +231,7 @@ impl Writer<'_> {
         registry::deactivate(self.shared.epoch);
         self.shared.region.end_waits();
         if !self.limited {
-            self.shared.requests.lock().error = Some(e);
+            self.shared.set_error(&Arc::new(e));
         }
         self.drain.discard();
     }
@@ -283,8 +281,7 @@ impl Writer<'_> {
         let notes = self.notes();
         self.shared.region.close();
         let records_by_sequence = self.drain.records_by_sequence().clone();
-        let mut requests = self.shared.requests.lock();
-        requests.end = Some(End {
+        self.shared.set_end(End {
             records: records_by_sequence.values().sum::<u64>() + self.late,
             bytes: self.sink.written,
             duration: self.shared.started.elapsed(),
@@ -292,7 +289,5 @@ impl Writer<'_> {
             path: self.shared.path.clone(),
             notes,
         });
-        requests.flushes_done = requests.flushes_asked;
-        self.shared.answered.notify_all();
     }
 }

@@ -179,8 +179,9 @@ pub(super) fn end_on_track(word: u32, event: &Event<'_>) -> TrackEnd {
         Some(shared) if shared.region().overwrites() => {
             // A writer that had no room has taken the begin already: the next one is that of the slice around it.
             if outcome.is_none() {
-                let begun = event.track.and_then(|track| shared.recorder()?.end(track.uuid(), |_| ()));
-                shared.region().count_lost(LossReason::BufferFull, u64::from(begun.is_some()));
+                let recorder = shared.recorder();
+                let begun = event.track.zip(recorder).is_some_and(|(t, r)| r.open().forget_last(t.uuid()));
+                shared.region().count_lost(LossReason::BufferFull, u64::from(begun));
             }
             TrackEnd::Refused
         }

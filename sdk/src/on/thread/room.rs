@@ -193,6 +193,11 @@ impl Room {
         Ok(())
     }
 
+    /// Whether records of so many bytes, of which none opens a scope, fit into the chunk.
+    pub(crate) fn has_room_for(&self, len: usize) -> bool {
+        i32::try_from(len).is_ok_and(|len| len <= self.left())
+    }
+
     /// Notes where the begin stands whose end is kept from `limit` on.
     fn note(&mut self, limit: i32, begin: Begin) {
         let mut note = [0; NOTE];

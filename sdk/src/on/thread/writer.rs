@@ -46,6 +46,8 @@ pub(super) struct Writer {
     late_at: Option<u64>,
     /// Where records are put together before they go into the chunk.
     scratch: Vec<u8>,
+    /// The begin of a slice on a track that is to be written with its end.
+    begin: Vec<u8>,
     /// The begins of open slices, told again for the next chunk, and where each stands.
     again: Again,
     begins: Vec<Begin>,
@@ -120,6 +122,7 @@ impl Writer {
             found_full: false,
             late_at: None,
             scratch: Vec::with_capacity(256),
+            begin: Vec::new(),
             again: Again::default(),
             begins: Vec::new(),
         })

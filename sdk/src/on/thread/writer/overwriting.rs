@@ -69,7 +69,7 @@ impl Writer {
             self.shared.region().count_lost(LossReason::Argument, n);
         }
         let (Some(track), Some(recorder)) = (event.track, self.shared.recorder()) else { return false };
-        recorder.begin(track.uuid(), &self.scratch);
+        recorder.open().begin(track.uuid(), &self.scratch);
         self.sequence.recorded(event);
         true
     }
@@ -79,12 +79,34 @@ impl Writer {
         if self.shared.recorder().is_none() {
             return self.try_fitting(hot, event).ok().map(|()| hot.lease().last());
         }
-        let (shared, track) = (Arc::clone(&self.shared), event.track?);
-        shared.recorder()?.end(track.uuid(), |begin| self.end_kept(hot, event, begin)).flatten()
+        let mut begin = std::mem::take(&mut self.begin);
+        let ended = self.end_kept(hot, event, &mut begin);
+        self.begin = begin;
+        ended
     }
 
-    /// The same where the ring overwrites: its begin goes before it. Where there is no room the slice is lost.
-    fn end_kept(&mut self, hot: &Hot, event: &Event<'_>, begin: &[u8]) -> Option<u64> {
+    /// The same where the ring overwrites: the begin goes before the end. Where there is no room the slice is lost. `begin` is room to
+    /// work in.
+    fn end_kept(&mut self, hot: &Hot, event: &Event<'_>, begin: &mut Vec<u8>) -> Option<u64> {
+        let (shared, track) = (Arc::clone(&self.shared), event.track?.uuid());
+        let open = shared.recorder()?.open();
+        loop {
+            let serial = open.last(track, begin)?;
+            // Both records and the room for them first: an argument's value may come from code of the program, which may even end
+            // this slice.
+            let put = self.put_kept(hot, event, begin);
+            let ended = open.end(track, serial, || match put {
+                Some(now) => self.room.append(&self.scratch, 2, None).is_ok().then_some(now),
+                None => None,
+            });
+            if let Some(ended) = ended {
+                return ended;
+            }
+        }
+    }
+
+    /// Puts the begin and the end together, and goes on in a chunk with room for them. When it ended; None: there is no such chunk.
+    fn put_kept(&mut self, hot: &Hot, event: &Event<'_>, begin: &[u8]) -> Option<u64> {
         let now = self.tick(hot).after(event.after).now;
         self.scratch.clear();
         self.scratch.extend_from_slice(begin);
@@ -95,11 +117,11 @@ impl Writer {
             self.sequence.put_alone(&mut self.scratch, &event.with_values(&[], &[]), now).ok()?;
             self.shared.region().count_lost(LossReason::Argument, event.arguments().count() as u64);
         }
-        if self.room.append(&self.scratch, 2, None) == Err(NoRoom::ChunkFull) {
+        if !self.room.has_room_for(self.scratch.len()) {
             let both = std::mem::take(&mut self.scratch); // which `turn` uses
-            let turned = self.turn(hot).and_then(|()| self.room.append(&both, 2, None));
+            let turned = self.turn(hot);
             self.scratch = both;
-            if turned.is_err() {
+            if turned.is_err() || !self.room.has_room_for(self.scratch.len()) {
                 self.refuse(LossReason::BufferFull);
                 return None;
             }
