@@ -357,6 +357,12 @@ impl ChunkHeader {
         }
     }
 
+    /// The word of state and generation, for the model of a reader from outside.
+    #[cfg(loom)]
+    pub fn state_word(&self) -> u32 {
+        self.state.load(Ordering::Relaxed)
+    }
+
     /// The fields that its owner set at the claim. True from Writing to Free.
     pub fn info(&self) -> ChunkInfo {
         ChunkInfo {

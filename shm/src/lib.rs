@@ -85,4 +85,6 @@ pub use lease::{Lease, Recall};
 pub use lease::{all_leases, claim_lease, lost_to_fork, release_lease, start_pool_in_child};
 pub use region::{About, Region, RegionConfig};
 pub use sync::fence_all_threads;
+#[cfg(loom)]
+pub use sync::interrupts::{model_interrupts, now_idle};
 pub use window::{Piece, Window};

@@ -20,17 +20,13 @@ pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
 #[inline(always)]
 pub(crate) fn light_fence() {
     #[cfg(loom)]
-    fence(Ordering::SeqCst);
+    interrupts::light_fence();
     #[cfg(not(loom))]
     compiler_fence(Ordering::SeqCst);
 }
 
-/// Every thread of this process passes a fence between the call and its return. False: the system has no such thing.
 #[cfg(loom)]
-pub fn fence_all_threads() -> bool {
-    fence(Ordering::SeqCst);
-    true
-}
+pub use interrupts::fence_all_threads;
 
 /// Every thread of this process passes a fence between the call and its return; those that run are interrupted for it. False: the
 /// system has no such thing (Linux before 4.14, a seccomp filter).
@@ -89,6 +85,70 @@ pub(crate) fn wait_until<'g, T>(
         }
         let (guard, _) = woken.wait_timeout(guard, left).unwrap_or_else(PoisonError::into_inner);
         (guard, false) // the next call will find the time over
+    }
+}
+
+/// `membarrier` under loom, in one of two ways.
+///
+/// By default each light fence is a full one. That is more than the code has, so a model may not see what it lacks. A model that
+/// calls [`model_interrupts`](interrupts::model_interrupts) has the other way: the light fences are nothing, and
+/// [`fence_all_threads`](interrupts::fence_all_threads) makes the other thread pass a full fence at one of them, as the kernel interrupts
+/// it somewhere. That thread calls [`now_idle`](interrupts::now_idle) when it has nothing more to do.
+#[cfg(loom)]
+pub mod interrupts {
+    use std::cell::Cell;
+
+    use super::{Ordering, fence};
+    use loom::sync::atomic::AtomicU32;
+
+    loom::lazy_static! {
+        static ref ASKED: AtomicU32 = AtomicU32::new(0);
+        static ref HEEDED: AtomicU32 = AtomicU32::new(0);
+    }
+
+    thread_local! {
+        // All threads of a model are one thread of the system.
+        static ARE_MODELLED: Cell<bool> = const { Cell::new(false) };
+    }
+
+    /// Whether this model has interrupts, with two threads and one call of [`fence_all_threads`].
+    pub fn model_interrupts(are_modelled: bool) {
+        ARE_MODELLED.set(are_modelled);
+    }
+
+    pub(super) fn light_fence() {
+        if ARE_MODELLED.get() {
+            heed_interrupt();
+        } else {
+            fence(Ordering::SeqCst);
+        }
+    }
+
+    /// The thread does not run any more, which is a fence too: the kernel need not interrupt it.
+    pub fn now_idle() {
+        fence(Ordering::SeqCst);
+        HEEDED.store(1, Ordering::Release);
+    }
+
+    /// Passes a fence if one is asked for.
+    fn heed_interrupt() {
+        if ASKED.load(Ordering::Acquire) != 0 && HEEDED.load(Ordering::Relaxed) == 0 {
+            fence(Ordering::SeqCst);
+            HEEDED.store(1, Ordering::Release);
+        }
+    }
+
+    /// Every thread of this process passes a fence between the call and its return.
+    pub fn fence_all_threads() -> bool {
+        fence(Ordering::SeqCst);
+        if ARE_MODELLED.get() {
+            ASKED.store(1, Ordering::Release);
+            while HEEDED.load(Ordering::Acquire) == 0 {
+                loom::thread::yield_now();
+            }
+            fence(Ordering::SeqCst);
+        }
+        true
     }
 }
 

@@ -1,11 +1,9 @@
-//! A thread that writes, and somebody who takes its chunk back while it is idle.
-//!
-//! The light fences are full ones here, so these models cannot tell whether `busy = 0` needs its Release: `lease.rs` says why it does.
+//! A thread that writes, and a drain thread that takes its chunk back while it is idle.
 
 #![allow(unsafe_code)] // `Lease::set` has a contract
 
 use super::*;
-use hairline_shm::{Lease, Recall, fence_all_threads};
+use hairline_shm::{Lease, Recall, fence_all_threads, model_interrupts, now_idle};
 
 const EPOCH: u32 = 2;
 
@@ -103,4 +101,140 @@ fn a_chunk_that_is_taken_back_is_not_written_any_more_and_nothing_is_lost() {
         assert_eq!(region.free_chunks(), region.chunk_count(), "completed once, by whoever had it");
     });
     assert!(seen_taken.happened() && seen_refused.happened() && seen_slow.happened());
+}
+
+// owner:    event a                     (interrupted at one of its light fences, or when it is done)
+// recaller: ask, interrupts the owner, take, then reads all that is committed
+//
+// Without the Release of `busy = 0` the recaller may see the mark gone, and not the record that was written under it.
+#[test]
+fn who_sees_the_mark_gone_sees_what_was_written_under_it() {
+    let (taken, slow) = (Seen::default(), Seen::default());
+    let (seen_taken, seen_slow) = (taken.clone(), slow.clone());
+    explore_most(move || {
+        model_interrupts(true);
+        let (region, lease) = (ring(), Arc::new(Lease::new()));
+        let mut owner = Owner::new(&region, &lease);
+        let thread = {
+            let slow = slow.clone();
+            thread::spawn(move || {
+                owner.event(b"a");
+                slow.note_if(owner.went_slow);
+                now_idle();
+                owner
+            })
+        };
+        let mut drain = Drain::new(Arc::clone(&region));
+        let mut out = Sink::default();
+        let is_asked = lease.ask(&recall(&region));
+        if is_asked {
+            fence_all_threads();
+            let is_taken = lease.take(&recall(&region));
+            taken.note_if(is_taken);
+            drain.pass(&mut out).unwrap();
+            if is_taken {
+                // The chunk is complete: all that will ever be in it is in the output now, and it is free.
+                assert!(out.bytes.is_empty() || out.bytes == b"a");
+            }
+        }
+        let owner = thread.join().unwrap();
+        model_interrupts(false);
+        owner.leave();
+        while drain.pass(&mut out).unwrap().freed > 0 {}
+        assert_eq!(out.bytes, b"a");
+        assert_eq!(region.free_chunks(), region.chunk_count(), "completed once, by whoever had it");
+    });
+    model_interrupts(false);
+    assert!(seen_taken.happened() && seen_slow.happened());
+}
+
+// owner:    event a, event b, leave
+// recaller: ask, fence, take, drains, and so frees the chunk
+// claimer:  claims a chunk, perhaps that one, and writes it
+#[test]
+fn a_chunk_that_was_taken_back_may_be_another_threads_at_once() {
+    let (same, other) = (Seen::default(), Seen::default());
+    let (seen_same, seen_other) = (same.clone(), other.clone());
+    explore_with(2, move || {
+        // One chunk is the owner's, two are free, and one is held.
+        let (region, held) = ring_with_free(3);
+        let lease = Arc::new(Lease::new());
+        let mut owner = Owner::new(&region, &lease);
+        let number = owner.chunk.as_ref().unwrap().number();
+        let owner = thread::spawn(move || {
+            owner.event(b"a");
+            owner.leave();
+        });
+        let claimer = {
+            let region = Arc::clone(&region);
+            thread::spawn(move || {
+                let mut chunk = claim(&region, 2, 0, b"")?;
+                assert!(chunk.append(b"z", 1));
+                let number = chunk.number();
+                chunk.finish_sequence();
+                Some(number)
+            })
+        };
+        let mut drain = Drain::new(Arc::clone(&region));
+        let mut out = Sink::default();
+        if lease.ask(&recall(&region)) {
+            fence_all_threads();
+            lease.take(&recall(&region));
+        }
+        drain.pass(&mut out).unwrap();
+        owner.join().unwrap();
+        let claimed = claimer.join().unwrap();
+        same.note_if(claimed == Some(number));
+        other.note_if(claimed.is_some_and(|claimed| claimed != number));
+        while drain.pass(&mut out).unwrap().freed > 0 {}
+        out.bytes.sort_unstable();
+        assert_eq!(out.bytes, if claimed.is_some() { &b"az"[..] } else { b"a" });
+        assert_eq!(region.free_chunks(), 3);
+        drop(held);
+    });
+    assert!(seen_same.happened() && seen_other.happened());
+}
+
+// owner:    holds a spare chunk beside the one it writes; gives it up
+// recaller: ask, fence, take
+#[test]
+fn a_thread_with_a_spare_chunk_loses_none() {
+    let (asked, refused) = (Seen::default(), Seen::default());
+    let (seen_asked, seen_refused) = (asked.clone(), refused.clone());
+    explore_most(move || {
+        let (region, lease) = (ring(), Arc::new(Lease::new()));
+        let mut owner = Owner::new(&region, &lease);
+        let spare = claim(&region, 1, 1, b"").unwrap();
+        owner.index = 1;
+        // SAFETY: as in `Owner::new`.
+        unsafe { lease.set(owner.chunk.as_ref().unwrap(), EPOCH, EPOCH, false) };
+        let has_spare = Arc::new(loom::sync::atomic::AtomicBool::new(true));
+        let told = Arc::clone(&has_spare);
+        let thread = thread::spawn(move || {
+            owner.event(b"a");
+            // The end that the spare was kept for comes: it is the sequence's next chunk, and the only one.
+            owner.lease.set_busy(true);
+            owner.chunk = Some(spare);
+            told.store(false, Ordering::SeqCst);
+            // SAFETY: as in `Owner::new`.
+            unsafe { owner.lease.set(owner.chunk.as_ref().unwrap(), EPOCH, EPOCH, true) };
+            owner.lease.set_busy(false);
+            owner.leave();
+        });
+        let had_spare = || has_spare.load(Ordering::SeqCst);
+        let is_asked = lease.ask(&recall(&region));
+        if is_asked {
+            fence_all_threads();
+            let is_taken = lease.take(&recall(&region));
+            assert!(!is_taken || !had_spare(), "taken while the thread held two");
+        }
+        asked.note_if(is_asked);
+        refused.note_if(!is_asked);
+        thread.join().unwrap();
+        let (mut drain, mut out) = (Drain::new(Arc::clone(&region)), Sink::default());
+        while drain.pass(&mut out).unwrap().freed > 0 {}
+        assert_eq!(out.bytes, b"a");
+        assert_eq!(region.free_chunks(), region.chunk_count());
+    });
+    assert!(seen_asked.happened() && seen_refused.happened());
 }

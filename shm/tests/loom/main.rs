@@ -18,6 +18,7 @@ mod claim;
 #[path = "../common/mod.rs"]
 mod common;
 mod drain;
+mod glance;
 mod lease;
 mod overwrite;
 mod wait;
@@ -46,6 +47,13 @@ const WINDOW_PREEMPTIONS: usize = 3;
 fn explore_most(model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(WINDOW_PREEMPTIONS);
+    builder.check(model);
+}
+
+/// Every interleaving with at most so many preemptions.
+fn explore_with(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
     builder.check(model);
 }
 
