@@ -1,4 +1,5 @@
-//! Names that another user has taken: Hairline follows none, waits at none, and writes into no file behind one.
+//! Names that another user has taken: Hairline follows none, waits at none, and writes into no file behind
+//! one.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown, symlink};
@@ -161,7 +162,8 @@ fn what_is_no_file_of_this_user_at_a_recovered_traces_name_is_passed_by() {
     victim.check(&name(5)).expect("all steps");
 }
 
-/// The next file of an output has a random name until it takes the path. A recovery finds it by the inode that the region announces.
+/// The next file of an output has a random name until it takes the path. A recovery finds it by the inode
+/// that the region announces.
 #[test]
 fn a_rotation_that_was_cut_short_leaves_no_file() {
     let mut found = (0, 0);

@@ -1,4 +1,5 @@
-//! What another user of the machine can do to a session and to what a dead one left, by files and by a `/proc` that hides processes.
+//! What another user of the machine can do to a session and to what a dead one left, by files and by a
+//! `/proc` that hides processes.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -69,10 +70,11 @@ fn a_living_process_that_proc_hides_is_not_taken_for_dead() {
     let (alive, dead) = dead.split_once("dead: 0").unwrap_or_else(|| panic!("recovered: {}", all()));
     assert!(alive.contains("\nhairline-"), "its region stays: {}", all());
     assert!(!dead.contains("hairline-"), "and goes when it is dead: {}", all());
-    judge::load(&directory.join("t.fxt"), &[]).require_clean();
+    judge::load(directory.join("t.fxt"), &[]).require_clean();
 }
 
-/// Killed between making the region's file and writing its header, or alive there: only the file's name has its pid.
+/// Killed between making the region's file and writing its header, or alive there: only the file's name has
+/// its pid.
 #[test]
 fn a_region_without_a_header_is_removed_only_if_no_process_has_its_pid() {
     let Some(stage) = Stage::new() else { return };

@@ -1,9 +1,11 @@
 //! A file that takes its name when it is complete.
 //!
-//! The output's directory may be another user's, who can then put links, FIFOs and folders at any name that can be guessed. So until it
-//! is complete the file has a random name that nothing had before, and only its own user may read it.
+//! The output's directory may be another user's, who can then put links, FIFOs and folders at any name that
+//! can be guessed. So until it is complete the file has a random name that nothing had before, and only its
+//! own user may read it.
 //!
-//! Own code, and not the `tempfile` crate: some sixty lines, where every dependency is built by each user of the SDK.
+//! Own code, and not the `tempfile` crate: some sixty lines, where every dependency is built by each user of
+//! the SDK.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -23,7 +25,8 @@ const DIGITS: usize = 16;
 /// The longest name that a file may have on Linux's file systems.
 const LONGEST_NAME: usize = 255;
 
-/// Names that are tried. One that is taken is a coincidence of 64 random bits, or a system without randomness at its start.
+/// Names that are tried. One that is taken is a coincidence of 64 random bits, or a system without randomness
+/// at its start.
 const TRIES: u32 = 16;
 
 /// A file without its name. Removed when dropped.
@@ -35,7 +38,8 @@ pub(crate) struct Unfinished {
 }
 
 impl Unfinished {
-    /// Creates the file in the directory of `target`, so that it can take that name in one step. It may be read and written.
+    /// Creates the file in the directory of `target`, so that it can take that name in one step. It may be
+    /// read and written.
     ///
     /// # Errors
     /// When the directory takes no file, or something other than a regular file is at `target`.
@@ -58,7 +62,8 @@ impl Unfinished {
             name.push(format!("{:016x}", u64::from_le_bytes(process::random())));
             let path = target.with_file_name(name);
             let mut options = OpenOptions::new();
-            // `create_new` is O_EXCL: the kernel follows no link there either. The standard library adds O_CLOEXEC.
+            // `create_new` is O_EXCL: the kernel follows no link there either. The standard library adds
+            // O_CLOEXEC.
             options.read(true).write(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
             tries += 1;
             match options.open(&path) {
@@ -72,7 +77,8 @@ impl Unfinished {
         &self.file
     }
 
-    /// Puts the complete file at `target`, in place of a file that is there, with the mode that any new file gets.
+    /// Puts the complete file at `target`, in place of a file that is there, with the mode that any new file
+    /// gets.
     pub(crate) fn replace(mut self, target: &Path) -> io::Result<()> {
         open_to_others(&self.file)?;
         fs::rename(&self.path, target)?;
@@ -80,7 +86,8 @@ impl Unfinished {
         Ok(())
     }
 
-    /// Puts the complete file at `target` if nothing is there. Else gives it back with the error `AlreadyExists`.
+    /// Puts the complete file at `target` if nothing is there. Else gives it back with the error
+    /// `AlreadyExists`.
     pub(crate) fn take_free(self, target: &Path) -> Result<(), (Self, io::Error)> {
         if let Err(e) = open_to_others(&self.file) {
             return Err((self, e));
@@ -126,8 +133,8 @@ fn prefix(target: &Path) -> OsString {
 /// Directory entries that [`find`] looks at, so that a directory of another user cannot keep it for long.
 const MOST_ENTRIES: usize = 1 << 20;
 
-/// The unfinished file for `target` of which `is_it` holds: one that a process left when it was killed. `is_it` is called with
-/// regular files of this user only.
+/// The unfinished file for `target` of which `is_it` holds: one that a process left when it was killed.
+/// `is_it` is called with regular files of this user only.
 pub(crate) fn find(target: &Path, is_it: impl Fn(&fs::Metadata) -> bool) -> Option<PathBuf> {
     use std::os::unix::fs::MetadataExt;
     let prefix = prefix(target);
@@ -146,8 +153,8 @@ fn open_to_others(file: &File) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(0o666 & !umask()))
 }
 
-/// The process's umask. From `/proc`, since umask(2) can only be asked by changing it, for all threads. Without `/proc` files stay
-/// their user's own.
+/// The process's umask. From `/proc`, since umask(2) can only be asked by changing it, for all threads.
+/// Without `/proc` files stay their user's own.
 fn umask() -> u32 {
     let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));

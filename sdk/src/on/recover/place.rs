@@ -19,8 +19,8 @@ use crate::recovery::RecoverError;
 /// Bytes that are compared or copied at a time.
 const PIECE: usize = 1 << 16;
 
-/// How long a recovery waits for whoever has locked the very trace that it is to complete. A session that makes its output anew
-/// cuts the file as soon as it has the lock.
+/// How long a recovery waits for whoever has locked the very trace that it is to complete. A session that
+/// makes its output anew cuts the file as soon as it has the lock.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Names beside an output that are tried, the last of them `OUTPUT.recovered-PID-99`.
@@ -335,8 +335,8 @@ fn begins_with(file: &File, head: &[u8]) -> io::Result<bool> {
     Ok(found == head)
 }
 
-/// The names that what a region holds may get where there is no file to complete: that of the output if it is a flight recorder's,
-/// which would have written it at its end, then those beside it.
+/// The names that what a region holds may get where there is no file to complete: that of the output if it is
+/// a flight recorder's, which would have written it at its end, then those beside it.
 fn names(region: &DeadRegion) -> Result<Vec<PathBuf>, RecoverError> {
     let facts = region.facts();
     let nowhere = || RecoverError::NoPlace { region: region.path().to_owned() };
@@ -354,8 +354,9 @@ fn names(region: &DeadRegion) -> Result<Vec<PathBuf>, RecoverError> {
     Ok(own.into_iter().chain(beside).collect())
 }
 
-/// Gives the file the first of the names that nothing has. One that an earlier recovery of the same trace has, which was killed before
-/// it could remove the region, is written anew. A file that another process puts there meanwhile stays.
+/// Gives the file the first of the names that nothing has. One that an earlier recovery of the same trace
+/// has, which was killed before it could remove the region, is written anew. A file that another process puts
+/// there meanwhile stays.
 fn take_first(mut unfinished: Unfinished, names: Vec<PathBuf>, prelude: &[u8]) -> io::Result<PathBuf> {
     let mut taken = io::Error::from(io::ErrorKind::AlreadyExists);
     for name in names {
@@ -371,7 +372,8 @@ fn take_first(mut unfinished: Unfinished, names: Vec<PathBuf>, prelude: &[u8]) -
     Err(taken)
 }
 
-/// Whether a file of this user's is there that begins as this trace does. No link is followed, and no FIFO waited for.
+/// Whether a file of this user's is there that begins as this trace does. No link is followed, and no FIFO
+/// waited for.
 fn is_of_this_trace(path: &Path, prelude: &[u8]) -> bool {
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY);
