@@ -12,7 +12,7 @@ use std::io::{self, IoSlice, Write};
 use std::ops::Deref;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
@@ -165,9 +165,24 @@ pub(crate) fn lock(file: &File) -> bool {
     outcome == 0 || io::Error::last_os_error().kind() != io::ErrorKind::WouldBlock
 }
 
-fn unlock(file: &File) {
+pub(crate) fn unlock(file: &File) {
     // SAFETY: a call on an open descriptor.
     unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_UN) };
+}
+
+/// A regular file of this user's, to read. No link is followed, and no FIFO waited for.
+pub(crate) fn open_own(path: &Path) -> Option<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY);
+    let file = options.open(path).ok()?;
+    let about = file.metadata().ok()?;
+    (about.is_file() && about.uid() == process::effective_user()).then_some(file)
+}
+
+/// False also where it cannot be read.
+pub(crate) fn begins_with(file: &File, head: &[u8]) -> bool {
+    let mut found = vec![0; head.len()];
+    file.read_exact_at(&mut found, 0).is_ok_and(|()| found == head)
 }
 
 /// A recovery marks the file that it locks, by a record lock on its first byte. So a session that finds the
