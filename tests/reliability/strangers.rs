@@ -26,6 +26,25 @@ fn files_of_another_user_in_shared_memory_cost_no_event() {
     assert!(lines.iter().any(|line| line.contains(" 0 events lost")), "{lines:?}");
 }
 
+/// Also where the program never lives long, and another user has files there.
+#[test]
+fn a_program_that_crashes_all_day_leaves_a_quarter_of_shared_memory_at_most() {
+    let Some(stage) = Stage::new() else { return };
+    let trace = stage.path("%p.fxt");
+    let small = "mount -o remount,size=16m,nr_inodes=0 /dev/shm
+        setpriv --reuid=65534 --regid=65534 --clear-groups sh -c \
+            'cd /dev/shm && seq -f \"hairline-1-%016.0f\" 1 500 | xargs touch'";
+    let script = format!(
+        "for n in 1 2 3 4 5 6 7 8; do timeout -s KILL 0.3 {} long; done; find /dev/shm -size +1",
+        env!("CARGO_BIN_EXE_ending")
+    );
+    let Some(mut command) = in_own_shm(small, &script) else { return };
+    let output = command.env("HAIRLINE", &trace).env("HAIRLINE_BUFFER", "1M").output().expect("it ran");
+    let regions = String::from_utf8_lossy(&output.stdout).matches("/dev/shm/hairline-").count();
+    // Three have room in a quarter; the last crash came after the last look.
+    assert!((1..=4).contains(&regions), "{regions}: {output:?}");
+}
+
 #[test]
 fn a_living_process_that_proc_hides_is_not_taken_for_dead() {
     let Some(stage) = Stage::new() else { return };
