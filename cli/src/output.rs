@@ -55,7 +55,8 @@ impl Output {
             }
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        // Made here, and not by the crate, which names the file in its errors. Until it is whole only its user may read it.
+        // Made here, and not by the crate, which names the file in its errors. Until it is whole only its
+        // user may read it.
         let create =
             |path: &Path| OpenOptions::new().write(true).read(true).create_new(true).mode(0o600).open(path);
         let written = tempfile::Builder::new().prefix(".hairline-").make_in(folder, create)?;

@@ -31,8 +31,8 @@ pub(crate) struct Arguments {
     /// Leaves the region in its place.
     #[arg(long)]
     keep: bool,
-    /// Recovers also where it cannot be told whether the process lives (a region of another container). If it does, its trace is
-    /// spoilt.
+    /// Recovers also where it cannot be told whether the process lives (a region of another container, or a
+    /// process that /proc hides). If it does, its trace is spoilt.
     #[arg(long)]
     assume_dead: bool,
 }

@@ -125,15 +125,16 @@ fn who_was_not_given_the_link_gets_nothing() {
     }
 }
 
-/// What a browser is started with is for every user to read.
+/// What a browser is started with is for every user to read. It leads to the link once, and only the user who
+/// started the command.
 #[test]
 fn the_link_is_in_no_argument_of_a_process() {
     use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("t.fxt"), "secret").expect("written");
     let browser = folder.path().join("xdg-open");
-    let script = "#!/bin/sh\necho \"$@\" > arguments.part; cp \"$1\" page; stat -c %a \"$1\" > mode\n\
-        mv arguments.part arguments\n";
+    let script = "#!/bin/sh\necho \"$@\" > arguments.part\nmv arguments.part arguments\n";
     std::fs::write(&browser, script).expect("written");
     std::fs::set_permissions(&browser, PermissionsExt::from_mode(0o755)).expect("changed");
     let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").expect("a path"));
@@ -141,15 +142,37 @@ fn the_link_is_in_no_argument_of_a_process() {
     command.args(["view", "--keep", "--port", "0", "t.fxt"]).current_dir(folder.path());
     command.env("PATH", path).env("DISPLAY", ":0").stdout(Stdio::piped());
     let view = View::of(command.spawn().expect("it starts"));
-    let read = |name: &str| std::fs::read_to_string(folder.path().join(name));
     let began = std::time::Instant::now();
-    while read("arguments").is_err() {
-        assert!(began.elapsed().as_secs() < 20, "no browser was started");
+    let arguments = loop {
+        match std::fs::read_to_string(folder.path().join("arguments")) {
+            Ok(arguments) => break arguments,
+            Err(_) => assert!(began.elapsed().as_secs() < 20, "no browser was started"),
+        }
         std::thread::sleep(std::time::Duration::from_millis(5));
+    };
+    assert!(!arguments.contains(&view.token), "{arguments}");
+    let path = arguments.trim().strip_prefix(&format!("http://{}", view.address)).expect("an address");
+    // Nobody else uses it up.
+    let request = format!(
+        "exec 3<>/dev/tcp/{}; printf 'GET {path} HTTP/1.1\\r\\nHost: {}\\r\\n\\r\\n' >&3; head -1 <&3",
+        view.address.replace(':', "/"),
+        view.address
+    );
+    let mut other = Command::new("bash");
+    other.args(["-c", &request]).uid(65534).gid(65534);
+    match other.output() {
+        Ok(answer) => {
+            let answer = String::from_utf8_lossy(&answer.stdout).into_owned();
+            assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
+        }
+        Err(e) => eprintln!("there is no second user here ({e}): not tested"),
     }
-    assert!(!read("arguments").expect("there").contains(&view.token));
-    assert_eq!(read("mode").expect("there").trim(), "600");
-    assert!(read("page").expect("there").contains(&format!("url={}\"", view.link)));
+    assert_eq!(view.status("HEAD", path), 404);
+    let (head, _) = view.ask("GET", path);
+    assert!(head.starts_with("HTTP/1.1 302"), "{head}");
+    assert!(head.contains(&format!("Location: {}\r\n", view.link)), "{head}");
+    assert_eq!(view.status("GET", path), 404, "once");
+    assert_eq!(view.ask("GET", &view.at("/t.fxt")).1, b"secret");
 }
 
 #[test]

@@ -31,12 +31,14 @@ use crate::options::{Format, Lost};
 /// trace's own random number, is compared. Where the session had no file, or there is another trace in its place by now,
 /// what the region holds is written to a file beside it, `OUTPUT.recovered-PID`: older records are gone with the old file.
 ///
+/// Meanwhile the output is locked as by a session: one that starts with the same path waits for it, 1 s at most.
+///
 /// May be killed and run again: until the trace is on the disk the region stays, and a second run begins where the session had
 /// ended.
 ///
 /// # Errors
-/// When the process lives, the region or the trace cannot be read, or the trace cannot be written. The region stays then, and
-/// the trace is a prefix of what it was.
+/// When the process lives, the region or the trace cannot be read, or the trace cannot be written, or another process
+/// has it locked. The region stays then, and the trace is a prefix of what it was.
 pub fn recover(region: &Path, options: &RecoverOptions) -> Result<Recovered, RecoverError> {
     imp::recover::recover(region, options)
 }
@@ -91,8 +93,9 @@ impl RecoverOptions {
         self
     }
 
-    /// Recovers also where it cannot be told from here whether the process lives: its pid is of another pid namespace (a
-    /// container), or there is no `/proc` (`false` by default). The trace of one that does live is spoilt.
+    /// Recovers also where it cannot be told from here whether the process lives: its pid is of another pid
+    /// namespace (a container), or `/proc` is not there or hides it (`false` by default). The trace of one that
+    /// does live is spoilt.
     pub fn assume_dead(mut self, assume: bool) -> Self {
         self.assume_dead = assume;
         self

@@ -1,7 +1,8 @@
 //! Whether a process lives: by its pid and the time at which it started, which together name one for good.
 //!
-//! Dead is a process only if the kernel says so: no process has its pid, or one that started at another time, or a zombie. That `/proc`
-//! does not show a process is no such statement: with `hidepid=2` it hides those of other users, and those that are not dumpable.
+//! Dead is a process only if the kernel says so: no process has its pid, or one that started at another time,
+//! or a zombie. That `/proc` does not show a process is no such statement: with `hidepid=2` it hides those of
+//! other users, and those that are not dumpable.
 
 #![allow(unsafe_code)] // kill, with no signal
 
@@ -18,8 +19,8 @@ pub enum Life {
     Alive,
     /// It does not.
     Dead,
-    /// It cannot be told from here: it counted its pid in another namespace (a container), there is no `/proc`, or `/proc` does not
-    /// show the process that has its pid.
+    /// It cannot be told from here: it counted its pid in another namespace (a container), there is no
+    /// `/proc`, or `/proc` does not show the process that has its pid.
     Unknown,
 }
 

@@ -135,7 +135,8 @@ fn a_recovery_leaves_the_trace_of_a_session_that_goes_on_alone() {
     }
 }
 
-/// Somebody else has locked the very trace: it is not this recovery's to change, and the region stays for another one.
+/// Somebody else has locked the very trace: it is not this recovery's to change, and the region stays for
+/// another one.
 #[test]
 fn a_recovery_touches_no_trace_that_somebody_else_has_locked() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -1,4 +1,5 @@
-//! What another user of the machine can do to a session and to what a dead one left, by files and by a `/proc` that hides processes.
+//! What another user of the machine can do to a session and to what a dead one left, by files and by a
+//! `/proc` that hides processes.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -23,6 +24,25 @@ fn files_of_another_user_in_shared_memory_cost_no_event() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let lines = said(&output);
     assert!(lines.iter().any(|line| line.contains(" 0 events lost")), "{lines:?}");
+}
+
+/// Also where the program never lives long, and another user has files there.
+#[test]
+fn a_program_that_crashes_all_day_leaves_a_quarter_of_shared_memory_at_most() {
+    let Some(stage) = Stage::new() else { return };
+    let trace = stage.path("%p.fxt");
+    let small = "mount -o remount,size=16m,nr_inodes=0 /dev/shm
+        setpriv --reuid=65534 --regid=65534 --clear-groups sh -c \
+            'cd /dev/shm && seq -f \"hairline-1-%016.0f\" 1 500 | xargs touch'";
+    let script = format!(
+        "for n in 1 2 3 4 5 6 7 8; do timeout -s KILL 0.3 {} long; done; find /dev/shm -size +1",
+        env!("CARGO_BIN_EXE_ending")
+    );
+    let Some(mut command) = in_own_shm(small, &script) else { return };
+    let output = command.env("HAIRLINE", &trace).env("HAIRLINE_BUFFER", "1M").output().expect("it ran");
+    let regions = String::from_utf8_lossy(&output.stdout).matches("/dev/shm/hairline-").count();
+    // Three have room in a quarter; the last crash came after the last look.
+    assert!((1..=4).contains(&regions), "{regions}: {output:?}");
 }
 
 #[test]
@@ -69,10 +89,11 @@ fn a_living_process_that_proc_hides_is_not_taken_for_dead() {
     let (alive, dead) = dead.split_once("dead: 0").unwrap_or_else(|| panic!("recovered: {}", all()));
     assert!(alive.contains("\nhairline-"), "its region stays: {}", all());
     assert!(!dead.contains("hairline-"), "and goes when it is dead: {}", all());
-    judge::load(&directory.join("t.fxt"), &[]).require_clean();
+    judge::load(directory.join("t.fxt"), &[]).require_clean();
 }
 
-/// Killed between making the region's file and writing its header, or alive there: only the file's name has its pid.
+/// Killed between making the region's file and writing its header, or alive there: only the file's name has
+/// its pid.
 #[test]
 fn a_region_without_a_header_is_removed_only_if_no_process_has_its_pid() {
     let Some(stage) = Stage::new() else { return };

@@ -3,7 +3,7 @@
 mod server;
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,12 +11,13 @@ use std::process::{Command, Stdio};
 use crate::Outcome;
 use crate::signals::remove_at_end;
 use crate::text::{complain, say};
-use server::{Content, Server, Token};
+use server::{Content, Launch, Server, Token};
 
 /// Opens a trace in the Perfetto UI.
 ///
-/// The trace stays on this machine: the UI in the browser fetches it from this command, which ends when it has. Only who has the link
-/// can fetch it: it has a random number in it. A trace of any format that the UI knows will do.
+/// The trace stays on this machine: the UI in the browser fetches it from this command, which ends when it
+/// has. Only who has the link can fetch it: it has a random number in it. A trace of any format that the UI
+/// knows will do.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline view trace.pftrace
@@ -61,13 +62,17 @@ fn view(arguments: &Arguments) -> Result<(), String> {
     let ui = arguments.ui.as_deref().map(ui_build).transpose()?;
     let server = Server::start(arguments.port).map_err(|e| taken(arguments.port, &e))?;
     let address = server.address();
-    let token = Token::new().map_err(|e| format!("no random number for the link: {e}"))?;
-    let content = Content { trace, name, ui, token };
+    let random = |e| format!("no random number for the link: {e}");
+    let token = Token::new().map_err(random)?;
+    let mut content = Content { trace, name, ui, token, launch: None };
     let link = link(&content, address);
     say(&link);
-    let opened = if arguments.no_open { Ok(None) } else { open(&link).map(Some) };
-    if opened.is_err() {
-        complain("no browser is to be found here: open the link above in one of this machine");
+    if !arguments.no_open {
+        let launch = Launch::new(link).map_err(random)?;
+        if !open(&launch.link(address)) {
+            complain("no browser is to be found here: open the link above in one of this machine");
+        }
+        content.launch = Some(launch);
     }
     server.serve(&content, arguments.keep || content.ui.is_some()).map_err(|e| format!("{address}: {e}"))
 }
@@ -121,25 +126,13 @@ fn link(content: &Content, address: SocketAddr) -> String {
     format!("{ui}#!/?url=http://{address}{}", content.trace_path())
 }
 
-/// Tells a browser to open the link. Every user of the machine can read the arguments of every process, so the browser is given a
-/// page that leads to the link, which only this user may read. Returns the page, to be removed when it is not needed any more.
-fn open(link: &str) -> io::Result<tempfile::NamedTempFile> {
+/// Whether a browser was told.
+fn open(link: &str) -> bool {
     let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let has_screen = cfg!(target_os = "macos")
         || ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"].iter().any(|name| std::env::var_os(name).is_some());
-    if !has_screen {
-        return Err(io::ErrorKind::NotFound.into());
-    }
-    let mut page = tempfile::Builder::new().prefix("hairline-").suffix(".html").tempfile()?;
-    remove_at_end(page.path())?;
-    // A link has no character that HTML would take for its own: names are encoded.
-    write!(
-        page,
-        "<!DOCTYPE html><meta name=\"referrer\" content=\"no-referrer\">\
-         <meta http-equiv=\"refresh\" content=\"0; url={link}\"><a href=\"{link}\">the trace</a>\n"
-    )?;
-    let mut command = Command::new(opener);
-    command.arg(page.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn()?;
-    Ok(page)
+    let quietly = |command: &mut Command| {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().is_ok()
+    };
+    has_screen && quietly(Command::new(opener).arg(link))
 }

@@ -1,9 +1,10 @@
 //! Serves one trace to the UI, and to nobody else on this machine or its network.
 //!
-//! Every user of the machine can connect to the port. So all paths begin with a random token, which is in the link that the user opens
-//! and nowhere else: without it there is nothing here. A page of another origin gets no header that lets it read, and a name
-//! that merely leads to this address is refused.
+//! Every user of the machine can connect to the port. So all paths begin with a random token, which is in the
+//! link that the user opens and nowhere else: without it there is nothing here. A page of another origin gets
+//! no header that lets it read, and a name that merely leads to this address is refused.
 
+use std::cell::Cell;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::net::SocketAddr;
@@ -14,6 +15,7 @@ use rustix::fs::OFlags;
 use tiny_http::{Header, Method, Request, Response, StatusCode};
 
 use super::UI;
+use crate::text::complain;
 
 /// What is served.
 #[derive(Debug)]
@@ -25,6 +27,34 @@ pub(super) struct Content {
     pub(super) ui: Option<PathBuf>,
     /// What all paths on the server begin with.
     pub(super) token: Token,
+    /// What the browser that this command starts is given.
+    pub(super) launch: Option<Launch>,
+}
+
+/// An address that leads to the link, once, and only this user.
+///
+/// Every user of the machine can read the arguments of every process, so the link is no argument for a
+/// browser. Nor is a file with the link in it: a browser in a sandbox of its own sees other files than this
+/// process.
+#[derive(Debug)]
+pub(super) struct Launch {
+    code: Token,
+    link: String,
+    is_used: Cell<bool>,
+}
+
+impl Launch {
+    pub(super) fn new(link: String) -> io::Result<Self> {
+        Ok(Self { code: Token::new()?, link, is_used: Cell::new(false) })
+    }
+
+    fn path(&self) -> String {
+        format!("/open/{}", self.code.0)
+    }
+
+    pub(super) fn link(&self, address: SocketAddr) -> String {
+        format!("http://{address}{}", self.path())
+    }
 }
 
 /// 128 bits from the system as text: only who was given the link knows it.
@@ -81,6 +111,10 @@ impl Server {
         if !self.is_meant(&request) {
             return refuse(request, 403);
         }
+        if let Some(launch) = content.launch.as_ref().filter(|launch| request.url() == launch.path()) {
+            answer_launch(request, launch);
+            return false;
+        }
         let wanted = content.wanted(request.url());
         let (path, kind) = match &wanted {
             Wanted::Trace => (content.trace.as_path(), "application/octet-stream"),
@@ -114,6 +148,39 @@ impl Server {
         let names = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
         host.is_some_and(|host| names.iter().any(|name| name == host.value.as_str()))
     }
+}
+
+/// Leads this user's browser to the link. Another user may have read the address from the browser's
+/// arguments.
+fn answer_launch(request: Request, launch: &Launch) {
+    let user = request.remote_addr().and_then(|client| user_of(*client));
+    let is_own = user.is_none_or(|user| user == rustix::process::geteuid().as_raw());
+    if !is_own {
+        complain("a browser of another user was refused: open the link above yourself");
+    }
+    if !is_own || *request.method() != Method::Get || launch.is_used.replace(true) {
+        refuse(request, 404);
+        return;
+    }
+    let mut response = with_headers(Response::empty(302), None);
+    if let Ok(location) = Header::from_bytes("Location", launch.link.as_str()) {
+        response.add_header(location);
+    }
+    let _ = request.respond(response); // a client that went away
+}
+
+/// The user who has connected from this address of this machine. `None` where the system does not tell: there
+/// is no `/proc`.
+fn user_of(client: SocketAddr) -> Option<u32> {
+    let table = std::fs::read_to_string("/proc/net/tcp").ok()?;
+    let SocketAddr::V4(client) = client else { return None };
+    // As the kernel prints it: the address as a number in the machine's order.
+    let address = u32::from_ne_bytes(client.ip().octets());
+    let local = format!("{address:08X}:{:04X}", client.port());
+    let mut sockets = table.lines().map(|line| line.split_ascii_whitespace().skip(1));
+    let found = sockets.find_map(|mut fields| (fields.next()? == local).then_some(fields));
+    // Fields 8 of the line, which is 6 after the local address. Who has closed the socket is nobody's user.
+    Some(found.and_then(|mut fields| fields.nth(5)?.parse().ok()).unwrap_or(u32::MAX))
 }
 
 /// A regular file and its length. Nonblocking: it may be a FIFO by now, which must not keep the server.
@@ -235,7 +302,8 @@ mod tests {
         std::os::unix::fs::symlink(folder.path().join("secret"), ui.join("link")).expect("a link");
         let token = Token("0123456789abcdef0123456789abcdef".to_owned());
         let at = |path: &str| format!("/{}{path}", "0123456789abcdef0123456789abcdef");
-        let mut content = Content { trace: "/t".into(), name: "a b.fxt".into(), ui: None, token };
+        let mut content =
+            Content { trace: "/t".into(), name: "a b.fxt".into(), ui: None, token, launch: None };
         assert_eq!(content.wanted(&at("/a%20b.fxt")), Wanted::Trace);
         assert_eq!(content.wanted(&at("/a%20b.fxt?x=1")), Wanted::Trace);
         let without =

@@ -17,7 +17,8 @@
 //!
 //! Read at the process's first event. A value that makes no sense is one line on stderr, and nothing is recorded.
 //!
-//! A program that has more rights than its caller (setuid, setgid, file capabilities) reads none of them: the caller chose the values.
+//! A program that has more rights than its caller (setuid, setgid, file capabilities) reads none of them: the
+//! caller chose the values.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -231,8 +232,8 @@ fn log_level() -> Result<Level, Error> {
     }
 }
 
-/// The value of an environment variable. `None` if it is not set, is empty, or was set by a caller with fewer rights.
-/// Every variable that this crate heeds is read here.
+/// The value of an environment variable. `None` if it is not set, is empty, or was set by a caller with fewer
+/// rights. Every variable that this crate heeds is read here.
 fn read(name: &str) -> Option<std::ffi::OsString> {
     if process::is_privileged() {
         return None;

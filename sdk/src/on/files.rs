@@ -1,8 +1,8 @@
 //! Opening the output, so that neither the program nor another traced one is harmed by it.
 //!
-//! The name of the output is followed as the user gave it, with two exceptions. A symbolic link at that name must belong to this user or
-//! to root: whoever may write the directory could lead a program with more rights to any file otherwise. And a file that
-//! another process has locked stays as it is.
+//! The name of the output is followed as the user gave it, with two exceptions. A symbolic link at that name
+//! must belong to this user or to root: whoever may write the directory could lead a program with more rights
+//! to any file otherwise. And a file that another process has locked stays as it is.
 
 #![allow(unsafe_code)] // fcntl, flock, close, sigtimedwait, readlinkat, fstatfs
 
@@ -12,7 +12,7 @@ use std::io::{self, IoSlice, Write};
 use std::ops::Deref;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
@@ -22,11 +22,12 @@ use super::process;
 /// Links that are followed from one name, as many as the kernel follows.
 const MOST_LINKS: u32 = 40;
 
-/// How often the output is opened again because its name leads to another file by then: a rotation or a recovery has ended meanwhile.
+/// How often the output is opened again because its name leads to another file by then: a rotation or a
+/// recovery has ended meanwhile.
 const TRIES: u32 = 16;
 
-/// How long a session waits at its start for a recovery that completes the trace of an earlier run in the same file. As long as an event
-/// waits for room with `HAIRLINE_OVERFLOW=block`.
+/// How long a session waits at its start for a recovery that completes the trace of an earlier run in the
+/// same file. As long as an event waits for room with `HAIRLINE_OVERFLOW=block`.
 const RECOVERY_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Makes the output at `path` anew; whether it is a regular file. A FIFO that nobody reads is an error and not a wait; a file
@@ -77,10 +78,12 @@ fn open(path: &Path) -> io::Result<File> {
     Err(io::Error::from_raw_os_error(libc::ELOOP))
 }
 
-/// The target of the link at `path`. `None` for a link of `/proc`, as `/dev/stdout` leads to: only the kernel can follow it.
+/// The target of the link at `path`. `None` for a link of `/proc`, as `/dev/stdout` leads to: only the kernel
+/// can follow it.
 ///
 /// # Errors
-/// When the link belongs to another user. That is read from the link that is opened here, so nobody can put another in its place.
+/// When the link belongs to another user. That is read from the link that is opened here, so nobody can put
+/// another in its place.
 fn target_of_link(path: &Path) -> io::Result<Option<PathBuf>> {
     let link = OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW).open(path)?;
     let owner = link.metadata()?.uid();
@@ -145,8 +148,8 @@ fn claim(file: &File) -> io::Result<()> {
         let what = if !is_recovered {
             "another process is writing a trace into it; with %p in the path each has its own"
         } else if began.elapsed() >= RECOVERY_PATIENCE {
-            "`hairline recover` is completing the trace of an earlier run in it; start again when that is done, \
-             or use %p in the path"
+            "`hairline recover` is completing the trace of an earlier run in it; start again when that is \
+             done, or use %p in the path"
         } else {
             std::thread::sleep(Duration::from_millis(5));
             continue;
@@ -162,13 +165,28 @@ pub(crate) fn lock(file: &File) -> bool {
     outcome == 0 || io::Error::last_os_error().kind() != io::ErrorKind::WouldBlock
 }
 
-fn unlock(file: &File) {
+pub(crate) fn unlock(file: &File) {
     // SAFETY: a call on an open descriptor.
     unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_UN) };
 }
 
-/// A recovery marks the file that it locks, by a record lock on its first byte. So a session that finds the file locked knows whether to
-/// wait: a recovery ends soon, another session does not.
+/// A regular file of this user's, to read. No link is followed, and no FIFO waited for.
+pub(crate) fn open_own(path: &Path) -> Option<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY);
+    let file = options.open(path).ok()?;
+    let about = file.metadata().ok()?;
+    (about.is_file() && about.uid() == process::effective_user()).then_some(file)
+}
+
+/// False also where it cannot be read.
+pub(crate) fn begins_with(file: &File, head: &[u8]) -> bool {
+    let mut found = vec![0; head.len()];
+    file.read_exact_at(&mut found, 0).is_ok_and(|()| found == head)
+}
+
+/// A recovery marks the file that it locks, by a record lock on its first byte. So a session that finds the
+/// file locked knows whether to wait: a recovery ends soon, another session does not.
 fn mark(kind: libc::c_int) -> libc::flock {
     // SAFETY: an all-zero value is a valid one.
     let mut mark: libc::flock = unsafe { std::mem::zeroed() };
@@ -193,7 +211,8 @@ impl RecoveryClaim {
     /// `None` when another process has the file locked.
     pub(crate) fn new(file: &File) -> io::Result<Option<Self>> {
         let this = Self(file.try_clone()?);
-        // The mark first: a session that finds the lock finds the mark too. Where it cannot be had, that session does not wait.
+        // The mark first: a session that finds the lock finds the mark too. Where it cannot be had, that
+        // session does not wait.
         this.set_mark(libc::F_RDLCK);
         Ok(lock(file).then_some(this)) // else the drop takes the mark back
     }

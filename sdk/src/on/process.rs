@@ -86,8 +86,8 @@ pub(crate) fn id() -> u32 {
     std::process::id()
 }
 
-/// Whether the process has rights that its caller has not: it was started by a setuid or setgid program or one with file
-/// capabilities. Stays true when the process gives the rights up.
+/// Whether the process has rights that its caller has not: it was started by a setuid or setgid program or
+/// one with file capabilities. Stays true when the process gives the rights up.
 pub(crate) fn is_privileged() -> bool {
     // SAFETY: takes a number. The kernel always passes AT_SECURE; 0 is also the answer where it does not.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }

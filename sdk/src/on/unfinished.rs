@@ -1,9 +1,11 @@
 //! A file that takes its name when it is complete.
 //!
-//! The output's directory may be another user's, who can then put links, FIFOs and folders at any name that can be guessed. So until it
-//! is complete the file has a random name that nothing had before, and only its own user may read it.
+//! The output's directory may be another user's, who can then put links, FIFOs and folders at any name that
+//! can be guessed. So until it is complete the file has a random name that nothing had before, and only its
+//! own user may read it.
 //!
-//! Own code, and not the `tempfile` crate: some sixty lines, where every dependency is built by each user of the SDK.
+//! Own code, and not the `tempfile` crate: some sixty lines, where every dependency is built by each user of
+//! the SDK.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -12,7 +14,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use super::process;
+use super::{files, process};
 
 /// Before the random number in the name of an unfinished file.
 const MARK: &str = ".unfinished-";
@@ -23,19 +25,23 @@ const DIGITS: usize = 16;
 /// The longest name that a file may have on Linux's file systems.
 const LONGEST_NAME: usize = 255;
 
-/// Names that are tried. One that is taken is a coincidence of 64 random bits, or a system without randomness at its start.
+/// Names that are tried. One that is taken is a coincidence of 64 random bits, or a system without randomness
+/// at its start.
 const TRIES: u32 = 16;
 
-/// A file without its name. Removed when dropped.
+/// A file without its name, locked: one that nobody has locked is left over. Removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Unfinished {
     file: File,
     path: PathBuf,
     is_named: bool,
+    /// Whether the lock is another owner's by now.
+    is_kept: bool,
 }
 
 impl Unfinished {
-    /// Creates the file in the directory of `target`, so that it can take that name in one step. It may be read and written.
+    /// Creates the file in the directory of `target`, so that it can take that name in one step. It may be
+    /// read and written.
     ///
     /// # Errors
     /// When the directory takes no file, or something other than a regular file is at `target`.
@@ -58,12 +64,17 @@ impl Unfinished {
             name.push(format!("{:016x}", u64::from_le_bytes(process::random())));
             let path = target.with_file_name(name);
             let mut options = OpenOptions::new();
-            // `create_new` is O_EXCL: the kernel follows no link there either. The standard library adds O_CLOEXEC.
+            // `create_new` is O_EXCL: the kernel follows no link there either. The standard library adds
+            // O_CLOEXEC.
             options.read(true).write(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
             tries += 1;
             match options.open(&path) {
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists && tries < TRIES => {}
-                other => return other.map(|file| Self { file, path, is_named: false }),
+                other => {
+                    let file = other?;
+                    files::lock(&file);
+                    return Ok(Self { file, path, is_named: false, is_kept: false });
+                }
             }
         }
     }
@@ -72,7 +83,8 @@ impl Unfinished {
         &self.file
     }
 
-    /// Puts the complete file at `target`, in place of a file that is there, with the mode that any new file gets.
+    /// Puts the complete file at `target`, in place of a file that is there, with the mode that any new file
+    /// gets.
     pub(crate) fn replace(mut self, target: &Path) -> io::Result<()> {
         open_to_others(&self.file)?;
         fs::rename(&self.path, target)?;
@@ -80,7 +92,16 @@ impl Unfinished {
         Ok(())
     }
 
-    /// Puts the complete file at `target` if nothing is there. Else gives it back with the error `AlreadyExists`.
+    /// The same. Returns the file, which stays locked.
+    pub(crate) fn replace_locked(mut self, target: &Path) -> io::Result<File> {
+        let file = self.file.try_clone()?;
+        self.is_kept = true;
+        self.replace(target)?;
+        Ok(file)
+    }
+
+    /// Puts the complete file at `target` if nothing is there. Else gives it back with the error
+    /// `AlreadyExists`.
     pub(crate) fn take_free(self, target: &Path) -> Result<(), (Self, io::Error)> {
         if let Err(e) = open_to_others(&self.file) {
             return Err((self, e));
@@ -111,6 +132,9 @@ impl Drop for Unfinished {
         if !self.is_named {
             let _ = fs::remove_file(&self.path);
         }
+        if !self.is_kept {
+            files::unlock(&self.file); // to close it is not enough, as for an `OutputFile`
+        }
     }
 }
 
@@ -123,22 +147,25 @@ fn prefix(target: &Path) -> OsString {
     OsString::from_vec(name)
 }
 
-/// Directory entries that [`find`] looks at, so that a directory of another user cannot keep it for long.
+/// Directory entries that [`remove_left_over`] looks at, so that a directory of another user cannot keep it
+/// for long.
 const MOST_ENTRIES: usize = 1 << 20;
 
-/// The unfinished file for `target` of which `is_it` holds: one that a process left when it was killed. `is_it` is called with
-/// regular files of this user only.
-pub(crate) fn find(target: &Path, is_it: impl Fn(&fs::Metadata) -> bool) -> Option<PathBuf> {
-    use std::os::unix::fs::MetadataExt;
+/// Removes the unfinished files for `target` that killed processes left, of those that begin with `head`.
+pub(crate) fn remove_left_over(target: &Path, head: &[u8]) {
     let prefix = prefix(target);
     let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let is_unfinished = |entry: &fs::DirEntry| {
         let name = entry.file_name();
         name.as_bytes().strip_prefix(prefix.as_bytes()).is_some_and(|random| random.len() == DIGITS)
     };
-    let is_own = |m: &fs::Metadata| m.is_file() && m.uid() == process::effective_user();
-    let mut entries = fs::read_dir(parent).ok()?.take(MOST_ENTRIES).flatten().filter(is_unfinished);
-    entries.find(|entry| entry.metadata().is_ok_and(|m| is_own(&m) && is_it(&m))).map(|entry| entry.path())
+    let Ok(entries) = fs::read_dir(parent) else { return };
+    for entry in entries.take(MOST_ENTRIES).flatten().filter(is_unfinished) {
+        let is_left_over = |file: &File| files::begins_with(file, head) && files::lock(file);
+        if files::open_own(&entry.path()).is_some_and(|file| is_left_over(&file)) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Gives a complete file the mode that `open` would have given it.
@@ -146,8 +173,8 @@ fn open_to_others(file: &File) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(0o666 & !umask()))
 }
 
-/// The process's umask. From `/proc`, since umask(2) can only be asked by changing it, for all threads. Without `/proc` files stay
-/// their user's own.
+/// The process's umask. From `/proc`, since umask(2) can only be asked by changing it, for all threads.
+/// Without `/proc` files stay their user's own.
 fn umask() -> u32 {
     let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
@@ -157,6 +184,7 @@ fn umask() -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
     use std::os::unix::fs::MetadataExt;
 
     fn directory() -> PathBuf {
@@ -173,9 +201,15 @@ mod tests {
         let names = || fs::read_dir(&directory).expect("a directory").count();
         let unfinished = Unfinished::beside(&target).expect("a file");
         assert_eq!(unfinished.file().metadata().expect("its facts").mode() & 0o7777, 0o600);
-        let inode = unfinished.file().metadata().expect("its facts").ino();
-        assert_eq!(find(&target, |m| m.ino() == inode), Some(unfinished.path.clone()));
-        assert_eq!(find(&target, |m| m.ino() != inode), None);
+        (&unfinished.file).write_all(b"head, and more").expect("written");
+        remove_left_over(&target, b"head");
+        assert_eq!(names(), 1, "it is not left over: its owner lives");
+        files::unlock(&unfinished.file);
+        remove_left_over(&target, b"heat");
+        assert_eq!(names(), 1);
+        remove_left_over(&target, b"head");
+        assert_eq!(names(), 0);
+        let unfinished = Unfinished::beside(&target).expect("a file");
         drop(unfinished);
         assert_eq!(names(), 0);
         Unfinished::beside(&target).expect("a file").replace(&target).expect("named");

@@ -48,8 +48,8 @@ fn find_in(directory: &Path) -> Result<Vec<Found>, RecoverError> {
     Ok(found)
 }
 
-/// A search for this user's regions that does a bounded amount of work at a time: another user may have put any number of files into
-/// `/dev/shm`.
+/// A search for this user's regions that does a bounded amount of work at a time: another user may have put
+/// any number of files into `/dev/shm`.
 #[derive(Debug)]
 pub struct Search {
     entries: std::fs::ReadDir,
@@ -69,8 +69,8 @@ impl Search {
         Ok(Self { entries: std::fs::read_dir(directory).map_err(failed)? })
     }
 
-    /// Looks at up to `entries` further names in the directory, and ends early after the first region. Returns the region, if there
-    /// was one. Returns `None` at the directory's end.
+    /// Looks at up to `entries` further names in the directory, and ends early after the first region.
+    /// Returns the region, if there was one. Returns `None` at the directory's end.
     pub fn step(&mut self, entries: usize) -> Option<Option<Found>> {
         for _ in 0..entries {
             let found = self.entries.next()?.ok().and_then(|entry| look(&entry));
@@ -84,7 +84,8 @@ impl Search {
 
 fn look(entry: &DirEntry) -> Option<Found> {
     let pid = entry.file_name().to_str().and_then(pid_in)?;
-    // Another user's file is not even opened: to open it takes as long as its file system likes, and shows that somebody looks.
+    // Another user's file is not even opened: to open it takes as long as its file system likes, and shows
+    // that somebody looks.
     let len = entry.metadata().ok().filter(is_ours)?.len();
     let path = entry.path();
     let (life, facts) = match RegionFile::open(&path) {

@@ -191,7 +191,8 @@ impl RegionFile {
     }
 }
 
-/// Whether a file may be a region that this process may recover, by what can be known of it without opening it.
+/// Whether a file may be a region that this process may recover, by what can be known of it without opening
+/// it.
 fn is_ours(metadata: &std::fs::Metadata) -> bool {
     metadata.is_file() && metadata.uid() == backing::own_user()
 }

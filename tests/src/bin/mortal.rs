@@ -6,7 +6,9 @@
 //!
 //! Each thread records scopes `step` with its number of scopes so far, `n`, and its own number, `thread`. After each scope it
 //! stores that number plus one into its slot of the file of counters, which it has mapped: what it had committed when
-//! it was killed. `hidden=1`: a `/proc` with `hidepid=2` shows the process to root only. Slow: the writer thread runs at the lowest priority, so that it is hardly ever done with a write. A scope for which the ring has no room is not counted; it comes again.
+//! it was killed. `hidden=1`: a `/proc` with `hidepid=2` shows the process to root only. Slow: the writer
+//! thread runs at the lowest priority, so that it is hardly ever done with a write. A scope for which the
+//! ring has no room is not counted; it comes again.
 
 #![allow(unsafe_code)] // mmap
 

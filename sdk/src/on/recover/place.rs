@@ -11,7 +11,6 @@ use hairline_formats::fxt;
 use hairline_shm::recover::{DeadRegion, Facts, NextOutput};
 
 use super::super::files::{self, RecoveryClaim};
-use super::super::process;
 use super::super::unfinished::{self, Unfinished};
 use super::at;
 use crate::recovery::RecoverError;
@@ -19,8 +18,8 @@ use crate::recovery::RecoverError;
 /// Bytes that are compared or copied at a time.
 const PIECE: usize = 1 << 16;
 
-/// How long a recovery waits for whoever has locked the very trace that it is to complete. A session that makes its output anew
-/// cuts the file as soon as it has the lock.
+/// How long a recovery waits for whoever has locked the very trace that it is to complete. A session that
+/// makes its output anew cuts the file as soon as it has the lock.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Names beside an output that are tried, the last of them `OUTPUT.recovered-PID-99`.
@@ -83,6 +82,7 @@ impl Place {
         notes: &mut Vec<String>,
     ) -> Result<Self, RecoverError> {
         let facts = region.facts();
+        remove_left_over(facts);
         let need = if to.is_none() { Need::Repair } else { Need::Copy };
         let original = Original::find(facts, need, notes)?;
         match (original, to) {
@@ -116,7 +116,8 @@ impl Place {
                 }
                 Unfinished::beside(&path)
             }
-            Names::Free(_) => Unfinished::beside_any(&path),
+            // By the output's name, so that another recovery finds it if this one is killed.
+            Names::Free(_) => Unfinished::beside_any(facts.output.as_ref().unwrap_or(&path)),
         };
         let unfinished = unfinished.map_err(at(&path))?;
         let file = unfinished.file().try_clone().map_err(at(&path))?;
@@ -259,7 +260,7 @@ impl Original {
                 && facts.prelude.len() as u64 <= whole
                 && whole <= len
                 && facts.output_inode.is_none_or(|inode| inode == metadata.ino())
-                && begins_with(&file, &facts.prelude).map_err(at(path))?;
+                && files::begins_with(&file, &facts.prelude);
             if !same {
                 notes.push(format!("{}: holds something else by now", path.display()));
                 return Ok(None);
@@ -314,6 +315,17 @@ fn is_replaceable(there: &fs::Metadata, original: Option<&Original>) -> io::Resu
     Ok(())
 }
 
+/// Removes the files that had not got their names yet when the process, or an earlier recovery, was killed:
+/// the next one of a rotated output, and recovered traces.
+fn remove_left_over(facts: &Facts) {
+    let Some(output) = &facts.output else { return };
+    unfinished::remove_left_over(output, &facts.prelude);
+    // A rotated output's own directory, as `Rotation::new` has it.
+    if let Some(target) = fs::canonicalize(output).ok().filter(|target| target != output) {
+        unfinished::remove_left_over(&target, &facts.prelude);
+    }
+}
+
 /// The process was killed after it had made the next file of its output, and before that had taken the path of this one.
 fn take_back(next: NextOutput, path: &Path, metadata: &fs::Metadata) {
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()); // as `Rotation::new` does
@@ -322,21 +334,10 @@ fn take_back(next: NextOutput, path: &Path, metadata: &fs::Metadata) {
     if fs::symlink_metadata(&numbered).is_ok_and(is_second_name) {
         let _ = fs::remove_file(numbered);
     }
-    // Its name is random: the region says which inode it is.
-    let is_next = |m: &fs::Metadata| (m.dev(), m.ino()) == (metadata.dev(), next.inode);
-    if let Some(unfinished) = unfinished::find(path, is_next) {
-        let _ = fs::remove_file(unfinished);
-    }
 }
 
-fn begins_with(file: &File, head: &[u8]) -> io::Result<bool> {
-    let mut found = vec![0; head.len()];
-    file.read_exact_at(&mut found, 0)?;
-    Ok(found == head)
-}
-
-/// The names that what a region holds may get where there is no file to complete: that of the output if it is a flight recorder's,
-/// which would have written it at its end, then those beside it.
+/// The names that what a region holds may get where there is no file to complete: that of the output if it is
+/// a flight recorder's, which would have written it at its end, then those beside it.
 fn names(region: &DeadRegion) -> Result<Vec<PathBuf>, RecoverError> {
     let facts = region.facts();
     let nowhere = || RecoverError::NoPlace { region: region.path().to_owned() };
@@ -354,12 +355,13 @@ fn names(region: &DeadRegion) -> Result<Vec<PathBuf>, RecoverError> {
     Ok(own.into_iter().chain(beside).collect())
 }
 
-/// Gives the file the first of the names that nothing has. One that an earlier recovery of the same trace has, which was killed before
-/// it could remove the region, is written anew. A file that another process puts there meanwhile stays.
+/// Gives the file the first of the names that nothing has. One that an earlier recovery of the same trace
+/// has, which was killed before it could remove the region, is written anew. A file that another process puts
+/// there meanwhile stays.
 fn take_first(mut unfinished: Unfinished, names: Vec<PathBuf>, prelude: &[u8]) -> io::Result<PathBuf> {
     let mut taken = io::Error::from(io::ErrorKind::AlreadyExists);
     for name in names {
-        if is_of_this_trace(&name, prelude) {
+        if files::open_own(&name).is_some_and(|file| files::begins_with(&file, prelude)) {
             return unfinished.replace(&name).map(|()| name);
         }
         match unfinished.take_free(&name) {
@@ -369,13 +371,4 @@ fn take_first(mut unfinished: Unfinished, names: Vec<PathBuf>, prelude: &[u8]) -
         }
     }
     Err(taken)
-}
-
-/// Whether a file of this user's is there that begins as this trace does. No link is followed, and no FIFO waited for.
-fn is_of_this_trace(path: &Path, prelude: &[u8]) -> bool {
-    let mut options = OpenOptions::new();
-    options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY);
-    let Ok(file) = options.open(path) else { return false };
-    let is_own = |m: fs::Metadata| m.is_file() && m.uid() == process::effective_user();
-    file.metadata().is_ok_and(is_own) && begins_with(&file, prelude).unwrap_or(false)
 }

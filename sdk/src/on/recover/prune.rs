@@ -1,7 +1,8 @@
 //! Clears away what a program that crashes all day leaves in the machine's memory.
 //!
-//! Runs on the session's own thread, in small portions. How many files there are in `/dev/shm` is for other users to decide, and while
-//! this thread looks at them the ring fills. A thread of its own would take a core from the program for as long as they like instead.
+//! Runs on the session's own thread, in small portions. How many files there are in `/dev/shm` is for other
+//! users to decide, and while this thread looks at them the ring fills. A thread of its own would take a core
+//! from the program for as long as they like instead.
 
 use std::cmp::Reverse;
 use std::path::PathBuf;
@@ -13,8 +14,8 @@ use hairline_shm::recover::{DeadRegion, Found, Life, Search, room};
 /// The part of `/dev/shm` that the regions of dead processes may take.
 const SHARE: u64 = 4;
 
-/// The time that the first portion may take, and each one after that. A program that crashes at its start gets no further than the first:
-/// the regions that 100 crashes left are found in 3 ms.
+/// The time that the first portion may take, and each one after that. A program that crashes at its start
+/// gets no further than the first: the regions that 100 crashes left are found in 3 ms.
 const PORTIONS: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(1));
 
 /// The time from one portion to the next: so it is 2 % of the thread's time.

@@ -167,9 +167,8 @@ impl Rotation {
         if is_ours {
             give_second_name(&self.path, &numbered)?;
         }
-        let file = next.file().try_clone()?;
-        files::lock(&file); // before another session can find it at the path
-        next.replace(&self.path).inspect_err(|_| {
+        // It is locked before another session can find it at the path.
+        let file = next.replace_locked(&self.path).inspect_err(|_| {
             // As it was: with one name, and that.
             let _ = if fs::symlink_metadata(&self.path).is_ok() {
                 fs::remove_file(&numbered)
