@@ -14,7 +14,7 @@ use std::hash::BuildHasherDefault;
 use std::time::Instant;
 
 use super::callsite::Callsite;
-use super::lock::{Mutex, MutexGuard};
+use super::lock::{Grow, Mutex, MutexGuard};
 use super::thread::Spread;
 use super::track::new_uuid;
 
@@ -34,10 +34,86 @@ pub(super) fn hold(until: Instant) -> Option<Held> {
     FREE.try_lock_until(until)
 }
 
+/// Free lanes. The lanes of all keys are in one list, so that the lists of single keys never grow: `lock/growing.rs`.
 #[derive(Default)]
 pub(super) struct Free {
-    lanes: HashMap<Key, Vec<Lane>, BuildHasherDefault<Spread>>,
+    /// The place of the lane of each key that was given back last, while the key has a free lane.
+    last: HashMap<Key, Option<usize>, BuildHasherDefault<Spread>>,
+    places: Vec<Place>,
+    /// The first place without a lane.
+    empty: Option<usize>,
     count: usize,
+}
+
+/// A place of the list.
+#[derive(Clone, Copy)]
+struct Place {
+    lane: Lane,
+    /// The lane of the same key that was given back before; the next empty place.
+    next: Option<usize>,
+}
+
+impl Grow for Free {
+    fn with_room(entries: usize) -> Self {
+        Self { last: Grow::with_room(entries), places: Grow::with_room(entries), empty: None, count: 0 }
+    }
+
+    fn entries(&self) -> usize {
+        self.last.entries().max(self.places.entries())
+    }
+
+    fn has_room(&self, more: usize) -> bool {
+        self.last.has_room(more) && self.places.has_room(more)
+    }
+
+    fn take_over(&mut self, smaller: &mut Self) {
+        self.last.take_over(&mut smaller.last);
+        self.places.take_over(&mut smaller.places);
+        (self.empty, self.count) = (smaller.empty, smaller.count);
+    }
+}
+
+impl Free {
+    /// Takes a lane of the key that was used before `since` only; of several the one that was given back last.
+    fn take(&mut self, key: Key, since: u64) -> Option<Lane> {
+        let mut before = None;
+        let mut at = (*self.last.get(&key)?)?;
+        while self.places[at].lane.used_until >= since {
+            before = Some(at);
+            at = self.places[at].next?;
+        }
+        let Place { lane, next } = self.places[at];
+        match before {
+            Some(before) => self.places[before].next = next,
+            None => *self.last.get_mut(&key)? = next,
+        }
+        self.places[at].next = self.empty.replace(at);
+        self.count -= 1;
+        Some(lane)
+    }
+
+    /// The caller has made sure of room for one more entry.
+    fn give_back(&mut self, key: Key, lane: Lane) {
+        if self.count.max(self.last.len()) >= MAX_FREE {
+            self.last.clear();
+            self.places.clear();
+            (self.empty, self.count) = (None, 0);
+        }
+        let last = self.last.entry(key).or_default();
+        let place = Place { lane, next: *last };
+        *last = Some(match self.empty {
+            Some(at) => {
+                self.empty = self.places[at].next;
+                self.places[at] = place;
+                at
+            }
+            None => {
+                self.places.push(place);
+                self.places.len() - 1
+            }
+        });
+        self.count += 1;
+    }
 }
 
 /// A track on which nothing happens, and the last time that something did.
@@ -64,19 +140,7 @@ pub(crate) fn take_before(parent: u64, callsite: &'static Callsite, since: u64) 
     }
     let _busy = super::thread::busy();
     let mut free = FREE.lock();
-    let free = free.get_or_insert_default();
-    let lanes = free.lanes.get_mut(&key(parent, callsite));
-    let fit = |lanes: &mut Vec<Lane>| {
-        let at = lanes.iter().rposition(|lane| lane.used_until < since)?;
-        Some(lanes.swap_remove(at))
-    };
-    match lanes.and_then(fit) {
-        Some(lane) => {
-            free.count -= 1;
-            lane
-        }
-        None => fresh(),
-    }
+    free.as_mut().and_then(|free| free.take(key(parent, callsite), since)).unwrap_or_else(fresh)
 }
 
 /// Gives a lane back on which nothing is open any more.
@@ -85,13 +149,10 @@ pub(crate) fn give_back(parent: u64, callsite: &'static Callsite, lane: Lane) {
         return;
     }
     let _busy = super::thread::busy();
-    let mut free = FREE.lock();
-    let free = free.get_or_insert_default();
-    if free.count >= MAX_FREE {
-        *free = Free::default();
+    let mut free = FREE.lock_with_room(|free| (free.get_or_insert_default(), 1));
+    if let Some(free) = free.as_mut() {
+        free.give_back(key(parent, callsite), lane);
     }
-    free.lanes.entry(key(parent, callsite)).or_default().push(lane);
-    free.count += 1;
 }
 
 #[cfg(test)]
@@ -113,5 +174,33 @@ mod tests {
         assert_ne!(take(8, &ONE).uuid, a.uuid);
         assert_eq!(take(7, &ONE), ended);
         assert_ne!(take(7, &ONE).uuid, a.uuid);
+    }
+    #[test]
+    fn lanes_are_found_wherever_they_stand_in_the_list() {
+        let mut free = Free::default();
+        let lane = |n: u64| Lane { uuid: n, used_until: n };
+        for n in 0..100 {
+            free.give_back((n % 7, 0), lane(n));
+        }
+        assert_eq!(free.take((3, 0), 50), Some(lane(45))); // in the middle of the key's lanes
+        assert_eq!(free.take((3, 0), 4), Some(lane(3))); // the first of them
+        assert_eq!(free.take((3, 0), 3), None);
+        assert_eq!(free.take((3, 0), u64::MAX), Some(lane(94))); // the last of them
+        (200..203).for_each(|n| free.give_back((3, 0), lane(n)));
+        assert_eq!(free.places.len(), 100, "empty places are used again");
+        let mut rest: Vec<_> = std::iter::from_fn(|| free.take((3, 0), u64::MAX)).map(|l| l.uuid).collect();
+        rest.sort_unstable();
+        let expected = (0..100).filter(|n| n % 7 == 3 && ![3, 45, 94].contains(n)).chain(200..203);
+        assert_eq!(rest, expected.collect::<Vec<_>>());
+        assert_eq!(free.count, 100 - 14);
+    }
+
+    #[test]
+    fn lanes_are_forgotten_before_there_are_too_many() {
+        let mut free = Free::default();
+        for parent in 0..3 * MAX_FREE as u64 {
+            free.give_back((parent, 0), Lane { uuid: parent, used_until: 0 });
+            assert!(free.last.len() <= MAX_FREE && free.places.len() <= MAX_FREE);
+        }
     }
 }

@@ -9,16 +9,22 @@
 //!   not exist in the child.
 //!
 //! A thread that panicked with a lock held has left nothing half-done here: poison does not count.
+//!
+//! No code of the program runs under these locks, and no thread allocates, frees or blocks while it holds one: the reasons, and
+//! the means for containers, are in `lock/growing.rs`.
 
+mod growing;
 #[cfg(any(feature = "subscriber", feature = "log"))]
 mod rw;
 
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{
     Condvar as StdCondvar, Mutex as StdMutex, MutexGuard as StdGuard, PoisonError, TryLockError,
 };
 use std::time::{Duration, Instant};
 
+pub(crate) use growing::Grow;
 #[cfg(any(feature = "subscriber", feature = "log"))]
 pub(crate) use rw::RwLock;
 
@@ -76,6 +82,23 @@ impl<T> Mutex<T> {
     #[inline]
     pub(crate) fn lock_unless_lost(&self) -> Option<MutexGuard<'_, T>> {
         if FORKED.load(Ordering::Relaxed) { self.lock_in_child() } else { Some(self.lock()) }
+    }
+
+    /// Takes the lock, with room in a container that it guards: see [`growing::lock_with_room`].
+    pub(crate) fn lock_with_room<C: Grow>(
+        &self,
+        place: impl Fn(&mut T) -> (&mut C, usize),
+    ) -> MutexGuard<'_, T> {
+        let Ok(guard) = growing::lock_with_room::<_, Infallible, _>(|| Ok(self.lock()), place);
+        guard
+    }
+
+    /// The same; `None` as from [`lock_unless_lost`](Self::lock_unless_lost).
+    pub(crate) fn lock_unless_lost_with_room<C: Grow>(
+        &self,
+        place: impl Fn(&mut T) -> (&mut C, usize),
+    ) -> Option<MutexGuard<'_, T>> {
+        growing::lock_with_room(|| self.lock_unless_lost().ok_or(()), place).ok()
     }
 
     #[cold]

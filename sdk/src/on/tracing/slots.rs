@@ -138,7 +138,8 @@ impl Slots {
     #[cold]
     fn give_back(&self, indices: &[u32]) {
         let _busy = thread::busy(); // the lock
-        if let Some(mut free) = self.free.lock_unless_lost() {
+        let free = self.free.lock_unless_lost_with_room(|free| (&mut free.indices, indices.len()));
+        if let Some(mut free) = free {
             free.indices.extend_from_slice(indices);
         }
     }
@@ -167,9 +168,14 @@ impl Slots {
         let slots = match page_of.get() {
             Some(slots) => slots,
             None => {
-                // Under the lock: nobody waits for a page that another thread is making, which a fork could lose.
-                let _free = self.free.lock_unless_lost()?;
-                page_of.get_or_init(|| (0..FIRST << page).map(|_| Slot::new()).collect())
+                // Outside of the lock: of several threads that make it at once, the first counts.
+                let made = (0..FIRST << page).map(|_| Slot::new()).collect();
+                // Under the lock: no thread waits for a `set` by another thread, which a fork could lose.
+                let free = self.free.lock_unless_lost()?;
+                let superfluous = page_of.set(made);
+                drop(free);
+                drop(superfluous);
+                page_of.get()?
             }
         };
         slots.get(at)

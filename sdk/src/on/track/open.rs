@@ -31,7 +31,7 @@ struct Stack {
 impl Open {
     /// A slice was begun in the session with this epoch.
     pub(crate) fn push(&self, epoch: u32, is_recorded: bool) {
-        self.with(epoch, |stack| stack.push(is_recorded));
+        self.with(epoch, true, |stack| stack.push(is_recorded));
     }
 
     /// The time that what happens now comes after, in the session with this epoch.
@@ -53,22 +53,25 @@ impl Open {
 
     /// The slice begun last ends. Whether it is in the trace.
     pub(crate) fn pop(&self, epoch: u32) -> bool {
-        self.with(epoch, Stack::pop).unwrap_or(false)
+        self.with(epoch, false, Stack::pop).unwrap_or(false)
     }
 
     /// None: this thread is inside of an event, which may be holding the lock, or in a forked child. A begin there was not
     /// recorded, and its end comes the same way.
-    fn with<R>(&self, epoch: u32, f: impl FnOnce(&mut Stack) -> R) -> Option<R> {
+    fn with<R>(&self, epoch: u32, pushes: bool, f: impl FnOnce(&mut Stack) -> R) -> Option<R> {
         if thread::is_barred() {
             return None;
         }
         let _busy = thread::busy();
-        let mut stack = self.stack.lock_unless_lost()?;
+        let mut stack = self.stack.lock_unless_lost_with_room(|stack| {
+            let more = if pushes { stack.missing_words() } else { 0 };
+            (&mut stack.high, more)
+        })?;
         if stack.epoch > epoch {
             return None; // of a session before this one
         }
         if stack.epoch < epoch {
-            *stack = Stack { epoch, ..Stack::default() };
+            stack.begin(epoch);
             self.last.store(0, Relaxed);
             self.epoch.store(epoch, Relaxed);
         }
@@ -77,18 +80,30 @@ impl Open {
 }
 
 impl Stack {
+    /// Forgets the slices of the session before, and keeps the memory: it may not be freed under the lock.
+    fn begin(&mut self, epoch: u32) {
+        (self.epoch, self.depth, self.low) = (epoch, 0, 0);
+        self.high.clear();
+    }
+
+    /// Number of words that the next push adds to `high`.
+    fn missing_words(&self) -> usize {
+        (self.depth / 64).saturating_sub(self.high.len())
+    }
+
     fn word(&mut self, n: usize) -> &mut u64 {
         match n.checked_sub(1) {
             None => &mut self.low,
             Some(n) => {
                 if n >= self.high.len() {
-                    self.high.resize(n + 1, 0);
+                    self.high.resize(n + 1, 0); // there is room
                 }
                 &mut self.high[n]
             }
         }
     }
 
+    /// The caller has made sure of room.
     fn push(&mut self, bit: bool) {
         let (word, at) = (self.depth / 64, self.depth % 64);
         let word = self.word(word);
