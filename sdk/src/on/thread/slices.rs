@@ -8,7 +8,6 @@ use super::super::extras::Extras;
 use super::cold;
 use super::event::{Action, Event};
 use super::hot;
-use super::kept::Kept;
 use crate::vocabulary::Level;
 
 pub(crate) use super::{begin as begin_slice, begin_flow as begin_flow_slice, end as end_slice};
@@ -58,12 +57,10 @@ pub(crate) fn begin_slice_rich(callsite: &'static Callsite, word: u32, extras: &
 }
 
 /// Ends a slice with arguments.
-pub(crate) fn end_slice_with(callsite: &'static Callsite, word: u32, arguments: &Kept) {
+pub(crate) fn end_slice_with(callsite: &'static Callsite, word: u32, named: &[(&str, Value<'_>)]) {
     let extras = Extras::new();
-    arguments.show(|named| {
-        let event = Event { action: Action::End, named, ..Event::new(callsite, &[], &extras) };
-        cold::end_with(&event, word);
-    });
+    let event = Event { action: Action::End, named, ..Event::new(callsite, &[], &extras) };
+    cold::end_with(&event, word);
 }
 
 /// An instant, whatever the callsite's own events are.

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::error::Error;
 use std::fmt::{self, Write};
+use std::sync::Arc;
 
 use hairline_formats::Value;
 use tracing_core::field::{Field, Visit};
@@ -51,6 +52,91 @@ pub(super) fn with_scratch<R>(f: impl FnOnce(&mut Fields) -> R) -> R {
     let result = f(&mut fields);
     let _ = SCRATCH.try_with(|scratch| scratch.try_borrow_mut().map(|mut scratch| *scratch = fields));
     result
+}
+
+/// The values that one call has recorded of a span. They do not change any more, so that threads read them outside of the
+/// span's lock.
+#[derive(Debug, Default)]
+pub(super) struct Visited {
+    pub(super) fields: Fields,
+    /// The values that the call before has recorded.
+    before: Option<Arc<Visited>>,
+}
+
+/// Number of [`Visited`] whose memory a thread keeps for later ones.
+const SPARES: usize = 4;
+
+thread_local! {
+    static SPARE: RefCell<[Option<Arc<Visited>>; SPARES]> = const { RefCell::new([const { None }; SPARES]) };
+}
+
+impl Visited {
+    /// The values that `visit`, which is code of the program, shows. To be called without a lock.
+    pub(super) fn of(visit: impl FnOnce(&mut Fields)) -> Arc<Self> {
+        let spare = SPARE.try_with(|spare| spare.try_borrow_mut().ok()?.iter_mut().find_map(Option::take));
+        if let Some(mut spare) = spare.ok().flatten()
+            && let Some(own) = Arc::get_mut(&mut spare)
+        {
+            own.fields.clear();
+            visit(&mut own.fields);
+            return spare;
+        }
+        let mut own = Self::default();
+        visit(&mut own.fields);
+        Arc::new(own)
+    }
+
+    /// Keeps the memory for later ones of this thread, where there is a place for it. To be called without a lock: the rest
+    /// is freed.
+    pub(super) fn keep_memory(this: Option<Arc<Self>>) {
+        let mut next = this;
+        while let Some(mut visited) = next {
+            // Where another thread still reads it, all before it stay with it.
+            next = Arc::get_mut(&mut visited).and_then(|own| own.before.take());
+            let superfluous = SPARE.try_with(|spare| {
+                let mut visited = Some(visited);
+                if let Ok(mut spare) = spare.try_borrow_mut()
+                    && let Some(place) = spare.iter_mut().find(|place| place.is_none())
+                {
+                    *place = visited.take();
+                }
+                visited
+            });
+            drop(superfluous);
+        }
+    }
+
+    /// Puts these values, which no other thread has, after those of `list`. Allocates and frees nothing.
+    pub(super) fn link(mut self: Arc<Self>, list: &mut Option<Arc<Self>>) {
+        if let Some(own) = Arc::get_mut(&mut self) {
+            own.before = list.take();
+            *list = Some(self);
+        }
+    }
+
+    /// The values of all calls, those of the first call first.
+    pub(super) fn show_all(&self, with: impl FnOnce(&[(&str, Value<'_>)])) {
+        let mut calls = Few::<_, 8>::new(None);
+        let mut next = Some(self);
+        while let Some(visited) = next {
+            calls.push(next);
+            next = visited.before.as_deref();
+        }
+        let mut all = Few::<_>::new(("", Value::Null));
+        let calls = calls.as_slice().iter().rev().flatten();
+        calls.flat_map(|visited| visited.fields.kept.iter()).for_each(|argument| all.push(argument));
+        with(all.as_slice());
+    }
+}
+
+impl Drop for Visited {
+    /// One after the other: a list may be longer than the stack is deep.
+    fn drop(&mut self) {
+        let mut next = self.before.take();
+        while let Some(visited) = next {
+            next = Arc::into_inner(visited).and_then(|mut own| own.before.take());
+        }
+    }
 }
 
 /// What tracing's macros put the message of an event into.
