@@ -201,3 +201,60 @@ impl Visit for Fields {
         self.text = text;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn visited(n: u64) -> Arc<Visited> {
+        Visited::of(|fields| fields.kept.add("n", &Value::U64(n)))
+    }
+
+    fn values(list: &Visited) -> Vec<u64> {
+        let mut all = Vec::new();
+        list.show_all(|values| {
+            all.extend(values.iter().map(|(_, value)| if let Value::U64(n) = value { *n } else { 0 }));
+        });
+        all
+    }
+
+    #[test]
+    fn a_list_shows_the_values_of_all_calls_in_their_order() {
+        for calls in [1, 2, 8, 9, 100] {
+            let mut list = None;
+            (0..calls).for_each(|n| visited(n).link(&mut list));
+            let list = list.expect("a list");
+            assert_eq!(values(&list), (0..calls).collect::<Vec<_>>());
+            Visited::keep_memory(Some(list));
+            assert_eq!(values(&visited(7)), [7], "from the memory of the list");
+        }
+    }
+
+    #[test]
+    fn a_list_that_is_still_read_keeps_its_values() {
+        let mut list = None;
+        (0..3).for_each(|n| visited(n).link(&mut list));
+        let reader = list.clone().expect("a list");
+        Visited::keep_memory(list);
+        (10..20).for_each(|n| drop(visited(n)));
+        assert_eq!(values(&reader), [0, 1, 2]);
+    }
+
+    // By recursion it would take some 100 bytes of the stack for each call.
+    #[test]
+    fn a_long_list_is_freed_on_a_small_stack() {
+        let free = |keep: bool| {
+            let mut list = None;
+            (0..100_000).for_each(|n| visited(n).link(&mut list));
+            if keep { Visited::keep_memory(list) } else { drop(list) }
+        };
+        for keep in [false, true] {
+            std::thread::Builder::new()
+                .stack_size(256 << 10)
+                .spawn(move || free(keep))
+                .expect("a thread")
+                .join()
+                .expect("no panic");
+        }
+    }
+}
