@@ -85,6 +85,7 @@ impl<T> Mutex<T> {
     }
 
     /// Takes the lock, with room in a container that it guards: see [`growing::lock_with_room`].
+    #[inline]
     pub(crate) fn lock_with_room<C: Grow>(
         &self,
         place: impl Fn(&mut T) -> (&mut C, usize),
@@ -94,6 +95,7 @@ impl<T> Mutex<T> {
     }
 
     /// The same; `None` as from [`lock_unless_lost`](Self::lock_unless_lost).
+    #[inline]
     pub(crate) fn lock_unless_lost_with_room<C: Grow>(
         &self,
         place: impl Fn(&mut T) -> (&mut C, usize),

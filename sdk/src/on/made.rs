@@ -18,6 +18,7 @@ impl Blank {
     }
 
     /// With a copy of the category, for one that is not static.
+    #[cfg(feature = "log")]
     pub(super) fn with_category(category: &str) -> Self {
         Self { category: Some(Box::from(category)), ..Self::new(Box::default()) }
     }

@@ -43,6 +43,7 @@ impl<T> Grow for Vec<T> {
         self.len()
     }
 
+    #[inline]
     fn has_room(&self, more: usize) -> bool {
         self.capacity() - self.len() >= more
     }
@@ -62,6 +63,7 @@ impl<K: Eq + Hash, V, S: BuildHasher + Default> Grow for HashMap<K, V, S> {
     }
 
     // The capacity does not count the places of removed entries that can only be used again by a rehash.
+    #[inline]
     fn has_room(&self, more: usize) -> bool {
         self.capacity() - self.len() >= more
     }
@@ -78,12 +80,24 @@ const LEAST: usize = 16;
 /// number of entries that the caller is going to add; both may depend on the contents. Returns the error of `lock`.
 ///
 /// A container that has room costs nothing but that look.
+#[inline]
 pub(super) fn lock_with_room<G: DerefMut, E, C: Grow>(
     lock: impl Fn() -> Result<G, E>,
     place: impl Fn(&mut G::Target) -> (&mut C, usize),
 ) -> Result<G, E> {
+    let mut guard = lock()?;
+    let (container, more) = place(&mut guard);
+    if container.has_room(more) { Ok(guard) } else { make_room(guard, lock, place) }
+}
+
+#[cold]
+#[inline(never)]
+fn make_room<G: DerefMut, E, C: Grow>(
+    mut guard: G,
+    lock: impl Fn() -> Result<G, E>,
+    place: impl Fn(&mut G::Target) -> (&mut C, usize),
+) -> Result<G, E> {
     loop {
-        let mut guard = lock()?;
         let (container, more) = place(&mut guard);
         if container.has_room(more) {
             return Ok(guard);
@@ -92,7 +106,7 @@ pub(super) fn lock_with_room<G: DerefMut, E, C: Grow>(
         drop(guard);
 
         let mut other = C::with_room((2 * entries).max(entries + more).max(LEAST));
-        let mut guard = lock()?;
+        guard = lock()?;
         let (container, more) = place(&mut guard);
         // Another thread may have made it larger meanwhile, or have filled it further.
         if !container.has_room(more) && other.has_room(container.entries() + more) {
@@ -101,6 +115,7 @@ pub(super) fn lock_with_room<G: DerefMut, E, C: Grow>(
         }
         drop(guard);
         drop(other);
+        guard = lock()?;
     }
 }
 
