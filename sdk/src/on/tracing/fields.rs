@@ -19,7 +19,19 @@ pub(super) struct Fields {
     text: String,
 }
 
+/// Values that are handed on without an allocation.
+const FEW: usize = 8;
+
 impl Fields {
+    /// As [`with_values`](Self::with_values), where that does not allocate.
+    pub(super) fn with_few_values<R>(
+        &self,
+        callsite: &'static Callsite,
+        f: impl FnOnce(&[Value<'_>]) -> R,
+    ) -> Option<R> {
+        (callsite.keys().len() <= FEW).then(|| self.with_values(callsite, f))
+    }
+
     pub(super) fn clear(&mut self) {
         self.kept.clear();
         self.message.clear();
@@ -27,7 +39,7 @@ impl Fields {
 
     /// Hands on the values in the order of the callsite's keys; null where there is none.
     pub(super) fn with_values<R>(&self, callsite: &'static Callsite, f: impl FnOnce(&[Value<'_>]) -> R) -> R {
-        let mut values = Few::<_, 8>::new(Value::Null);
+        let mut values = Few::<_, FEW>::new(Value::Null);
         let mut next = self.kept.iter().peekable(); // in the keys' order, nearly always
         for key in callsite.keys() {
             let is_own = |name: &str| std::ptr::eq(name, key.name()) || name == key.name();
@@ -92,7 +104,10 @@ impl Visited {
         let mut next = this;
         while let Some(mut visited) = next {
             // Where another thread still reads it, all before it stay with it.
-            next = Arc::get_mut(&mut visited).and_then(|own| own.before.take());
+            next = match visited.before {
+                Some(_) => Arc::get_mut(&mut visited).and_then(|own| own.before.take()),
+                None => None,
+            };
             let superfluous = SPARE.try_with(|spare| {
                 let mut visited = Some(visited);
                 if let Ok(mut spare) = spare.try_borrow_mut()

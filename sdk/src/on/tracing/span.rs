@@ -52,8 +52,8 @@ const LATE: u32 = 32;
 
 /// What is not needed to enter a span that is no more than a slice.
 ///
-/// Its lock is held only to copy, put or take one of these pointers. Whatever is behind them is made, read and dropped outside of
-/// the lock: fields are shown by code of the program, which may record of this very span, and so may its allocator.
+/// Its lock is held to copy, put or take one of these pointers, and while the hot path writes the fields. All else is done
+/// outside of the lock: fields are shown by code of the program, which may record on this very span, and so may its allocator.
 #[derive(Debug, Default)]
 struct Rest {
     fields: Option<Arc<Visited>>,
@@ -256,11 +256,30 @@ impl Span {
         if let Some(recorded) = self.with_flow(|flow| thread::begin_flow_slice(callsite, word, flow)) {
             return recorded;
         }
-        if is_first && let Some(visited) = self.fields() {
-            let begin = |values: &[Value<'_>]| thread::begin_slice_with(callsite, word, values);
-            return visited.fields.with_values(callsite, begin);
+        if is_first
+            && self.has(FIELDS)
+            && let Some(rest) = self.rest()
+        {
+            return Self::begin_slice_with_fields(callsite, word, rest);
         }
         thread::begin_slice(callsite, word)
+    }
+
+    /// A slice with the fields of the creation.
+    fn begin_slice_with_fields(callsite: &'static Callsite, word: u32, rest: MutexGuard<'_, Rest>) -> u32 {
+        let Some(visited) = &rest.fields else {
+            drop(rest);
+            return thread::begin_slice(callsite, word);
+        };
+        // Under the lock: it costs less than a reference to the fields.
+        let begin = |values: &[Value<'_>]| thread::begin_slice_hot(callsite, word, values);
+        if visited.fields.with_few_values(callsite, begin) == Some(true) {
+            return word;
+        }
+        let visited = Arc::clone(visited);
+        drop(rest);
+        let begin = |values: &[Value<'_>]| thread::begin_slice_with(callsite, word, values);
+        visited.fields.with_values(callsite, begin)
     }
 
     /// A slice that an arrow from another span ends at.
