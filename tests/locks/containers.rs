@@ -14,8 +14,8 @@ use tracing::subscriber::Interest;
 
 use crate::{Contention, contend, each_format};
 
-/// The trace has as many slices of this name, and all of its slices end. The judge has the losses of the allocator
-/// to complain of.
+/// The trace has as many slices of this name, and all of its slices end. The judge has the losses of the
+/// allocator to complain of.
 fn assert_shown(trace: &Trace, name: &str, count: u64) {
     let slices = format!("select sum(name = '{name}'), sum(dur < 0) from slice");
     assert_eq!(trace.ask(&[&slices]).results[0].text(), format!("{count}\t0"), "{:?}", trace.format);

@@ -1,9 +1,10 @@
-//! No code of the program, no allocation and no release of memory happens under a lock of ours: the program may have an
-//! allocator that takes a mutex of its own and records events while it holds that mutex, and values whose `Debug` does.
+//! No code of the program, no allocation and no release of memory happens under a lock of ours: the program
+//! may have an allocator that takes a mutex of its own and records events while it holds that mutex, and
+//! values whose `Debug` does.
 //!
-//! In most tests one thread does what once allocated, or ran the program's code, under one of our locks. Another thread
-//! records under the program's mutex what needs that lock. With an allocation under the lock they wait for each other for
-//! ever; a watchdog ends the process then.
+//! In most tests one thread does what once allocated, or ran the program's code, under one of our locks.
+//! Another thread records under the program's mutex what needs that lock. With an allocation under the lock
+//! they wait for each other for ever; a watchdog ends the process then.
 
 #![allow(unsafe_code)] // a global allocator
 
@@ -26,7 +27,8 @@ type Record = Box<dyn Fn() + Send>;
 /// The program's mutex.
 static PROGRAM: Mutex<Option<Record>> = Mutex::new(None);
 
-/// Whether a thread is inside of the allocator, and waits until the other thread has recorded under the mutex.
+/// Whether a thread is inside of the allocator, and waits until the other thread has recorded under the
+/// mutex.
 static WAITS: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
@@ -106,8 +108,8 @@ fn each_format(test: impl Fn(&MutexGuard<'static, ()>, Format)) {
 
 /// What the two threads do.
 struct Contention<W> {
-    /// What is recorded under the program's mutex: by the one thread in every allocation, and before that by the other one,
-    /// while the first waits for its turn.
+    /// What is recorded under the program's mutex: by the one thread in every allocation, and before that by
+    /// the other one, while the first waits for its turn.
     record: Record,
     /// The part of the one thread, `rounds` times.
     work: W,
@@ -123,8 +125,8 @@ impl Drop for Over<'_> {
     }
 }
 
-/// Records what two threads do with an allocator that records. Nothing is lost but what the allocator recorded
-/// from inside of an event.
+/// Records what two threads do with an allocator that records. Nothing is lost but what the allocator
+/// recorded from inside of an event.
 fn contend<W: Fn(u64) + Sync>(
     turn: &MutexGuard<'static, ()>,
     format: Format,

@@ -61,14 +61,15 @@ fn each(mode: Mode, program: impl Fn(), check: impl Fn(&Trace, &str)) {
 /// The arguments of the slices on threads with this name, by keys.
 fn arguments(trace: &Trace, slice: &str) -> String {
     trace.rows(&format!(
-        "select replace(a.key, 'debug.', '') as k, a.display_value from slice s join args a using (arg_set_id) \
-         where s.name = '{slice}' and (a.key like 'debug.%' or not exists (select 1 from args where key like 'debug.%')) \
+        "select replace(a.key, 'debug.', '') as k, a.display_value \
+         from slice s join args a using (arg_set_id) where s.name = '{slice}' and \
+         (a.key like 'debug.%' or not exists (select 1 from args where key like 'debug.%')) \
          order by k, a.display_value"
     ))
 }
 
-/// Spans that are open at once, so that the layer has no room for the last of them in its own tables, and asks
-/// the registry.
+/// Spans that are open at once, so that the layer has no room for the last of them in its own tables, and
+/// asks the registry.
 fn crowd() -> Vec<Span> {
     (0..300).map(|_| tracing::info_span!("one of many")).collect()
 }
@@ -155,8 +156,9 @@ fn an_allocator_may_record_on_the_span_that_a_value_is_recorded_on() {
                             let (shared, other) = &*of_allocator;
                             shared.record("late", 1);
                             other.follows_from(shared.id());
+                            // The registry cannot be entered from its own allocations.
                             if name == "subscriber" {
-                                other.in_scope(|| {}); // the registry cannot be entered from its own allocations
+                                other.in_scope(|| {});
                             }
                         }),
                         work: move |n| {

@@ -76,7 +76,8 @@ impl Flow {
         begun == epoch || begun == ELSEWHERE
     }
 
-    /// The flow with this id, as far as [`begun`](Self::begun) has said: for who keeps these two where threads share them.
+    /// The flow with this id, as far as [`begun`](Self::begun) has said: for who keeps these two where
+    /// threads share them.
     #[cfg(feature = "subscriber")]
     pub(crate) fn resumed(id: u64, begun: u32) -> Self {
         Self { id, begun: AtomicU32::new(begun) }

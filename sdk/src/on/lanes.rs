@@ -34,7 +34,8 @@ pub(super) fn hold(until: Instant) -> Option<Held> {
     FREE.try_lock_until(until)
 }
 
-/// Free lanes. The lanes of all keys are in one list, so that the lists of single keys never grow: `lock/growing.rs`.
+/// Free lanes. The lanes of all keys are in one list, so that the lists of single keys never grow:
+/// `lock/growing.rs`.
 #[derive(Default)]
 pub(super) struct Free {
     keys: HashMap<Key, OfKey, BuildHasherDefault<Spread>>,
@@ -80,7 +81,8 @@ impl Grow for Free {
 }
 
 impl Free {
-    /// Takes a lane of the key that was used before `since` only; of several the one that was given back last.
+    /// Takes a lane of the key that was used before `since` only; of several the one that was given back
+    /// last.
     #[inline]
     fn take(&mut self, key: Key, since: u64) -> Option<Lane> {
         let of_key = self.keys.get_mut(&key)?;

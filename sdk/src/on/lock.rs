@@ -10,8 +10,8 @@
 //!
 //! A thread that panicked with a lock held has left nothing half-done here: poison does not count.
 //!
-//! No code of the program runs under these locks, and no thread allocates, frees or blocks while it holds one: the reasons, and
-//! the means for containers, are in `lock/growing.rs`.
+//! No code of the program runs under these locks, and no thread allocates, frees or blocks while it holds
+//! one: the reasons, and the means for containers, are in `lock/growing.rs`.
 
 mod growing;
 #[cfg(any(feature = "subscriber", feature = "log"))]

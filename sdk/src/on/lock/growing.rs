@@ -1,9 +1,9 @@
 //! Containers that grow outside of the lock that guards them.
 //!
-//! The program's allocator may take a mutex of the program, and may record events while it holds that mutex. An
-//! allocation under a lock of this crate would then deadlock: thread A holds our lock and waits for the program's
-//! mutex, thread B holds that mutex and waits for our lock. So no thread allocates or frees while it holds a
-//! lock of ours:
+//! The program's allocator may take a mutex of the program, and may record events while it holds that mutex.
+//! An allocation under a lock of this crate would then deadlock: thread A holds our lock and waits for the
+//! program's mutex, thread B holds that mutex and waits for our lock. So no thread allocates or frees while
+//! it holds a lock of ours:
 //!
 //! ```text
 //! lock    is there room?  yes: the caller goes on, with the lock held
@@ -16,7 +16,8 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash};
 use std::ops::DerefMut;
 
-/// A container that allocates only in [`with_room`](Self::with_room) while it has room, and frees only when it is dropped.
+/// A container that allocates only in [`with_room`](Self::with_room) while it has room, and frees only when
+/// it is dropped.
 ///
 /// A struct of several containers implements it by asking each of them.
 pub(crate) trait Grow: Sized {
@@ -29,8 +30,8 @@ pub(crate) trait Grow: Sized {
     /// Whether this many more entries can be added without an allocation.
     fn has_room(&self, more: usize) -> bool;
 
-    /// Moves all entries of `smaller` here. The caller has checked that there is room, so nothing is allocated;
-    /// `smaller` keeps its memory, so nothing is freed.
+    /// Moves all entries of `smaller` here. The caller has checked that there is room, so nothing is
+    /// allocated; `smaller` keeps its memory, so nothing is freed.
     fn take_over(&mut self, smaller: &mut Self);
 }
 
@@ -76,8 +77,9 @@ impl<K: Eq + Hash, V, S: BuildHasher + Default> Grow for HashMap<K, V, S> {
 /// Fewest entries that a container is made for.
 const LEAST: usize = 16;
 
-/// Takes a lock by `lock`, with room in a container that the lock guards. `place` returns the container and the
-/// number of entries that the caller is going to add; both may depend on the contents. Returns the error of `lock`.
+/// Takes a lock by `lock`, with room in a container that the lock guards. `place` returns the container and
+/// the number of entries that the caller is going to add; both may depend on the contents. Returns the error
+/// of `lock`.
 ///
 /// A container that has room costs nothing but that look.
 #[inline]

@@ -21,8 +21,8 @@ pub(crate) fn begin_slice_with(callsite: &'static Callsite, word: u32, values: &
     cold::event(word, &Event::new(callsite, values, &Extras::new()))
 }
 
-/// The same where the hot path can do it; false: nothing is recorded. It neither allocates nor waits, and runs no code of the
-/// program, so that the caller may hold a lock.
+/// The same where the hot path can do it; false: nothing is recorded. It neither allocates nor waits, and
+/// runs no code of the program, so that the caller may hold a lock.
 #[inline]
 pub(crate) fn begin_slice_hot(callsite: &'static Callsite, word: u32, values: &[Value<'_>]) -> bool {
     let listed = Listed(values);

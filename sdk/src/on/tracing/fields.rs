@@ -66,8 +66,8 @@ pub(super) fn with_scratch<R>(f: impl FnOnce(&mut Fields) -> R) -> R {
     result
 }
 
-/// The values that one call has recorded of a span. They do not change any more, so that threads read them outside of the
-/// span's lock.
+/// The values that one call has recorded of a span. They do not change any more, so that threads read them
+/// outside of the span's lock.
 #[derive(Debug, Default)]
 pub(super) struct Visited {
     pub(super) fields: Fields,
@@ -98,8 +98,8 @@ impl Visited {
         Arc::new(own)
     }
 
-    /// Keeps the memory for later ones of this thread, where there is a place for it. To be called without a lock: the rest
-    /// is freed.
+    /// Keeps the memory for later ones of this thread, where there is a place for it. To be called without a
+    /// lock: the rest is freed.
     pub(super) fn keep_memory(this: Option<Arc<Self>>) {
         let mut next = this;
         while let Some(mut visited) = next {

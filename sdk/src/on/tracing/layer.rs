@@ -131,8 +131,8 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> {
         }
     }
 
-    /// The span that the registry keeps. Not its reference: as long as that exists the registry's lock of the span is held,
-    /// and `f` above may be code of the program.
+    /// The span that the registry keeps. Not its reference: as long as that exists the registry's lock of the
+    /// span is held, and `f` above may be code of the program.
     fn kept_span(id: &Id, context: &Context<'_, S>) -> Option<Arc<Span>> {
         context.span(id)?.extensions().get::<Arc<Span>>().cloned()
     }

@@ -32,7 +32,8 @@ pub(super) struct Span {
     since: AtomicU64,
     /// What is to be said beyond a plain slice: the bits below.
     state: AtomicU32,
-    /// The flow that links its entries once it has a life, and the epoch in which the flow has begun. Id 0: there is none.
+    /// The flow that links its entries once it has a life, and the epoch in which the flow has begun. Id 0:
+    /// there is none.
     flow_begun: AtomicU32,
     flow: AtomicU64,
     rest: Mutex<Rest>,
@@ -52,8 +53,9 @@ const LATE: u32 = 32;
 
 /// What is not needed to enter a span that is no more than a slice.
 ///
-/// Its lock is held to copy, put or take one of these pointers, and while the hot path writes the fields. All else is done
-/// outside of the lock: fields are shown by code of the program, which may record on this very span, and so may its allocator.
+/// Its lock is held to copy, put or take one of these pointers, and while the hot path writes the fields. All
+/// else is done outside of the lock: fields are shown by code of the program, which may record on this very
+/// span, and so may its allocator.
 #[derive(Debug, Default)]
 struct Rest {
     fields: Option<Arc<Visited>>,
@@ -64,7 +66,8 @@ struct Rest {
     arrow: Option<Box<Flow>>,
 }
 
-/// An interval on an async track. It ends when nobody has it any more: the span itself, or a thread that is recording below it.
+/// An interval on an async track. It ends when nobody has it any more: the span itself, or a thread that is
+/// recording below it.
 #[derive(Debug)]
 struct Life {
     interval: AsyncScope,
