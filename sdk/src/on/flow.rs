@@ -76,6 +76,19 @@ impl Flow {
         begun == epoch || begun == ELSEWHERE
     }
 
+    /// The flow with this id, as far as [`begun`](Self::begun) has said: for who keeps these two where
+    /// threads share them.
+    #[cfg(feature = "subscriber")]
+    pub(crate) fn resumed(id: u64, begun: u32) -> Self {
+        Self { id, begun: AtomicU32::new(begun) }
+    }
+
+    /// The epoch in which it began; 0: none yet.
+    #[cfg(feature = "subscriber")]
+    pub(crate) fn begun(&self) -> u32 {
+        self.begun.load(Ordering::Relaxed)
+    }
+
     /// It is in the trace of this epoch.
     pub(crate) fn set_begun(&self, epoch: u32) {
         if self.begun.load(Ordering::Relaxed) != ELSEWHERE {

@@ -34,74 +34,101 @@ pub(super) fn hold(until: Instant) -> Option<Held> {
     FREE.try_lock_until(until)
 }
 
-/// Free lanes. The lanes of all keys are in one list, so that the lists of single keys never grow: `lock/growing.rs`.
+/// Free lanes. The lanes of all keys are in one list, so that the lists of single keys never grow:
+/// `lock/growing.rs`.
 #[derive(Default)]
 pub(super) struct Free {
-    /// The place of the lane of each key that was given back last, while the key has a free lane.
-    last: HashMap<Key, Option<usize>, BuildHasherDefault<Spread>>,
+    keys: HashMap<Key, OfKey, BuildHasherDefault<Spread>>,
     places: Vec<Place>,
     /// The first place without a lane.
     empty: Option<usize>,
-    count: usize,
+}
+
+/// The lanes of a key. Most keys never have more than one at a time, which has its place here.
+#[derive(Default)]
+struct OfKey {
+    last: Option<Lane>,
+    /// The place of the lane that was given back before.
+    before: Option<usize>,
 }
 
 /// A place of the list.
 #[derive(Clone, Copy)]
 struct Place {
     lane: Lane,
-    /// The lane of the same key that was given back before; the next empty place.
+    /// The place of the lane of the same key that was given back before; the next empty place.
     next: Option<usize>,
 }
 
 impl Grow for Free {
     fn with_room(entries: usize) -> Self {
-        Self { last: Grow::with_room(entries), places: Grow::with_room(entries), empty: None, count: 0 }
+        Self { keys: Grow::with_room(entries), places: Grow::with_room(entries), empty: None }
     }
 
     fn entries(&self) -> usize {
-        self.last.entries().max(self.places.entries())
+        self.keys.entries().max(self.places.entries())
     }
 
     fn has_room(&self, more: usize) -> bool {
-        self.last.has_room(more) && self.places.has_room(more)
+        self.keys.has_room(more) && self.places.has_room(more)
     }
 
     fn take_over(&mut self, smaller: &mut Self) {
-        self.last.take_over(&mut smaller.last);
+        self.keys.take_over(&mut smaller.keys);
         self.places.take_over(&mut smaller.places);
-        (self.empty, self.count) = (smaller.empty, smaller.count);
+        self.empty = smaller.empty;
     }
 }
 
 impl Free {
-    /// Takes a lane of the key that was used before `since` only; of several the one that was given back last.
+    /// Takes a lane of the key that was used before `since` only; of several the one that was given back
+    /// last.
+    #[inline]
     fn take(&mut self, key: Key, since: u64) -> Option<Lane> {
-        let mut before = None;
-        let mut at = (*self.last.get(&key)?)?;
+        let of_key = self.keys.get_mut(&key)?;
+        if of_key.last.is_some_and(|lane| lane.used_until < since) {
+            of_key.last.take()
+        } else {
+            self.take_listed(key, since)
+        }
+    }
+
+    #[inline(never)]
+    fn take_listed(&mut self, key: Key, since: u64) -> Option<Lane> {
+        let of_key = self.keys.get_mut(&key)?;
+        let mut after = None;
+        let mut at = of_key.before?;
         while self.places[at].lane.used_until >= since {
-            before = Some(at);
+            after = Some(at);
             at = self.places[at].next?;
         }
         let Place { lane, next } = self.places[at];
-        match before {
-            Some(before) => self.places[before].next = next,
-            None => *self.last.get_mut(&key)? = next,
+        match after {
+            Some(after) => self.places[after].next = next,
+            None => of_key.before = next,
         }
         self.places[at].next = self.empty.replace(at);
-        self.count -= 1;
         Some(lane)
+    }
+
+    /// Whether the lane has found a place without room for one more.
+    #[inline]
+    fn has_taken_back(&mut self, key: Key, lane: Lane) -> bool {
+        let of_key = self.keys.get_mut(&key).filter(|of_key| of_key.last.is_none());
+        of_key.map(|of_key| of_key.last = Some(lane)).is_some()
     }
 
     /// The caller has made sure of room for one more entry.
     fn give_back(&mut self, key: Key, lane: Lane) {
-        if self.count.max(self.last.len()) >= MAX_FREE {
-            self.last.clear();
+        if self.keys.len() >= MAX_FREE || self.places.len() >= MAX_FREE && self.empty.is_none() {
+            self.keys.clear();
             self.places.clear();
-            (self.empty, self.count) = (None, 0);
+            self.empty = None;
         }
-        let last = self.last.entry(key).or_default();
-        let place = Place { lane, next: *last };
-        *last = Some(match self.empty {
+        let of_key = self.keys.entry(key).or_default();
+        let Some(lane) = of_key.last.replace(lane) else { return };
+        let place = Place { lane, next: of_key.before };
+        of_key.before = Some(match self.empty {
             Some(at) => {
                 self.empty = self.places[at].next;
                 self.places[at] = place;
@@ -112,7 +139,6 @@ impl Free {
                 self.places.len() - 1
             }
         });
-        self.count += 1;
     }
 }
 
@@ -149,9 +175,17 @@ pub(crate) fn give_back(parent: u64, callsite: &'static Callsite, lane: Lane) {
         return;
     }
     let _busy = super::thread::busy();
+    let key = key(parent, callsite);
+    if !FREE.lock().as_mut().is_some_and(|free| free.has_taken_back(key, lane)) {
+        give_back_with_room(key, lane);
+    }
+}
+
+#[inline(never)]
+fn give_back_with_room(key: Key, lane: Lane) {
     let mut free = FREE.lock_with_room(|free| (free.get_or_insert_default(), 1));
     if let Some(free) = free.as_mut() {
-        free.give_back(key(parent, callsite), lane);
+        free.give_back(key, lane);
     }
 }
 
@@ -182,25 +216,29 @@ mod tests {
         for n in 0..100 {
             free.give_back((n % 7, 0), lane(n));
         }
+        let places = free.places.len();
         assert_eq!(free.take((3, 0), 50), Some(lane(45))); // in the middle of the key's lanes
         assert_eq!(free.take((3, 0), 4), Some(lane(3))); // the first of them
         assert_eq!(free.take((3, 0), 3), None);
         assert_eq!(free.take((3, 0), u64::MAX), Some(lane(94))); // the last of them
+        assert_eq!(free.take((3, 0), u64::MAX), Some(lane(87))); // the one before
+        assert!(free.has_taken_back((3, 0), lane(94)) && !free.has_taken_back((3, 0), lane(87)));
         (200..203).for_each(|n| free.give_back((3, 0), lane(n)));
-        assert_eq!(free.places.len(), 100, "empty places are used again");
-        let mut rest: Vec<_> = std::iter::from_fn(|| free.take((3, 0), u64::MAX)).map(|l| l.uuid).collect();
-        rest.sort_unstable();
-        let expected = (0..100).filter(|n| n % 7 == 3 && ![3, 45, 94].contains(n)).chain(200..203);
-        assert_eq!(rest, expected.collect::<Vec<_>>());
-        assert_eq!(free.count, 100 - 14);
+        assert_eq!(free.places.len(), places, "empty places are used again");
+        let rest: Vec<_> = std::iter::from_fn(|| free.take((3, 0), u64::MAX)).map(|l| l.uuid).collect();
+        let taken = [3, 45, 87];
+        let expected = (0..100).filter(|n| n % 7 == 3 && !taken.contains(n)).chain(200..203).rev();
+        assert_eq!(rest, expected.collect::<Vec<_>>(), "the last first");
+        assert_eq!(free.take((4, 0), u64::MAX), Some(lane(95)));
     }
 
     #[test]
     fn lanes_are_forgotten_before_there_are_too_many() {
         let mut free = Free::default();
-        for parent in 0..3 * MAX_FREE as u64 {
-            free.give_back((parent, 0), Lane { uuid: parent, used_until: 0 });
-            assert!(free.last.len() <= MAX_FREE && free.places.len() <= MAX_FREE);
+        for n in 0..3 * MAX_FREE as u64 {
+            free.give_back((n, 0), Lane { uuid: n, used_until: 0 });
+            free.give_back((0, 1), Lane { uuid: n, used_until: 0 });
+            assert!(free.keys.len() <= MAX_FREE && free.places.len() <= MAX_FREE);
         }
     }
 }

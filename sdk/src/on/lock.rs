@@ -10,8 +10,8 @@
 //!
 //! A thread that panicked with a lock held has left nothing half-done here: poison does not count.
 //!
-//! No code of the program runs under these locks, and no thread allocates, frees or blocks while it holds one: the reasons, and
-//! the means for containers, are in `lock/growing.rs`.
+//! No code of the program runs under these locks, and no thread allocates, frees or blocks while it holds
+//! one: the reasons, and the means for containers, are in `lock/growing.rs`.
 
 mod growing;
 #[cfg(any(feature = "subscriber", feature = "log"))]
@@ -85,6 +85,7 @@ impl<T> Mutex<T> {
     }
 
     /// Takes the lock, with room in a container that it guards: see [`growing::lock_with_room`].
+    #[inline]
     pub(crate) fn lock_with_room<C: Grow>(
         &self,
         place: impl Fn(&mut T) -> (&mut C, usize),
@@ -94,6 +95,7 @@ impl<T> Mutex<T> {
     }
 
     /// The same; `None` as from [`lock_unless_lost`](Self::lock_unless_lost).
+    #[inline]
     pub(crate) fn lock_unless_lost_with_room<C: Grow>(
         &self,
         place: impl Fn(&mut T) -> (&mut C, usize),

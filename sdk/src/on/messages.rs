@@ -14,6 +14,7 @@ use super::callsite::{Callsite, CounterOptions, Kind, Site};
 use super::extras::Extras;
 use super::fork;
 use super::lock::{Mutex, RwLock};
+use super::made::Blank;
 use super::registry::{self, Keeper};
 use super::thread::{self, Text};
 use crate::vocabulary::Level;
@@ -21,14 +22,8 @@ use crate::vocabulary::Level;
 /// Callsites that are made. They stay for the rest of the process, and a program may make up targets.
 const MAX_SITES: usize = 1 << 14;
 
-/// By file and line, the file by its address.
-type Places = HashMap<(usize, u32), &'static Callsite>;
-
-#[derive(Default)]
-pub(super) struct Sites {
-    targets: HashMap<&'static str, Places>,
-    count: usize,
-}
+/// By target, file and line, the file by its address.
+type Sites = HashMap<(&'static str, usize, u32), &'static Callsite>;
 
 static SITES: RwLock<Option<Sites>> = RwLock::new(None);
 
@@ -79,31 +74,32 @@ fn site(record: &Record<'_>) -> Option<&'static Callsite> {
     let _busy = thread::busy();
     let file = record.file_static().unwrap_or("");
     let line = record.line().filter(|_| !file.is_empty()).unwrap_or(0);
-    let place = (file.as_ptr().addr(), line);
-    if let Some(site) =
-        SITES.read().as_ref().and_then(|sites| sites.targets.get(record.target())?.get(&place))
-    {
-        return Some(site);
+    let (target, file_at) = (record.target(), file.as_ptr().addr());
+    if let Some(sites) = SITES.read().as_ref() {
+        let elsewhere = (sites.len() >= MAX_SITES).then_some(&ELSEWHERE);
+        if let Some(site) = find(sites, target, file_at, line).or(elsewhere) {
+            return Some(site);
+        }
     }
-    let mut sites = SITES.write();
+    let module = record.module_path_static().unwrap_or("");
+    // Most messages have their module as target, which is static. Other targets are copied, before the lock.
+    let blank = if target == module { Blank::new(Box::default()) } else { Blank::with_category(target) };
+    let mut sites = SITES.write_with_room(|sites| (sites.get_or_insert_default(), 1));
     let sites = sites.get_or_insert_default();
-    if sites.count >= MAX_SITES {
+    if let Some(site) = find(sites, target, file_at, line) {
+        return Some(site); // of another thread; the lock is released before the blank is freed
+    }
+    if sites.len() >= MAX_SITES {
         return Some(&ELSEWHERE);
     }
-    let (target, places) = match sites.targets.get_key_value(record.target()) {
-        Some((target, _)) => (*target, sites.targets.get_mut(record.target())?),
-        None => {
-            let target: &'static str = Box::leak(Box::from(record.target()));
-            (target, sites.targets.entry(target).or_default())
-        }
-    };
-    let count = &mut sites.count;
-    Some(places.entry(place).or_insert_with(|| {
-        *count += 1;
-        let module = record.module_path_static().unwrap_or("");
-        let site: &'static Site = Box::leak(Box::new(Site { file, line, module, ..NOWHERE }));
-        Box::leak(Box::new(Callsite::new(Kind::Instant, target, NAME, &[], site)))
-    }))
+    let site = blank.fill(Kind::Instant, module, NAME, Site { file, line, module, ..NOWHERE });
+    sites.insert((site.category(), file_at, line), site);
+    Some(site)
+}
+
+fn find(sites: &Sites, target: &str, file_at: usize, line: u32) -> Option<&'static Callsite> {
+    let sites: &HashMap<(&str, usize, u32), _> = sites;
+    sites.get(&(target, file_at, line)).copied()
 }
 
 /// The name of messages that say nothing.

@@ -11,6 +11,8 @@ mod fork;
 mod lanes;
 mod lock;
 pub(crate) mod macros;
+#[cfg(any(feature = "subscriber", feature = "log"))]
+mod made;
 #[cfg(feature = "log")]
 pub(crate) mod messages;
 pub(crate) mod nested;

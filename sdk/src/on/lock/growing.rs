@@ -1,9 +1,9 @@
 //! Containers that grow outside of the lock that guards them.
 //!
-//! The program's allocator may take a mutex of the program, and may record events while it holds that mutex. An
-//! allocation under a lock of this crate would then deadlock: thread A holds our lock and waits for the program's
-//! mutex, thread B holds that mutex and waits for our lock. So no thread allocates or frees while it holds a
-//! lock of ours:
+//! The program's allocator may take a mutex of the program, and may record events while it holds that mutex.
+//! An allocation under a lock of this crate would then deadlock: thread A holds our lock and waits for the
+//! program's mutex, thread B holds that mutex and waits for our lock. So no thread allocates or frees while
+//! it holds a lock of ours:
 //!
 //! ```text
 //! lock    is there room?  yes: the caller goes on, with the lock held
@@ -16,7 +16,8 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash};
 use std::ops::DerefMut;
 
-/// A container that allocates only in [`with_room`](Self::with_room) while it has room, and frees only when it is dropped.
+/// A container that allocates only in [`with_room`](Self::with_room) while it has room, and frees only when
+/// it is dropped.
 ///
 /// A struct of several containers implements it by asking each of them.
 pub(crate) trait Grow: Sized {
@@ -29,8 +30,8 @@ pub(crate) trait Grow: Sized {
     /// Whether this many more entries can be added without an allocation.
     fn has_room(&self, more: usize) -> bool;
 
-    /// Moves all entries of `smaller` here. The caller has checked that there is room, so nothing is allocated;
-    /// `smaller` keeps its memory, so nothing is freed.
+    /// Moves all entries of `smaller` here. The caller has checked that there is room, so nothing is
+    /// allocated; `smaller` keeps its memory, so nothing is freed.
     fn take_over(&mut self, smaller: &mut Self);
 }
 
@@ -43,6 +44,7 @@ impl<T> Grow for Vec<T> {
         self.len()
     }
 
+    #[inline]
     fn has_room(&self, more: usize) -> bool {
         self.capacity() - self.len() >= more
     }
@@ -62,6 +64,7 @@ impl<K: Eq + Hash, V, S: BuildHasher + Default> Grow for HashMap<K, V, S> {
     }
 
     // The capacity does not count the places of removed entries that can only be used again by a rehash.
+    #[inline]
     fn has_room(&self, more: usize) -> bool {
         self.capacity() - self.len() >= more
     }
@@ -74,16 +77,29 @@ impl<K: Eq + Hash, V, S: BuildHasher + Default> Grow for HashMap<K, V, S> {
 /// Fewest entries that a container is made for.
 const LEAST: usize = 16;
 
-/// Takes a lock by `lock`, with room in a container that the lock guards. `place` returns the container and the
-/// number of entries that the caller is going to add; both may depend on the contents. Returns the error of `lock`.
+/// Takes a lock by `lock`, with room in a container that the lock guards. `place` returns the container and
+/// the number of entries that the caller is going to add; both may depend on the contents. Returns the error
+/// of `lock`.
 ///
 /// A container that has room costs nothing but that look.
+#[inline]
 pub(super) fn lock_with_room<G: DerefMut, E, C: Grow>(
     lock: impl Fn() -> Result<G, E>,
     place: impl Fn(&mut G::Target) -> (&mut C, usize),
 ) -> Result<G, E> {
+    let mut guard = lock()?;
+    let (container, more) = place(&mut guard);
+    if container.has_room(more) { Ok(guard) } else { make_room(guard, lock, place) }
+}
+
+#[cold]
+#[inline(never)]
+fn make_room<G: DerefMut, E, C: Grow>(
+    mut guard: G,
+    lock: impl Fn() -> Result<G, E>,
+    place: impl Fn(&mut G::Target) -> (&mut C, usize),
+) -> Result<G, E> {
     loop {
-        let mut guard = lock()?;
         let (container, more) = place(&mut guard);
         if container.has_room(more) {
             return Ok(guard);
@@ -92,7 +108,7 @@ pub(super) fn lock_with_room<G: DerefMut, E, C: Grow>(
         drop(guard);
 
         let mut other = C::with_room((2 * entries).max(entries + more).max(LEAST));
-        let mut guard = lock()?;
+        guard = lock()?;
         let (container, more) = place(&mut guard);
         // Another thread may have made it larger meanwhile, or have filled it further.
         if !container.has_room(more) && other.has_room(container.entries() + more) {
@@ -101,6 +117,7 @@ pub(super) fn lock_with_room<G: DerefMut, E, C: Grow>(
         }
         drop(guard);
         drop(other);
+        guard = lock()?;
     }
 }
 

@@ -50,8 +50,8 @@ pub(crate) use sequence::Spread;
 pub(crate) use sequence::late::put_late_end;
 #[cfg(feature = "subscriber")]
 pub(crate) use slices::{
-    begin_flow_slice, begin_slice, begin_slice_rich, begin_slice_with, end_slice, end_slice_with, event_of,
-    instant_of, last_time,
+    begin_flow_slice, begin_slice, begin_slice_hot, begin_slice_rich, begin_slice_with, end_slice,
+    end_slice_with, event_of, instant_of, last_time,
 };
 pub use text::Text;
 

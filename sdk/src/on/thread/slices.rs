@@ -8,7 +8,6 @@ use super::super::extras::Extras;
 use super::cold;
 use super::event::{Action, Event};
 use super::hot;
-use super::kept::Kept;
 use crate::vocabulary::Level;
 
 pub(crate) use super::{begin as begin_slice, begin_flow as begin_flow_slice, end as end_slice};
@@ -16,11 +15,18 @@ pub(crate) use super::{begin as begin_slice, begin_flow as begin_flow_slice, end
 /// Begins a slice with the values of its callsite's keys. The epoch it was recorded in, 0 if it was not.
 #[inline(never)]
 pub(crate) fn begin_slice_with(callsite: &'static Callsite, word: u32, values: &[Value<'_>]) -> u32 {
-    let listed = Listed(values);
-    if listed.is_plain() && hot::with_values::<false, _>(hot::hot(), callsite, word, Kind::Scope, &listed) {
+    if begin_slice_hot(callsite, word, values) {
         return word;
     }
     cold::event(word, &Event::new(callsite, values, &Extras::new()))
+}
+
+/// The same where the hot path can do it; false: nothing is recorded. It neither allocates nor waits, and
+/// runs no code of the program, so that the caller may hold a lock.
+#[inline]
+pub(crate) fn begin_slice_hot(callsite: &'static Callsite, word: u32, values: &[Value<'_>]) -> bool {
+    let listed = Listed(values);
+    listed.is_plain() && hot::with_values::<false, _>(hot::hot(), callsite, word, Kind::Scope, &listed)
 }
 
 /// Values whose kinds are known only when they are there.
@@ -58,12 +64,10 @@ pub(crate) fn begin_slice_rich(callsite: &'static Callsite, word: u32, extras: &
 }
 
 /// Ends a slice with arguments.
-pub(crate) fn end_slice_with(callsite: &'static Callsite, word: u32, arguments: &Kept) {
+pub(crate) fn end_slice_with(callsite: &'static Callsite, word: u32, named: &[(&str, Value<'_>)]) {
     let extras = Extras::new();
-    arguments.show(|named| {
-        let event = Event { action: Action::End, named, ..Event::new(callsite, &[], &extras) };
-        cold::end_with(&event, word);
-    });
+    let event = Event { action: Action::End, named, ..Event::new(callsite, &[], &extras) };
+    cold::end_with(&event, word);
 }
 
 /// An instant, whatever the callsite's own events are.

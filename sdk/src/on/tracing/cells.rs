@@ -30,6 +30,10 @@ pub(super) struct Cell {
     pub(super) span: Span,
 }
 
+// As a slot of the subscriber's.
+#[cfg(target_os = "linux")]
+const _: () = assert!(size_of::<Cell>() == 128);
+
 struct Table {
     cells: [Cell; CELLS],
     /// For each place, the table that its owner has found the last span of others in.

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::error::Error;
 use std::fmt::{self, Write};
+use std::sync::Arc;
 
 use hairline_formats::Value;
 use tracing_core::field::{Field, Visit};
@@ -18,7 +19,19 @@ pub(super) struct Fields {
     text: String,
 }
 
+/// Values that are handed on without an allocation.
+const FEW: usize = 8;
+
 impl Fields {
+    /// As [`with_values`](Self::with_values), where that does not allocate.
+    pub(super) fn with_few_values<R>(
+        &self,
+        callsite: &'static Callsite,
+        f: impl FnOnce(&[Value<'_>]) -> R,
+    ) -> Option<R> {
+        (callsite.keys().len() <= FEW).then(|| self.with_values(callsite, f))
+    }
+
     pub(super) fn clear(&mut self) {
         self.kept.clear();
         self.message.clear();
@@ -26,7 +39,7 @@ impl Fields {
 
     /// Hands on the values in the order of the callsite's keys; null where there is none.
     pub(super) fn with_values<R>(&self, callsite: &'static Callsite, f: impl FnOnce(&[Value<'_>]) -> R) -> R {
-        let mut values = Few::<_, 8>::new(Value::Null);
+        let mut values = Few::<_, FEW>::new(Value::Null);
         let mut next = self.kept.iter().peekable(); // in the keys' order, nearly always
         for key in callsite.keys() {
             let is_own = |name: &str| std::ptr::eq(name, key.name()) || name == key.name();
@@ -51,6 +64,94 @@ pub(super) fn with_scratch<R>(f: impl FnOnce(&mut Fields) -> R) -> R {
     let result = f(&mut fields);
     let _ = SCRATCH.try_with(|scratch| scratch.try_borrow_mut().map(|mut scratch| *scratch = fields));
     result
+}
+
+/// The values that one call has recorded of a span. They do not change any more, so that threads read them
+/// outside of the span's lock.
+#[derive(Debug, Default)]
+pub(super) struct Visited {
+    pub(super) fields: Fields,
+    /// The values that the call before has recorded.
+    before: Option<Arc<Visited>>,
+}
+
+/// Number of [`Visited`] whose memory a thread keeps for later ones.
+const SPARES: usize = 4;
+
+thread_local! {
+    static SPARE: RefCell<[Option<Arc<Visited>>; SPARES]> = const { RefCell::new([const { None }; SPARES]) };
+}
+
+impl Visited {
+    /// The values that `visit`, which is code of the program, shows. To be called without a lock.
+    pub(super) fn of(visit: impl FnOnce(&mut Fields)) -> Arc<Self> {
+        let spare = SPARE.try_with(|spare| spare.try_borrow_mut().ok()?.iter_mut().find_map(Option::take));
+        if let Some(mut spare) = spare.ok().flatten()
+            && let Some(own) = Arc::get_mut(&mut spare)
+        {
+            own.fields.clear();
+            visit(&mut own.fields);
+            return spare;
+        }
+        let mut own = Self::default();
+        visit(&mut own.fields);
+        Arc::new(own)
+    }
+
+    /// Keeps the memory for later ones of this thread, where there is a place for it. To be called without a
+    /// lock: the rest is freed.
+    pub(super) fn keep_memory(this: Option<Arc<Self>>) {
+        let mut next = this;
+        while let Some(mut visited) = next {
+            // Where another thread still reads it, all before it stay with it.
+            next = match visited.before {
+                Some(_) => Arc::get_mut(&mut visited).and_then(|own| own.before.take()),
+                None => None,
+            };
+            let superfluous = SPARE.try_with(|spare| {
+                let mut visited = Some(visited);
+                if let Ok(mut spare) = spare.try_borrow_mut()
+                    && let Some(place) = spare.iter_mut().find(|place| place.is_none())
+                {
+                    *place = visited.take();
+                }
+                visited
+            });
+            drop(superfluous);
+        }
+    }
+
+    /// Puts these values, which no other thread has, after those of `list`. Allocates and frees nothing.
+    pub(super) fn link(mut self: Arc<Self>, list: &mut Option<Arc<Self>>) {
+        if let Some(own) = Arc::get_mut(&mut self) {
+            own.before = list.take();
+            *list = Some(self);
+        }
+    }
+
+    /// The values of all calls, those of the first call first.
+    pub(super) fn show_all(&self, with: impl FnOnce(&[(&str, Value<'_>)])) {
+        let mut calls = Few::<_, 8>::new(None);
+        let mut next = Some(self);
+        while let Some(visited) = next {
+            calls.push(next);
+            next = visited.before.as_deref();
+        }
+        let mut all = Few::<_>::new(("", Value::Null));
+        let calls = calls.as_slice().iter().rev().flatten();
+        calls.flat_map(|visited| visited.fields.kept.iter()).for_each(|argument| all.push(argument));
+        with(all.as_slice());
+    }
+}
+
+impl Drop for Visited {
+    /// One after the other: a list may be longer than the stack is deep.
+    fn drop(&mut self) {
+        let mut next = self.before.take();
+        while let Some(visited) = next {
+            next = Arc::into_inner(visited).and_then(|mut own| own.before.take());
+        }
+    }
 }
 
 /// What tracing's macros put the message of an event into.
@@ -113,5 +214,62 @@ impl Visit for Fields {
         let _ = write!(text, "{value:?}");
         self.kept.add(field.name(), &Value::Str(&text));
         self.text = text;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn visited(n: u64) -> Arc<Visited> {
+        Visited::of(|fields| fields.kept.add("n", &Value::U64(n)))
+    }
+
+    fn values(list: &Visited) -> Vec<u64> {
+        let mut all = Vec::new();
+        list.show_all(|values| {
+            all.extend(values.iter().map(|(_, value)| if let Value::U64(n) = value { *n } else { 0 }));
+        });
+        all
+    }
+
+    #[test]
+    fn a_list_shows_the_values_of_all_calls_in_their_order() {
+        for calls in [1, 2, 8, 9, 100] {
+            let mut list = None;
+            (0..calls).for_each(|n| visited(n).link(&mut list));
+            let list = list.expect("a list");
+            assert_eq!(values(&list), (0..calls).collect::<Vec<_>>());
+            Visited::keep_memory(Some(list));
+            assert_eq!(values(&visited(7)), [7], "from the memory of the list");
+        }
+    }
+
+    #[test]
+    fn a_list_that_is_still_read_keeps_its_values() {
+        let mut list = None;
+        (0..3).for_each(|n| visited(n).link(&mut list));
+        let reader = list.clone().expect("a list");
+        Visited::keep_memory(list);
+        (10..20).for_each(|n| drop(visited(n)));
+        assert_eq!(values(&reader), [0, 1, 2]);
+    }
+
+    // By recursion it would take some 100 bytes of the stack for each call.
+    #[test]
+    fn a_long_list_is_freed_on_a_small_stack() {
+        let free = |keep: bool| {
+            let mut list = None;
+            (0..100_000).for_each(|n| visited(n).link(&mut list));
+            if keep { Visited::keep_memory(list) } else { drop(list) }
+        };
+        for keep in [false, true] {
+            std::thread::Builder::new()
+                .stack_size(256 << 10)
+                .spawn(move || free(keep))
+                .expect("a thread")
+                .join()
+                .expect("no panic");
+        }
     }
 }

@@ -8,13 +8,14 @@
 
 use std::any::TypeId;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use tracing_core::span::{Attributes, Id, Record};
 use tracing_core::{Event, Interest, Metadata, Subscriber};
 use tracing_subscriber::filter::Filtered;
 use tracing_subscriber::layer::{Context, Filter};
-use tracing_subscriber::registry::{LookupSpan, SpanRef};
+use tracing_subscriber::registry::LookupSpan;
 
 use super::super::registry;
 use super::cells;
@@ -123,21 +124,22 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> {
     /// A span that another thread has made, or that the registry keeps.
     #[cold]
     fn with_distant_span(&self, id: &Id, context: &Context<'_, S>, f: impl FnOnce(&Span)) {
-        let span = context.span(id);
-        let extensions = span.as_ref().map(SpanRef::extensions);
-        if let Some(own) = extensions.as_ref().and_then(|extensions| extensions.get::<Span>()) {
-            f(own);
+        if let Some(own) = Self::kept_span(id, context) {
+            f(&own);
         } else if let Some(cell) = cells::search(self.number, id.into_u64()) {
-            drop(extensions);
             f(&cell.span);
         }
     }
 
+    /// The span that the registry keeps. Not its reference: as long as that exists the registry's lock of the
+    /// span is held, and `f` above may be code of the program.
+    fn kept_span(id: &Id, context: &Context<'_, S>) -> Option<Arc<Span>> {
+        context.span(id)?.extensions().get::<Arc<Span>>().cloned()
+    }
+
     #[cold]
     fn close_distant(&self, id: &Id, context: &Context<'_, S>) {
-        let span = context.span(id);
-        let extensions = span.as_ref().map(SpanRef::extensions);
-        if let Some(own) = extensions.as_ref().and_then(|extensions| extensions.get::<Span>()) {
+        if let Some(own) = Self::kept_span(id, context) {
             own.close();
         } else if let Some(cell) = cells::search(self.number, id.into_u64()) {
             cell.span.close();
@@ -198,9 +200,10 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for La
         let create = |span: &Span| span.create(site, |fields| attributes.record(fields));
         if !cells::put(self.number, id.into_u64(), create) {
             let Some(span) = context.span(id) else { return };
-            let own = Span::default();
+            let own = Arc::new(Span::default());
             create(&own);
-            span.extensions_mut().replace(own);
+            let old = span.extensions_mut().replace(own);
+            drop(old); // the lock is released by now
         }
         if self.mode == Mode::Lifetimes {
             let parent = context.span(id).and_then(|span| span.parent()).map(|parent| parent.id());

@@ -10,6 +10,7 @@ use tracing_core::{Event, Interest, Metadata};
 
 use super::super::callsite::{Callsite, CounterOptions, Key, Kind, Site};
 use super::super::lock::RwLock;
+use super::super::made::Blank;
 use super::super::registry;
 use super::super::thread::{self, Spread};
 use super::Category;
@@ -63,8 +64,15 @@ fn find(metadata: &'static Metadata<'static>, category: Category, address: u64) 
     if let Some((_, site)) = SITES.read().as_ref().and_then(|sites| sites.get(&address)) {
         return site;
     }
-    let mut sites = SITES.write();
-    sites.get_or_insert_default().entry(address).or_insert_with(|| (metadata, make(metadata, category))).1
+    let blank = Blank::new(metadata.fields().iter().map(|field| Key::new(field.name())).collect());
+    let mut sites = SITES.write_with_room(|sites| (sites.get_or_insert_default(), 1));
+    let sites = sites.get_or_insert_default();
+    if let Some((_, site)) = sites.get(&address) {
+        return site; // of another thread; the lock is released before the blank is freed
+    }
+    let site = make(blank, metadata, category);
+    sites.insert(address, (metadata, site));
+    site
 }
 
 /// What `site` made the callsite from.
@@ -114,9 +122,8 @@ fn name_of<'m>(metadata: &Metadata<'m>, category: Category) -> &'m str {
     }
 }
 
-/// Its keys are the fields but for the message.
-fn make(metadata: &'static Metadata<'static>, category: Category) -> &'static Callsite {
-    let keys: Box<[Key]> = metadata.fields().iter().map(|field| Key::new(field.name())).collect();
+/// Makes the callsite, whose keys are the fields but for the message. Allocates nothing.
+fn make(blank: Blank, metadata: &'static Metadata<'static>, category: Category) -> &'static Callsite {
     let site = Site {
         file: metadata.file().unwrap_or(""),
         line: metadata.line().unwrap_or(0),
@@ -124,14 +131,7 @@ fn make(metadata: &'static Metadata<'static>, category: Category) -> &'static Ca
         counter: CounterOptions::NONE,
     };
     let kind = if metadata.is_span() { Kind::Scope } else { Kind::Instant };
-    let site: &'static Site = Box::leak(Box::new(site));
-    Box::leak(Box::new(Callsite::new(
-        kind,
-        name_of(metadata, category),
-        metadata.name(),
-        Box::leak(keys),
-        site,
-    )))
+    blank.fill(kind, name_of(metadata, category), metadata.name(), site)
 }
 
 /// Whether the callsite is on, to be kept in tracing's own cache until the session or its filter changes.

@@ -51,6 +51,10 @@ pub(super) struct Slot {
     pub(super) span: Span,
 }
 
+// Two cache lines. Mutexes of other platforms are larger.
+#[cfg(target_os = "linux")]
+const _: () = assert!(size_of::<Slot>() == 128);
+
 impl Slot {
     const fn new() -> Self {
         Self { count: Count::new(), parent: AtomicU64::new(0), span: Span::new() }

@@ -1,7 +1,7 @@
 //! What is known of a span, and what its entering, leaving and closing record.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use hairline_formats::Value;
 use tracing_core::span::Record;
@@ -13,7 +13,7 @@ use super::super::lock::{Mutex, MutexGuard};
 use super::super::registry;
 use super::super::thread::{self, AsyncScope};
 use super::Mode;
-use super::fields::Fields;
+use super::fields::{Fields, Visited};
 use super::stack::{self, Entry};
 
 /// A span. Where one thread makes, enters, leaves and closes it, none of its fields is written by an atomic operation that
@@ -32,8 +32,11 @@ pub(super) struct Span {
     since: AtomicU64,
     /// What is to be said beyond a plain slice: the bits below.
     state: AtomicU32,
-    /// Made when first needed, and kept for the next span in this place.
-    rest: OnceLock<Box<Mutex<Rest>>>,
+    /// The flow that links its entries once it has a life, and the epoch in which the flow has begun. Id 0:
+    /// there is none.
+    flow_begun: AtomicU32,
+    flow: AtomicU64,
+    rest: Mutex<Rest>,
 }
 
 /// Its life on an async track is being written, or has been: `rest` has it.
@@ -45,17 +48,41 @@ const FIELDS: u32 = 4;
 const LATE_FIELDS: u32 = 8;
 /// There is an arrow in `rest`, to its next entry.
 const ARROW: u32 = 16;
+/// There are late values in `rest`, whether an end has said them or not.
+const LATE: u32 = 32;
 
 /// What is not needed to enter a span that is no more than a slice.
+///
+/// Its lock is held to copy, put or take one of these pointers, and while the hot path writes the fields. All
+/// else is done outside of the lock: fields are shown by code of the program, which may record on this very
+/// span, and so may its allocator.
 #[derive(Debug, Default)]
 struct Rest {
-    fields: Fields,
-    /// What was recorded after the creation.
-    late: Fields,
-    life: Option<AsyncScope>,
-    flow: Option<Flow>,
+    fields: Option<Arc<Visited>>,
+    /// What was recorded after the creation, the last call's values first.
+    late: Option<Arc<Visited>>,
+    life: Option<Arc<Life>>,
     /// From the span that it follows.
-    arrow: Option<Flow>,
+    arrow: Option<Box<Flow>>,
+}
+
+/// An interval on an async track. It ends when nobody has it any more: the span itself, or a thread that is
+/// recording below it.
+#[derive(Debug)]
+struct Life {
+    interval: AsyncScope,
+    /// The values for its end.
+    late: OnceLock<Arc<Visited>>,
+}
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        let late = self.late.take();
+        if let Some(late) = &late {
+            late.show_all(|values| self.interval.set_arguments(values));
+        }
+        Visited::keep_memory(late);
+    }
 }
 
 impl Default for Span {
@@ -75,7 +102,9 @@ impl Span {
             thread: AtomicU64::new(0),
             since: AtomicU64::new(0),
             state: AtomicU32::new(0),
-            rest: OnceLock::new(),
+            flow_begun: AtomicU32::new(0),
+            flow: AtomicU64::new(0),
+            rest: Mutex::new(Rest { fields: None, late: None, life: None, arrow: None }),
         }
     }
 
@@ -91,10 +120,14 @@ impl Span {
     }
 
     fn keep_fields(&self, visit: impl FnOnce(&mut Fields)) -> u32 {
+        let visited = Visited::of(visit);
         let Some(mut rest) = self.rest() else { return 0 };
-        rest.fields.clear();
-        rest.late.clear();
-        visit(&mut rest.fields);
+        // Of the span that was here before.
+        let old = rest.fields.replace(visited);
+        let late = rest.late.take();
+        drop(rest);
+        Visited::keep_memory(old);
+        Visited::keep_memory(late);
         FIELDS
     }
 
@@ -107,7 +140,30 @@ impl Span {
 
     /// None in a forked child that lost the lock: then nothing of it is said any more.
     fn rest(&self) -> Option<MutexGuard<'_, Rest>> {
-        self.rest.get_or_init(Box::default).lock_unless_lost()
+        self.rest.lock_unless_lost()
+    }
+
+    fn fields(&self) -> Option<Arc<Visited>> {
+        if self.has(FIELDS) { self.rest()?.fields.clone() } else { None }
+    }
+
+    fn life(&self) -> Option<Arc<Life>> {
+        if self.has(LIFE_BEGUN) { self.rest()?.life.clone() } else { None }
+    }
+
+    /// Hands on the flow of its entries, if there is one.
+    fn with_flow<R>(&self, f: impl FnOnce(&Flow) -> R) -> Option<R> {
+        if !self.has(LIFE_BEGUN) {
+            return None;
+        }
+        let id = self.flow.load(Ordering::Relaxed);
+        let begun = self.flow_begun.load(Ordering::Relaxed);
+        let flow = Flow::resumed(id, begun);
+        let result = (id != 0).then(|| f(&flow));
+        if flow.begun() != begun {
+            self.flow_begun.store(flow.begun(), Ordering::Relaxed);
+        }
+        result
     }
 
     /// Entries so far.
@@ -200,35 +256,48 @@ impl Span {
         if self.has(ARROW) && self.state.fetch_and(!ARROW, Ordering::AcqRel) & ARROW != 0 {
             return self.begin_slice_after(callsite, word);
         }
-        if self.has(LIFE_BEGUN) {
-            let rest = self.rest();
-            if let Some(flow) = rest.as_ref().and_then(|rest| rest.flow.as_ref()) {
-                return thread::begin_flow_slice(callsite, word, flow);
-            }
+        if let Some(recorded) = self.with_flow(|flow| thread::begin_flow_slice(callsite, word, flow)) {
+            return recorded;
         }
-        if self.has(FIELDS)
-            && is_first
+        if is_first
+            && self.has(FIELDS)
             && let Some(rest) = self.rest()
         {
-            return rest
-                .fields
-                .with_values(callsite, |values| thread::begin_slice_with(callsite, word, values));
+            return Self::begin_slice_with_fields(callsite, word, rest);
         }
         thread::begin_slice(callsite, word)
+    }
+
+    /// A slice with the fields of the creation.
+    fn begin_slice_with_fields(callsite: &'static Callsite, word: u32, rest: MutexGuard<'_, Rest>) -> u32 {
+        let Some(visited) = &rest.fields else {
+            drop(rest);
+            return thread::begin_slice(callsite, word);
+        };
+        // Under the lock: it costs less than a reference to the fields.
+        let begin = |values: &[Value<'_>]| thread::begin_slice_hot(callsite, word, values);
+        if visited.fields.with_few_values(callsite, begin) == Some(true) {
+            return word;
+        }
+        let visited = Arc::clone(visited);
+        drop(rest);
+        let begin = |values: &[Value<'_>]| thread::begin_slice_with(callsite, word, values);
+        visited.fields.with_values(callsite, begin)
     }
 
     /// A slice that an arrow from another span ends at.
     #[cold]
     fn begin_slice_after(&self, callsite: &'static Callsite, word: u32) -> u32 {
-        let rest = self.rest();
-        let mut extras = Extras::new();
-        if let Some(flow) = rest.as_ref().and_then(|rest| rest.flow.as_ref()) {
-            extras = extras.flow(flow);
-        }
-        if let Some(arrow) = rest.as_ref().and_then(|rest| rest.arrow.as_ref()) {
-            extras = extras.end_flow(arrow);
-        }
-        thread::begin_slice_rich(callsite, word, &extras)
+        let arrow = self.rest().and_then(|mut rest| rest.arrow.take());
+        let begin = |flow: Option<&Flow>| {
+            let extras = flow.map_or_else(Extras::new, |flow| Extras::new().flow(flow));
+            let extras = match arrow.as_deref() {
+                Some(arrow) => extras.end_flow(arrow),
+                None => extras,
+            };
+            thread::begin_slice_rich(callsite, word, &extras)
+        };
+        self.with_flow(|flow| begin(Some(flow))).unwrap_or_else(|| begin(None))
     }
 
     /// Its life begins, on an async track, at the time it was entered first.
@@ -240,22 +309,23 @@ impl Span {
         }
         let word = callsite.registered_word();
         let since = Some(self.since.load(Ordering::Relaxed)).filter(|since| *since != 0);
-        let flow = Flow::new();
         let life = (word != 0).then(|| {
-            let above = parent.and_then(Span::rest);
-            let above = above.as_ref().and_then(|rest| rest.life.as_ref());
-            let extras = above.map_or_else(Extras::new, |above| Extras::new().track(above));
-            let own = self.rest();
+            let above = parent.and_then(Span::life);
+            let extras =
+                above.as_ref().map_or_else(Extras::new, |above| Extras::new().track(&above.interval));
             let begin = |values: &[Value<'_>]| AsyncScope::begin_at(callsite, word, values, &extras, since);
-            match own.filter(|_| self.has(FIELDS)) {
-                Some(own) => own.fields.with_values(callsite, begin),
+            let interval = match self.fields() {
+                Some(visited) => visited.fields.with_values(callsite, begin),
                 None => begin(&[]),
-            }
+            };
+            Arc::new(Life { interval, late: OnceLock::new() })
         });
+        self.flow.store(if life.is_some() { Flow::new().id() } else { 0 }, Ordering::Relaxed);
+        self.flow_begun.store(0, Ordering::Relaxed);
         let Some(mut rest) = self.rest() else { return };
-        rest.life = life;
-        rest.flow = rest.life.is_some().then_some(flow);
+        let old = std::mem::replace(&mut rest.life, life);
         drop(rest);
+        drop(old);
         self.state.fetch_or(LIFE_BEGUN, Ordering::Release);
     }
 
@@ -276,18 +346,21 @@ impl Span {
 
     #[cold]
     fn end_slice_with_late_fields(&self, entry: &Entry) {
-        match self.rest() {
-            Some(rest) => thread::end_slice_with(entry.callsite, entry.word, &rest.late.kept),
+        // Before the values are read: those that another thread adds from now on are for the next end.
+        self.state.fetch_and(!LATE_FIELDS, Ordering::AcqRel);
+        match self.rest().and_then(|rest| rest.late.clone()) {
+            Some(late) => late.show_all(|values| thread::end_slice_with(entry.callsite, entry.word, values)),
             None => thread::end_slice(entry.callsite, entry.word),
         }
-        self.state.fetch_and(!LATE_FIELDS, Ordering::Relaxed);
     }
 
     /// Values that are known only now: they go on the end.
     pub(super) fn record(&self, record: &Record<'_>) {
+        let visited = Visited::of(|fields| record.record(fields));
         let Some(mut rest) = self.rest() else { return };
-        record.record(&mut rest.late);
-        self.state.fetch_or(LATE_FIELDS, Ordering::Release);
+        visited.link(&mut rest.late);
+        drop(rest);
+        self.state.fetch_or(LATE_FIELDS | LATE, Ordering::Release);
     }
 
     /// It comes after `followed`: an arrow from a point on the life of that, or on this thread, to its next entry.
@@ -297,34 +370,35 @@ impl Span {
         if word == 0 {
             return;
         }
-        let flow = Flow::new();
-        {
-            let rest = followed.rest();
-            let life = rest.as_ref().and_then(|rest| rest.life.as_ref());
-            let extras = life.map_or_else(Extras::new, |life| Extras::new().track(life));
-            thread::instant_of(callsite, word, &extras.flow(&flow).name(own.name()));
-        }
+        let flow = Box::new(Flow::new());
+        let life = followed.life();
+        let extras = life.as_ref().map_or_else(Extras::new, |life| Extras::new().track(&life.interval));
+        thread::instant_of(callsite, word, &extras.flow(&*flow).name(own.name()));
+        drop(life);
         let Some(mut rest) = self.rest() else { return };
-        rest.arrow = Some(flow);
+        let old = rest.arrow.replace(flow);
+        drop(rest);
+        drop(old);
         self.state.fetch_or(ARROW, Ordering::Release);
     }
 
     /// It is over. Nobody else has it any more.
     #[inline]
     pub(super) fn close(&self) {
-        if self.has(LIFE) {
-            self.end_life();
+        if self.has(LIFE | LATE) {
+            self.end();
         }
     }
 
-    fn end_life(&self) {
+    fn end(&self) {
         self.state.store(0, Ordering::Relaxed);
         let Some(mut rest) = self.rest() else { return };
-        rest.flow = None;
-        if let Some(mut life) = rest.life.take() {
-            life.set_arguments(&rest.late.kept); // also what an entry's end has said
-            drop(rest);
-            drop(life);
+        let (life, late) = (rest.life.take(), rest.late.take());
+        drop(rest);
+        match (life, late) {
+            // Also what an entry's end has said.
+            (Some(life), Some(late)) => drop(life.late.set(late)),
+            (_, late) => Visited::keep_memory(late),
         }
     }
 }

@@ -32,8 +32,16 @@ thread_local! {
     static FAR: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
 }
 
+/// None at the thread's end.
 fn far<R>(f: impl FnOnce(&mut Vec<Entry>) -> R) -> Option<R> {
     FAR.try_with(|far| far.try_borrow_mut().ok().map(|mut far| f(&mut far))).ok().flatten()
+}
+
+#[cold]
+fn push_far(entry: Entry) -> Option<()> {
+    // Spans of an allocator, which would not find the list, are not recorded.
+    let _busy = thread::busy();
+    far(|far| far.push(entry))
 }
 
 impl Stack {
@@ -42,7 +50,7 @@ impl Stack {
         let len = self.len.get();
         match self.near.get(len) {
             Some(place) => place.set(Some(entry)),
-            None if far(|far| far.push(entry)).is_none() => return, // the thread ends
+            None if push_far(entry).is_none() => return, // the thread ends
             None => {}
         }
         self.len.set(len + 1);

@@ -91,6 +91,16 @@ impl Default for Subscriber {
     }
 }
 
+/// A slot that is free again if the program's code panics while it shows the span's fields.
+struct Unfilled<'i>(&'i Id);
+
+impl Drop for Unfilled<'_> {
+    #[cold]
+    fn drop(&mut self) {
+        SLOTS.drop(self.0, |_| {});
+    }
+}
+
 /// The id of spans that are not recorded: no slot has it.
 const UNRECORDED: u64 = u64::MAX;
 
@@ -114,7 +124,9 @@ impl tracing_core::Subscriber for Subscriber {
             attributes.parent().map_or(0, Id::into_u64)
         };
         slot.parent.store(parent, Ordering::Relaxed);
+        let unfilled = Unfilled(&id);
         slot.span.create(site, |fields| attributes.record(fields));
+        std::mem::forget(unfilled);
         if self.mode == Mode::Lifetimes {
             slot.span.begin_life_now(Self::slot(parent).map(|slot| &slot.span));
         }

@@ -31,7 +31,7 @@ struct Stack {
 impl Open {
     /// A slice was begun in the session with this epoch.
     pub(crate) fn push(&self, epoch: u32, is_recorded: bool) {
-        self.with(epoch, true, |stack| stack.push(is_recorded));
+        self.with::<true, _>(epoch, |stack| stack.push(is_recorded));
     }
 
     /// The time that what happens now comes after, in the session with this epoch.
@@ -53,20 +53,25 @@ impl Open {
 
     /// The slice begun last ends. Whether it is in the trace.
     pub(crate) fn pop(&self, epoch: u32) -> bool {
-        self.with(epoch, false, Stack::pop).unwrap_or(false)
+        self.with::<false, _>(epoch, Stack::pop).unwrap_or(false)
     }
 
     /// None: this thread is inside of an event, which may be holding the lock, or in a forked child. A begin there was not
-    /// recorded, and its end comes the same way.
-    fn with<R>(&self, epoch: u32, pushes: bool, f: impl FnOnce(&mut Stack) -> R) -> Option<R> {
+    /// recorded, and its end comes the same way. With `IS_PUSH` there is room for one more.
+    #[inline]
+    fn with<const IS_PUSH: bool, R>(&self, epoch: u32, f: impl FnOnce(&mut Stack) -> R) -> Option<R> {
         if thread::is_barred() {
             return None;
         }
         let _busy = thread::busy();
-        let mut stack = self.stack.lock_unless_lost_with_room(|stack| {
-            let more = if pushes { stack.missing_words() } else { 0 };
-            (&mut stack.high, more)
-        })?;
+        let mut stack = if IS_PUSH {
+            self.stack.lock_unless_lost_with_room(|stack| {
+                let more = stack.missing_words();
+                (&mut stack.high, more)
+            })?
+        } else {
+            self.stack.lock_unless_lost()?
+        };
         if stack.epoch > epoch {
             return None; // of a session before this one
         }

@@ -12,8 +12,6 @@ use super::super::cold::{self, TrackEnd};
 use super::super::end_arguments::EndArguments;
 use super::super::event::Event;
 use super::super::hot::{self, Happens, Place};
-#[cfg(feature = "subscriber")]
-use super::super::kept::Kept;
 use super::end_on_track;
 
 /// An async interval that another one lies below.
@@ -157,11 +155,10 @@ impl AsyncScope {
 
     /// Arguments of its end.
     #[cfg(feature = "subscriber")]
-    pub(crate) fn set_arguments(&mut self, arguments: &Kept) {
+    pub(crate) fn set_arguments(&mut self, arguments: &[(&str, Value<'_>)]) {
         if self.word != 0 {
-            arguments
-                .iter()
-                .for_each(|(key, value)| EndArguments::add_named(&mut self.arguments, key, &value));
+            let own = &mut self.arguments;
+            arguments.iter().for_each(|(key, value)| EndArguments::add_named(own, key, value));
         }
     }
 
