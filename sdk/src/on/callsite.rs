@@ -11,9 +11,16 @@
 //! Registration gives the callsite an id, gives its strings their process-wide numbers, and lays down the
 //! parts of its records that never change: the FXT header word, the TrackEvent message.
 
+mod link;
+mod word;
+
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use hairline_formats::fxt;
+
+pub(crate) use link::Link;
+use word::Word;
+pub(crate) use word::fence_constants;
 
 use super::registry;
 use super::thread::{Few, message, near_bit};
@@ -109,7 +116,7 @@ impl Key {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Callsite {
-    word: AtomicU32,
+    word: Word,
     /// Index of this callsite's bit in each thread's "seen" set; [`NO_ID`] where it has no constants.
     id: AtomicU32,
     /// The same for all callsites, in the order of their registration.
@@ -127,7 +134,7 @@ pub struct Callsite {
     kind: Kind,
     category_id: AtomicU32,
     name_id: AtomicU32,
-    next: AtomicPtr<Callsite>,
+    next: Link<Callsite>,
     /// The numbers of its categories, where they are not just [`category_id`](Self::category_id).
     categories: AtomicPtr<Box<[u32]>>,
     category: &'static str,
@@ -147,7 +154,7 @@ impl Callsite {
         site: &'static Site,
     ) -> Self {
         Self {
-            word: AtomicU32::new(UNREGISTERED),
+            word: Word::new(UNREGISTERED),
             id: AtomicU32::new(NO_ID),
             serial: AtomicU32::new(0),
             fxt_header: AtomicU64::new(0),
@@ -159,7 +166,7 @@ impl Callsite {
             kind,
             category_id: AtomicU32::new(0),
             name_id: AtomicU32::new(0),
-            next: AtomicPtr::new(std::ptr::null_mut()),
+            next: Link::end(),
             categories: AtomicPtr::new(std::ptr::null_mut()),
             category,
             name,
@@ -168,12 +175,12 @@ impl Callsite {
         }
     }
 
-    /// The enable word. Relaxed: a change of filter or session need not be seen at once, and who finds a
-    /// session's epoch in it takes an Acquire fence before the constants (`Hot::take`).
+    /// The enable word. An event that finds a session's epoch in it calls [`fence_constants`] before it reads the constants
+    /// (`Hot::take`).
     #[inline(always)]
     #[must_use]
     pub fn word(&'static self) -> u32 {
-        self.word.load(Ordering::Relaxed)
+        self.word.get()
     }
 
     /// As [`word`](Self::word), but registered first if it was never hit: for events with arguments, which are
@@ -272,13 +279,13 @@ impl Callsite {
         ([low.load(Ordering::Relaxed), high.load(Ordering::Relaxed)], len as usize)
     }
 
-    /// Switches on (an epoch) or off (0). Release: who reads the epoch and then fences sees the constants.
+    /// Switches on (an epoch) or off (0).
     pub(crate) fn set_word(&self, word: u32) {
-        self.word.store(word, Ordering::Release);
+        self.word.set(word);
     }
 
     pub(crate) fn next(&self) -> Option<&'static Callsite> {
-        registry::pointee(self.next.load(Ordering::Acquire))
+        registry::pointee(self.next.get())
     }
 
     /// Under the registry's lock.
@@ -286,9 +293,10 @@ impl Callsite {
         self.is_listed.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn set_next(&self, next: *mut Callsite) {
+    /// Makes it the first of the list at `head`. Under the registry's lock.
+    pub(crate) fn push(&'static self, head: &Link<Callsite>) {
         self.is_listed.store(true, Ordering::Relaxed);
-        self.next.store(next, Ordering::Relaxed); // published by the head's store
+        head.publish(std::ptr::from_ref(self).cast_mut(), &self.next);
     }
 
     /// Lays down the constants. `intern` numbers a string.

@@ -19,11 +19,13 @@
 #![allow(unsafe_code)] // rdtsc and clock_gettime
 #![cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // no counter is read there
 
+mod published;
+
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use std::time::{Duration, Instant};
 
 use crate::options::ClockSource;
+use published::Pair;
 
 /// Time between the first two samples. The budget for a session's start is 15 ms.
 const CALIBRATION: Duration = Duration::from_millis(10);
@@ -94,6 +96,10 @@ pub(crate) struct Parameters {
 
 impl Parameters {
     const FALLBACK: Self = Self { multiplier: 0, offset: 0 };
+
+    fn words(self) -> [u64; 2] {
+        [self.multiplier, self.offset]
+    }
 
     pub(crate) fn now(self) -> u64 {
         now(self.multiplier, self.offset)
@@ -194,46 +200,24 @@ fn slope(from: Sample, to: Sample) -> Option<f64> {
     (ticks > 0 && slope > 0.0 && slope < 1.0).then_some(slope)
 }
 
-/// Parameters that one thread changes and every thread reads: a sequence lock.
+/// Parameters that the writer thread changes and every thread reads.
 #[derive(Debug)]
-pub(crate) struct Published {
-    version: AtomicU32,
-    multiplier: AtomicU64,
-    offset: AtomicU64,
-}
+pub(crate) struct Published(Pair);
 
 impl Published {
     pub(crate) fn new(parameters: Parameters) -> Self {
-        Self {
-            version: AtomicU32::new(0),
-            multiplier: AtomicU64::new(parameters.multiplier),
-            offset: AtomicU64::new(parameters.offset),
-        }
+        Self(Pair::new(parameters.words()))
     }
 
     /// Only the writer thread stores.
     pub(crate) fn store(&self, parameters: Parameters) {
-        let version = self.version.load(Ordering::Relaxed);
-        self.version.store(version.wrapping_add(1), Ordering::Relaxed);
-        // Pairs with the fence in `load`: who sees one of the new values sees the odd version.
-        fence(Ordering::Release);
-        self.multiplier.store(parameters.multiplier, Ordering::Relaxed);
-        self.offset.store(parameters.offset, Ordering::Relaxed);
-        // Pairs with the first load in `load`: who sees this even version sees both new values.
-        self.version.store(version.wrapping_add(2), Ordering::Release);
+        self.0.store(parameters.words());
     }
 
+    /// The latest parameters. A thread that was overtaken by a store in each of its few tries gets the system's clock, which
+    /// is true without parameters: it never waits for the writer thread.
     pub(crate) fn load(&self) -> Parameters {
-        loop {
-            let before = self.version.load(Ordering::Acquire);
-            let multiplier = self.multiplier.load(Ordering::Relaxed);
-            let offset = self.offset.load(Ordering::Relaxed);
-            fence(Ordering::Acquire);
-            if before.is_multiple_of(2) && self.version.load(Ordering::Relaxed) == before {
-                return Parameters { multiplier, offset };
-            }
-            std::hint::spin_loop(); // the writer is between two stores
-        }
+        self.0.load().map_or(Parameters::FALLBACK, |[multiplier, offset]| Parameters { multiplier, offset })
     }
 }
 

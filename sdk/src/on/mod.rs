@@ -22,6 +22,7 @@ mod registry;
 pub(crate) mod serialize;
 pub(crate) mod session;
 mod signals;
+mod sync;
 mod system;
 pub(crate) mod thread;
 pub(crate) mod traced;

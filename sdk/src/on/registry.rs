@@ -12,14 +12,14 @@ use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::time::Instant;
 
-use super::callsite::{Callsite, CounterOptions, Kind, Site, UNREGISTERED};
+use super::callsite::{Callsite, CounterOptions, Kind, Link, Site, UNREGISTERED};
 #[cfg(any(feature = "subscriber", feature = "log"))]
 use super::env;
 use super::lock::{self, Mutex, MutexGuard};
 use super::thread;
 use crate::filter::Filter;
 
-static HEAD: AtomicPtr<Callsite> = AtomicPtr::new(std::ptr::null_mut());
+static HEAD: Link<Callsite> = Link::end();
 
 /// Set in a forked child, where the lock may be held by a thread that does not exist any more.
 static DETACHED: AtomicBool = AtomicBool::new(false);
@@ -163,8 +163,7 @@ fn with<R>(f: impl FnOnce(&mut Registry) -> R) -> R {
 
 /// Every registered callsite.
 fn callsites() -> impl Iterator<Item = &'static Callsite> {
-    // Acquire pairs with the Release in `register`.
-    std::iter::successors(pointee(HEAD.load(Ordering::Acquire)), |c| c.next())
+    std::iter::successors(pointee(HEAD.get()), |c| c.next())
 }
 
 /// Makes the callsite known and applies the filter. Idempotent.
@@ -182,9 +181,7 @@ pub(crate) fn register(callsite: &'static Callsite) {
         if !callsite.is_listed() {
             callsite.prepare(*callsites, |text| strings.number(text));
             *callsites += 1;
-            callsite.set_next(HEAD.load(Ordering::Relaxed));
-            // Release: who walks the list sees the callsite's constants and its `next`.
-            HEAD.store(std::ptr::from_ref(callsite).cast_mut(), Ordering::Release);
+            callsite.push(&HEAD);
         }
         callsite.set_word(word(active.as_ref(), callsite));
     });

@@ -4,11 +4,11 @@
 //! re-entrant, and it takes locks only that no such event can hold.
 
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use hairline_shm::{LOSS_REASONS, LossReason};
 
-use super::super::callsite::{Callsite, Kind, UNREGISTERED};
+use super::super::callsite::{Callsite, Kind, UNREGISTERED, fence_constants};
 use super::super::{env, registry, session};
 use super::event::Event;
 use super::hot::{self, Hot};
@@ -69,7 +69,7 @@ pub(super) fn event(word: u32, event: &Event<'_>) -> u32 {
         return 0;
     }
     let _busy = hot.busy();
-    fence(Ordering::Acquire); // as in `Hot::take`, where not all events have been
+    fence_constants(); // as in `Hot::take`, where not all events have been
     let epoch = if word == UNREGISTERED { register(event.callsite) } else { word };
     let track = event.track.filter(|track| track.is_of(epoch));
     if epoch != 0 && record(hot, epoch, &Event { track, ..*event }) { epoch } else { 0 }
@@ -127,7 +127,7 @@ pub(super) fn end_on_track(word: u32, event: &Event<'_>) -> TrackEnd {
         return TrackEnd::Refused;
     }
     let _busy = hot.busy();
-    fence(Ordering::Acquire); // as in `event`: another thread may have registered the callsite
+    fence_constants(); // as in `event`: another thread may have registered the callsite
     let outcome = WRITER.try_with(|owner| {
         let mut owner = owner.try_borrow_mut().ok()?;
         Some(attach(hot, &mut owner, word)?.published(hot).end_on_track(hot, event))

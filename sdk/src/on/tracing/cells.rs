@@ -8,27 +8,25 @@
 //! the owner takes no lock, and others find the span by looking. They look first where they have found the last
 //! span of that place.
 
+mod word;
+
 use std::cell::Cell as Own;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
 
 use super::super::registry;
 use super::span::Span;
+use word::Word;
 
 /// Spans in a table.
 const CELLS: usize = 128;
 /// Threads that have one at the same time. Others look through all of them, so there are not many.
 const TABLES: usize = 64;
 
-/// Ids of cells without a span: a free one, and one that is being filled. No span has id 0, and no registry this many.
-const FREE: u64 = 0;
-const FILLING: u64 = u64::MAX;
-
 /// A layer's place for a span.
 #[derive(Debug)]
 #[repr(align(64))] // no span shares a cache line with another
 pub(super) struct Cell {
-    id: AtomicU64,
-    layer: AtomicU32,
+    word: Word,
     pub(super) span: Span,
 }
 
@@ -59,7 +57,7 @@ impl Drop for Hold {
 
 impl Table {
     fn new() -> Box<Self> {
-        let cell = || Cell { id: AtomicU64::new(FREE), layer: AtomicU32::new(0), span: Span::default() };
+        let cell = || Cell { word: Word::free(), span: Span::default() };
         let cells = std::array::from_fn(|_| cell());
         let guesses = [const { AtomicU8::new(0) }; CELLS];
         Box::new(Self { cells, guesses, owned: AtomicBool::new(false) })
@@ -68,8 +66,7 @@ impl Table {
     #[inline]
     fn get(&self, layer: u32, id: u64) -> Option<&Cell> {
         let cell = &self.cells[place(id)];
-        // Acquire pairs with the Release in `put`.
-        (cell.id.load(Ordering::Acquire) == id && cell.layer.load(Ordering::Relaxed) == layer).then_some(cell)
+        cell.word.is(layer, id).then_some(cell)
     }
 }
 
@@ -94,15 +91,13 @@ fn acquire() -> Option<&'static Table> {
 pub(super) fn put(layer: u32, id: u64, fill: impl FnOnce(&Span)) -> bool {
     let Some(table) = OWN.get().or_else(acquire) else { return false };
     let cell = &table.cells[place(id)];
-    if cell.id.load(Ordering::Acquire) != FREE {
+    if !cell.word.claim(layer) {
         return false;
     }
     let filling = Filling(cell);
-    cell.id.store(FILLING, Ordering::Relaxed); // `fill` may run the program's own code, which may make spans
-    cell.layer.store(layer, Ordering::Relaxed);
     fill(&cell.span);
     std::mem::forget(filling);
-    cell.id.store(id, Ordering::Release);
+    cell.word.commit(id);
     true
 }
 
@@ -111,7 +106,7 @@ struct Filling(&'static Cell);
 
 impl Drop for Filling {
     fn drop(&mut self) {
-        self.0.id.store(FREE, Ordering::Release);
+        self.0.word.clear();
     }
 }
 
@@ -143,13 +138,14 @@ impl Cell {
     /// Its span is over.
     #[inline]
     pub(super) fn clear(&self) {
-        self.id.store(FREE, Ordering::Release); // pairs with the Acquire in `put`
+        self.word.clear();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::AtomicU32;
 
     /// A layer that no other test has.
     fn layer() -> u32 {

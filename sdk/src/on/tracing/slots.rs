@@ -4,16 +4,19 @@
 //! ones too, can be looked at; its generation tells whether the slot is still that span's. Each thread has some free slots at
 //! hand, those of the spans it closed last, so that making and closing a span takes no lock.
 
+mod count;
+
 use std::cell::RefCell;
 use std::num::NonZeroU64;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use tracing_core::span::Id;
 
 use super::super::lock::Mutex;
 use super::super::thread;
 use super::span::Span;
+use count::Count;
 
 /// Slots of the first page.
 const FIRST: usize = 256;
@@ -43,20 +46,14 @@ struct Free {
 #[derive(Debug)]
 #[repr(align(64))] // no thread's span shares its cache lines with another's
 pub(super) struct Slot {
-    generation: AtomicU32,
-    references: AtomicU32,
+    count: Count,
     pub(super) parent: AtomicU64,
     pub(super) span: Span,
 }
 
 impl Slot {
     const fn new() -> Self {
-        Self {
-            generation: AtomicU32::new(0),
-            references: AtomicU32::new(0),
-            parent: AtomicU64::new(0),
-            span: Span::new(),
-        }
+        Self { count: Count::new(), parent: AtomicU64::new(0), span: Span::new() }
     }
 }
 
@@ -153,9 +150,7 @@ impl Slots {
             Some(slot) => slot,
             None => self.made(index)?,
         };
-        slot.references.store(1, Ordering::Relaxed);
-        let generation = slot.generation.load(Ordering::Relaxed);
-        let id = u64::from(generation) << 32 | u64::from(index);
+        let id = u64::from(slot.count.begin()) << 32 | u64::from(index);
         Some((slot, Id::from_non_zero_u64(NonZeroU64::new(id + 1)?)))
     }
 
@@ -187,28 +182,24 @@ impl Slots {
                 self.pages.get(page)?.get()?.get(at)?
             }
         };
-        (slot.generation.load(Ordering::Acquire) == (number >> 32) as u32).then_some(slot)
+        slot.count.is_of((number >> 32) as u32).then_some(slot)
     }
 
     /// One more who has the span.
     pub(super) fn share(&self, id: &Id) {
         if let Some(slot) = self.get(id) {
-            slot.references.fetch_add(1, Ordering::Relaxed);
+            slot.count.share();
         }
     }
 
     /// One less. When it was the last, the span is closed by `close` and its slot free.
     pub(super) fn drop(&self, id: &Id, close: impl FnOnce(&Slot)) -> bool {
         let Some(slot) = self.get(id) else { return false };
-        // As with an Arc: who was not the last says with Release what it has done, who is sees it. Who finds itself alone needs
-        // no read-modify-write: one more can only come from somebody who has the span.
-        if slot.references.load(Ordering::Acquire) != 1 && slot.references.fetch_sub(1, Ordering::AcqRel) != 1
-        {
+        if !slot.count.release() {
             return false;
         }
         close(slot);
-        let generation = slot.generation.load(Ordering::Relaxed); // only who closes it writes it
-        slot.generation.store(generation.wrapping_add(1), Ordering::Release);
+        slot.count.end();
         let index = (id.into_u64() - 1) as u32;
         if at_hand(|at_hand| at_hand.push(index)).is_none() {
             self.give_back(&[index]);

@@ -32,13 +32,12 @@ mod fxt;
 mod packet;
 
 use std::cell::Cell;
-use std::sync::atomic::{Ordering, fence};
 
 use hairline_shm::abi::CHUNK_HEADER_SIZE;
 use hairline_shm::{ChunkHeader, Commit, Lease};
 
 use super::super::argument::Values;
-use super::super::callsite::{Callsite, Kind, TRACK_EVENT};
+use super::super::callsite::{Callsite, Kind, TRACK_EVENT, fence_constants};
 use super::super::clock;
 use super::raw::{OVERHANG, Raw};
 
@@ -204,9 +203,7 @@ impl Hot {
             lease.set_busy(false);
             return None;
         }
-        // Acquire pairs with the Release in `Callsite::set_word`: the word we came in with was an epoch, so the
-        // callsite's constants are seen. (No instruction on x86-64.)
-        fence(Ordering::Acquire);
+        fence_constants(); // `word` is an epoch
         let chunk = lease.chunk();
         // SAFETY: with an epoch set, `chunk` is a live chunk of this thread's; the commit is our own last store.
         let commit = unsafe { (*chunk).own_commit().0 };
