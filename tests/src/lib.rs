@@ -15,6 +15,7 @@
 pub mod alloc;
 pub mod crowd;
 pub mod equal;
+pub mod forked;
 pub mod judge;
 pub mod mortal;
 pub mod output;
