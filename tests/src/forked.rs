@@ -51,9 +51,18 @@ pub fn describe(pid: libc::pid_t) -> String {
         std::thread::sleep(Duration::from_millis(10));
     }
     let said = reader.join().unwrap_or_default();
-    text.extend(
-        said.lines().filter(|l| l.starts_with('#') || l.starts_with("Thread ")).map(|l| format!("{l}\n")),
-    );
+    // Without the many frames that every Rust thread begins with, and without paths.
+    let is_wanted = |l: &&str| {
+        let name =
+            l.split_once("  ").map_or("", |(_, frame)| frame.split_once(" in ").map_or(frame, |(_, f)| f));
+        let is_start =
+            ["std::", "core::", "__rust", "alloc::boxed"].iter().any(|start| name.starts_with(start));
+        l.starts_with("Thread ") || l.starts_with('#') && !is_start
+    };
+    for line in said.lines().filter(is_wanted) {
+        text.extend(line.replace(" at ./", " ").chars().take(180));
+        text.push('\n');
+    }
     text
 }
 
@@ -83,7 +92,7 @@ pub struct Content {
 impl Content {
     fn begin(&mut self, track: u64, arguments: &[u64]) -> Result<(), String> {
         let step = match *arguments {
-            [n, thread, MAGIC] => Some((n, thread)),
+            [n, thread, MAGIC, ..] => Some((n, thread)),
             _ => None,
         };
         self.open.entry(track).or_default().push(step.map(|(_, thread)| thread));

@@ -28,7 +28,6 @@
 
 #![allow(unsafe_code)] // forks, signals
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -41,13 +40,10 @@ use std::time::{Duration, Instant};
 
 use hairline::{Overflow, Session, trace_counter, trace_instant};
 use hairline_tests::forked::{MAGIC, describe};
+use hairline_tests::marking::{MarkingAlloc, is_allocating};
 use hairline_tests::torture::Random;
 
-/// The system's allocator, and whether this thread is inside it: there a signal handler must not call `fork`, which takes its locks.
-struct Marking;
-
 thread_local! {
-    static ALLOCATES: Cell<bool> = const { Cell::new(false) };
     /// This thread's number, in its steps.
     static NUMBER: Cell<u64> = const { Cell::new(0) };
     /// Its next step, in all sessions and processes.
@@ -56,33 +52,8 @@ thread_local! {
     static RECORDED: Cell<u64> = const { Cell::new(0) };
 }
 
-fn marked<R>(f: impl FnOnce() -> R) -> R {
-    ALLOCATES.with(|allocates| {
-        let before = allocates.replace(true);
-        let result = f();
-        allocates.set(before);
-        result
-    })
-}
-
-// SAFETY: the system's allocator does it all.
-unsafe impl GlobalAlloc for Marking {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: by the caller's word.
-        marked(|| unsafe { System.alloc(layout) })
-    }
-    unsafe fn dealloc(&self, p: *mut u8, layout: Layout) {
-        // SAFETY: by the caller's word.
-        marked(|| unsafe { System.dealloc(p, layout) });
-    }
-    unsafe fn realloc(&self, p: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: by the caller's word.
-        marked(|| unsafe { System.realloc(p, layout, size) })
-    }
-}
-
 #[global_allocator]
-static MARKING: Marking = Marking;
+static MARKING: MarkingAlloc = MarkingAlloc;
 
 /// No thread begins another step.
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -309,7 +280,9 @@ fn begin_child() {
 // ---- how children are made and waited for
 
 /// Waits for a child. One that crashes stops first, by the handler of `main`, so that it can be looked at.
-fn wait_for(child: libc::pid_t, what: &str) {
+fn wait_for(child: libc::pid_t, what: &str, depth: u32) {
+    // Its own children are reported by the child, which takes some time for that.
+    let patience = PATIENCE * (2 * depth - 1);
     let began = Instant::now();
     let mut status = 0;
     loop {
@@ -321,7 +294,7 @@ fn wait_for(child: libc::pid_t, what: &str) {
         if found < 0 {
             return fail(&format!("{what}: there is no child {child}: {}", std::io::Error::last_os_error()));
         }
-        if began.elapsed() > PATIENCE {
+        if began.elapsed() > patience {
             fail(&format!("{what}: the child {child} hangs\n{}", describe(child)));
             return kill(child);
         }
@@ -400,7 +373,7 @@ fn make(kind: Kind, random: &Random, depth: u32) {
     if child < 0 {
         return fail(&format!("{what}: no child: {}", std::io::Error::last_os_error()));
     }
-    wait_for(child, &what);
+    wait_for(child, &what, depth);
 }
 
 unsafe extern "C" {
@@ -450,7 +423,7 @@ fn make_in_handler(kind: Kind, random: &Random, what: &str) {
     let child = HANDLED.load(SeqCst);
     drop(turn);
     if child > 0 {
-        wait_for(child, what);
+        wait_for(child, what, 1);
     }
 }
 
@@ -462,7 +435,7 @@ extern "C" fn handle(_: libc::c_int) {
     let child = match (kind, bare_fork()) {
         (Kind::BareHandler, Some(bare_fork)) => bare_fork(),
         // SAFETY: not from inside of the allocator, whose locks `fork` takes.
-        (Kind::Handler, _) if !ALLOCATES.get() => unsafe { libc::fork() },
+        (Kind::Handler, _) if !is_allocating() => unsafe { libc::fork() },
         _ => -1,
     };
     if child != 0 {
