@@ -5,20 +5,21 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use hairline::recovery::{self, RecoverOptions};
-use hairline_tests::forked::{Content, describe, read};
+use hairline_tests::forked::{Content, describe, kill_group, read};
 use hairline_tests::judge;
 use hairline_tests::recording::{FORMATS, extension};
 use hairline_tests::torture::Random;
 
 /// All of them.
-const LONG: &str = "fork,_fork,clone,spawn,exec,handler,_handler";
+const LONG: &str = "fork,_fork,clone,spawn,exec,handler,returned,_handler";
 /// Those of every test run.
-const SHORT: &str = LONG;
+const SHORT: &str = "fork,spawn,exec,handler";
 /// Children of one process in the long form, and in the short one.
 const CHILDREN: [u64; 2] = [100, 25];
 /// The longest that a process and its children may take: some of them are waited for before they are given up.
@@ -79,6 +80,7 @@ fn one(number: u64, kinds: &str, children: u64, judge_every: u64, tally: &mut Ta
     let mut command = Command::new(env!("CARGO_BIN_EXE_forker"));
     command
         .current_dir(directory.path())
+        .process_group(0)
         .arg(format!("seed={}", random.next()))
         .arg(format!("children={children}"))
         .arg(format!("threads={}", 1 + random.below(3)))
@@ -110,13 +112,14 @@ fn one(number: u64, kinds: &str, children: u64, judge_every: u64, tally: &mut Ta
         if crashed || began.elapsed() > PATIENCE {
             let what = if crashed { "crashed" } else { "hangs" };
             let what = format!("the parent {what}\n{}", describe(pid));
-            let _ = parent.kill();
+            kill_group(parent.id());
             let _ = parent.wait();
             clean_up(directory.path());
             return Err(failed(what));
         }
         std::thread::sleep(Duration::from_millis(2));
     };
+    kill_group(parent.id()); // children of children that hung
     tally.processes += 1;
     let checked = if status.success() {
         check(directory.path(), pid.cast_unsigned(), mode, has_pid, judge_every, tally)
@@ -151,7 +154,9 @@ fn check(
     tally: &mut Tally,
 ) -> Result<(), String> {
     let mut problems = Vec::new();
+    let mut incomplete = Vec::new();
     for region in left(directory) {
+        incomplete.push(region.pid);
         match recovery::recover(&region.path, &RecoverOptions::new()) {
             Ok(recovered) if recovered.notes.is_empty() => {
                 tally.recovered += u64::from(recovered.path.is_some())
@@ -185,6 +190,10 @@ fn check(
     let told = std::fs::read_to_string(directory.join("told")).map_err(|e| e.to_string())?;
     for line in told.lines() {
         let told = Told::parse(line).ok_or_else(|| format!("told: {line}"))?;
+        if told.end == "exit" && incomplete.contains(&told.pid) {
+            problems
+                .push(format!("told: {line}: it left its region, so its exit did not complete its trace"));
+        }
         if told.end == "panicked" {
             problems.push(format!("told: {line}"));
         }

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use hairline_formats::{Value, fxt, track_event};
 pub const MAGIC: u64 = 0x5eed_f02c;
 
 /// The longest that a debugger may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where the threads of a process are: the debugger's backtraces where there is one, and what the kernel says.
 #[must_use]
@@ -27,20 +27,17 @@ pub fn describe(pid: libc::pid_t) -> String {
             |line: &&str| name != "status" || line.starts_with("State") || line.starts_with("Threads");
         text.extend(content.lines().filter(wanted).map(|line| format!("{name}: {line}\n")));
     }
+    // No pipe and no thread to read it: this may be a forked child, where threads of the standard library may hang.
+    let Ok(mut file) = tempfile::tempfile() else { return text };
+    let Ok(out) = file.try_clone() else { return text };
     let gdb = Command::new("gdb")
         .args(["-p", &pid.to_string(), "-batch", "-nx", "-ex", "thread apply all bt 30"])
         .env_remove("HAIRLINE")
         .stdin(Stdio::null())
-        .stdout(Stdio::piped())
+        .stdout(Stdio::from(out))
         .stderr(Stdio::null())
         .spawn();
     let Ok(mut gdb) = gdb else { return text + "no gdb" };
-    let mut out = gdb.stdout.take().expect("piped");
-    let reader = std::thread::spawn(move || {
-        let mut said = Vec::new();
-        let _ = out.read_to_end(&mut said);
-        String::from_utf8_lossy(&said).into_owned()
-    });
     let began = Instant::now();
     while matches!(gdb.try_wait(), Ok(None)) {
         if began.elapsed() > PATIENCE {
@@ -50,20 +47,32 @@ pub fn describe(pid: libc::pid_t) -> String {
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    let said = reader.join().unwrap_or_default();
+    let mut said = Vec::new();
+    if file.rewind().and_then(|()| file.read_to_end(&mut said)).is_err() {
+        return text;
+    }
+    let said = String::from_utf8_lossy(&said);
     // Without the many frames that every Rust thread begins with, and without paths.
-    let is_wanted = |l: &&str| {
+    let is_wanted = |line: &&str| {
+        let frame = line.trim_start_matches(|c: char| c == '#' || c.is_ascii_digit()).trim_start();
         let name =
-            l.split_once("  ").map_or("", |(_, frame)| frame.split_once(" in ").map_or(frame, |(_, f)| f));
+            frame.split_once(" in ").filter(|_| frame.starts_with("0x")).map_or(frame, |(_, name)| name);
         let is_start =
             ["std::", "core::", "__rust", "alloc::boxed"].iter().any(|start| name.starts_with(start));
-        l.starts_with("Thread ") || l.starts_with('#') && !is_start
+        line.starts_with("Thread ") || line.starts_with('#') && !is_start
     };
     for line in said.lines().filter(is_wanted) {
         text.extend(line.replace(" at ./", " ").chars().take(180));
         text.push('\n');
     }
     text
+}
+
+/// Kills a process that leads a group of its own, and all its children.
+#[allow(unsafe_code)] // kill
+pub fn kill_group(leader: u32) {
+    // SAFETY: takes numbers; a group that the caller made.
+    unsafe { libc::kill(-leader.cast_signed(), libc::SIGKILL) };
 }
 
 /// The steps of a thread that a trace has.

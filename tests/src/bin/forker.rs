@@ -1,7 +1,7 @@
 //! A program that records on several threads and makes children meanwhile, in every way there is; for the torture of forks.
 //!
 //! ```text
-//! forker seed=N children=N threads=N kinds=fork,_fork,clone,spawn,exec,handler,_handler mode=environment|steady|coming|recorder
+//! forker seed=N children=N threads=N kinds=fork,_fork,clone,spawn,exec,handler,returned,_handler mode=environment|steady|coming|recorder
 //!        template=t-%p.fxt subscriber=own|layer
 //! forker return
 //! ```
@@ -13,7 +13,8 @@
 //! | `clone` | of the system call, of which the C library knows nothing. As `_fork` |
 //! | `spawn` | of `posix_spawn`: this program, with `return` |
 //! | `exec` | of `fork()`, and then `exec` at once: as `spawn` |
-//! | `handler` | of `fork()` in a signal handler, on a thread that records. Ends there, or goes on as that thread |
+//! | `handler` | of `fork()` in a signal handler, on a thread that records. Ends there |
+//! | `returned` | the same, but the child goes on as the thread that was interrupted, perhaps in the midst of an event |
 //! | `_handler` | of `_Fork()` in a signal handler, on a thread that records. As `_fork` |
 //!
 //! | mode | session |
@@ -78,16 +79,18 @@ enum Kind {
     Spawn,
     Exec,
     Handler,
+    Returned,
     BareHandler,
 }
 
-const KINDS: [(Kind, &str); 7] = [
+const KINDS: [(Kind, &str); 8] = [
     (Kind::Fork, "fork"),
     (Kind::BareFork, "_fork"),
     (Kind::Clone, "clone"),
     (Kind::Spawn, "spawn"),
     (Kind::Exec, "exec"),
     (Kind::Handler, "handler"),
+    (Kind::Returned, "returned"),
     (Kind::BareHandler, "_handler"),
 ];
 
@@ -242,19 +245,11 @@ fn live(parent: libc::pid_t, kind: Kind, random: &Random, depth: u32) -> ! {
             own = Session::builder().output(name).buffer_size(BUFFER).start().ok();
             (0..random.below(20)).for_each(|_| record(random));
         }
-        let other = random.one_in(3).then(|| {
-            let seed = random.next();
-            std::thread::spawn(move || {
-                NUMBER.set(number + 100);
-                let random = Random::new(seed);
-                (0..random.below(50)).for_each(|_| record(&random));
-                RECORDED.get()
-            })
-        });
+        let other = random.one_in(3).then(|| Thread::start(number + 100, random.next()));
         if depth > 1 && random.one_in(3) {
             make(Kind::Fork, random, depth - 1);
         }
-        let others = other.map_or(0, |thread| thread.join().expect("joined"));
+        let others = other.map_or(0, Thread::join);
         (0..random.below(5)).for_each(|_| record(random));
         tell(parent, kind.name(), end, &[(number, RECORDED.get()), (number + 100, others)]);
         if end == "exit" {
@@ -271,6 +266,40 @@ fn live(parent: libc::pid_t, kind: Kind, random: &Random, depth: u32) -> ! {
     leave(end)
 }
 
+/// A thread of a child. Not the standard library's, whose threads take a lock of the process when they start and end: a fork may leave that
+/// locked for ever (`std::sys::pal::unix::stack_overflow::thread_info`).
+struct Thread {
+    id: libc::pthread_t,
+    /// Number, seed, and in the end the steps that it recorded.
+    life: Box<[u64; 3]>,
+}
+
+impl Thread {
+    fn start(number: u64, seed: u64) -> Self {
+        extern "C" fn run(life: *mut libc::c_void) -> *mut libc::c_void {
+            // SAFETY: `start` gave it, and `join` waits.
+            let life = unsafe { &mut *life.cast::<[u64; 3]>() };
+            NUMBER.set(life[0]);
+            let random = Random::new(life[1]);
+            (0..random.below(50)).for_each(|_| record(&random));
+            life[2] = RECORDED.get();
+            std::ptr::null_mut()
+        }
+        let mut thread = Self { id: 0, life: Box::new([number, seed, 0]) };
+        let life = (&raw mut *thread.life).cast();
+        // SAFETY: a function of this program; what it is given lives until `join`.
+        let error = unsafe { libc::pthread_create(&raw mut thread.id, std::ptr::null(), run, life) };
+        assert_eq!(error, 0, "a thread");
+        thread
+    }
+
+    fn join(self) -> u64 {
+        // SAFETY: joined once.
+        unsafe { libc::pthread_join(self.id, std::ptr::null_mut()) };
+        self.life[2]
+    }
+}
+
 /// In a child, at once.
 fn begin_child() {
     DEPTH.fetch_add(1, SeqCst);
@@ -282,7 +311,7 @@ fn begin_child() {
 /// Waits for a child. One that crashes stops first, by the handler of `main`, so that it can be looked at.
 fn wait_for(child: libc::pid_t, what: &str, depth: u32) {
     // Its own children are reported by the child, which takes some time for that.
-    let patience = PATIENCE * (2 * depth - 1);
+    let patience = PATIENCE + (depth - 1) * Duration::from_secs(15);
     let began = Instant::now();
     let mut status = 0;
     loop {
@@ -368,7 +397,7 @@ fn make(kind: Kind, random: &Random, depth: u32) {
             };
             if error == 0 { child } else { -1 }
         }
-        Kind::Handler | Kind::BareHandler => return make_in_handler(kind, random, &what),
+        Kind::Handler | Kind::Returned | Kind::BareHandler => return make_in_handler(kind, random, &what),
     };
     if child < 0 {
         return fail(&format!("{what}: no child: {}", std::io::Error::last_os_error()));
@@ -429,20 +458,21 @@ fn make_in_handler(kind: Kind, random: &Random, what: &str) {
 
 extern "C" fn handle(_: libc::c_int) {
     let random = Random::new(HANDLER_SEED.load(SeqCst));
+    let number = HANDLER_KIND.load(SeqCst);
     let kind =
-        if HANDLER_KIND.load(SeqCst) == Kind::Handler as u32 { Kind::Handler } else { Kind::BareHandler };
+        KINDS.iter().map(|(kind, _)| *kind).find(|kind| *kind as u32 == number).unwrap_or(Kind::BareHandler);
     let parent = process();
     let child = match (kind, bare_fork()) {
         (Kind::BareHandler, Some(bare_fork)) => bare_fork(),
         // SAFETY: not from inside of the allocator, whose locks `fork` takes.
-        (Kind::Handler, _) if !is_allocating() => unsafe { libc::fork() },
+        (Kind::Handler | Kind::Returned, _) if !is_allocating() => unsafe { libc::fork() },
         _ => -1,
     };
     if child != 0 {
         return HANDLED.store(child, SeqCst);
     }
     begin_child();
-    if kind == Kind::Handler && random.one_in(2) {
+    if kind == Kind::Returned {
         HANDLER_PARENT.store(parent, SeqCst);
         STEPS_LEFT.store(random.below(20) as i64, SeqCst);
         return;
@@ -485,6 +515,7 @@ const BUFFER: u64 = 1 << 20;
 /// Records until it is told to stop, or in a child that a handler made, as long as that says.
 fn recorder(number: u64, seed: u64, ready: &Barrier) -> (u64, u64) {
     let random = Random::new(seed);
+    let _stop = StopOnPanic;
     NUMBER.set(number);
     // All callsites of `tracing` and `log` are known before the first fork: those crates have locks of their own.
     (0..200).for_each(|_| record(&random));
@@ -497,18 +528,30 @@ fn recorder(number: u64, seed: u64, ready: &Barrier) -> (u64, u64) {
             std::thread::sleep(Duration::from_micros(200));
         }
         if DEPTH.load(SeqCst) > 0 && STEPS_LEFT.fetch_sub(1, SeqCst) <= 0 {
-            let end = end(&random, Kind::Handler);
-            tell(HANDLER_PARENT.load(SeqCst), "returned", end, &[(number, RECORDED.get())]);
+            let end = end(&random, Kind::Returned);
+            tell(HANDLER_PARENT.load(SeqCst), Kind::Returned.name(), end, &[(number, RECORDED.get())]);
             leave(end);
         }
     }
     (number, RECORDED.get())
 }
 
+/// Nobody waits for a thread that is no more.
+struct StopOnPanic;
+
+impl Drop for StopOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            STOP.store(true, SeqCst);
+        }
+    }
+}
+
 fn forker(number: u64, seed: u64, ready: &Barrier) -> (u64, u64) {
     let random = Random::new(seed);
     NUMBER.set(number);
     (0..200).for_each(|_| record(&random));
+    let _stop = StopOnPanic;
     ready.wait();
     while LEFT.fetch_sub(1, SeqCst) > 0 && FAILURES.load(SeqCst) < 5 {
         let kinds = &orders().kinds;
