@@ -444,6 +444,9 @@ fn make_in_handler(kind: Kind, random: &Random, what: &str) {
     }
     let began = Instant::now();
     while HANDLED.load(SeqCst) == 0 {
+        if STOP.load(SeqCst) {
+            return; // a thread that records has panicked
+        }
         if began.elapsed() > PATIENCE {
             return fail(&format!("{what}: the handler hangs\n{}", describe(process())));
         }
