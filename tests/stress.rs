@@ -1,5 +1,6 @@
-//! All at once, for as long as there is time: signals that record, sessions that come and go, guards that live across them, arguments
-//! that panic, threads that come and go, more threads than chunks, so that idle ones lose theirs, and snapshots of flight recorders.
+//! All at once, for as long as there is time: signals that record, sessions that come and go, guards that
+//! live across them, arguments that panic, threads that come and go, more threads than chunks, so that idle
+//! ones lose theirs, and snapshots of flight recorders.
 //!
 //! ```text
 //! cargo test -p hairline-tests --test stress                      some seconds
@@ -7,8 +8,9 @@
 //! ci/san.sh                                                       under AddressSanitizer and ThreadSanitizer
 //! ```
 //!
-//! Each session's trace has each thread's steps in order, without a gap. Their number is what the thread counted while the session
-//! was surely there, and at most that and what it did at the session's start and end. What was not recorded then is in the losses.
+//! Each session's trace has each thread's steps in order, without a gap. Their number is what the thread
+//! counted while the session was surely there, and at most that and what it did at the session's start and
+//! end. What was not recorded then is in the losses.
 
 #![allow(unsafe_code)] // a signal handler
 
@@ -32,10 +34,12 @@ use hairline_tests::torture::Random;
 #[global_allocator]
 static MARKING: MarkingAlloc = MarkingAlloc;
 
-/// Threads that record all the time, and threads that record a little and then sleep. Together more than there are chunks.
+/// Threads that record all the time, and threads that record a little and then sleep. Together more than
+/// there are chunks.
 const BUSY: u64 = 3;
 const IDLE: u64 = 24;
-/// A session in this state of [`PHASE`] records, and no other: phases go up by one before and after each start and stop.
+/// A session in this state of [`PHASE`] records, and no other: phases go up by one before and after each
+/// start and stop.
 const RECORDING: u64 = 2;
 const PHASES: u64 = 4;
 /// The importer's count of what `TraceStats` says was lost.
@@ -291,7 +295,7 @@ fn check(sessions: &[Ended], counts: &Counts) -> Result<u64, String> {
             }
             lost += count.lost;
         }
-        for thread in content.steps.keys().filter(|thread| !counts.contains_key(&(*number, **thread))) {
+        if let Some(thread) = content.steps.keys().find(|thread| !counts.contains_key(&(*number, **thread))) {
             return Err(format!("session {number}: thread {thread} recorded nothing there"));
         }
         if summary.lost.total() < lost {

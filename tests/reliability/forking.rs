@@ -1,7 +1,7 @@
 //! Forks at random moments, of every kind: no child hangs or crashes, and every trace is whole.
 //!
-//! `TORTURE_CHILDREN=10000` (`ci/torture.sh forks`) is the long form. `TORTURE_KINDS=fork,clone` makes these kinds alone:
-//! `bin/forker.rs` lists them.
+//! `TORTURE_CHILDREN=10000` (`ci/torture.sh forks`) is the long form. `TORTURE_KINDS=fork,clone` makes these
+//! kinds alone: `bin/forker.rs` lists them.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -22,7 +22,8 @@ const LONG: &str = "fork,_fork,clone,spawn,exec,handler,returned,_handler";
 const SHORT: &str = "fork,spawn,exec,handler";
 /// Children of one process in the long form, and in the short one.
 const CHILDREN: [u64; 2] = [100, 25];
-/// The longest that a process and its children may take: some of them are waited for before they are given up.
+/// The longest that a process and its children may take: some of them are waited for before they are given
+/// up.
 const PATIENCE: Duration = Duration::from_secs(180);
 /// The importer's count of what `TraceStats` says was lost.
 const LOSS: &str = "traced_buf_trace_writer_packet_loss";
@@ -159,10 +160,10 @@ fn check(
         incomplete.push(region.pid);
         match recovery::recover(&region.path, &RecoverOptions::new()) {
             Ok(recovered) if recovered.notes.is_empty() => {
-                tally.recovered += u64::from(recovered.path.is_some())
+                tally.recovered += u64::from(recovered.path.is_some());
             }
             Ok(recovered) => {
-                problems.push(format!("recovery of {}: {:?}", region.path.display(), recovered.notes))
+                problems.push(format!("recovery of {}: {:?}", region.path.display(), recovered.notes));
             }
             Err(e) => problems.push(format!("recovery of {}: {e}", region.path.display())),
         }
@@ -233,7 +234,8 @@ fn check_told(
             _ => Err(format!("the traces of {} (parent {parent}) are {names:?}", told.pid)),
         };
     };
-    // Without the number in the path a child is silent, unless the parent had no session: then it has its own.
+    // Without the number in the path a child is silent, unless the parent had no session: then it has its
+    // own.
     if !has_pid
         && !told.is_parent()
         && !path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("own-"))

@@ -1,5 +1,5 @@
-//! The traces of a program that forks while it records (`bin/forker.rs`): what must hold for each of them, and a look at a process
-//! that hangs.
+//! The traces of a program that forks while it records (`bin/forker.rs`): what must hold for each of them,
+//! and a look at a process that hangs.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -17,7 +17,8 @@ pub const MAGIC: u64 = 0x5eed_f02c;
 /// The longest that a debugger may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Where the threads of a process are: the debugger's backtraces where there is one, and what the kernel says.
+/// Where the threads of a process are: the debugger's backtraces where there is one, and what the kernel
+/// says.
 #[must_use]
 pub fn describe(pid: libc::pid_t) -> String {
     let mut text = String::new();
@@ -27,7 +28,8 @@ pub fn describe(pid: libc::pid_t) -> String {
             |line: &&str| name != "status" || line.starts_with("State") || line.starts_with("Threads");
         text.extend(content.lines().filter(wanted).map(|line| format!("{name}: {line}\n")));
     }
-    // No pipe and no thread to read it: this may be a forked child, where threads of the standard library may hang.
+    // No pipe and no thread to read it: this may be a forked child, where threads of the standard library may
+    // hang.
     let Ok(mut file) = tempfile::tempfile() else { return text };
     let Ok(out) = file.try_clone() else { return text };
     let gdb = Command::new("gdb")
@@ -91,7 +93,8 @@ pub struct Steps {
 pub struct Content {
     /// By the program's own numbers of its threads.
     pub steps: HashMap<u64, Steps>,
-    /// By what the format tells threads and tracks apart: the open slices, of which steps have their thread's number.
+    /// By what the format tells threads and tracks apart: the open slices, of which steps have their thread's
+    /// number.
     open: HashMap<u64, Vec<Option<u64>>>,
     /// The track of a sequence's events that name none.
     tracks: HashMap<u32, u64>,
@@ -127,8 +130,8 @@ impl Content {
 
 /// Reads a trace with this project's own reader.
 ///
-/// # Errors
-/// When it cannot be read to its end, or a thread's steps are not there once each, in order, and whole but for the last.
+/// # Errors When it cannot be read to its end, or a thread's steps are not there once each, in order, and
+/// whole but for the last.
 pub fn read(path: &Path) -> Result<Content, String> {
     let file = File::open(path).map_err(|e| e.to_string())?;
     let mut content = Content::default();

@@ -1,5 +1,5 @@
-//! Knows whether a thread is inside the allocator: a signal handler that finds it there must not do what allocates, or forks, since
-//! the allocator's locks are then this thread's own.
+//! Knows whether a thread is inside the allocator: a signal handler that finds it there must not do what
+//! allocates, or forks, since the allocator's locks are then this thread's own.
 
 // `GlobalAlloc` is an unsafe trait: there is no other way to see every allocation.
 #![allow(unsafe_code)]
@@ -8,7 +8,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 thread_local! {
-    // Const-initialised and without a destructor: a signal handler may read it at any point of a thread's life.
+    // Const-initialised and without a destructor: a signal handler may read it at any point of a thread's
+    // life.
     static ALLOCATES: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -29,8 +30,8 @@ fn marked<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
-// SAFETY: every call goes to `System` with its arguments as they are, so its guarantees are ours. Marking touches a `Cell` of this
-// thread: it does not allocate, unwind or re-enter.
+// SAFETY: every call goes to `System` with its arguments as they are, so its guarantees are ours. Marking
+// touches a `Cell` of this thread: it does not allocate, unwind or re-enter.
 unsafe impl GlobalAlloc for MarkingAlloc {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps `GlobalAlloc::alloc`'s contract, which is also `System`'s.

@@ -1,20 +1,21 @@
-//! A program that records on several threads and makes children meanwhile, in every way there is; for the torture of forks.
+//! A program that records on several threads and makes children meanwhile, in every way there is; for the
+//! torture of forks.
 //!
 //! ```text
-//! forker seed=N children=N threads=N kinds=fork,_fork,clone,spawn,exec,handler,returned,_handler mode=environment|steady|coming|recorder
-//!        template=t-%p.fxt subscriber=own|layer
+//! forker seed=N children=N threads=N kinds=fork,_fork,clone,spawn,exec,handler,returned,_handler
+//!        mode=environment|steady|coming|recorder template=t-%p.fxt subscriber=own|layer
 //! forker return
 //! ```
 //!
 //! | kind | child |
 //! |---|---|
 //! | `fork` | of `fork()`. Records whatever there is, starts threads, has children of its own |
-//! | `_fork` | of `_Fork()`, which runs no handlers of `pthread_atfork`. Records scopes and instants, allocates nothing |
+//! | `_fork` | of `_Fork()`, which runs no `pthread_atfork` handlers. Records scopes and instants, no more |
 //! | `clone` | of the system call, of which the C library knows nothing. As `_fork` |
 //! | `spawn` | of `posix_spawn`: this program, with `return` |
 //! | `exec` | of `fork()`, and then `exec` at once: as `spawn` |
 //! | `handler` | of `fork()` in a signal handler, on a thread that records. Ends there |
-//! | `returned` | the same, but the child goes on as the thread that was interrupted, perhaps in the midst of an event |
+//! | `returned` | the same, but the child goes on as the interrupted thread, perhaps in the midst of an event |
 //! | `_handler` | of `_Fork()` in a signal handler, on a thread that records. As `_fork` |
 //!
 //! | mode | session |
@@ -24,8 +25,9 @@
 //! | `coming` | one after the other, for some milliseconds each |
 //! | `recorder` | one flight recorder, of which snapshots are taken all the time |
 //!
-//! Every process appends a line to the file `told` before it ends: `PID PARENT KIND END THREAD:STEPS ...`, the scopes `step` that it recorded as a
-//! process of its own. What goes wrong is a line on stdout that begins with `failure`.
+//! Every process appends a line to the file `told` before it ends: `PID PARENT KIND END THREAD:STEPS ...`,
+//! the scopes `step` that it recorded as a process of its own. What goes wrong is a line on stdout that
+//! begins with `failure`.
 
 #![allow(unsafe_code)] // forks, signals
 
@@ -266,8 +268,8 @@ fn live(parent: libc::pid_t, kind: Kind, random: &Random, depth: u32) -> ! {
     leave(end)
 }
 
-/// A thread of a child. Not the standard library's, whose threads take a lock of the process when they start and end: a fork may leave that
-/// locked for ever (`std::sys::pal::unix::stack_overflow::thread_info`).
+/// A thread of a child. Not the standard library's, whose threads take a lock of the process when they start
+/// and end: a fork may leave that locked for ever (`std::sys::pal::unix::stack_overflow::thread_info`).
 struct Thread {
     id: libc::pthread_t,
     /// Number, seed, and in the end the steps that it recorded.
@@ -378,7 +380,8 @@ fn make(kind: Kind, random: &Random, depth: u32) {
             child
         }
         Kind::Clone => {
-            // SAFETY: as fork, with which it shares the flags and the null stack; the C library hears nothing of it.
+            // SAFETY: as fork, with which it shares the flags and the null stack; the C library hears nothing
+            // of it.
             let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) as libc::pid_t };
             if child == 0 {
                 begin_child();
@@ -520,7 +523,8 @@ fn recorder(number: u64, seed: u64, ready: &Barrier) -> (u64, u64) {
     let random = Random::new(seed);
     let _stop = StopOnPanic;
     NUMBER.set(number);
-    // All callsites of `tracing` and `log` are known before the first fork: those crates have locks of their own.
+    // All callsites of `tracing` and `log` are known before the first fork: those crates have locks of their
+    // own.
     (0..200).for_each(|_| record(&random));
     // SAFETY: takes nothing.
     RECORDERS.lock().expect("no panic").push(unsafe { libc::pthread_self() });
