@@ -98,6 +98,9 @@ pub struct Content {
     open: HashMap<u64, Vec<Option<u64>>>,
     /// The track of a sequence's events that name none.
     tracks: HashMap<u32, u64>,
+    /// By track that is no thread's: ends that stand in the file before their begins, which another thread has written. An
+    /// importer sorts them by time.
+    early: HashMap<u64, u64>,
     tails: u32,
 }
 
@@ -107,7 +110,11 @@ impl Content {
             [n, thread, MAGIC, ..] => Some((n, thread)),
             _ => None,
         };
-        self.open.entry(track).or_default().push(step.map(|(_, thread)| thread));
+        if let Some(early) = self.early.get_mut(&track).filter(|early| **early > 0) {
+            *early -= 1;
+        } else {
+            self.open.entry(track).or_default().push(step.map(|(_, thread)| thread));
+        }
         let Some((n, thread)) = step else { return Ok(()) };
         let steps = self.steps.entry(thread).or_insert(Steps { first: n, begun: 0, ended: 0 });
         let expected = steps.first + steps.begun;
@@ -122,7 +129,10 @@ impl Content {
         match self.open.entry(track).or_default().pop() {
             Some(Some(thread)) => self.steps.entry(thread).or_default().ended += 1,
             Some(None) => {}
-            None => return Err("an end without a begin".to_owned()),
+            None if self.tracks.values().any(|of_thread| *of_thread == track) || self.tracks.is_empty() => {
+                return Err(format!("an end without a begin on the thread with the track {track}"));
+            }
+            None => *self.early.entry(track).or_default() += 1,
         }
         Ok(())
     }
@@ -142,6 +152,9 @@ pub fn read(path: &Path) -> Result<Content, String> {
         if content.tails != 1 {
             return Err(format!("{} tails", content.tails));
         }
+    }
+    if let Some((track, _)) = content.early.iter().find(|(_, early)| **early > 0) {
+        return Err(format!("an end without a begin on the track {track}"));
     }
     for (thread, steps) in &content.steps {
         if steps.ended + 1 < steps.begun || steps.ended > steps.begun {
