@@ -1,12 +1,27 @@
 #!/usr/bin/env bash
-# Kills a recording program 10,000 times at random moments, recovers each trace and looks whether all that was committed
-# is there; some half an hour. Every 50th trace is also put before Perfetto's trace_processor.
+# Ends programs, and multiplies them, at random moments, and looks whether each trace is whole. Every 50th trace is also put
+# before Perfetto's trace_processor. Some half an hour each.
 #
-#   ci/torture.sh                          ten thousand kills
+#   ci/torture.sh                          ten thousand kills: all that was committed is there after recovery
 #   TORTURE_KILLS=500 ci/torture.sh        fewer
 #   TORTURE_FROM=10000 ci/torture.sh       others: a kill's moment and orders follow from its number
+#
+#   ci/torture.sh forks                    ten thousand children of every kind: none hangs, and no trace is damaged
+#   TORTURE_CHILDREN=500 ci/torture.sh forks
+#   TORTURE_KINDS=fork,clone ci/torture.sh forks    of these kinds alone; tests/src/bin/forker.rs lists them
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 [ -d tests/oracle/perfetto-ui ] || [ -n "${PERFETTO_UI_DIR:-}" ] || tests/oracle/setup.sh
-TORTURE_KILLS=${TORTURE_KILLS:-10000} cargo test -p hairline-tests --release --locked --test reliability -- --nocapture torture
+case "${1:-kills}" in
+  kills)
+    export TORTURE_KILLS=${TORTURE_KILLS:-10000}
+    tests=torture:: ;;
+  forks)
+    export TORTURE_CHILDREN=${TORTURE_CHILDREN:-10000}
+    tests=forking:: ;;
+  *)
+    echo "ci/torture.sh: kills or forks, not $1" >&2
+    exit 1 ;;
+esac
+cargo test -p hairline-tests --release --locked --test reliability -- --nocapture "$tests"
 echo "ci/torture.sh: nothing lost"

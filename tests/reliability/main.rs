@@ -3,6 +3,7 @@
 mod blocking;
 mod crowds;
 mod ends;
+mod forking;
 mod forks;
 mod hostile;
 mod lives;

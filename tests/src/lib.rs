@@ -10,12 +10,14 @@
 //! assert_eq!(verdict.results[0].text(), "net\trequest\ndb\tquery");
 //! ```
 //!
-//! [`equal`] compares what it shows of two traces, [`output`] has outputs that are slow or wait, [`outside`] signals and forks, and [`alloc`] counts heap allocations, for the claim that there are none on the event path.
+//! [`equal`] compares what it shows of two traces, [`output`] has outputs that are slow or wait, [`outside`] signals and forks, [`forked`] reads the traces of a program that forks, and [`alloc`] counts heap allocations, for the claim that there are none on the event path.
 
 pub mod alloc;
 pub mod crowd;
 pub mod equal;
+pub mod forked;
 pub mod judge;
+pub mod marking;
 pub mod mortal;
 pub mod output;
 pub mod outside;

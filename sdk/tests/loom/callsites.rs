@@ -39,7 +39,7 @@ impl Callsite {
 }
 
 // one thread registers the callsite: constants, then the word    \
-// another is on the hot path: the word, the fence, the constants  +--> an epoch means that the constants are there
+// another is on the hot path: the word, the fence, the constants  +--> an epoch: the constants are there
 //
 // Fails without the fence, and when `Word::set` is Relaxed.
 #[test]
@@ -68,7 +68,7 @@ fn an_event_that_finds_an_epoch_sees_the_callsites_constants() {
 }
 
 // two threads register one callsite each, under the registry's lock  \
-// a third walks the list, without it                                  +--> each callsite that it finds is whole, none is lost
+// a third walks the list, without it                                  +--> each that it finds is whole
 //
 // Fails when `Link::publish` stores with Relaxed, and when `Link::get` loads with Relaxed.
 #[test]

@@ -12,8 +12,9 @@ use published::Pair;
 // writer: store 1 | store 2         one store into each slot
 // reader: load | load
 //
-// Fails without the fence in `fill` (the reader gets half of store 2 with version 0), without the fence in `load`, when `store`
-// publishes with Relaxed, and when either read of the version in `load` is Relaxed (the second leads to the next try).
+// Fails without the fence in `fill` (the reader gets half of store 2 with version 0), without the fence in
+// `load`, when `store` publishes with Relaxed, and when either read of the version in `load` is Relaxed (the
+// second leads to the next try).
 #[test]
 fn a_load_gives_both_words_of_one_store_and_never_an_older_one_than_before() {
     let (old, new, overtaken) = (Seen::default(), Seen::default(), Seen::default());

@@ -1,13 +1,14 @@
-//! The protocols of the SDK's atomics under loom: every interleaving of two or three threads, and every value that a weak load may
-//! return.
+//! The protocols of the SDK's atomics under loom: every interleaving of two or three threads, and every value
+//! that a weak load may return.
 //!
 //! ```text
 //! RUSTFLAGS="--cfg loom" cargo test -p hairline --no-default-features --release --test loom
 //! ```
 //!
-//! The SDK as a whole cannot be built with loom's atomics, which constant statics do not allow. Each protocol is therefore a file
-//! of its own, and this crate includes these very files: the code that ships is the code that is modelled. One property a
-//! model. Beside each model stands which weakening of the code makes it fail; each was tried.
+//! The SDK as a whole cannot be built with loom's atomics, which constant statics do not allow. Each protocol
+//! is therefore a file of its own, and this crate includes these very files: the code that ships is the code
+//! that is modelled. One property a model. Beside each model stands which weakening of the code makes it
+//! fail; each was tried.
 
 #![cfg(loom)]
 

@@ -16,8 +16,8 @@ use word::Word;
 
 const LAYER: u32 = 3;
 
-/// As a cell: the word, and fields of the span, which are stored and loaded with Relaxed. The loom cell watches that no two spans
-/// use them at the same time.
+/// As a cell: the word, and fields of the span, which are stored and loaded with Relaxed. The loom cell
+/// watches that no two spans use them at the same time.
 struct Cell {
     word: Word,
     field: AtomicU64,
@@ -40,7 +40,8 @@ impl Cell {
     }
 }
 
-// owner: puts span 7     other thread: looks for span 7 --> its layer and its fields are there as soon as its id is
+// owner: puts span 7     other thread: looks for span 7
+// --> its layer and its fields are there as soon as its id is
 //
 // Fails when `commit` is Relaxed, and when `is` loads the id with Relaxed.
 #[test]
@@ -94,7 +95,8 @@ fn a_cell_is_filled_anew_only_when_the_last_spans_thread_is_done_with_it() {
     assert!(again.happened() && full.happened());
 }
 
-/// As a slot: the count, and the span that its owners use until the last of them closes it. The loom cell stands for the span.
+/// As a slot: the count, and the span that its owners use until the last of them closes it. The loom cell
+/// stands for the span.
 struct Slot {
     count: Count,
     span: UnsafeCell<()>,
@@ -119,7 +121,8 @@ impl Slot {
     }
 }
 
-// two owners each use the span and drop it, of which one shares it once more before that --> exactly one drop closes it, after all uses
+// two owners each use the span and drop it, of which one shares it once more before that --> exactly one drop
+// closes it, after all uses
 //
 // Fails when `release` loads with Relaxed, and when it counts down with Relaxed, Acquire or Release alone.
 #[test]
@@ -151,7 +154,8 @@ fn the_last_owner_of_a_span_closes_it_once_and_after_all_that_the_others_did() {
     assert!(first.happened() && second.happened());
 }
 
-// owner: closes the span     other thread: has its id, without being an owner --> when the id means no span, all that closing did is seen
+// owner: closes the span     other thread: has its id, without being an owner
+// --> when the id means no span, all that closing did is seen
 //
 // Fails when `end` stores with Relaxed, and when `is_of` loads with Relaxed.
 #[test]

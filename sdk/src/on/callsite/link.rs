@@ -13,13 +13,14 @@ impl<T> Link<T> {
         }
     }
 
-    /// Acquire pairs with the Release in [`Link::publish`]: a walk that finds an element sees what was stored into it before,
-    /// its own link too.
+    /// Acquire pairs with the Release in [`Link::publish`]: a walk that finds an element sees what was stored
+    /// into it before, its own link too.
     pub(crate) fn get(&self) -> *mut T {
         self.0.load(Ordering::Acquire)
     }
 
-    /// Makes the element the first of the list. Call it on the list's head with the lock held; `link` is the element's own.
+    /// Makes the element the first of the list. Call it on the list's head with the lock held; `link` is the
+    /// element's own.
     pub(crate) fn publish(&self, element: *mut T, link: &Link<T>) {
         // Relaxed: the lock orders the head's last store, and the store below publishes the link.
         link.0.store(self.0.load(Ordering::Relaxed), Ordering::Relaxed);

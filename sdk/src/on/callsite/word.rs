@@ -1,7 +1,8 @@
 //! The word of a callsite: the epoch of the session that records its events.
 //!
-//! The hot path loads the word with Relaxed, which costs nothing where the callsite is off. An event that finds an epoch there passes
-//! [`fence_constants`] before it reads the callsite's constants, which were stored with Relaxed before the word.
+//! The hot path loads the word with Relaxed, which costs nothing where the callsite is off. An event that
+//! finds an epoch there passes [`fence_constants`] before it reads the callsite's constants, which were
+//! stored with Relaxed before the word.
 
 use crate::on::sync::{AtomicU32, Ordering, const_unless_loom, fence};
 
@@ -22,13 +23,15 @@ impl Word {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Release pairs with the fence in [`fence_constants`]: an event that finds this word sees the constants stored before.
+    /// Release pairs with the fence in [`fence_constants`]: an event that finds this word sees the constants
+    /// stored before.
     pub(crate) fn set(&self, word: u32) {
         self.0.store(word, Ordering::Release);
     }
 }
 
-/// Orders the constants of a callsite after its word. Acquire pairs with the Release in [`Word::set`]. No instruction on x86-64.
+/// Orders the constants of a callsite after its word. Acquire pairs with the Release in [`Word::set`]. No
+/// instruction on x86-64.
 #[inline(always)]
 pub(crate) fn fence_constants() {
     fence(Ordering::Acquire);

@@ -1,20 +1,22 @@
-//! Two words that one thread stores and every thread loads together, without waiting for the thread that stores.
+//! Two words that one thread stores and every thread loads together, without waiting for the thread that
+//! stores.
 //!
 //! ```text
 //! version   v: the number of stores so far. Slot v % 2 is current
 //! slots     [two words] [two words]
 //! store     fills the slot that is not current, then publishes version v + 1
-//! load      reads the version, the current slot and the version again; equal versions prove that the words belong together
+//! load      reads the version, the current slot and the version again: equal versions prove
+//!           that the words belong together
 //! ```
 //!
-//! A load never needs the thread that stores to run: while a store is under way, the current slot stays as it is. (One slot
-//! is not enough: a real-time thread that loads on the core of a preempted store would wait for ever.) A load starts again only when a
-//! whole store was published meanwhile.
+//! A load never needs the thread that stores to run: while a store is under way, the current slot stays as it
+//! is. (One slot is not enough: a real-time thread that loads on the core of a preempted store would wait for
+//! ever.) A load starts again only when a whole store was published meanwhile.
 
 use crate::on::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// Loads give up after this many tries. Stores are tens of milliseconds apart, so each further try means that the thread was
-/// preempted between the few instructions of the one before.
+/// Loads give up after this many tries. Stores are tens of milliseconds apart, so each further try means that
+/// the thread was preempted between the few instructions of the one before.
 const TRIES: u32 = 4;
 
 /// Two words, published together.
@@ -33,15 +35,17 @@ impl Pair {
     /// Publishes both words. Only one thread may store.
     pub(crate) fn store(&self, words: [u64; 2]) {
         let next = self.fill(words);
-        // Release pairs with the Acquire in `load`: a load that sees this version sees both words of its slot.
+        // Release pairs with the Acquire in `load`: a load that sees this version sees both words of its
+        // slot.
         self.version.store(next, Ordering::Release);
     }
 
     /// Writes the slot that is not current. Returns the version that makes it current.
     fn fill(&self, [first, second]: [u64; 2]) -> u32 {
-        let next = self.version.load(Ordering::Relaxed).wrapping_add(1); // the storing thread's own last store
-        // Pairs with the fence in `load`: a load that reads one of the words below also sees the version before `next`. The slot
-        // was current in the version before that one, so such a load starts again.
+        // Relaxed: the storing thread's own last store.
+        let next = self.version.load(Ordering::Relaxed).wrapping_add(1);
+        // Pairs with the fence in `load`: a load that reads one of the words below also sees the version
+        // before `next`. The slot was current in the version before that one, so such a load starts again.
         fence(Ordering::Release);
         let slot = self.slot(next);
         slot[0].store(first, Ordering::Relaxed);
@@ -49,7 +53,8 @@ impl Pair {
         next
     }
 
-    /// Both words of one store, the latest that this thread can see. `None` if a store was published during each try.
+    /// Both words of one store, the latest that this thread can see. `None` if a store was published during
+    /// each try.
     pub(crate) fn load(&self) -> Option<[u64; 2]> {
         // Acquire pairs with the Release in `store`, here and below.
         let mut version = self.version.load(Ordering::Acquire);

@@ -1,4 +1,5 @@
-//! As `sdk/src/on/sync.rs`, with loom's atomics. Those of integers come from the ring's models, which make loom try every order.
+//! As `sdk/src/on/sync.rs`, with loom's atomics. Those of integers come from the ring's models, which make
+//! loom try every order.
 
 #![allow(dead_code, unreachable_pub, unused_imports, unused_macros)] // no model uses all of them
 
@@ -16,7 +17,8 @@ mod pointer {
 
     use super::Ordering;
 
-    /// As the ring's integers: each access is led by one that conflicts with all others, so that loom tries every order.
+    /// As the ring's integers: each access is led by one that conflicts with all others, so that loom tries
+    /// every order.
     #[derive(Debug)]
     pub(crate) struct AtomicPtr<T> {
         turn: AtomicUsize,

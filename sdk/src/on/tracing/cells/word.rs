@@ -24,18 +24,22 @@ impl Word {
     /// Whether the cell holds this span.
     #[inline]
     pub(super) fn is(&self, layer: u32, id: u64) -> bool {
-        // Acquire pairs with the Release in `commit`: the thread that finds the span sees its layer and what it was filled with.
+        // Acquire pairs with the Release in `commit`: the thread that finds the span sees its layer and what
+        // it was filled with.
         self.id.load(Ordering::Acquire) == id && self.layer.load(Ordering::Relaxed) == layer
     }
 
-    /// Claims a free cell for a span of this layer. Returns false if the cell is not free. Only the table's owner calls it.
+    /// Claims a free cell for a span of this layer. Returns false if the cell is not free. Only the table's
+    /// owner calls it.
     #[inline]
     pub(super) fn claim(&self, layer: u32) -> bool {
-        // Acquire pairs with the Release in `clear`: the last span's thread is done with what the owner fills anew.
+        // Acquire pairs with the Release in `clear`: the last span's thread is done with what the owner fills
+        // anew.
         if self.id.load(Ordering::Acquire) != FREE {
             return false;
         }
-        self.id.store(FILLING, Ordering::Relaxed); // filling may run the program's own code, which may make spans
+        // Filling may run the program's own code, which may make spans.
+        self.id.store(FILLING, Ordering::Relaxed);
         self.layer.store(layer, Ordering::Relaxed);
         true
     }

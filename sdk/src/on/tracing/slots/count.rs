@@ -38,11 +38,13 @@ impl Count {
         self.references.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Takes an owner away. Returns true to the last one, which then closes the span and calls [`Count::end`].
+    /// Takes an owner away. Returns true to the last one, which then closes the span and calls
+    /// [`Count::end`].
     #[inline]
     pub(super) fn release(&self) -> bool {
-        // As with an Arc: Release by an owner that is not the last pairs with Acquire by the last, which sees all that the others
-        // did. An owner that finds itself alone needs no read-modify-write: only an owner can add another.
+        // As with an Arc: Release by an owner that is not the last pairs with Acquire by the last, which sees
+        // all that the others did. An owner that finds itself alone needs no read-modify-write: only an owner
+        // can add another.
         self.references.load(Ordering::Acquire) == 1 || self.references.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
@@ -50,7 +52,8 @@ impl Count {
     #[inline]
     pub(super) fn end(&self) {
         let generation = self.generation.load(Ordering::Relaxed); // only a last owner stores it
-        // Release pairs with the Acquire in `is_of`: a thread that sees the next generation sees the span closed.
+        // Release pairs with the Acquire in `is_of`: a thread that sees the next generation sees the span
+        // closed.
         self.generation.store(generation.wrapping_add(1), Ordering::Release);
     }
 }
