@@ -86,5 +86,5 @@ pub use lease::{all_leases, claim_lease, lost_to_fork, release_lease, start_pool
 pub use region::{About, Region, RegionConfig};
 pub use sync::fence_all_threads;
 #[cfg(loom)]
-pub use sync::interrupts::{model_interrupts, now_idle};
+pub use sync::interrupts::{may_be_interrupted, model_interrupts, now_idle};
 pub use window::{Piece, Window};

@@ -92,8 +92,8 @@ pub(crate) fn wait_until<'g, T>(
 ///
 /// By default each light fence is a full one. That is more than the code has, so a model may not see what it lacks. A model that
 /// calls [`model_interrupts`](interrupts::model_interrupts) has the other way: the light fences are nothing, and
-/// [`fence_all_threads`](interrupts::fence_all_threads) makes the other thread pass a full fence at one of them, as the kernel interrupts
-/// it somewhere. That thread calls [`now_idle`](interrupts::now_idle) when it has nothing more to do.
+/// [`fence_all_threads`](interrupts::fence_all_threads) makes the other thread pass a full fence at one of the points at which it
+/// [may be interrupted](interrupts::may_be_interrupted). That thread calls [`now_idle`](interrupts::now_idle) when it has nothing more to do.
 #[cfg(loom)]
 pub mod interrupts {
     use std::cell::Cell;
@@ -117,9 +117,7 @@ pub mod interrupts {
     }
 
     pub(super) fn light_fence() {
-        if ARE_MODELLED.get() {
-            heed_interrupt();
-        } else {
+        if !ARE_MODELLED.get() {
             fence(Ordering::SeqCst);
         }
     }
@@ -130,7 +128,13 @@ pub mod interrupts {
         HEEDED.store(1, Ordering::Release);
     }
 
-    /// Passes a fence if one is asked for.
+    /// A point at which the kernel may interrupt the thread: passes a fence if one is asked for.
+    pub fn may_be_interrupted() {
+        if ARE_MODELLED.get() {
+            heed_interrupt();
+        }
+    }
+
     fn heed_interrupt() {
         if ASKED.load(Ordering::Acquire) != 0 && HEEDED.load(Ordering::Relaxed) == 0 {
             fence(Ordering::SeqCst);

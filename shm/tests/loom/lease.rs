@@ -3,7 +3,7 @@
 #![allow(unsafe_code)] // `Lease::set` has a contract
 
 use super::*;
-use hairline_shm::{Lease, Recall, fence_all_threads, model_interrupts, now_idle};
+use hairline_shm::{Lease, Recall, fence_all_threads, may_be_interrupted, model_interrupts, now_idle};
 
 const EPOCH: u32 = 2;
 
@@ -31,10 +31,13 @@ impl Owner {
     }
 
     fn event(&mut self, record: &[u8]) {
+        may_be_interrupted();
         self.lease.set_busy(true);
+        may_be_interrupted();
         if self.lease.epoch() != EPOCH {
             self.settle();
         }
+        may_be_interrupted();
         assert!(self.chunk.as_mut().unwrap().append(record, 1));
         self.lease.set_busy(false);
     }
@@ -103,7 +106,7 @@ fn a_chunk_that_is_taken_back_is_not_written_any_more_and_nothing_is_lost() {
     assert!(seen_taken.happened() && seen_refused.happened() && seen_slow.happened());
 }
 
-// owner:    event a                     (interrupted at one of its light fences, or when it is done)
+// owner:    event a                     (interrupted before, in it, or when it is done)
 // recaller: ask, interrupts the owner, take, then reads all that is committed
 //
 // Without the Release of `busy = 0` the recaller may see the mark gone, and not the record that was written under it.
@@ -111,7 +114,7 @@ fn a_chunk_that_is_taken_back_is_not_written_any_more_and_nothing_is_lost() {
 fn who_sees_the_mark_gone_sees_what_was_written_under_it() {
     let (taken, slow) = (Seen::default(), Seen::default());
     let (seen_taken, seen_slow) = (taken.clone(), slow.clone());
-    explore_most(move || {
+    explore_with(5, move || {
         model_interrupts(true);
         let (region, lease) = (ring(), Arc::new(Lease::new()));
         let mut owner = Owner::new(&region, &lease);
