@@ -216,9 +216,8 @@ pub(crate) fn complain(e: &Error) {
 }
 
 fn say(level: Level, what: std::fmt::Arguments<'_>) {
-    use std::io::Write;
     if level <= log_level().unwrap_or(Level::Error) {
-        let _ = writeln!(std::io::stderr(), "hairline: {what}"); // a closed stderr is no reason to panic
+        process::write_to_stderr(&format!("hairline: {what}\n"));
     }
 }
 

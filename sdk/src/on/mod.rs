@@ -16,6 +16,7 @@ mod made;
 #[cfg(feature = "log")]
 pub(crate) mod messages;
 pub(crate) mod nested;
+mod own_thread;
 mod process;
 mod process_wide;
 pub(crate) mod recover;

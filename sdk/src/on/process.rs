@@ -132,6 +132,13 @@ pub(crate) fn random<const N: usize>() -> [u8; N] {
     bytes
 }
 
+/// Writes to stderr, in one call, and not through the standard library: in a forked child a thread that does not exist may hold the
+/// lock of its stderr. A closed stderr is no error.
+pub(crate) fn write_to_stderr(text: &str) {
+    // SAFETY: the pointer and the length describe `text`.
+    unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
+}
+
 /// The executable's file name.
 pub(crate) fn name() -> String {
     let path = std::env::current_exe().ok();

@@ -1,7 +1,7 @@
 //! Signals that the session heeds, if it is asked to: those that end the process, and one that asks for a snapshot.
 //!
 //! ```text
-//! SIGTERM ──> handler: notes it, posts a semaphore ──> "hairline-signals" thread: stops the session, and dies of SIGTERM
+//! SIGTERM ──> handler: notes it, posts a semaphore ──> "hairline-signal" thread: stops the session, and dies of SIGTERM
 //! SIGUSR2 ──> handler: `trigger`, then the handler that was there before
 //! ```
 //!
@@ -15,7 +15,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
 
-use super::{process, session};
+use super::{own_thread, process, session};
 use crate::builder::Config;
 use crate::error::Error;
 
@@ -45,7 +45,7 @@ static BEFORE: [AtomicUsize; SIGNALS] = [const { AtomicUsize::new(libc::SIG_DFL)
 /// Whether that function wants to be told more than the signal.
 static BEFORE_WANTS_INFO: [AtomicBool; SIGNALS] = [const { AtomicBool::new(false) }; SIGNALS];
 
-/// What the session is to heed. Called under the lock of the running session.
+/// What the session is to heed. Called by the one thread that starts a session.
 pub(super) fn install(config: &Config) -> Result<(), Error> {
     if let Some(signal) = config.trigger_on_signal {
         trigger_on(signal).map_err(|_| Error::Value {
@@ -65,10 +65,7 @@ fn finish() -> io::Result<()> {
     if unsafe { libc::sem_init(POSTED.0.get().cast(), 0, 0) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    {
-        let _blocked = process::SignalsBlocked::new();
-        std::thread::Builder::new().name("hairline-signals".to_owned()).spawn(wait)?;
-    }
+    drop(own_thread::spawn(c"hairline-signal", wait)?); // it goes on by itself
     PID.store(process::id(), Ordering::Release);
     for signal in ENDING {
         let present = action_of(signal)?;

@@ -125,7 +125,7 @@ impl Shared {
     fn join(&self) -> Result<Summary, Error> {
         let writer = self.writer.lock().take();
         if let Some(writer) = writer {
-            let _ = writer.join(); // it does not panic: `writer::run`
+            writer.join();
         }
         super::current::forget(self.epoch);
         // Where two stop at once, one has joined the thread and the other waits here.

@@ -1,9 +1,8 @@
 //! What a session's threads share: those that record, the one that writes, those that ask it to.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 use hairline_shm::{Backing, ChunkInfo, LOSS_REASONS, LossReason, Region};
@@ -18,6 +17,7 @@ use crate::error::Error;
 use crate::on::callsite::TRACK_EVENT;
 use crate::on::clock::{Clock, Published};
 use crate::on::lock::{Condvar, Mutex};
+use crate::on::own_thread::{self, OwnThread};
 use crate::on::thread::event::Event;
 use crate::on::{process, thread};
 use crate::options::{Format, Lost, Summary, ThreadSummary};
@@ -50,9 +50,9 @@ pub(crate) struct Shared {
     open_scopes: AtomicU32,
     /// Sequences that ended without a chunk to say so in.
     ended: Mutex<Vec<ChunkInfo>>,
-    /// The writer thread, to be woken. Set once it runs.
-    pub(super) writer: Mutex<Option<JoinHandle<()>>>,
-    writer_thread: OnceLock<Thread>,
+    /// The writer thread, to be joined and to be woken.
+    pub(super) writer: Mutex<Option<OwnThread>>,
+    writer_thread: own_thread::Handle,
     /// The kernel's id of the writer thread; 0 before it runs.
     writer_tid: AtomicU32,
     wake_sent: AtomicBool,
@@ -118,7 +118,7 @@ impl Shared {
             open_scopes: AtomicU32::new(0),
             ended: Mutex::new(Vec::new()),
             writer: Mutex::new(None),
-            writer_thread: OnceLock::new(),
+            writer_thread: own_thread::Handle::default(),
             writer_tid: AtomicU32::new(0),
             wake_sent: AtomicBool::new(false),
             requests: Mutex::new(Requests::default()),
@@ -138,18 +138,13 @@ impl Shared {
 
     fn spawn(self: &Arc<Self>, life: impl FnOnce(Arc<Self>) + Send + 'static) -> Result<(), Error> {
         let shared = Arc::clone(self);
-        let builder = std::thread::Builder::new().name("hairline-writer".to_owned());
-        // Born with all signals blocked: the application's handlers belong on the application's threads.
-        let handle = {
-            let _blocked = process::SignalsBlocked::new();
-            let life = move || {
-                shared.writer_tid.store(process::tid(), Ordering::Relaxed);
-                life(shared);
-            };
-            builder.spawn(life).map_err(Error::Thread)?
+        let life = move || {
+            shared.writer_tid.store(process::tid(), Ordering::Relaxed);
+            shared.writer_thread.set_to_current();
+            life(shared);
         };
-        let _ = self.writer_thread.set(handle.thread().clone());
-        *self.writer.lock() = Some(handle);
+        let thread = own_thread::spawn(c"hairline-writer", life).map_err(Error::Thread)?;
+        *self.writer.lock() = Some(thread); // in the place of `None`
         Ok(())
     }
 
@@ -286,10 +281,8 @@ impl Shared {
     /// Wakes the writer thread, once until it has looked. Does not wait.
     pub(crate) fn wake(&self) {
         // Release pairs with the Acquire of `heed_wake`: it sees that this thread waits.
-        if !self.wake_sent.swap(true, Ordering::Release)
-            && let Some(thread) = self.writer_thread.get()
-        {
-            thread.unpark();
+        if !self.wake_sent.swap(true, Ordering::Release) {
+            self.writer_thread.unpark();
         }
     }
 
@@ -301,8 +294,7 @@ impl Shared {
 
     /// Whether this is the process that started the session, and not the writer thread itself.
     pub(super) fn may_wait(&self) -> bool {
-        let own = self.writer_thread.get().is_some_and(|w| w.id() == std::thread::current().id());
-        self.is_of_this_process() && !own
+        self.is_of_this_process() && !self.writer_thread.is_current()
     }
 
     pub(crate) fn is_of_this_process(&self) -> bool {
@@ -319,9 +311,7 @@ impl Shared {
     }
 
     pub(super) fn unpark(&self) {
-        if let Some(thread) = self.writer_thread.get() {
-            thread.unpark();
-        }
+        self.writer_thread.unpark();
     }
 
     pub(crate) fn lost(&self) -> Lost {
