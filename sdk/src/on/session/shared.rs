@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use hairline_shm::{Backing, ChunkInfo, LOSS_REASONS, LossReason, Region};
 
-use super::late::Late;
+use super::late::{LATE_ROOM, Late};
 use super::recorder::{self, Destination, Recorder};
 use super::requests::Requests;
 use super::sink::Sink;
@@ -41,6 +41,8 @@ pub(crate) struct Shared {
     /// What a forked child starts its own session from.
     of_a_child: Mutex<Option<Config>>,
     late: Mutex<Late>,
+    /// Where a late end is put together, so that it allocates nothing.
+    late_room: Mutex<(Vec<u8>, Vec<u8>)>,
     /// Passes of the writer thread that are done.
     passes: AtomicU64,
     /// Losses of no region before this session's start.
@@ -103,6 +105,7 @@ impl Shared {
             epoch: new_epoch(format),
             pid: process::id(),
             late: Mutex::new(Late::new(&region)),
+            late_room: Mutex::new((Vec::with_capacity(LATE_ROOM), Vec::with_capacity(LATE_ROOM))),
             recorder: region.overwrites().then(|| Recorder::new(&region)),
             region,
             clock: Published::new(clock.parameters()),
@@ -172,9 +175,12 @@ impl Shared {
     pub(crate) fn end_late(&self, event: &Event<'_>) -> u64 {
         let now = self.clock.load().now().max(event.after + 1);
         // Put together first: an argument's value may come from code of the program.
-        let (mut record, mut scratch) = (Vec::with_capacity(256), Vec::new());
+        let (mut record, mut scratch) = std::mem::take(&mut *self.late_room.lock());
+        record.clear();
         let left_out = thread::put_late_end(&mut record, &mut scratch, event, self.is_track_event(), now);
         self.late.lock_with_room(|late| (late.in_memory(), record.len())).put(&record);
+        let other = std::mem::replace(&mut *self.late_room.lock(), (record, scratch));
+        drop(other); // of a thread that did the same meanwhile
         if left_out > 0 {
             self.region.count_lost(LossReason::Argument, left_out);
         }
