@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 target=x86_64-unknown-linux-gnu
 export RUSTC_BOOTSTRAP=1
-thread_flags="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer --cfg hairline_tsan"
+thread_flags="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer"
 
 run() {    # SANITIZER FLAGS TEST-ARGUMENTS...
   local name=$1 flags=$2

@@ -15,8 +15,9 @@
 //! ```
 //!
 //! * Nobody holds one of these locks for more than some instructions. A fork waits [`PATIENCE`] at most; then it goes
-//!   on without, and the child is silent for good and takes none of them.
-//! * A thread that forks from inside of an event (a signal handler, an allocator) may hold some of them itself: the same.
+//!   on without, and the child is silent for good.
+//! * A thread that forks from inside of an event (a signal handler, an allocator) may hold some of them itself. It takes
+//!   those that it can get, so that the event can go on in the child; and the child is silent.
 //! * The order is only for the reader: a wait that ends cannot deadlock.
 //! * The locks of a session (`Shared`) are not taken. The child never uses its parent's.
 //! * Those of tracks and spans are given up where they are lost: `lock.rs`.
@@ -55,6 +56,9 @@ use crate::builder::Config;
 /// The longest that a fork waits for this crate's locks, all together.
 const PATIENCE: Duration = Duration::from_millis(200);
 
+/// The same inside of an event: the locks that this thread holds itself cannot be had.
+const PATIENCE_IN_EVENT: Duration = Duration::from_millis(5);
+
 /// In a forked child that is to begin a trace of its own: what from.
 static INHERITED: Mutex<Option<Inherited>> = Mutex::new(None);
 
@@ -71,23 +75,21 @@ struct Inherited {
 struct Fork {
     /// The lease of the thread that forks.
     lease: &'static Lease,
-    /// `None`: they could not be had.
-    locks: Option<Held>,
+    locks: Held,
+    /// Whether the child may use what the locks guard: all of them are held, and no event is under way on this thread.
+    is_whole: bool,
 }
 
-/// This crate's locks, held.
+/// This crate's locks, held: those that could be had.
 struct Held {
-    current: current::Held,
-    registry: registry::Held,
-    _rest: (lanes::Held, Sites),
-}
-
-/// Callsites that are made at run time.
-struct Sites {
+    current: Option<current::Held>,
+    registry: Option<registry::Held>,
+    lanes: Option<lanes::Held>,
+    /// The tables of callsites that are made at run time.
     #[cfg(feature = "log")]
-    _log: super::messages::Held,
+    log: Option<super::messages::Held>,
     #[cfg(feature = "subscriber")]
-    _tracing: super::tracing::Held,
+    tracing: Option<super::tracing::Held>,
 }
 
 thread_local! {
@@ -101,23 +103,34 @@ pub(super) fn install() {
     unsafe { libc::pthread_atfork(Some(prepare), Some(in_parent), Some(in_child)) };
 }
 
-fn hold() -> Option<Held> {
-    let until = Instant::now() + PATIENCE;
-    let current = current::hold(until)?;
-    let registry = registry::hold(until)?;
-    let lanes = lanes::hold(until)?;
-    let sites = hold_sites(until)?;
-    Some(Held { current, registry, _rest: (lanes, sites) })
-}
+impl Held {
+    /// Takes each lock. One that this thread holds itself, in an event that a signal handler has interrupted for the fork, is waited
+    /// for in vain; that event goes on in the child and releases it there.
+    fn new(patience: Duration) -> Self {
+        let until = Instant::now() + patience;
+        Self {
+            current: current::hold(until),
+            registry: registry::hold(until),
+            lanes: lanes::hold(until),
+            #[cfg(feature = "log")]
+            log: super::messages::hold(until),
+            #[cfg(feature = "subscriber")]
+            tracing: super::tracing::hold(until),
+        }
+    }
 
-#[allow(clippy::unnecessary_wraps)] // without those features
-fn hold_sites(_until: Instant) -> Option<Sites> {
-    Some(Sites {
+    fn has_all(&self) -> bool {
+        let mut has_all = self.current.is_some() && self.registry.is_some() && self.lanes.is_some();
         #[cfg(feature = "log")]
-        _log: super::messages::hold(_until)?,
+        {
+            has_all &= self.log.is_some();
+        }
         #[cfg(feature = "subscriber")]
-        _tracing: super::tracing::hold(_until)?,
-    })
+        {
+            has_all &= self.tracing.is_some();
+        }
+        has_all
+    }
 }
 
 extern "C" fn prepare() {
@@ -127,7 +140,8 @@ extern "C" fn prepare() {
         {
             let is_barred = thread::is_barred();
             let lease = thread::begin_fork(); // no event of a signal handler may wait for the locks
-            *fork = Some(Fork { lease, locks: if is_barred { None } else { hold() } });
+            let locks = Held::new(if is_barred { PATIENCE_IN_EVENT } else { PATIENCE });
+            *fork = Some(Fork { lease, is_whole: !is_barred && locks.has_all(), locks });
         }
     });
 }
@@ -137,7 +151,7 @@ fn take_fork() -> Option<Fork> {
 }
 
 extern "C" fn in_parent() {
-    if let Some(Fork { lease, locks }) = take_fork() {
+    if let Some(Fork { lease, locks, .. }) = take_fork() {
         drop(locks);
         thread::end_fork(lease);
     }
@@ -147,20 +161,22 @@ extern "C" fn in_child() {
     lock::set_forked();
     files::close_in_child();
     flow::detach_after_fork();
-    let Some(Fork { lease, locks }) = take_fork() else { return forget_all() };
+    let Some(Fork { lease, mut locks, is_whole }) = take_fork() else { return forget_all() };
     thread::leave_in_child(lease);
-    let Some(mut locks) = locks else { return forget_all() };
-    let session = locks.current.take_in_child();
+    let (Some(current), Some(registry), true) = (&mut locks.current, &mut locks.registry, is_whole) else {
+        return forget_all();
+    };
+    let session = current.take_in_child();
     if let Some(session) = &session {
         session.region().leave_in_child();
     }
     let config = session.as_ref().and_then(|session| session.config_of_a_child());
     let is_pending = config.is_some();
     if let (Some(session), Some(config)) = (&session, config) {
-        let config = Config { filter: locks.registry.take_filter().unwrap_or_default(), ..config };
+        let config = Config { filter: registry.take_filter().unwrap_or_default(), ..config };
         *INHERITED.lock() = Some(Inherited { session: Arc::clone(session), config });
         IS_PENDING.store(true, Ordering::Release);
-        locks.registry.expect_first_events();
+        registry.expect_first_events();
     } else if session.is_some() {
         registry::detach_after_fork();
     } // else there was no session, or it is still to begin: as in any process

@@ -61,27 +61,32 @@ impl<T> Mutex<T> {
         Self { mutex: StdMutex::new(value), is_lost: AtomicBool::new(false) }
     }
 
+    /// Takes the lock. Other threads hold it for some instructions only.
+    ///
+    /// In a forked child it may be lost, and this waits without end: only for locks that `fork.rs` holds over a fork, and for
+    /// those that no event takes.
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
-        // ThreadSanitizer does not see into the part of the standard library that waits, and so not the order that it makes.
-        #[cfg(hairline_tsan)]
-        if let Some(guard) = self.try_lock_until(Instant::now() + Duration::from_secs(3600)) {
-            return guard;
+        let mut wait = Wait::new();
+        loop {
+            if let Some(guard) = self.try_lock() {
+                return guard;
+            }
+            wait.a_little();
         }
-        self.mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        unless_blocked(self.mutex.try_lock())
     }
 
     pub(crate) fn try_lock_until(&self, until: Instant) -> Option<MutexGuard<'_, T>> {
-        retry_until(until, || match self.mutex.try_lock() {
-            Ok(guard) => Some(guard),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        })
+        retry_until(until, || self.try_lock())
     }
 
     /// None in a forked child whose parent had another thread in here at the fork.
     #[inline]
     pub(crate) fn lock_unless_lost(&self) -> Option<MutexGuard<'_, T>> {
-        if FORKED.load(Ordering::Relaxed) { self.lock_in_child() } else { Some(self.lock()) }
+        self.try_lock().or_else(|| self.lock_contended())
     }
 
     /// Takes the lock, with room in a container that it guards: see [`growing::lock_with_room`].
@@ -104,11 +109,11 @@ impl<T> Mutex<T> {
     }
 
     #[cold]
-    fn lock_in_child(&self) -> Option<MutexGuard<'_, T>> {
+    fn lock_contended(&self) -> Option<MutexGuard<'_, T>> {
         if self.is_lost.load(Ordering::Relaxed) {
             return None;
         }
-        let guard = self.try_lock_until(Instant::now() + LOST_AFTER);
+        let guard = retry_unless_lost(|| self.try_lock());
         self.is_lost.store(guard.is_none(), Ordering::Relaxed);
         guard
     }
@@ -146,7 +151,50 @@ impl Condvar {
     }
 }
 
+fn unless_blocked<G>(tried: Result<G, TryLockError<G>>) -> Option<G> {
+    match tried {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+/// Waits for a lock by looking again: first at once, then after others had the core, then after [`LOOK`].
+///
+/// Not by the standard library's wait, from which a forked child never returns: a signal handler may fork while its thread waits there,
+/// and nobody wakes the child. Nor does ThreadSanitizer see into it, and so not the order that it makes.
+struct Wait {
+    looks: u32,
+    since: Option<Instant>,
+}
+
+impl Wait {
+    const SPINS: u32 = 100;
+    const YIELDS: u32 = 10;
+
+    fn new() -> Self {
+        Self { looks: 0, since: None }
+    }
+
+    fn a_little(&mut self) {
+        self.looks = self.looks.saturating_add(1);
+        if self.looks < Self::SPINS {
+            std::hint::spin_loop();
+        } else if self.looks < Self::SPINS + Self::YIELDS {
+            std::thread::yield_now();
+        } else {
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Whether this is a forked child that has waited for so long that the lock must be lost.
+    fn is_lost(&mut self) -> bool {
+        is_forked() && self.since.get_or_insert_with(Instant::now).elapsed() >= LOST_AFTER
+    }
+}
+
 fn retry_until<G>(until: Instant, attempt: impl Fn() -> Option<G>) -> Option<G> {
+    let mut wait = Wait::new();
     loop {
         if let Some(guard) = attempt() {
             return Some(guard);
@@ -154,6 +202,20 @@ fn retry_until<G>(until: Instant, attempt: impl Fn() -> Option<G>) -> Option<G> 
         if Instant::now() >= until {
             return None;
         }
-        std::thread::sleep(LOOK);
+        wait.a_little();
+    }
+}
+
+/// `None` in a forked child that has lost the lock.
+fn retry_unless_lost<G>(attempt: impl Fn() -> Option<G>) -> Option<G> {
+    let mut wait = Wait::new();
+    loop {
+        if let Some(guard) = attempt() {
+            return Some(guard);
+        }
+        if wait.is_lost() {
+            return None;
+        }
+        wait.a_little();
     }
 }

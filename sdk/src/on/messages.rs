@@ -75,7 +75,7 @@ fn site(record: &Record<'_>) -> Option<&'static Callsite> {
     let file = record.file_static().unwrap_or("");
     let line = record.line().filter(|_| !file.is_empty()).unwrap_or(0);
     let (target, file_at) = (record.target(), file.as_ptr().addr());
-    if let Some(sites) = SITES.read().as_ref() {
+    if let Some(sites) = SITES.read()?.as_ref() {
         let elsewhere = (sites.len() >= MAX_SITES).then_some(&ELSEWHERE);
         if let Some(site) = find(sites, target, file_at, line).or(elsewhere) {
             return Some(site);
@@ -84,7 +84,7 @@ fn site(record: &Record<'_>) -> Option<&'static Callsite> {
     let module = record.module_path_static().unwrap_or("");
     // Most messages have their module as target, which is static. Other targets are copied, before the lock.
     let blank = if target == module { Blank::new(Box::default()) } else { Blank::with_category(target) };
-    let mut sites = SITES.write_with_room(|sites| (sites.get_or_insert_default(), 1));
+    let mut sites = SITES.write_with_room(|sites| (sites.get_or_insert_default(), 1))?;
     let sites = sites.get_or_insert_default();
     if let Some(site) = find(sites, target, file_at, line) {
         return Some(site); // of another thread; the lock is released before the blank is freed

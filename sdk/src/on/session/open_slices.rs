@@ -46,7 +46,7 @@ impl OpenSlices {
     /// A slice begins on a track.
     pub(crate) fn begin(&self, track: u64, begin: &[u8]) {
         let mut slice = Box::new(Begun { serial: 0, begin: begin.into(), outer: None });
-        let mut open = self.0.lock_with_room(|open| (&mut open.last, 1));
+        let Some(mut open) = self.0.lock_unless_lost_with_room(|open| (&mut open.last, 1)) else { return };
         open.count += 1;
         open.bytes += begin.len();
         slice.serial = open.begun;
@@ -64,7 +64,7 @@ impl OpenSlices {
     pub(crate) fn last(&self, track: u64, begin: &mut Vec<u8>) -> Option<u64> {
         begin.clear();
         loop {
-            let open = self.0.lock();
+            let open = self.0.lock_unless_lost()?;
             let slice = open.last.get(&track)?;
             let len = slice.begin.len();
             if len <= begin.capacity() {
@@ -79,7 +79,7 @@ impl OpenSlices {
     /// Ends the slice with this serial number, if it is still the last on its track: calls `write` under the lock, which puts both ends
     /// into the ring and does nothing else. `None`: another thread has ended the slice meanwhile, or begun another one in it.
     pub(crate) fn end<R>(&self, track: u64, serial: u64, write: impl FnOnce() -> R) -> Option<R> {
-        let mut open = self.0.lock();
+        let mut open = self.0.lock_unless_lost()?;
         let Entry::Occupied(mut place) = open.last.entry(track) else { return None };
         if place.get().serial != serial {
             return None;

@@ -175,12 +175,19 @@ impl Shared {
     pub(crate) fn end_late(&self, event: &Event<'_>) -> u64 {
         let now = self.clock.load().now().max(event.after + 1);
         // Put together first: an argument's value may come from code of the program.
-        let (mut record, mut scratch) = std::mem::take(&mut *self.late_room.lock());
+        let room = self.late_room.lock_unless_lost().map(|mut room| std::mem::take(&mut *room));
+        let (mut record, mut scratch) = room.unwrap_or_default();
         record.clear();
         let left_out = thread::put_late_end(&mut record, &mut scratch, event, self.is_track_event(), now);
-        self.late.lock_with_room(|late| (late.in_memory(), record.len())).put(&record);
-        let other = std::mem::replace(&mut *self.late_room.lock(), (record, scratch));
-        drop(other); // of a thread that did the same meanwhile
+        if let Some(mut late) = self.late.lock_unless_lost_with_room(|late| (late.in_memory(), record.len()))
+        {
+            late.put(&record);
+        }
+        let mut room = (record, scratch);
+        if let Some(mut late_room) = self.late_room.lock_unless_lost() {
+            std::mem::swap(&mut *late_room, &mut room);
+        }
+        drop(room); // of a thread that did the same meanwhile
         if left_out > 0 {
             self.region.count_lost(LossReason::Argument, left_out);
         }
@@ -209,7 +216,8 @@ impl Shared {
     /// A thread begins to record.
     pub(crate) fn add_thread(&self, sequence: u32, thread: process::Thread) {
         let mut thread = Some(thread);
-        let mut threads = self.threads.lock_with_room(|threads| (&mut threads.listed, 1));
+        let threads = self.threads.lock_unless_lost_with_room(|threads| (&mut threads.listed, 1));
+        let Some(mut threads) = threads else { return };
         if threads.listed.len() < MAX_LISTED {
             threads.listed.extend(thread.take().map(|thread| (sequence, thread)));
         } else {
@@ -227,7 +235,8 @@ impl Shared {
     /// A sequence has ended whose last chunk was taken back before.
     pub(crate) fn sequence_ended(&self, last: ChunkInfo) {
         if self.recorder.is_none() {
-            self.ended.lock_with_room(|ended| (ended, 1)).push(last);
+            let ended = self.ended.lock_unless_lost_with_room(|ended| (ended, 1));
+            ended.into_iter().for_each(|mut ended| ended.push(last));
         }
     }
 

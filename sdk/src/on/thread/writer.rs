@@ -150,10 +150,10 @@ impl Writer {
     /// called first, with the thread marked busy.
     pub(super) fn take_over(&mut self, hot: &Hot) {
         let lease = hot.lease();
-        let is_taken = lease.settle();
-        if self.room.is_recalled() {
-            return;
+        if !hot.has_own_lease() || self.room.is_recalled() {
+            return; // the first: a signal handler has forked in the midst of the event, and this is the child
         }
+        let is_taken = lease.settle();
         if !self.shared.detail().is_all_cold() {
             self.room.set_used(lease.commit(), lease.room());
         }

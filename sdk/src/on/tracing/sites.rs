@@ -50,7 +50,7 @@ pub(super) fn site(metadata: &'static Metadata<'static>, category: Category) -> 
         match near.get() {
             (of, Some(site)) if of == address => Some(site),
             _ => {
-                let site = find(metadata, category, address as u64);
+                let site = find(metadata, category, address as u64)?;
                 near.set((address, Some(site)));
                 Some(site)
             }
@@ -59,20 +59,20 @@ pub(super) fn site(metadata: &'static Metadata<'static>, category: Category) -> 
 }
 
 #[cold]
-fn find(metadata: &'static Metadata<'static>, category: Category, address: u64) -> &'static Callsite {
+fn find(metadata: &'static Metadata<'static>, category: Category, address: u64) -> Option<&'static Callsite> {
     let _busy = thread::busy();
-    if let Some((_, site)) = SITES.read().as_ref().and_then(|sites| sites.get(&address)) {
-        return site;
+    if let Some((_, site)) = SITES.read()?.as_ref().and_then(|sites| sites.get(&address)) {
+        return Some(site);
     }
     let blank = Blank::new(metadata.fields().iter().map(|field| Key::new(field.name())).collect());
-    let mut sites = SITES.write_with_room(|sites| (sites.get_or_insert_default(), 1));
+    let mut sites = SITES.write_with_room(|sites| (sites.get_or_insert_default(), 1))?;
     let sites = sites.get_or_insert_default();
     if let Some((_, site)) = sites.get(&address) {
-        return site; // of another thread; the lock is released before the blank is freed
+        return Some(site); // of another thread; the lock is released before the blank is freed
     }
     let site = make(blank, metadata, category);
     sites.insert(address, (metadata, site));
-    site
+    Some(site)
 }
 
 /// What `site` made the callsite from.
@@ -81,7 +81,7 @@ pub(super) fn metadata(callsite: &'static Callsite) -> Option<&'static Metadata<
         return None;
     }
     let _busy = thread::busy();
-    let sites = SITES.read();
+    let sites = SITES.read()?;
     sites.as_ref()?.values().find(|(_, site)| std::ptr::eq(*site, callsite)).map(|(metadata, _)| *metadata)
 }
 
