@@ -102,9 +102,10 @@ impl Lease {
     }
 
     const_unless_loom! {
-        /// A lease that is busy for good, and never has a chunk: for threads that have no lease of their own.
+        /// A lease that is busy for good, and never has a chunk: for threads that have no lease of their own. `is_claimed` is what
+        /// [`is_wiped`](Self::is_wiped) denies.
         #[must_use]
-        pub fn barred() -> Self {
+        pub fn barred(is_claimed: bool) -> Self {
             Self {
                 epoch: AtomicU32::new(0),
                 end_epoch: AtomicU32::new(0),
@@ -114,12 +115,13 @@ impl Lease {
                 commit: AtomicU64::new(0),
                 last: AtomicU64::new(0),
                 recall: AtomicU32::new(recall::NONE),
-                is_claimed: AtomicU32::new(1),
+                is_claimed: AtomicU32::new(is_claimed as u32),
             }
         }
     }
 
     /// Whether this process is a forked child, and the lease its parent's: the memory was wiped at the fork.
+    #[inline(always)]
     #[must_use]
     pub fn is_wiped(&self) -> bool {
         self.is_claimed.load(Ordering::Relaxed) == 0

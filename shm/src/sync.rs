@@ -49,14 +49,14 @@ pub fn fence_all_threads() -> bool {
 
 /// A function that is const but under loom, whose atomics cannot be made at compile time.
 macro_rules! const_unless_loom {
-    ($(#[$meta:meta])* pub fn $name:ident() -> $Type:ty $body:block) => {
+    ($(#[$meta:meta])* pub fn $name:ident($($argument:ident: $of:ty)?) -> $Type:ty $body:block) => {
         $(#[$meta])*
         #[cfg(not(loom))]
-        pub const fn $name() -> $Type $body
+        pub const fn $name($($argument: $of)?) -> $Type $body
 
         $(#[$meta])*
         #[cfg(loom)]
-        pub fn $name() -> $Type $body
+        pub fn $name($($argument: $of)?) -> $Type $body
     };
 }
 pub(crate) use const_unless_loom;

@@ -163,13 +163,14 @@ extern "C" fn in_child() {
     flow::detach_after_fork();
     let Some(Fork { lease, mut locks, is_whole }) = take_fork() else { return forget_all() };
     thread::leave_in_child(lease);
-    let (Some(current), Some(registry), true) = (&mut locks.current, &mut locks.registry, is_whole) else {
-        return forget_all();
-    };
-    let session = current.take_in_child();
+    let session = locks.current.as_mut().and_then(|current| current.take_in_child());
     if let Some(session) = &session {
         session.region().leave_in_child();
     }
+    let Some(registry) = locks.registry.as_mut().filter(|_| is_whole) else {
+        std::mem::forget(session); // the region is the parent's
+        return forget_all();
+    };
     let config = session.as_ref().and_then(|session| session.config_of_a_child());
     let is_pending = config.is_some();
     if let (Some(session), Some(config)) = (&session, config) {
@@ -201,6 +202,7 @@ pub(super) fn in_unannounced_child() {
 
 /// Whether this is a forked child that begins a trace of its own at its first event.
 #[inline]
+#[cfg_attr(not(feature = "log"), allow(dead_code))] // asked by `messages`
 pub(crate) fn is_pending() -> bool {
     IS_PENDING.load(Ordering::Acquire)
 }

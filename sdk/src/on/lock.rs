@@ -66,12 +66,17 @@ impl<T> Mutex<T> {
     /// In a forked child it may be lost, and this waits without end: only for locks that `fork.rs` holds over a fork, and for
     /// those that no event takes.
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        self.try_lock().unwrap_or_else(|| self.lock_when_free())
+    }
+
+    #[cold]
+    fn lock_when_free(&self) -> MutexGuard<'_, T> {
         let mut wait = Wait::new();
         loop {
+            wait.a_little();
             if let Some(guard) = self.try_lock() {
                 return guard;
             }
-            wait.a_little();
         }
     }
 

@@ -2,9 +2,11 @@
 
 #![allow(unsafe_code)] // uname, sysconf, localtime_r
 
+use std::sync::OnceLock;
+
 use hairline_formats::track_event::{self as te, fields::clock as id};
 
-use super::clock;
+use super::{clock, lock};
 
 /// The kernel and the machine.
 #[derive(Debug, Default)]
@@ -67,7 +69,18 @@ fn sysconf(name: libc::c_int) -> u64 {
     u64::try_from(unsafe { libc::sysconf(name) }).unwrap_or(0)
 }
 
+/// Minutes east of Greenwich. Asked once a process: the C library has a lock for it that no fork handler takes. So a forked child
+/// does not ask; it has what its parent knew, or 0.
 fn timezone_off_mins() -> i32 {
+    static KNOWN: OnceLock<i32> = OnceLock::new();
+    match KNOWN.get() {
+        Some(known) => *known,
+        None if lock::is_forked() => 0,
+        None => *KNOWN.get_or_init(ask_for_timezone),
+    }
+}
+
+fn ask_for_timezone() -> i32 {
     let now = libc::time_t::try_from(clock::system(libc::CLOCK_REALTIME) / 1_000_000_000).unwrap_or(0);
     // SAFETY: all zeros is a valid tm, and both pointers are to live locals.
     let offset = unsafe {

@@ -106,6 +106,9 @@ pub(super) fn event(word: u32, event: &Event<'_>) -> u32 {
         count_refused(hot);
         return 0;
     }
+    if registry::is_detached() {
+        return 0; // a forked child; the word was read before it knew
+    }
     let _busy = hot.busy();
     fence_constants(); // as in `Hot::take`, where not all events have been
     let epoch = if word == UNREGISTERED { register(event.callsite) } else { word };
@@ -131,7 +134,7 @@ pub(super) fn end_with(event: &Event<'_>, word: u32) {
 fn with_own_writer(word: u32, end: impl FnOnce(&Hot, &mut Writer)) {
     let hot = hot::hot();
     // Busy: only a guard that a signal handler took from the code it interrupted ends here.
-    if hot.own_lease().is_busy() {
+    if hot.own_lease().is_busy() || registry::is_detached() {
         return;
     }
     let _busy = hot.busy();
@@ -163,6 +166,9 @@ pub(super) fn end_on_track(word: u32, event: &Event<'_>) -> TrackEnd {
     if hot.own_lease().is_busy() {
         count_refused(hot); // the list of late ends has a lock
         return TrackEnd::Refused;
+    }
+    if registry::is_detached() {
+        return TrackEnd::Over;
     }
     let _busy = hot.busy();
     fence_constants(); // as in `event`: another thread may have registered the callsite

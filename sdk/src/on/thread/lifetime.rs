@@ -30,12 +30,12 @@ use super::super::fork;
 use super::super::process_wide;
 use super::cold;
 
-/// The lease of a thread that has not been here yet.
-pub(super) static NONE: Lease = Lease::barred();
+/// The lease of a thread that has not been here yet. It looks like one that a fork has wiped: [`own_lease`] has one look for both.
+pub(super) static NONE: Lease = Lease::barred(false);
 /// The lease of a thread that has ended, or could not be told of its end.
-static ENDED: Lease = Lease::barred();
+static ENDED: Lease = Lease::barred(true);
 /// The lease of a thread that forks.
-static FORKING: Lease = Lease::barred();
+static FORKING: Lease = Lease::barred(true);
 
 fn is(lease: &'static Lease, sentinel: &'static Lease) -> bool {
     std::ptr::eq(lease, sentinel)
@@ -53,7 +53,7 @@ pub(super) fn lease_at(place: &AtomicPtr<Lease>) -> &'static Lease {
 }
 
 /// Whether it is a lease of the pool, in the process that claimed it.
-pub(super) fn is_own(lease: &'static Lease) -> bool {
+fn is_own(lease: &'static Lease) -> bool {
     ![&NONE, &ENDED, &FORKING].into_iter().any(|sentinel| is(lease, sentinel)) && !lease.is_wiped()
 }
 
@@ -63,16 +63,18 @@ pub(super) fn has_ended(lease: &'static Lease) -> bool {
 }
 
 /// The lease in `place`, for the cold path: claimed at the first call on a thread.
+#[inline]
 pub(super) fn own_lease(place: &AtomicPtr<Lease>) -> &'static Lease {
     let lease = lease_at(place);
-    if is(lease, &NONE) || lease.is_wiped() { claim(place, lease) } else { lease }
+    if lease.is_wiped() { claim(place, lease) } else { lease }
 }
 
 #[cold]
 fn claim(place: &AtomicPtr<Lease>, before: &'static Lease) -> &'static Lease {
-    if before.is_wiped() || lost_to_fork() {
+    let is_parents = !is(before, &NONE);
+    if is_parents || lost_to_fork() {
         fork::in_unannounced_child();
-        start_pool_in_child(before.is_wiped().then_some(before));
+        start_pool_in_child(is_parents.then_some(before));
     }
     process_wide::install();
     let own = claim_lease().filter(|own| {

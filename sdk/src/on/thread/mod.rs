@@ -71,7 +71,6 @@ pub(crate) fn busy() -> Busy {
 
 /// Whether this thread may not wait for a lock: it is inside of an event, which may be holding it, or in a forked child,
 /// where its holder may not exist.
-#[inline]
 pub(crate) fn is_barred() -> bool {
     hot::hot().own_lease().is_busy() || registry::is_detached()
 }

@@ -14,7 +14,7 @@ mod overwriting;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use hairline_shm::{ChunkInfo, LossReason};
+use hairline_shm::{ChunkInfo, Lease, LossReason};
 
 use super::super::callsite::Callsite;
 use super::super::extras::Extras;
@@ -35,6 +35,7 @@ const NO_ROOM: i32 = i32::MIN / 2;
 
 /// One thread's part in one session.
 pub(super) struct Writer {
+    lease: &'static Lease,
     shared: Arc<Shared>,
     room: Room,
     sequence: Sequence,
@@ -115,6 +116,7 @@ impl Writer {
         let room = waiting(&shared, || first().ok_or(NoRoom::BufferFull)).ok()?;
         shared.add_thread(number, thread);
         Some(Self {
+            lease: super::hot::hot().own_lease(),
             shared,
             room,
             sequence,
@@ -141,6 +143,12 @@ impl Writer {
         self.shared.epoch()
     }
 
+    /// Whether it is the lease for which this writer was made. Where a signal handler has forked in the midst of an event, that event goes
+    /// on in the child, where the thread has another lease.
+    fn is_lent_to(&self, lease: &'static Lease) -> bool {
+        std::ptr::eq(self.lease, lease) && !lease.is_wiped()
+    }
+
     /// Whether this is a forked child, and the session its parent's.
     pub(super) fn is_parents(&self) -> bool {
         !self.shared.is_of_this_process()
@@ -150,8 +158,8 @@ impl Writer {
     /// called first, with the thread marked busy.
     pub(super) fn take_over(&mut self, hot: &Hot) {
         let lease = hot.lease();
-        if !hot.has_own_lease() || self.room.is_recalled() {
-            return; // the first: a signal handler has forked in the midst of the event, and this is the child
+        if !self.is_lent_to(lease) || self.room.is_recalled() {
+            return;
         }
         let is_taken = lease.settle();
         if !self.shared.detail().is_all_cold() {
@@ -229,8 +237,8 @@ impl Writer {
             (self.room.left(), if self.room.keeps_all_ends() { epoch } else { 0 })
         };
         let (chunk, lease) = (self.room.chunk(), hot.lease());
-        if !hot.has_own_lease() {
-            return; // a signal handler has forked in the midst of the event, and this is the child
+        if !self.is_lent_to(lease) {
+            return;
         }
         let is_new = lease.chunk().cast_const() != std::ptr::from_ref(chunk.header());
         lease.set_room(room);

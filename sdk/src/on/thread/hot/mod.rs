@@ -139,9 +139,9 @@ pub(crate) enum Happens {
 
 /// The writer, taken for one record.
 struct Taken {
+    /// The last commit is read from it where it is needed: to keep it would take a register that is then saved and restored.
     lease: &'static Lease,
     room: i32,
-    commit: u64,
     /// By a pointer that may write the payload too.
     chunk: *mut ChunkHeader,
 }
@@ -170,13 +170,9 @@ impl Hot {
     }
 
     /// The thread's lease, for the cold path: claimed here at the first call.
+    #[inline]
     pub(crate) fn own_lease(&self) -> &'static Lease {
         lifetime::own_lease(&self.lease)
-    }
-
-    /// Whether the thread has a lease that may hold a chunk.
-    pub(super) fn has_own_lease(&self) -> bool {
-        lifetime::is_own(self.lease())
     }
 
     /// The thread's place for its lease.
@@ -186,12 +182,11 @@ impl Hot {
 
     /// Until the guard is dropped, events of this thread (from a signal handler, from an allocator) are counted as
     /// re-entrant. To be held wherever a lock of this crate is, so that no such event can wait for it.
+    #[inline]
     pub(crate) fn busy(&self) -> Busy {
         let lease = self.own_lease();
         let before = lease.is_busy();
-        if !before {
-            lease.set_busy(true);
-        }
+        lease.set_busy(true);
         Busy { lease, before }
     }
 
@@ -234,7 +229,7 @@ impl Hot {
             return None;
         }
         fence_constants(); // `word` is an epoch
-        Some(Taken { lease, room: lease.room(), commit: lease.commit().0, chunk: lease.chunk() })
+        Some(Taken { lease, room: lease.room(), chunk: lease.chunk() })
     }
 
     /// Whether the callsite's strings stand in this sequence.
@@ -269,10 +264,9 @@ pub(crate) struct Busy {
 }
 
 impl Drop for Busy {
+    #[inline]
     fn drop(&mut self) {
-        if !self.before {
-            self.lease.set_busy(false);
-        }
+        self.lease.set_busy(self.before);
     }
 }
 
@@ -283,7 +277,7 @@ impl Taken {
     /// The record must fit the chunk's room.
     #[inline(always)]
     unsafe fn raw(&self) -> Raw {
-        let at = CHUNK_HEADER_SIZE + Commit(self.commit).bytes() as usize;
+        let at = CHUNK_HEADER_SIZE + self.lease.commit().bytes() as usize;
         // SAFETY: the payload follows the header; room by the contract; only this thread writes above `commit`.
         unsafe { Raw::at(self.chunk.cast::<u8>().add(at)) }
     }
@@ -292,8 +286,9 @@ impl Taken {
     /// kept for its end: `room.rs`, "Where the chunk before may be gone". `room` is what will be left.
     #[inline(always)]
     fn note_begin(&self, bytes: u32, room: i32, time: Option<u64>) {
-        let commit = Commit(self.commit).bytes();
-        let at = CHUNK_HEADER_SIZE + commit as usize + bytes as usize + room as usize + OVERHANG;
+        let commit = self.lease.commit().bytes();
+        let at =
+            CHUNK_HEADER_SIZE + commit as usize + bytes as usize + room.cast_unsigned() as usize + OVERHANG;
         // SAFETY: the end's room begins where `room` will end, and like the overhang it is this thread's.
         unsafe {
             let note = self.chunk.cast::<u8>().add(at);
@@ -308,7 +303,7 @@ impl Taken {
     #[inline(always)]
     fn commit(self, now: u64, bytes: u32, room: i32) {
         let lease = self.lease;
-        let commit = Commit(self.commit + Commit::new(bytes, 1).0);
+        let commit = Commit(lease.commit().0 + Commit::new(bytes, 1).0);
         lease.set_last(now);
         // SAFETY: the epoch said that the chunk is this thread's, and nobody takes it while the lease is busy. The record's bytes were
         // written, within the room that was found.
