@@ -51,8 +51,9 @@ thread_local! {
     static NUMBER: Cell<u64> = const { Cell::new(0) };
     /// Its next step, in all sessions and processes.
     static NEXT: Cell<u64> = const { Cell::new(0) };
-    /// Steps that it recorded in this process.
-    static RECORDED: Cell<u64> = const { Cell::new(0) };
+    /// Steps that it recorded, and the depth of the process in which it did. A handler may fork between a look at the number and the
+    /// next one's store, which then belongs to the parent.
+    static RECORDED: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
 }
 
 #[global_allocator]
@@ -137,6 +138,17 @@ fn bare_fork() -> Option<extern "C" fn() -> libc::pid_t> {
 
 // ---- what a process records
 
+/// Steps that this thread recorded in the process of this depth.
+fn recorded_at(depth: u32) -> u64 {
+    let (of, recorded) = RECORDED.get();
+    if of == u64::from(depth) { recorded } else { 0 }
+}
+
+/// Steps that this thread recorded in this process.
+fn recorded() -> u64 {
+    recorded_at(DEPTH.load(SeqCst))
+}
+
 /// A scope `step`, counted if it was recorded.
 fn step() {
     let (n, depth) = (NEXT.get(), DEPTH.load(SeqCst));
@@ -146,7 +158,7 @@ fn step() {
     if is_recorded {
         NEXT.set(n + 1);
         // A handler may have forked meanwhile: then the begin was the parent's.
-        RECORDED.set(RECORDED.get() + u64::from(DEPTH.load(SeqCst) == depth));
+        RECORDED.set((u64::from(depth), recorded_at(depth) + u64::from(DEPTH.load(SeqCst) == depth)));
     }
 }
 
@@ -235,7 +247,7 @@ fn live(parent: libc::pid_t, kind: Kind, random: &Random, depth: u32) -> ! {
     let number = NUMBER.get();
     if kind.is_bare() {
         (0..random.below(20)).for_each(|_| record_bare());
-        tell(parent, kind.name(), end, &[(number, RECORDED.get())]);
+        tell(parent, kind.name(), end, &[(number, recorded())]);
         leave(end);
     }
     let lived = catch_unwind(AssertUnwindSafe(|| {
@@ -253,7 +265,7 @@ fn live(parent: libc::pid_t, kind: Kind, random: &Random, depth: u32) -> ! {
         }
         let others = other.map_or(0, Thread::join);
         (0..random.below(5)).for_each(|_| record(random));
-        tell(parent, kind.name(), end, &[(number, RECORDED.get()), (number + 100, others)]);
+        tell(parent, kind.name(), end, &[(number, recorded()), (number + 100, others)]);
         if end == "exit" {
             drop(own);
         } else {
@@ -284,7 +296,7 @@ impl Thread {
             NUMBER.set(life[0]);
             let random = Random::new(life[1]);
             (0..random.below(50)).for_each(|_| record(&random));
-            life[2] = RECORDED.get();
+            life[2] = recorded();
             std::ptr::null_mut()
         }
         let mut thread = Self { id: 0, life: Box::new([number, seed, 0]) };
@@ -305,7 +317,7 @@ impl Thread {
 /// In a child, at once.
 fn begin_child() {
     DEPTH.fetch_add(1, SeqCst);
-    RECORDED.set(0);
+    RECORDED.set((u64::from(DEPTH.load(SeqCst)), 0));
 }
 
 // ---- how children are made and waited for
@@ -485,7 +497,7 @@ extern "C" fn handle(_: libc::c_int) {
     }
     (0..random.below(5)).for_each(|_| record_bare());
     let end = if random.one_in(2) { "_exit" } else { "killed" };
-    tell(parent, kind.name(), end, &[(NUMBER.get(), RECORDED.get())]);
+    tell(parent, kind.name(), end, &[(NUMBER.get(), recorded())]);
     leave(end);
 }
 
@@ -536,11 +548,11 @@ fn recorder(number: u64, seed: u64, ready: &Barrier) -> (u64, u64) {
         }
         if DEPTH.load(SeqCst) > 0 && STEPS_LEFT.fetch_sub(1, SeqCst) <= 0 {
             let end = end(&random, Kind::Returned);
-            tell(HANDLER_PARENT.load(SeqCst), Kind::Returned.name(), end, &[(number, RECORDED.get())]);
+            tell(HANDLER_PARENT.load(SeqCst), Kind::Returned.name(), end, &[(number, recorded())]);
             leave(end);
         }
     }
-    (number, RECORDED.get())
+    (number, recorded())
 }
 
 /// Nobody waits for a thread that is no more.
@@ -566,7 +578,7 @@ fn forker(number: u64, seed: u64, ready: &Barrier) -> (u64, u64) {
         make(kinds[random.below(kinds.len() as u64) as usize], &random, 3);
         std::thread::sleep(Duration::from_micros(random.below(1500)));
     }
-    (number, RECORDED.get())
+    (number, recorded())
 }
 
 fn builder(path: &str) -> hairline::SessionBuilder {
