@@ -9,6 +9,7 @@
 #![allow(unsafe_code)] // a global allocator
 
 mod containers;
+mod session;
 mod values;
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -132,39 +133,42 @@ fn contend<W: Fn(u64) + Sync>(
     format: Format,
     contention: impl FnOnce() -> Contention<W>,
 ) -> Trace {
-    let record = |_: &_| {
-        let Contention { record, work, rounds } = contention();
-        // Callsites are known, and each thread has its chunk: their locks are others' tests.
-        record();
-        work(0);
-        *program() = Some(record);
-        let (ready, is_over) = (Barrier::new(2), AtomicBool::new(false));
-        std::thread::scope(|threads| {
-            threads.spawn(|| {
-                program().as_ref().expect("a record")();
-                ready.wait();
-                while !is_over.load(Ordering::Relaxed) {
-                    if WAITS.load(Ordering::Relaxed) {
-                        program().as_ref().expect("a record")();
-                        WAITS.store(false, Ordering::Relaxed);
-                    }
-                    std::thread::yield_now();
-                }
-            });
-            threads.spawn(|| {
-                work(1);
-                ready.wait();
-                let _over = Over(&is_over);
-                RECORDS.set(true);
-                (2..rounds).for_each(&work);
-                RECORDS.set(false);
-            });
-        });
-        let record = program().take();
-        drop(record);
-    };
-    let trace = watched(|| record_in(turn, format, |b| b.buffer_size(256 << 20), record));
+    let trace =
+        watched(|| record_in(turn, format, |b| b.buffer_size(256 << 20), |_| contend_now(contention())));
     let lost = trace.summary.lost;
     assert_eq!(lost.total(), lost.reentrant, "{format:?}: {lost:?}");
     trace
+}
+
+/// The same in a session that runs.
+fn contend_now<W: Fn(u64) + Sync>(contention: Contention<W>) {
+    let Contention { record, work, rounds } = contention;
+    // Callsites are known, and each thread has its chunk: their locks are others' tests.
+    record();
+    work(0);
+    *program() = Some(record);
+    let (ready, is_over) = (Barrier::new(2), AtomicBool::new(false));
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            program().as_ref().expect("a record")();
+            ready.wait();
+            while !is_over.load(Ordering::Relaxed) {
+                if WAITS.load(Ordering::Relaxed) {
+                    program().as_ref().expect("a record")();
+                    WAITS.store(false, Ordering::Relaxed);
+                }
+                std::thread::yield_now();
+            }
+        });
+        threads.spawn(|| {
+            work(1);
+            ready.wait();
+            let _over = Over(&is_over);
+            RECORDS.set(true);
+            (2..rounds).for_each(&work);
+            RECORDS.set(false);
+        });
+    });
+    let record = program().take();
+    drop(record);
 }
