@@ -58,7 +58,7 @@ pub(super) fn event(
         return taken.put_back();
     }
     // SAFETY: room for `bytes`.
-    let mut raw = unsafe { taken.raw() };
+    let mut raw = unsafe { taken.raw(taken.last_commit()) };
     raw.word_of(fxt::blob_header(words, packet_len, fxt::BLOB_PERFETTO), 8);
     raw.word_of(0x0a | (body as u64) << 8, 2);
     raw.word_of(hot.prefix.get() >> 16, prefix_len - 2);
@@ -74,6 +74,7 @@ pub(super) fn event(
     raw.word_of(0x40, 1);
     raw.word_of(time, time_len);
     raw.word_of(0, bytes as usize - 8 - packet_len);
-    taken.commit(now, bytes, room);
+    let commit = taken.last_commit();
+    taken.commit(commit, now, bytes, room);
     true
 }

@@ -58,13 +58,14 @@ pub(super) fn with_flow<const WARM: bool>(
     let Some((now, _)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
     let flow_header =
         if begun { flow_header(fxt::EventKind::FlowStep) } else { flow_header(fxt::EventKind::FlowBegin) };
+    let commit = taken.last_commit();
     // SAFETY: room for LEN bytes.
-    let mut raw = unsafe { taken.raw() };
+    let mut raw = unsafe { taken.raw(commit) };
     for word in [callsite.fxt_header(), now, flow_header, now, flow] {
         fxt::Put::word(&mut raw, word);
     }
-    taken.note_begin(LEN as u32, room, None);
-    taken.commit(now, LEN as u32, room);
+    taken.note_begin(commit, LEN as u32, room, None);
+    taken.commit(commit, now, LEN as u32, room);
     true
 }
 
@@ -78,14 +79,15 @@ pub(super) fn end<const WARM: bool>(hot: &Hot, callsite: &'static Callsite, take
 #[inline(always)]
 fn write<const WARM: bool>(hot: &Hot, header: u64, taken: Taken, room: i32, begins: bool) -> bool {
     let Some((now, _)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
+    let commit = taken.last_commit();
     // SAFETY: room for PLAIN bytes.
-    let mut raw = unsafe { taken.raw() };
+    let mut raw = unsafe { taken.raw(commit) };
     fxt::Put::word(&mut raw, header);
     fxt::Put::word(&mut raw, now);
     if begins {
-        taken.note_begin(PLAIN as u32, room, None);
+        taken.note_begin(commit, PLAIN as u32, room, None);
     }
-    taken.commit(now, PLAIN as u32, room);
+    taken.commit(commit, now, PLAIN as u32, room);
     true
 }
 
@@ -166,8 +168,9 @@ fn record<const WARM: bool>(
     if more.after.is_some_and(|after| now <= after) {
         return taken.put_back();
     }
+    let commit = taken.last_commit();
     // SAFETY: room for `words`.
-    let mut raw = unsafe { taken.raw() };
+    let mut raw = unsafe { taken.raw(commit) };
     let header = more.header
         + fxt::layout::record::SIZE.set(words as u64 - 2)
         + fxt::layout::event::ARGS.set(arguments);
@@ -178,9 +181,9 @@ fn record<const WARM: bool>(
         fxt::Put::word(&mut raw, payload);
     }
     if more.begins {
-        taken.note_begin(bytes as u32, room, None);
+        taken.note_begin(commit, bytes as u32, room, None);
     }
-    taken.commit(now, bytes as u32, room);
+    taken.commit(commit, now, bytes as u32, room);
     true
 }
 

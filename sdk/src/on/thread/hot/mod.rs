@@ -139,7 +139,6 @@ pub(crate) enum Happens {
 
 /// The writer, taken for one record.
 struct Taken {
-    /// The last commit is read from it where it is needed: to keep it would take a register that is then saved and restored.
     lease: &'static Lease,
     room: i32,
     /// By a pointer that may write the payload too.
@@ -271,13 +270,20 @@ impl Drop for Busy {
 }
 
 impl Taken {
-    /// Where the next record goes.
+    /// The last commit. In FXT it is read once. In TrackEvent it is read anew where it is needed: to keep it there would take a register
+    /// that is then saved and restored, in both formats.
+    #[inline(always)]
+    fn last_commit(&self) -> Commit {
+        self.lease.commit()
+    }
+
+    /// Where the next record goes, after the last `commit`.
     ///
     /// # Safety
     /// The record must fit the chunk's room.
     #[inline(always)]
-    unsafe fn raw(&self) -> Raw {
-        let at = CHUNK_HEADER_SIZE + self.lease.commit().bytes() as usize;
+    unsafe fn raw(&self, commit: Commit) -> Raw {
+        let at = CHUNK_HEADER_SIZE + commit.bytes() as usize;
         // SAFETY: the payload follows the header; room by the contract; only this thread writes above `commit`.
         unsafe { Raw::at(self.chunk.cast::<u8>().add(at)) }
     }
@@ -285,8 +291,8 @@ impl Taken {
     /// Notes that the record of `bytes` is a begin, and its time where the record does not hold it, in the room that is
     /// kept for its end: `room.rs`, "Where the chunk before may be gone". `room` is what will be left.
     #[inline(always)]
-    fn note_begin(&self, bytes: u32, room: i32, time: Option<u64>) {
-        let commit = self.lease.commit().bytes();
+    fn note_begin(&self, commit: Commit, bytes: u32, room: i32, time: Option<u64>) {
+        let commit = commit.bytes();
         let at =
             CHUNK_HEADER_SIZE + commit as usize + bytes as usize + room.cast_unsigned() as usize + OVERHANG;
         // SAFETY: the end's room begins where `room` will end, and like the overhang it is this thread's.
@@ -301,9 +307,9 @@ impl Taken {
 
     /// The record's `bytes` are in the trace, and `room` is left.
     #[inline(always)]
-    fn commit(self, now: u64, bytes: u32, room: i32) {
+    fn commit(self, commit: Commit, now: u64, bytes: u32, room: i32) {
         let lease = self.lease;
-        let commit = Commit(lease.commit().0 + Commit::new(bytes, 1).0);
+        let commit = Commit(commit.0 + Commit::new(bytes, 1).0);
         lease.set_last(now);
         // SAFETY: the epoch said that the chunk is this thread's, and nobody takes it while the lease is busy. The record's bytes were
         // written, within the room that was found.

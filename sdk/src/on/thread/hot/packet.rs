@@ -47,16 +47,17 @@ pub(super) fn plain<const WARM: bool>(
     let Some((now, delta)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
     let (message, message_len) = callsite.message();
     // SAFETY: room for PLAIN bytes.
-    let mut raw = unsafe { taken.raw() };
+    let mut raw = unsafe { taken.raw(taken.last_commit()) };
     raw.word_of(hot.prefix.get() + ((message_len as u64) << 8), hot.prefix_len.get());
     raw.two_words_of(message, message_len);
     raw.word_of(time(delta), TIME_LEN);
     let len = hot.packet_base.get() + message_len as u32;
     let room = taken.room - kept - len as i32;
     if kind == Kind::Scope {
-        taken.note_begin(len, room, Some(now));
+        taken.note_begin(taken.last_commit(), len, room, Some(now));
     }
-    taken.commit(now, len, room);
+    let commit = taken.last_commit();
+    taken.commit(commit, now, len, room);
     true
 }
 
@@ -81,7 +82,7 @@ pub(super) fn with_flow<const WARM: bool>(
     let event_len = message_len - FIELDS_AT + FLOW;
     let body = (prefix_len - 2) + FIELDS_AT + event_len + TIME_LEN;
     // SAFETY: room for PLAIN bytes and the flow.
-    let mut raw = unsafe { taken.raw() };
+    let mut raw = unsafe { taken.raw(taken.last_commit()) };
     raw.word_of(0x0a | (body as u64) << 8, 2);
     raw.word_of(hot.prefix.get() >> 16, prefix_len - 2);
     raw.word_of(message[0], LENGTH_AT);
@@ -94,8 +95,9 @@ pub(super) fn with_flow<const WARM: bool>(
     raw.word_of(time(delta), TIME_LEN);
     let len = 2 + body as u32;
     let room = taken.room - END - len as i32;
-    taken.note_begin(len, room, Some(now));
-    taken.commit(now, len, room);
+    taken.note_begin(taken.last_commit(), len, room, Some(now));
+    let commit = taken.last_commit();
+    taken.commit(commit, now, len, room);
     true
 }
 
@@ -104,11 +106,12 @@ pub(super) fn end<const WARM: bool>(hot: &Hot, taken: Taken) -> bool {
     let Some((now, delta)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
     let len = hot.packet_base.get() + END_MESSAGE_LEN as u32;
     // SAFETY: the begin kept END bytes.
-    let mut raw = unsafe { taken.raw() };
+    let mut raw = unsafe { taken.raw(taken.last_commit()) };
     raw.two_words_of(hot.end_packet.get(), len as usize - TIME_LEN);
     raw.word_of(time(delta), TIME_LEN);
     let room = taken.room + (END - len as i32);
-    taken.commit(now, len, room);
+    let commit = taken.last_commit();
+    taken.commit(commit, now, len, room);
     true
 }
 
@@ -131,12 +134,13 @@ pub(super) fn end_on_track(hot: &Hot, place: Place, taken: Taken) -> bool {
         return taken.put_back();
     }
     // SAFETY: room for `len` bytes.
-    let mut raw = unsafe { taken.raw() };
+    let mut raw = unsafe { taken.raw(taken.last_commit()) };
     raw.word_of(hot.prefix.get() + ((message_len as u64) << 8), hot.prefix_len.get());
     raw.word_of(END_MESSAGE + ((TRACK as u64) << (8 * LENGTH_AT)), END_MESSAGE_LEN);
     put_track(&mut raw, place.uuid);
     raw.word_of(time(delta), TIME_LEN);
-    taken.commit(now, len, room);
+    let commit = taken.last_commit();
+    taken.commit(commit, now, len, room);
     true
 }
 
@@ -178,7 +182,7 @@ pub(super) fn with_values<const WARM: bool>(
         return taken.put_back();
     }
     // SAFETY: room for `len` bytes.
-    let mut raw = unsafe { taken.raw() };
+    let mut raw = unsafe { taken.raw(taken.last_commit()) };
     raw.word_of(0x0a, 1);
     raw.varint(body as u64);
     raw.word_of(hot.prefix.get() >> 16, prefix_len - 2);
@@ -193,9 +197,10 @@ pub(super) fn with_values<const WARM: bool>(
     values.each(0, &mut Put { raw: &mut raw, keys });
     raw.word_of(time(delta), TIME_LEN);
     if kind == Kind::Scope {
-        taken.note_begin(len as u32, room, Some(now));
+        taken.note_begin(taken.last_commit(), len as u32, room, Some(now));
     }
-    taken.commit(now, len as u32, room);
+    let commit = taken.last_commit();
+    taken.commit(commit, now, len as u32, room);
     true
 }
 
@@ -222,7 +227,7 @@ pub(super) fn counter<const WARM: bool>(
     };
     let added = (message_len + value_len) as u64;
     // SAFETY: room for LONGEST bytes.
-    let mut raw = unsafe { taken.raw() };
+    let mut raw = unsafe { taken.raw(taken.last_commit()) };
     raw.word_of(hot.prefix.get() + (added << 8), hot.prefix_len.get());
     raw.two_words_of([message[0] + ((value_len as u64) << (8 * LENGTH_AT)), message[1]], message_len);
     match value {
@@ -238,7 +243,8 @@ pub(super) fn counter<const WARM: bool>(
     raw.word_of(time(delta), TIME_LEN);
     let len = hot.packet_base.get() + added as u32;
     let room = taken.room - len as i32;
-    taken.commit(now, len, room);
+    let commit = taken.last_commit();
+    taken.commit(commit, now, len, room);
     true
 }
 
