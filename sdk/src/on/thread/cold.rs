@@ -40,7 +40,7 @@ thread_local! {
     static WRITER: RefCell<Owner> = const { RefCell::new(Owner(None)) };
     /// Whether the thread has had a writer.
     static HAS_OWNER: Cell<bool> = const { Cell::new(false) };
-    /// The region that the thread may be writing into: null before the first. For a forked child.
+    /// The region that the thread may be writing into: null where it has no writer. For a forked child.
     static REGION: Cell<*const Region> = const { Cell::new(std::ptr::null()) };
 }
 
@@ -74,11 +74,37 @@ fn with_owner_if_any<R>(f: impl FnOnce(&mut Owner) -> R) -> Option<R> {
     WRITER.try_with(|owner| owner.try_borrow_mut().ok().map(|mut owner| f(&mut owner))).ok().flatten()
 }
 
+/// Keeps the region that [`REGION`] points to. Its drop empties `REGION` first and gives up the region then: a signal handler may
+/// fork in between.
+struct Noted(Option<Arc<Region>>);
+
+impl Noted {
+    fn new(region: &Arc<Region>) -> Self {
+        let noted = Self(Some(Arc::clone(region)));
+        REGION.set(Arc::as_ptr(region));
+        noted
+    }
+
+    /// The thread's writer keeps the region from now on.
+    fn leave_to_writer(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        if self.0.is_some() {
+            REGION.set(std::ptr::null());
+        }
+    }
+}
+
 impl Owner {
     /// Gives up the writer. To be called with the thread marked busy.
     fn leave(&mut self, hot: &Hot) {
         hot.lease().clear();
         if let Some(mut writer) = self.0.take() {
+            let _noted = Noted::new(writer.region());
             if writer.is_parents() {
                 std::mem::forget(writer); // of an event that a signal handler interrupted for a fork
             } else {
@@ -86,7 +112,6 @@ impl Owner {
                 writer.finish();
             }
         }
-        REGION.set(std::ptr::null());
     }
 
     /// The writer of the session with `epoch`, if this is one, with what the hot path has left.
@@ -261,8 +286,9 @@ fn attach<'o>(hot: &Hot, owner: &'o mut Owner, epoch: u32) -> Option<&'o mut Wri
         return None; // nothing is made for it
     }
     HAS_OWNER.set(true);
-    REGION.set(Arc::as_ptr(shared.region()));
+    let noted = Noted::new(shared.region());
     let writer = owner.0.insert(Writer::new(shared)?);
+    noted.leave_to_writer();
     writer.set_up(hot);
     Some(writer)
 }
@@ -289,7 +315,7 @@ pub(crate) fn leave_in_child(before: &'static Lease) {
 /// A signal handler may have forked in the midst of an event, which goes on here when the handler returns: its stores go
 /// into private memory from now on.
 pub(crate) fn forget_parent() {
-    // SAFETY: the thread's writer keeps the region alive, and in this process nobody drops either.
+    // SAFETY: where `REGION` is not null, `Noted` or the thread's writer keeps the region alive until `REGION` is null again.
     if let Some(region) = unsafe { REGION.get().as_ref() } {
         region.leave_in_child();
     }

@@ -14,7 +14,7 @@ mod overwriting;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use hairline_shm::{ChunkInfo, Lease, LossReason};
+use hairline_shm::{ChunkInfo, Lease, LossReason, Region};
 
 use super::super::callsite::Callsite;
 use super::super::extras::Extras;
@@ -141,6 +141,11 @@ impl Writer {
 
     pub(super) fn epoch(&self) -> u32 {
         self.shared.epoch()
+    }
+
+    /// The region of its chunks.
+    pub(super) fn region(&self) -> &Arc<Region> {
+        self.shared.region()
     }
 
     /// Whether it is the lease for which this writer was made. Where a signal handler has forked in the midst of an event, that event goes
