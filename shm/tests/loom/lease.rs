@@ -54,7 +54,7 @@ impl Owner {
         unsafe { self.lease.set(self.chunk.as_ref().unwrap(), EPOCH, EPOCH, true) };
     }
 
-    /// The thread ends.
+    /// The thread ends. Its lease may be another thread's at once.
     fn leave(mut self) {
         self.lease.set_busy(true);
         self.lease.clear();
@@ -64,6 +64,8 @@ impl Owner {
             chunk.set_recalled();
         }
         drop(self.chunk);
+        self.lease.give_up();
+        self.lease.set_busy(false);
     }
 }
 

@@ -110,6 +110,7 @@ impl Owner {
             } else {
                 writer.take_over(hot);
                 writer.finish();
+                hot.lease().give_up();
             }
         }
     }

@@ -250,7 +250,7 @@ impl Writer {
         // SAFETY: the rules of `Lease::set` are kept. 1: `Hot::take` compares the epoch while busy, and every cold path goes
         // through `take_over`, busy, before it touches the room. 2: `take_over` passes it on to the room, which does not touch a
         // chunk that was recalled. 3: a lease is its thread's own until the thread has left its writer. 4: the writer owns the
-        // room and its chunk, and `Owner::leave` clears the lease before it drops them.
+        // room and its chunk. 5: `Owner::leave`.
         unsafe { lease.set(chunk, epoch, end_epoch, self.room.has_no_spares()) };
         if is_new {
             self.shared.chunk_taken(chunk.number());
