@@ -33,7 +33,7 @@ pub struct WriteChunk {
 unsafe impl Send for WriteChunk {}
 
 impl WriteChunk {
-    /// Chunk `number` of `region`, whose bit the caller has just cleared.
+    /// Chunk `number` of `region`, which the caller has just taken: by its bit in the bitmap, or by its state in a region that overwrites.
     pub(crate) fn begin(region: Arc<Region>, number: u32, mut info: ChunkInfo, context: &[u8]) -> Self {
         assert!(context.len() < region.payload_len() as usize);
         #[allow(clippy::cast_possible_truncation)] // just compared with a u32
@@ -42,7 +42,7 @@ impl WriteChunk {
         let start = Commit::new(context_len, 0);
         let header = region.header_ptr(number);
         let chunk = Self { header, number, commit: start, is_recalled: false, region };
-        // SAFETY: in the payload by the assertion; the cleared bit makes us the only one to touch this chunk.
+        // SAFETY: in the payload by the assertion. The caller has taken the chunk, so no other thread touches it.
         unsafe { chunk.payload().copy_from_nonoverlapping(context.as_ptr(), context.len()) };
         let header = chunk.header();
         let start = start.0;
@@ -167,7 +167,8 @@ impl WriteChunk {
 
     /// What was committed so far.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: under `commit` all is initialised, and nobody writes there any more.
+        // SAFETY: the memory was zeroed once, so all is initialised. The holder, which is borrowed, writes above `commit`
+        // only. The caller of `Region::close` sees to it that no such slice is left.
         unsafe { std::slice::from_raw_parts(self.payload(), self.committed().bytes() as usize) }
     }
 

@@ -211,7 +211,8 @@ impl Region {
 
     /// The header at the region's start.
     pub fn header(&self) -> &RegionHeader {
-        // SAFETY: written by `initialise`; after that only its atomics change.
+        // SAFETY: written by `initialise`. After that only its atomics change, but for a forked child, in which `leave_in_child`
+        // makes all of it zeros: a valid header too.
         unsafe { self.memory.base().cast().as_ref() }
     }
 
@@ -228,8 +229,8 @@ impl Region {
 
     /// The header of chunk number `chunk` (below [`Region::chunk_count`]).
     pub fn chunk_header(&self, chunk: u32) -> &ChunkHeader {
-        // SAFETY: in bounds and aligned (`header_ptr`); zeroed memory is a valid header, and it is all atomics
-        // but for its reserved words, which nobody writes.
+        // SAFETY: in bounds and aligned (`header_ptr`). Zeroed memory is a valid header. Its fields are atomics but for a reserved
+        // word, which is 0 for good.
         unsafe { self.header_ptr(chunk).as_ref() }
     }
 

@@ -34,8 +34,9 @@
 //!
 //! `clone(2)` and `_Fork` run no handler. Such a child finds out at its first contact with the cold path that its lease was
 //! wiped, and is silent for good: [`in_unannounced_child`]. Until then each of its events finds an epoch of 0, and no chunk. Only an event that a
-//! signal handler interrupted for such a fork, and that goes on in the child, still reaches the ring: it stores its record a second
-//! time, into the chunk that was the thread's at the fork, and never beyond that chunk.
+//! signal handler interrupted for such a fork, and that goes on in the child, still reaches the ring. Its lease says 0 committed bytes, so it
+//! stores its record and its commit at the start of the chunk that was the thread's at the fork, and never beyond that chunk. The parent may
+//! lose what was in that chunk.
 //!
 //! `vfork`, `posix_spawn` and what follows by `exec` call no handler and run nothing of this.
 

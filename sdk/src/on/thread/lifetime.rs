@@ -130,7 +130,7 @@ static KEY: AtomicU32 = AtomicU32::new(0);
 /// Arranges that [`ended`] is called at this thread's end. Returns whether it will be.
 fn is_told_of_end() -> bool {
     let Some(key) = key() else { return false };
-    // SAFETY: a key that was made, and a value that nobody follows.
+    // SAFETY: a key that `key` made, which is deleted only when the process ends or this library is unloaded. Nobody follows the value.
     unsafe { libc::pthread_setspecific(key, std::ptr::dangling()) == 0 }
 }
 
