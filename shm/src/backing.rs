@@ -177,7 +177,7 @@ impl Memory {
             return;
         }
         // SAFETY: the range is the rest of this mapping, and stays mapped. By the contract of `Region::close` no slice of its bytes
-        // is left. What chunks' owners read back later is zeros or their own bytes. `mremap` of no bytes makes a second
+        // is in use. What chunks' owners read back later is zeros or their own bytes. `mremap` of no bytes makes a second
         // mapping of the same pages, which only this function knows, and unmaps again.
         unsafe {
             let start = self.base.as_ptr().add(from).cast();

@@ -165,11 +165,18 @@ impl WriteChunk {
         at >= self.committed().bytes() && at as usize + len <= self.capacity() as usize
     }
 
-    /// What was committed so far.
-    pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the memory was zeroed once, so all is initialised. The holder, which is borrowed, writes above `commit`
-        // only. The caller of `Region::close` sees to it that no such slice is left.
-        unsafe { std::slice::from_raw_parts(self.payload(), self.committed().bytes() as usize) }
+    /// Copies what was committed so far into `out`, in place of what `out` held. Zeros where the region was closed meanwhile: so no slice
+    /// of the chunk is given out.
+    pub fn copy_committed(&self, out: &mut Vec<u8>) {
+        let len = self.committed().bytes() as usize;
+        out.clear();
+        out.reserve(len);
+        // SAFETY: `len` bytes are in the payload, and initialised, as the memory was zeroed once; no thread writes below
+        // `commit`. `out` has room for them.
+        unsafe {
+            self.payload().copy_to_nonoverlapping(out.as_mut_ptr(), len);
+            out.set_len(len);
+        }
     }
 
     /// The chunk was taken back ([`Lease::settle`](crate::Lease::settle)): it may be somebody else's by now, and is not touched any

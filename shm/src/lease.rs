@@ -207,7 +207,7 @@ impl Lease {
     /// 1. It writes into the chunk only while busy, and only if `epoch` (for ends `end_epoch`) is not 0 or `settle` has returned
     ///    false since it became busy.
     /// 2. If `settle` returns true, it calls [`WriteChunk::set_recalled`] and does not touch the chunk again.
-    /// 3. While the lease holds a chunk, other threads call nothing but `ask` and `take` on it.
+    /// 3. Other threads call nothing but `ask` and `take` on it: it gives the lease to no other code.
     /// 4. The chunk lives as long as the lease holds it.
     /// 5. It calls `clear`, `settle` and `give_up`, in this order and without a pause in being busy, when it gives the chunk back
     ///    other than by the next `set`.
@@ -268,7 +268,10 @@ impl Lease {
     }
 
     /// Completes the chunk of a thread that was asked, if the thread is still idle. Returns whether it did.
-    pub fn take(&self, recall: &Recall<'_>) -> bool {
+    ///
+    /// # Safety
+    /// Since [`ask`](Self::ask) returned true for the same `recall`, a [fence of every thread](fence_all_threads) has succeeded.
+    pub unsafe fn take(&self, recall: &Recall<'_>) -> bool {
         // Acquire pairs with the Release in `set_busy`.
         if self.busy.load(Ordering::Acquire) != 0 {
             return false; // with epochs of 0 its next event takes the slow path, and settles

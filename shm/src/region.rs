@@ -312,15 +312,20 @@ impl Region {
     /// Says that everything was drained, removes the file's name and gives the chunks' memory back to the system. Owners of chunks may
     /// go on writing: into memory that nobody reads.
     ///
-    /// The caller has dropped all that it has read of the chunks.
-    pub fn close(&self) {
+    /// # Safety
+    /// No slice is in use that a [`Drain`](crate::Drain) of the region has given to an [`Output`](crate::Output), and none will be: no
+    /// pass is under way.
+    pub unsafe fn close(&self) {
         self.header().state.store(REGION_CLOSED, Ordering::Release);
         self.memory.unlink();
         self.memory.release(self.chunks_offset);
     }
 
     /// In a forked child: the region is the parent's. What this process still stores into it goes nowhere.
-    pub fn leave_in_child(&self) {
+    ///
+    /// # Safety
+    /// As for [`close`](Self::close), in this process; which has one thread.
+    pub unsafe fn leave_in_child(&self) {
         self.memory.leave_in_child();
     }
 }

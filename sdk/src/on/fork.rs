@@ -166,7 +166,8 @@ extern "C" fn in_child() {
     thread::leave_in_child(lease);
     let session = locks.current.as_mut().and_then(|current| current.take_in_child());
     if let Some(session) = &session {
-        session.region().leave_in_child();
+        // SAFETY: the drain's thread does not exist in this process. Only where an output forks in its own code it does.
+        unsafe { session.region().leave_in_child() };
     }
     let Some(registry) = locks.registry.as_mut().filter(|_| is_whole) else {
         std::mem::forget(session); // the region is the parent's

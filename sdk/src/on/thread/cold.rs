@@ -307,7 +307,8 @@ pub(crate) fn end_fork(before: &'static Lease) {
 /// In a forked child: the thread that forked, whose lease was this one, begins anew.
 pub(crate) fn leave_in_child(before: &'static Lease) {
     forget_parent();
-    start_pool_in_child(Some(before));
+    // SAFETY: the forked child's only thread. Its place has no lease of the pool from here on, and `before` stays claimed.
+    unsafe { start_pool_in_child(Some(before)) };
     lifetime::start_in_child(hot::hot().lease_place());
 }
 
@@ -318,7 +319,8 @@ pub(crate) fn leave_in_child(before: &'static Lease) {
 pub(crate) fn forget_parent() {
     // SAFETY: where `REGION` is not null, `Noted` or the thread's writer keeps the region alive until `REGION` is null again.
     if let Some(region) = unsafe { REGION.get().as_ref() } {
-        region.leave_in_child();
+        // SAFETY: the drain's thread does not exist in this process.
+        unsafe { region.leave_in_child() };
     }
     // Where the writer is in use, the event that uses it goes on; it finds that its session is not this process's.
     let _ = with_owner_if_any(|owner| std::mem::forget(owner.0.take()));

@@ -52,6 +52,8 @@ pub(super) struct Writer {
     /// The begins of open slices, told again for the next chunk, and where each stands.
     again: Again,
     begins: Vec<Begin>,
+    /// The bytes of the chunk in which those begins stand.
+    chunk_copy: Vec<u8>,
 }
 
 /// A writer whose state the hot path learns at the end, also where an argument's code panics on the way: it would write
@@ -127,6 +129,7 @@ impl Writer {
             begin: Vec::new(),
             again: Again::default(),
             begins: Vec::new(),
+            chunk_copy: Vec::new(),
         })
     }
 
