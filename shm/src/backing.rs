@@ -73,11 +73,11 @@ pub(crate) struct Memory {
     pid: u32,
 }
 
-// SAFETY: a mapping and an allocation belong to the process and not to a thread. `Region` says which thread may touch which byte
-// (abi.rs).
+// SAFETY: a mapping and an allocation belong to the process and not to a thread. `Region` says which thread
+// may touch which byte (abi.rs).
 unsafe impl Send for Memory {}
-// SAFETY: as above. No method with `&self` changes a field. `release` and `leave_in_child` change the mapping, by system calls that
-// several threads may make at once.
+// SAFETY: as above. No method with `&self` changes a field. `release` and `leave_in_child` change the
+// mapping, by system calls that several threads may make at once.
 unsafe impl Sync for Memory {}
 
 impl Memory {
@@ -176,9 +176,10 @@ impl Memory {
         if len == 0 {
             return;
         }
-        // SAFETY: the range is the rest of this mapping, and stays mapped. By the contract of `Region::close` no slice of its bytes
-        // is in use. What chunks' owners read back later is zeros or their own bytes. `mremap` of no bytes makes a second
-        // mapping of the same pages, which only this function knows, and unmaps again.
+        // SAFETY: the range is the rest of this mapping, and stays mapped. By the contract of `Region::close`
+        // no slice of its bytes is in use. What chunks' owners read back later is zeros or their own bytes.
+        // `mremap` of no bytes makes a second mapping of the same pages, which only this function knows, and
+        // unmaps again.
         unsafe {
             let start = self.base.as_ptr().add(from).cast();
             if self.backing == Backing::Heap {
@@ -200,8 +201,8 @@ impl Memory {
     /// memory.
     pub(crate) fn leave_in_child(&self) {
         if self.backing != Backing::Heap {
-            // SAFETY: the whole of this mapping, which stays mapped. The child has one thread. Code that a signal handler of it has
-            // interrupted finds zeros, which are valid in every field.
+            // SAFETY: the whole of this mapping, which stays mapped. The child has one thread. Code that a
+            // signal handler of it has interrupted finds zeros, which are valid in every field.
             unsafe { replace_by_private(self.base.as_ptr().cast(), self.len) };
         }
     }
@@ -225,9 +226,9 @@ impl Drop for Memory {
                 unsafe { dealloc(self.base.as_ptr(), layout) };
             }
         } else {
-            // SAFETY: `base` and `len` are those of the mmap. Mappings that have replaced parts of it lie in the same range. Every
-            // chunk's owner holds the region that holds this value. A lease has a pointer to a chunk only while
-            // the chunk lives (`Lease::set`).
+            // SAFETY: `base` and `len` are those of the mmap. Mappings that have replaced parts of it lie in
+            // the same range. Every chunk's owner holds the region that holds this value. A lease has a
+            // pointer to a chunk only while the chunk lives (`Lease::set`).
             unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
         }
     }

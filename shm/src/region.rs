@@ -211,8 +211,8 @@ impl Region {
 
     /// The header at the region's start.
     pub fn header(&self) -> &RegionHeader {
-        // SAFETY: written by `initialise`. After that only its atomics change, but for a forked child, in which `leave_in_child`
-        // makes all of it zeros: a valid header too.
+        // SAFETY: written by `initialise`. After that only its atomics change, but for a forked child, in
+        // which `leave_in_child` makes all of it zeros: a valid header too.
         unsafe { self.memory.base().cast().as_ref() }
     }
 
@@ -229,8 +229,8 @@ impl Region {
 
     /// The header of chunk number `chunk` (below [`Region::chunk_count`]).
     pub fn chunk_header(&self, chunk: u32) -> &ChunkHeader {
-        // SAFETY: in bounds and aligned (`header_ptr`). Zeroed memory is a valid header. Its fields are atomics but for a reserved
-        // word, which is 0 for good.
+        // SAFETY: in bounds and aligned (`header_ptr`). Zeroed memory is a valid header. Its fields are
+        // atomics but for a reserved word, which is 0 for good.
         unsafe { self.header_ptr(chunk).as_ref() }
     }
 
@@ -313,8 +313,8 @@ impl Region {
     /// go on writing: into memory that nobody reads.
     ///
     /// # Safety
-    /// No slice is in use that a [`Drain`](crate::Drain) of the region has given to an [`Output`](crate::Output), and none will be: no
-    /// pass is under way.
+    /// No slice is in use that a [`Drain`](crate::Drain) of the region has given to an
+    /// [`Output`](crate::Output), and none will be: no pass is under way.
     pub unsafe fn close(&self) {
         self.header().state.store(REGION_CLOSED, Ordering::Release);
         self.memory.unlink();

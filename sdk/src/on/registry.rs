@@ -138,7 +138,8 @@ pub(crate) fn callsite_of(category: &'static str, name: &'static str) -> &'stati
 /// The callsite behind a pointer of the list or of a span.
 #[inline]
 pub(crate) fn pointee(p: *mut Callsite) -> Option<&'static Callsite> {
-    // SAFETY: null, or made from a `&'static Callsite`: by `Callsite::push` in the list, by `Span::create` in a span.
+    // SAFETY: null, or made from a `&'static Callsite`: by `Callsite::push` in the list, by `Span::create` in
+    // a span.
     unsafe { p.as_ref() }
 }
 

@@ -74,8 +74,8 @@ fn with_owner_if_any<R>(f: impl FnOnce(&mut Owner) -> R) -> Option<R> {
     WRITER.try_with(|owner| owner.try_borrow_mut().ok().map(|mut owner| f(&mut owner))).ok().flatten()
 }
 
-/// Keeps the region that [`REGION`] points to. Its drop empties `REGION` first and gives up the region then: a signal handler may
-/// fork in between.
+/// Keeps the region that [`REGION`] points to. Its drop empties `REGION` first and gives up the region then:
+/// a signal handler may fork in between.
 struct Noted(Option<Arc<Region>>);
 
 impl Noted {
@@ -307,7 +307,8 @@ pub(crate) fn end_fork(before: &'static Lease) {
 /// In a forked child: the thread that forked, whose lease was this one, begins anew.
 pub(crate) fn leave_in_child(before: &'static Lease) {
     forget_parent();
-    // SAFETY: the forked child's only thread. Its place has no lease of the pool from here on, and `before` stays claimed.
+    // SAFETY: the forked child's only thread. Its place has no lease of the pool from here on, and `before`
+    // stays claimed.
     unsafe { start_pool_in_child(Some(before)) };
     lifetime::start_in_child(hot::hot().lease_place());
 }
@@ -317,7 +318,8 @@ pub(crate) fn leave_in_child(before: &'static Lease) {
 /// A signal handler may have forked in the midst of an event, which goes on here when the handler returns: its stores go
 /// into private memory from now on.
 pub(crate) fn forget_parent() {
-    // SAFETY: where `REGION` is not null, `Noted` or the thread's writer keeps the region alive until `REGION` is null again.
+    // SAFETY: where `REGION` is not null, `Noted` or the thread's writer keeps the region alive until
+    // `REGION` is null again.
     if let Some(region) = unsafe { REGION.get().as_ref() } {
         // SAFETY: the drain's thread does not exist in this process.
         unsafe { region.leave_in_child() };

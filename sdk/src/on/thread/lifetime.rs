@@ -74,8 +74,8 @@ fn claim(place: &AtomicPtr<Lease>, before: &'static Lease) -> &'static Lease {
     let is_parents = !is(before, &NONE);
     if is_parents || lost_to_fork() {
         fork::in_unannounced_child();
-        // SAFETY: a forked child, whose leases were wiped: no thread has one. It is silent for good, so where two of its threads come
-        // here at once and get one lease, neither ever has a chunk.
+        // SAFETY: a forked child, whose leases were wiped: no thread has one. It is silent for good, so where
+        // two of its threads come here at once and get one lease, neither ever has a chunk.
         unsafe { start_pool_in_child(is_parents.then_some(before)) };
     }
     process_wide::install();
@@ -135,7 +135,8 @@ static KEY: AtomicU32 = AtomicU32::new(0);
 /// Arranges that [`ended`] is called at this thread's end. Returns whether it will be.
 fn is_told_of_end() -> bool {
     let Some(key) = key() else { return false };
-    // SAFETY: a key that `key` made, which is deleted only when the process ends or this library is unloaded. Nobody follows the value.
+    // SAFETY: a key that `key` made, which is deleted only when the process ends or this library is unloaded.
+    // Nobody follows the value.
     unsafe { libc::pthread_setspecific(key, std::ptr::dangling()) == 0 }
 }
 

@@ -96,8 +96,8 @@ fn begin_slow(callsite: &'static Callsite, word: u32) -> u32 {
     if recorded { word } else { if_scope(callsite, bare(callsite, word)) }
 }
 
-/// The epoch of an event that the cold path has recorded by its callsite's kind; 0 where that is no begin: the end of a scope goes
-/// into room that its begin has kept, and no other event keeps any.
+/// The epoch of an event that the cold path has recorded by its callsite's kind; 0 where that is no begin:
+/// the end of a scope goes into room that its begin has kept, and no other event keeps any.
 fn if_scope(callsite: &'static Callsite, epoch: u32) -> u32 {
     if callsite.kind() == Kind::Scope { epoch } else { 0 }
 }
