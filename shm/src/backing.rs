@@ -73,10 +73,11 @@ pub(crate) struct Memory {
     pid: u32,
 }
 
-// SAFETY: the memory is plain bytes owned by this value; who may touch which byte when is the
-// business of `Region` (abi.rs), not of the thread that holds the mapping.
+// SAFETY: a mapping and an allocation belong to the process and not to a thread. `Region` says which thread
+// may touch which byte (abi.rs).
 unsafe impl Send for Memory {}
-// SAFETY: as above; the methods here only read the fields.
+// SAFETY: as above. No method with `&self` changes a field. `release` and `leave_in_child` change the
+// mapping, by system calls that several threads may make at once.
 unsafe impl Sync for Memory {}
 
 impl Memory {
@@ -175,8 +176,10 @@ impl Memory {
         if len == 0 {
             return;
         }
-        // SAFETY: the range is the rest of this mapping. `mremap` of no bytes makes a second mapping of the same pages, which only
-        // this function knows, and unmaps again. Bytes that are stored later are read by nobody.
+        // SAFETY: the range is the rest of this mapping, and stays mapped. By the contract of `Region::close`
+        // no slice of its bytes is in use. What chunks' owners read back later is zeros or their own bytes.
+        // `mremap` of no bytes makes a second mapping of the same pages, which only this function knows, and
+        // unmaps again.
         unsafe {
             let start = self.base.as_ptr().add(from).cast();
             if self.backing == Backing::Heap {
@@ -198,7 +201,8 @@ impl Memory {
     /// memory.
     pub(crate) fn leave_in_child(&self) {
         if self.backing != Backing::Heap {
-            // SAFETY: the whole of this mapping, of which the child has the only user.
+            // SAFETY: the whole of this mapping, which stays mapped. The child has one thread. Code that a
+            // signal handler of it has interrupted finds zeros, which are valid in every field.
             unsafe { replace_by_private(self.base.as_ptr().cast(), self.len) };
         }
     }
@@ -222,8 +226,9 @@ impl Drop for Memory {
                 unsafe { dealloc(self.base.as_ptr(), layout) };
             }
         } else {
-            // SAFETY: `base` and `len` are those of the mmap; nobody holds a pointer into it, since
-            // every chunk's owner holds the region that holds this value.
+            // SAFETY: `base` and `len` are those of the mmap. Mappings that have replaced parts of it lie in
+            // the same range. Every chunk's owner holds the region that holds this value. A lease has a
+            // pointer to a chunk only while the chunk lives (`Lease::set`).
             unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
         }
     }
@@ -372,7 +377,7 @@ fn reserve(fd: &OwnedFd, len: usize) -> io::Result<()> {
 /// Puts zeroed private memory in the place of a mapping, in one step for all threads. Returns whether the system did.
 ///
 /// # Safety
-/// The range is a mapping of the caller's, whose content nobody needs any more.
+/// The range is mapped by the caller. The process has no reference to a byte in it that may not become zero.
 unsafe fn replace_by_private(start: *mut libc::c_void, len: usize) -> bool {
     let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
     let flags = flags | libc::MAP_FIXED | libc::MAP_NORESERVE;

@@ -33,7 +33,8 @@ pub struct WriteChunk {
 unsafe impl Send for WriteChunk {}
 
 impl WriteChunk {
-    /// Chunk `number` of `region`, whose bit the caller has just cleared.
+    /// Chunk `number` of `region`, which the caller has just taken: by its bit in the bitmap, or by its state
+    /// in a region that overwrites.
     pub(crate) fn begin(region: Arc<Region>, number: u32, mut info: ChunkInfo, context: &[u8]) -> Self {
         assert!(context.len() < region.payload_len() as usize);
         #[allow(clippy::cast_possible_truncation)] // just compared with a u32
@@ -42,7 +43,8 @@ impl WriteChunk {
         let start = Commit::new(context_len, 0);
         let header = region.header_ptr(number);
         let chunk = Self { header, number, commit: start, is_recalled: false, region };
-        // SAFETY: in the payload by the assertion; the cleared bit makes us the only one to touch this chunk.
+        // SAFETY: in the payload by the assertion. The caller has taken the chunk, so no other thread touches
+        // it.
         unsafe { chunk.payload().copy_from_nonoverlapping(context.as_ptr(), context.len()) };
         let header = chunk.header();
         let start = start.0;
@@ -165,10 +167,18 @@ impl WriteChunk {
         at >= self.committed().bytes() && at as usize + len <= self.capacity() as usize
     }
 
-    /// What was committed so far.
-    pub fn bytes(&self) -> &[u8] {
-        // SAFETY: under `commit` all is initialised, and nobody writes there any more.
-        unsafe { std::slice::from_raw_parts(self.payload(), self.committed().bytes() as usize) }
+    /// Copies what was committed so far into `out`, in place of what `out` held. Zeros where the region was
+    /// closed meanwhile: so no slice of the chunk is given out.
+    pub fn copy_committed(&self, out: &mut Vec<u8>) {
+        let len = self.committed().bytes() as usize;
+        out.clear();
+        out.reserve(len);
+        // SAFETY: `len` bytes are in the payload, and initialised, as the memory was zeroed once; no thread
+        // writes below `commit`. `out` has room for them.
+        unsafe {
+            self.payload().copy_to_nonoverlapping(out.as_mut_ptr(), len);
+            out.set_len(len);
+        }
     }
 
     /// The chunk was taken back ([`Lease::settle`](crate::Lease::settle)): it may be somebody else's by now, and is not touched any

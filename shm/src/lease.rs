@@ -19,7 +19,8 @@
 //!
 //! The slow path sets `busy` like any event and then [settles](Lease::settle). It finds ASKED, and keeps its chunk; or TAKEN, and
 //! claims another one. The compare-and-swap to TAKEN and the swap of `settle` cannot both succeed. If it finds neither, it came
-//! before P, and the drain thread sees the mark, or epochs that are not 0.
+//! before P, and the drain thread sees the mark, or epochs that are not 0, or, where the thread has given its
+//! chunk back, no chunk.
 //!
 //! # Where a lease is
 //!
@@ -167,7 +168,8 @@ impl Lease {
         self.room.store(room.cast_unsigned(), Ordering::Relaxed);
     }
 
-    /// The chunk's header, by a pointer that may also write the payload behind it; null before the first chunk.
+    /// The chunk's header, by a pointer that may also write the payload behind it; null where the lease holds
+    /// no chunk.
     #[inline(always)]
     pub fn chunk(&self) -> *mut ChunkHeader {
         self.chunk.load(Ordering::Relaxed)
@@ -201,20 +203,24 @@ impl Lease {
     /// no other chunk, so it may lose this one.
     ///
     /// # Safety
-    /// From this call until [`clear`](Self::clear) and [`settle`](Self::settle), any thread may [`take`](Self::take) the chunk
-    /// while the lease is not busy. So the caller keeps these rules:
+    /// From this call until [`give_up`](Self::give_up), any thread may [`take`](Self::take) the chunk while
+    /// the lease is not busy. So the caller keeps these rules:
     ///
     /// 1. It writes into the chunk only while busy, and only if `epoch` (for ends `end_epoch`) is not 0 or `settle` has returned
     ///    false since it became busy.
     /// 2. If `settle` returns true, it calls [`WriteChunk::set_recalled`] and does not touch the chunk again.
-    /// 3. While the lease holds a chunk, other threads call nothing but `ask` and `take` on it.
+    /// 3. Other threads call nothing but `ask` and `take` on it: it gives the lease to no other code.
     /// 4. The chunk lives as long as the lease holds it.
+    /// 5. When it gives the chunk back other than by the next `set`, it calls `clear`, `settle` and `give_up`, in this
+    ///    order, and stays busy in between.
     pub unsafe fn set(&self, chunk: &WriteChunk, epoch: u32, end_epoch: u32, is_only: bool) {
         let recall = if is_only { recall::NONE } else { recall::FIXED };
         if self.recall.load(Ordering::Relaxed) != recall {
             self.recall.store(recall, Ordering::Relaxed);
         }
-        self.chunk.store(chunk.header_ptr().as_ptr(), Ordering::Relaxed);
+        // Release pairs with the Acquire in `idle_chunk`: a `take` that sees the chunk finds `recall`
+        // changed.
+        self.chunk.store(chunk.header_ptr().as_ptr(), Ordering::Release);
         self.commit.store(chunk.committed().0, Ordering::Relaxed);
         // Release pairs with the Acquire in `ask`: who sees the epoch sees the chunk of that session.
         self.epoch.store(epoch, Ordering::Release);
@@ -225,6 +231,13 @@ impl Lease {
     pub fn clear(&self) {
         self.epoch.store(0, Ordering::Relaxed);
         self.end_epoch.store(0, Ordering::Relaxed);
+    }
+
+    /// The thread has no chunk any more. Without this a drain thread that was in the midst of `ask` when the
+    /// thread settled would still find the chunk here, and complete it a second time.
+    pub fn give_up(&self) {
+        // The Release of `busy = 0` publishes it to `take`.
+        self.chunk.store(std::ptr::null_mut(), Ordering::Relaxed);
     }
 
     /// Checks whether the drain thread has taken this thread's chunk. Call it on the owning thread, busy, before touching the chunk
@@ -258,7 +271,11 @@ impl Lease {
     }
 
     /// Completes the chunk of a thread that was asked, if the thread is still idle. Returns whether it did.
-    pub fn take(&self, recall: &Recall<'_>) -> bool {
+    ///
+    /// # Safety
+    /// Since [`ask`](Self::ask) returned true for the same `recall`, a [fence of every
+    /// thread](fence_all_threads) has succeeded.
+    pub unsafe fn take(&self, recall: &Recall<'_>) -> bool {
         // Acquire pairs with the Release in `set_busy`.
         if self.busy.load(Ordering::Acquire) != 0 {
             return false; // with epochs of 0 its next event takes the slow path, and settles
@@ -282,7 +299,9 @@ impl Lease {
 
     /// The chunk, if it is one of `recall`'s region and need not stay with its thread.
     fn idle_chunk<'r>(&self, recall: &Recall<'r>) -> Option<&'r ChunkHeader> {
-        let chunk = recall.region.header_at(NonNull::new(self.chunk())?)?;
+        // Acquire pairs with the Release in `set`.
+        let chunk = NonNull::new(self.chunk.load(Ordering::Acquire))?;
+        let chunk = recall.region.header_at(chunk)?;
         let used = || i64::from(self.commit().bytes()) + i64::from(self.room());
         recall.empty_room.is_none_or(|room| used() == i64::from(room)).then_some(chunk)
     }

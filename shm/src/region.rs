@@ -211,7 +211,8 @@ impl Region {
 
     /// The header at the region's start.
     pub fn header(&self) -> &RegionHeader {
-        // SAFETY: written by `initialise`; after that only its atomics change.
+        // SAFETY: written by `initialise`. After that only its atomics change, but for a forked child, in
+        // which `leave_in_child` makes all of it zeros: a valid header too.
         unsafe { self.memory.base().cast().as_ref() }
     }
 
@@ -228,8 +229,8 @@ impl Region {
 
     /// The header of chunk number `chunk` (below [`Region::chunk_count`]).
     pub fn chunk_header(&self, chunk: u32) -> &ChunkHeader {
-        // SAFETY: in bounds and aligned (`header_ptr`); zeroed memory is a valid header, and it is all atomics
-        // but for its reserved words, which nobody writes.
+        // SAFETY: in bounds and aligned (`header_ptr`). Zeroed memory is a valid header. Its fields are
+        // atomics but for a reserved word, which is 0 for good.
         unsafe { self.header_ptr(chunk).as_ref() }
     }
 
@@ -311,15 +312,20 @@ impl Region {
     /// Says that everything was drained, removes the file's name and gives the chunks' memory back to the system. Owners of chunks may
     /// go on writing: into memory that nobody reads.
     ///
-    /// The caller has dropped all that it has read of the chunks.
-    pub fn close(&self) {
+    /// # Safety
+    /// No slice is in use that a [`Drain`](crate::Drain) of the region has given to an
+    /// [`Output`](crate::Output), and none will be: no pass is under way.
+    pub unsafe fn close(&self) {
         self.header().state.store(REGION_CLOSED, Ordering::Release);
         self.memory.unlink();
         self.memory.release(self.chunks_offset);
     }
 
     /// In a forked child: the region is the parent's. What this process still stores into it goes nowhere.
-    pub fn leave_in_child(&self) {
+    ///
+    /// # Safety
+    /// As for [`close`](Self::close), in this process; which has one thread.
+    pub unsafe fn leave_in_child(&self) {
         self.memory.leave_in_child();
     }
 }

@@ -281,7 +281,8 @@ impl Drop for OutputFile {
 pub(super) fn close_in_child() {
     let output = OUTPUT.swap(-1, Ordering::Relaxed);
     if output >= 0 {
-        // SAFETY: the open file of an `OutputFile` that another thread of the parent has: nobody in this process uses or drops it.
+        // SAFETY: the open file of an `OutputFile`. The thread that owns it does not exist in this process,
+        // so nobody uses or drops it here.
         unsafe { libc::close(output) };
     }
 }

@@ -34,8 +34,9 @@
 //!
 //! `clone(2)` and `_Fork` run no handler. Such a child finds out at its first contact with the cold path that its lease was
 //! wiped, and is silent for good: [`in_unannounced_child`]. Until then each of its events finds an epoch of 0, and no chunk. Only an event that a
-//! signal handler interrupted for such a fork, and that goes on in the child, still reaches the ring: it stores its record a second
-//! time, into the chunk that was the thread's at the fork, and never beyond that chunk.
+//! signal handler interrupted for such a fork, and that goes on in the child, still reaches the ring. Its
+//! lease says 0 committed bytes, so it stores its record and its commit at the start of the chunk that was
+//! the thread's at the fork, and never beyond that chunk. The parent may lose what was in that chunk.
 //!
 //! `vfork`, `posix_spawn` and what follows by `exec` call no handler and run nothing of this.
 
@@ -165,7 +166,9 @@ extern "C" fn in_child() {
     thread::leave_in_child(lease);
     let session = locks.current.as_mut().and_then(|current| current.take_in_child());
     if let Some(session) = &session {
-        session.region().leave_in_child();
+        // SAFETY: the drain's thread does not exist in this process. Only where an output forks in its own
+        // code it does.
+        unsafe { session.region().leave_in_child() };
     }
     let Some(registry) = locks.registry.as_mut().filter(|_| is_whole) else {
         std::mem::forget(session); // the region is the parent's

@@ -135,16 +135,17 @@ pub(crate) fn callsite_of(category: &'static str, name: &'static str) -> &'stati
     kept
 }
 
-/// The callsite behind a pointer of the list.
+/// The callsite behind a pointer of the list or of a span.
 #[inline]
 pub(crate) fn pointee(p: *mut Callsite) -> Option<&'static Callsite> {
-    // SAFETY: only `register` puts pointers into the list, each made from a `&'static Callsite`.
+    // SAFETY: null, or made from a `&'static Callsite`: by `Callsite::push` in the list, by `Span::create` in
+    // a span.
     unsafe { p.as_ref() }
 }
 
 /// What a callsite keeps for the rest of the process behind a pointer.
 pub(crate) fn shared<T>(p: *mut T) -> Option<&'static T> {
-    // SAFETY: null, or from a Box that `Callsite::prepare` leaked.
+    // SAFETY: null, or from a Box that `Callsite::lay_down` or `keep` has leaked.
     unsafe { p.as_ref() }
 }
 

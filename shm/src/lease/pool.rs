@@ -43,7 +43,10 @@ pub fn claim_lease() -> Option<&'static Lease> {
 }
 
 /// Gives a lease back, which must have no chunk any more.
-pub fn release_lease(lease: &'static Lease) {
+///
+/// # Safety
+/// The caller has claimed the lease, and does not use it again.
+pub unsafe fn release_lease(lease: &'static Lease) {
     lease.clear();
     lease.settle();
     lease.set_busy(false);
@@ -55,7 +58,10 @@ pub fn release_lease(lease: &'static Lease) {
 }
 
 /// All leases that some thread has.
-pub fn all_leases() -> impl Iterator<Item = &'static Lease> {
+///
+/// # Safety
+/// The caller calls nothing but `ask` and `take` on them: see [`Lease::set`].
+pub unsafe fn all_leases() -> impl Iterator<Item = &'static Lease> {
     pages().flat_map(<[Lease]>::iter).skip(1).filter(|lease| lease.is_claimed.load(Ordering::Relaxed) != 0)
 }
 
@@ -68,7 +74,10 @@ pub fn lost_to_fork() -> bool {
 
 /// In a forked child: the pool is the child's from now on. `own` is the lease that the forking thread had: code that a signal handler
 /// interrupted to fork may still store into it, so it is nobody's.
-pub fn start_pool_in_child(own: Option<&'static Lease>) {
+///
+/// # Safety
+/// This is a forked child, and no thread of it uses a lease that it claimed before this call.
+pub unsafe fn start_pool_in_child(own: Option<&'static Lease>) {
     for lease in pages().flat_map(<[Lease]>::iter) {
         lease.clear(); // where the kernel did not wipe them
         lease.is_claimed.store(0, Ordering::Relaxed);
@@ -172,13 +181,16 @@ mod tests {
         addresses.dedup();
         assert_eq!(addresses.len(), 1000);
         let listed =
-            || all_leases().filter(|lease| addresses.contains(&std::ptr::from_ref(*lease).addr())).count();
+            // SAFETY: looks at their addresses.
+            || unsafe { all_leases() }.filter(|lease| addresses.contains(&std::ptr::from_ref(*lease).addr())).count();
         assert_eq!(listed(), 1000);
-        leases.into_iter().for_each(release_lease);
+        // SAFETY: claimed above, and not used again.
+        leases.into_iter().for_each(|lease| unsafe { release_lease(lease) });
         assert!(pages().count() < 8, "they are used again");
         let again = claim();
         assert!(!again.is_busy() && again.epoch() == 0);
-        release_lease(again);
+        // SAFETY: as above.
+        unsafe { release_lease(again) };
     }
 
     /// A child by a bare system call, which runs no handler.
@@ -192,8 +204,12 @@ mod tests {
         let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
         if child == 0 {
             let is_wiped = lost_to_fork() && lease.commit() == crate::Commit::default();
-            start_pool_in_child(Some(lease));
-            let is_started = !lost_to_fork() && all_leases().count() == 1;
+            // SAFETY: the child has one thread, and this is it. Counts the leases.
+            let left = unsafe {
+                start_pool_in_child(Some(lease));
+                all_leases().count()
+            };
+            let is_started = !lost_to_fork() && left == 1;
             // SAFETY: ends the process.
             unsafe { libc::_exit(i32::from(!(is_wiped && is_started))) };
         }
@@ -201,6 +217,7 @@ mod tests {
         // SAFETY: `status` is valid, and the pid is that of this process's child.
         unsafe { libc::waitpid(libc::pid_t::try_from(child).expect("a pid"), &raw mut status, 0) };
         assert_eq!(status, 0);
-        release_lease(lease);
+        // SAFETY: claimed above, and not used again.
+        unsafe { release_lease(lease) };
     }
 }

@@ -1,6 +1,6 @@
 //! A thread that writes, and a drain thread that takes its chunk back while it is idle.
 
-#![allow(unsafe_code)] // `Lease::set` has a contract
+#![allow(unsafe_code)] // `Lease::set` and `Lease::take` have contracts
 
 use super::*;
 use hairline_shm::{Lease, Recall, fence_all_threads, may_be_interrupted, model_interrupts, now_idle};
@@ -54,7 +54,7 @@ impl Owner {
         unsafe { self.lease.set(self.chunk.as_ref().unwrap(), EPOCH, EPOCH, true) };
     }
 
-    /// The thread ends.
+    /// The thread ends. Its lease may be another thread's at once.
     fn leave(mut self) {
         self.lease.set_busy(true);
         self.lease.clear();
@@ -64,6 +64,8 @@ impl Owner {
             chunk.set_recalled();
         }
         drop(self.chunk);
+        self.lease.give_up();
+        self.lease.set_busy(false);
     }
 }
 
@@ -93,7 +95,8 @@ fn a_chunk_that_is_taken_back_is_not_written_any_more_and_nothing_is_lost() {
         let mut out = Sink::default();
         if lease.ask(&recall(&region)) {
             fence_all_threads();
-            let is_taken = lease.take(&recall(&region));
+            // SAFETY: after the fence.
+            let is_taken = unsafe { lease.take(&recall(&region)) };
             taken.note_if(is_taken);
             refused.note_if(!is_taken);
         }
@@ -132,7 +135,8 @@ fn who_sees_the_mark_gone_sees_what_was_written_under_it() {
         let is_asked = lease.ask(&recall(&region));
         if is_asked {
             fence_all_threads();
-            let is_taken = lease.take(&recall(&region));
+            // SAFETY: after the fence.
+            let is_taken = unsafe { lease.take(&recall(&region)) };
             taken.note_if(is_taken);
             drain.pass(&mut out).unwrap();
             if is_taken {
@@ -182,7 +186,8 @@ fn a_chunk_that_was_taken_back_may_be_another_threads_at_once() {
         let mut out = Sink::default();
         if lease.ask(&recall(&region)) {
             fence_all_threads();
-            lease.take(&recall(&region));
+            // SAFETY: after the fence.
+            unsafe { lease.take(&recall(&region)) };
         }
         drain.pass(&mut out).unwrap();
         owner.join().unwrap();
@@ -228,7 +233,8 @@ fn a_thread_with_a_spare_chunk_loses_none() {
         let is_asked = lease.ask(&recall(&region));
         if is_asked {
             fence_all_threads();
-            let is_taken = lease.take(&recall(&region));
+            // SAFETY: after the fence.
+            let is_taken = unsafe { lease.take(&recall(&region)) };
             assert!(!is_taken || !had_spare(), "taken while the thread held two");
         }
         asked.note_if(is_asked);

@@ -1,5 +1,7 @@
 //! Takes chunks back from idle threads. Only a session's own thread does so: the drain thread, or the flight recorder's.
 
+#![allow(unsafe_code)] // `ask` and `take`
+
 use std::time::Duration;
 
 use hairline_shm::{Lease, Recall, all_leases, fence_all_threads};
@@ -21,6 +23,12 @@ pub(super) struct Recaller {
     /// The kernel puts no fence into other threads. So nobody is asked: that alone sends a thread the slow way once.
     has_no_fence: bool,
     asked: Vec<&'static Lease>,
+}
+
+/// The leases of all threads.
+fn leases() -> impl Iterator<Item = &'static Lease> {
+    // SAFETY: this file calls nothing but `ask` and `take` on them.
+    unsafe { all_leases() }
 }
 
 impl Recaller {
@@ -52,7 +60,7 @@ impl Recaller {
         let (mut taken, mut looked) = (0, 0);
         self.asked.clear();
         let from = self.hand;
-        for lease in all_leases().skip(from).chain(all_leases().take(from)) {
+        for lease in leases().skip(from).chain(leases().take(from)) {
             if taken + self.asked.len() >= wanted || self.has_no_fence {
                 break;
             }
@@ -65,7 +73,7 @@ impl Recaller {
             }
         }
         taken += self.take_from_asked(recall);
-        let leases = all_leases().count().max(1);
+        let leases = leases().count().max(1);
         self.hand = (from + looked) % leases;
         taken
     }
@@ -79,6 +87,7 @@ impl Recaller {
             self.asked.clear(); // they settle at their next event
             return 0;
         }
-        self.asked.drain(..).filter(|lease| lease.take(recall)).count()
+        // SAFETY: each was asked for this `recall`, and the fence has succeeded.
+        self.asked.drain(..).filter(|lease| unsafe { lease.take(recall) }).count()
     }
 }

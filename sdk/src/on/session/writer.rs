@@ -1,5 +1,7 @@
 //! The writer thread: drains the ring into the output, keeps the clock true, answers flush and stop.
 
+#![allow(unsafe_code)] // closes the region
+
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -82,7 +84,8 @@ pub(super) fn run(shared: &Arc<Shared>, sink: Sink, clock: Clock) {
     if std::panic::catch_unwind(life).is_err() {
         registry::deactivate(shared.epoch);
         shared.region.end_waits();
-        shared.region.close();
+        // SAFETY: the drain was this thread's, and is dropped.
+        unsafe { shared.region.close() };
         shared.set_error(&Arc::new(std::io::Error::other("the output panicked")));
         shared.set_end(End::default());
     }
@@ -279,7 +282,8 @@ impl Writer<'_> {
             self.fail(e);
         }
         let notes = self.notes();
-        self.shared.region.close();
+        // SAFETY: the drain is this thread's, which makes no pass any more.
+        unsafe { self.shared.region.close() };
         let records_by_sequence = self.drain.records_by_sequence().clone();
         self.shared.set_end(End {
             records: records_by_sequence.values().sum::<u64>() + self.late,

@@ -40,7 +40,7 @@ thread_local! {
     static WRITER: RefCell<Owner> = const { RefCell::new(Owner(None)) };
     /// Whether the thread has had a writer.
     static HAS_OWNER: Cell<bool> = const { Cell::new(false) };
-    /// The region that the thread may be writing into: null before the first. For a forked child.
+    /// The region that the thread may be writing into: null where it has no writer. For a forked child.
     static REGION: Cell<*const Region> = const { Cell::new(std::ptr::null()) };
 }
 
@@ -74,19 +74,45 @@ fn with_owner_if_any<R>(f: impl FnOnce(&mut Owner) -> R) -> Option<R> {
     WRITER.try_with(|owner| owner.try_borrow_mut().ok().map(|mut owner| f(&mut owner))).ok().flatten()
 }
 
+/// Keeps the region that [`REGION`] points to. Its drop empties `REGION` first and gives up the region then:
+/// a signal handler may fork in between.
+struct Noted(Option<Arc<Region>>);
+
+impl Noted {
+    fn new(region: &Arc<Region>) -> Self {
+        let noted = Self(Some(Arc::clone(region)));
+        REGION.set(Arc::as_ptr(region));
+        noted
+    }
+
+    /// The thread's writer keeps the region from now on.
+    fn leave_to_writer(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        if self.0.is_some() {
+            REGION.set(std::ptr::null());
+        }
+    }
+}
+
 impl Owner {
     /// Gives up the writer. To be called with the thread marked busy.
     fn leave(&mut self, hot: &Hot) {
         hot.lease().clear();
         if let Some(mut writer) = self.0.take() {
+            let _noted = Noted::new(writer.region());
             if writer.is_parents() {
                 std::mem::forget(writer); // of an event that a signal handler interrupted for a fork
             } else {
                 writer.take_over(hot);
                 writer.finish();
+                hot.lease().give_up();
             }
         }
-        REGION.set(std::ptr::null());
     }
 
     /// The writer of the session with `epoch`, if this is one, with what the hot path has left.
@@ -261,8 +287,9 @@ fn attach<'o>(hot: &Hot, owner: &'o mut Owner, epoch: u32) -> Option<&'o mut Wri
         return None; // nothing is made for it
     }
     HAS_OWNER.set(true);
-    REGION.set(Arc::as_ptr(shared.region()));
+    let noted = Noted::new(shared.region());
     let writer = owner.0.insert(Writer::new(shared)?);
+    noted.leave_to_writer();
     writer.set_up(hot);
     Some(writer)
 }
@@ -280,7 +307,9 @@ pub(crate) fn end_fork(before: &'static Lease) {
 /// In a forked child: the thread that forked, whose lease was this one, begins anew.
 pub(crate) fn leave_in_child(before: &'static Lease) {
     forget_parent();
-    start_pool_in_child(Some(before));
+    // SAFETY: the forked child's only thread. Its place has no lease of the pool from here on, and `before`
+    // stays claimed.
+    unsafe { start_pool_in_child(Some(before)) };
     lifetime::start_in_child(hot::hot().lease_place());
 }
 
@@ -289,9 +318,11 @@ pub(crate) fn leave_in_child(before: &'static Lease) {
 /// A signal handler may have forked in the midst of an event, which goes on here when the handler returns: its stores go
 /// into private memory from now on.
 pub(crate) fn forget_parent() {
-    // SAFETY: the thread's writer keeps the region alive, and in this process nobody drops either.
+    // SAFETY: where `REGION` is not null, `Noted` or the thread's writer keeps the region alive until
+    // `REGION` is null again.
     if let Some(region) = unsafe { REGION.get().as_ref() } {
-        region.leave_in_child();
+        // SAFETY: the drain's thread does not exist in this process.
+        unsafe { region.leave_in_child() };
     }
     // Where the writer is in use, the event that uses it goes on; it finds that its session is not this process's.
     let _ = with_owner_if_any(|owner| std::mem::forget(owner.0.take()));

@@ -20,7 +20,7 @@
 //! It finds its lease wiped. Where the fork handlers ran (`fork.rs`) they have put a new one in its place. Where they did not
 //! (`clone(2)`, `_Fork`), the child finds that out here, at its first contact with the cold path, and is silent from then on.
 
-#![allow(unsafe_code)] // pthread keys
+#![allow(unsafe_code)] // pthread keys, and the pool
 
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
@@ -74,13 +74,16 @@ fn claim(place: &AtomicPtr<Lease>, before: &'static Lease) -> &'static Lease {
     let is_parents = !is(before, &NONE);
     if is_parents || lost_to_fork() {
         fork::in_unannounced_child();
-        start_pool_in_child(is_parents.then_some(before));
+        // SAFETY: a forked child, whose leases were wiped: no thread has one. It is silent for good, so where
+        // two of its threads come here at once and get one lease, neither ever has a chunk.
+        unsafe { start_pool_in_child(is_parents.then_some(before)) };
     }
     process_wide::install();
     let own = claim_lease().filter(|own| {
         let is_told = is_told_of_end();
         if !is_told {
-            release_lease(own);
+            // SAFETY: claimed just now, and dropped.
+            unsafe { release_lease(own) };
         }
         is_told
     });
@@ -90,7 +93,8 @@ fn claim(place: &AtomicPtr<Lease>, before: &'static Lease) -> &'static Lease {
         Ok(_) => own,
         Err(_) => {
             if !is(own, &ENDED) {
-                release_lease(own);
+                // SAFETY: claimed just now, and dropped.
+                unsafe { release_lease(own) };
             }
             lease_at(place)
         }
@@ -120,7 +124,8 @@ pub(super) fn end(place: &AtomicPtr<Lease>) {
     let lease = lease_at(place);
     place.store(pointer(&ENDED), Ordering::Relaxed);
     if is_own(lease) {
-        release_lease(lease);
+        // SAFETY: claimed by `claim` for this place, where it is no more.
+        unsafe { release_lease(lease) };
     }
 }
 
@@ -130,7 +135,8 @@ static KEY: AtomicU32 = AtomicU32::new(0);
 /// Arranges that [`ended`] is called at this thread's end. Returns whether it will be.
 fn is_told_of_end() -> bool {
     let Some(key) = key() else { return false };
-    // SAFETY: a key that was made, and a value that nobody follows.
+    // SAFETY: a key that `key` made, which is deleted only when the process ends or this library is unloaded.
+    // Nobody follows the value.
     unsafe { libc::pthread_setspecific(key, std::ptr::dangling()) == 0 }
 }
 

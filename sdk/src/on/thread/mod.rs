@@ -93,13 +93,25 @@ pub(crate) fn begin(callsite: &'static Callsite, word: u32) -> u32 {
 #[inline(never)]
 fn begin_slow(callsite: &'static Callsite, word: u32) -> u32 {
     let recorded = hot::plain::<true>(hot::hot(), callsite, word, Kind::Scope);
-    if recorded { word } else { bare(callsite, word) }
+    if recorded { word } else { if_scope(callsite, bare(callsite, word)) }
+}
+
+/// The epoch of an event that the cold path has recorded by its callsite's kind; 0 where that is no begin:
+/// the end of a scope goes into room that its begin has kept, and no other event keeps any.
+fn if_scope(callsite: &'static Callsite, epoch: u32) -> u32 {
+    if callsite.kind() == Kind::Scope { epoch } else { 0 }
+}
+
+/// Begins a scope with options. The epoch that the begin was recorded in; 0 if it was not.
+fn begin_rich(callsite: &'static Callsite, word: u32, values: &impl Values, extras: &Extras<'_>) -> u32 {
+    let recorded = if_scope(callsite, rich(callsite, word, values, extras));
+    if extras.track.is_some() { 0 } else { recorded } // a slice on a track keeps no room either
 }
 
 #[inline(never)]
 fn begin_with<V: Values>(callsite: &'static Callsite, word: u32, values: &V) -> u32 {
     let recorded = hot::with_values::<false, _>(hot::hot(), callsite, word, Kind::Scope, values);
-    if recorded { word } else { with_values_slow(callsite, word, Kind::Scope, values) }
+    if recorded { word } else { if_scope(callsite, with_values_slow(callsite, word, Kind::Scope, values)) }
 }
 
 /// The epoch that the begin of a scope with a flow was recorded in; 0 if it was not.
@@ -122,7 +134,7 @@ fn begin_flow_slow(callsite: &'static Callsite, word: u32, flow: &Flow) -> u32 {
         flow.set_begun(word);
         word
     } else {
-        rich(callsite, word, &(), &Extras::new().flow(flow))
+        if_scope(callsite, rich(callsite, word, &(), &Extras::new().flow(flow)))
     }
 }
 

@@ -216,9 +216,9 @@ impl Room {
         })
     }
 
-    /// The bytes at and after offset `at` of the chunk.
-    pub(crate) fn written_at(&self, at: u32) -> &[u8] {
-        self.chunk.bytes().get(at as usize..).unwrap_or(&[])
+    /// Copies what was written into the chunk.
+    pub(crate) fn copy_written(&self, out: &mut Vec<u8>) {
+        self.chunk.copy_committed(out);
     }
 
     /// Bytes that the beginning of the next chunk may take beside the ends of all open scopes, so that half of it is left.

@@ -14,7 +14,7 @@ mod overwriting;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use hairline_shm::{ChunkInfo, Lease, LossReason};
+use hairline_shm::{ChunkInfo, Lease, LossReason, Region};
 
 use super::super::callsite::Callsite;
 use super::super::extras::Extras;
@@ -52,6 +52,8 @@ pub(super) struct Writer {
     /// The begins of open slices, told again for the next chunk, and where each stands.
     again: Again,
     begins: Vec<Begin>,
+    /// The bytes of the chunk in which those begins stand.
+    chunk_copy: Vec<u8>,
 }
 
 /// A writer whose state the hot path learns at the end, also where an argument's code panics on the way: it would write
@@ -127,6 +129,7 @@ impl Writer {
             begin: Vec::new(),
             again: Again::default(),
             begins: Vec::new(),
+            chunk_copy: Vec::new(),
         })
     }
 
@@ -141,6 +144,11 @@ impl Writer {
 
     pub(super) fn epoch(&self) -> u32 {
         self.shared.epoch()
+    }
+
+    /// The region of its chunks.
+    pub(super) fn region(&self) -> &Arc<Region> {
+        self.shared.region()
     }
 
     /// Whether it is the lease for which this writer was made. Where a signal handler has forked in the midst of an event, that event goes
@@ -245,7 +253,7 @@ impl Writer {
         // SAFETY: the rules of `Lease::set` are kept. 1: `Hot::take` compares the epoch while busy, and every cold path goes
         // through `take_over`, busy, before it touches the room. 2: `take_over` passes it on to the room, which does not touch a
         // chunk that was recalled. 3: a lease is its thread's own until the thread has left its writer. 4: the writer owns the
-        // room and its chunk, and `Owner::leave` clears the lease before it drops them.
+        // room and its chunk. 5: `Owner::leave`.
         unsafe { lease.set(chunk, epoch, end_epoch, self.room.has_no_spares()) };
         if is_new {
             self.shared.chunk_taken(chunk.number());

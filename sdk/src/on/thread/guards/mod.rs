@@ -67,7 +67,7 @@ impl Scope {
         values: &impl Values,
         extras: &Extras<'_>,
     ) -> Self {
-        Self::new(callsite, super::rich(callsite, epoch.get(), values, extras))
+        Self::new(callsite, super::begin_rich(callsite, epoch.get(), values, extras))
     }
 
     /// Begins a scope that a flow goes through.

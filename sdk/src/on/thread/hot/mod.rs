@@ -312,7 +312,8 @@ impl Taken {
         let commit = Commit(commit.0 + Commit::new(bytes, 1).0);
         lease.set_last(now);
         // SAFETY: the epoch said that the chunk is this thread's, and nobody takes it while the lease is busy. The record's bytes were
-        // written, within the room that was found.
+        // written, within the room that was found, or that the begin has kept for this end. (In a child that
+        // a signal handler forked in the midst of this event the commit is smaller: `fork.rs`.)
         unsafe { (*self.chunk).publish(commit) };
         lease.set_commit(commit);
         lease.set_room(room);

@@ -34,11 +34,14 @@ impl Writer {
 
     /// Puts the begins of the open slices together, as far as `room` goes.
     fn tell_begins(&mut self, room: usize) {
-        let Self { again, begins, sequence, .. } = self;
+        let Self { again, begins, sequence, chunk_copy, .. } = self;
         again.clear();
         begins.clear();
+        if self.room.open() > 0 {
+            self.room.copy_written(chunk_copy);
+        }
         for begin in self.room.begins() {
-            let written = begin.at.map(|at| self.room.written_at(at));
+            let written = begin.at.map(|at| chunk_copy.get(at as usize..).unwrap_or(&[]));
             begins.push(sequence.put_again(again, written, begin.known));
         }
         sequence.put_own_track_again(again);
