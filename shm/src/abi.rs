@@ -66,10 +66,10 @@ pub const MAX_PATH: usize = 4096;
 /// See [`MAX_PATH`].
 pub const MAX_PRELUDE: usize = 1 << 20;
 
-/// In [`RegionHeader::output_len`]: the output is no file.
+/// As the output's length in a region's header: the output is no file.
 pub const NO_FILE: u64 = u64::MAX;
 
-/// Why an event was not recorded. The number is the index in [`RegionHeader::lost`].
+/// Why an event was not recorded. The number is the index in the header's counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 #[non_exhaustive]
@@ -124,9 +124,9 @@ pub const REGION_ACTIVE: u32 = 1;
 /// Everything was drained; nothing is to be recovered.
 pub const REGION_CLOSED: u32 = 2;
 
-/// [`RegionHeader::overflow`]: an event for which no chunk is free is dropped and counted.
+/// In a region's header: an event for which no chunk is free is dropped and counted.
 pub const OVERFLOW_DROP: u32 = 0;
-/// [`RegionHeader::overflow`]: the oldest chunk that nobody writes is overwritten.
+/// In a region's header: the oldest chunk that nobody writes is overwritten.
 pub const OVERFLOW_OVERWRITE: u32 = 1;
 
 /// What stands at the start of a region. Written once before the region is shared, but for the atomics.

@@ -121,15 +121,11 @@ impl Held {
     }
 
     fn has_all(&self) -> bool {
-        let mut has_all = self.current.is_some() && self.registry.is_some() && self.lanes.is_some();
+        let has_all = self.current.is_some() && self.registry.is_some() && self.lanes.is_some();
         #[cfg(feature = "log")]
-        {
-            has_all &= self.log.is_some();
-        }
+        let has_all = has_all && self.log.is_some();
         #[cfg(feature = "subscriber")]
-        {
-            has_all &= self.tracing.is_some();
-        }
+        let has_all = has_all && self.tracing.is_some();
         has_all
     }
 }
