@@ -130,6 +130,12 @@ fn what_closed_sessions_held_is_given_back_though_threads_still_have_their_chunk
 }
 
 #[test]
+fn a_session_starts_though_a_timer_interrupts_it_all_the_time() {
+    let run = run(&["timer", "t.fxt"], &[]);
+    assert_eq!(run.said(), [20, 0], "{:?}", run.output);
+}
+
+#[test]
 fn scopes_that_are_forgotten_are_counted_and_named() {
     let run = run(&["forget", "t.fxt"], &[]);
     let said = String::from_utf8_lossy(&run.output.stdout);

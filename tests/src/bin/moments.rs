@@ -367,6 +367,22 @@ fn bytes_of_regions() -> u64 {
     by_inode.values().sum()
 }
 
+extern "C" fn pass_by(_: libc::c_int) {}
+
+/// Starts a session with a large ring while a timer interrupts the thread again and again.
+fn start_under_a_timer(output: &str) {
+    // SAFETY: the handler does nothing.
+    unsafe { libc::signal(libc::SIGALRM, pass_by as *const () as libc::sighandler_t) };
+    let interval = libc::timeval { tv_sec: 0, tv_usec: 100 };
+    let timer = libc::itimerval { it_interval: interval, it_value: interval };
+    // SAFETY: the timer's value is valid.
+    unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut()) };
+    let session = builder(output).buffer_size(1 << 30).start().expect("a session");
+    work(10);
+    let summary = session.stop().expect("no error");
+    println!("{} {}", summary.records, summary.lost.total());
+}
+
 /// Sessions one after the other, each with a thread that then does nothing. Bytes that their regions have at the end.
 fn sessions_with_idle_threads() {
     let idle = std::sync::Arc::new(Barrier::new(21));
@@ -423,6 +439,7 @@ fn main() {
         "trigger-in-handler" => trigger_in_signal_handlers(&output),
         "idle-threads" => sessions_with_idle_threads(),
         "forget" => forget_scopes(&output),
+        "timer" => start_under_a_timer(&output),
         _ => panic!("unknown way: {way}"),
     }
 }
