@@ -143,9 +143,9 @@ pub(crate) fn pointee(p: *mut Callsite) -> Option<&'static Callsite> {
     unsafe { p.as_ref() }
 }
 
-/// What a callsite keeps for the rest of the process behind a pointer.
+/// A value that is kept for the rest of the process, behind a pointer.
 pub(crate) fn shared<T>(p: *mut T) -> Option<&'static T> {
-    // SAFETY: null, or from a Box that `Callsite::lay_down` or `keep` has leaked.
+    // SAFETY: null, or from a Box that was leaked: by `Callsite::lay_down`, `keep` or `signals::trigger_on`.
     unsafe { p.as_ref() }
 }
 

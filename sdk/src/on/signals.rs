@@ -13,9 +13,9 @@
 use std::cell::UnsafeCell;
 use std::io;
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 
-use super::{own_thread, process, session};
+use super::{own_thread, process, registry, session};
 use crate::builder::Config;
 use crate::error::Error;
 
@@ -39,11 +39,15 @@ static POSTED: Semaphore = Semaphore(UnsafeCell::new(MaybeUninit::uninit()));
 /// Highest signal number that is of interest, and one.
 const SIGNALS: usize = 65;
 
-/// The handlers that were there before [`trigger`]: a function, or none.
-static BEFORE: [AtomicUsize; SIGNALS] = [const { AtomicUsize::new(libc::SIG_DFL) }; SIGNALS];
+/// The actions that were there before [`trigger`], each kept for the rest of the process: a handler may be reading it. Null: none.
+static BEFORE: [AtomicPtr<Before>; SIGNALS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; SIGNALS];
 
-/// Whether that function wants to be told more than the signal.
-static BEFORE_WANTS_INFO: [AtomicBool; SIGNALS] = [const { AtomicBool::new(false) }; SIGNALS];
+/// What there was before: the handler, and whether it wants to be told more than the signal. One pointer leads to both, so that a
+/// handler never sees one of each of two.
+struct Before {
+    handler: usize,
+    wants_info: bool,
+}
 
 /// What the session is to heed. Called by the one thread that starts a session.
 pub(super) fn install(config: &Config) -> Result<(), Error> {
@@ -118,8 +122,9 @@ fn trigger_on(signal: libc::c_int) -> io::Result<()> {
         return Err(io::ErrorKind::InvalidInput.into()); // returning from its handler would raise it again
     }
     if before.sa_sigaction != own {
-        BEFORE_WANTS_INFO[place].store(before.sa_flags & libc::SA_SIGINFO != 0, Ordering::Relaxed);
-        BEFORE[place].store(before.sa_sigaction, Ordering::Release);
+        let wants_info = before.sa_flags & libc::SA_SIGINFO != 0;
+        let kept = Box::leak(Box::new(Before { handler: before.sa_sigaction, wants_info }));
+        BEFORE[place].store(kept, Ordering::Release); // pairs with the Acquire in `trigger`
         set_action(signal, own, libc::SA_RESTART | libc::SA_SIGINFO | libc::SA_ONSTACK)?;
     }
     Ok(())
@@ -129,18 +134,19 @@ fn trigger_on(signal: libc::c_int) -> io::Result<()> {
 extern "C" fn trigger(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     session::trigger();
     let Some(place) = usize::try_from(signal).ok().filter(|n| *n < SIGNALS) else { return };
-    match BEFORE[place].load(Ordering::Acquire) {
+    let Some(before) = registry::shared(BEFORE[place].load(Ordering::Acquire)) else { return };
+    match before.handler {
         libc::SIG_DFL | libc::SIG_IGN => {}
-        before if BEFORE_WANTS_INFO[place].load(Ordering::Relaxed) => {
+        handler if before.wants_info => {
             // SAFETY: what `sigaction` gave as a handler of three arguments.
-            let before: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
-                unsafe { std::mem::transmute(before) };
-            before(signal, info, context);
+            let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
+                unsafe { std::mem::transmute(handler) };
+            handler(signal, info, context);
         }
-        before => {
+        handler => {
             // SAFETY: what `sigaction` gave as a handler of one argument.
-            let before: extern "C" fn(libc::c_int) = unsafe { std::mem::transmute(before) };
-            before(signal);
+            let handler: extern "C" fn(libc::c_int) = unsafe { std::mem::transmute(handler) };
+            handler(signal);
         }
     }
 }

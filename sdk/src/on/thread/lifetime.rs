@@ -129,8 +129,11 @@ pub(super) fn end(place: &AtomicPtr<Lease>) {
     }
 }
 
-/// The key whose destructor tells a thread's end, and one more; 0: none.
-static KEY: AtomicU32 = AtomicU32::new(0);
+/// The key whose destructor tells a thread's end, and one more.
+static KEY: AtomicU32 = AtomicU32::new(NOT_MADE);
+const NOT_MADE: u32 = 0;
+/// The process ends, or this library is unloaded: no thread is told of its end any more, and none gets a lease.
+const GONE: u32 = u32::MAX;
 
 /// Arranges that [`ended`] is called at this thread's end. Returns whether it will be.
 fn is_told_of_end() -> bool {
@@ -141,8 +144,10 @@ fn is_told_of_end() -> bool {
 }
 
 fn key() -> Option<libc::pthread_key_t> {
-    if let Some(key) = KEY.load(Ordering::Acquire).checked_sub(1) {
-        return Some(key);
+    match KEY.load(Ordering::Acquire) {
+        NOT_MADE => {}
+        GONE => return None,
+        key => return Some(key - 1),
     }
     let mut key = 0;
     // SAFETY: the key is for the call to write, and the destructor a function of this library; `forget_key` deletes the key before
@@ -150,21 +155,22 @@ fn key() -> Option<libc::pthread_key_t> {
     if unsafe { libc::pthread_key_create(&raw mut key, Some(ended)) } != 0 {
         return None;
     }
-    match KEY.compare_exchange(0, key + 1, Ordering::Release, Ordering::Acquire) {
+    match KEY.compare_exchange(NOT_MADE, key + 1, Ordering::Release, Ordering::Acquire) {
         Ok(_) => Some(key),
         Err(first) => {
             // SAFETY: the key of just now, which nobody else knows.
             unsafe { libc::pthread_key_delete(key) };
-            Some(first - 1)
+            (first != GONE).then(|| first - 1)
         }
     }
 }
 
 /// The process ends, or this library is unloaded: [`ended`] must not be called any more.
 pub(in super::super) fn forget_key() {
-    if let Some(key) = KEY.swap(0, Ordering::AcqRel).checked_sub(1) {
+    let key = KEY.swap(GONE, Ordering::AcqRel);
+    if key != NOT_MADE && key != GONE {
         // SAFETY: a key that `key` made.
-        unsafe { libc::pthread_key_delete(key) };
+        unsafe { libc::pthread_key_delete(key - 1) };
     }
 }
 
