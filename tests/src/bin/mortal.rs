@@ -103,6 +103,8 @@ fn main() {
     let end = arguments["end"].clone();
     let limit = end.parse().unwrap_or(u64::MAX);
     let flow = Arc::new(Flow::new());
+    // The flow begins here: two threads that were the first at the same moment would both begin it.
+    trace_instant!("mortal", "begin", flow: &flow);
     for thread in 0..number("threads") {
         let counter = &counters[usize::try_from(thread).expect("small") * SLOT];
         let flow = Arc::clone(&flow);
