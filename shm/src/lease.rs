@@ -1,8 +1,8 @@
 //! A thread's right to write its chunk, and how the drain thread takes the chunk back from an idle thread.
 //!
-//! A thread keeps its chunk while it records nothing, so threads that outnumber the chunks would starve each other. Taking a
-//! chunk back must cost nothing on the path of an event: no read-modify-write, no fence, not one load more. So the fence is put
-//! into the owner from outside, by `membarrier(2)`:
+//! A thread keeps its chunk while it records nothing, so threads that outnumber the chunks would starve each
+//! other. Taking a chunk back must cost nothing on the path of an event: no read-modify-write, no fence, not
+//! one load more. So the fence is put into the owner from outside, by `membarrier(2)`:
 //!
 //! ```text
 //! owner, for each event                      drain thread
@@ -13,20 +13,21 @@
 //!   busy = 0 (Release)                         recall: ASKED -> TAKEN; the chunk is Complete
 //! ```
 //!
-//! Let P be the point at which the owner passed the fence. An event that reads the epoch after P finds 0 and takes the slow path.
-//! An event that read the epoch before P has set `busy` before P. So the drain thread sees either that mark, or the end of that
-//! event with all its bytes (the Release of `busy = 0`). So nobody writes a chunk that is complete.
+//! Let P be the point at which the owner passed the fence. An event that reads the epoch after P finds 0 and
+//! takes the slow path. An event that read the epoch before P has set `busy` before P. So the drain thread
+//! sees either that mark, or the end of that event with all its bytes (the Release of `busy = 0`). So nobody
+//! writes a chunk that is complete.
 //!
-//! The slow path sets `busy` like any event and then [settles](Lease::settle). It finds ASKED, and keeps its chunk; or TAKEN, and
-//! claims another one. The compare-and-swap to TAKEN and the swap of `settle` cannot both succeed. If it finds neither, it came
-//! before P, and the drain thread sees the mark, or epochs that are not 0, or, where the thread has given its
-//! chunk back, no chunk.
+//! The slow path sets `busy` like any event and then [settles](Lease::settle). It finds ASKED, and keeps its
+//! chunk; or TAKEN, and claims another one. The compare-and-swap to TAKEN and the swap of `settle` cannot
+//! both succeed. If it finds neither, it came before P, and the drain thread sees the mark, or epochs that
+//! are not 0, or, where the thread has given its chunk back, no chunk.
 //!
 //! # Where a lease is
 //!
-//! The drain thread reads the leases of all threads, at any moment. So a lease must stay where it is after its thread is
-//! gone, also where the thread had no chance to say so. Leases come from a [pool](pool) of memory that is never freed, not
-//! from thread-local memory.
+//! The drain thread reads the leases of all threads, at any moment. So a lease must stay where it is after
+//! its thread is gone, also where the thread had no chance to say so. Leases come from a [pool](pool) of
+//! memory that is never freed, not from thread-local memory.
 
 #![allow(unsafe_code)] // a function with a contract
 
@@ -103,8 +104,8 @@ impl Lease {
     }
 
     const_unless_loom! {
-        /// A lease that is busy for good, and never has a chunk: for threads that have no lease of their own. `is_claimed` is what
-        /// [`is_wiped`](Self::is_wiped) denies.
+        /// A lease that is busy for good, and never has a chunk: for threads that have no lease of their own.
+        /// `is_claimed` is what [`is_wiped`](Self::is_wiped) denies.
         #[must_use]
         pub fn barred(is_claimed: bool) -> Self {
             Self {
@@ -134,12 +135,13 @@ impl Lease {
         self.busy.load(Ordering::Relaxed) != 0
     }
 
-    /// Sets the mark where a signal handler on this thread sees it at once: the compiler neither merges the store with another one
-    /// nor moves it across what it guards.
+    /// Sets the mark where a signal handler on this thread sees it at once: the compiler neither merges the
+    /// store with another one nor moves it across what it guards.
     #[inline(always)]
     pub fn set_busy(&self, busy: bool) {
         light_fence();
-        // Release pairs with the Acquire in `take`: who sees the mark gone sees the event's commit. (No instruction on x86-64.)
+        // Release pairs with the Acquire in `take`: who sees the mark gone sees the event's commit. (No
+        // instruction on x86-64.)
         self.busy.store(u32::from(busy), Ordering::Release);
         light_fence();
     }
@@ -199,20 +201,20 @@ impl Lease {
         self.last.store(time, Ordering::Relaxed);
     }
 
-    /// The thread, busy, writes `chunk` for the session `epoch`, and ends for the session `end_epoch`. `is_only`: the thread holds
-    /// no other chunk, so it may lose this one.
+    /// The thread, busy, writes `chunk` for the session `epoch`, and ends for the session `end_epoch`.
+    /// `is_only`: the thread holds no other chunk, so it may lose this one.
     ///
     /// # Safety
     /// From this call until [`give_up`](Self::give_up), any thread may [`take`](Self::take) the chunk while
     /// the lease is not busy. So the caller keeps these rules:
     ///
-    /// 1. It writes into the chunk only while busy, and only if `epoch` (for ends `end_epoch`) is not 0 or `settle` has returned
-    ///    false since it became busy.
+    /// 1. It writes into the chunk only while busy, and only if `epoch` (for ends `end_epoch`) is not 0 or
+    ///    `settle` has returned false since it became busy.
     /// 2. If `settle` returns true, it calls [`WriteChunk::set_recalled`] and does not touch the chunk again.
     /// 3. Other threads call nothing but `ask` and `take` on it: it gives the lease to no other code.
     /// 4. The chunk lives as long as the lease holds it.
-    /// 5. When it gives the chunk back other than by the next `set`, it calls `clear`, `settle` and `give_up`, in this
-    ///    order, and stays busy in between.
+    /// 5. When it gives the chunk back other than by the next `set`, it calls `clear`, `settle` and
+    ///    `give_up`, in this order, and stays busy in between.
     pub unsafe fn set(&self, chunk: &WriteChunk, epoch: u32, end_epoch: u32, is_only: bool) {
         let recall = if is_only { recall::NONE } else { recall::FIXED };
         if self.recall.load(Ordering::Relaxed) != recall {
@@ -240,18 +242,20 @@ impl Lease {
         self.chunk.store(std::ptr::null_mut(), Ordering::Relaxed);
     }
 
-    /// Checks whether the drain thread has taken this thread's chunk. Call it on the owning thread, busy, before touching the chunk
-    /// on the slow path.
+    /// Checks whether the drain thread has taken this thread's chunk. Call it on the owning thread, busy,
+    /// before touching the chunk on the slow path.
     pub fn settle(&self) -> bool {
         if matches!(self.recall.load(Ordering::Relaxed), recall::NONE | recall::FIXED) {
             return false;
         }
-        // Acquire pairs with the Release in `take`. Of this swap and that compare-and-swap, only one finds ASKED.
+        // Acquire pairs with the Release in `take`. Of this swap and that compare-and-swap, only one finds
+        // ASKED.
         self.recall.swap(recall::NONE, Ordering::AcqRel) == recall::TAKEN
     }
 
-    /// Asks the thread for its chunk, if the thread looks idle. Returns whether [`take`](Self::take) is worth trying, after a [fence of
-    /// every thread](fence_all_threads). Only one thread asks and takes for a session: its drain thread.
+    /// Asks the thread for its chunk, if the thread looks idle. Returns whether [`take`](Self::take) is worth
+    /// trying, after a [fence of every thread](fence_all_threads). Only one thread asks and takes for a
+    /// session: its drain thread.
     pub fn ask(&self, recall: &Recall<'_>) -> bool {
         match self.recall.load(Ordering::Relaxed) {
             recall::ASKED => {} // the thread was busy the last time, and has not settled since
@@ -322,7 +326,8 @@ pub struct Recall<'r> {
     pub epoch: u32,
     /// Only from threads whose last event was not after this time.
     pub idle_since: u64,
-    /// If given, only chunks in which committed bytes and room add up to this: those that keep no room for ends.
+    /// If given, only chunks in which committed bytes and room add up to this: those that keep no room for
+    /// ends.
     pub empty_room: Option<u32>,
 }
 

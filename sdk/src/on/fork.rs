@@ -1,11 +1,11 @@
 //! Fork: what the parent's threads were doing must neither hang nor mislead the child.
 //!
-//! The child is a copy with one thread. It has no writer thread, and the ring is its parent's, so it forgets the session
-//! without touching it. Where the output's path names the process (`%p`), it begins a trace of its own at its first event, with
-//! the parent's settings; else it is silent.
+//! The child is a copy with one thread. It has no writer thread, and the ring is its parent's, so it forgets
+//! the session without touching it. Where the output's path names the process (`%p`), it begins a trace of
+//! its own at its first event, with the parent's settings; else it is silent.
 //!
-//! For that it needs the process-wide tables whole and their locks free, whatever other threads were doing with them. So the
-//! thread that forks takes these locks before, and releases them after, in both processes:
+//! For that it needs the process-wide tables whole and their locks free, whatever other threads were doing
+//! with them. So the thread that forks takes these locks before, and releases them after, in both processes:
 //!
 //! ```text
 //! prepare   the running session, the registry, lanes, the callsites of `log` and `tracing`     each once, in this order
@@ -14,10 +14,11 @@
 //! child     forgets the session, releases
 //! ```
 //!
-//! * Nobody holds one of these locks for more than some instructions. A fork waits [`PATIENCE`] at most; then it goes
-//!   on without, and the child is silent for good.
-//! * A thread that forks from inside of an event (a signal handler, an allocator) may hold some of them itself. It takes
-//!   those that it can get, so that the event can go on in the child; and the child is silent.
+//! * Nobody holds one of these locks for more than some instructions. A fork waits [`PATIENCE`] at most; then
+//!   it goes on without, and the child is silent for good.
+//! * A thread that forks from inside of an event (a signal handler, an allocator) may hold some of them
+//!   itself. It takes those that it can get, so that the event can go on in the child; and the child is
+//!   silent.
 //! * The order is only for the reader: a wait that ends cannot deadlock.
 //! * The locks of a session (`Shared`) are not taken. The child never uses its parent's.
 //! * Those of tracks and spans are given up where they are lost: `lock.rs`.
@@ -25,18 +26,20 @@
 //!
 //! # The ring
 //!
-//! The child shares the ring's memory with its parent. Its threads' leases were wiped at the fork (`hairline_shm`'s pool),
-//! so no event of the child finds a chunk. One more thread of execution can be in the ring: where a signal handler
-//! forked in the midst of an event, that event goes on in both processes when the handler returns. In the child its stores go into
-//! private memory, which takes the place of the ring before the handler gets on.
+//! The child shares the ring's memory with its parent. Its threads' leases were wiped at the fork
+//! (`hairline_shm`'s pool), so no event of the child finds a chunk. One more thread of execution can be in
+//! the ring: where a signal handler forked in the midst of an event, that event goes on in both processes
+//! when the handler returns. In the child its stores go into private memory, which takes the place of the
+//! ring before the handler gets on.
 //!
 //! # Without handlers
 //!
-//! `clone(2)` and `_Fork` run no handler. Such a child finds out at its first contact with the cold path that its lease was
-//! wiped, and is silent for good: [`in_unannounced_child`]. Until then each of its events finds an epoch of 0, and no chunk. Only an event that a
-//! signal handler interrupted for such a fork, and that goes on in the child, still reaches the ring. Its
-//! lease says 0 committed bytes, so it stores its record and its commit at the start of the chunk that was
-//! the thread's at the fork, and never beyond that chunk. The parent may lose what was in that chunk.
+//! `clone(2)` and `_Fork` run no handler. Such a child finds out at its first contact with the cold path that
+//! its lease was wiped, and is silent for good: [`in_unannounced_child`]. Until then each of its events finds
+//! an epoch of 0, and no chunk. Only an event that a signal handler interrupted for such a fork, and that
+//! goes on in the child, still reaches the ring. Its lease says 0 committed bytes, so it stores its record
+//! and its commit at the start of the chunk that was the thread's at the fork, and never beyond that chunk.
+//! The parent may lose what was in that chunk.
 //!
 //! `vfork`, `posix_spawn` and what follows by `exec` call no handler and run nothing of this.
 
@@ -77,7 +80,8 @@ struct Fork {
     /// The lease of the thread that forks.
     lease: &'static Lease,
     locks: Held,
-    /// Whether the child may use what the locks guard: all of them are held, and no event is under way on this thread.
+    /// Whether the child may use what the locks guard: all of them are held, and no event is under way on
+    /// this thread.
     is_whole: bool,
 }
 
@@ -100,13 +104,14 @@ thread_local! {
 
 /// Registers the handlers. Once a process: what a child inherits has them too.
 pub(super) fn install() {
-    // SAFETY: the handlers are functions of this library that take nothing; they stay loaded as long as it is.
+    // SAFETY: the handlers are functions of this library that take nothing; they stay loaded as long as it
+    // is.
     unsafe { libc::pthread_atfork(Some(prepare), Some(in_parent), Some(in_child)) };
 }
 
 impl Held {
-    /// Takes each lock. One that this thread holds itself, in an event that a signal handler has interrupted for the fork, is waited
-    /// for in vain; that event goes on in the child and releases it there.
+    /// Takes each lock. One that this thread holds itself, in an event that a signal handler has interrupted
+    /// for the fork, is waited for in vain; that event goes on in the child and releases it there.
     fn new(patience: Duration) -> Self {
         let until = Instant::now() + patience;
         Self {
@@ -190,8 +195,8 @@ fn forget_all() {
     IS_PENDING.store(false, Ordering::Relaxed);
 }
 
-/// This process is a forked child, and no handler ran. It is silent, for good. The output stays open here: a child may share its
-/// parent's table of open files.
+/// This process is a forked child, and no handler ran. It is silent, for good. The output stays open here: a
+/// child may share its parent's table of open files.
 pub(super) fn in_unannounced_child() {
     lock::set_forked();
     flow::detach_after_fork();

@@ -1,12 +1,12 @@
 //! This crate's locks: the standard library's, which hold all their state in themselves.
 //!
-//! That matters to a forked child, which is a copy of its parent at a moment when other threads were doing anything: locks whose
-//! waiters queue in a table of the process (parking_lot's) may leave that table locked for ever. These leave only the locks
-//! themselves, and there are two kinds of them:
+//! That matters to a forked child, which is a copy of its parent at a moment when other threads were doing
+//! anything: locks whose waiters queue in a table of the process (parking_lot's) may leave that table locked
+//! for ever. These leave only the locks themselves, and there are two kinds of them:
 //!
 //! * those in statics are taken by whoever forks, for the time of the fork: `fork.rs`;
-//! * those in tracks and spans are too many for that. [`Mutex::lock_unless_lost`] gives one up that a thread held which does
-//!   not exist in the child.
+//! * those in tracks and spans are too many for that. [`Mutex::lock_unless_lost`] gives one up that a thread
+//!   held which does not exist in the child.
 //!
 //! A thread that panicked with a lock held has left nothing half-done here: poison does not count.
 //!
@@ -63,8 +63,8 @@ impl<T> Mutex<T> {
 
     /// Takes the lock. Other threads hold it for some instructions only.
     ///
-    /// In a forked child it may be lost, and this waits without end: only for locks that `fork.rs` holds over a fork, and for
-    /// those that no event takes.
+    /// In a forked child it may be lost, and this waits without end: only for locks that `fork.rs` holds over
+    /// a fork, and for those that no event takes.
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         self.try_lock().unwrap_or_else(|| self.lock_when_free())
     }
@@ -166,8 +166,9 @@ fn unless_blocked<G>(tried: Result<G, TryLockError<G>>) -> Option<G> {
 
 /// Waits for a lock by looking again: first at once, then after others had the core, then after [`LOOK`].
 ///
-/// Not by the standard library's wait, from which a forked child never returns: a signal handler may fork while its thread waits there,
-/// and nobody wakes the child. Nor does ThreadSanitizer see into it, and so not the order that it makes.
+/// Not by the standard library's wait, from which a forked child never returns: a signal handler may fork
+/// while its thread waits there, and nobody wakes the child. Nor does ThreadSanitizer see into it, and so not
+/// the order that it makes.
 struct Wait {
     looks: u32,
     since: Option<Instant>,

@@ -1,7 +1,8 @@
 //! Hairline's own threads, made by the C library.
 //!
-//! The standard library takes a lock of its own at the start of each thread. In a forked child a thread that does not exist may
-//! hold that lock for ever, and no thread of the standard library ever starts. So these threads are not its.
+//! The standard library takes a lock of its own at the start of each thread. In a forked child a thread that
+//! does not exist may hold that lock for ever, and no thread of the standard library ever starts. So these
+//! threads are not its.
 //!
 //! They are born with all signals blocked: the application's handlers belong on the application's threads.
 
@@ -69,8 +70,8 @@ impl Drop for OwnThread {
     }
 }
 
-/// The handle by which a thread is unparked: set by the thread itself when it begins. What is to be done before that, it finds
-/// when it looks first.
+/// The handle by which a thread is unparked: set by the thread itself when it begins. What is to be done
+/// before that, it finds when it looks first.
 #[derive(Debug, Default)]
 pub(super) struct Handle(OnceLock<Thread>);
 

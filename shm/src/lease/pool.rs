@@ -1,9 +1,10 @@
 //! The memory in which the leases of all threads are.
 //!
-//! It is never freed, so a lease can be read at any moment, whatever has become of its thread. It is mapped with
-//! `MADV_WIPEONFORK`: a forked child finds it all zero, and a lease of zeros has no chunk. So a child never writes into a
-//! chunk of its parent, also where no fork handler ran (`clone(2)`, `_Fork`). And the child can tell: a claimed lease that
-//! says that it is not claimed is one that the parent had.
+//! It is never freed, so a lease can be read at any moment, whatever has become of its thread. It is mapped
+//! with
+//! `MADV_WIPEONFORK`: a forked child finds it all zero, and a lease of zeros has no chunk. So a child never
+//! writes into a chunk of its parent, also where no fork handler ran (`clone(2)`, `_Fork`). And the child can
+//! tell: a claimed lease that says that it is not claimed is one that the parent had.
 //!
 //! ```text
 //! page 0   [the process's mark][lease 1] ... [lease 63]
@@ -32,7 +33,8 @@ static NEXT: AtomicUsize = AtomicUsize::new(0);
 
 /// A lease that no other thread has, as new. `None` when no memory can be mapped.
 ///
-/// The caller gives it back by [`release_lease`]. One that is not given back stays claimed for the rest of the process.
+/// The caller gives it back by [`release_lease`]. One that is not given back stays claimed for the rest of
+/// the process.
 #[must_use]
 pub fn claim_lease() -> Option<&'static Lease> {
     let from = NEXT.load(Ordering::Relaxed);
@@ -65,15 +67,16 @@ pub unsafe fn all_leases() -> impl Iterator<Item = &'static Lease> {
     pages().flat_map(<[Lease]>::iter).skip(1).filter(|lease| lease.is_claimed.load(Ordering::Relaxed) != 0)
 }
 
-/// Whether this process is a forked child in which [`start_pool_in_child`] was not called: the pool was mapped by its parent, and is
-/// all zero here. Never true where the kernel cannot wipe memory at a fork (Linux before 4.14).
+/// Whether this process is a forked child in which [`start_pool_in_child`] was not called: the pool was
+/// mapped by its parent, and is all zero here. Never true where the kernel cannot wipe memory at a fork
+/// (Linux before 4.14).
 #[must_use]
 pub fn lost_to_fork() -> bool {
     pages().next().and_then(<[Lease]>::first).is_some_and(|mark| mark.is_claimed.load(Ordering::Relaxed) == 0)
 }
 
-/// In a forked child: the pool is the child's from now on. `own` is the lease that the forking thread had: code that a signal handler
-/// interrupted to fork may still store into it, so it is nobody's.
+/// In a forked child: the pool is the child's from now on. `own` is the lease that the forking thread had:
+/// code that a signal handler interrupted to fork may still store into it, so it is nobody's.
 ///
 /// # Safety
 /// This is a forked child, and no thread of it uses a lease that it claimed before this call.
@@ -95,8 +98,8 @@ pub unsafe fn start_pool_in_child(own: Option<&'static Lease>) {
 fn pages() -> impl Iterator<Item = &'static [Lease]> {
     MAPPED.iter().enumerate().map_while(|(number, page)| {
         let leases = page.load(Ordering::Acquire); // pairs with the Release in `map_more`
-        // SAFETY: `map_more` alone stores here: a mapping of so many leases, zeroed, which is a valid lease each, and which is never
-        // unmapped. All fields are atomics.
+        // SAFETY: `map_more` alone stores here: a mapping of so many leases, zeroed, which is a valid lease
+        // each, and which is never unmapped. All fields are atomics.
         (!leases.is_null()).then(|| unsafe { std::slice::from_raw_parts(leases, FIRST << number) })
     })
 }
@@ -132,7 +135,8 @@ fn number_of(lease: &'static Lease) -> Option<usize> {
     })
 }
 
-/// Maps one more page. Returns the number of its first lease. Two threads may map one each; the page of one of them is unmapped again.
+/// Maps one more page. Returns the number of its first lease. Two threads may map one each; the page of one
+/// of them is unmapped again.
 fn map_more() -> Option<usize> {
     let number = pages().count();
     let page = MAPPED.get(number)?;

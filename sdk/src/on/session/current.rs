@@ -1,7 +1,7 @@
 //! The running session of the process: one at a time.
 //!
-//! A start takes some 10 ms, and waits for disks. So it does not happen under the lock: it reserves the place, and
-//! fills it when the session is there.
+//! A start takes some 10 ms, and waits for disks. So it does not happen under the lock: it reserves the
+//! place, and fills it when the session is there.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -31,7 +31,8 @@ impl Current {
         }
     }
 
-    /// In a forked child: the parent's session does not run here, and the thread that was starting one does not exist.
+    /// In a forked child: the parent's session does not run here, and the thread that was starting one does
+    /// not exist.
     pub(in crate::on) fn take_in_child(&mut self) -> Option<Arc<Shared>> {
         match std::mem::take(self) {
             Self::Running(shared) => Some(shared),
@@ -83,7 +84,8 @@ pub(crate) fn current(epoch: u32) -> Option<Arc<Shared>> {
     CURRENT.lock().running().filter(|shared| shared.epoch() == epoch).cloned()
 }
 
-/// The running session. `None` in a forked child that has none of its own; and where the lock cannot be had until then.
+/// The running session. `None` in a forked child that has none of its own; and where the lock cannot be had
+/// until then.
 pub(super) fn running_until(until: Instant) -> Option<Arc<Shared>> {
     let _busy = thread::busy(); // the first that a child may do: it finds out there that it is one
     if registry::is_detached() {

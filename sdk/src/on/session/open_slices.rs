@@ -1,8 +1,9 @@
 //! The slices on tracks that are open in a flight recorder.
 //!
-//! Their begins are in no chunk: an end may come on another thread, and long after the chunk of its begin was overwritten. So the begin
-//! is written with the end, and by a snapshot before that. A slice that ends is either here or in the ring, never in both,
-//! for a snapshot: the lock is held from the moment at which it leaves this list until it is in the ring.
+//! Their begins are in no chunk: an end may come on another thread, and long after the chunk of its begin was
+//! overwritten. So the begin is written with the end, and by a snapshot before that. A slice that ends is
+//! either here or in the ring, never in both, for a snapshot: the lock is held from the moment at which it
+//! leaves this list until it is in the ring.
 //!
 //! Nothing is allocated or freed under the lock, and no code of the program runs there.
 
@@ -60,7 +61,8 @@ impl OpenSlices {
         }
     }
 
-    /// Copies the begin of the slice that was begun last on the track. Returns its serial number, for [`end`](Self::end).
+    /// Copies the begin of the slice that was begun last on the track. Returns its serial number, for
+    /// [`end`](Self::end).
     pub(crate) fn last(&self, track: u64, begin: &mut Vec<u8>) -> Option<u64> {
         begin.clear();
         loop {
@@ -76,8 +78,9 @@ impl OpenSlices {
         }
     }
 
-    /// Ends the slice with this serial number, if it is still the last on its track: calls `write` under the lock, which puts both ends
-    /// into the ring and does nothing else. `None`: another thread has ended the slice meanwhile, or begun another one in it.
+    /// Ends the slice with this serial number, if it is still the last on its track: calls `write` under the
+    /// lock, which puts both ends into the ring and does nothing else. `None`: another thread has ended the
+    /// slice meanwhile, or begun another one in it.
     pub(crate) fn end<R>(&self, track: u64, serial: u64, write: impl FnOnce() -> R) -> Option<R> {
         let mut open = self.0.lock_unless_lost()?;
         let Entry::Occupied(mut place) = open.last.entry(track) else { return None };
@@ -96,14 +99,16 @@ impl OpenSlices {
         Some(written)
     }
 
-    /// Forgets the slice that was begun last on the track, whose end cannot be written. Returns whether there was one.
+    /// Forgets the slice that was begun last on the track, whose end cannot be written. Returns whether there
+    /// was one.
     pub(crate) fn forget_last(&self, track: u64) -> bool {
         let mut begin = Vec::new();
         std::iter::from_fn(|| self.last(track, &mut begin))
             .any(|serial| self.end(track, serial, || ()).is_some())
     }
 
-    /// Takes the lock, with room in `copy` for all begins: slices neither begin nor end until the guard is dropped.
+    /// Takes the lock, with room in `copy` for all begins: slices neither begin nor end until the guard is
+    /// dropped.
     pub(super) fn hold(&self, copy: &mut Copied) -> MutexGuard<'_, Open> {
         loop {
             let open = self.0.lock();

@@ -1,4 +1,5 @@
-//! Takes chunks back from idle threads. Only a session's own thread does so: the drain thread, or the flight recorder's.
+//! Takes chunks back from idle threads. Only a session's own thread does so: the drain thread, or the flight
+//! recorder's.
 
 #![allow(unsafe_code)] // `ask` and `take`
 
@@ -20,7 +21,8 @@ const LOOK: usize = 256;
 pub(super) struct Recaller {
     /// Leases that were looked at last: no thread is asked again before all others were.
     hand: usize,
-    /// The kernel puts no fence into other threads. So nobody is asked: that alone sends a thread the slow way once.
+    /// The kernel puts no fence into other threads. So nobody is asked: that alone sends a thread the slow
+    /// way once.
     has_no_fence: bool,
     asked: Vec<&'static Lease>,
 }
@@ -32,8 +34,8 @@ fn leases() -> impl Iterator<Item = &'static Lease> {
 }
 
 impl Recaller {
-    /// Takes up to `wanted` chunks back from threads that have been idle; where all are busy and `is_short`, some from any thread, so
-    /// that those without a chunk have their turn. Returns how many.
+    /// Takes up to `wanted` chunks back from threads that have been idle; where all are busy and `is_short`,
+    /// some from any thread, so that those without a chunk have their turn. Returns how many.
     pub(super) fn recall(&mut self, shared: &Shared, wanted: u32, is_short: bool) -> usize {
         match self.recall_from(shared, wanted, IDLE) {
             0 if is_short => self.recall_from(shared, wanted.div_ceil(8), Duration::ZERO),
@@ -43,8 +45,8 @@ impl Recaller {
 
     fn recall_from(&mut self, shared: &Shared, wanted: u32, idle: Duration) -> usize {
         let idle = u64::try_from(idle.as_nanos()).unwrap_or(0);
-        // Where the ring overwrites, a thread with open slices repeats them from the chunk that it has. Where it does not, their
-        // ends may come late.
+        // Where the ring overwrites, a thread with open slices repeats them from the chunk that it has. Where
+        // it does not, their ends may come late.
         let empty_room = (!shared.has_late_chunk()).then(|| thread::empty_room(shared.region()));
         let recall = Recall {
             region: shared.region(),

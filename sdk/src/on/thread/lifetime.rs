@@ -6,19 +6,22 @@
 //!                                               └─> FORKING┘   while this thread forks
 //! ```
 //!
-//! `NONE`, `ENDED` and `FORKING` are leases that are busy for good. So the hot path has one look, at the busy mark, for all of them.
+//! `NONE`, `ENDED` and `FORKING` are leases that are busy for good. So the hot path has one look, at the busy
+//! mark, for all of them.
 //!
 //! # The end
 //!
-//! Two things tell a thread's end, in this order: the destructor of a thread-local (`cold::Owner`), which gives the chunk back; and
-//! the destructor of a `pthread_key`, which gives back the lease, and the chunk of a thread whose first event came
-//! after its thread-locals were gone. Where neither comes (the last round of key destructors, a signal handler after it), the lease
-//! stays claimed: 64 bytes for each such thread. The drain thread can still take its chunk back, as that of any idle thread.
+//! Two things tell a thread's end, in this order: the destructor of a thread-local (`cold::Owner`), which
+//! gives the chunk back; and the destructor of a `pthread_key`, which gives back the lease, and the chunk of
+//! a thread whose first event came after its thread-locals were gone. Where neither comes (the last round of
+//! key destructors, a signal handler after it), the lease stays claimed: 64 bytes for each such thread. The
+//! drain thread can still take its chunk back, as that of any idle thread.
 //!
 //! # A forked child
 //!
-//! It finds its lease wiped. Where the fork handlers ran (`fork.rs`) they have put a new one in its place. Where they did not
-//! (`clone(2)`, `_Fork`), the child finds that out here, at its first contact with the cold path, and is silent from then on.
+//! It finds its lease wiped. Where the fork handlers ran (`fork.rs`) they have put a new one in its place.
+//! Where they did not (`clone(2)`, `_Fork`), the child finds that out here, at its first contact with the
+//! cold path, and is silent from then on.
 
 #![allow(unsafe_code)] // pthread keys, and the pool
 
@@ -30,7 +33,8 @@ use super::super::fork;
 use super::super::process_wide;
 use super::cold;
 
-/// The lease of a thread that has not been here yet. It looks like one that a fork has wiped: [`own_lease`] has one look for both.
+/// The lease of a thread that has not been here yet. It looks like one that a fork has wiped: [`own_lease`]
+/// has one look for both.
 pub(super) static NONE: Lease = Lease::barred(false);
 /// The lease of a thread that has ended, or could not be told of its end.
 static ENDED: Lease = Lease::barred(true);
@@ -101,8 +105,8 @@ fn claim(place: &AtomicPtr<Lease>, before: &'static Lease) -> &'static Lease {
     }
 }
 
-/// From now on this thread's events count as re-entrant, in the child of a fork too, whose memory of the pool is wiped. Returns
-/// what [`end_fork`] is to be given.
+/// From now on this thread's events count as re-entrant, in the child of a fork too, whose memory of the pool
+/// is wiped. Returns what [`end_fork`] is to be given.
 pub(super) fn begin_fork(place: &AtomicPtr<Lease>) -> &'static Lease {
     let before = lease_at(place);
     place.store(pointer(&FORKING), Ordering::Relaxed);
@@ -132,7 +136,8 @@ pub(super) fn end(place: &AtomicPtr<Lease>) {
 /// The key whose destructor tells a thread's end, and one more.
 static KEY: AtomicU32 = AtomicU32::new(NOT_MADE);
 const NOT_MADE: u32 = 0;
-/// The process ends, or this library is unloaded: no thread is told of its end any more, and none gets a lease.
+/// The process ends, or this library is unloaded: no thread is told of its end any more, and none gets a
+/// lease.
 const GONE: u32 = u32::MAX;
 
 /// Arranges that [`ended`] is called at this thread's end. Returns whether it will be.
@@ -150,8 +155,8 @@ fn key() -> Option<libc::pthread_key_t> {
         key => return Some(key - 1),
     }
     let mut key = 0;
-    // SAFETY: the key is for the call to write, and the destructor a function of this library; `forget_key` deletes the key before
-    // the library is unloaded.
+    // SAFETY: the key is for the call to write, and the destructor a function of this library; `forget_key`
+    // deletes the key before the library is unloaded.
     if unsafe { libc::pthread_key_create(&raw mut key, Some(ended)) } != 0 {
         return None;
     }
