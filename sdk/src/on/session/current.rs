@@ -94,11 +94,12 @@ pub(super) fn running_until(until: Instant) -> Option<Arc<Shared>> {
     CURRENT.try_lock_until(until)?.running().cloned()
 }
 
-/// The session with this epoch is not the running one any more.
-pub(super) fn forget(epoch: u32) {
+/// Frees the place of the running session, if the session with this epoch has it. Returns whether it had.
+pub(super) fn forget(epoch: u32) -> bool {
     let mut current = CURRENT.lock();
     let is_it = current.running().is_some_and(|shared| shared.epoch() == epoch);
     let before = if is_it { std::mem::take(&mut *current) } else { Current::None };
     drop(current);
     drop(before); // which may be the last that has it
+    is_it
 }

@@ -111,7 +111,9 @@ impl Shared {
         }
         let _busy = thread::busy();
         self.ask_to_stop();
-        self.join()
+        let outcome = self.join();
+        super::current::forget(self.epoch);
+        outcome
     }
 
     fn ask_to_stop(&self) {
@@ -127,7 +129,6 @@ impl Shared {
         if let Some(writer) = writer {
             writer.join();
         }
-        super::current::forget(self.epoch);
         // Where two stop at once, one has joined the thread and the other waits here.
         let requests = self.answered.wait_while(self.requests.lock(), |r| r.end.is_none());
         let (error, end) = (requests.error.clone(), requests.end.clone());
@@ -141,18 +142,20 @@ impl Shared {
 
     /// For those ends of a session at which nobody asks for the outcome.
     pub(super) fn stop_or_report(&self) {
-        if !self.may_wait() || self.requests.lock().end.is_some() {
-            return; // not ours to stop, or whoever stopped it has been told
+        if !self.may_wait() {
+            return;
         }
         let _busy = thread::busy();
         self.ask_to_stop();
-        if !self.ends_while_the_output_moves() {
-            super::current::forget(self.epoch);
-            return env::complain_of_stuck(self.path.as_deref());
+        let outcome = self.ends_while_the_output_moves().then(|| self.join());
+        // Of several callers, and after `stop`, only the first one reports the outcome.
+        if !super::current::forget(self.epoch) {
+            return;
         }
-        match self.join() {
-            Ok(summary) => env::report(&summary),
-            Err(e) => env::complain(&e),
+        match outcome {
+            None => env::complain_of_stuck(self.path.as_deref()),
+            Some(Ok(summary)) => env::report(&summary),
+            Some(Err(e)) => env::complain(&e),
         }
     }
 
