@@ -4,8 +4,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use hairline::{Error, Overflow, Session, trace_scope, trigger};
+use hairline::{Error, Format, Overflow, Session, trace_scope, trigger};
 use hairline_tests::judge;
+use hairline_tests::output::slow;
 use hairline_tests::recording::{FORMATS, extension, record, turn};
 
 fn wait_for(path: &Path) {
@@ -186,4 +187,17 @@ fn nobody_is_woken_while_threads_go_round_the_ring() {
     let woken = looks() - before;
     assert!(woken <= 20 + ticks, "{woken} times, of some 8,000 chunks");
     session.stop().expect("stopped");
+}
+
+#[test]
+fn the_last_snapshot_may_take_long_while_its_output_moves() {
+    let _turn = turn();
+    let (output, bytes) = slow(Duration::from_millis(80));
+    let builder = Session::builder().overflow(Overflow::Overwrite).buffer_size(4 << 20);
+    let session = builder.output_writer(output).format(Format::Fxt).start().expect("a session");
+    for n in 0..200_000 {
+        trace_scope!("t", "fills the ring", n);
+    }
+    drop(session); // takes 5 s
+    assert!(bytes.try_recv().is_ok(), "the end has waited for the whole snapshot");
 }

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hairline_formats::fxt;
@@ -48,6 +48,8 @@ pub(crate) struct Recorder {
     window: Mutex<Option<Window>>,
     is_back: Condvar,
     open: OpenSlices,
+    /// Bytes that all snapshots have written so far.
+    written: AtomicU64,
 }
 
 /// The window, for one snapshot. No lock is held meanwhile: the snapshot is written to a disk.
@@ -90,12 +92,22 @@ static PANICS: AtomicBool = AtomicBool::new(false);
 impl Recorder {
     pub(super) fn new(region: &Arc<Region>) -> Self {
         let window = Mutex::new(Some(Window::new(Arc::clone(region))));
-        Self { window, is_back: Condvar::new(), open: OpenSlices::default() }
+        Self { window, is_back: Condvar::new(), open: OpenSlices::default(), written: AtomicU64::new(0) }
     }
 
     /// The slices on tracks that are open.
     pub(crate) fn open(&self) -> &OpenSlices {
         &self.open
+    }
+
+    /// Bytes that all snapshots have written so far. Whoever waits for the last one sees by it that the output
+    /// moves.
+    pub(super) fn written(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
+    }
+
+    fn add_written(&self, bytes: usize) {
+        self.written.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
     /// Waits until no other snapshot is being written.
@@ -104,8 +116,9 @@ impl Recorder {
         TakenWindow { recorder: self, window: window.take() }
     }
 
-    /// Writes what the ring holds now as a trace of its own.
-    pub(super) fn write(&self, shared: &Shared, out: &mut dyn Write) -> io::Result<End> {
+    /// Writes what the ring holds now as a trace of its own. Other snapshots wait meanwhile, so `out` runs no
+    /// code of the program.
+    fn write(&self, shared: &Shared, out: &mut dyn Write) -> io::Result<End> {
         let mut taken = self.take_window();
         let Some(window) = &mut taken.window else { return Ok(End::default()) };
         let mut open = Copied::default();
@@ -119,7 +132,10 @@ impl Recorder {
             drop(held);
             open = copy;
         })?;
-        let written = write_pieces(shared, window, &open, out);
+        let written = write_pieces(shared, window, &open, |records| {
+            self.add_written(records.len());
+            out.write_all(records)
+        });
         window.clear();
         written
     }
@@ -134,7 +150,7 @@ impl Recorder {
     /// The same into a file, which is there when it is complete.
     pub(super) fn write_file(&self, shared: &Shared, path: &Path) -> io::Result<End> {
         let unfinished = Unfinished::beside(path)?;
-        let mut out = BufWriter::with_capacity(1 << 16, unfinished.file());
+        let mut out = BufWriter::with_capacity(PIECE, unfinished.file());
         let end = self.write(shared, &mut out)?;
         out.flush()?;
         drop(out);
@@ -152,10 +168,10 @@ fn write_pieces(
     shared: &Shared,
     window: &Window,
     Copied { bytes: open, count }: &Copied,
-    out: &mut dyn Write,
+    mut write: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Result<End> {
     let head = stream::head(shared.format(), u128::from_le_bytes(process::random()));
-    out.write_all(&head)?;
+    write(&head)?;
     let mut bytes = (head.len() + open.len()) as u64;
     let mut records_by_sequence = HashMap::new();
     let mut chunks = 0;
@@ -165,8 +181,8 @@ fn write_pieces(
         window.pieces().for_each(|piece| flows.look(piece.bytes));
     }
     let mut put = |records: &[u8]| match &mut flows {
-        Some(flows) => flows.mend(records, Flow::is_of_this_process, |bytes| out.write_all(bytes)),
-        None => out.write_all(records),
+        Some(flows) => flows.mend(records, Flow::is_of_this_process, &mut write),
+        None => write(records),
     };
     put(open)?;
     for piece in window.pieces() {
@@ -188,7 +204,7 @@ fn write_pieces(
         flushes: 0,
     };
     let tail = tail.bytes();
-    out.write_all(&tail)?;
+    write(&tail)?;
     Ok(End {
         records: records_by_sequence.values().sum::<u64>() + count,
         bytes: bytes + tail.len() as u64,
@@ -198,6 +214,18 @@ fn write_pieces(
         notes: Vec::new(),
     })
 }
+
+/// Writes a snapshot to the program's own output.
+fn hand_over(recorder: &Recorder, snapshot: &[u8], out: &mut dyn Write) -> io::Result<()> {
+    for piece in snapshot.chunks(PIECE) {
+        out.write_all(piece)?;
+        recorder.add_written(piece.len());
+    }
+    out.flush()
+}
+
+/// The most bytes that are written to a file or to the program's output at once.
+const PIECE: usize = 1 << 16;
 
 /// Where snapshots go that nobody gave a path for.
 pub(super) struct Destination {
@@ -236,9 +264,11 @@ impl Destination {
                 memory.append(&[io::IoSlice::new(&bytes)]);
                 written
             }
+            // Into memory first: no other snapshot waits for the code of the program.
             OutputConfig::Writer(writer) => {
-                let mut out = BufWriter::with_capacity(1 << 16, writer);
-                recorder.write(shared, &mut out).and_then(|end| out.flush().map(|()| end))
+                let mut bytes = Vec::new();
+                let written = recorder.write(shared, &mut bytes);
+                written.and_then(|end| hand_over(recorder, &bytes, writer.as_mut()).map(|()| end))
             }
         };
         if let Ok(end) = &written {

@@ -159,9 +159,15 @@ impl Shared {
         }
     }
 
+    /// Grows while the output takes something.
+    fn taken_by_output(&self) -> (u64, u32) {
+        let recorder = self.recorder.as_ref();
+        recorder.map_or_else(|| self.region.taken_by_output(), |recorder| (recorder.written(), 0))
+    }
+
     /// Waits until the session has ended. False: the output has not taken anything for [`STUCK_AFTER`].
     fn ends_while_the_output_moves(&self) -> bool {
-        let mut taken = self.region.taken_by_output();
+        let mut taken = self.taken_by_output();
         loop {
             let requests = self.requests.lock();
             let requests = self.answered.wait_while_for(requests, STUCK_AFTER, |r| r.end.is_none());
@@ -169,7 +175,7 @@ impl Shared {
                 return true;
             }
             drop(requests);
-            let before = std::mem::replace(&mut taken, self.region.taken_by_output());
+            let before = std::mem::replace(&mut taken, self.taken_by_output());
             if before == taken {
                 return false;
             }
