@@ -43,6 +43,16 @@ impl Begun {
     }
 }
 
+impl Drop for Begun {
+    /// One after the other: more slices may be open on a track than a stack has room for.
+    fn drop(&mut self) {
+        let mut next = self.outer.take();
+        while let Some(mut slice) = next {
+            next = slice.outer.take();
+        }
+    }
+}
+
 impl OpenSlices {
     /// A slice begins on a track.
     pub(crate) fn begin(&self, track: u64, begin: &[u8]) {
@@ -185,5 +195,15 @@ mod tests {
         assert_eq!(open.end(7, serial, || ()), Some(()));
         assert_eq!(open.end(7, serial, || ()), None);
         assert!(!open.forget_last(7));
+    }
+
+    #[test]
+    fn a_million_slices_around_each_other_are_dropped_with_a_small_stack() {
+        let small = std::thread::Builder::new().stack_size(64 << 10);
+        let dropped = small.spawn(|| {
+            let open = OpenSlices::default();
+            (0..1_000_000).for_each(|_| open.begin(7, b"a"));
+        });
+        dropped.expect("a thread").join().expect("no overflow");
     }
 }
