@@ -167,6 +167,7 @@ impl Slots {
         let slots = match page_of.get() {
             Some(slots) => slots,
             None => {
+                let _busy = thread::busy(); // the allocator may record, and the lock
                 // Outside of the lock: of several threads that make it at once, the first counts.
                 let made = (0..FIRST << page).map(|_| Slot::new()).collect();
                 // Under the lock: no thread waits for a `set` by another thread, which a fork could lose.
