@@ -43,17 +43,16 @@
 //!
 //! `vfork`, `posix_spawn` and what follows by `exec` call no handler and run nothing of this.
 
-#![allow(unsafe_code)] // pthread_atfork
+#![allow(unsafe_code)] // pthread_atfork, and a Box behind an atomic pointer
 
 use std::cell::RefCell;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::{Duration, Instant};
 
 use hairline_shm::Lease;
 
-use super::lock::{self, Mutex};
-use super::session::{Shared, current};
+use super::lock;
+use super::session::current;
 use super::{env, files, flow, lanes, registry, thread};
 use crate::builder::Config;
 
@@ -63,17 +62,9 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// The same inside of an event: the locks that this thread holds itself cannot be had.
 const PATIENCE_IN_EVENT: Duration = Duration::from_millis(5);
 
-/// In a forked child that is to begin a trace of its own: what from.
-static INHERITED: Mutex<Option<Inherited>> = Mutex::new(None);
-
-/// Whether there is something inherited.
-static IS_PENDING: AtomicBool = AtomicBool::new(false);
-
-struct Inherited {
-    /// The parent's session: its region is the parent's and its output too, so it is never dropped.
-    session: Arc<Shared>,
-    config: Config,
-}
+/// The settings of a forked child's own session, until that session starts. Not behind a lock: a child of this
+/// child could find the lock held by a thread that does not exist there.
+static INHERITED: AtomicPtr<Config> = AtomicPtr::new(std::ptr::null_mut());
 
 /// A fork that is under way.
 struct Fork {
@@ -177,10 +168,9 @@ extern "C" fn in_child() {
     };
     let config = session.as_ref().and_then(|session| session.config_of_a_child());
     let is_pending = config.is_some();
-    if let (Some(session), Some(config)) = (&session, config) {
-        let config = Config { filter: registry.take_filter().unwrap_or_default(), ..config };
-        *INHERITED.lock() = Some(Inherited { session: Arc::clone(session), config });
-        IS_PENDING.store(true, Ordering::Release);
+    if let Some(mut config) = config {
+        config.filter = registry.take_filter().unwrap_or_default();
+        set_inherited(Some(config));
         registry.expect_first_events();
     } else if session.is_some() {
         registry::detach_after_fork();
@@ -192,7 +182,7 @@ extern "C" fn in_child() {
 /// The child is silent, for good.
 fn forget_all() {
     registry::detach_after_fork();
-    IS_PENDING.store(false, Ordering::Relaxed);
+    std::mem::forget(set_inherited(None)); // locks may be held, under which nothing is freed
 }
 
 /// This process is a forked child, and no handler ran. It is silent, for good. The output stays open here: a
@@ -208,13 +198,19 @@ pub(super) fn in_unannounced_child() {
 #[inline]
 #[cfg_attr(not(feature = "log"), allow(dead_code))] // asked by `messages`
 pub(crate) fn is_pending() -> bool {
-    IS_PENDING.load(Ordering::Acquire)
+    !INHERITED.load(Ordering::Relaxed).is_null() // nothing is read through it
+}
+
+/// Replaces what the child's own session is started from. Returns what was there. Allocates nothing.
+fn set_inherited(config: Option<Box<Config>>) -> Option<Box<Config>> {
+    let new = config.map_or(std::ptr::null_mut(), Box::into_raw);
+    // Release and Acquire pair with those of another call: who takes the value sees it whole.
+    let before = INHERITED.swap(new, Ordering::AcqRel);
+    // SAFETY: null, or from the Box of a call before this one. The swap gives it to one caller only.
+    (!before.is_null()).then(|| unsafe { Box::from_raw(before) })
 }
 
 /// What a forked child's own session is started from, once.
 pub(crate) fn inherited() -> Option<Config> {
-    let Inherited { session, config } = INHERITED.lock().take()?;
-    std::mem::forget(session);
-    IS_PENDING.store(false, Ordering::Release);
-    Some(config)
+    set_inherited(None).map(|config| *config)
 }

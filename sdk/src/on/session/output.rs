@@ -76,13 +76,12 @@ pub(super) fn has_serial(template: &Path) -> bool {
 }
 
 /// What a forked child starts a session of its own from, if the path is its own too. Without the filter.
-pub(super) fn config_of_a_child(config: &Config) -> Option<Config> {
+pub(super) fn config_of_a_child(config: &Config) -> Option<Box<Config>> {
     let OutputConfig::Path(template) = &config.output else { return None };
     let names_process = expand_for(template, 1, 1) != expand_for(template, 2, 1);
-    names_process.then(|| Config {
-        output: OutputConfig::Path(template.clone()),
-        filter: Filter::default(),
-        ..*config
+    names_process.then(|| {
+        let output = OutputConfig::Path(template.clone());
+        Box::new(Config { output, filter: Filter::default(), ..*config })
     })
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct Shared {
     pub(super) heartbeat: Duration,
     pub(super) path: Option<PathBuf>,
     /// What a forked child starts its own session from.
-    of_a_child: Mutex<Option<Config>>,
+    of_a_child: Mutex<Option<Box<Config>>>,
     late: Mutex<Late>,
     /// Where a late end is put together, so that it allocates nothing.
     late_room: Mutex<(Vec<u8>, Vec<u8>)>,
@@ -99,7 +99,7 @@ impl Shared {
         region: Arc<Region>,
         clock: &Clock,
         path: Option<PathBuf>,
-        of_a_child: Option<Config>,
+        of_a_child: Option<Box<Config>>,
     ) -> Self {
         Self {
             epoch: new_epoch(format),
@@ -317,7 +317,7 @@ impl Shared {
     }
 
     /// In a forked child: what it starts a session of its own from, if it does.
-    pub(crate) fn config_of_a_child(&self) -> Option<Config> {
+    pub(crate) fn config_of_a_child(&self) -> Option<Box<Config>> {
         self.of_a_child.lock().take() // only forked children come here: nobody can have held it
     }
 
