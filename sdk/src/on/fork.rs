@@ -196,7 +196,6 @@ pub(super) fn in_unannounced_child() {
 
 /// Whether this is a forked child that begins a trace of its own at its first event.
 #[inline]
-#[cfg_attr(not(feature = "log"), allow(dead_code))] // asked by `messages`
 pub(crate) fn is_pending() -> bool {
     !INHERITED.load(Ordering::Relaxed).is_null() // nothing is read through it
 }

@@ -61,11 +61,23 @@ impl Session {
         SessionBuilder::new()
     }
 
-    /// In a forked child with a session of its own the handle that it has from its parent stands for that.
+    /// The session that this handle stands for: in a forked child with a session of its own that one, not the
+    /// parent's.
     fn shared(&self) -> Arc<Shared> {
         let is_parents = !self.shared.is_of_this_process();
         let own = is_parents.then(|| running_until(Instant::now() + PATIENCE)).flatten();
         own.unwrap_or_else(|| Arc::clone(&self.shared))
+    }
+
+    /// The same. A forked child that has recorded nothing yet starts its own session first.
+    fn started(&self) -> Arc<Shared> {
+        if !self.shared.is_of_this_process() && !thread::is_barred() {
+            let _busy = thread::busy(); // finds out whether this is a child that no handler announced
+            if fork::is_pending() {
+                env::start_once();
+            }
+        }
+        self.shared()
     }
 
     pub(crate) fn start(mut config: Config) -> Result<Self, Error> {
@@ -144,7 +156,7 @@ impl Session {
     /// When the filter makes no sense; then nothing changes.
     pub fn set_categories(&self, filter: &str) -> Result<(), Error> {
         let filter = Filter::parse(filter)?;
-        let shared = self.shared();
+        let shared = self.started();
         if shared.may_wait() {
             registry::set_filter(shared.epoch(), filter);
         }
@@ -164,10 +176,10 @@ impl Session {
     /// milliseconds and as much memory as the ring.
     ///
     /// # Errors
-    /// When the session does not overwrite, or the file cannot be written. A file that was there is replaced when the new
-    /// one is complete, and otherwise stays.
+    /// When the session does not overwrite, the file cannot be written, or this process is a forked child that does not
+    /// trace. A file that was there is replaced when the new one is complete, and otherwise stays.
     pub fn snapshot(&self, path: impl AsRef<Path>) -> Result<Summary, Error> {
-        self.shared().snapshot(path.as_ref())
+        self.started().snapshot(path.as_ref())
     }
 
     /// Stops recording and waits until the trace is complete.

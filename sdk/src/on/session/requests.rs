@@ -80,7 +80,7 @@ impl Shared {
 
     /// Writes what the ring holds to a file of its own.
     pub(super) fn snapshot(&self, path: &Path) -> Result<Summary, Error> {
-        if thread::is_barred() {
+        if !self.is_of_this_process() || thread::is_barred() {
             return Err(Error::Forked);
         }
         let recorder = self.recorder.as_ref().ok_or(Error::NotRecording)?;
