@@ -15,5 +15,6 @@ mod privilege;
 mod program;
 mod restart;
 mod rotation;
+mod starts;
 mod strangers;
 mod torture;

@@ -65,20 +65,47 @@ pub(crate) struct SignalsBlocked(libc::sigset_t);
 
 impl SignalsBlocked {
     pub(crate) fn new() -> Self {
-        // SAFETY: both sets are valid for the calls; an all-zero set is a valid one.
-        unsafe {
-            let (mut all, mut before) = std::mem::zeroed();
-            libc::sigfillset(&raw mut all);
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
-            Self(before)
-        }
+        let mut before = no_signals();
+        block_all(&mut before);
+        Self(before)
     }
+
+    /// Calls `f`, which may run code of the program, with the signals as they were before.
+    pub(crate) fn without<R>(&mut self, f: impl FnOnce() -> R) -> R {
+        struct Blocked<'b>(&'b mut libc::sigset_t);
+        impl Drop for Blocked<'_> {
+            fn drop(&mut self) {
+                block_all(self.0);
+            }
+        }
+        restore(&self.0);
+        let _blocked = Blocked(&mut self.0);
+        f()
+    }
+}
+
+fn no_signals() -> libc::sigset_t {
+    // SAFETY: an all-zero set is a valid one.
+    unsafe { std::mem::zeroed() }
+}
+
+fn block_all(before: &mut libc::sigset_t) {
+    let mut all = no_signals();
+    // SAFETY: both sets are valid for the calls.
+    unsafe {
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut *before);
+    }
+}
+
+fn restore(before: &libc::sigset_t) {
+    // SAFETY: the set is one that pthread_sigmask gave.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const *before, std::ptr::null_mut()) };
 }
 
 impl Drop for SignalsBlocked {
     fn drop(&mut self) {
-        // SAFETY: the set is the one that pthread_sigmask gave.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, std::ptr::null_mut()) };
+        restore(&self.0);
     }
 }
 

@@ -249,8 +249,10 @@ pub(crate) fn on_change(keeper: Keeper, hook: fn()) {
     }
 }
 
+/// Tells those who keep a copy that callsites were switched on or off. Runs code of the program.
+///
 /// Not `tracing` in a forked child: that may have lost a lock of its own. There it keeps what was on when the parent forked.
-fn changed() {
+pub(crate) fn changed() {
     let [tracing, log] = &ON_CHANGE;
     let told = [tracing, log].into_iter().skip(usize::from(lock::is_forked()));
     for hook in told.map(|hook| hook.load(Ordering::Acquire)).filter(|hook| !hook.is_null()) {
@@ -299,7 +301,8 @@ pub(crate) fn active_epoch() -> u32 {
     ACTIVE.load(Ordering::Relaxed)
 }
 
-/// Switches every callsite that `filter` matches on, with `epoch`, and the others off.
+/// Switches every callsite that `filter` matches on, with `epoch`, and the others off. [`changed`] is to be
+/// called then.
 pub(crate) fn activate(epoch: u32, filter: Filter) {
     let before = with(|registry| {
         let before = registry.active.replace((epoch, filter));
@@ -308,7 +311,6 @@ pub(crate) fn activate(epoch: u32, filter: Filter) {
         before
     });
     drop(before);
-    changed();
 }
 
 /// Applies another filter, if the session with `epoch` still runs.

@@ -26,6 +26,7 @@ pub(super) mod tail;
 mod upkeep;
 mod writer;
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -81,10 +82,13 @@ impl Session {
     }
 
     pub(crate) fn start(mut config: Config) -> Result<Self, Error> {
+        // A signal handler that forks would leave a second process that starts this session too.
+        let mut blocked = process::SignalsBlocked::new();
         let busy = thread::busy();
         if registry::is_detached() {
             return Err(Error::Forked);
         }
+        let pid = process::id();
         let calibration = Calibration::start(config.clock);
         let reserved = Reserved::new()?;
         if fork::inherited().is_some() {
@@ -112,8 +116,13 @@ impl Session {
         }
         region.populate(0..upkeep::POPULATED_AT_START);
         let clock = calibration.finish();
+        let written = sink.as_mut().map_or(Ok(()), |sink| write_head(sink, &head, &mut blocked));
+        if pid != process::id() {
+            std::mem::forget((sink, region, reserved)); // the parent's
+            return Err(Error::Forked);
+        }
+        written.map_err(create)?;
         if let Some(sink) = &mut sink {
-            sink.write(&head).map_err(create)?;
             if let (Some(Rotate { size, keep }), Some(path), Some(_)) =
                 (config.rotate, &path, sink.file_len())
             {
@@ -145,8 +154,9 @@ impl Session {
             }
         }
         reserved.fill(Arc::clone(&shared));
-        drop(busy); // who is told that callsites are on may look at them
         registry::activate(shared.epoch(), config.filter);
+        drop((busy, blocked)); // those who hear of the change look at callsites, and are code of the program
+        registry::changed();
         Ok(Self { shared })
     }
 
@@ -225,6 +235,12 @@ fn chunk_size(config: &Config) -> u32 {
         DEFAULT_CHUNK
     };
     config.chunk_size.unwrap_or(default)
+}
+
+/// Writes what the stream begins with. The program's own output, and a pipe that may be full, get it with the
+/// signals as the program has set them.
+fn write_head(sink: &mut Sink, head: &[u8], blocked: &mut process::SignalsBlocked) -> io::Result<()> {
+    if sink.takes_at_once() { sink.write(head) } else { blocked.without(|| sink.write(head)) }
 }
 
 fn create_region(

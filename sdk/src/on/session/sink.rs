@@ -64,6 +64,11 @@ impl Sink {
         self.rotation.as_ref().and_then(Rotation::failed)
     }
 
+    /// Whether a write neither waits for a reader nor runs code of the program.
+    pub(crate) fn takes_at_once(&self) -> bool {
+        !matches!(self.target, Target::Writer(_))
+    }
+
     /// Whether the limit has been met. From then on there is room for the tail only.
     pub(crate) fn is_full(&self) -> bool {
         self.is_full
