@@ -122,13 +122,12 @@ impl Session {
             return Err(Error::Forked);
         }
         written.map_err(create)?;
-        if let Some(sink) = &mut sink {
-            if let (Some(Rotate { size, keep }), Some(path), Some(_)) =
+        if let Some(sink) = &mut sink
+            && let (Some(Rotate { size, keep }), Some(path), Some(_)) =
                 (config.rotate, &path, sink.file_len())
-            {
-                let region = Arc::clone(&region);
-                sink.rotate(Rotation::new(size, keep, path.clone(), head, region, format));
-            }
+        {
+            let region = Arc::clone(&region);
+            sink.rotate(Rotation::new(size, keep, path.clone(), head, region, format));
         }
         region.note_time(clock.parameters().now());
         // From here on the trace is recovered if the process is killed.

@@ -48,8 +48,10 @@ pub(crate) struct Shared {
     /// Losses of no region before this session's start.
     stray_before: [u64; LOSS_REASONS.len()],
     threads: Mutex<Threads>,
-    /// The most scopes that a thread had open when it found the ring full, and chunks kept for their ends.
-    open_scopes: AtomicU32,
+    /// Chunks in which threads keep nothing but the ends of open scopes, and the most of them while the ring was
+    /// full.
+    kept_for_ends: AtomicU32,
+    most_kept_for_ends: AtomicU32,
     /// Sequences that ended without a chunk to say so in.
     ended: Mutex<Vec<ChunkInfo>>,
     /// The writer thread, to be joined and to be woken.
@@ -118,7 +120,8 @@ impl Shared {
             passes: AtomicU64::new(0),
             stray_before: LOSS_REASONS.map(thread::stray_losses),
             threads: Mutex::new(Threads::default()),
-            open_scopes: AtomicU32::new(0),
+            kept_for_ends: AtomicU32::new(0),
+            most_kept_for_ends: AtomicU32::new(0),
             ended: Mutex::new(Vec::new()),
             writer: Mutex::new(None),
             writer_thread: own_thread::Handle::default(),
@@ -381,9 +384,19 @@ impl Shared {
         }
     }
 
-    /// A thread found the ring full while it kept chunks for the ends of so many open scopes.
-    pub(crate) fn note_open_scopes(&self, open: i32) {
-        self.open_scopes.fetch_max(u32::try_from(open).unwrap_or(0), Ordering::Relaxed);
+    /// A thread keeps `now` chunks for nothing but the ends of its open scopes, and kept `before` until now.
+    pub(crate) fn keep_for_ends(&self, before: u32, now: u32) {
+        self.kept_for_ends.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
+    }
+
+    /// Counts an event that found no room in the ring, and wakes the writer thread.
+    pub(crate) fn refuse_for_room(&self) {
+        let kept = self.kept_for_ends.load(Ordering::Relaxed);
+        if kept > self.most_kept_for_ends.load(Ordering::Relaxed) {
+            self.most_kept_for_ends.fetch_max(kept, Ordering::Relaxed);
+        }
+        self.region.count_lost(LossReason::BufferFull, 1);
+        self.wake();
     }
 
     fn notes(&self) -> Vec<String> {
@@ -392,10 +405,11 @@ impl Shared {
             let note = "no room in /dev/shm: what the ring holds would be lost if the process were killed";
             notes.push(note.to_owned());
         }
-        let open = self.open_scopes.load(Ordering::Relaxed);
-        if open > 0 {
+        let kept = self.most_kept_for_ends.load(Ordering::Relaxed);
+        if kept > 0 {
+            let chunks = self.region.chunk_count();
             notes.push(format!(
-                "the ring was full while a thread had {open} scopes open, for each of which it keeps the room of its end; \
+                "the ring was full while {kept} of its {chunks} chunks were kept for the ends of open scopes; \
                  a scope that is forgotten (mem::forget) never ended, and keeps that room until its thread ends"
             ));
         }

@@ -258,8 +258,7 @@ fn record(hot: &Hot, epoch: u32, event: &Event<'_>) -> bool {
         let Some(writer) = attach(hot, &mut owner, epoch) else {
             // There is no session with this epoch any more, or no chunk.
             if let Some(shared) = session::current(epoch) {
-                shared.region().count_lost(LossReason::BufferFull, 1);
-                shared.wake();
+                shared.refuse_for_room();
             }
             if let Some(writer) = owner.writer(hot, epoch) {
                 writer.set_refused();

@@ -135,9 +135,9 @@ impl Room {
         self.spares.is_empty()
     }
 
-    /// Whether ends of open scopes keep chunks that nothing else is written into.
-    pub(crate) fn keeps_chunks_for_ends(&self) -> bool {
-        self.ends_in_spares > 0
+    /// Chunks that are kept for the ends of open scopes, and that nothing else is written into.
+    pub(crate) fn chunks_for_ends(&self) -> u32 {
+        if self.ends_in_spares > 0 { self.spares.len() as u32 } else { 0 }
     }
 
     /// Whether the ends of all open scopes are kept in the chunk that is written.

@@ -11,6 +11,7 @@
 
 mod overwriting;
 
+use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -43,6 +44,8 @@ pub(super) struct Writer {
     refused: u64,
     /// Whether the ring was full for one of them.
     found_full: bool,
+    /// Chunks kept for ends, as the session was last told.
+    kept_for_ends: Cell<u32>,
     /// The session's passes at the last end of this thread that came late.
     late_at: Option<u64>,
     /// Where records are put together before they go into the chunk.
@@ -124,6 +127,7 @@ impl Writer {
             sequence,
             refused: 0,
             found_full: false,
+            kept_for_ends: Cell::new(0),
             late_at: None,
             scratch: Vec::with_capacity(256),
             begin: Vec::new(),
@@ -135,7 +139,8 @@ impl Writer {
 
     /// Gives the chunk back; nothing comes after it. To be called with the thread marked busy.
     pub(super) fn finish(self) {
-        let Self { shared, room, .. } = self;
+        let Self { shared, room, kept_for_ends, .. } = self;
+        shared.keep_for_ends(kept_for_ends.get(), 0);
         if let Some(last) = room.finish() {
             shared.sequence_ended(last);
         }
@@ -229,8 +234,18 @@ impl Writer {
         Moment { cpu, ..self.tick(hot) }
     }
 
+    /// Tells the session how many chunks this thread keeps for the ends of open scopes, where that has changed.
+    fn tell_kept_for_ends(&self) {
+        let (before, now) = (self.kept_for_ends.get(), self.room.chunks_for_ends());
+        if before != now {
+            self.kept_for_ends.set(now);
+            self.shared.keep_for_ends(before, now);
+        }
+    }
+
     /// Fills in the hot fields that a cold event may have changed.
     fn publish(&self, hot: &Hot) {
+        self.tell_kept_for_ends();
         let (far, far_len) = self.sequence.seen_callsites().raw();
         hot.far.set(far);
         hot.far_len.set(far_len);
@@ -301,11 +316,13 @@ impl Writer {
     fn refuse(&mut self, reason: LossReason) {
         self.refused += 1;
         self.found_full |= reason == LossReason::BufferFull;
-        if reason == LossReason::BufferFull && self.room.keeps_chunks_for_ends() {
-            self.shared.note_open_scopes(self.room.open());
+        if reason == LossReason::BufferFull {
+            self.tell_kept_for_ends();
+            self.shared.refuse_for_room();
+        } else {
+            self.shared.region().count_lost(reason, 1);
+            self.shared.wake();
         }
-        self.shared.region().count_lost(reason, 1);
-        self.shared.wake();
     }
 
     fn try_event(&mut self, hot: &Hot, event: &Event<'_>) -> Result<(), NoRoom> {
