@@ -17,6 +17,7 @@ use hairline::{
 use hairline_tests::judge;
 use hairline_tests::output::kept;
 use hairline_tests::recording::{FORMATS, extension, record_with, turn};
+use hairline_tests::unlocked;
 
 struct Tracing;
 
@@ -32,6 +33,7 @@ thread_local! {
 }
 
 fn events() {
+    unlocked::require("the program's allocator is called");
     if !ON.load(Ordering::Relaxed) || !HERE.get() || INSIDE.replace(true) {
         return;
     }

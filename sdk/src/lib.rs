@@ -130,6 +130,8 @@ pub mod __private {
     pub use crate::on::argument::{Argument, number};
     pub use crate::on::callsite::{Callsite, CounterOptions, Key, Kind, Site};
     pub use crate::on::extras::Extras;
+    #[cfg(debug_assertions)]
+    pub use crate::on::lock::holds_a_lock;
     pub use crate::on::session::trigger;
     pub use crate::on::thread::{
         AsyncScope, Scope, Text, TrackScope, counter, event_rich, instant, instant_with, log, track_begin,

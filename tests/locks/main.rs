@@ -2,6 +2,10 @@
 //! may have an allocator that takes a mutex of its own and records events while it holds that mutex, and
 //! values whose `Debug` does.
 //!
+//! In builds with debug assertions the recorder counts the locks that each thread holds. The allocator here, and
+//! what takes the program's mutex, end the process where that is not none: so every lock is checked that any of
+//! these tests comes to.
+//!
 //! In most tests one thread does what once allocated, or ran the program's code, under one of our locks.
 //! Another thread records under the program's mutex what needs that lock. With an allocation under the lock
 //! they wait for each other for ever; a watchdog ends the process then.
@@ -21,6 +25,7 @@ use std::time::Duration;
 
 use hairline::Format;
 use hairline_tests::recording::{FORMATS, Trace, record_in, turn};
+use hairline_tests::unlocked;
 
 /// What the program's allocator records at every call.
 type Record = Box<dyn Fn() + Send>;
@@ -42,6 +47,7 @@ struct Recording;
 
 impl Recording {
     fn record() {
+        unlocked::require("the program's allocator is called");
         if RECORDS.replace(false) {
             // A mutex that is fair: it is the other thread's turn, at each allocation.
             WAITS.store(true, Ordering::Relaxed);
@@ -58,7 +64,9 @@ impl Recording {
     }
 }
 
+/// The program's mutex, as its allocator and its values take it.
 fn program() -> MutexGuard<'static, Option<Record>> {
+    unlocked::require("a mutex of the program is waited for");
     PROGRAM.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

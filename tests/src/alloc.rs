@@ -19,13 +19,16 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::hint::black_box;
 
+use crate::unlocked;
+
 thread_local! {
     // Const-initialised and without a destructor: the first touch of it neither allocates nor registers
     // anything, so it can be counted up from inside the allocator, at any point of a thread's life.
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The system's allocator, which counts what each thread asks of it (a reallocation is an allocation).
+/// The system's allocator, which counts what each thread asks of it (a reallocation is an allocation), and ends
+/// the process where that is asked under a lock of the recorder.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CountingAlloc;
 
@@ -51,12 +54,14 @@ unsafe impl GlobalAlloc for CountingAlloc {
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        unlocked::require("memory is freed");
         // SAFETY: `block` came from this allocator, hence from `System`, with this layout.
         unsafe { System.dealloc(block, layout) }
     }
 }
 
 fn count_one() {
+    unlocked::require("memory is allocated");
     ALLOCATIONS.set(ALLOCATIONS.get() + 1);
 }
 

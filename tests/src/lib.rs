@@ -23,6 +23,7 @@ pub mod output;
 pub mod outside;
 pub mod recording;
 pub mod torture;
+pub mod unlocked;
 
 pub use judge::{Judge, JudgeError, Row, Rows, Stat, Verdict};
 

@@ -14,6 +14,7 @@
 //! one: the reasons, and the means for containers, are in `lock/growing.rs`.
 
 mod growing;
+mod guard;
 #[cfg(any(feature = "subscriber", feature = "log"))]
 mod rw;
 
@@ -25,8 +26,11 @@ use std::sync::{
 use std::time::{Duration, Instant};
 
 pub(crate) use growing::Grow;
+pub(crate) use guard::Guard;
+#[cfg(debug_assertions)]
+pub use guard::holds_a_lock;
 #[cfg(any(feature = "subscriber", feature = "log"))]
-pub(crate) use rw::RwLock;
+pub(crate) use rw::{RwLock, WriteGuard};
 
 /// Set in a forked child, and in its own.
 static FORKED: AtomicBool = AtomicBool::new(false);
@@ -54,7 +58,7 @@ pub(crate) struct Mutex<T> {
     is_lost: AtomicBool,
 }
 
-pub(crate) type MutexGuard<'l, T> = StdGuard<'l, T>;
+pub(crate) type MutexGuard<'l, T> = Guard<StdGuard<'l, T>>;
 
 impl<T> Mutex<T> {
     pub(crate) const fn new(value: T) -> Self {
@@ -81,7 +85,7 @@ impl<T> Mutex<T> {
     }
 
     fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
-        unless_blocked(self.mutex.try_lock())
+        unless_blocked(self.mutex.try_lock()).map(Guard::new)
     }
 
     pub(crate) fn try_lock_until(&self, until: Instant) -> Option<MutexGuard<'_, T>> {
@@ -142,7 +146,7 @@ impl Condvar {
         guard: MutexGuard<'l, T>,
         condition: impl FnMut(&mut T) -> bool,
     ) -> MutexGuard<'l, T> {
-        self.0.wait_while(guard, condition).unwrap_or_else(PoisonError::into_inner)
+        guard.wait(|guard| self.0.wait_while(guard, condition).unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The same, at most so long.
@@ -152,7 +156,9 @@ impl Condvar {
         longest: Duration,
         condition: impl FnMut(&mut T) -> bool,
     ) -> MutexGuard<'l, T> {
-        self.0.wait_timeout_while(guard, longest, condition).unwrap_or_else(PoisonError::into_inner).0
+        guard.wait(|guard| {
+            self.0.wait_timeout_while(guard, longest, condition).unwrap_or_else(PoisonError::into_inner).0
+        })
     }
 }
 

@@ -4,7 +4,6 @@
 //! place in the source.
 
 use std::collections::HashMap;
-use std::sync::RwLockWriteGuard;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -13,7 +12,7 @@ use log::{LevelFilter, Metadata, Record};
 use super::callsite::{Callsite, CounterOptions, Kind, Site};
 use super::extras::Extras;
 use super::fork;
-use super::lock::{Mutex, RwLock};
+use super::lock::{Mutex, RwLock, WriteGuard};
 use super::made::Blank;
 use super::registry::{self, Keeper};
 use super::thread::{self, Text};
@@ -28,7 +27,7 @@ type Sites = HashMap<(&'static str, usize, u32), &'static Callsite>;
 static SITES: RwLock<Option<Sites>> = RwLock::new(None);
 
 /// The callsites, held for a fork.
-pub(super) type Held = RwLockWriteGuard<'static, Option<Sites>>;
+pub(super) type Held = WriteGuard<'static, Option<Sites>>;
 
 pub(super) fn hold(until: Instant) -> Option<Held> {
     SITES.try_write_until(until)

@@ -9,7 +9,7 @@ mod files;
 pub(crate) mod flow;
 mod fork;
 mod lanes;
-mod lock;
+pub(crate) mod lock;
 pub(crate) mod macros;
 #[cfg(any(feature = "subscriber", feature = "log"))]
 mod made;

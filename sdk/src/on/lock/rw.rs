@@ -4,7 +4,10 @@ use std::sync::{RwLock as StdRwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Instant;
 
 use super::growing::{self, Grow};
-use super::{retry_unless_lost, retry_until, unless_blocked};
+use super::{Guard, retry_unless_lost, retry_until, unless_blocked};
+
+pub(crate) type ReadGuard<'l, T> = Guard<RwLockReadGuard<'l, T>>;
+pub(crate) type WriteGuard<'l, T> = Guard<RwLockWriteGuard<'l, T>>;
 
 #[derive(Debug)]
 pub(crate) struct RwLock<T>(StdRwLock<T>);
@@ -15,8 +18,8 @@ impl<T> RwLock<T> {
     }
 
     /// `None` in a forked child that has lost the lock.
-    pub(crate) fn read(&self) -> Option<RwLockReadGuard<'_, T>> {
-        retry_unless_lost(|| unless_blocked(self.0.try_read()))
+    pub(crate) fn read(&self) -> Option<ReadGuard<'_, T>> {
+        retry_unless_lost(|| unless_blocked(self.0.try_read()).map(Guard::new))
     }
 
     /// Takes the lock for writing, with room in a container that it guards: see [`growing::lock_with_room`]. `None` as from
@@ -24,12 +27,12 @@ impl<T> RwLock<T> {
     pub(crate) fn write_with_room<C: Grow>(
         &self,
         place: impl Fn(&mut T) -> (&mut C, usize),
-    ) -> Option<RwLockWriteGuard<'_, T>> {
-        let write = || retry_unless_lost(|| unless_blocked(self.0.try_write()));
+    ) -> Option<WriteGuard<'_, T>> {
+        let write = || retry_unless_lost(|| unless_blocked(self.0.try_write()).map(Guard::new));
         growing::lock_with_room(|| write().ok_or(()), place).ok()
     }
 
-    pub(crate) fn try_write_until(&self, until: Instant) -> Option<RwLockWriteGuard<'_, T>> {
-        retry_until(until, || unless_blocked(self.0.try_write()))
+    pub(crate) fn try_write_until(&self, until: Instant) -> Option<WriteGuard<'_, T>> {
+        retry_until(until, || unless_blocked(self.0.try_write()).map(Guard::new))
     }
 }

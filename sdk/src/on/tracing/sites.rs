@@ -3,13 +3,12 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
-use std::sync::RwLockWriteGuard;
 use std::time::Instant;
 
 use tracing_core::{Event, Interest, Metadata};
 
 use super::super::callsite::{Callsite, CounterOptions, Key, Kind, Site};
-use super::super::lock::RwLock;
+use super::super::lock::{RwLock, WriteGuard};
 use super::super::made::Blank;
 use super::super::registry;
 use super::super::thread::{self, Spread};
@@ -31,7 +30,7 @@ thread_local! {
 }
 
 /// The callsites, held for a fork.
-pub(in crate::on) type Held = RwLockWriteGuard<'static, Option<Sites>>;
+pub(in crate::on) type Held = WriteGuard<'static, Option<Sites>>;
 
 pub(in crate::on) fn hold(until: Instant) -> Option<Held> {
     SITES.try_write_until(until)
