@@ -9,13 +9,11 @@
 //! lane 1        [ request 2 ......... ]
 //! ```
 
-use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
 use std::time::Instant;
 
 use super::callsite::Callsite;
-use super::lock::{Grow, Mutex, MutexGuard};
-use super::thread::Spread;
+use super::lock::{Fixed, Grow, Map, Mutex, MutexGuard};
+use super::thread::{self, Spread};
 use super::track::new_uuid;
 
 /// Lanes that are kept for later. Where a program makes ever new parent tracks, all are forgotten at this many and
@@ -25,10 +23,11 @@ const MAX_FREE: usize = 1 << 16;
 /// Whose lanes: intervals of one place in the code, under one track.
 type Key = (u64, usize);
 
-static FREE: Mutex<Option<Free>> = Mutex::new(None);
+static FREE: Mutex<Free> =
+    Mutex::new(Free { keys: Map::with_hasher(Fixed::new()), places: Vec::new(), empty: None });
 
 /// The lanes, held for a fork.
-pub(super) type Held = MutexGuard<'static, Option<Free>>;
+pub(super) type Held = MutexGuard<'static, Free>;
 
 pub(super) fn hold(until: Instant) -> Option<Held> {
     FREE.try_lock_until(until)
@@ -38,7 +37,7 @@ pub(super) fn hold(until: Instant) -> Option<Held> {
 /// `lock/growing.rs`.
 #[derive(Default)]
 pub(super) struct Free {
-    keys: HashMap<Key, OfKey, BuildHasherDefault<Spread>>,
+    keys: Map<Key, OfKey, Spread>,
     places: Vec<Place>,
     /// The first place without a lane.
     empty: Option<usize>,
@@ -161,32 +160,23 @@ pub(crate) fn take(parent: u64, callsite: &'static Callsite) -> Lane {
 /// The same for one that began at `since`.
 pub(crate) fn take_before(parent: u64, callsite: &'static Callsite, since: u64) -> Lane {
     let fresh = || Lane { uuid: new_uuid(), used_until: 0 };
-    if super::thread::is_barred() {
-        return fresh(); // nothing is recorded there
-    }
-    let _busy = super::thread::busy();
+    let Some(_busy) = thread::enter() else { return fresh() }; // nothing is recorded there
     let mut free = FREE.lock();
-    free.as_mut().and_then(|free| free.take(key(parent, callsite), since)).unwrap_or_else(fresh)
+    free.take(key(parent, callsite), since).unwrap_or_else(fresh)
 }
 
 /// Gives a lane back on which nothing is open any more.
 pub(crate) fn give_back(parent: u64, callsite: &'static Callsite, lane: Lane) {
-    if super::thread::is_barred() {
-        return;
-    }
-    let _busy = super::thread::busy();
+    let Some(_busy) = thread::enter() else { return };
     let key = key(parent, callsite);
-    if !FREE.lock().as_mut().is_some_and(|free| free.has_taken_back(key, lane)) {
+    if !FREE.lock().has_taken_back(key, lane) {
         give_back_with_room(key, lane);
     }
 }
 
 #[inline(never)]
 fn give_back_with_room(key: Key, lane: Lane) {
-    let mut free = FREE.lock_with_room(|free| (free.get_or_insert_default(), 1));
-    if let Some(free) = free.as_mut() {
-        free.give_back(key, lane);
-    }
+    FREE.lock_with_room(|free| (free, 1)).give_back(key, lane);
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ use std::sync::{
 };
 use std::time::{Duration, Instant};
 
-pub(crate) use growing::Grow;
+pub(crate) use growing::{Fixed, Grow, Map};
 pub(crate) use guard::Guard;
 #[cfg(debug_assertions)]
 pub use guard::holds_a_lock;

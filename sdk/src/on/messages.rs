@@ -3,7 +3,6 @@
 //! A [`Record`] lives as long as its message is logged; what of it is static is a callsite, found again by its target and its
 //! place in the source.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -12,7 +11,7 @@ use log::{LevelFilter, Metadata, Record};
 use super::callsite::{Callsite, CounterOptions, Kind, Site};
 use super::extras::Extras;
 use super::fork;
-use super::lock::{Mutex, RwLock, WriteGuard};
+use super::lock::{Fixed, Map, Mutex, RwLock, WriteGuard};
 use super::made::Blank;
 use super::registry::{self, Keeper};
 use super::thread::{self, Text};
@@ -22,12 +21,12 @@ use crate::vocabulary::Level;
 const MAX_SITES: usize = 1 << 14;
 
 /// By target, file and line, the file by its address.
-type Sites = HashMap<(&'static str, usize, u32), &'static Callsite>;
+type Sites = Map<(&'static str, usize, u32), &'static Callsite>;
 
-static SITES: RwLock<Option<Sites>> = RwLock::new(None);
+static SITES: RwLock<Sites> = RwLock::new(Map::with_hasher(Fixed::new()));
 
 /// The callsites, held for a fork.
-pub(super) type Held = WriteGuard<'static, Option<Sites>>;
+pub(super) type Held = WriteGuard<'static, Sites>;
 
 pub(super) fn hold(until: Instant) -> Option<Held> {
     SITES.try_write_until(until)
@@ -67,25 +66,21 @@ pub(crate) fn record(record: &Record<'_>) {
 
 /// The callsite, made at the first message. None from inside of an event, which may be holding the lock.
 fn site(record: &Record<'_>) -> Option<&'static Callsite> {
-    if thread::is_barred() {
-        return None;
-    }
-    let _busy = thread::busy();
+    let _busy = thread::enter()?;
     let file = record.file_static().unwrap_or("");
     let line = record.line().filter(|_| !file.is_empty()).unwrap_or(0);
     let (target, file_at) = (record.target(), file.as_ptr().addr());
-    if let Some(sites) = SITES.read()?.as_ref() {
-        let elsewhere = (sites.len() >= MAX_SITES).then_some(&ELSEWHERE);
-        if let Some(site) = find(sites, target, file_at, line).or(elsewhere) {
-            return Some(site);
-        }
+    let sites = SITES.read()?;
+    let elsewhere = (sites.len() >= MAX_SITES).then_some(&ELSEWHERE);
+    if let Some(site) = find(&sites, target, file_at, line).or(elsewhere) {
+        return Some(site);
     }
+    drop(sites);
     let module = record.module_path_static().unwrap_or("");
     // Most messages have their module as target, which is static. Other targets are copied, before the lock.
     let blank = if target == module { Blank::new(Box::default()) } else { Blank::with_category(target) };
-    let mut sites = SITES.write_with_room(|sites| (sites.get_or_insert_default(), 1))?;
-    let sites = sites.get_or_insert_default();
-    if let Some(site) = find(sites, target, file_at, line) {
+    let mut sites = SITES.write_with_room(|sites| (sites, 1))?;
+    if let Some(site) = find(&sites, target, file_at, line) {
         return Some(site); // of another thread; the lock is released before the blank is freed
     }
     if sites.len() >= MAX_SITES {
@@ -97,7 +92,7 @@ fn site(record: &Record<'_>) -> Option<&'static Callsite> {
 }
 
 fn find(sites: &Sites, target: &str, file_at: usize, line: u32) -> Option<&'static Callsite> {
-    let sites: &HashMap<(&str, usize, u32), _> = sites;
+    let sites: &Map<(&str, usize, u32), _> = sites;
     sites.get(&(target, file_at, line)).copied()
 }
 

@@ -11,7 +11,6 @@ mod fork;
 mod lanes;
 pub(crate) mod lock;
 pub(crate) mod macros;
-#[cfg(any(feature = "subscriber", feature = "log"))]
 mod made;
 #[cfg(feature = "log")]
 pub(crate) mod messages;

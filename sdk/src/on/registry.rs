@@ -7,7 +7,6 @@
 
 #![allow(unsafe_code)] // callsites are statics behind raw pointers
 
-use std::collections::HashMap;
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::time::Instant;
@@ -15,7 +14,8 @@ use std::time::Instant;
 use super::callsite::{Callsite, CounterOptions, Kind, Link, Site, UNREGISTERED};
 #[cfg(any(feature = "subscriber", feature = "log"))]
 use super::env;
-use super::lock::{self, Grow, Mutex, MutexGuard};
+use super::lock::{self, Fixed, Grow, Map, Mutex, MutexGuard};
+use super::made::Blank;
 use super::thread;
 use crate::filter::Filter;
 
@@ -40,24 +40,31 @@ pub(crate) enum Keeper {
     Log = 1,
 }
 
-static REGISTRY: Mutex<Option<Registry>> = Mutex::new(None);
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry::EMPTY);
 
-#[derive(Default)]
 pub(super) struct Registry {
     strings: Strings,
     callsites: u32,
     /// The running session's epoch and filter.
     active: Option<(u32, Filter)>,
     /// Callsites made at run time.
-    made: HashMap<Made, &'static Callsite>,
+    made: Map<Made, &'static Callsite>,
+}
+
+impl Registry {
+    const EMPTY: Self = Self {
+        strings: Strings { numbers: Map::with_hasher(Fixed::new()), texts: Vec::new() },
+        callsites: 0,
+        active: None,
+        made: Map::with_hasher(Fixed::new()),
+    };
 }
 
 // Nothing is allocated or freed under the lock: see `lock/growing.rs`.
 
 /// All strings of callsites, numbered from 1 in the order of first use; the empty string is 0, as both formats have it.
-#[derive(Default)]
 struct Strings {
-    numbers: HashMap<&'static str, u32>,
+    numbers: Map<&'static str, u32>,
     texts: Vec<&'static str>,
 }
 
@@ -107,32 +114,25 @@ struct Made {
 pub(crate) fn callsite_of(category: &'static str, name: &'static str) -> &'static Callsite {
     let at = Location::caller();
     let (file, line) = (at.file(), at.line());
-    if thread::is_barred() {
+    let Some(_busy) = thread::enter() else {
         // Inside of an event, which may be holding the lock: nothing is recorded there.
         static NOWHERE: Site = Site { file: "", line: 0, module: "", counter: CounterOptions::NONE };
         static NOTHING: Callsite = Callsite::new(Kind::Scope, "", "", &[], &NOWHERE);
         return &NOTHING;
-    }
+    };
     let made = || Made { category, name, file, line };
     if let Some(callsite) = with(|registry| registry.made.get(&made()).copied()) {
         return callsite;
     }
-    let site = Site { file, line, module: "", counter: CounterOptions::NONE };
-    let _busy = thread::busy();
-    let site = Box::into_raw(Box::new(site));
-    // SAFETY: from a Box, which is freed only where nobody has the callsite.
-    let fresh = Box::into_raw(Box::new(Callsite::new(Kind::Scope, category, name, &[], unsafe { &*site })));
-    let kept = {
-        let mut registry =
-            REGISTRY.lock_with_room(|registry| (&mut registry.get_or_insert_default().made, 1));
-        // SAFETY: as above.
-        *registry.get_or_insert_default().made.entry(made()).or_insert(unsafe { &*fresh })
-    };
-    if !std::ptr::eq(kept, fresh) {
-        // SAFETY: another thread has made it meanwhile, and nobody has seen this one.
-        unsafe { drop((Box::from_raw(fresh), Box::from_raw(site))) };
+    let blank = Blank::new(Box::default());
+    let mut registry = REGISTRY.lock_with_room(|registry| (&mut registry.made, 1));
+    if let Some(callsite) = registry.made.get(&made()) {
+        return callsite; // of another thread; the lock is released before the blank is freed
     }
-    kept
+    let site = Site { file, line, module: "", counter: CounterOptions::NONE };
+    let callsite = blank.fill(Kind::Scope, category, name, site);
+    registry.made.insert(made(), callsite);
+    callsite
 }
 
 /// The callsite behind a pointer of the list or of a span.
@@ -160,8 +160,8 @@ fn intern(text: &'static str) -> u32 {
         return 0;
     }
     let _busy = thread::busy();
-    let mut registry = REGISTRY.lock_with_room(|registry| (&mut registry.get_or_insert_default().strings, 1));
-    registry.get_or_insert_default().strings.number(text)
+    let mut registry = REGISTRY.lock_with_room(|registry| (&mut registry.strings, 1));
+    registry.strings.number(text)
 }
 
 /// What `place` has for the rest of the process, made at the first call. Without a lock, which a fork could lose and a signal
@@ -199,7 +199,7 @@ pub(crate) fn callsite_with(serial: u32) -> Option<&'static Callsite> {
 /// Calls `f` with the registry, under its lock. `f` allocates and frees nothing.
 fn with<R>(f: impl FnOnce(&mut Registry) -> R) -> R {
     let _busy = thread::busy();
-    f(REGISTRY.lock().get_or_insert_default())
+    f(&mut REGISTRY.lock())
 }
 
 /// Every registered callsite.
@@ -341,7 +341,7 @@ pub(crate) fn deactivate(epoch: u32) {
 }
 
 /// The registry, held for a fork.
-pub(super) struct Held(MutexGuard<'static, Option<Registry>>);
+pub(super) struct Held(MutexGuard<'static, Registry>);
 
 pub(super) fn hold(until: Instant) -> Option<Held> {
     REGISTRY.try_lock_until(until).map(Held)
@@ -351,7 +351,7 @@ impl Held {
     /// In a forked child: the parent's session does not run here. Its filter.
     pub(super) fn take_filter(&mut self) -> Option<Filter> {
         ACTIVE.store(0, Ordering::Relaxed);
-        self.0.as_mut()?.active.take().map(|(_, filter)| filter)
+        self.0.active.take().map(|(_, filter)| filter)
     }
 
     /// Every callsite is as if it had never been hit.

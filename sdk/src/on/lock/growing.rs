@@ -13,8 +13,13 @@
 //! ```
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hash};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 use std::ops::DerefMut;
+
+/// A map that can be in a static. It has no random keys: the standard library asks the system for them at a
+/// thread's first map.
+pub(crate) type Map<K, V, H = DefaultHasher> = HashMap<K, V, Fixed<H>>;
+pub(crate) type Fixed<H = DefaultHasher> = BuildHasherDefault<H>;
 
 /// A container that allocates only in [`with_room`](Self::with_room) while it has room, and frees only when
 /// it is dropped.

@@ -69,6 +69,11 @@ pub(crate) fn busy() -> Busy {
     hot::hot().busy()
 }
 
+/// Marks this thread's writer as busy, so that it may wait for a lock. `None` where it may not: [`is_barred`].
+pub(crate) fn enter() -> Option<Busy> {
+    (!is_barred()).then(busy)
+}
+
 /// Whether this thread may not wait for a lock: it is inside of an event, which may be holding it, or in a forked child,
 /// where its holder may not exist.
 pub(crate) fn is_barred() -> bool {

@@ -1,14 +1,12 @@
 //! The callsites of `tracing`, as callsites of this crate.
 
 use std::cell::Cell;
-use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
 use std::time::Instant;
 
 use tracing_core::{Event, Interest, Metadata};
 
 use super::super::callsite::{Callsite, CounterOptions, Key, Kind, Site};
-use super::super::lock::{RwLock, WriteGuard};
+use super::super::lock::{Fixed, Grow, Map, RwLock, WriteGuard};
 use super::super::made::Blank;
 use super::super::registry;
 use super::super::thread::{self, Spread};
@@ -16,10 +14,40 @@ use super::Category;
 use super::fields::with_scratch;
 use crate::vocabulary::Level;
 
-type Sites = HashMap<u64, (&'static Metadata<'static>, &'static Callsite), BuildHasherDefault<Spread>>;
+static SITES: RwLock<Sites> = RwLock::new(Sites {
+    by_metadata: Map::with_hasher(Fixed::new()),
+    by_callsite: Map::with_hasher(Fixed::new()),
+});
 
-/// By the address of their metadata, which is static.
-static SITES: RwLock<Option<Sites>> = RwLock::new(None);
+pub(in crate::on) struct Sites {
+    /// By the address of their metadata, which is static.
+    by_metadata: Map<u64, &'static Callsite, Spread>,
+    by_callsite: Map<u64, &'static Metadata<'static>, Spread>,
+}
+
+impl Grow for Sites {
+    fn with_room(entries: usize) -> Self {
+        Self { by_metadata: Grow::with_room(entries), by_callsite: Grow::with_room(entries) }
+    }
+
+    fn entries(&self) -> usize {
+        self.by_metadata.entries()
+    }
+
+    fn has_room(&self, more: usize) -> bool {
+        self.by_metadata.has_room(more) && self.by_callsite.has_room(more)
+    }
+
+    fn take_over(&mut self, smaller: &mut Self) {
+        self.by_metadata.take_over(&mut smaller.by_metadata);
+        self.by_callsite.take_over(&mut smaller.by_callsite);
+    }
+}
+
+/// What a callsite is found by.
+fn address(callsite: &'static Callsite) -> u64 {
+    std::ptr::from_ref(callsite).addr() as u64
+}
 
 /// Callsites that a thread finds without the lock.
 const NEAR: usize = 64;
@@ -30,7 +58,7 @@ thread_local! {
 }
 
 /// The callsites, held for a fork.
-pub(in crate::on) type Held = WriteGuard<'static, Option<Sites>>;
+pub(in crate::on) type Held = WriteGuard<'static, Sites>;
 
 pub(in crate::on) fn hold(until: Instant) -> Option<Held> {
     SITES.try_write_until(until)
@@ -60,28 +88,24 @@ pub(super) fn site(metadata: &'static Metadata<'static>, category: Category) -> 
 #[cold]
 fn find(metadata: &'static Metadata<'static>, category: Category, address: u64) -> Option<&'static Callsite> {
     let _busy = thread::busy();
-    if let Some((_, site)) = SITES.read()?.as_ref().and_then(|sites| sites.get(&address)) {
+    if let Some(site) = SITES.read()?.by_metadata.get(&address) {
         return Some(site);
     }
     let blank = Blank::new(metadata.fields().iter().map(|field| Key::new(field.name())).collect());
-    let mut sites = SITES.write_with_room(|sites| (sites.get_or_insert_default(), 1))?;
-    let sites = sites.get_or_insert_default();
-    if let Some((_, site)) = sites.get(&address) {
+    let mut sites = SITES.write_with_room(|sites| (sites, 1))?;
+    if let Some(site) = sites.by_metadata.get(&address) {
         return Some(site); // of another thread; the lock is released before the blank is freed
     }
     let site = make(blank, metadata, category);
-    sites.insert(address, (metadata, site));
+    sites.by_metadata.insert(address, site);
+    sites.by_callsite.insert(self::address(site), metadata);
     Some(site)
 }
 
 /// What `site` made the callsite from.
 pub(super) fn metadata(callsite: &'static Callsite) -> Option<&'static Metadata<'static>> {
-    if thread::is_barred() {
-        return None;
-    }
-    let _busy = thread::busy();
-    let sites = SITES.read()?;
-    sites.as_ref()?.values().find(|(_, site)| std::ptr::eq(*site, callsite)).map(|(metadata, _)| *metadata)
+    let _busy = thread::enter()?;
+    SITES.read()?.by_callsite.get(&address(callsite)).copied()
 }
 
 /// Whether a callsite with this metadata would be recorded.
