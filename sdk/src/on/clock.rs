@@ -42,12 +42,7 @@ const WINDOW: usize = 16;
 /// Now, in ns, by these parameters.
 #[inline(always)]
 pub(crate) fn now(multiplier: u64, offset: u64) -> u64 {
-    #[cfg(target_arch = "x86_64")]
-    if multiplier != 0 {
-        return Parameters { multiplier, offset }.at(ticks());
-    }
-    let _ = (multiplier, offset);
-    boottime()
+    counter_now(multiplier, offset).unwrap_or_else(boottime)
 }
 
 #[cfg(target_arch = "x86_64")]

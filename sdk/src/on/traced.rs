@@ -57,15 +57,14 @@ fn with_current<R>(f: impl FnOnce(Option<&AsyncScope>) -> R) -> R {
 #[derive(Debug)]
 pub struct Life {
     callsite: &'static Callsite,
-    flow: Flow,
-    /// None: it is over, or not recorded.
-    interval: Option<AsyncScope>,
+    /// The interval, and the flow of its polls. None: it is over, or not recorded.
+    recorded: Option<(AsyncScope, Flow)>,
 }
 
 impl Life {
     /// A life that is not recorded.
     pub fn none(callsite: &'static Callsite) -> Self {
-        Self { callsite, flow: Flow::new(), interval: None }
+        Self { callsite, recorded: None }
     }
 
     /// Begins a life.
@@ -74,7 +73,8 @@ impl Life {
             let extras = above.map_or_else(Extras::new, |above| Extras::new().track(above));
             AsyncScope::begin(callsite, epoch, values, &extras)
         });
-        Self { callsite, flow: Flow::new(), interval: Some(interval) }
+        let recorded = interval.is_recorded().then(|| (interval, Flow::new()));
+        Self { callsite, recorded }
     }
 
     /// Begins the life of what is wrapped at the caller's place in the source.
@@ -95,12 +95,10 @@ impl Life {
     /// A poll: a slice on this thread, unless the future's life is over or was not recorded.
     #[inline]
     fn poll<R>(&self, poll: impl FnOnce() -> R) -> R {
-        let Some(interval) = self.interval.as_ref().filter(|interval| interval.is_recorded()) else {
-            return poll();
-        };
+        let Some((interval, flow)) = self.recorded.as_ref() else { return poll() };
         let _slice = match self.callsite.epoch() {
             None => Scope::none(self.callsite),
-            Some(epoch) => Scope::begin_flow(self.callsite, epoch, &self.flow),
+            Some(epoch) => Scope::begin_flow(self.callsite, epoch, flow),
         };
         let _current = Current::enter(interval);
         poll()
@@ -126,7 +124,7 @@ impl<F: Future> Future for Traced<F> {
         let this = self.project();
         let outcome = this.life.poll(|| this.inner.poll(cx));
         if outcome.is_ready() {
-            this.life.interval = None;
+            this.life.recorded = None;
         }
         outcome
     }
@@ -140,7 +138,7 @@ impl<S: futures_core::Stream> futures_core::Stream for Traced<S> {
         let this = self.project();
         let outcome = this.life.poll(|| this.inner.poll_next(cx));
         if matches!(outcome, Poll::Ready(None)) {
-            this.life.interval = None;
+            this.life.recorded = None;
         }
         outcome
     }

@@ -111,12 +111,12 @@ fn live(shared: &Arc<Shared>, sink: Sink, clock: Clock) {
     let mut beaten = Instant::now();
     loop {
         // Asked before this moment, answered after the pass below.
-        let (asked, stop) = {
+        let (asked, done, stop) = {
             let requests = shared.requests.lock();
-            (requests.flushes_asked, requests.stop)
+            (requests.flushes_asked, requests.flushes_done, requests.stop)
         };
         shared.heed_wake();
-        let any = writer.pass(asked != shared.requests.lock().flushes_done || stop);
+        let any = writer.pass(asked != done || stop);
         if beaten.elapsed() >= shared.heartbeat {
             writer.heartbeat();
             beaten = Instant::now();
@@ -132,13 +132,11 @@ fn live(shared: &Arc<Shared>, sink: Sink, clock: Clock) {
             }
             break;
         }
-        let mut requests = shared.requests.lock();
-        if requests.flushes_done != asked {
-            writer.counts.flushes += asked - requests.flushes_done;
-            requests.flushes_done = asked;
+        if asked != done {
+            writer.counts.flushes += asked - done;
+            shared.requests.lock().flushes_done = asked;
             shared.answered.notify_all();
         }
-        drop(requests);
         if upkeep.populate(shared) {
             continue; // the ring may have filled meanwhile
         }
