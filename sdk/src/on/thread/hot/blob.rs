@@ -53,7 +53,7 @@ pub(super) fn event(
     let packet_len = 2 + body;
     let words = 1 + packet_len.div_ceil(8);
     let bytes = 8 * words as u32;
-    let room = taken.room - bytes as i32;
+    let room = taken.room() - bytes as i32;
     if room < 0 {
         return taken.put_back();
     }

@@ -6,7 +6,7 @@ use super::super::super::argument::Visitor;
 use super::super::super::callsite::Key;
 use super::super::raw::Raw;
 use super::super::{COUNTER_ID, FXT_THREAD};
-use super::{Callsite, Happens, Hot, Kind, Place, Taken, Values};
+use super::{Callsite, Commit, Happens, Hot, Kind, Place, Taken, Values};
 
 /// A record without arguments: header and time.
 const PLAIN: i32 = 16;
@@ -29,11 +29,19 @@ pub(super) fn plain<const WARM: bool>(
     kind: Kind,
     taken: Taken,
 ) -> bool {
-    let room = taken.room - PLAIN - kept_for_end(kind);
+    let room = taken.room() - PLAIN - kept_for_end(kind);
     if room < 0 || !hot.has_seen::<WARM>(callsite) {
         return taken.put_back();
     }
-    write::<WARM>(hot, callsite.fxt_header(), taken, room, kind == Kind::Scope)
+    let Some((now, _)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
+    let commit = taken.last_commit();
+    // SAFETY: room for PLAIN bytes.
+    unsafe { put_plain(&taken, commit, callsite.fxt_header(), now) };
+    if kind == Kind::Scope {
+        taken.note_begin(commit, PLAIN as u32, room, None);
+    }
+    taken.commit(commit, now, PLAIN as u32, room);
+    true
 }
 
 /// The header of a flow record of this thread.
@@ -51,7 +59,7 @@ pub(super) fn with_flow<const WARM: bool>(
     taken: Taken,
 ) -> bool {
     const LEN: i32 = PLAIN + 24;
-    let room = taken.room - LEN - END;
+    let room = taken.room() - LEN - END;
     if room < 0 || !hot.has_seen::<WARM>(callsite) {
         return taken.put_back();
     }
@@ -71,24 +79,24 @@ pub(super) fn with_flow<const WARM: bool>(
 
 #[inline(always)]
 pub(super) fn end<const WARM: bool>(hot: &Hot, callsite: &'static Callsite, taken: Taken) -> bool {
-    let room = taken.room;
-    write::<WARM>(hot, callsite.fxt_header() + BEGIN_TO_END, taken, room, false)
-}
-
-/// Two words; the caller has the room for them.
-#[inline(always)]
-fn write<const WARM: bool>(hot: &Hot, header: u64, taken: Taken, room: i32, begins: bool) -> bool {
     let Some((now, _)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
     let commit = taken.last_commit();
-    // SAFETY: room for PLAIN bytes.
+    // SAFETY: the begin kept END bytes.
+    unsafe { put_plain(&taken, commit, callsite.fxt_header() + BEGIN_TO_END, now) };
+    taken.commit_end(commit, now, PLAIN as u32);
+    true
+}
+
+/// Two words.
+///
+/// # Safety
+/// As [`Taken::raw`].
+#[inline(always)]
+unsafe fn put_plain(taken: &Taken, commit: Commit, header: u64, now: u64) {
+    // SAFETY: by the contract.
     let mut raw = unsafe { taken.raw(commit) };
     fxt::Put::word(&mut raw, header);
     fxt::Put::word(&mut raw, now);
-    if begins {
-        taken.note_begin(commit, PLAIN as u32, room, None);
-    }
-    taken.commit(commit, now, PLAIN as u32, room);
-    true
 }
 
 #[inline(always)]
@@ -160,7 +168,7 @@ fn record<const WARM: bool>(
         return taken.put_back();
     }
     let bytes = words as i32 * 8;
-    let room = taken.room - bytes - if more.begins { END } else { 0 };
+    let room = taken.room() - bytes - if more.begins { END } else { 0 };
     if room < 0 {
         return taken.put_back();
     }

@@ -140,7 +140,6 @@ pub(crate) enum Happens {
 /// The writer, taken for one record.
 struct Taken {
     lease: &'static Lease,
-    room: i32,
     /// By a pointer that may write the payload too.
     chunk: *mut ChunkHeader,
 }
@@ -228,7 +227,7 @@ impl Hot {
             return None;
         }
         fence_constants(); // `word` is an epoch
-        Some(Taken { lease, room: lease.room(), chunk: lease.chunk() })
+        Some(Taken { lease, chunk: lease.chunk() })
     }
 
     /// Whether the callsite's strings stand in this sequence.
@@ -270,6 +269,12 @@ impl Drop for Busy {
 }
 
 impl Taken {
+    /// Bytes neither written nor kept for ends. Read where it is needed, as [`last_commit`](Self::last_commit) is.
+    #[inline(always)]
+    fn room(&self) -> i32 {
+        self.lease.room()
+    }
+
     /// The last commit. In FXT it is read once. In TrackEvent it is read anew where it is needed: to keep it there would take a register
     /// that is then saved and restored, in both formats.
     #[inline(always)]
@@ -308,16 +313,27 @@ impl Taken {
     /// The record's `bytes` are in the trace, and `room` is left.
     #[inline(always)]
     fn commit(self, commit: Commit, now: u64, bytes: u32, room: i32) {
-        let lease = self.lease;
+        self.publish(commit, now, bytes);
+        self.lease.set_room(room);
+        self.lease.set_busy(false);
+    }
+
+    /// The same for an end that takes just the room that its begin has kept.
+    #[inline(always)]
+    fn commit_end(self, commit: Commit, now: u64, bytes: u32) {
+        self.publish(commit, now, bytes);
+        self.lease.set_busy(false);
+    }
+
+    #[inline(always)]
+    fn publish(&self, commit: Commit, now: u64, bytes: u32) {
         let commit = Commit(commit.0 + Commit::new(bytes, 1).0);
-        lease.set_last(now);
+        self.lease.set_last(now);
         // SAFETY: the epoch said that the chunk is this thread's, and nobody takes it while the lease is busy. The record's bytes were
         // written, within the room that was found, or that the begin has kept for this end. (In a child that
         // a signal handler forked in the midst of this event the commit is smaller: `fork.rs`.)
         unsafe { (*self.chunk).publish(commit) };
-        lease.set_commit(commit);
-        lease.set_room(room);
-        lease.set_busy(false);
+        self.lease.set_commit(commit);
     }
 
     /// As if nothing had been tried.

@@ -41,7 +41,8 @@ pub(super) fn plain<const WARM: bool>(
     taken: Taken,
 ) -> bool {
     let kept = kept_for_end(kind);
-    if taken.room < PLAIN + kept || !hot.has_seen::<WARM>(callsite) {
+    let room = taken.room() - kept;
+    if room < PLAIN || !hot.has_seen::<WARM>(callsite) {
         return taken.put_back();
     }
     let Some((now, delta)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
@@ -52,11 +53,11 @@ pub(super) fn plain<const WARM: bool>(
     raw.two_words_of(message, message_len);
     raw.word_of(time(delta), TIME_LEN);
     let len = hot.packet_base.get() + message_len as u32;
-    let room = taken.room - kept - len as i32;
-    if kind == Kind::Scope {
-        taken.note_begin(taken.last_commit(), len, room, Some(now));
-    }
+    let room = room - len as i32;
     let commit = taken.last_commit();
+    if kind == Kind::Scope {
+        taken.note_begin(commit, len, room, Some(now));
+    }
     taken.commit(commit, now, len, room);
     true
 }
@@ -72,7 +73,7 @@ pub(super) fn with_flow<const WARM: bool>(
     flow: u64,
     taken: Taken,
 ) -> bool {
-    if taken.room < PLAIN + FLOW as i32 + END || !hot.has_seen::<WARM>(callsite) {
+    if taken.room() < PLAIN + FLOW as i32 + END || !hot.has_seen::<WARM>(callsite) {
         return taken.put_back();
     }
     let Some((now, delta)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
@@ -94,9 +95,9 @@ pub(super) fn with_flow<const WARM: bool>(
     raw.word_of(flow, 8);
     raw.word_of(time(delta), TIME_LEN);
     let len = 2 + body as u32;
-    let room = taken.room - END - len as i32;
-    taken.note_begin(taken.last_commit(), len, room, Some(now));
+    let room = taken.room() - END - len as i32;
     let commit = taken.last_commit();
+    taken.note_begin(commit, len, room, Some(now));
     taken.commit(commit, now, len, room);
     true
 }
@@ -109,7 +110,7 @@ pub(super) fn end<const WARM: bool>(hot: &Hot, taken: Taken) -> bool {
     let mut raw = unsafe { taken.raw(taken.last_commit()) };
     raw.two_words_of(hot.end_packet.get(), len as usize - TIME_LEN);
     raw.word_of(time(delta), TIME_LEN);
-    let room = taken.room + (END - len as i32);
+    let room = taken.room() + (END - len as i32);
     let commit = taken.last_commit();
     taken.commit(commit, now, len, room);
     true
@@ -125,7 +126,7 @@ const TRACK_TAG: u64 =
 pub(super) fn end_on_track(hot: &Hot, place: Place, taken: Taken) -> bool {
     let message_len = END_MESSAGE_LEN + TRACK;
     let len = hot.packet_base.get() + message_len as u32;
-    let room = taken.room - len as i32;
+    let room = taken.room() - len as i32;
     if room < 0 {
         return taken.put_back();
     }
@@ -173,7 +174,7 @@ pub(super) fn with_values<const WARM: bool>(
     // From the sequence's tag to the end: 50 SEQUENCE 68 02 5a L event 40 DELTA
     let body = (prefix_len - 2) + LENGTH_AT + varint_len(event_len as u64) + event_len + TIME_LEN;
     let len = 1 + varint_len(body as u64) + body;
-    let room = taken.room - len as i32 - kept_for_end(kind);
+    let room = taken.room() - len as i32 - kept_for_end(kind);
     if room < 0 {
         return taken.put_back();
     }
@@ -216,7 +217,7 @@ pub(super) fn counter<const WARM: bool>(
     let mut shown = Shown(None);
     values.each(0, &mut shown);
     let Shown(Some(value)) = shown else { return taken.put_back() };
-    if taken.room < LONGEST {
+    if taken.room() < LONGEST {
         return taken.put_back();
     }
     let Some((now, delta)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
@@ -242,7 +243,7 @@ pub(super) fn counter<const WARM: bool>(
     }
     raw.word_of(time(delta), TIME_LEN);
     let len = hot.packet_base.get() + added as u32;
-    let room = taken.room - len as i32;
+    let room = taken.room() - len as i32;
     let commit = taken.last_commit();
     taken.commit(commit, now, len, room);
     true
