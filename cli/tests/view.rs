@@ -1,71 +1,12 @@
 //! `hairline view`: what a browser gets, and nobody else; and what a shell and `man` are told.
 
-use std::io::{BufRead, BufReader, Read, Write};
+mod serving;
+
+use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
-/// The command, serving; where; the link that it printed; and the token in it, which all paths begin with.
-struct View {
-    child: Child,
-    address: String,
-    link: String,
-    token: String,
-}
-
-impl View {
-    /// On a free port.
-    fn start(arguments: &[&str], folder: &Path) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
-        command.args(["view", "--no-open", "--port", "0"]).args(arguments).current_dir(folder);
-        Self::of(command.stdout(Stdio::piped()).spawn().expect("it starts"))
-    }
-
-    fn of(mut child: Child) -> Self {
-        let mut link = String::new();
-        BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut link).expect("a link");
-        let at = link.rfind("http://").expect("an address") + "http://".len();
-        let mut parts = link[at..].split('/').map(str::to_owned);
-        let (address, token) = (parts.next().expect("an address"), parts.next().expect("a token"));
-        Self { child, address, link: link.trim().to_owned(), token }
-    }
-
-    /// The path with the token.
-    fn at(&self, path: &str) -> String {
-        format!("/{}{path}", self.token)
-    }
-
-    /// The answer's head and body.
-    fn ask(&self, method: &str, path: &str) -> (String, Vec<u8>) {
-        self.ask_host(method, path, &self.address)
-    }
-
-    fn ask_host(&self, method: &str, path: &str, host: &str) -> (String, Vec<u8>) {
-        let mut stream = TcpStream::connect(&self.address).expect("connected");
-        write!(stream, "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")
-            .expect("asked");
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).expect("answered");
-        let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("a head") + 4;
-        let body = answer.split_off(end);
-        (String::from_utf8(answer).expect("text"), body)
-    }
-
-    fn status(&self, method: &str, path: &str) -> u16 {
-        status(&self.ask(method, path).0)
-    }
-}
-
-fn status(head: &str) -> u16 {
-    head.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("a status")
-}
-
-impl Drop for View {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+use serving::{View, status};
 
 fn hairline(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_hairline")).args(arguments).output().expect("it ran")

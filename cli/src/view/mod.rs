@@ -1,6 +1,13 @@
 //! `hairline view`
 
+mod answers;
+mod connections;
+mod content;
+mod http;
+mod launch;
+mod peer;
 mod server;
+mod token;
 
 use std::fs::File;
 use std::io;
@@ -11,7 +18,10 @@ use std::process::{Command, Stdio};
 use crate::Outcome;
 use crate::signals::remove_at_end;
 use crate::text::{complain, say};
-use server::{Content, Launch, Server, Token};
+use content::Content;
+use launch::Launch;
+use server::Server;
+use token::Token;
 
 /// Opens a trace in the Perfetto UI.
 ///
@@ -69,12 +79,13 @@ fn view(arguments: &Arguments) -> Result<(), String> {
     say(&link);
     if !arguments.no_open {
         let launch = Launch::new(link).map_err(random)?;
-        if !open(&launch.link(address)) {
+        if !open(&launch.address(address)) {
             complain("no browser is to be found here: open the link above in one of this machine");
         }
         content.launch = Some(launch);
     }
-    server.serve(&content, arguments.keep || content.ui.is_some()).map_err(|e| format!("{address}: {e}"))
+    let for_ever = arguments.keep || content.ui.is_some();
+    server.serve(content, for_ever).map_err(|e| format!("{address}: {e}"))
 }
 
 /// The file, what it is called, and what removes it again.

@@ -1,0 +1,70 @@
+//! `hairline view` as its clients meet it.
+
+#![allow(dead_code)] // each test program needs a part of it
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// The command, serving; where; the link that it printed; and the token in it, which all paths begin with.
+pub(crate) struct View {
+    pub(crate) child: Child,
+    pub(crate) address: String,
+    pub(crate) link: String,
+    pub(crate) token: String,
+}
+
+impl View {
+    /// On a free port.
+    pub(crate) fn start(arguments: &[&str], folder: &Path) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
+        command.args(["view", "--no-open", "--port", "0"]).args(arguments).current_dir(folder);
+        Self::of(command.stdout(Stdio::piped()).spawn().expect("it starts"))
+    }
+
+    pub(crate) fn of(mut child: Child) -> Self {
+        let mut link = String::new();
+        BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut link).expect("a link");
+        let at = link.rfind("http://").expect("an address") + "http://".len();
+        let mut parts = link[at..].split('/').map(str::to_owned);
+        let (address, token) = (parts.next().expect("an address"), parts.next().expect("a token"));
+        Self { child, address, link: link.trim().to_owned(), token }
+    }
+
+    /// The path with the token.
+    pub(crate) fn at(&self, path: &str) -> String {
+        format!("/{}{path}", self.token)
+    }
+
+    /// The answer's head and body.
+    pub(crate) fn ask(&self, method: &str, path: &str) -> (String, Vec<u8>) {
+        self.ask_host(method, path, &self.address)
+    }
+
+    pub(crate) fn ask_host(&self, method: &str, path: &str, host: &str) -> (String, Vec<u8>) {
+        let mut stream = TcpStream::connect(&self.address).expect("connected");
+        write!(stream, "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")
+            .expect("asked");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("answered");
+        let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("a head") + 4;
+        let body = answer.split_off(end);
+        (String::from_utf8(answer).expect("text"), body)
+    }
+
+    pub(crate) fn status(&self, method: &str, path: &str) -> u16 {
+        status(&self.ask(method, path).0)
+    }
+}
+
+pub(crate) fn status(head: &str) -> u16 {
+    head.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("a status")
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
