@@ -1,7 +1,8 @@
 //! What a request gets: the trace, a file of the UI, or a refusal.
 //!
-//! Every user of the machine can connect to the port. Without the token there is nothing here. A page of
-//! another origin gets no field that lets it read, and a name that merely leads to this address is refused.
+//! Every user of the machine can connect to the port. Without the token there is nothing here, and with the
+//! token there is nothing for another user. A page of another origin gets no field that lets it read, and a
+//! name that merely leads to this address is refused.
 
 use std::net::SocketAddr;
 
@@ -9,7 +10,7 @@ use super::UI;
 use super::content::{Content, Wanted, media_type, open};
 use super::http::{Answer, Body, Request};
 use super::launch::Launch;
-use super::peer::user_of;
+use super::peer::Client;
 use crate::text::complain;
 
 /// An answer.
@@ -31,6 +32,7 @@ pub(super) fn reply(request: &Request, client: SocketAddr, server: SocketAddr, c
         return Answer::new(403).into();
     }
     if let Some(launch) = content.launch.as_ref().filter(|launch| request.path == launch.path()) {
+        let client = content.trusted.client(client, server);
         return to_link(request, client, launch).into();
     }
     let wanted = content.wanted(&request.path);
@@ -39,6 +41,14 @@ pub(super) fn reply(request: &Request, client: SocketAddr, server: SocketAddr, c
         Wanted::File(path) => (path.as_path(), media_type(path)),
         Wanted::Nothing => return Answer::new(404).into(),
     };
+    // After the token: a table of all sockets takes time to read, which nobody else can ask for.
+    let client = content.trusted.client(client, server);
+    if client != Client::Trusted {
+        if let Client::Other(user) = client {
+            complain(format_args!("user {user} has the link and was refused"));
+        }
+        return Answer::new(403).into();
+    }
     let has_body = match &*request.method {
         "GET" => true,
         "HEAD" => false,
@@ -59,12 +69,12 @@ fn is_meant(request: &Request, server: SocketAddr) -> bool {
 
 /// Leads this user's browser to the link. Another user may have read the address from the browser's
 /// arguments.
-fn to_link(request: &Request, client: SocketAddr, launch: &Launch) -> Answer {
-    let is_own = user_of(client).is_none_or(|user| user == rustix::process::geteuid().as_raw());
-    if !is_own {
+fn to_link(request: &Request, client: Client, launch: &Launch) -> Answer {
+    let is_trusted = client == Client::Trusted;
+    if !is_trusted {
         complain("a browser of another user was refused: open the link above yourself");
     }
-    if !is_own || request.method != "GET" {
+    if !is_trusted || request.method != "GET" {
         return Answer::new(404);
     }
     match launch.take_link() {

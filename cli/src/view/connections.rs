@@ -1,8 +1,8 @@
 //! The open connections: a bounded number, of which none that waits keeps out a new one.
 //!
-//! Every user of the machine can open connections and send nothing. So when there are too many, the oldest one
-//! that the server waits for is closed. A client that sends its request at once is answered, however many idle
-//! connections there are.
+//! Every user of the machine can open connections and send nothing. So when there are too many, the oldest
+//! one that the server waits for is closed. A client that sends its request at once is answered, however many
+//! idle connections there are.
 
 use std::collections::BTreeMap;
 use std::net::{Shutdown, TcpStream};

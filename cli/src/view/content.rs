@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 use super::launch::Launch;
+use super::peer::Trusted;
 use super::token::Token;
 
 /// What is served.
@@ -24,6 +25,8 @@ pub(super) struct Content {
     pub(super) token: Token,
     /// What the browser that this command starts is given.
     pub(super) launch: Option<Launch>,
+    /// The users who are answered.
+    pub(super) trusted: Trusted,
 }
 
 /// What a path leads to.
@@ -133,10 +136,11 @@ mod tests {
         std::fs::write(ui.join("index.html"), "").expect("written");
         std::fs::write(folder.path().join("secret"), "").expect("written");
         std::os::unix::fs::symlink(folder.path().join("secret"), ui.join("link")).expect("a link");
+        let trusted = Trusted::new().expect("a table");
         let token = Token::from("0123456789abcdef0123456789abcdef");
         let at = |path: &str| format!("/{}{path}", "0123456789abcdef0123456789abcdef");
         let mut content =
-            Content { trace: "/t".into(), name: "a b.fxt".into(), ui: None, token, launch: None };
+            Content { trace: "/t".into(), name: "a b.fxt".into(), ui: None, token, launch: None, trusted };
         assert_eq!(content.wanted(&at("/a%20b.fxt")), Wanted::Trace);
         assert_eq!(content.wanted(&at("/a%20b.fxt?x=1")), Wanted::Trace);
         let without =

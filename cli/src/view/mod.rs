@@ -20,14 +20,15 @@ use crate::signals::remove_at_end;
 use crate::text::{complain, say};
 use content::Content;
 use launch::Launch;
+use peer::Trusted;
 use server::Server;
 use token::Token;
 
 /// Opens a trace in the Perfetto UI.
 ///
 /// The trace stays on this machine: the UI in the browser fetches it from this command, which ends when it
-/// has. Only who has the link can fetch it: it has a random number in it. A trace of any format that the UI
-/// knows will do.
+/// has. Only this user can fetch it, and only by the link, which has a random number in it. A trace of any
+/// format that the UI knows will do.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline view trace.pftrace
@@ -70,11 +71,12 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 fn view(arguments: &Arguments) -> Result<(), String> {
     let (trace, name, _spooled) = trace(&arguments.trace)?;
     let ui = arguments.ui.as_deref().map(ui_build).transpose()?;
+    let trusted = Trusted::new().map_err(|e| e.to_string())?;
     let server = Server::start(arguments.port).map_err(|e| taken(arguments.port, &e))?;
     let address = server.address();
     let random = |e| format!("no random number for the link: {e}");
     let token = Token::new().map_err(random)?;
-    let mut content = Content { trace, name, ui, token, launch: None };
+    let mut content = Content { trace, name, ui, token, launch: None, trusted };
     let link = link(&content, address);
     say(&link);
     if !arguments.no_open {

@@ -4,8 +4,12 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+
+/// User and group of `nobody`.
+pub(crate) const NOBODY: u32 = 65534;
 
 /// The command, serving; where; the link that it printed; and the token in it, which all paths begin with.
 pub(crate) struct View {
@@ -51,6 +55,24 @@ impl View {
         let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("a head") + 4;
         let body = answer.split_off(end);
         (String::from_utf8(answer).expect("text"), body)
+    }
+
+    /// The answer to a GET of `nobody`, by one of the names of 127.0.0.1. `None`, with a line on stderr,
+    /// where this test does not run as root.
+    pub(crate) fn ask_as_nobody(&self, name: &str, path: &str) -> Option<String> {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("not root here, so there is no second user: not tested");
+            return None;
+        }
+        let port = self.address.rsplit(':').next().expect("a port");
+        let request = format!("GET {path} HTTP/1.1\\r\\nHost: {}\\r\\n\\r\\n", self.address);
+        let script = format!("id -u; exec 3<>/dev/tcp/{name}/{port}; printf '{request}' >&3; cat <&3");
+        let mut command = Command::new("bash");
+        let output = command.args(["-c", &script]).uid(NOBODY).gid(NOBODY).output().expect("bash runs");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let answer = said.strip_prefix(&format!("{NOBODY}\n")).expect("another user");
+        assert!(answer.starts_with("HTTP/1.1 "), "{output:?}");
+        Some(answer.to_owned())
     }
 
     pub(crate) fn status(&self, method: &str, path: &str) -> u16 {
