@@ -7,10 +7,11 @@
 use std::net::SocketAddr;
 
 use super::UI;
-use super::content::{Content, Wanted, media_type, open};
+use super::content::{Content, Wanted, media_type};
 use super::http::{Answer, Body, Request};
 use super::launch::Launch;
 use super::peer::Client;
+use crate::input::open_file;
 use crate::text::complain;
 
 /// An answer.
@@ -55,7 +56,7 @@ pub(super) fn reply(request: &Request, client: SocketAddr, server: SocketAddr, c
         "OPTIONS" => return for_the_ui(Answer::new(204)).into(),
         _ => return Answer::new(405).with("Allow", "GET, HEAD, OPTIONS").into(),
     };
-    let Ok((file, len)) = open(path) else { return Answer::new(404).into() };
+    let Ok((file, len)) = open_file(path) else { return Answer::new(404).into() };
     let body = if has_body { Body::File(file, len) } else { Body::Announced(len) };
     let answer = for_the_ui(Answer::new(200)).with("Content-Type", kind).with_body(body);
     Reply { answer, has_trace: wanted == Wanted::Trace && has_body }

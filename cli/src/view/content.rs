@@ -2,12 +2,7 @@
 //!
 //! All paths begin with a random token. It is in the link that the user opens and nowhere else.
 
-use std::fs::{File, OpenOptions};
-use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-
-use rustix::fs::OFlags;
 
 use super::launch::Launch;
 use super::peer::Trusted;
@@ -65,17 +60,6 @@ impl Content {
             _ => Wanted::Nothing,
         }
     }
-}
-
-/// Opens a regular file for reading. Returns it with its length.
-///
-/// # Errors
-/// Anything else at the path is an error, at once: a FIFO is not waited for.
-pub(super) fn open(path: &Path) -> io::Result<(File, u64)> {
-    let flags = OFlags::NONBLOCK.bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    let about = file.metadata()?;
-    if about.is_file() { Ok((file, about.len())) } else { Err(io::Error::other("is no file")) }
 }
 
 /// A name as a part of a link: all but letters, digits and `-._~` by their bytes.

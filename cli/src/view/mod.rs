@@ -9,13 +9,13 @@ mod peer;
 mod server;
 mod token;
 
-use std::fs::File;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::Outcome;
+use crate::input::open_file;
 use crate::signals::remove_at_end;
 use crate::text::{complain, say};
 use content::Content;
@@ -100,11 +100,11 @@ fn trace(path: &Path) -> Result<(PathBuf, String, Option<tempfile::NamedTempFile
         return Ok((spooled.path().to_owned(), "stdin".to_owned(), Some(spooled)));
     }
     // Found out now, and not when the UI asks for it.
-    let metadata = File::open(path).and_then(|file| file.metadata()).map_err(at)?;
-    if !metadata.is_file() {
-        return Err(format!("{}: is no file", path.display()));
-    }
-    if metadata.len() == 0 {
+    let (_, len) = open_file(path).map_err(|e| match e.kind() {
+        io::ErrorKind::Other => at(e) + "; `hairline view -` takes a trace from stdin",
+        _ => at(e),
+    })?;
+    if len == 0 {
         return Err(format!("{}: is empty", path.display()));
     }
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
