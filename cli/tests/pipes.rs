@@ -42,6 +42,23 @@ fn end(mut child: Child) -> Output {
 }
 
 #[test]
+fn an_output_without_a_reader_is_an_error_and_no_wait() {
+    let folder = folder();
+    let all: [&[&str]; 4] = [
+        &["convert", "t.json", "fifo.fxt"],
+        &["merge", "t.json", "t.json", "-o", "fifo.fxt"],
+        &["flame", "t.json", "-o", "fifo.fxt"],
+        &["record", "-o", "fifo.fxt", "--", "true"],
+    ];
+    for arguments in all {
+        let output = end(hairline(folder.path(), arguments));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{arguments:?}");
+        assert!(said.lines().count() == 1 && said.contains("fifo.fxt"), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
 fn a_reader_of_a_fifo_gets_the_whole_output() {
     let folder = folder();
     let direct = end(hairline(folder.path(), &["convert", "t.json", "-", "--to", "json"]));

@@ -9,6 +9,7 @@ mod files;
 pub(crate) mod flow;
 mod fork;
 mod lanes;
+pub(crate) mod links;
 mod lock;
 pub(crate) mod macros;
 #[cfg(any(feature = "subscriber", feature = "log"))]
@@ -33,4 +34,4 @@ pub(crate) mod traced;
 pub(crate) mod tracing;
 pub(crate) mod track;
 mod tree;
-mod unfinished;
+pub(crate) mod unfinished;
