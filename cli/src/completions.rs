@@ -1,12 +1,15 @@
 //! `hairline completions` and `hairline man`: what a shell and `man` want to know, made of the arguments themselves.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use clap::CommandFactory;
 use clap_complete::Shell;
+use clap_mangen::Man;
 
 use crate::Outcome;
-use crate::text::{put, written};
+use crate::output::Output;
+use crate::text::{complain, put, written};
 
 /// Writes the completions of a shell to stdout.
 #[derive(Debug, clap::Args)]
@@ -38,11 +41,34 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 pub(crate) fn run_man(arguments: &ManArguments) -> Outcome {
     let command = crate::Arguments::command();
     match &arguments.directory {
-        Some(directory) => written(clap_mangen::generate_to(command, directory), directory.display()),
+        Some(directory) => run_pages(command, directory),
         None => {
             let mut page = Vec::new();
-            let made = clap_mangen::Man::new(command).render(&mut page);
+            let made = Man::new(command).render(&mut page);
             written(made.and_then(|()| put(&page)), "stdout")
         }
     }
+}
+
+/// Writes the page of each command. Not by clap_mangen itself, which follows every link at a page's name.
+fn run_pages(command: clap::Command, directory: &Path) -> Outcome {
+    let mut command = command.disable_help_subcommand(true);
+    command.build();
+    let mut pages = vec![command];
+    while let Some(command) = pages.pop() {
+        pages.extend(command.get_subcommands().filter(|command| !command.is_hide_set()).cloned());
+        let page = Man::new(command);
+        let path = directory.join(page.get_filename());
+        if let Err(e) = write_page(&page, &path) {
+            complain(format_args!("{}: {e}", path.display()));
+            return Outcome::Failed;
+        }
+    }
+    Outcome::Done
+}
+
+fn write_page(page: &Man, path: &Path) -> io::Result<()> {
+    let mut output = Output::create(path, &[])?;
+    page.render(&mut output)?;
+    output.keep()
 }

@@ -1,11 +1,12 @@
 //! What a command reads.
 
-use std::fs::{File, Metadata};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use rustix::fs::OFlags;
 
 /// An input: a file, or stdin for `-`. How far it has been read is shown on a terminal.
 pub(crate) struct Input {
@@ -33,8 +34,20 @@ pub(crate) fn identity_of(about: &Metadata) -> Identity {
     (about.dev(), about.ino())
 }
 
+/// Opens a regular file for reading. Returns it with its length.
+///
+/// # Errors
+/// Anything else at the path is an error, at once: a FIFO is not waited for.
+pub(crate) fn open_file(path: &Path) -> io::Result<(File, u64)> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let about = file.metadata()?;
+    if about.is_file() { Ok((file, about.len())) } else { Err(io::Error::other("it is no regular file")) }
+}
+
 impl Input {
-    /// Opens what a path says.
+    /// Opens what a path says. A FIFO is waited for, as by every program that reads: whoever writes to it may
+    /// come later, and the shell's `<(...)` is one.
     pub(crate) fn open(path: &PathBuf) -> io::Result<Self> {
         if is_standard(path) {
             let reader = Box::new(io::stdin().lock());

@@ -1,11 +1,12 @@
 //! What a command writes: whole, or not at all.
 
-use std::fs::{File, Metadata, OpenOptions, Permissions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use hairline::__output::{Followed, follow, open, open_to_others};
 use tempfile::NamedTempFile;
 
 use crate::input::{Identity, identity_of, is_standard};
@@ -27,31 +28,35 @@ pub(crate) enum Output {
 
 impl Output {
     /// An output at `path`, or on stdout for `-`.
+    ///
+    /// # Errors
+    /// When `path` is an input, a folder, a link of another user, or a FIFO that nobody reads, and when no
+    /// file can be made beside it.
     pub(crate) fn create(path: &Path, inputs: &[Option<Identity>]) -> io::Result<Self> {
-        let is_input = |about: &Metadata| inputs.contains(&Some(identity_of(about)));
-        let an_input =
-            || io::Error::other("it is an input, and inputs stay as they are: choose another output");
         if is_standard(path) {
             let stdout = io::stdout();
             let about = File::from(stdout.as_fd().try_clone_to_owned()?).metadata()?;
             // What is appended to it would be read again, without end.
-            if about.is_file() && is_input(&about) {
+            if about.is_file() && is_input(&about, inputs) {
                 return Err(an_input());
             }
             return Ok(Self::Stream(Box::new(stdout.lock())));
         }
         // A link stays, and leads to the new file.
-        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        if let Ok(about) = std::fs::metadata(&path) {
-            if is_input(&about) {
+        let path = match follow(path)? {
+            Followed::Name(path) => path,
+            Followed::OfProc(link) => return Self::stream(&link, inputs),
+        };
+        // Of the name itself: a link that has come meanwhile is replaced or refused.
+        if let Ok(about) = std::fs::symlink_metadata(&path) {
+            if is_input(&about, inputs) {
                 return Err(an_input());
             }
             if about.is_dir() {
                 return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
             }
             if !about.is_file() {
-                let file: File = OpenOptions::new().write(true).open(&path)?;
-                return Ok(Self::Stream(Box::new(file)));
+                return Self::stream(&path, inputs);
             }
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -61,6 +66,19 @@ impl Output {
             |path: &Path| OpenOptions::new().write(true).read(true).create_new(true).mode(0o600).open(path);
         let written = tempfile::Builder::new().prefix(".hairline-").make_in(folder, create)?;
         Ok(Self::File { written, path })
+    }
+
+    /// What is written to as it is: a FIFO, a device, an open file of a process.
+    fn stream(path: &Path, inputs: &[Option<Identity>]) -> io::Result<Self> {
+        let file = open(path, OpenOptions::new().write(true))?;
+        let about = file.metadata()?;
+        if about.is_file() {
+            if is_input(&about, inputs) {
+                return Err(an_input());
+            }
+            file.set_len(0)?;
+        }
+        Ok(Self::Stream(Box::new(file)))
     }
 
     /// The same, which leaves nothing half written when a signal ends this process.
@@ -76,7 +94,7 @@ impl Output {
         self.flush()?;
         match self {
             Self::File { written, path } => {
-                written.as_file().set_permissions(Permissions::from_mode(0o666 & !umask()))?;
+                open_to_others(written.as_file())?;
                 written.persist(path).map(drop).map_err(|e| e.error)
             }
             Self::Stream(_) => Ok(()),
@@ -84,11 +102,12 @@ impl Output {
     }
 }
 
-/// The umask of this process. Where `/proc` does not tell it, files stay their user's own.
-fn umask() -> u32 {
-    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-    mask.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o077)
+fn is_input(about: &Metadata, inputs: &[Option<Identity>]) -> bool {
+    inputs.contains(&Some(identity_of(about)))
+}
+
+fn an_input() -> io::Error {
+    io::Error::other("it is an input, and inputs stay as they are: choose another output")
 }
 
 impl Write for Output {

@@ -1,71 +1,15 @@
 //! `hairline view`: what a browser gets, and nobody else; and what a shell and `man` are told.
 
-use std::io::{BufRead, BufReader, Read, Write};
+mod serving;
+
+use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
-/// The command, serving; where; the link that it printed; and the token in it, which all paths begin with.
-struct View {
-    child: Child,
-    address: String,
-    link: String,
-    token: String,
-}
-
-impl View {
-    /// On a free port.
-    fn start(arguments: &[&str], folder: &Path) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
-        command.args(["view", "--no-open", "--port", "0"]).args(arguments).current_dir(folder);
-        Self::of(command.stdout(Stdio::piped()).spawn().expect("it starts"))
-    }
-
-    fn of(mut child: Child) -> Self {
-        let mut link = String::new();
-        BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut link).expect("a link");
-        let at = link.rfind("http://").expect("an address") + "http://".len();
-        let mut parts = link[at..].split('/').map(str::to_owned);
-        let (address, token) = (parts.next().expect("an address"), parts.next().expect("a token"));
-        Self { child, address, link: link.trim().to_owned(), token }
-    }
-
-    /// The path with the token.
-    fn at(&self, path: &str) -> String {
-        format!("/{}{path}", self.token)
-    }
-
-    /// The answer's head and body.
-    fn ask(&self, method: &str, path: &str) -> (String, Vec<u8>) {
-        self.ask_host(method, path, &self.address)
-    }
-
-    fn ask_host(&self, method: &str, path: &str, host: &str) -> (String, Vec<u8>) {
-        let mut stream = TcpStream::connect(&self.address).expect("connected");
-        write!(stream, "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")
-            .expect("asked");
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).expect("answered");
-        let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("a head") + 4;
-        let body = answer.split_off(end);
-        (String::from_utf8(answer).expect("text"), body)
-    }
-
-    fn status(&self, method: &str, path: &str) -> u16 {
-        status(&self.ask(method, path).0)
-    }
-}
-
-fn status(head: &str) -> u16 {
-    head.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("a status")
-}
-
-impl Drop for View {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+use serving::{NOBODY, View, status};
 
 fn hairline(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_hairline")).args(arguments).output().expect("it ran")
@@ -129,8 +73,6 @@ fn who_was_not_given_the_link_gets_nothing() {
 /// started the command.
 #[test]
 fn the_link_is_in_no_argument_of_a_process() {
-    use std::os::unix::fs::PermissionsExt;
-    use std::os::unix::process::CommandExt;
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("t.fxt"), "secret").expect("written");
     let browser = folder.path().join("xdg-open");
@@ -153,19 +95,8 @@ fn the_link_is_in_no_argument_of_a_process() {
     assert!(!arguments.contains(&view.token), "{arguments}");
     let path = arguments.trim().strip_prefix(&format!("http://{}", view.address)).expect("an address");
     // Nobody else uses it up.
-    let request = format!(
-        "exec 3<>/dev/tcp/{}; printf 'GET {path} HTTP/1.1\\r\\nHost: {}\\r\\n\\r\\n' >&3; head -1 <&3",
-        view.address.replace(':', "/"),
-        view.address
-    );
-    let mut other = Command::new("bash");
-    other.args(["-c", &request]).uid(65534).gid(65534);
-    match other.output() {
-        Ok(answer) => {
-            let answer = String::from_utf8_lossy(&answer.stdout).into_owned();
-            assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
-        }
-        Err(e) => eprintln!("there is no second user here ({e}): not tested"),
+    if let Some(answer) = view.ask_as_nobody("127.0.0.1", path) {
+        assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
     }
     assert_eq!(view.status("HEAD", path), 404);
     let (head, _) = view.ask("GET", path);
@@ -173,6 +104,98 @@ fn the_link_is_in_no_argument_of_a_process() {
     assert!(head.contains(&format!("Location: {}\r\n", view.link)), "{head}");
     assert_eq!(view.status("GET", path), 404, "once");
     assert_eq!(view.ask("GET", &view.at("/t.fxt")).1, b"secret");
+}
+
+/// A link can come into the wrong hands: by the browser's arguments, its history or a screenshot.
+#[test]
+fn another_user_does_not_get_the_trace_with_the_link_either() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = folder.path().join("t.fxt");
+    std::fs::write(&trace, "secret").expect("written");
+    std::fs::create_dir(folder.path().join("ui")).expect("made");
+    std::fs::write(folder.path().join("ui/index.html"), "<html>").expect("written");
+    // The other user may enter the folder, so it is the file itself that is closed.
+    let change = |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode));
+    change(folder.path(), 0o755).expect("changed");
+    change(&trace, 0o600).expect("changed");
+    if rustix::process::geteuid().is_root() {
+        let read = Command::new("cat").arg(&trace).uid(NOBODY).gid(NOBODY).output().expect("cat runs");
+        assert!(!read.status.success() && read.stdout.is_empty(), "{read:?}");
+    }
+    for arguments in [&["t.fxt"][..], &["--keep", "t.fxt"], &["--ui", "ui", "t.fxt"]] {
+        let view = View::start(arguments, folder.path());
+        let has_ui = arguments.contains(&"--ui");
+        let path = if has_ui { "/trace/t.fxt" } else { "/t.fxt" };
+        // A socket of IPv6 can connect to the same port, and is in another table of the kernel's.
+        let mapped = view.address.replace("127.0.0.1", "[::ffff:127.0.0.1]");
+        let has_ipv6 = TcpStream::connect(&mapped).is_ok();
+        if !has_ipv6 {
+            eprintln!("no sockets of IPv6 here: not tested");
+        }
+        for name in ["127.0.0.1", "::ffff:127.0.0.1"].into_iter().take(1 + usize::from(has_ipv6)) {
+            for guessed in ["/t.fxt".to_owned(), format!("/{}{path}", "0".repeat(32))] {
+                let Some(answer) = view.ask_as_nobody(name, &guessed) else { continue };
+                assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
+            }
+            for right in [path, "/"].into_iter().take(1 + usize::from(has_ui)) {
+                let Some(answer) = view.ask_as_nobody(name, &view.at(right)) else { continue };
+                assert!(answer.starts_with("HTTP/1.1 403") && !answer.contains("Access-Control"), "{answer}");
+                assert!(!answer.contains("secret") && !answer.contains("<html>"), "{answer}");
+            }
+        }
+        // The user of the command is answered, by a socket of either kind.
+        if has_ipv6 {
+            let mut stream = TcpStream::connect(&mapped).expect("connected");
+            let request = format!("HEAD {} HTTP/1.1\r\nHost: {}\r\n\r\n", view.at(path), view.address);
+            stream.write_all(request.as_bytes()).expect("asked");
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).expect("answered");
+            assert_eq!(status(&answer), 200);
+        }
+        assert_eq!(view.ask("GET", &view.at(path)).1, b"secret");
+    }
+}
+
+/// `sudo hairline view`: the browser is that of the user who called sudo.
+#[test]
+fn the_user_who_called_sudo_gets_the_trace() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("t.fxt"), "secret").expect("written");
+    for (caller, status) in [(NOBODY, 200), (NOBODY - 1, 403)] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
+        command.args(["view", "--keep", "--no-open", "--port", "0", "t.fxt"]).current_dir(folder.path());
+        command.env("SUDO_UID", caller.to_string()).stdout(Stdio::piped());
+        let view = View::of(command.spawn().expect("it starts"));
+        let Some(answer) = view.ask_as_nobody("127.0.0.1", &view.at("/t.fxt")) else { return };
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{answer}");
+    }
+}
+
+#[test]
+fn where_the_system_does_not_say_who_connects_nothing_is_served() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("t.fxt"), "secret").expect("written");
+    let run = |script: &str| {
+        let mut command = Command::new("timeout");
+        command.args([
+            "20",
+            "unshare",
+            "--mount",
+            "sh",
+            "-c",
+            &format!("mount -t tmpfs none /proc && {script}"),
+        ]);
+        command.args(["sh", env!("CARGO_BIN_EXE_hairline")]).current_dir(folder.path());
+        command.output().expect("it ran")
+    };
+    if !run("true").status.success() {
+        eprintln!("no mounts of one's own here: not tested");
+        return;
+    }
+    let output = run("exec \"$1\" view --no-open --port 0 t.fxt");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), said.lines().count(), output.stdout.len()), (Some(1), 1, 0), "{said}");
+    assert!(said.contains("/proc/net/tcp"), "{said}");
 }
 
 #[test]

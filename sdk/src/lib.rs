@@ -119,6 +119,14 @@ pub use on::{
     track::{OnTrack, Track},
 };
 
+/// For the command `hairline`: the rules for outputs, each in one place.
+#[cfg(feature = "enable")]
+#[doc(hidden)]
+pub mod __output {
+    pub use crate::on::links::{Followed, follow, open};
+    pub use crate::on::unfinished::open_to_others;
+}
+
 /// For the macros.
 #[cfg(feature = "enable")]
 #[doc(hidden)]

@@ -1,6 +1,7 @@
 //! What is left of a trace when its process is killed, aborts or crashes, and what recovery makes of it.
 
 mod blocking;
+mod commands;
 mod crowds;
 mod ends;
 mod forking;

@@ -29,14 +29,14 @@ fn fifo(path: &Path) {
 }
 
 /// A directory of `nobody`, and a file of root.
-struct Trap {
-    directory: PathBuf,
+pub(crate) struct Trap {
+    pub(crate) directory: PathBuf,
     precious: PathBuf,
-    stage: Stage,
+    pub(crate) stage: Stage,
 }
 
 impl Trap {
-    fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         let stage = Stage::new()?;
         let precious = stage.path("precious");
         fs::write(&precious, "precious").expect("written");
@@ -45,14 +45,14 @@ impl Trap {
     }
 
     /// A link of `nobody` to the file of root.
-    fn plant(&self, name: &str) -> PathBuf {
+    pub(crate) fn plant(&self, name: &str) -> PathBuf {
         let link = self.directory.join(name);
         symlink(&self.precious, &link).expect("a link");
         lchown(&link, Some(NOBODY), Some(NOBODY)).expect("given away");
         link
     }
 
-    fn has_caught_nothing(&self) {
+    pub(crate) fn has_caught_nothing(&self) {
         assert_eq!(fs::read(&self.precious).expect("read"), b"precious");
     }
 }

@@ -7,17 +7,18 @@
 //! ```
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use hairline::__output::{Followed, follow};
 use hairline::Format;
 use hairline::recovery::{self, FoundRegion, ProcessState, RecoverOptions};
 use hairline_convert::Source;
 use hairline_convert::splice::{Splice, SpliceError, Totals};
 use tempfile::TempDir;
 
+use crate::input::open_file;
 use crate::output::Output;
 
 /// How often processes that outlive the command are looked for.
@@ -58,20 +59,23 @@ impl Parts {
     /// Makes the directory: when that can be done, so can the output.
     pub(super) fn begin(output: &Path, format: Format, keep: bool) -> Result<Self, String> {
         let at = |e: io::Error| format!("{}: {e}", output.display());
+        let no_file = || format!("{}: is there, and is no file", output.display());
         // A link stays, as with every output.
-        let output_path = output.canonicalize().or_else(|_| std::path::absolute(output)).map_err(at)?;
-        if std::fs::metadata(&output_path).is_ok_and(|m| !m.is_file()) {
-            return Err(format!("{}: is there, and is no file", output.display()));
+        let Followed::Name(place) = follow(output).map_err(at)? else { return Err(no_file()) };
+        if std::fs::symlink_metadata(&place).is_ok_and(|about| !about.is_file()) {
+            return Err(no_file());
         }
-        let name = output_path.file_name().ok_or_else(|| at(io::ErrorKind::InvalidInput.into()))?;
+        let name = place.file_name().ok_or_else(|| at(io::ErrorKind::InvalidInput.into()))?;
+        let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        // The processes may work in other directories.
+        let folder = folder.canonicalize().map_err(at)?;
         let mut prefix = name.to_owned();
         prefix.push(".parts-");
-        let folder = output_path.parent().unwrap_or(Path::new("/"));
-        let directory = tempfile::Builder::new().prefix(&prefix).tempdir_in(folder).map_err(at)?;
+        let directory = tempfile::Builder::new().prefix(&prefix).tempdir_in(&folder).map_err(at)?;
         if directory.path().to_str().is_none() {
             return Err(format!("{}: its path must be UTF-8", output.display()));
         }
-        Ok(Self { directory, output: output_path, format, is_kept: keep })
+        Ok(Self { directory, output: folder.join(name), format, is_kept: keep })
     }
 
     /// What `HAIRLINE` is to be.
@@ -189,7 +193,7 @@ impl Parts {
         else {
             return false;
         };
-        let added = File::open(part).map_err(SpliceError::from).and_then(|file| nowhere.add(file));
+        let added = open_file(part).map_err(SpliceError::from).and_then(|(file, _)| nowhere.add(file));
         let (Ok(()), Ok((_, totals))) = (added, nowhere.finish()) else { return false };
         whole.totals = totals;
         whole.totals.bytes = std::fs::metadata(part).map_or(0, |m| m.len());
@@ -209,7 +213,7 @@ impl Parts {
         let mut splice = Splice::new(source(self.format), out).ok_or("no such format")?;
         for part in parts {
             let name = part.file_name().unwrap_or_default().display();
-            let file = File::open(part).map_err(|e| format!("{name}: {e}"))?;
+            let (file, _) = open_file(part).map_err(|e| format!("{name}: {e}"))?;
             match splice.add(file) {
                 Ok(()) => {}
                 Err(SpliceError::Output(e)) => return Err(at(e)),

@@ -12,7 +12,7 @@ use hairline_convert::{Context, open};
 
 use super::Source;
 use super::rates::Rates;
-use crate::input::{Identity, identity, identity_of};
+use crate::input::{Identity, identity, identity_of, open_file};
 use crate::stats::Gather;
 use crate::trace::Look;
 
@@ -67,7 +67,7 @@ impl Read for Growing {
 impl Follow {
     pub(super) fn start(path: &Path) -> Result<Self, String> {
         let name = path.display().to_string();
-        let file = File::open(path).map_err(|e| format!("{name}: {e}"))?;
+        let (file, _) = open_file(path).map_err(|e| format!("{name}: {e}"))?;
         let shared = Arc::new(Shared {
             gather: Mutex::new(Gather::new(None)),
             is_read: AtomicBool::new(false),

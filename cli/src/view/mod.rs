@@ -1,23 +1,34 @@
 //! `hairline view`
 
+mod answers;
+mod connections;
+mod content;
+mod http;
+mod launch;
+mod peer;
 mod server;
+mod token;
 
-use std::fs::File;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::Outcome;
+use crate::input::open_file;
 use crate::signals::remove_at_end;
 use crate::text::{complain, say};
-use server::{Content, Launch, Server, Token};
+use content::Content;
+use launch::Launch;
+use peer::Trusted;
+use server::Server;
+use token::Token;
 
 /// Opens a trace in the Perfetto UI.
 ///
 /// The trace stays on this machine: the UI in the browser fetches it from this command, which ends when it
-/// has. Only who has the link can fetch it: it has a random number in it. A trace of any format that the UI
-/// knows will do.
+/// has. Only this user can fetch it, and only by the link, which has a random number in it. A trace of any
+/// format that the UI knows will do.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline view trace.pftrace
@@ -60,21 +71,23 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 fn view(arguments: &Arguments) -> Result<(), String> {
     let (trace, name, _spooled) = trace(&arguments.trace)?;
     let ui = arguments.ui.as_deref().map(ui_build).transpose()?;
+    let trusted = Trusted::new().map_err(|e| e.to_string())?;
     let server = Server::start(arguments.port).map_err(|e| taken(arguments.port, &e))?;
     let address = server.address();
     let random = |e| format!("no random number for the link: {e}");
     let token = Token::new().map_err(random)?;
-    let mut content = Content { trace, name, ui, token, launch: None };
+    let mut content = Content { trace, name, ui, token, launch: None, trusted };
     let link = link(&content, address);
     say(&link);
     if !arguments.no_open {
         let launch = Launch::new(link).map_err(random)?;
-        if !open(&launch.link(address)) {
+        if !open(&launch.address(address)) {
             complain("no browser is to be found here: open the link above in one of this machine");
         }
         content.launch = Some(launch);
     }
-    server.serve(&content, arguments.keep || content.ui.is_some()).map_err(|e| format!("{address}: {e}"))
+    let for_ever = arguments.keep || content.ui.is_some();
+    server.serve(content, for_ever).map_err(|e| format!("{address}: {e}"))
 }
 
 /// The file, what it is called, and what removes it again.
@@ -87,11 +100,11 @@ fn trace(path: &Path) -> Result<(PathBuf, String, Option<tempfile::NamedTempFile
         return Ok((spooled.path().to_owned(), "stdin".to_owned(), Some(spooled)));
     }
     // Found out now, and not when the UI asks for it.
-    let metadata = File::open(path).and_then(|file| file.metadata()).map_err(at)?;
-    if !metadata.is_file() {
-        return Err(format!("{}: is no file", path.display()));
-    }
-    if metadata.len() == 0 {
+    let (_, len) = open_file(path).map_err(|e| match e.kind() {
+        io::ErrorKind::Other => at(e) + "; `hairline view -` takes a trace from stdin",
+        _ => at(e),
+    })?;
+    if len == 0 {
         return Err(format!("{}: is empty", path.display()));
     }
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();

@@ -1,26 +1,20 @@
 //! Opening the output, so that neither the program nor another traced one is harmed by it.
 //!
-//! The name of the output is followed as the user gave it, with two exceptions. A symbolic link at that name
-//! must belong to this user or to root: whoever may write the directory could lead a program with more rights
-//! to any file otherwise. And a file that another process has locked stays as it is.
+//! A link at its name must be of the right user ([`links`]), and a file that another process has locked stays
+//! as it is.
 
-#![allow(unsafe_code)] // fcntl, flock, close, sigtimedwait, readlinkat, fstatfs
+#![allow(unsafe_code)] // fcntl, flock, close, sigtimedwait
 
-use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, IoSlice, Write};
 use std::ops::Deref;
 use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
-use super::process;
-
-/// Links that are followed from one name, as many as the kernel follows.
-const MOST_LINKS: u32 = 40;
+use super::{links, process};
 
 /// How often the output is opened again because its name leads to another file by then: a rotation or a
 /// recovery has ended meanwhile.
@@ -34,89 +28,21 @@ const RECOVERY_PATIENCE: Duration = Duration::from_secs(1);
 /// that another process is writing a trace into stays as it is.
 pub(crate) fn create(path: &Path) -> io::Result<(OutputFile, bool)> {
     for _ in 0..TRIES {
-        let file = open(path)?;
+        // It is not cut yet: it may be another session's.
+        let file = links::open(path, OpenOptions::new().write(true).create(true).truncate(false))?;
         let about = file.metadata()?;
         if !about.is_file() {
-            wait_for_room(&file);
             return Ok((OutputFile::new(file), false));
         }
         claim(&file)?;
         // A session that rotates its output gives the file another name before it lets go of it.
         if leads_to(path, &about) {
             file.set_len(0)?; // not before it is ours
-            wait_for_room(&file);
             return Ok((OutputFile::new(file), true));
         }
         unlock(&file);
     }
     Err(io::Error::new(io::ErrorKind::WouldBlock, "another process replaces it again and again"))
-}
-
-/// Opens the output without cutting it, and follows the links at its name that may be followed.
-fn open(path: &Path) -> io::Result<File> {
-    let mut at = path.to_owned();
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false);
-    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
-    for _ in 0..MOST_LINKS {
-        let e = match options.custom_flags(flags | libc::O_NOFOLLOW).open(&at) {
-            Ok(file) => return Ok(file),
-            Err(e) => e,
-        };
-        match e.raw_os_error() {
-            Some(libc::ELOOP) => {}
-            Some(libc::ENXIO) => {
-                return Err(io::Error::new(io::ErrorKind::NotConnected, "nobody reads this FIFO"));
-            }
-            _ => return Err(e),
-        }
-        match target_of_link(&at)? {
-            Some(target) => at = at.parent().unwrap_or(Path::new("")).join(target),
-            None => return options.custom_flags(flags).open(&at),
-        }
-    }
-    Err(io::Error::from_raw_os_error(libc::ELOOP))
-}
-
-/// The target of the link at `path`. `None` for a link of `/proc`, as `/dev/stdout` leads to: only the kernel
-/// can follow it.
-///
-/// # Errors
-/// When the link belongs to another user. That is read from the link that is opened here, so nobody can put
-/// another in its place.
-fn target_of_link(path: &Path) -> io::Result<Option<PathBuf>> {
-    let link = OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW).open(path)?;
-    let owner = link.metadata()?.uid();
-    if owner != 0 && owner != process::effective_user() {
-        let what = format!("it is a symbolic link of user {owner}, and may lead anywhere; give another path");
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
-    }
-    // SAFETY: an all-zero value is a valid one, and the call writes it.
-    let kind = unsafe {
-        let mut about: libc::statfs = std::mem::zeroed();
-        if libc::fstatfs(link.as_raw_fd(), &raw mut about) == 0 { about.f_type } else { 0 }
-    };
-    if kind == libc::PROC_SUPER_MAGIC {
-        return Ok(None);
-    }
-    let mut target = vec![0; libc::PATH_MAX as usize];
-    // SAFETY: the empty path is that of the descriptor, which is open; pointer and length describe `target`.
-    let len =
-        unsafe { libc::readlinkat(link.as_raw_fd(), c"".as_ptr(), target.as_mut_ptr().cast(), target.len()) };
-    // What is no link any more has no target: the caller opens it, or its successor.
-    let Ok(len) = usize::try_from(len) else { return Ok(Some(path.file_name().unwrap_or_default().into())) };
-    target.truncate(len);
-    Ok(Some(OsString::from_vec(target).into()))
-}
-
-/// From here on a pipe that is full is waited for: by the writer thread.
-fn wait_for_room(file: &File) {
-    // SAFETY: a call on an open descriptor.
-    let flags = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) };
-    if flags >= 0 {
-        // SAFETY: as above.
-        unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, flags & !libc::O_NONBLOCK) };
-    }
 }
 
 /// Whether `path` leads to this file now.

@@ -169,7 +169,10 @@ pub(crate) fn remove_left_over(target: &Path, head: &[u8]) {
 }
 
 /// Gives a complete file the mode that `open` would have given it.
-fn open_to_others(file: &File) -> io::Result<()> {
+///
+/// # Errors
+/// When the mode cannot be changed.
+pub fn open_to_others(file: &File) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(0o666 & !umask()))
 }
 
