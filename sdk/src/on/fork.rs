@@ -4,8 +4,8 @@
 //! the session without touching it. Where the output's path names the process (`%p`), it begins a trace of
 //! its own at its first event, with the parent's settings; else it is silent.
 //!
-//! For that it needs the process-wide tables whole and their locks free, whatever other threads were doing
-//! with them. So the thread that forks takes these locks before, and releases them after, in both processes:
+//! For that it needs these tables whole and their locks free, whatever other threads were doing with them. So
+//! the thread that forks takes the locks before, and releases them after, in both processes:
 //!
 //! ```text
 //! prepare   the running session, the registry, lanes, the callsites of `log` and `tracing`     each once, in this order
@@ -22,7 +22,10 @@
 //! * The order is only for the reader: a wait that ends cannot deadlock.
 //! * The locks of a session (`Shared`) are not taken. The child never uses its parent's.
 //! * Those of tracks and spans are given up where they are lost: `lock.rs`.
-//! * The handlers are registered before any thread can hold one of the locks: `process_wide.rs`.
+//! * The handlers are registered by the first thread that is about to take one of the locks: `process_wide.rs`.
+//! * Handlers that the program has registered before that run while the locks are held. One that waits for a
+//!   mutex of the program there, under which another thread comes to a callsite's first hit, waits for ever. A
+//!   program with such handlers starts its session before it registers them.
 //!
 //! # The ring
 //!

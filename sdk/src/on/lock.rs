@@ -4,9 +4,9 @@
 //! anything: locks whose waiters queue in a table of the process (parking_lot's) may leave that table locked
 //! for ever. These leave only the locks themselves, and there are two kinds of them:
 //!
-//! * those in statics are taken by whoever forks, for the time of the fork: `fork.rs`;
-//! * those in tracks and spans are too many for that. [`Mutex::lock_unless_lost`] gives one up that a thread
-//!   held which does not exist in the child.
+//! * those of the tables that a child needs are taken by whoever forks, for the time of the fork: `fork.rs`;
+//! * all others, as those in tracks and spans, may be lost. [`Mutex::lock_unless_lost`] gives one up that a
+//!   thread held which does not exist in the child.
 //!
 //! A thread that panicked with a lock held has left nothing half-done here: poison does not count.
 //!

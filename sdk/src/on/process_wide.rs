@@ -1,5 +1,5 @@
-//! What is arranged once for the whole process, at the first contact of any thread with the cold path: before any lock of this
-//! crate can be held, so that a fork finds its handlers in place whatever other threads do.
+//! What is arranged once for the whole process, by the first thread that comes to the cold path, before that
+//! thread takes a lock of this crate.
 
 #![allow(unsafe_code)] // atexit
 
@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{fork, session, thread};
 
-/// Registers the handlers of fork and exit, once. Not by `Once`, which a thread that does not exist in a forked child may hold: a
-/// thread that comes while another one is in here goes on.
+/// Registers the handlers of fork and exit, once. Not by `Once`, which a thread that does not exist in a forked
+/// child may hold. A thread that comes while the first one is in here goes on: for these few microseconds of a
+/// process it may hold a lock while another thread forks without the handlers. Such a child finds that out by its
+/// wiped lease, and is silent.
 pub(super) fn install() {
     static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
     if !IS_INSTALLED.swap(true, Ordering::Relaxed) {

@@ -14,8 +14,9 @@
 //! Two things tell a thread's end, in this order: the destructor of a thread-local (`cold::Owner`), which
 //! gives the chunk back; and the destructor of a `pthread_key`, which gives back the lease, and the chunk of
 //! a thread whose first event came after its thread-locals were gone. Where neither comes (the last round of
-//! key destructors, a signal handler after it), the lease stays claimed: 64 bytes for each such thread. The
-//! drain thread can still take its chunk back, as that of any idle thread.
+//! key destructors, a signal handler after it), the lease stays claimed, and what the thread's writer holds is not
+//! freed: some KiB for each such thread, and the session's region until the process ends. The events are in the
+//! trace. The drain thread can still take the chunk back, as that of any idle thread.
 //!
 //! # A forked child
 //!
