@@ -15,6 +15,7 @@ use crate::abi::{
 };
 use crate::backing::{Backing, BackingChoice, Memory};
 use crate::error::RegionError;
+use crate::ledger::step;
 use crate::process;
 use crate::sync::{AtomicU64, Ordering};
 use crate::wait::Waiting;
@@ -192,11 +193,18 @@ impl Region {
     pub fn announce_output(&self, inode: u64, len: u64, number: u64) {
         let header = self.header();
         let [next_inode, next_len, next_number, next_batch] = &header.next_output;
-        next_inode.store(inode, Ordering::Release);
-        next_len.store(len, Ordering::Release);
-        next_number.store(number, Ordering::Release);
-        // The last: an older number than that of the batch in hand says that those before it are history.
-        next_batch.store(header.batches_done.load(Ordering::Relaxed) + 1, Ordering::Release);
+        // Another process can write this number: no overflow.
+        let batch = header.batches_done.load(Ordering::Relaxed).wrapping_add(1);
+        // Nothing is announced while the other words change: a kill in between must not leave the old batch's number
+        // beside the new file's inode, which recovery would take for the inode of the output of now.
+        next_batch.store(0, Ordering::Release);
+        step();
+        for (word, value) in
+            [(next_inode, inode), (next_len, len), (next_number, number), (next_batch, batch)]
+        {
+            word.store(value, Ordering::Release);
+            step();
+        }
     }
 
     /// Notes the trace's time, in ns: the last that is known if the process is killed.

@@ -148,6 +148,15 @@ fn bits_that_stand_for_no_chunk_are_claimed_by_nobody() {
 }
 
 #[test]
+fn a_next_output_is_announced_whatever_the_number_of_batches_says() {
+    const BATCHES_DONE: u64 = 384; // in the region's header: `abi.rs`
+    let shared = Shared::new(false);
+    shared.region.activate(Some(0));
+    shared.file.write_all_at(&u64::MAX.to_le_bytes(), BATCHES_DONE).unwrap();
+    shared.region.announce_output(11, 100, 1);
+}
+
+#[test]
 fn what_a_closed_region_held_is_given_back_at_once_and_may_still_be_written() {
     use std::os::unix::fs::MetadataExt;
     let shared = Shared::new(false);
