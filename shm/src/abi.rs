@@ -133,8 +133,8 @@ pub const OVERFLOW_OVERWRITE: u32 = 1;
 #[repr(C)]
 #[derive(Debug)]
 pub struct RegionHeader {
-    /// [`MAGIC`].
-    pub(crate) magic: [u8; 8],
+    /// [`MAGIC`], stored last: 0 as long as the header is not complete.
+    pub(crate) magic: AtomicU64,
     /// [`ABI_VERSION`].
     pub(crate) abi_version: u32,
     /// [`REGION_HEADER_SIZE`] of the writer.
@@ -378,7 +378,7 @@ impl RegionHeader {
     /// [`MAGIC`], in a region.
     #[must_use]
     pub fn magic(&self) -> [u8; 8] {
-        self.magic
+        self.magic.load(Ordering::Relaxed).to_le_bytes()
     }
 
     /// The traced process.
@@ -408,7 +408,7 @@ impl RegionHeader {
     /// A header with every field zero.
     pub(crate) fn zeroed() -> Self {
         Self {
-            magic: [0; 8],
+            magic: AtomicU64::new(0),
             abi_version: 0,
             header_size: 0,
             chunk_size: 0,

@@ -124,7 +124,6 @@ impl Region {
 
     fn initialise(&self, config: &RegionConfig) {
         let mut header = RegionHeader::zeroed();
-        header.magic = MAGIC;
         header.abi_version = ABI_VERSION;
         header.header_size = small(size_of::<RegionHeader>());
         header.chunk_size = self.chunk_size;
@@ -163,6 +162,10 @@ impl Region {
             let chunks_here = (self.chunk_count as usize - w * 64).min(64);
             self.bitmap(w).store(u64::MAX >> (64 - chunks_here), Ordering::Relaxed);
         }
+        step();
+        // The last. Release: who finds the magic number, after a kill or from another process, finds all of the above.
+        self.header().magic.store(u64::from_le_bytes(MAGIC), Ordering::Release);
+        step();
     }
 
     /// loom's atomics are not valid as zeroed memory; each must be made.

@@ -247,3 +247,29 @@ fn a_kill_while_another_output_is_announced_leaves_no_mixture_of_two_files() {
     assert!(steps.iter().all(|now| allowed.contains(now)), "{steps:?}");
     assert_eq!(steps.last(), Some(&(None, Some(again))));
 }
+
+#[test]
+fn a_kill_before_the_header_is_complete_leaves_a_region_that_says_nothing() {
+    const CHUNKS: u64 = 37; // no other test makes a file of this length
+    let config =
+        RegionConfig { buffer_size: CHUNKS * 4096, backing: BackingChoice::File, ..RegionConfig::small() };
+    let states = Rc::new(RefCell::new(Vec::new()));
+    let seen = Rc::clone(&states);
+    let own = format!("hairline-{}-", std::process::id());
+    HOOK.with_borrow_mut(|hook| {
+        *hook = Some(Box::new(move || {
+            let files = std::fs::read_dir("/dev/shm").unwrap().flatten();
+            let is_this = |file: &std::fs::DirEntry| {
+                file.file_name().to_string_lossy().starts_with(&own)
+                    && file.metadata().is_ok_and(|metadata| metadata.len() / 4096 == CHUNKS + 1)
+            };
+            let file = files.into_iter().find(is_this).unwrap().path();
+            let facts = RegionFile::open(&file).unwrap().facts().clone();
+            seen.borrow_mut().push((facts.pid, facts.process_start != 0, facts.chunk_count));
+        }));
+    });
+    let region = Region::create(&config).unwrap();
+    HOOK.with_borrow_mut(|hook| *hook = None);
+    let (pid, all) = (std::process::id(), region.chunk_count());
+    assert_eq!(*states.borrow(), [(pid, false, 0), (pid, true, all)], "its name, and then all of it");
+}
