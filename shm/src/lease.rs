@@ -242,6 +242,18 @@ impl Lease {
         self.chunk.store(std::ptr::null_mut(), Ordering::Relaxed);
     }
 
+    /// Makes the lease like a new one. Its thread has no chunk any more, or does not exist in this process.
+    #[cfg(not(loom))]
+    fn reset(&self) {
+        self.clear();
+        self.settle();
+        self.give_up();
+        self.set_room(0);
+        self.set_commit(Commit::default());
+        self.set_last(0);
+        self.set_busy(false);
+    }
+
     /// Checks whether the drain thread has taken this thread's chunk. Call it on the owning thread, busy,
     /// before touching the chunk on the slow path.
     pub fn settle(&self) -> bool {
