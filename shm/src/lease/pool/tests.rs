@@ -33,6 +33,21 @@ fn no_two_threads_have_the_same_lease_and_all_are_listed() {
     unsafe { release(leases) };
 }
 
+#[test]
+fn threads_that_come_and_go_share_a_few_leases() {
+    // Some more than the first page has. Other tests hold a few at the same time.
+    let used: HashSet<usize> = (0..200)
+        .flat_map(|_| {
+            let leases: Vec<_> = (0..100).map(|_| claim()).collect();
+            let claimed = addresses(&leases);
+            // SAFETY: claimed above, and not used again.
+            unsafe { release(leases) };
+            claimed
+        })
+        .collect();
+    assert!(used.len() < 5000, "20,000 claims of 100 at a time took {} leases", used.len());
+}
+
 /// Whether a thread could take the lease for a new one.
 fn is_as_new(lease: &Lease) -> bool {
     !lease.is_busy()
