@@ -55,7 +55,7 @@ pub const REGION_HEADER_SIZE: usize = 512;
 /// Bytes of [`ChunkHeader`]; a chunk's payload begins there.
 pub const CHUNK_HEADER_SIZE: usize = size_of::<ChunkHeader>();
 
-/// Alignment of the first chunk, and of every region in memory.
+/// The least alignment of the first chunk, and of every region in memory. Where the system's pages are larger, theirs.
 pub const PAGE: usize = 4096;
 
 /// Smallest and largest chunk, in bytes. The upper bound keeps every offset in an `i32`.

@@ -13,7 +13,7 @@ use crate::abi::{
     ABI_VERSION, CHUNK_HEADER_SIZE, CHUNK_SIZE_RANGE, ChunkHeader, LossReason, MAGIC, MAX_PATH, MAX_PRELUDE,
     NO_FILE, OVERFLOW_DROP, OVERFLOW_OVERWRITE, PAGE, REGION_ACTIVE, REGION_CLOSED, RegionHeader,
 };
-use crate::backing::{Backing, BackingChoice, Memory};
+use crate::backing::{Backing, BackingChoice, Memory, alignment};
 use crate::error::RegionError;
 use crate::ledger::step;
 use crate::process;
@@ -101,7 +101,7 @@ impl Region {
         if path.len() > MAX_PATH || prelude.len() > MAX_PRELUDE {
             return Err(RegionError::About { path: path.len(), prelude: prelude.len() });
         }
-        let chunks_offset = (about_offset + path.len() + prelude.len()).next_multiple_of(PAGE);
+        let chunks_offset = (about_offset + path.len() + prelude.len()).next_multiple_of(alignment());
         let len = (chunk_count as usize)
             .checked_mul(chunk_size as usize)
             .and_then(|n| n.checked_add(chunks_offset));
