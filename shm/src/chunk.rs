@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use crate::abi::{CHUNK_HEADER_SIZE, COMPLETED, ChunkHeader, ChunkInfo, Commit, FLAG_LAST, PINNED, State};
 use crate::ledger::step;
+use crate::owner::Owner;
 use crate::region::Region;
 use crate::sync::Ordering;
 
@@ -46,6 +47,7 @@ impl WriteChunk {
         // SAFETY: in the payload by the assertion. The caller has taken the chunk, so no other thread touches
         // it.
         unsafe { chunk.payload().copy_from_nonoverlapping(context.as_ptr(), context.len()) };
+        chunk.owner().set(info);
         let header = chunk.header();
         let start = start.0;
         header.sequence.store(info.sequence, Ordering::Relaxed);
@@ -70,6 +72,10 @@ impl WriteChunk {
     pub fn header(&self) -> &ChunkHeader {
         // SAFETY: the pointer is that of a live chunk of `region`, which we hold.
         unsafe { self.header.as_ref() }
+    }
+
+    fn owner(&self) -> &Owner {
+        self.region.owner(self.number)
     }
 
     /// Where the payload begins; [`WriteChunk::capacity`] bytes may be written there by the holder,
@@ -138,7 +144,7 @@ impl WriteChunk {
     pub fn append_recovery(&mut self, bytes: &[u8]) -> bool {
         let header = self.header();
         let Ok(len) = u32::try_from(bytes.len()) else { return false };
-        let context_len = header.context_len.load(Ordering::Relaxed);
+        let context_len = self.owner().info().context_len;
         if self.committed() != Commit::new(context_len, 0) || len > self.capacity() - context_len {
             return false;
         }
@@ -189,7 +195,9 @@ impl WriteChunk {
 
     /// Gives the chunk back as the last of its sequence.
     pub fn finish_sequence(self) {
-        self.header().flags.store(FLAG_LAST, Ordering::Relaxed); // published by the state in `drop`
+        // Published by the state in `drop`.
+        self.owner().set_last();
+        self.header().flags.store(FLAG_LAST, Ordering::Relaxed);
     }
 }
 
@@ -226,14 +234,15 @@ impl ChunkHeader {
 pub(crate) struct Pin<'r>(&'r ChunkHeader);
 
 impl<'r> Pin<'r> {
-    /// None when the chunk is free, or taken meanwhile.
-    fn new(header: &'r ChunkHeader) -> Option<Self> {
+    /// None when the chunk is free, or taken meanwhile. Damaged when it is pinned: not by this window, which is the only
+    /// one, and has no other pin on it.
+    fn new(header: &'r ChunkHeader) -> Result<Option<Self>, Damaged> {
         let seen = header.state.load(Ordering::Relaxed);
         if State::of(seen) == State::Free {
-            return None;
+            return Ok(None);
         }
         if seen & PINNED != 0 {
-            return None; // not by this window, which is the only one: somebody else has written the word
+            return Err(Damaged);
         }
         // Of the whole word: had the chunk been taken since, its generation would be another. Acquire pairs with the Release
         // stores of Writing and Complete.
@@ -244,7 +253,7 @@ impl<'r> Pin<'r> {
             let again = if completed { now } else { seen };
             header.state.compare_exchange(again, again | PINNED, Ordering::Acquire, Ordering::Relaxed)
         });
-        taken.ok().map(|_| Self(header))
+        Ok(taken.ok().map(|_| Self(header)))
     }
 }
 
@@ -265,6 +274,9 @@ pub(crate) struct ReadChunk<'r> {
     header: &'r ChunkHeader,
     payload: NonNull<u8>,
     size: u32,
+    number: u32,
+    owner: &'r Owner,
+    /// What the owner knows, not what the header says.
     info: ChunkInfo,
     complete: bool,
     /// As of the last [`refresh`](Self::refresh): context_len <= drained <= commit <= size, in bytes.
@@ -274,7 +286,8 @@ pub(crate) struct ReadChunk<'r> {
     _pin: Option<Pin<'r>>,
 }
 
-/// The numbers in a chunk's header contradict each other: something other than the chunk's owner and its drain has written them.
+/// The numbers in a chunk's header contradict each other, or what the process knows of the chunk's owner: something other
+/// than the owner and the drain has written them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Damaged;
 
@@ -287,23 +300,25 @@ impl<'r> ReadChunk<'r> {
         (state != State::Free).then(|| Self::at(region, number, None))
     }
 
-    /// The same in a region that overwrites: nobody takes the chunk while this value lives.
-    pub(crate) fn open_pinned(region: &'r Region, number: u32) -> Option<Self> {
-        let pin = Pin::new(region.chunk_header(number))?;
+    /// The same in a region that overwrites, with its progress: nobody takes the chunk while this value lives.
+    pub(crate) fn open_pinned(region: &'r Region, number: u32) -> Result<Option<Self>, Damaged> {
+        let Some(pin) = Pin::new(region.chunk_header(number))? else { return Ok(None) };
         let mut chunk = Self::at(region, number, Some(pin));
-        chunk.refresh().ok()?;
-        Some(chunk)
+        chunk.refresh()?;
+        Ok(Some(chunk))
     }
 
     fn at(region: &'r Region, number: u32, pin: Option<Pin<'r>>) -> Self {
         // SAFETY: the payload follows the header.
         let payload = unsafe { region.header_ptr(number).cast::<u8>().add(CHUNK_HEADER_SIZE) };
-        let header = region.chunk_header(number);
+        let owner = region.owner(number);
         Self {
-            header,
+            header: region.chunk_header(number),
             payload,
             size: region.payload_len(),
-            info: header.info(),
+            number,
+            owner,
+            info: owner.info(),
             complete: false,
             commit: Commit::default(),
             drained: Commit::default(),
@@ -322,10 +337,12 @@ impl<'r> ReadChunk<'r> {
         // Acquire pairs with the Release of the commit: the bytes under it may be read.
         let commit = Commit(self.header.commit.load(Ordering::Acquire));
         let drained = Commit(self.header.drained.load(Ordering::Relaxed)); // the drain's own last store, or the claim's
-        let is_sound = self.info.context_len <= drained.bytes()
+        let is_sound = self.header.info() == self.info
+            && self.info.context_len <= drained.bytes()
             && drained.bytes() <= commit.bytes()
             && commit.bytes() <= self.size
-            && drained.records() <= commit.records();
+            && drained.records() <= commit.records()
+            && commit.records() <= self.size; // a record has a byte at least
         if !is_sound {
             return Err(Damaged);
         }
@@ -345,7 +362,11 @@ impl<'r> ReadChunk<'r> {
     }
 
     pub(crate) fn is_last(&self) -> bool {
-        self.header.flags.load(Ordering::Relaxed) & FLAG_LAST != 0
+        self.owner.is_last()
+    }
+
+    pub(crate) fn number(&self) -> u32 {
+        self.number
     }
 
     pub(crate) fn commit(&self) -> Commit {

@@ -67,6 +67,7 @@ mod drain;
 mod error;
 mod lease;
 mod ledger;
+mod owner;
 mod process;
 #[cfg(not(loom))]
 pub mod recover;

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{self, AtomicBool};
 
 use crate::abi::{
     ABI_VERSION, CHUNK_HEADER_SIZE, CHUNK_SIZE_RANGE, ChunkHeader, LossReason, MAGIC, MAX_PATH, MAX_PRELUDE,
@@ -16,6 +16,7 @@ use crate::abi::{
 use crate::backing::{Backing, BackingChoice, Memory, alignment};
 use crate::error::RegionError;
 use crate::ledger::step;
+use crate::owner::Owner;
 use crate::process;
 use crate::sync::{AtomicU64, Ordering};
 use crate::wait::Waiting;
@@ -70,6 +71,9 @@ pub struct Region {
     about_offset: usize,
     chunks_offset: usize,
     overwrite: bool,
+    owners: Box<[Owner]>,
+    /// Sequences so far. The header's number is for tools: other processes can write it.
+    sequences: atomic::AtomicU32,
     /// Whether the region has its drain, or its window.
     has_reader: AtomicBool,
     waiting: Waiting,
@@ -115,6 +119,8 @@ impl Region {
             about_offset,
             chunks_offset,
             overwrite: config.overwrite,
+            owners: (0..chunk_count).map(|_| Owner::default()).collect(),
+            sequences: atomic::AtomicU32::new(0),
             has_reader: AtomicBool::new(false),
             waiting: Waiting::new(),
         };
@@ -245,6 +251,11 @@ impl Region {
         unsafe { self.header_ptr(chunk).as_ref() }
     }
 
+    /// Whose chunk number `chunk` is.
+    pub(crate) fn owner(&self, chunk: u32) -> &Owner {
+        &self.owners[chunk as usize]
+    }
+
     /// The header at this address, if there is one in this region.
     pub(crate) fn header_at(&self, header: NonNull<ChunkHeader>) -> Option<&ChunkHeader> {
         let offset = header.addr().get().checked_sub(self.header_ptr(0).addr().get())?;
@@ -296,7 +307,8 @@ impl Region {
 
     /// A number for a new sequence, unique in this region. The first is `1`.
     pub fn new_sequence(&self) -> u32 {
-        self.header().next_sequence.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+        self.header().next_sequence.fetch_add(1, Ordering::Relaxed);
+        self.sequences.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
     }
 
     /// Bytes that the output has taken in whole passes, and the chunks that are free: what changes while it takes any.
