@@ -77,7 +77,7 @@ pub(crate) struct Memory {
 // may touch which byte (abi.rs).
 unsafe impl Send for Memory {}
 // SAFETY: as above. No method with `&self` changes a field. `release` and `leave_in_child` change the
-// mapping, by system calls that several threads may make at once.
+// mapping by system calls, which several threads may make at once.
 unsafe impl Sync for Memory {}
 
 impl Memory {
@@ -171,21 +171,27 @@ impl Memory {
     ///
     /// The pages are replaced before they are freed: to free them while they are mapped would let a late store ask the
     /// full file system for a page again.
-    pub(crate) fn release(&self, from: usize) {
-        self.release_by(from, page_size());
+    ///
+    /// # Safety
+    /// The process has no reference to a byte from `from` on that may not become zero while the reference lives.
+    pub(crate) unsafe fn release(&self, from: usize) {
+        // SAFETY: by the contract.
+        unsafe { self.release_by(from, page_size()) };
     }
 
     /// The same where a page has `page` bytes.
-    fn release_by(&self, from: usize, page: usize) {
+    ///
+    /// # Safety
+    /// As [`release`](Self::release).
+    unsafe fn release_by(&self, from: usize, page: usize) {
         let Range { start, end } = self.whole_pages(from, page);
         let len = end.saturating_sub(start);
         if len == 0 {
             return;
         }
         // SAFETY: the range is a part of this memory, which stays mapped. No page of it has bytes of anybody else
-        // (`whole_pages`). By the contract of `Region::close` no slice of its bytes is in use. What chunks' owners
-        // read back later is zeros or their own bytes. `mremap` of no bytes makes a second mapping of the same
-        // pages, which only this function knows, and unmaps again.
+        // (`whole_pages`). By the contract its bytes may become zero. `mremap` of no bytes makes a second mapping of
+        // the same pages, which only this function knows, and unmaps again.
         unsafe {
             let start = self.base.as_ptr().add(start).cast();
             if self.backing == Backing::Heap {
@@ -216,10 +222,12 @@ impl Memory {
 
     /// In a forked child: lets no store of this process reach the parent's memory. What is stored from now on goes into private
     /// memory.
-    pub(crate) fn leave_in_child(&self) {
+    ///
+    /// # Safety
+    /// The process has no reference to a byte of this memory that may not become zero while the reference lives.
+    pub(crate) unsafe fn leave_in_child(&self) {
         if self.backing != Backing::Heap {
-            // SAFETY: the whole of this mapping, which stays mapped. The child has one thread. Code that a
-            // signal handler of it has interrupted finds zeros, which are valid in every field.
+            // SAFETY: the whole of this mapping, which stays mapped. By the contract its bytes may become zero.
             unsafe { replace_by_private(self.base.as_ptr().cast(), self.len) };
         }
     }
@@ -239,7 +247,7 @@ impl Drop for Memory {
     fn drop(&mut self) {
         if self.backing == Backing::Heap {
             if let Ok(layout) = Self::layout(self.len) {
-                // SAFETY: `base` came from `alloc_zeroed` with this very layout.
+                // SAFETY: `base` came from `alloc_zeroed` with this layout: neither `len` nor the page size has changed.
                 unsafe { dealloc(self.base.as_ptr(), layout) };
             }
         } else {
@@ -296,7 +304,7 @@ impl Drop for Locked {
 #[cfg(not(loom))]
 pub(crate) fn directory_size() -> io::Result<u64> {
     let path = CString::new(DIRECTORY).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-    // SAFETY: an all-zero value is a valid one.
+    // SAFETY: a struct of integers, which may all be 0.
     let mut stat: libc::statvfs = unsafe { std::mem::zeroed() };
     // SAFETY: the path is NUL-terminated, and `stat` is for the call to write.
     if unsafe { libc::statvfs(path.as_ptr(), &raw mut stat) } != 0 {
@@ -313,7 +321,7 @@ pub(crate) struct Scratch {
     len: usize,
 }
 
-// SAFETY: plain bytes owned by this value, written through `&mut` only.
+// SAFETY: the mapping is this value's alone, and a mapping belongs to no thread.
 unsafe impl Send for Scratch {}
 
 impl Scratch {
@@ -334,7 +342,7 @@ impl Scratch {
         if bytes.len() > self.capacity - self.len {
             return false;
         }
-        // SAFETY: in the mapping by the comparison; `bytes` is somebody else's memory.
+        // SAFETY: in the mapping by the comparison. `bytes` is not of this mapping, which `&mut self` has alone.
         unsafe { self.base.add(self.len).copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) };
         self.len += bytes.len();
         true
@@ -342,7 +350,7 @@ impl Scratch {
 
     /// What was appended.
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: the first `len` bytes were written.
+        // SAFETY: `push` has written the first `len` bytes, and nobody writes them while `&self` is borrowed.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.len) }
     }
 }
@@ -441,7 +449,8 @@ mod tests {
             let memory = Memory::new(BackingChoice::Heap, 61 * PAGE).unwrap();
             // SAFETY: `len` bytes, which nobody else has.
             unsafe { memory.base.write_bytes(1, memory.len) };
-            memory.release_by(PAGE, page);
+            // SAFETY: there is no reference to it.
+            unsafe { memory.release_by(PAGE, page) };
             let (start, end) = (memory.base.addr().get(), memory.base.addr().get() + memory.len);
             let first = (start + PAGE).next_multiple_of(page);
             let expected = first - start..end / page * page - start;
@@ -454,8 +463,11 @@ mod tests {
         let memory = Memory::new(BackingChoice::Heap, 3 * PAGE).unwrap();
         // SAFETY: as above.
         unsafe { memory.base.write_bytes(1, memory.len) };
-        memory.release_by(PAGE, 16 * PAGE);
-        memory.release_by(4 * PAGE, PAGE);
+        // SAFETY: there is no reference to it.
+        unsafe {
+            memory.release_by(PAGE, 16 * PAGE);
+            memory.release_by(4 * PAGE, PAGE);
+        }
         assert_eq!(zeroed(&memory), []);
     }
 }

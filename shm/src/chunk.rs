@@ -10,6 +10,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::abi::{CHUNK_HEADER_SIZE, COMPLETED, ChunkHeader, ChunkInfo, Commit, FLAG_LAST, PINNED, State};
+use crate::claim::Taken;
 use crate::ledger::step;
 use crate::owner::Owner;
 use crate::region::Region;
@@ -29,14 +30,15 @@ pub struct WriteChunk {
     region: Arc<Region>,
 }
 
-// SAFETY: the holder is the only writer whichever thread it is on; the header is all atomics, and `region`
-// keeps the memory mapped.
+// SAFETY: a chunk belongs to no thread. The header is all atomics, the payload is written through this value only, and
+// `region` keeps the memory mapped.
 unsafe impl Send for WriteChunk {}
 
 impl WriteChunk {
-    /// Chunk `number` of `region`, which the caller has just taken: by its bit in the bitmap, or by its state
-    /// in a region that overwrites.
-    pub(crate) fn begin(region: Arc<Region>, number: u32, mut info: ChunkInfo, context: &[u8]) -> Self {
+    /// The chunk of `region` that the caller has just taken: by its bit in the bitmap, or by its state in a region
+    /// that overwrites.
+    pub(crate) fn begin(region: Arc<Region>, taken: Taken, mut info: ChunkInfo, context: &[u8]) -> Self {
+        let number = taken.number();
         assert!(context.len() < region.payload_len() as usize);
         #[allow(clippy::cast_possible_truncation)] // just compared with a u32
         let context_len = context.len() as u32;
@@ -44,8 +46,8 @@ impl WriteChunk {
         let start = Commit::new(context_len, 0);
         let header = region.header_ptr(number);
         let chunk = Self { header, number, commit: start, is_recalled: false, region };
-        // SAFETY: in the payload by the assertion. The caller has taken the chunk, so no other thread touches
-        // it.
+        // SAFETY: in the payload by the assertion. `Taken` says that the caller owns the chunk: no reader of this
+        // process looks at its payload before the store of Writing below.
         unsafe { chunk.payload().copy_from_nonoverlapping(context.as_ptr(), context.len()) };
         chunk.owner().set(info);
         let header = chunk.header();
@@ -70,7 +72,8 @@ impl WriteChunk {
 
     /// This chunk's header.
     pub fn header(&self) -> &ChunkHeader {
-        // SAFETY: the pointer is that of a live chunk of `region`, which we hold.
+        // SAFETY: the pointer is `Region::header_ptr`'s: in bounds, aligned, and mapped while `region` lives. Every
+        // field of a header is an atomic, and valid whatever its bytes are.
         unsafe { self.header.as_ref() }
     }
 
@@ -81,7 +84,7 @@ impl WriteChunk {
     /// Where the payload begins; [`WriteChunk::capacity`] bytes may be written there by the holder,
     /// above what is committed.
     pub fn payload(&self) -> *mut u8 {
-        // SAFETY: the header is followed by the payload inside one chunk.
+        // SAFETY: a chunk has 4 KiB at least, header included.
         unsafe { self.header.as_ptr().cast::<u8>().add(CHUNK_HEADER_SIZE) }
     }
 
@@ -129,11 +132,13 @@ impl WriteChunk {
             // SAFETY: loom checks that no other access is concurrent.
             unsafe { *p += 1 }
         });
-        // SAFETY: in the payload by the comparison, above `commit`, so no reader looks there yet.
+        // SAFETY: in the payload by the comparison, and above every commit that this value has stored, so no reader of
+        // this process looks there yet. `bytes` is not of the payload: only readers form slices of that, below a commit.
         unsafe { self.payload().add(at).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         #[allow(clippy::cast_possible_truncation)] // fits the payload
         let grown = Commit(commit.0 + Commit::new(bytes.len() as u32, records).0);
-        // SAFETY: we hold the chunk; the bytes were written just above, within the payload.
+        // SAFETY: this value is the chunk's holder. `grown` is above the last commit by the bytes that were written just
+        // now, within the payload.
         unsafe { self.header().publish(grown) };
         self.commit = grown;
         true
@@ -156,15 +161,15 @@ impl WriteChunk {
     /// them. Nothing is done where they would reach into what is committed or beyond the payload.
     pub fn note(&mut self, at: u32, bytes: &[u8]) {
         if self.is_above(at, bytes.len()) {
-            // SAFETY: in the payload and above `commit` by the comparison.
+            // SAFETY: in the payload and above the last commit by the comparison; else as in `append`.
             unsafe { self.payload().add(at as usize).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         }
     }
 
     /// What was kept at offset `at`, if nothing was written over it.
     pub fn noted<const N: usize>(&self, at: u32) -> Option<[u8; N]> {
-        // SAFETY: in the payload by the comparison, where every byte is initialised: the memory was zeroed once. The
-        // holder alone reads and writes above `commit`.
+        // SAFETY: in the payload by the comparison, where every byte is initialised: the memory was zeroed when it was
+        // made. Above the last commit only the holder writes, which is this value.
         self.is_above(at, N)
             .then(|| unsafe { self.payload().add(at as usize).cast::<[u8; N]>().read_unaligned() })
     }
@@ -179,8 +184,8 @@ impl WriteChunk {
         let len = self.committed().bytes() as usize;
         out.clear();
         out.reserve(len);
-        // SAFETY: `len` bytes are in the payload, and initialised, as the memory was zeroed once; no thread
-        // writes below `commit`. `out` has room for them.
+        // SAFETY: `len` bytes are in the payload (`append` and `set_committed` compare), and initialised, as the memory
+        // was zeroed when it was made. No thread writes below the last commit. `out` has room for them.
         unsafe {
             self.payload().copy_to_nonoverlapping(out.as_mut_ptr(), len);
             out.set_len(len);
@@ -309,7 +314,7 @@ impl<'r> ReadChunk<'r> {
     }
 
     fn at(region: &'r Region, number: u32, pin: Option<Pin<'r>>) -> Self {
-        // SAFETY: the payload follows the header.
+        // SAFETY: a chunk has 4 KiB at least, header included.
         let payload = unsafe { region.header_ptr(number).cast::<u8>().add(CHUNK_HEADER_SIZE) };
         let owner = region.owner(number);
         Self {
@@ -427,11 +432,14 @@ impl<'r> ReadChunk<'r> {
         if from > to || to > self.commit.bytes() {
             return &[];
         }
-        // SAFETY: from <= to <= commit <= size: `refresh` has checked the last, on this value's own copies. The range is
-        // under a `commit` that was loaded with Acquire, so it is initialised, and its
-        // writer never touches it again until the drain has freed the chunk, which needs `&mut Drain`, and
-        // the slices it gave out are gone by then; or, in a region that overwrites, until the pin is gone, to which
-        // `committed` binds them.
+        // SAFETY: from <= to <= commit <= size, by the comparison above and the one of `refresh`, which are on this value's
+        // own copies. So the range is in the payload, and mapped while `region` is borrowed; every byte is initialised,
+        // as the memory was zeroed when it was made. The owner has stored the commit, which was loaded with Acquire, and
+        // writes nothing below it until the chunk is free. The drain frees it when it has dropped these slices
+        // (`Drain::batch`); in a region that overwrites the pin keeps it, which `committed` borrows.
+        //
+        // Another process that writes below the commit meanwhile is none of Rust's threads. It can change what the
+        // slice shows, which nothing here decides by, but not where the slice lies.
         unsafe { std::slice::from_raw_parts(self.payload.as_ptr().add(from as usize), (to - from) as usize) }
     }
 }

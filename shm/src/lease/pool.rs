@@ -103,8 +103,9 @@ pub unsafe fn start_pool_in_child(own: Option<&'static Lease>) {
 fn pages() -> impl Iterator<Item = &'static [Lease]> {
     MAPPED.iter().enumerate().map_while(|(number, page)| {
         let leases = page.load(Ordering::Acquire); // pairs with the Release in `map_more`
-        // SAFETY: `map_more` alone stores here: a mapping of so many leases, zeroed, which is a valid lease
-        // each, and which is never unmapped. All fields are atomics.
+        // SAFETY: `map_more` alone stores here: a mapping of so many leases, page-aligned, which is never unmapped once
+        // it is stored. All fields are atomics, and valid as zeros, which the mapping is when it is made and when a fork
+        // has wiped it.
         (!leases.is_null()).then(|| unsafe { std::slice::from_raw_parts(leases, FIRST << number) })
     })
 }
@@ -169,7 +170,7 @@ fn map_more() -> Option<usize> {
 /// Best effort: without it a child relies on the fork handlers.
 fn wipe_on_fork(mapped: *mut libc::c_void, len: usize) {
     #[cfg(target_os = "linux")]
-    // SAFETY: a whole mapping of this file's own; the advice changes no byte in this process.
+    // SAFETY: a whole mapping that `map_more` has just made; the advice changes no byte in this process.
     unsafe {
         libc::madvise(mapped, len, libc::MADV_WIPEONFORK);
     }
