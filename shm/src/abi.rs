@@ -135,6 +135,15 @@ pub const OVERFLOW_OVERWRITE: u32 = 1;
 ///
 /// Fields of core's atomics are written once, before the region is shared, and of no interest to loom. They are atomics
 /// since other processes can map the region and change any byte of it: behind a reference no plain field may change.
+///
+/// Code outside of this crate reads some of them, and changes none:
+///
+/// ```compile_fail,E0616
+/// use std::sync::atomic::Ordering;
+///
+/// let region = hairline_shm::Region::create(&hairline_shm::RegionConfig::small()).unwrap();
+/// region.header().batches_done.store(7, Ordering::Relaxed);
+/// ```
 #[repr(C)]
 #[derive(Debug)]
 pub struct RegionHeader {
@@ -226,7 +235,15 @@ pub const FLAG_LAST: u32 = 1;
 
 /// Stands before each chunk's payload.
 ///
-/// Its fields are changed through the chunk's owner and the drain only: what they say is what the drain reads by.
+/// Its fields are changed through the chunk's owner and the drain only: what they say is what the drain reads by. The
+/// state of a chunk is not for others to change:
+///
+/// ```compile_fail,E0616
+/// use std::sync::atomic::Ordering;
+///
+/// let region = hairline_shm::Region::create(&hairline_shm::RegionConfig::small()).unwrap();
+/// region.chunk_header(0).state.store(2, Ordering::Relaxed);
+/// ```
 ///
 /// One cache line: the owner stores `commit` after each record; the drain loads it, and stores
 /// `drained`, once a pass.

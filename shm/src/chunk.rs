@@ -17,6 +17,30 @@ use crate::region::Region;
 use crate::sync::Ordering;
 
 /// A chunk that only its holder writes.
+///
+/// No chunk has two of them, since a value that was moved to another thread is gone here:
+///
+/// ```compile_fail,E0382
+/// use hairline_shm::{ChunkInfo, Region, RegionConfig};
+///
+/// let region = Region::create(&RegionConfig::small()).unwrap();
+/// let mut chunk = region.claim(ChunkInfo::default(), b"").unwrap();
+/// let other = std::thread::spawn(move || chunk.append(b"there", 1));
+/// chunk.append(b"here", 1);
+/// ```
+///
+/// And two threads cannot write through one:
+///
+/// ```compile_fail,E0499
+/// use hairline_shm::{ChunkInfo, Region, RegionConfig};
+///
+/// let region = Region::create(&RegionConfig::small()).unwrap();
+/// let mut chunk = region.claim(ChunkInfo::default(), b"").unwrap();
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| chunk.append(b"there", 1));
+///     scope.spawn(|| chunk.append(b"here", 1));
+/// });
+/// ```
 #[derive(Debug)]
 pub struct WriteChunk {
     /// Of the whole mapping: the payload behind the header is written through it too.
