@@ -379,10 +379,11 @@ impl ChunkHeader {
         }
     }
 
-    /// The word of state and generation, for the model of a reader from outside.
+    /// State and generation, for the model of a reader from outside.
     #[cfg(loom)]
-    pub fn state_word(&self) -> u32 {
-        self.state.load(Ordering::Relaxed)
+    pub fn look(&self) -> (State, u32) {
+        let word = self.state.load(Ordering::Relaxed);
+        (State::of(word), generation(word))
     }
 
     /// The fields that its owner set at the claim. True from Writing to Free.
