@@ -57,7 +57,8 @@ pub const REGION_HEADER_SIZE: usize = 512;
 /// Bytes of [`ChunkHeader`]; a chunk's payload begins there.
 pub const CHUNK_HEADER_SIZE: usize = size_of::<ChunkHeader>();
 
-/// The least alignment of the first chunk, and of every region in memory. Where the system's pages are larger, theirs.
+/// The least alignment of the first chunk, and of every region in memory. Where the system's pages are
+/// larger, theirs.
 pub const PAGE: usize = 4096;
 
 /// Smallest and largest chunk, in bytes. The upper bound keeps every offset in an `i32`.
@@ -133,8 +134,9 @@ pub const OVERFLOW_OVERWRITE: u32 = 1;
 
 /// What stands at the start of a region.
 ///
-/// Fields of core's atomics are written once, before the region is shared, and of no interest to loom. They are atomics
-/// since other processes can map the region and change any byte of it: behind a reference no plain field may change.
+/// Fields of core's atomics are written once, before the region is shared, and of no interest to loom. They
+/// are atomics since other processes can map the region and change any byte of it: behind a reference no
+/// plain field may change.
 ///
 /// Code outside of this crate reads some of them, and changes none:
 ///
@@ -235,8 +237,8 @@ pub const FLAG_LAST: u32 = 1;
 
 /// Stands before each chunk's payload.
 ///
-/// Its fields are changed through the chunk's owner and the drain only: what they say is what the drain reads by. The
-/// state of a chunk is not for others to change:
+/// Its fields are changed through the chunk's owner and the drain only: what they say is what the drain reads
+/// by. The state of a chunk is not for others to change:
 ///
 /// ```compile_fail,E0616
 /// use std::sync::atomic::Ordering;

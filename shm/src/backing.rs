@@ -166,14 +166,16 @@ impl Memory {
         self.len
     }
 
-    /// Gives the memory from byte `from` on back to the system, as far as it is whole pages. What is stored there later
-    /// goes into new private memory, and is never a SIGBUS, also where the file system is full by then. Best effort.
+    /// Gives the memory from byte `from` on back to the system, as far as it is whole pages. What is stored
+    /// there later goes into new private memory, and is never a SIGBUS, also where the file system is full by
+    /// then. Best effort.
     ///
-    /// The pages are replaced before they are freed: to free them while they are mapped would let a late store ask the
-    /// full file system for a page again.
+    /// The pages are replaced before they are freed: to free them while they are mapped would let a late
+    /// store ask the full file system for a page again.
     ///
     /// # Safety
-    /// The process has no reference to a byte from `from` on that may not become zero while the reference lives.
+    /// The process has no reference to a byte from `from` on that may not become zero while the reference
+    /// lives.
     pub(crate) unsafe fn release(&self, from: usize) {
         // SAFETY: by the contract.
         unsafe { self.release_by(from, page_size()) };
@@ -189,9 +191,9 @@ impl Memory {
         if len == 0 {
             return;
         }
-        // SAFETY: the range is a part of this memory, which stays mapped. No page of it has bytes of anybody else
-        // (`whole_pages`). By the contract its bytes may become zero. `mremap` of no bytes makes a second mapping of
-        // the same pages, which only this function knows, and unmaps again.
+        // SAFETY: the range is a part of this memory, which stays mapped. No page of it has bytes of anybody
+        // else (`whole_pages`). By the contract its bytes may become zero. `mremap` of no bytes makes a
+        // second mapping of the same pages, which only this function knows, and unmaps again.
         unsafe {
             let start = self.base.as_ptr().add(start).cast();
             if self.backing == Backing::Heap {
@@ -209,9 +211,9 @@ impl Memory {
         }
     }
 
-    /// The bytes from `from` on whose pages, of `page` bytes each, are all of this memory. The system works on whole
-    /// pages, and rounds a length up to them: that must not reach what follows in the heap. A mapping has all of its
-    /// last page.
+    /// The bytes from `from` on whose pages, of `page` bytes each, are all of this memory. The system works
+    /// on whole pages, and rounds a length up to them: that must not reach what follows in the heap. A
+    /// mapping has all of its last page.
     fn whole_pages(&self, from: usize, page: usize) -> Range<usize> {
         let base = self.base.addr().get();
         let start = (base + from.min(self.len)).next_multiple_of(page) - base;
@@ -224,10 +226,12 @@ impl Memory {
     /// memory.
     ///
     /// # Safety
-    /// The process has no reference to a byte of this memory that may not become zero while the reference lives.
+    /// The process has no reference to a byte of this memory that may not become zero while the reference
+    /// lives.
     pub(crate) unsafe fn leave_in_child(&self) {
         if self.backing != Backing::Heap {
-            // SAFETY: the whole of this mapping, which stays mapped. By the contract its bytes may become zero.
+            // SAFETY: the whole of this mapping, which stays mapped. By the contract its bytes may become
+            // zero.
             unsafe { replace_by_private(self.base.as_ptr().cast(), self.len) };
         }
     }
@@ -247,7 +251,8 @@ impl Drop for Memory {
     fn drop(&mut self) {
         if self.backing == Backing::Heap {
             if let Ok(layout) = Self::layout(self.len) {
-                // SAFETY: `base` came from `alloc_zeroed` with this layout: neither `len` nor the page size has changed.
+                // SAFETY: `base` came from `alloc_zeroed` with this layout: neither `len` nor the page size
+                // has changed.
                 unsafe { dealloc(self.base.as_ptr(), layout) };
             }
         } else {
@@ -342,7 +347,8 @@ impl Scratch {
         if bytes.len() > self.capacity - self.len {
             return false;
         }
-        // SAFETY: in the mapping by the comparison. `bytes` is not of this mapping, which `&mut self` has alone.
+        // SAFETY: in the mapping by the comparison. `bytes` is not of this mapping, which `&mut self` has
+        // alone.
         unsafe { self.base.add(self.len).copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) };
         self.len += bytes.len();
         true
@@ -374,7 +380,8 @@ fn file_len(len: usize) -> io::Result<libc::off_t> {
     libc::off_t::try_from(len).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
 }
 
-/// Alignment of a region in memory, and of its first chunk, in bytes: the pages of both the ABI and the system.
+/// Alignment of a region in memory, and of its first chunk, in bytes: the pages of both the ABI and the
+/// system.
 pub(crate) fn alignment() -> usize {
     PAGE.max(page_size())
 }

@@ -54,13 +54,13 @@ pub struct WriteChunk {
     region: Arc<Region>,
 }
 
-// SAFETY: a chunk belongs to no thread. The header is all atomics, the payload is written through this value only, and
-// `region` keeps the memory mapped.
+// SAFETY: a chunk belongs to no thread. The header is all atomics, the payload is written by this value's
+// holder only, and `region` keeps the memory mapped.
 unsafe impl Send for WriteChunk {}
 
 impl WriteChunk {
-    /// The chunk of `region` that the caller has just taken: by its bit in the bitmap, or by its state in a region
-    /// that overwrites.
+    /// The chunk of `region` that the caller has just taken: by its bit in the bitmap, or by its state in a
+    /// region that overwrites.
     pub(crate) fn begin(region: Arc<Region>, taken: Taken, mut info: ChunkInfo, context: &[u8]) -> Self {
         let number = taken.number();
         assert!(context.len() < region.payload_len() as usize);
@@ -70,8 +70,8 @@ impl WriteChunk {
         let start = Commit::new(context_len, 0);
         let header = region.header_ptr(number);
         let chunk = Self { header, number, commit: start, is_recalled: false, region };
-        // SAFETY: in the payload by the assertion. `Taken` says that the caller owns the chunk: no reader of this
-        // process looks at its payload before the store of Writing below.
+        // SAFETY: in the payload by the assertion. `Taken` says that the caller owns the chunk: no reader of
+        // this process looks at its payload before the store of Writing below.
         unsafe { chunk.payload().copy_from_nonoverlapping(context.as_ptr(), context.len()) };
         chunk.owner().set(info);
         let header = chunk.header();
@@ -96,8 +96,8 @@ impl WriteChunk {
 
     /// This chunk's header.
     pub fn header(&self) -> &ChunkHeader {
-        // SAFETY: the pointer is `Region::header_ptr`'s: in bounds, aligned, and mapped while `region` lives. Every
-        // field of a header is an atomic, and valid whatever its bytes are.
+        // SAFETY: the pointer is `Region::header_ptr`'s: in bounds, aligned, and mapped while `region` lives.
+        // Every field of a header is an atomic, and valid whatever its bytes are.
         unsafe { self.header.as_ref() }
     }
 
@@ -156,13 +156,14 @@ impl WriteChunk {
             // SAFETY: loom checks that no other access is concurrent.
             unsafe { *p += 1 }
         });
-        // SAFETY: in the payload by the comparison, and above every commit that this value has stored, so no reader of
-        // this process looks there yet. `bytes` is not of the payload: only readers form slices of that, below a commit.
+        // SAFETY: in the payload by the comparison, and above every commit that this value has stored, so no
+        // reader of this process looks there yet. `bytes` is not of the payload: only readers form slices of
+        // that, below a commit.
         unsafe { self.payload().add(at).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         #[allow(clippy::cast_possible_truncation)] // fits the payload
         let grown = Commit(commit.0 + Commit::new(bytes.len() as u32, records).0);
-        // SAFETY: this value is the chunk's holder. `grown` is above the last commit by the bytes that were written just
-        // now, within the payload.
+        // SAFETY: this value is the chunk's holder. `grown` is above the last commit by the bytes that were
+        // written just now, within the payload.
         unsafe { self.header().publish(grown) };
         self.commit = grown;
         true
@@ -192,8 +193,8 @@ impl WriteChunk {
 
     /// What was kept at offset `at`, if nothing was written over it.
     pub fn noted<const N: usize>(&self, at: u32) -> Option<[u8; N]> {
-        // SAFETY: in the payload by the comparison, where every byte is initialised: the memory was zeroed when it was
-        // made. Above the last commit only the holder writes, which is this value.
+        // SAFETY: in the payload by the comparison, where every byte is initialised: the memory was zeroed
+        // when it was made. Above the last commit only the holder writes, which is this value.
         self.is_above(at, N)
             .then(|| unsafe { self.payload().add(at as usize).cast::<[u8; N]>().read_unaligned() })
     }
@@ -208,8 +209,9 @@ impl WriteChunk {
         let len = self.committed().bytes() as usize;
         out.clear();
         out.reserve(len);
-        // SAFETY: `len` bytes are in the payload (`append` and `set_committed` compare), and initialised, as the memory
-        // was zeroed when it was made. No thread writes below the last commit. `out` has room for them.
+        // SAFETY: `len` bytes are in the payload (`append` and `set_committed` compare), and initialised, as
+        // the memory was zeroed when it was made. No thread writes below the last commit. `out` has room for
+        // them.
         unsafe {
             self.payload().copy_to_nonoverlapping(out.as_mut_ptr(), len);
             out.set_len(len);
@@ -263,8 +265,8 @@ impl ChunkHeader {
 pub(crate) struct Pin<'r>(&'r ChunkHeader);
 
 impl<'r> Pin<'r> {
-    /// None when the chunk is free, or taken meanwhile. Damaged when it is pinned: not by this window, which is the only
-    /// one, and has no other pin on it.
+    /// None when the chunk is free, or taken meanwhile. Damaged when it is pinned: not by this window, which
+    /// is the only one, and has no other pin on it.
     fn new(header: &'r ChunkHeader) -> Result<Option<Self>, Damaged> {
         let seen = header.state.load(Ordering::Relaxed);
         if State::of(seen) == State::Free {
@@ -315,8 +317,8 @@ pub(crate) struct ReadChunk<'r> {
     _pin: Option<Pin<'r>>,
 }
 
-/// The numbers in a chunk's header contradict each other, or what the process knows of the chunk's owner: something other
-/// than the owner and the drain has written them.
+/// The numbers in a chunk's header contradict each other, or what the process knows of the chunk's owner:
+/// something other than the owner and the drain has written them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Damaged;
 
@@ -329,7 +331,8 @@ impl<'r> ReadChunk<'r> {
         (state != State::Free).then(|| Self::at(region, number, None))
     }
 
-    /// The same in a region that overwrites, with its progress: nobody takes the chunk while this value lives.
+    /// The same in a region that overwrites, with its progress: nobody takes the chunk while this value
+    /// lives.
     pub(crate) fn open_pinned(region: &'r Region, number: u32) -> Result<Option<Self>, Damaged> {
         let Some(pin) = Pin::new(region.chunk_header(number))? else { return Ok(None) };
         let mut chunk = Self::at(region, number, Some(pin));
@@ -456,14 +459,16 @@ impl<'r> ReadChunk<'r> {
         if from > to || to > self.commit.bytes() {
             return &[];
         }
-        // SAFETY: from <= to <= commit <= size, by the comparison above and the one of `refresh`, which are on this value's
-        // own copies. So the range is in the payload, and mapped while `region` is borrowed; every byte is initialised,
-        // as the memory was zeroed when it was made. The owner has stored the commit, which was loaded with Acquire, and
-        // writes nothing below it until the chunk is free. The drain frees it when it has dropped these slices
-        // (`Drain::batch`); in a region that overwrites the pin keeps it, which `committed` borrows.
+        // SAFETY: from <= to <= commit <= size, by the comparison above and the one of `refresh`, which are
+        // on this value's own copies. So the range is in the payload, and mapped while `region` is borrowed;
+        // every byte is initialised, as the memory was zeroed when it was made. The owner has stored the
+        // commit, which was loaded with Acquire, and writes nothing below it until the chunk is free. The
+        // drain frees it when it has dropped these slices (`Drain::batch`); in a region that overwrites the
+        // pin keeps it, which `committed` borrows.
         //
-        // Another process that writes below the commit meanwhile is none of Rust's threads. It can change what the
-        // slice shows, which nothing here decides by, but not where the slice lies.
+        // Another process can raise the commit and change bytes below it at any time. What Rust promises for
+        // a slice does not cover that. Nothing in this crate decides by the bytes, and it does not change
+        // where the slice lies.
         unsafe { std::slice::from_raw_parts(self.payload.as_ptr().add(from as usize), (to - from) as usize) }
     }
 }

@@ -17,8 +17,8 @@ use crate::ledger::step;
 use crate::region::{Region, small};
 use crate::sync::{Ordering, fence};
 
-/// The number of a chunk that the caller owns alone. Made in this file only, at the moment at which a chunk changes hands,
-/// and used up by `WriteChunk::begin`: so no two [`WriteChunk`]s are of one chunk.
+/// The number of a chunk that the caller owns alone. Made in this file only, at the moment at which a chunk
+/// changes hands, and used up by `WriteChunk::begin`: so no two [`WriteChunk`]s are of one chunk.
 #[derive(Debug)]
 pub(crate) struct Taken(u32);
 

@@ -62,8 +62,8 @@ mod recall {
 ///
 /// The owner writes all fields. The drain thread writes the epochs, which become 0, and `recall`.
 ///
-/// A chunk that is taken back may be another thread's at once. So safe code neither puts a chunk into a lease nor takes
-/// one out of it, while its [`WriteChunk`] lives:
+/// A chunk that is taken back may be another thread's at once. So safe code neither puts a chunk into a lease
+/// nor takes one out of it, while its [`WriteChunk`] lives:
 ///
 /// ```compile_fail,E0133
 /// use hairline_shm::{ChunkInfo, Lease, Region, RegionConfig};

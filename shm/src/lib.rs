@@ -48,7 +48,8 @@
 //!
 //! Who waits for a chunk, and is woken when the drain frees one, does so under a lock: `wait.rs`.
 //!
-//! `tests/loom` tries the interleavings of each pair, up to a number of preemptions that docs/reliability.md lists.
+//! `tests/loom` tries the interleavings of each pair, up to a number of preemptions that docs/reliability.md
+//! lists.
 //!
 //! # Why a killed process loses nothing
 //!

@@ -6,18 +6,18 @@
 //!  3  look: the same                           else the chunk was taken by somebody in between: no copy
 //! ```
 //!
-//! *What a later owner writes is seen with its mark.* Who takes a chunk to overwrite it stores Free before the first byte,
-//! with a Release fence between (`claim.rs`). Who claims a free one does so after the drain has stored Free and set the
-//! bit with Release. So where the copy has a byte of a later owner, the look of step 3 finds Free or a later generation:
-//! the fence between the two is an Acquire.
+//! *What a later owner writes is seen with its mark.* Who takes a chunk to overwrite it stores Free before
+//! the first byte, with a Release fence between (`claim.rs`). Who claims a free one does so after the drain
+//! has stored Free and set the bit with Release. So where the copy has a byte of a later owner, the look of
+//! step 3 finds Free or a later generation: the fence between the two is an Acquire.
 //!
 //! `tests/loom/glance.rs` runs this function with loads in the place of reads from the region's file.
 
 use crate::abi::State;
 use crate::sync::{Ordering, fence};
 
-/// What `copy` makes of the chunk that was listed in this generation; `None` if the chunk was taken meanwhile. `look`
-/// gives the chunk's state, its generation, and what `copy` needs to know.
+/// What `copy` makes of the chunk that was listed in this generation; `None` if the chunk was taken
+/// meanwhile. `look` gives the chunk's state, its generation, and what `copy` needs to know.
 ///
 /// # Errors
 /// Those of `look` and `copy`.

@@ -1,12 +1,12 @@
 //! Whose each chunk is, in memory of the process's own.
 //!
-//! A chunk's header says it too, for whoever recovers the region. But other processes can map the region and write
-//! into it. Were the header believed, a wrong number there would make the drain wait for a chunk that never comes,
-//! or count a sequence for each number that somebody makes up. So the process's own readers go by this copy, and a
-//! header that says something else is damaged.
+//! A chunk's header says it too, for whoever recovers the region. But other processes can map the region and
+//! write into it. Were the header believed, a wrong number there would make the drain wait for a chunk that
+//! never comes, or count a sequence for each number that somebody makes up. So the process's own readers go
+//! by this copy, and a header that says something else is damaged.
 //!
-//! The chunk's owner stores the copy together with the header's fields, and a reader loads both after the same state:
-//! the pairs of `lib.rs` order them alike, so all accesses are Relaxed.
+//! The chunk's owner stores the copy together with the header's fields, and a reader loads both after the
+//! same state: the pairs of `lib.rs` order them alike, so all accesses are Relaxed.
 
 // Not loom's atomics: the models watch the header's fields, which are stored and loaded beside these.
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

@@ -2,8 +2,8 @@
 //!
 //! Dead is a process only if the kernel says so: no process has its pid, or one that started at another time,
 //! or a zombie. That `/proc` does not show a process is no such statement: with `hidepid=2` it hides those of
-//! other users, and those that are not dumpable. Nor is anything that the kernel says of a pid whose namespace is not
-//! known: it may be a pid of another one.
+//! other users, and those that are not dumpable. Nor is anything that the kernel says of a pid whose
+//! namespace is not known: it may be a pid of another one.
 
 #![allow(unsafe_code)] // kill, with no signal
 
@@ -20,8 +20,8 @@ pub enum Life {
     Alive,
     /// It does not.
     Dead,
-    /// It cannot be told from here: it counted its pid in another namespace (a container) or in one that is not
-    /// known, there is no `/proc`, or `/proc` does not show the process that has its pid.
+    /// It cannot be told from here: it counted its pid in another namespace (a container) or in one that is
+    /// not known, there is no `/proc`, or `/proc` does not show the process that has its pid.
     Unknown,
 }
 
@@ -35,8 +35,8 @@ pub(crate) fn own_namespace() -> u64 {
     std::fs::metadata("/proc/self/ns/pid").map_or(0, |m| m.ino())
 }
 
-/// Whether process `pid` lives that started at `start` (0: whichever it is) and counts its pid in `namespace` (0: not
-/// known, so the process is never known to be dead).
+/// Whether process `pid` lives that started at `start` (0: whichever it is) and counts its pid in `namespace`
+/// (0: not known, so the process is never known to be dead).
 #[cfg(not(loom))]
 pub(crate) fn life(pid: u32, start: u64, namespace: u64) -> Life {
     let (Some(_), own) = (stat(SELF), own_namespace()) else { return Life::Unknown };
@@ -119,8 +119,8 @@ mod tests {
         assert_eq!(life(std::process::id(), start_time(SELF).unwrap(), own_namespace()), Life::Alive);
     }
 
-    /// A process whose `/proc` is not mounted does not know its namespace: whoever has its pid here, or nobody, says
-    /// nothing of it.
+    /// A process whose `/proc` is not mounted does not know its namespace: whoever has its pid here, or
+    /// nobody, says nothing of it.
     #[test]
     fn a_process_of_a_namespace_that_is_not_known_is_never_known_to_be_dead() {
         let mut child = Command::new("true").spawn().unwrap();

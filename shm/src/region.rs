@@ -156,8 +156,8 @@ impl Region {
         header.process_track = config.about.process_track.into();
         let mut at = self.about_offset;
         for part in [path, prelude] {
-            // SAFETY: `create` kept room for both parts between the bitmap and the chunks, where nothing else is; the
-            // region is not shared yet.
+            // SAFETY: `create` kept room for both parts between the bitmap and the chunks, where nothing else
+            // is; the region is not shared yet.
             unsafe { self.at(at).copy_from_nonoverlapping(NonNull::from(part).cast(), part.len()) };
             at += part.len();
         }
@@ -171,7 +171,8 @@ impl Region {
             self.bitmap(w).store(u64::MAX >> (64 - chunks_here), Ordering::Relaxed);
         }
         step();
-        // The last. Release: who finds the magic number, after a kill or from another process, finds all of the above.
+        // The last. Release: who finds the magic number, after a kill or from another process, finds all of
+        // the above.
         self.header().magic.store(u64::from_le_bytes(MAGIC), Ordering::Release);
         step();
     }
@@ -206,8 +207,8 @@ impl Region {
         let [next_inode, next_len, next_number, next_batch] = &header.next_output;
         // Another process can write this number: no overflow.
         let batch = header.batches_done.load(Ordering::Relaxed).wrapping_add(1);
-        // Nothing is announced while the other words change: a kill in between must not leave the old batch's number
-        // beside the new file's inode, which recovery would take for the inode of the output of now.
+        // Nothing is announced while the other words change: a kill in between must not leave the old batch's
+        // number beside the new file's inode, which recovery would take for the inode of the output of now.
         next_batch.store(0, Ordering::Release);
         step();
         for (word, value) in
@@ -231,9 +232,10 @@ impl Region {
 
     /// The header at the region's start.
     pub fn header(&self) -> &RegionHeader {
-        // SAFETY: in bounds and aligned, as the memory is at least one page. `initialise` has written a header there
-        // (under loom its atomics are valid in no other way). Every field is an atomic, and valid whatever its bytes
-        // are: another process may change any of them, and `leave_in_child` makes all of them zero.
+        // SAFETY: in bounds and aligned, as the memory is at least one page. `initialise` has written a
+        // header there (under loom its atomics are valid in no other way). Every field is an atomic, and
+        // valid whatever its bytes are: another process may change any of them, and `leave_in_child` makes
+        // all of them zero.
         unsafe { self.memory.base().cast().as_ref() }
     }
 
@@ -250,7 +252,8 @@ impl Region {
 
     /// The header of chunk number `chunk` (below [`Region::chunk_count`]).
     pub fn chunk_header(&self, chunk: u32) -> &ChunkHeader {
-        // SAFETY: in bounds and aligned (`header_ptr`). Every field is an atomic, and valid whatever its bytes are.
+        // SAFETY: in bounds and aligned (`header_ptr`). Every field is an atomic, and valid whatever its
+        // bytes are.
         unsafe { self.header_ptr(chunk).as_ref() }
     }
 
@@ -344,9 +347,10 @@ impl Region {
     pub unsafe fn close(&self) {
         self.header().state.store(REGION_CLOSED, Ordering::Release);
         self.memory.unlink();
-        // SAFETY: slices of payloads live in a pass and in a window's take only, which the contract excludes. The other
-        // references into the chunks are to headers, which are all atomics, and may become zero. The chunks' owners read
-        // and write payloads by pointers, and find zeros or what they have written after this.
+        // SAFETY: slices of payloads live in a pass and in a window's take only, which the contract excludes.
+        // The other references into the chunks are to headers, which are all atomics, and may become zero.
+        // The chunks' owners read and write payloads by pointers, and find zeros or what they have written
+        // after this.
         unsafe { self.memory.release(self.chunks_offset) };
     }
 

@@ -1,5 +1,5 @@
-//! Regions whose process was killed, or is just now, between making the file and writing the header: only the file's
-//! name says whose they are, and nothing says in which pid namespace that process counts its pid.
+//! Regions whose process was killed, or is just now, between making the file and writing the header: only the
+//! file's name says whose they are, and nothing says in which pid namespace that process counts its pid.
 
 #![cfg(not(loom))]
 

@@ -1,9 +1,9 @@
 //! The memory in which the leases of all threads are.
 //!
 //! It is never freed, so a lease can be read at any moment, whatever has become of its thread. It is mapped
-//! with `MADV_WIPEONFORK`: a forked child finds it all zero, and a lease of zeros has no chunk. So a child never
-//! writes into a chunk of its parent, also where no fork handler ran (`clone(2)`, `_Fork`). And the child can
-//! tell: a claimed lease that says that it is not claimed is one that the parent had.
+//! with `MADV_WIPEONFORK`: a forked child finds it all zero, and a lease of zeros has no chunk. So a child
+//! never writes into a chunk of its parent, also where no fork handler ran (`clone(2)`, `_Fork`). And the
+//! child can tell: a claimed lease that says that it is not claimed is one that the parent had.
 //!
 //! ```text
 //! page 0   [the process's mark][lease 1] ... [lease 63]
@@ -72,9 +72,9 @@ pub fn lost_to_fork() -> bool {
     pages().next().and_then(<[Lease]>::first).is_some_and(|mark| mark.is_claimed.load(Ordering::Relaxed) == 0)
 }
 
-/// In a forked child: the pool has no lease but `own`, which stays claimed. `own` is the lease of the thread that
-/// forked: an event of that thread, which a signal handler has interrupted for the fork, may go on with it. A lease
-/// that is not of the pool is left alone.
+/// In a forked child: the pool has no lease but `own`, which stays claimed. `own` is the lease of the thread
+/// that forked: an event of that thread, which a signal handler has interrupted for the fork, may go on with
+/// it. A lease that is not of the pool is left alone.
 ///
 /// # Safety
 /// This is a forked child, and no thread of it uses a lease that it claimed before this call, but `own`.
@@ -85,8 +85,8 @@ pub unsafe fn start_pool_in_child(own: Option<&'static Lease>) {
             lease.clear();
             continue;
         }
-        // Where the kernel did not wipe them: the lease of a thread that was in an event would be busy for good, and lead
-        // to a chunk of the parent.
+        // Where the kernel did not wipe them: the lease of a thread that was in an event would be busy for
+        // good, and lead to a chunk of the parent.
         lease.reset();
         lease.is_claimed.store(0, Ordering::Relaxed);
     }
@@ -103,9 +103,9 @@ pub unsafe fn start_pool_in_child(own: Option<&'static Lease>) {
 fn pages() -> impl Iterator<Item = &'static [Lease]> {
     MAPPED.iter().enumerate().map_while(|(number, page)| {
         let leases = page.load(Ordering::Acquire); // pairs with the Release in `map_more`
-        // SAFETY: `map_more` alone stores here: a mapping of so many leases, page-aligned, which is never unmapped once
-        // it is stored. All fields are atomics, and valid as zeros, which the mapping is when it is made and when a fork
-        // has wiped it.
+        // SAFETY: `map_more` alone stores here: a mapping of so many leases, page-aligned, which is never
+        // unmapped once it is stored. All fields are atomics, and valid as zeros, which the mapping is when
+        // it is made and when a fork has wiped it.
         (!leases.is_null()).then(|| unsafe { std::slice::from_raw_parts(leases, FIRST << number) })
     })
 }

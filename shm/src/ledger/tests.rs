@@ -200,7 +200,8 @@ fn the_tail_is_known_to_be_there_when_it_is() {
     assert!(has_tail());
 }
 
-/// What a recovery believes of the output: the inode that must be at the path, and the file that may be there too.
+/// What a recovery believes of the output: the inode that must be at the path, and the file that may be there
+/// too.
 type Believed = (Option<u64>, Option<NextOutput>);
 
 fn believed(region: &Path) -> Believed {

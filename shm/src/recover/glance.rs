@@ -1,8 +1,8 @@
 //! A look into the region of a process that lives, from outside and without its help.
 //!
-//! Nothing can be pinned from here, as `window.rs` does in the process itself. So each chunk is copied between two looks
-//! at its header (`looks.rs`). A word is read whole: fields are aligned words, and the kernel copies such in one piece on
-//! every machine that this crate runs on.
+//! Nothing can be pinned from here, as `window.rs` does in the process itself. So each chunk is copied
+//! between two looks at its header (`looks.rs`). A word is read whole: fields are aligned words, and the
+//! kernel copies such in one piece on every machine that this crate runs on.
 //!
 //! All chunks are listed, then copied as the window does: those that are being written first, the youngest first. What is copied later
 //! of a sequence is then whole before what was copied earlier of it. Of a sequence the run of chunks up to its youngest copy is

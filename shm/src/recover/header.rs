@@ -233,8 +233,8 @@ fn about(file: &File, raw: &Raw, chunks_offset: u64) -> Result<(Option<PathBuf>,
     Ok((output, prelude))
 }
 
-/// The header is not complete: the process was killed before, or is about to complete it. The file's name has the pid,
-/// and nothing says in which namespace, so [`Facts::life`] is never Dead.
+/// The header is not complete: the process was killed before, or is about to complete it. The file's name has
+/// the pid, and nothing says in which namespace, so [`Facts::life`] is never Dead.
 fn unborn(path: &Path) -> Result<Facts, Wrong> {
     let pid = path.file_name().and_then(|name| pid_in(name.to_str()?));
     Ok(Facts {

@@ -1,8 +1,8 @@
 //! A reader from outside (`recover/glance.rs`), which pins nothing: it looks at a chunk's state, copies, and looks again.
 //!
-//! The looks and the fences between them are that reader's own (`looks.rs`). It reads a file, and here loads stand for
-//! its reads. The fields that the owner sets at a claim stand for what it copies: they are stored at the same place in
-//! the order as the first bytes of the payload, after the chunk was taken.
+//! The looks and the fences between them are that reader's own (`looks.rs`). It reads a file, and here loads
+//! stand for its reads. The fields that the owner sets at a claim stand for what it copies: they are stored
+//! at the same place in the order as the first bytes of the payload, after the chunk was taken.
 
 use super::*;
 use hairline_shm::abi::State;

@@ -69,7 +69,8 @@ impl Owner {
     }
 }
 
-/// What a drain thread does about a thread that looks idle. Returns whether it took the chunk; `None` if it did not ask.
+/// What a drain thread does about a thread that looks idle. Returns whether it took the chunk; `None` if it
+/// did not ask.
 fn try_recall(region: &Region, lease: &Lease) -> Option<bool> {
     let recall = Recall { region, epoch: EPOCH, idle_since: u64::MAX, empty_room: None };
     if !lease.ask(&recall) {

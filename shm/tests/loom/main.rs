@@ -1,5 +1,5 @@
-//! The ring under loom: interleavings of two or three threads with a bounded number of preemptions, and every value that a
-//! weak load may return.
+//! The ring under loom: interleavings of two or three threads with a bounded number of preemptions, and every
+//! value that a weak load may return.
 //!
 //! ```text
 //! RUSTFLAGS="--cfg loom" cargo test -p hairline-shm --release --test loom
@@ -33,14 +33,14 @@ use loom::thread;
 
 use common::Sink;
 
-/// Two threads: every interleaving with at most as many preemptions as `LOOM_MAX_PREEMPTIONS` says (3 in `ci/test.sh`), or
-/// every one.
+/// Two threads: every interleaving with at most as many preemptions as `LOOM_MAX_PREEMPTIONS` says (3 in
+/// `ci/test.sh`), or every one.
 fn explore(model: impl Fn() + Sync + Send + 'static) {
     loom::model::Builder::new().check(model);
 }
 
-/// Every interleaving with at most so many preemptions, whatever `LOOM_MAX_PREEMPTIONS` says. All of them would take
-/// hours; nearly all known bugs of this kind show with two or three.
+/// Every interleaving with at most so many preemptions, whatever `LOOM_MAX_PREEMPTIONS` says. All of them
+/// would take hours; nearly all known bugs of this kind show with two or three.
 fn explore_with(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);

@@ -101,8 +101,8 @@ fn the_drain_reads_nothing_outside_of_a_chunk_whose_header_lies() {
     assert!(counted >= 15, "most of these lies are noticed: {counted}");
 }
 
-/// What says whose a chunk is, with a number that is not true. The chunk is the one of sequence 7, index 1, and has
-/// seven bytes of context.
+/// What says whose a chunk is, with a number that is not true. The chunk is the one of sequence 7, index 1,
+/// and has seven bytes of context.
 fn false_owners() -> Vec<(u64, u32)> {
     let numbers = |field, not: u32| {
         [0, 1, 2, 7, 9, 4096, u32::MAX - 1, u32::MAX]

@@ -61,7 +61,8 @@ fn is_as_new(lease: &Lease) -> bool {
 fn in_an_event(region: &Arc<Region>) -> (&'static Lease, WriteChunk) {
     let lease = claim();
     let chunk = region.claim(ChunkInfo::default(), b"").expect("a chunk");
-    // SAFETY: this thread stands for the owner and for the drain thread; the chunk outlives the test's use of the lease.
+    // SAFETY: this thread stands for the owner and for the drain thread; the chunk outlives the test's use of
+    // the lease.
     unsafe { lease.set(&chunk, 2, 2, true) };
     lease.set_commit(Commit::new(7, 1));
     lease.set_room(99);
@@ -79,7 +80,8 @@ fn a_lease_that_was_given_back_is_as_new() {
     lease.settle();
     drop(chunk);
     lease.give_up();
-    // Leases come from one pool, so another thread of this test's process may have it at once: it is looked at before.
+    // Leases come from one pool, so another thread of this test's process may have it at once: it is looked
+    // at before.
     lease.reset();
     assert!(is_as_new(lease));
     // SAFETY: claimed above, and not used again.
@@ -143,7 +145,8 @@ fn a_child_whose_pool_was_not_wiped_has_leases_like_new_ones_too() {
     let region = Region::create(&RegionConfig::small()).unwrap();
     let own = claim();
     let others: Vec<_> = (0..3).map(|_| in_an_event(&region)).collect();
-    // The child asks the kernel to keep the pool, and the grandchild is what it is about: the other tests need it wiped.
+    // The child asks the kernel to keep the pool, and the grandchild is what it is about: the other tests
+    // need it wiped.
     let is_well = in_child(clone, || {
         // What the wipe took, the child puts back.
         // SAFETY: the child has one thread, and this is it.
