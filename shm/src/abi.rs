@@ -41,6 +41,8 @@
 //! *Recovery* is what a reader needs only if it does not have the chunk before this one of its sequence: the begins of
 //! the slices that were open where this chunk starts. Only a region that overwrites has any.
 
+use core::sync::atomic;
+
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// First bytes of a region.
@@ -55,7 +57,8 @@ pub const REGION_HEADER_SIZE: usize = 512;
 /// Bytes of [`ChunkHeader`]; a chunk's payload begins there.
 pub const CHUNK_HEADER_SIZE: usize = size_of::<ChunkHeader>();
 
-/// Alignment of the first chunk, and of every region in memory.
+/// The least alignment of the first chunk, and of every region in memory. Where the system's pages are
+/// larger, theirs.
 pub const PAGE: usize = 4096;
 
 /// Smallest and largest chunk, in bytes. The upper bound keeps every offset in an `i32`.
@@ -129,42 +132,55 @@ pub const OVERFLOW_DROP: u32 = 0;
 /// In a region's header: the oldest chunk that nobody writes is overwritten.
 pub const OVERFLOW_OVERWRITE: u32 = 1;
 
-/// What stands at the start of a region. Written once before the region is shared, but for the atomics.
+/// What stands at the start of a region.
+///
+/// Fields of core's atomics are written once, before the region is shared, and of no interest to loom. They
+/// are atomics since other processes can map the region and change any byte of it: behind a reference no
+/// plain field may change.
+///
+/// Code outside of this crate reads some of them, and changes none:
+///
+/// ```compile_fail,E0616
+/// use std::sync::atomic::Ordering;
+///
+/// let region = hairline_shm::Region::create(&hairline_shm::RegionConfig::small()).unwrap();
+/// region.header().batches_done.store(7, Ordering::Relaxed);
+/// ```
 #[repr(C)]
 #[derive(Debug)]
 pub struct RegionHeader {
-    /// [`MAGIC`].
-    pub(crate) magic: [u8; 8],
+    /// [`MAGIC`], stored last: 0 as long as the header is not complete.
+    pub(crate) magic: AtomicU64,
     /// [`ABI_VERSION`].
-    pub(crate) abi_version: u32,
+    pub(crate) abi_version: atomic::AtomicU32,
     /// [`REGION_HEADER_SIZE`] of the writer.
-    pub(crate) header_size: u32,
+    pub(crate) header_size: atomic::AtomicU32,
     /// Bytes from one chunk to the next.
-    pub(crate) chunk_size: u32,
+    pub(crate) chunk_size: atomic::AtomicU32,
     /// Number of chunks.
-    pub(crate) chunk_count: u32,
+    pub(crate) chunk_count: atomic::AtomicU32,
     /// Bytes of a chunk's header.
-    pub(crate) chunk_header_size: u32,
+    pub(crate) chunk_header_size: atomic::AtomicU32,
     /// Where the free bitmap begins.
-    pub(crate) bitmap_offset: u32,
+    pub(crate) bitmap_offset: atomic::AtomicU32,
     /// Where chunk 0 begins.
-    pub(crate) chunks_offset: u64,
+    pub(crate) chunks_offset: atomic::AtomicU64,
     /// The output's format, as the writer numbers them (this crate knows none).
-    pub(crate) format: u32,
+    pub(crate) format: atomic::AtomicU32,
     /// What happens when no chunk is free: [`OVERFLOW_DROP`] or [`OVERFLOW_OVERWRITE`].
-    pub(crate) overflow: u32,
+    pub(crate) overflow: atomic::AtomicU32,
     /// The traced process.
-    pub(crate) pid: u32,
+    pub(crate) pid: atomic::AtomicU32,
     /// [`REGION_STARTING`], [`REGION_ACTIVE`] or [`REGION_CLOSED`].
     pub(crate) state: AtomicU32,
     /// Field 22 of `/proc/PID/stat`: with the pid it names one process for good.
-    pub(crate) process_start: u64,
+    pub(crate) process_start: atomic::AtomicU64,
     /// Identifies the session.
-    pub(crate) session: [u8; 16],
+    pub(crate) session: [atomic::AtomicU8; 16],
     /// Clock parameters at the start: ns = (ticks * multiplier >> 64) + offset; multiplier 0: ticks are ns.
-    pub(crate) clock_multiplier: u64,
+    pub(crate) clock_multiplier: atomic::AtomicU64,
     /// See `clock_multiplier`.
-    pub(crate) clock_offset: u64,
+    pub(crate) clock_offset: atomic::AtomicU64,
     /// Bytes that the drain has handed to the output.
     pub(crate) output_bytes: AtomicU64,
     /// Next sequence id to give out.
@@ -172,21 +188,21 @@ pub struct RegionHeader {
     /// Claims so far.
     pub(crate) claims: AtomicU32,
     /// Executable's name, NUL-padded.
-    pub(crate) process_name: [u8; 64],
+    pub(crate) process_name: [atomic::AtomicU8; 64],
     /// Where the output's path begins; the stream's head follows it.
-    pub(crate) about_offset: u32,
+    pub(crate) about_offset: atomic::AtomicU32,
     /// Bytes of the path; 0 where the output is no file.
-    pub(crate) path_len: u32,
+    pub(crate) path_len: atomic::AtomicU32,
     /// Bytes of the stream's head.
-    pub(crate) prelude_len: u32,
-    reserved1: u32,
+    pub(crate) prelude_len: atomic::AtomicU32,
+    reserved1: atomic::AtomicU32,
     /// The trace's number for the process's own track (this crate knows no tracks).
-    pub(crate) process_track: u64,
+    pub(crate) process_track: atomic::AtomicU64,
     /// Inode of the pid namespace in which `pid` counts; 0 if not known.
-    pub(crate) pid_namespace: u64,
+    pub(crate) pid_namespace: atomic::AtomicU64,
     /// Chunks that were looked at so far to be overwritten: the next one is this, modulo their number.
     pub(crate) next_oldest: AtomicU64,
-    reserved2: [u64; 5],
+    reserved2: [atomic::AtomicU64; 5],
     /// Events not recorded, by [`LossReason`]. On cache lines of their own.
     pub(crate) lost: [AtomicU64; 16],
     /// The last batch that the output has whole: `ledger.rs`. On a cache line of the drain's own.
@@ -200,7 +216,7 @@ pub struct RegionHeader {
     /// The file in which the output goes on from a batch on: its inode, its length before that batch, the number that the file before
     /// it gets, the batch. The file at the output's path is this one or the one before it, until the batch is done.
     pub(crate) next_output: [AtomicU64; 4],
-    reserved3: [u64; 7],
+    reserved3: [atomic::AtomicU64; 7],
 }
 
 /// What a sequence's chunk says of itself, beside its bytes.
@@ -221,7 +237,15 @@ pub const FLAG_LAST: u32 = 1;
 
 /// Stands before each chunk's payload.
 ///
-/// Its fields are changed through the chunk's owner and the drain only: what they say is what the drain reads by.
+/// Its fields are changed through the chunk's owner and the drain only: what they say is what the drain reads
+/// by. The state of a chunk is not for others to change:
+///
+/// ```compile_fail,E0616
+/// use std::sync::atomic::Ordering;
+///
+/// let region = hairline_shm::Region::create(&hairline_shm::RegionConfig::small()).unwrap();
+/// region.chunk_header(0).state.store(2, Ordering::Relaxed);
+/// ```
 ///
 /// One cache line: the owner stores `commit` after each record; the drain loads it, and stores
 /// `drained`, once a pass.
@@ -252,7 +276,7 @@ pub struct ChunkHeader {
     pub(crate) recovery_len: AtomicU32,
     /// How many claims there were before this one in the region: the younger chunk has the larger number.
     pub(crate) claim: AtomicU32,
-    reserved: u32,
+    reserved: atomic::AtomicU32,
     /// Under loom the payload's bytes are guarded by cells, one a record, so that a read that is
     /// not ordered after its write fails the model.
     #[cfg(loom)]
@@ -352,15 +376,16 @@ impl ChunkHeader {
             batch: AtomicU32::new(0),
             recovery_len: AtomicU32::new(0),
             claim: AtomicU32::new(0),
-            reserved: 0,
+            reserved: atomic::AtomicU32::new(0),
             guards: core::array::from_fn(|_| loom::cell::UnsafeCell::new(0)),
         }
     }
 
-    /// The word of state and generation, for the model of a reader from outside.
+    /// State and generation, for the model of a reader from outside.
     #[cfg(loom)]
-    pub fn state_word(&self) -> u32 {
-        self.state.load(Ordering::Relaxed)
+    pub fn look(&self) -> (State, u32) {
+        let word = self.state.load(Ordering::Relaxed);
+        (State::of(word), generation(word))
     }
 
     /// The fields that its owner set at the claim. True from Writing to Free.
@@ -378,25 +403,25 @@ impl RegionHeader {
     /// [`MAGIC`], in a region.
     #[must_use]
     pub fn magic(&self) -> [u8; 8] {
-        self.magic
+        self.magic.load(Ordering::Relaxed).to_le_bytes()
     }
 
     /// The traced process.
     #[must_use]
     pub fn pid(&self) -> u32 {
-        self.pid
+        self.pid.load(Ordering::Relaxed)
     }
 
     /// The executable's name, NUL-padded.
     #[must_use]
-    pub fn process_name(&self) -> &[u8; 64] {
-        &self.process_name
+    pub fn process_name(&self) -> [u8; 64] {
+        core::array::from_fn(|i| self.process_name[i].load(Ordering::Relaxed))
     }
 
     /// Where chunk 0 begins, in bytes from the region's start.
     #[must_use]
     pub fn chunks_offset(&self) -> u64 {
-        self.chunks_offset
+        self.chunks_offset.load(Ordering::Relaxed)
     }
 
     /// Bytes that the drain has handed to the output.
@@ -408,41 +433,41 @@ impl RegionHeader {
     /// A header with every field zero.
     pub(crate) fn zeroed() -> Self {
         Self {
-            magic: [0; 8],
-            abi_version: 0,
-            header_size: 0,
-            chunk_size: 0,
-            chunk_count: 0,
-            chunk_header_size: 0,
-            bitmap_offset: 0,
-            chunks_offset: 0,
-            format: 0,
-            overflow: 0,
-            pid: 0,
+            magic: AtomicU64::new(0),
+            abi_version: atomic::AtomicU32::default(),
+            header_size: atomic::AtomicU32::default(),
+            chunk_size: atomic::AtomicU32::default(),
+            chunk_count: atomic::AtomicU32::default(),
+            chunk_header_size: atomic::AtomicU32::default(),
+            bitmap_offset: atomic::AtomicU32::default(),
+            chunks_offset: atomic::AtomicU64::default(),
+            format: atomic::AtomicU32::default(),
+            overflow: atomic::AtomicU32::default(),
+            pid: atomic::AtomicU32::default(),
             state: AtomicU32::new(0),
-            process_start: 0,
-            session: [0; 16],
-            clock_multiplier: 0,
-            clock_offset: 0,
+            process_start: atomic::AtomicU64::default(),
+            session: core::array::from_fn(|_| Default::default()),
+            clock_multiplier: atomic::AtomicU64::default(),
+            clock_offset: atomic::AtomicU64::default(),
             output_bytes: AtomicU64::new(0),
             next_sequence: AtomicU32::new(0),
             claims: AtomicU32::new(0),
-            process_name: [0; 64],
-            about_offset: 0,
-            path_len: 0,
-            prelude_len: 0,
-            reserved1: 0,
-            process_track: 0,
-            pid_namespace: 0,
+            process_name: core::array::from_fn(|_| Default::default()),
+            about_offset: atomic::AtomicU32::default(),
+            path_len: atomic::AtomicU32::default(),
+            prelude_len: atomic::AtomicU32::default(),
+            reserved1: atomic::AtomicU32::default(),
+            process_track: atomic::AtomicU64::default(),
+            pid_namespace: atomic::AtomicU64::default(),
             next_oldest: AtomicU64::new(0),
-            reserved2: [0; 5],
+            reserved2: core::array::from_fn(|_| Default::default()),
             lost: core::array::from_fn(|_| AtomicU64::new(0)),
             batches_done: AtomicU64::new(0),
             output_len: core::array::from_fn(|_| AtomicU64::new(NO_FILE)),
             tail_batch: AtomicU64::new(0),
             last_look: AtomicU64::new(0),
             next_output: core::array::from_fn(|_| AtomicU64::new(0)),
-            reserved3: [0; 7],
+            reserved3: core::array::from_fn(|_| Default::default()),
         }
     }
 }

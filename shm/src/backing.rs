@@ -62,7 +62,7 @@ pub(crate) fn pid_in(name: &str) -> Option<u32> {
     pid.parse().ok().filter(|_| is_random)
 }
 
-/// Zeroed, page-aligned memory, given back on drop.
+/// Zeroed memory, aligned as [`alignment`] says, given back on drop.
 #[derive(Debug)]
 pub(crate) struct Memory {
     base: NonNull<u8>,
@@ -77,13 +77,13 @@ pub(crate) struct Memory {
 // may touch which byte (abi.rs).
 unsafe impl Send for Memory {}
 // SAFETY: as above. No method with `&self` changes a field. `release` and `leave_in_child` change the
-// mapping, by system calls that several threads may make at once.
+// mapping by system calls, which several threads may make at once.
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// `len` bytes (a multiple of the page size) as `choice` says.
+    /// `len` bytes (a multiple of [`PAGE`], not 0) as `choice` says.
     pub(crate) fn new(choice: BackingChoice, len: usize) -> Result<Self, (&'static str, io::Error)> {
-        debug_assert!(len.is_multiple_of(PAGE) && len > 0);
+        assert!(len.is_multiple_of(PAGE) && len > 0);
         match choice {
             BackingChoice::File => Self::file(len).map_err(|e| ("a file in /dev/shm", e)),
             BackingChoice::Memfd => Self::memfd(len).map_err(|e| ("a memfd", e)),
@@ -127,7 +127,7 @@ impl Memory {
     }
 
     fn heap(len: usize) -> io::Result<Self> {
-        // SAFETY: the layout's size is not zero (asserted by the caller's contract in `new`).
+        // SAFETY: the layout's size is not zero: `new` asserts it.
         let base = NonNull::new(unsafe { alloc_zeroed(Self::layout(len)?) });
         let base = base.ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
         Ok(Self::of(base, len, Backing::Heap, false))
@@ -138,7 +138,7 @@ impl Memory {
     }
 
     fn layout(len: usize) -> io::Result<Layout> {
-        Layout::from_size_align(len, PAGE).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))
+        Layout::from_size_align(len, alignment()).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))
     }
 
     pub(crate) fn base(&self) -> NonNull<u8> {
@@ -151,7 +151,7 @@ impl Memory {
 
     /// Makes the pages of a range present, so that no event pays for a page fault. Best effort.
     pub(crate) fn populate(&self, pages: Range<usize>) {
-        let (from, to) = (pages.start.min(self.len) & !(PAGE - 1), pages.end.min(self.len));
+        let (from, to) = (pages.start.min(self.len) & !(alignment() - 1), pages.end.min(self.len));
         if self.backing != Backing::Heap && from < to {
             // SAFETY: the range is inside this mapping; populating changes no byte of it. Kernels before 5.14 refuse,
             // harmlessly.
@@ -166,22 +166,36 @@ impl Memory {
         self.len
     }
 
-    /// Gives the memory from byte `from` (a multiple of the page size) on back to the system. What is stored there later goes into
-    /// new private memory, and is never a SIGBUS, also where the file system is full by then. Best effort.
+    /// Gives the memory from byte `from` on back to the system, as far as it is whole pages. What is stored
+    /// there later goes into new private memory, and is never a SIGBUS, also where the file system is full by
+    /// then. Best effort.
     ///
-    /// The pages are replaced before they are freed: to free them while they are mapped would let a late store ask the full file
-    /// system for a page again.
-    pub(crate) fn release(&self, from: usize) {
-        let len = self.len.saturating_sub(from);
+    /// The pages are replaced before they are freed: to free them while they are mapped would let a late
+    /// store ask the full file system for a page again.
+    ///
+    /// # Safety
+    /// The process has no reference to a byte from `from` on that may not become zero while the reference
+    /// lives.
+    pub(crate) unsafe fn release(&self, from: usize) {
+        // SAFETY: by the contract.
+        unsafe { self.release_by(from, page_size()) };
+    }
+
+    /// The same where a page has `page` bytes.
+    ///
+    /// # Safety
+    /// As [`release`](Self::release).
+    unsafe fn release_by(&self, from: usize, page: usize) {
+        let Range { start, end } = self.whole_pages(from, page);
+        let len = end.saturating_sub(start);
         if len == 0 {
             return;
         }
-        // SAFETY: the range is the rest of this mapping, and stays mapped. By the contract of `Region::close`
-        // no slice of its bytes is in use. What chunks' owners read back later is zeros or their own bytes.
-        // `mremap` of no bytes makes a second mapping of the same pages, which only this function knows, and
-        // unmaps again.
+        // SAFETY: the range is a part of this memory, which stays mapped. No page of it has bytes of anybody
+        // else (`whole_pages`). By the contract its bytes may become zero. `mremap` of no bytes makes a
+        // second mapping of the same pages, which only this function knows, and unmaps again.
         unsafe {
-            let start = self.base.as_ptr().add(from).cast();
+            let start = self.base.as_ptr().add(start).cast();
             if self.backing == Backing::Heap {
                 libc::madvise(start, len, libc::MADV_DONTNEED);
                 return;
@@ -197,12 +211,27 @@ impl Memory {
         }
     }
 
+    /// The bytes from `from` on whose pages, of `page` bytes each, are all of this memory. The system works
+    /// on whole pages, and rounds a length up to them: that must not reach what follows in the heap. A
+    /// mapping has all of its last page.
+    fn whole_pages(&self, from: usize, page: usize) -> Range<usize> {
+        let base = self.base.addr().get();
+        let start = (base + from.min(self.len)).next_multiple_of(page) - base;
+        let last = (base + self.len) / page * page;
+        let end = if self.backing == Backing::Heap { last.saturating_sub(base) } else { self.len };
+        start..end
+    }
+
     /// In a forked child: lets no store of this process reach the parent's memory. What is stored from now on goes into private
     /// memory.
-    pub(crate) fn leave_in_child(&self) {
+    ///
+    /// # Safety
+    /// The process has no reference to a byte of this memory that may not become zero while the reference
+    /// lives.
+    pub(crate) unsafe fn leave_in_child(&self) {
         if self.backing != Backing::Heap {
-            // SAFETY: the whole of this mapping, which stays mapped. The child has one thread. Code that a
-            // signal handler of it has interrupted finds zeros, which are valid in every field.
+            // SAFETY: the whole of this mapping, which stays mapped. By the contract its bytes may become
+            // zero.
             unsafe { replace_by_private(self.base.as_ptr().cast(), self.len) };
         }
     }
@@ -222,7 +251,8 @@ impl Drop for Memory {
     fn drop(&mut self) {
         if self.backing == Backing::Heap {
             if let Ok(layout) = Self::layout(self.len) {
-                // SAFETY: `base` came from `alloc_zeroed` with this very layout.
+                // SAFETY: `base` came from `alloc_zeroed` with this layout: neither `len` nor the page size
+                // has changed.
                 unsafe { dealloc(self.base.as_ptr(), layout) };
             }
         } else {
@@ -279,7 +309,7 @@ impl Drop for Locked {
 #[cfg(not(loom))]
 pub(crate) fn directory_size() -> io::Result<u64> {
     let path = CString::new(DIRECTORY).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-    // SAFETY: an all-zero value is a valid one.
+    // SAFETY: a struct of integers, which may all be 0.
     let mut stat: libc::statvfs = unsafe { std::mem::zeroed() };
     // SAFETY: the path is NUL-terminated, and `stat` is for the call to write.
     if unsafe { libc::statvfs(path.as_ptr(), &raw mut stat) } != 0 {
@@ -296,7 +326,7 @@ pub(crate) struct Scratch {
     len: usize,
 }
 
-// SAFETY: plain bytes owned by this value, written through `&mut` only.
+// SAFETY: the mapping is this value's alone, and a mapping belongs to no thread.
 unsafe impl Send for Scratch {}
 
 impl Scratch {
@@ -317,7 +347,8 @@ impl Scratch {
         if bytes.len() > self.capacity - self.len {
             return false;
         }
-        // SAFETY: in the mapping by the comparison; `bytes` is somebody else's memory.
+        // SAFETY: in the mapping by the comparison. `bytes` is not of this mapping, which `&mut self` has
+        // alone.
         unsafe { self.base.add(self.len).copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) };
         self.len += bytes.len();
         true
@@ -325,7 +356,7 @@ impl Scratch {
 
     /// What was appended.
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: the first `len` bytes were written.
+        // SAFETY: `push` has written the first `len` bytes, and nobody writes them while `&self` is borrowed.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.len) }
     }
 }
@@ -347,6 +378,18 @@ fn owned(fd: i32) -> io::Result<OwnedFd> {
 
 fn file_len(len: usize) -> io::Result<libc::off_t> {
     libc::off_t::try_from(len).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
+}
+
+/// Alignment of a region in memory, and of its first chunk, in bytes: the pages of both the ABI and the
+/// system.
+pub(crate) fn alignment() -> usize {
+    PAGE.max(page_size())
+}
+
+/// Bytes of the system's smallest page: 4 KiB on x86-64, 16 or 64 KiB on some others.
+fn page_size() -> usize {
+    // SAFETY: takes a number, and changes nothing.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(PAGE)
 }
 
 /// Bytes that [`reserve`] asks for at a time: some milliseconds, so that a program with a timer's signal every few
@@ -393,4 +436,45 @@ fn map(fd: &OwnedFd, len: usize) -> io::Result<NonNull<u8>> {
         return Err(io::Error::last_os_error());
     }
     NonNull::new(p.cast()).ok_or_else(io::Error::last_os_error)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// The bytes of the memory, which were all 1, that are 0 now.
+    fn zeroed(memory: &Memory) -> Vec<usize> {
+        // SAFETY: zeroed when it was made, and nobody else has it.
+        let bytes = unsafe { std::slice::from_raw_parts(memory.base.as_ptr(), memory.len) };
+        (0..bytes.len()).filter(|at| bytes[*at] == 0).collect()
+    }
+
+    /// The kernel rounds what it is told up to whole pages: what follows in the heap is somebody else's.
+    #[test]
+    fn of_the_heap_only_pages_are_given_back_that_are_the_regions_own() {
+        for page in [PAGE, 4 * PAGE, 16 * PAGE] {
+            let memory = Memory::new(BackingChoice::Heap, 61 * PAGE).unwrap();
+            // SAFETY: `len` bytes, which nobody else has.
+            unsafe { memory.base.write_bytes(1, memory.len) };
+            // SAFETY: there is no reference to it.
+            unsafe { memory.release_by(PAGE, page) };
+            let (start, end) = (memory.base.addr().get(), memory.base.addr().get() + memory.len);
+            let first = (start + PAGE).next_multiple_of(page);
+            let expected = first - start..end / page * page - start;
+            assert_eq!(zeroed(&memory), expected.collect::<Vec<_>>(), "pages of {page} bytes");
+        }
+    }
+
+    #[test]
+    fn memory_that_has_no_whole_page_is_left_as_it_is() {
+        let memory = Memory::new(BackingChoice::Heap, 3 * PAGE).unwrap();
+        // SAFETY: as above.
+        unsafe { memory.base.write_bytes(1, memory.len) };
+        // SAFETY: there is no reference to it.
+        unsafe {
+            memory.release_by(PAGE, 16 * PAGE);
+            memory.release_by(4 * PAGE, PAGE);
+        }
+        assert_eq!(zeroed(&memory), []);
+    }
 }

@@ -10,11 +10,37 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::abi::{CHUNK_HEADER_SIZE, COMPLETED, ChunkHeader, ChunkInfo, Commit, FLAG_LAST, PINNED, State};
+use crate::claim::Taken;
 use crate::ledger::step;
+use crate::owner::Owner;
 use crate::region::Region;
 use crate::sync::Ordering;
 
 /// A chunk that only its holder writes.
+///
+/// No chunk has two of them, since a value that was moved to another thread is gone here:
+///
+/// ```compile_fail,E0382
+/// use hairline_shm::{ChunkInfo, Region, RegionConfig};
+///
+/// let region = Region::create(&RegionConfig::small()).unwrap();
+/// let mut chunk = region.claim(ChunkInfo::default(), b"").unwrap();
+/// let other = std::thread::spawn(move || chunk.append(b"there", 1));
+/// chunk.append(b"here", 1);
+/// ```
+///
+/// And two threads cannot write through one:
+///
+/// ```compile_fail,E0499
+/// use hairline_shm::{ChunkInfo, Region, RegionConfig};
+///
+/// let region = Region::create(&RegionConfig::small()).unwrap();
+/// let mut chunk = region.claim(ChunkInfo::default(), b"").unwrap();
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| chunk.append(b"there", 1));
+///     scope.spawn(|| chunk.append(b"here", 1));
+/// });
+/// ```
 #[derive(Debug)]
 pub struct WriteChunk {
     /// Of the whole mapping: the payload behind the header is written through it too.
@@ -28,14 +54,15 @@ pub struct WriteChunk {
     region: Arc<Region>,
 }
 
-// SAFETY: the holder is the only writer whichever thread it is on; the header is all atomics, and `region`
-// keeps the memory mapped.
+// SAFETY: a chunk belongs to no thread. The header is all atomics, the payload is written by this value's
+// holder only, and `region` keeps the memory mapped.
 unsafe impl Send for WriteChunk {}
 
 impl WriteChunk {
-    /// Chunk `number` of `region`, which the caller has just taken: by its bit in the bitmap, or by its state
-    /// in a region that overwrites.
-    pub(crate) fn begin(region: Arc<Region>, number: u32, mut info: ChunkInfo, context: &[u8]) -> Self {
+    /// The chunk of `region` that the caller has just taken: by its bit in the bitmap, or by its state in a
+    /// region that overwrites.
+    pub(crate) fn begin(region: Arc<Region>, taken: Taken, mut info: ChunkInfo, context: &[u8]) -> Self {
+        let number = taken.number();
         assert!(context.len() < region.payload_len() as usize);
         #[allow(clippy::cast_possible_truncation)] // just compared with a u32
         let context_len = context.len() as u32;
@@ -43,9 +70,10 @@ impl WriteChunk {
         let start = Commit::new(context_len, 0);
         let header = region.header_ptr(number);
         let chunk = Self { header, number, commit: start, is_recalled: false, region };
-        // SAFETY: in the payload by the assertion. The caller has taken the chunk, so no other thread touches
-        // it.
+        // SAFETY: in the payload by the assertion. `Taken` says that the caller owns the chunk: no reader of
+        // this process looks at its payload before the store of Writing below.
         unsafe { chunk.payload().copy_from_nonoverlapping(context.as_ptr(), context.len()) };
+        chunk.owner().set(info);
         let header = chunk.header();
         let start = start.0;
         header.sequence.store(info.sequence, Ordering::Relaxed);
@@ -68,14 +96,19 @@ impl WriteChunk {
 
     /// This chunk's header.
     pub fn header(&self) -> &ChunkHeader {
-        // SAFETY: the pointer is that of a live chunk of `region`, which we hold.
+        // SAFETY: the pointer is `Region::header_ptr`'s: in bounds, aligned, and mapped while `region` lives.
+        // Every field of a header is an atomic, and valid whatever its bytes are.
         unsafe { self.header.as_ref() }
+    }
+
+    fn owner(&self) -> &Owner {
+        self.region.owner(self.number)
     }
 
     /// Where the payload begins; [`WriteChunk::capacity`] bytes may be written there by the holder,
     /// above what is committed.
     pub fn payload(&self) -> *mut u8 {
-        // SAFETY: the header is followed by the payload inside one chunk.
+        // SAFETY: a chunk has 4 KiB at least, header included.
         unsafe { self.header.as_ptr().cast::<u8>().add(CHUNK_HEADER_SIZE) }
     }
 
@@ -123,11 +156,14 @@ impl WriteChunk {
             // SAFETY: loom checks that no other access is concurrent.
             unsafe { *p += 1 }
         });
-        // SAFETY: in the payload by the comparison, above `commit`, so no reader looks there yet.
+        // SAFETY: in the payload by the comparison, and above every commit that this value has stored, so no
+        // reader of this process looks there yet. `bytes` is not of the payload: only readers form slices of
+        // that, below a commit.
         unsafe { self.payload().add(at).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         #[allow(clippy::cast_possible_truncation)] // fits the payload
         let grown = Commit(commit.0 + Commit::new(bytes.len() as u32, records).0);
-        // SAFETY: we hold the chunk; the bytes were written just above, within the payload.
+        // SAFETY: this value is the chunk's holder. `grown` is above the last commit by the bytes that were
+        // written just now, within the payload.
         unsafe { self.header().publish(grown) };
         self.commit = grown;
         true
@@ -138,7 +174,7 @@ impl WriteChunk {
     pub fn append_recovery(&mut self, bytes: &[u8]) -> bool {
         let header = self.header();
         let Ok(len) = u32::try_from(bytes.len()) else { return false };
-        let context_len = header.context_len.load(Ordering::Relaxed);
+        let context_len = self.owner().info().context_len;
         if self.committed() != Commit::new(context_len, 0) || len > self.capacity() - context_len {
             return false;
         }
@@ -150,15 +186,15 @@ impl WriteChunk {
     /// them. Nothing is done where they would reach into what is committed or beyond the payload.
     pub fn note(&mut self, at: u32, bytes: &[u8]) {
         if self.is_above(at, bytes.len()) {
-            // SAFETY: in the payload and above `commit` by the comparison.
+            // SAFETY: in the payload and above the last commit by the comparison; else as in `append`.
             unsafe { self.payload().add(at as usize).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         }
     }
 
     /// What was kept at offset `at`, if nothing was written over it.
     pub fn noted<const N: usize>(&self, at: u32) -> Option<[u8; N]> {
-        // SAFETY: in the payload by the comparison, where every byte is initialised: the memory was zeroed once. The
-        // holder alone reads and writes above `commit`.
+        // SAFETY: in the payload by the comparison, where every byte is initialised: the memory was zeroed
+        // when it was made. Above the last commit only the holder writes, which is this value.
         self.is_above(at, N)
             .then(|| unsafe { self.payload().add(at as usize).cast::<[u8; N]>().read_unaligned() })
     }
@@ -173,8 +209,9 @@ impl WriteChunk {
         let len = self.committed().bytes() as usize;
         out.clear();
         out.reserve(len);
-        // SAFETY: `len` bytes are in the payload, and initialised, as the memory was zeroed once; no thread
-        // writes below `commit`. `out` has room for them.
+        // SAFETY: `len` bytes are in the payload (`append` and `set_committed` compare), and initialised, as
+        // the memory was zeroed when it was made. No thread writes below the last commit. `out` has room for
+        // them.
         unsafe {
             self.payload().copy_to_nonoverlapping(out.as_mut_ptr(), len);
             out.set_len(len);
@@ -189,7 +226,9 @@ impl WriteChunk {
 
     /// Gives the chunk back as the last of its sequence.
     pub fn finish_sequence(self) {
-        self.header().flags.store(FLAG_LAST, Ordering::Relaxed); // published by the state in `drop`
+        // Published by the state in `drop`.
+        self.owner().set_last();
+        self.header().flags.store(FLAG_LAST, Ordering::Relaxed);
     }
 }
 
@@ -226,14 +265,15 @@ impl ChunkHeader {
 pub(crate) struct Pin<'r>(&'r ChunkHeader);
 
 impl<'r> Pin<'r> {
-    /// None when the chunk is free, or taken meanwhile.
-    fn new(header: &'r ChunkHeader) -> Option<Self> {
+    /// None when the chunk is free, or taken meanwhile. Damaged when it is pinned: not by this window, which
+    /// is the only one, and has no other pin on it.
+    fn new(header: &'r ChunkHeader) -> Result<Option<Self>, Damaged> {
         let seen = header.state.load(Ordering::Relaxed);
         if State::of(seen) == State::Free {
-            return None;
+            return Ok(None);
         }
         if seen & PINNED != 0 {
-            return None; // not by this window, which is the only one: somebody else has written the word
+            return Err(Damaged);
         }
         // Of the whole word: had the chunk been taken since, its generation would be another. Acquire pairs with the Release
         // stores of Writing and Complete.
@@ -244,7 +284,7 @@ impl<'r> Pin<'r> {
             let again = if completed { now } else { seen };
             header.state.compare_exchange(again, again | PINNED, Ordering::Acquire, Ordering::Relaxed)
         });
-        taken.ok().map(|_| Self(header))
+        Ok(taken.ok().map(|_| Self(header)))
     }
 }
 
@@ -265,6 +305,9 @@ pub(crate) struct ReadChunk<'r> {
     header: &'r ChunkHeader,
     payload: NonNull<u8>,
     size: u32,
+    number: u32,
+    owner: &'r Owner,
+    /// What the owner knows, not what the header says.
     info: ChunkInfo,
     complete: bool,
     /// As of the last [`refresh`](Self::refresh): context_len <= drained <= commit <= size, in bytes.
@@ -274,7 +317,8 @@ pub(crate) struct ReadChunk<'r> {
     _pin: Option<Pin<'r>>,
 }
 
-/// The numbers in a chunk's header contradict each other: something other than the chunk's owner and its drain has written them.
+/// The numbers in a chunk's header contradict each other, or what the process knows of the chunk's owner:
+/// something other than the owner and the drain has written them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Damaged;
 
@@ -287,23 +331,26 @@ impl<'r> ReadChunk<'r> {
         (state != State::Free).then(|| Self::at(region, number, None))
     }
 
-    /// The same in a region that overwrites: nobody takes the chunk while this value lives.
-    pub(crate) fn open_pinned(region: &'r Region, number: u32) -> Option<Self> {
-        let pin = Pin::new(region.chunk_header(number))?;
+    /// The same in a region that overwrites, with its progress: nobody takes the chunk while this value
+    /// lives.
+    pub(crate) fn open_pinned(region: &'r Region, number: u32) -> Result<Option<Self>, Damaged> {
+        let Some(pin) = Pin::new(region.chunk_header(number))? else { return Ok(None) };
         let mut chunk = Self::at(region, number, Some(pin));
-        chunk.refresh().ok()?;
-        Some(chunk)
+        chunk.refresh()?;
+        Ok(Some(chunk))
     }
 
     fn at(region: &'r Region, number: u32, pin: Option<Pin<'r>>) -> Self {
-        // SAFETY: the payload follows the header.
+        // SAFETY: a chunk has 4 KiB at least, header included.
         let payload = unsafe { region.header_ptr(number).cast::<u8>().add(CHUNK_HEADER_SIZE) };
-        let header = region.chunk_header(number);
+        let owner = region.owner(number);
         Self {
-            header,
+            header: region.chunk_header(number),
             payload,
             size: region.payload_len(),
-            info: header.info(),
+            number,
+            owner,
+            info: owner.info(),
             complete: false,
             commit: Commit::default(),
             drained: Commit::default(),
@@ -322,10 +369,12 @@ impl<'r> ReadChunk<'r> {
         // Acquire pairs with the Release of the commit: the bytes under it may be read.
         let commit = Commit(self.header.commit.load(Ordering::Acquire));
         let drained = Commit(self.header.drained.load(Ordering::Relaxed)); // the drain's own last store, or the claim's
-        let is_sound = self.info.context_len <= drained.bytes()
+        let is_sound = self.header.info() == self.info
+            && self.info.context_len <= drained.bytes()
             && drained.bytes() <= commit.bytes()
             && commit.bytes() <= self.size
-            && drained.records() <= commit.records();
+            && drained.records() <= commit.records()
+            && commit.records() <= self.size; // a record has a byte at least
         if !is_sound {
             return Err(Damaged);
         }
@@ -345,7 +394,11 @@ impl<'r> ReadChunk<'r> {
     }
 
     pub(crate) fn is_last(&self) -> bool {
-        self.header.flags.load(Ordering::Relaxed) & FLAG_LAST != 0
+        self.owner.is_last()
+    }
+
+    pub(crate) fn number(&self) -> u32 {
+        self.number
     }
 
     pub(crate) fn commit(&self) -> Commit {
@@ -406,11 +459,16 @@ impl<'r> ReadChunk<'r> {
         if from > to || to > self.commit.bytes() {
             return &[];
         }
-        // SAFETY: from <= to <= commit <= size: `refresh` has checked the last, on this value's own copies. The range is
-        // under a `commit` that was loaded with Acquire, so it is initialised, and its
-        // writer never touches it again until the drain has freed the chunk, which needs `&mut Drain`, and
-        // the slices it gave out are gone by then; or, in a region that overwrites, until the pin is gone, to which
-        // `committed` binds them.
+        // SAFETY: from <= to <= commit <= size, by the comparison above and the one of `refresh`, which are
+        // on this value's own copies. So the range is in the payload, and mapped while `region` is borrowed;
+        // every byte is initialised, as the memory was zeroed when it was made. The owner has stored the
+        // commit, which was loaded with Acquire, and writes nothing below it until the chunk is free. The
+        // drain frees it when it has dropped these slices (`Drain::batch`); in a region that overwrites the
+        // pin keeps it, which `committed` borrows.
+        //
+        // Another process can raise the commit and change bytes below it at any time. What Rust promises for
+        // a slice does not cover that. Nothing in this crate decides by the bytes, and it does not change
+        // where the slice lies.
         unsafe { std::slice::from_raw_parts(self.payload.as_ptr().add(from as usize), (to - from) as usize) }
     }
 }

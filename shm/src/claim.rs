@@ -17,6 +17,17 @@ use crate::ledger::step;
 use crate::region::{Region, small};
 use crate::sync::{Ordering, fence};
 
+/// The number of a chunk that the caller owns alone. Made in this file only, at the moment at which a chunk
+/// changes hands, and used up by `WriteChunk::begin`: so no two [`WriteChunk`]s are of one chunk.
+#[derive(Debug)]
+pub(crate) struct Taken(u32);
+
+impl Taken {
+    pub(crate) fn number(&self) -> u32 {
+        self.0
+    }
+}
+
 impl Region {
     /// Takes the lowest free chunk, with `context` at its start; in a region that overwrites, if there is none, the oldest.
     /// None when all are taken; when all are being written.
@@ -28,7 +39,7 @@ impl Region {
         Some(WriteChunk::begin(Arc::clone(self), chunk, info, context))
     }
 
-    fn take_lowest_free(&self) -> Option<u32> {
+    fn take_lowest_free(&self) -> Option<Taken> {
         for w in 0..(self.chunk_count() as usize).div_ceil(64) {
             let word = self.bitmap(w);
             let chunks_here = self.chunks_in(w); // other processes can set bits that stand for no chunk
@@ -39,7 +50,7 @@ impl Region {
                 // Free, stay before the winner's first write.
                 let before = word.fetch_and(!bit, Ordering::Acquire);
                 if before & bit != 0 {
-                    return Some(small(w * 64) + bit.trailing_zeros());
+                    return Some(Taken(small(w * 64) + bit.trailing_zeros()));
                 }
                 candidates = before & !bit & chunks_here;
             }
@@ -53,7 +64,7 @@ impl Region {
     }
 
     /// Takes the next chunk in ring order that nobody writes or reads.
-    fn take_oldest(&self) -> Option<u32> {
+    fn take_oldest(&self) -> Option<Taken> {
         if !self.overwrites() {
             return None;
         }
@@ -74,7 +85,7 @@ impl Region {
                 // them (`recover/glance.rs`). The Acquire above orders nothing after its own store.
                 fence(Ordering::Release);
             }
-            is_mine.then_some(chunk)
+            is_mine.then_some(Taken(chunk))
         })
     }
 

@@ -319,8 +319,8 @@ impl Drain {
         Ok(())
     }
 
-    /// A chunk whose header cannot be believed: how many records are in it is not known, so it counts as one. Its sequence goes
-    /// on in the chunks after it.
+    /// A chunk whose header cannot be believed: how many records are in it is not known, so it counts as one.
+    /// Its sequence, which the process itself knows, goes on in the chunks after it.
     fn set_damaged(&mut self, info: ChunkInfo, number: u32) {
         self.damaged.insert(number);
         self.next_index.insert(info.sequence, info.index.wrapping_add(1));

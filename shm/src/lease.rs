@@ -61,6 +61,25 @@ mod recall {
 /// What a thread needs at hand to write its chunk, and to lose it. One cache line.
 ///
 /// The owner writes all fields. The drain thread writes the epochs, which become 0, and `recall`.
+///
+/// A chunk that is taken back may be another thread's at once. So safe code neither puts a chunk into a lease
+/// nor takes one out of it, while its [`WriteChunk`] lives:
+///
+/// ```compile_fail,E0133
+/// use hairline_shm::{ChunkInfo, Lease, Region, RegionConfig};
+///
+/// let region = Region::create(&RegionConfig::small()).unwrap();
+/// let chunk = region.claim(ChunkInfo::default(), b"").unwrap();
+/// Lease::new().set(&chunk, 2, 2, true);
+/// ```
+///
+/// ```compile_fail,E0133
+/// use hairline_shm::{Lease, Recall, Region, RegionConfig};
+///
+/// let region = Region::create(&RegionConfig::small()).unwrap();
+/// let recall = Recall { region: &region, epoch: 2, idle_since: 0, empty_room: None };
+/// Lease::new().take(&recall);
+/// ```
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Lease {
@@ -240,6 +259,18 @@ impl Lease {
     pub fn give_up(&self) {
         // The Release of `busy = 0` publishes it to `take`.
         self.chunk.store(std::ptr::null_mut(), Ordering::Relaxed);
+    }
+
+    /// Makes the lease like a new one. Its thread has no chunk any more, or does not exist in this process.
+    #[cfg(not(loom))]
+    fn reset(&self) {
+        self.clear();
+        self.settle();
+        self.give_up();
+        self.set_room(0);
+        self.set_commit(Commit::default());
+        self.set_last(0);
+        self.set_busy(false);
     }
 
     /// Checks whether the drain thread has taken this thread's chunk. Call it on the owning thread, busy,

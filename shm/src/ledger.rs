@@ -27,6 +27,10 @@
 //!   one that counts.
 //! * *A claim* resets both fields while the chunk is still Free, and a free chunk is nobody's business.
 //!
+//! Where the output goes on in another file ([`Region::announce_output`]), that file is announced for the
+//! batch in hand: its words are taken back first, and the batch's number is stored last. So a kill between
+//! them leaves no announcement.
+//!
 //! All these stores are one thread's. What a kill leaves behind is what the thread had executed: a processor gives up what
 //! it has not retired, and it retires in program order. So only the compiler could reorder them, and each store is a
 //! Release, which no earlier one may sink below.

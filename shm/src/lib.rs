@@ -48,7 +48,8 @@
 //!
 //! Who waits for a chunk, and is woken when the drain frees one, does so under a lock: `wait.rs`.
 //!
-//! `tests/loom` tries every interleaving of each pair.
+//! `tests/loom` tries the interleavings of each pair, up to a number of preemptions that docs/reliability.md
+//! lists.
 //!
 //! # Why a killed process loses nothing
 //!
@@ -67,6 +68,8 @@ mod drain;
 mod error;
 mod lease;
 mod ledger;
+mod looks;
+mod owner;
 mod process;
 #[cfg(not(loom))]
 pub mod recover;
@@ -83,6 +86,8 @@ pub use error::RegionError;
 pub use lease::{Lease, Recall};
 #[cfg(not(loom))]
 pub use lease::{all_leases, claim_lease, lost_to_fork, release_lease, start_pool_in_child};
+#[cfg(loom)]
+pub use looks::copy_between_looks;
 pub use region::{About, Region, RegionConfig};
 pub use sync::fence_all_threads;
 #[cfg(loom)]

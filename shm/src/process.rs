@@ -2,7 +2,8 @@
 //!
 //! Dead is a process only if the kernel says so: no process has its pid, or one that started at another time,
 //! or a zombie. That `/proc` does not show a process is no such statement: with `hidepid=2` it hides those of
-//! other users, and those that are not dumpable.
+//! other users, and those that are not dumpable. Nor is anything that the kernel says of a pid whose
+//! namespace is not known: it may be a pid of another one.
 
 #![allow(unsafe_code)] // kill, with no signal
 
@@ -19,8 +20,8 @@ pub enum Life {
     Alive,
     /// It does not.
     Dead,
-    /// It cannot be told from here: it counted its pid in another namespace (a container), there is no
-    /// `/proc`, or `/proc` does not show the process that has its pid.
+    /// It cannot be told from here: it counted its pid in another namespace (a container) or in one that is
+    /// not known, there is no `/proc`, or `/proc` does not show the process that has its pid.
     Unknown,
 }
 
@@ -34,13 +35,23 @@ pub(crate) fn own_namespace() -> u64 {
     std::fs::metadata("/proc/self/ns/pid").map_or(0, |m| m.ino())
 }
 
-/// Whether process `pid` lives that started at `start` (0: whichever it is) and counts its pid in `namespace` (0: ours).
+/// Whether process `pid` lives that started at `start` (0: whichever it is) and counts its pid in `namespace`
+/// (0: not known, so the process is never known to be dead).
 #[cfg(not(loom))]
 pub(crate) fn life(pid: u32, start: u64, namespace: u64) -> Life {
     let (Some(_), own) = (stat(SELF), own_namespace()) else { return Life::Unknown };
     if namespace != 0 && own != 0 && namespace != own {
         return Life::Unknown;
     }
+    match life_here(pid, start) {
+        Life::Dead if namespace == 0 => Life::Unknown,
+        life => life,
+    }
+}
+
+/// The same for a process that counts its pid in this process's namespace.
+#[cfg(not(loom))]
+fn life_here(pid: u32, start: u64) -> Life {
     if !exists(pid) {
         return Life::Dead;
     }
@@ -94,16 +105,32 @@ mod tests {
     fn a_process_lives_until_it_has_ended_and_a_zombie_does_not() {
         let mut child = Command::new("sleep").arg("100").spawn().unwrap();
         let start = start_time(&child.id().to_string()).unwrap();
-        assert_eq!(life(child.id(), start, own_namespace()), Life::Alive);
+        let here = own_namespace();
+        assert_eq!(life(child.id(), start, here), Life::Alive);
         assert_eq!(life(child.id(), 0, 0), Life::Alive);
-        assert_eq!(life(child.id(), start + 1, 0), Life::Dead, "its pid was another's");
+        assert_eq!(life(child.id(), start + 1, here), Life::Dead, "its pid was another's");
         assert_eq!(life(child.id(), start, 1), Life::Unknown, "of another namespace");
-        assert_eq!(life(u32::MAX, 0, 0), Life::Dead, "no process can have it");
-        assert_eq!(life(0, 0, 0), Life::Unknown, "no pid");
+        assert_eq!(life(u32::MAX, 0, here), Life::Dead, "no process can have it");
+        assert_eq!(life(0, 0, here), Life::Unknown, "no pid");
         child.kill().unwrap();
-        while life(child.id(), start, 0) != Life::Dead {} // a zombie: nobody has waited for it
+        while life(child.id(), start, here) != Life::Dead {} // a zombie: nobody has waited for it
         child.wait().unwrap();
-        assert_eq!(life(child.id(), start, 0), Life::Dead);
+        assert_eq!(life(child.id(), start, here), Life::Dead);
         assert_eq!(life(std::process::id(), start_time(SELF).unwrap(), own_namespace()), Life::Alive);
+    }
+
+    /// A process whose `/proc` is not mounted does not know its namespace: whoever has its pid here, or
+    /// nobody, says nothing of it.
+    #[test]
+    fn a_process_of_a_namespace_that_is_not_known_is_never_known_to_be_dead() {
+        let mut child = Command::new("true").spawn().unwrap();
+        let (pid, here) = (child.id(), own_namespace());
+        while life(pid, 0, here) != Life::Dead {} // a zombie
+        assert_eq!(life(pid, 0, 0), Life::Unknown);
+        child.wait().unwrap();
+        assert_eq!(life(pid, 0, 0), Life::Unknown);
+        let own_start = start_time(SELF).unwrap();
+        assert_eq!(life(std::process::id(), own_start + 1, 0), Life::Unknown);
+        assert_eq!(life(std::process::id(), own_start, 0), Life::Alive);
     }
 }

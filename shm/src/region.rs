@@ -7,14 +7,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{self, AtomicBool};
 
 use crate::abi::{
     ABI_VERSION, CHUNK_HEADER_SIZE, CHUNK_SIZE_RANGE, ChunkHeader, LossReason, MAGIC, MAX_PATH, MAX_PRELUDE,
     NO_FILE, OVERFLOW_DROP, OVERFLOW_OVERWRITE, PAGE, REGION_ACTIVE, REGION_CLOSED, RegionHeader,
 };
-use crate::backing::{Backing, BackingChoice, Memory};
+use crate::backing::{Backing, BackingChoice, Memory, alignment};
 use crate::error::RegionError;
+use crate::ledger::step;
+use crate::owner::Owner;
 use crate::process;
 use crate::sync::{AtomicU64, Ordering};
 use crate::wait::Waiting;
@@ -69,6 +71,9 @@ pub struct Region {
     about_offset: usize,
     chunks_offset: usize,
     overwrite: bool,
+    owners: Box<[Owner]>,
+    /// Sequences so far. The header's number is for tools: other processes can write it.
+    sequences: atomic::AtomicU32,
     /// Whether the region has its drain, or its window.
     has_reader: AtomicBool,
     waiting: Waiting,
@@ -100,7 +105,7 @@ impl Region {
         if path.len() > MAX_PATH || prelude.len() > MAX_PRELUDE {
             return Err(RegionError::About { path: path.len(), prelude: prelude.len() });
         }
-        let chunks_offset = (about_offset + path.len() + prelude.len()).next_multiple_of(PAGE);
+        let chunks_offset = (about_offset + path.len() + prelude.len()).next_multiple_of(alignment());
         let len = (chunk_count as usize)
             .checked_mul(chunk_size as usize)
             .and_then(|n| n.checked_add(chunks_offset));
@@ -114,6 +119,8 @@ impl Region {
             about_offset,
             chunks_offset,
             overwrite: config.overwrite,
+            owners: (0..chunk_count).map(|_| Owner::default()).collect(),
+            sequences: atomic::AtomicU32::new(0),
             has_reader: AtomicBool::new(false),
             waiting: Waiting::new(),
         };
@@ -123,37 +130,38 @@ impl Region {
 
     fn initialise(&self, config: &RegionConfig) {
         let mut header = RegionHeader::zeroed();
-        header.magic = MAGIC;
-        header.abi_version = ABI_VERSION;
-        header.header_size = small(size_of::<RegionHeader>());
-        header.chunk_size = self.chunk_size;
-        header.chunk_count = self.chunk_count;
-        header.chunk_header_size = small(CHUNK_HEADER_SIZE);
-        header.bitmap_offset = small(self.bitmap_offset);
-        header.chunks_offset = self.chunks_offset as u64;
-        header.format = config.format;
-        header.overflow = if config.overwrite { OVERFLOW_OVERWRITE } else { OVERFLOW_DROP };
-        header.pid = std::process::id();
-        header.process_start = process::start_time(process::SELF).unwrap_or(0);
-        header.pid_namespace = process::own_namespace();
-        header.session = config.session;
-        (header.clock_multiplier, header.clock_offset) = config.clock;
+        header.abi_version = ABI_VERSION.into();
+        header.header_size = small(size_of::<RegionHeader>()).into();
+        header.chunk_size = self.chunk_size.into();
+        header.chunk_count = self.chunk_count.into();
+        header.chunk_header_size = small(CHUNK_HEADER_SIZE).into();
+        header.bitmap_offset = small(self.bitmap_offset).into();
+        header.chunks_offset = (self.chunks_offset as u64).into();
+        header.format = config.format.into();
+        header.overflow = (if config.overwrite { OVERFLOW_OVERWRITE } else { OVERFLOW_DROP }).into();
+        header.pid = std::process::id().into();
+        header.process_start = process::start_time(process::SELF).unwrap_or(0).into();
+        header.pid_namespace = process::own_namespace().into();
+        header.session = config.session.map(Into::into);
+        (header.clock_multiplier, header.clock_offset) = (config.clock.0.into(), config.clock.1.into());
         let name = config.process_name.as_bytes();
         let n = name.len().min(header.process_name.len() - 1);
-        header.process_name[..n].copy_from_slice(&name[..n]);
+        for (field, byte) in header.process_name.iter_mut().zip(&name[..n]) {
+            *field = (*byte).into();
+        }
         let [path, prelude] = config.about.parts();
-        header.about_offset = small(self.about_offset);
-        header.path_len = small(path.len());
-        header.prelude_len = small(prelude.len());
-        header.process_track = config.about.process_track;
+        header.about_offset = small(self.about_offset).into();
+        header.path_len = small(path.len()).into();
+        header.prelude_len = small(prelude.len()).into();
+        header.process_track = config.about.process_track.into();
         let mut at = self.about_offset;
         for part in [path, prelude] {
-            // SAFETY: `create` kept room for both parts between the bitmap and the chunks; the region is not shared yet.
+            // SAFETY: `create` kept room for both parts between the bitmap and the chunks, where nothing else
+            // is; the region is not shared yet.
             unsafe { self.at(at).copy_from_nonoverlapping(NonNull::from(part).cast(), part.len()) };
             at += part.len();
         }
-        // SAFETY: the memory is at least a page, page-aligned, ours alone (the region is not shared yet), and
-        // RegionHeader has no drop.
+        // SAFETY: the memory is at least a page, page-aligned, and ours alone: the region is not shared yet.
         unsafe { self.memory.base().cast::<RegionHeader>().write(header) };
         #[cfg(loom)]
         self.initialise_loom_atomics();
@@ -162,6 +170,11 @@ impl Region {
             let chunks_here = (self.chunk_count as usize - w * 64).min(64);
             self.bitmap(w).store(u64::MAX >> (64 - chunks_here), Ordering::Relaxed);
         }
+        step();
+        // The last. Release: who finds the magic number, after a kill or from another process, finds all of
+        // the above.
+        self.header().magic.store(u64::from_le_bytes(MAGIC), Ordering::Release);
+        step();
     }
 
     /// loom's atomics are not valid as zeroed memory; each must be made.
@@ -192,11 +205,18 @@ impl Region {
     pub fn announce_output(&self, inode: u64, len: u64, number: u64) {
         let header = self.header();
         let [next_inode, next_len, next_number, next_batch] = &header.next_output;
-        next_inode.store(inode, Ordering::Release);
-        next_len.store(len, Ordering::Release);
-        next_number.store(number, Ordering::Release);
-        // The last: an older number than that of the batch in hand says that those before it are history.
-        next_batch.store(header.batches_done.load(Ordering::Relaxed) + 1, Ordering::Release);
+        // Another process can write this number: no overflow.
+        let batch = header.batches_done.load(Ordering::Relaxed).wrapping_add(1);
+        // Nothing is announced while the other words change: a kill in between must not leave the old batch's
+        // number beside the new file's inode, which recovery would take for the inode of the output of now.
+        next_batch.store(0, Ordering::Release);
+        step();
+        for (word, value) in
+            [(next_inode, inode), (next_len, len), (next_number, number), (next_batch, batch)]
+        {
+            word.store(value, Ordering::Release);
+            step();
+        }
     }
 
     /// Notes the trace's time, in ns: the last that is known if the process is killed.
@@ -205,14 +225,17 @@ impl Region {
     }
 
     fn at(&self, offset: usize) -> NonNull<u8> {
-        // SAFETY: every offset used here is below the memory's length by the layout in `create`.
+        assert!(offset < self.memory.len());
+        // SAFETY: in bounds by the assertion.
         unsafe { self.memory.base().add(offset) }
     }
 
     /// The header at the region's start.
     pub fn header(&self) -> &RegionHeader {
-        // SAFETY: written by `initialise`. After that only its atomics change, but for a forked child, in
-        // which `leave_in_child` makes all of it zeros: a valid header too.
+        // SAFETY: in bounds and aligned, as the memory is at least one page. `initialise` has written a
+        // header there (under loom its atomics are valid in no other way). Every field is an atomic, and
+        // valid whatever its bytes are: another process may change any of them, and `leave_in_child` makes
+        // all of them zero.
         unsafe { self.memory.base().cast().as_ref() }
     }
 
@@ -229,9 +252,14 @@ impl Region {
 
     /// The header of chunk number `chunk` (below [`Region::chunk_count`]).
     pub fn chunk_header(&self, chunk: u32) -> &ChunkHeader {
-        // SAFETY: in bounds and aligned (`header_ptr`). Zeroed memory is a valid header. Its fields are
-        // atomics but for a reserved word, which is 0 for good.
+        // SAFETY: in bounds and aligned (`header_ptr`). Every field is an atomic, and valid whatever its
+        // bytes are.
         unsafe { self.header_ptr(chunk).as_ref() }
+    }
+
+    /// Whose chunk number `chunk` is.
+    pub(crate) fn owner(&self, chunk: u32) -> &Owner {
+        &self.owners[chunk as usize]
     }
 
     /// The header at this address, if there is one in this region.
@@ -285,7 +313,8 @@ impl Region {
 
     /// A number for a new sequence, unique in this region. The first is `1`.
     pub fn new_sequence(&self) -> u32 {
-        self.header().next_sequence.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+        self.header().next_sequence.fetch_add(1, Ordering::Relaxed);
+        self.sequences.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
     }
 
     /// Bytes that the output has taken in whole passes, and the chunks that are free: what changes while it takes any.
@@ -313,12 +342,16 @@ impl Region {
     /// go on writing: into memory that nobody reads.
     ///
     /// # Safety
-    /// No slice is in use that a [`Drain`](crate::Drain) of the region has given to an
-    /// [`Output`](crate::Output), and none will be: no pass is under way.
+    /// While the call lasts, no pass of the region's [`Drain`](crate::Drain) is under way, and no take of its
+    /// [`Window`](crate::Window).
     pub unsafe fn close(&self) {
         self.header().state.store(REGION_CLOSED, Ordering::Release);
         self.memory.unlink();
-        self.memory.release(self.chunks_offset);
+        // SAFETY: slices of payloads live in a pass and in a window's take only, which the contract excludes.
+        // The other references into the chunks are to headers, which are all atomics, and may become zero.
+        // The chunks' owners read and write payloads by pointers, and find zeros or what they have written
+        // after this.
+        unsafe { self.memory.release(self.chunks_offset) };
     }
 
     /// In a forked child: the region is the parent's. What this process still stores into it goes nowhere.
@@ -326,7 +359,8 @@ impl Region {
     /// # Safety
     /// As for [`close`](Self::close), in this process; which has one thread.
     pub unsafe fn leave_in_child(&self) {
-        self.memory.leave_in_child();
+        // SAFETY: as in `close`; the region's header and the bitmap are all atomics too.
+        unsafe { self.memory.leave_in_child() };
     }
 }
 

@@ -14,9 +14,9 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::abi::ChunkInfo;
+use crate::abi::{ChunkInfo, LossReason};
 use crate::backing::Scratch;
-use crate::chunk::ReadChunk;
+use crate::chunk::{Damaged, ReadChunk};
 use crate::region::Region;
 
 /// The one reader of a region that overwrites, in the process that writes it.
@@ -25,6 +25,8 @@ pub struct Window {
     region: Arc<Region>,
     bytes: Option<Scratch>,
     copies: Vec<Copied>,
+    /// Chunks that were damaged when they were looked at last. Each was counted.
+    damaged: Vec<u32>,
 }
 
 /// A chunk's bytes, taken out of the ring.
@@ -53,6 +55,8 @@ struct Lists<'r> {
     /// Sequences of complete chunks that go on; and those that have ended, or of which the chunk was seen that is being written.
     going_on: Vec<u32>,
     seen_to_the_end: Vec<u32>,
+    /// Chunks whose headers contradict themselves.
+    damaged: Vec<u32>,
 }
 
 impl<'r> Lists<'r> {
@@ -63,6 +67,7 @@ impl<'r> Lists<'r> {
             written: Vec::with_capacity(chunks),
             going_on: Vec::with_capacity(chunks),
             seen_to_the_end: Vec::with_capacity(chunks),
+            damaged: Vec::with_capacity(chunks),
         }
     }
 
@@ -81,8 +86,16 @@ impl<'r> Lists<'r> {
         self.written.clear();
         self.going_on.clear();
         self.seen_to_the_end.clear();
+        self.damaged.clear();
         for number in region.taken() {
-            let Some(chunk) = ReadChunk::open_pinned(region, number) else { continue };
+            let chunk = match ReadChunk::open_pinned(region, number) {
+                Ok(Some(chunk)) => chunk,
+                Ok(None) => continue,
+                Err(Damaged) => {
+                    self.damaged.push(number);
+                    continue;
+                }
+            };
             let sequence = chunk.info().sequence;
             if !chunk.is_complete() {
                 self.seen_to_the_end.push(sequence);
@@ -123,7 +136,7 @@ impl Window {
     #[must_use]
     pub fn new(region: Arc<Region>) -> Self {
         assert!(region.overwrites() && region.take_reader(), "a region that overwrites has one window");
-        Self { region, bytes: None, copies: Vec::new() }
+        Self { region, bytes: None, copies: Vec::new(), damaged: Vec::new() }
     }
 
     /// Copies what the region holds now: as many bytes of memory as it has, until [`clear`](Self::clear). Threads go on
@@ -150,25 +163,26 @@ impl Window {
         self.copies.reserve(region.chunk_count() as usize);
         let held = hold();
         lists.fill(&region);
-        let Lists { complete, written, .. } = &mut lists;
+        let Lists { complete, written, damaged, .. } = &mut lists;
         // The youngest first: a thread may have gone on from one of them to another.
         written.sort_unstable_by_key(|chunk| std::cmp::Reverse(chunk.claim()));
         for chunk in written.iter_mut() {
-            if chunk.refresh().is_ok() {
-                self.copy(chunk, &mut bytes);
+            match chunk.refresh() {
+                Ok(()) => self.copy(chunk, &mut bytes),
+                Err(Damaged) => damaged.push(chunk.number()),
             }
         }
         written.clear(); // not pinned any more
         release(held);
         complete.sort_unstable_by(|a, b| b.cmp(a)); // the youngest first
         for (claim, number) in complete.drain(..) {
-            // It may be another one by now.
-            if let Some(chunk) =
-                ReadChunk::open_pinned(&region, number).filter(|chunk| chunk.claim() == claim)
-            {
-                self.copy(&chunk, &mut bytes);
+            match ReadChunk::open_pinned(&region, number) {
+                Ok(Some(chunk)) if chunk.claim() == claim => self.copy(&chunk, &mut bytes),
+                Ok(_) => {} // another one by now
+                Err(Damaged) => damaged.push(number),
             }
         }
+        self.set_damaged(lists.damaged);
         self.bytes = Some(bytes);
         self.keep_whole_runs();
         Ok(())
@@ -187,6 +201,16 @@ impl Window {
             start,
             end: bytes.bytes().len(),
         });
+    }
+
+    /// Counts the chunks that were not damaged at the last look.
+    fn set_damaged(&mut self, mut damaged: Vec<u32>) {
+        damaged.sort_unstable();
+        let new = damaged.iter().filter(|number| self.damaged.binary_search(number).is_err()).count();
+        if new > 0 {
+            self.region.count_lost(LossReason::Damaged, new as u64);
+        }
+        self.damaged = damaged;
     }
 
     /// Drops what stands before a hole.

@@ -284,20 +284,29 @@ fn a_session_without_a_file_is_recovered_to_where_one_says() {
 #[test]
 fn a_session_that_was_killed_while_it_started_leaves_nothing_to_recover() {
     const STATE: u64 = 52;
+    type Patch = fn(&File);
     let _turn = turn();
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("trace.fxt");
     let session = Session::builder().output(&path).start().expect("a session");
-    // Before it says that it is complete; before it has a header; before it has a length.
-    let patches: [fn(&File); 3] = [
-        |file| file.write_all_at(&[0; 4], STATE).expect("written"),
-        |file| file.write_all_at(&[0; 4096], 0).expect("written"),
-        |file| file.set_len(0).expect("cut"),
+    // Before it says that it is complete; before it has a header; before it has a length. Without a header nothing says
+    // in which pid namespace its process was, so it is not known to be dead.
+    let patches: [(Patch, bool); 3] = [
+        (|file| file.write_all_at(&[0; 4], STATE).expect("written"), true),
+        (|file| file.write_all_at(&[0; 4096], 0).expect("written"), false),
+        (|file| file.set_len(0).expect("cut"), false),
     ];
-    for patch in patches {
+    for (patch, is_known_to_be_dead) in patches {
         let region = orphaned(patch);
         let before = fs::read(&path).expect("a trace");
-        let recovered = recovery::recover(&region, &RecoverOptions::new()).expect("cleaned up");
+        if !is_known_to_be_dead {
+            let refused =
+                recovery::recover(&region, &RecoverOptions::new()).expect_err("not known to be dead");
+            assert!(matches!(refused, RecoverError::MaybeAlive { pid: u32::MAX, .. }), "{refused}");
+            assert!(region.exists());
+        }
+        let options = RecoverOptions::new().assume_dead(!is_known_to_be_dead);
+        let recovered = recovery::recover(&region, &options).expect("cleaned up");
         assert_eq!((recovered.path, recovered.notes.len(), recovered.pid), (None, 1, u32::MAX));
         assert!(!region.exists() && before == fs::read(&path).expect("a trace"));
     }

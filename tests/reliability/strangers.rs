@@ -93,25 +93,33 @@ fn a_living_process_that_proc_hides_is_not_taken_for_dead() {
 }
 
 /// Killed between making the region's file and writing its header, or alive there: only the file's name has
-/// its pid.
+/// its pid, and nothing says in which pid namespace.
 #[test]
-fn a_region_without_a_header_is_removed_only_if_no_process_has_its_pid() {
+fn a_region_without_a_header_is_removed_only_where_its_process_is_assumed_to_be_dead() {
     let Some(stage) = Stage::new() else { return };
     let hairline = stage.program(env!("CARGO_BIN_EXE_hairline_command"), "hairline", 0o755);
     let script = format!(
         "as='setpriv --reuid=65534 --regid=65534 --clear-groups'
-         sleep 100 & hidden=$!
-         $as touch /dev/shm/hairline-$hidden-0123456789abcdef /dev/shm/hairline-4194305-0123456789abcdef
+         sleep 100 & alive=$!
+         $as touch /dev/shm/hairline-$alive-0123456789abcdef /dev/shm/hairline-4194305-0123456789abcdef
          $as {hairline} recover --all
          ls /dev/shm
-         kill $hidden",
+         echo assumed
+         $as {hairline} recover --all --assume-dead
+         ls /dev/shm
+         kill $alive",
         hairline = hairline.display(),
     );
-    let Some(mut command) = in_own_shm("mount -t proc -o hidepid=2 proc /proc", &script) else { return };
+    let Some(mut command) = in_own_shm(":", &script) else { return };
     let output = command.stdin(Stdio::null()).output().expect("it ran");
     let text = String::from_utf8_lossy(&output.stdout);
-    let left: Vec<&str> = text.lines().filter(|line| line.starts_with("hairline-")).collect();
-    assert!(left.len() == 1 && !left[0].contains("4194305"), "{output:?}");
+    let regions = |text: &str| -> Vec<String> {
+        text.lines().filter(|line| line.starts_with("hairline-")).map(str::to_owned).collect()
+    };
+    let (before, after) = text.split_once("assumed").unwrap_or_else(|| panic!("{output:?}"));
+    assert_eq!(regions(before).len(), 2, "none is known to be dead: {output:?}");
+    let left = regions(after);
+    assert!(left.len() == 1 && !left[0].contains("4194305"), "the one that lives stays: {output:?}");
 }
 
 /// Root looks for regions among a stranger's files: a FIFO there keeps nobody waiting.

@@ -1,10 +1,9 @@
 //! The memory in which the leases of all threads are.
 //!
 //! It is never freed, so a lease can be read at any moment, whatever has become of its thread. It is mapped
-//! with
-//! `MADV_WIPEONFORK`: a forked child finds it all zero, and a lease of zeros has no chunk. So a child never
-//! writes into a chunk of its parent, also where no fork handler ran (`clone(2)`, `_Fork`). And the child can
-//! tell: a claimed lease that says that it is not claimed is one that the parent had.
+//! with `MADV_WIPEONFORK`: a forked child finds it all zero, and a lease of zeros has no chunk. So a child
+//! never writes into a chunk of its parent, also where no fork handler ran (`clone(2)`, `_Fork`). And the
+//! child can tell: a claimed lease that says that it is not claimed is one that the parent had.
 //!
 //! ```text
 //! page 0   [the process's mark][lease 1] ... [lease 63]
@@ -49,9 +48,7 @@ pub fn claim_lease() -> Option<&'static Lease> {
 /// # Safety
 /// The caller has claimed the lease, and does not use it again.
 pub unsafe fn release_lease(lease: &'static Lease) {
-    lease.clear();
-    lease.settle();
-    lease.set_busy(false);
+    lease.reset();
     // Release pairs with the Acquire in `claim_from`.
     lease.is_claimed.store(0, Ordering::Release);
     if let Some(number) = number_of(lease) {
@@ -75,14 +72,22 @@ pub fn lost_to_fork() -> bool {
     pages().next().and_then(<[Lease]>::first).is_some_and(|mark| mark.is_claimed.load(Ordering::Relaxed) == 0)
 }
 
-/// In a forked child: the pool is the child's from now on. `own` is the lease that the forking thread had:
-/// code that a signal handler interrupted to fork may still store into it, so it is nobody's.
+/// In a forked child: the pool has no lease but `own`, which stays claimed. `own` is the lease of the thread
+/// that forked: an event of that thread, which a signal handler has interrupted for the fork, may go on with
+/// it. A lease that is not of the pool is left alone.
 ///
 /// # Safety
-/// This is a forked child, and no thread of it uses a lease that it claimed before this call.
+/// This is a forked child, and no thread of it uses a lease that it claimed before this call, but `own`.
 pub unsafe fn start_pool_in_child(own: Option<&'static Lease>) {
+    let own = own.filter(|own| number_of(own).is_some());
     for lease in pages().flat_map(<[Lease]>::iter) {
-        lease.clear(); // where the kernel did not wipe them
+        if own.is_some_and(|own| std::ptr::eq(own, lease)) {
+            lease.clear();
+            continue;
+        }
+        // Where the kernel did not wipe them: the lease of a thread that was in an event would be busy for
+        // good, and lead to a chunk of the parent.
+        lease.reset();
         lease.is_claimed.store(0, Ordering::Relaxed);
     }
     if let Some(mark) = pages().next().and_then(<[Lease]>::first) {
@@ -98,8 +103,9 @@ pub unsafe fn start_pool_in_child(own: Option<&'static Lease>) {
 fn pages() -> impl Iterator<Item = &'static [Lease]> {
     MAPPED.iter().enumerate().map_while(|(number, page)| {
         let leases = page.load(Ordering::Acquire); // pairs with the Release in `map_more`
-        // SAFETY: `map_more` alone stores here: a mapping of so many leases, zeroed, which is a valid lease
-        // each, and which is never unmapped. All fields are atomics.
+        // SAFETY: `map_more` alone stores here: a mapping of so many leases, page-aligned, which is never
+        // unmapped once it is stored. All fields are atomics, and valid as zeros, which the mapping is when
+        // it is made and when a fork has wiped it.
         (!leases.is_null()).then(|| unsafe { std::slice::from_raw_parts(leases, FIRST << number) })
     })
 }
@@ -164,7 +170,7 @@ fn map_more() -> Option<usize> {
 /// Best effort: without it a child relies on the fork handlers.
 fn wipe_on_fork(mapped: *mut libc::c_void, len: usize) {
     #[cfg(target_os = "linux")]
-    // SAFETY: a whole mapping of this file's own; the advice changes no byte in this process.
+    // SAFETY: a whole mapping that `map_more` has just made; the advice changes no byte in this process.
     unsafe {
         libc::madvise(mapped, len, libc::MADV_WIPEONFORK);
     }
@@ -173,55 +179,4 @@ fn wipe_on_fork(mapped: *mut libc::c_void, len: usize) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_two_threads_have_the_same_lease_and_one_given_back_is_used_again() {
-        let claim = || claim_lease().expect("memory");
-        let leases: Vec<_> = (0..1000).map(|_| claim()).collect();
-        let mut addresses: Vec<_> = leases.iter().map(|lease| std::ptr::from_ref(*lease).addr()).collect();
-        addresses.sort_unstable();
-        addresses.dedup();
-        assert_eq!(addresses.len(), 1000);
-        let listed =
-            // SAFETY: looks at their addresses.
-            || unsafe { all_leases() }.filter(|lease| addresses.contains(&std::ptr::from_ref(*lease).addr())).count();
-        assert_eq!(listed(), 1000);
-        // SAFETY: claimed above, and not used again.
-        leases.into_iter().for_each(|lease| unsafe { release_lease(lease) });
-        assert!(pages().count() < 8, "they are used again");
-        let again = claim();
-        assert!(!again.is_busy() && again.epoch() == 0);
-        // SAFETY: as above.
-        unsafe { release_lease(again) };
-    }
-
-    /// A child by a bare system call, which runs no handler.
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn a_child_that_nobody_announced_finds_the_pool_empty() {
-        let lease = claim_lease().expect("memory");
-        lease.set_commit(crate::Commit::new(7, 1));
-        assert!(!lost_to_fork());
-        // SAFETY: the child looks at memory of its own and ends.
-        let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
-        if child == 0 {
-            let is_wiped = lost_to_fork() && lease.commit() == crate::Commit::default();
-            // SAFETY: the child has one thread, and this is it. Counts the leases.
-            let left = unsafe {
-                start_pool_in_child(Some(lease));
-                all_leases().count()
-            };
-            let is_started = !lost_to_fork() && left == 1;
-            // SAFETY: ends the process.
-            unsafe { libc::_exit(i32::from(!(is_wiped && is_started))) };
-        }
-        let mut status = -1;
-        // SAFETY: `status` is valid, and the pid is that of this process's child.
-        unsafe { libc::waitpid(libc::pid_t::try_from(child).expect("a pid"), &raw mut status, 0) };
-        assert_eq!(status, 0);
-        // SAFETY: claimed above, and not used again.
-        unsafe { release_lease(lease) };
-    }
-}
+mod tests;

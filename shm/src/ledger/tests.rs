@@ -4,11 +4,12 @@
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::mem::offset_of;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::abi::RegionHeader;
-use crate::recover::{DeadRegion, Part, RegionFile};
+use crate::recover::{DeadRegion, NextOutput, Part, RegionFile};
 use crate::{Backing, BackingChoice, ChunkInfo, Drain, Output, Region, RegionConfig, WriteChunk};
 
 thread_local! {
@@ -91,7 +92,7 @@ impl Writer {
 }
 
 /// Reads the region as the kill leaves it, and adds it to the output.
-fn recovered(region: &str, output: &[u8]) -> Vec<u8> {
+fn recovered(region: &Path, output: &[u8]) -> Vec<u8> {
     let mut image = std::fs::read(region).unwrap();
     let pid = offset_of!(RegionHeader, pid);
     image[pid..pid + 4].fill(0xff); // nobody's
@@ -128,6 +129,16 @@ fn check(all: &[u8], committed: [u8; 2]) {
     assert_eq!(next, committed, "{all:?}");
 }
 
+/// A region with an output that is a file, and the path of the region.
+fn region_with_file() -> (Arc<Region>, PathBuf) {
+    let config =
+        RegionConfig { buffer_size: 4 * 4096, backing: BackingChoice::File, ..RegionConfig::small() };
+    let region = Region::create(&config).unwrap();
+    region.activate(Some(0));
+    let Backing::File(path) = region.backing().clone() else { panic!("in a file") };
+    (region, path.into())
+}
+
 #[test]
 fn wherever_the_drain_is_killed_file_and_ring_together_have_everything_once() {
     let mut seed = 1_u64;
@@ -137,11 +148,7 @@ fn wherever_the_drain_is_killed_file_and_ring_together_have_everything_once() {
     };
     let kills = Rc::new(RefCell::new(0_u64));
     for _ in 0..60 {
-        let config =
-            RegionConfig { buffer_size: 4 * 4096, backing: BackingChoice::File, ..RegionConfig::small() };
-        let region = Region::create(&config).unwrap();
-        region.activate(Some(0));
-        let Backing::File(path) = region.backing().clone() else { panic!("in a file") };
+        let (region, path) = region_with_file();
         let mut drain = Drain::new(Arc::clone(&region));
         let mut sink = Sink::default();
         let committed = Rc::new(RefCell::new([0_u8; 2]));
@@ -178,12 +185,8 @@ fn wherever_the_drain_is_killed_file_and_ring_together_have_everything_once() {
 
 #[test]
 fn the_tail_is_known_to_be_there_when_it_is() {
-    let config =
-        RegionConfig { buffer_size: 4 * 4096, backing: BackingChoice::File, ..RegionConfig::small() };
-    let region = Region::create(&config).unwrap();
-    region.activate(Some(0));
-    let Backing::File(path) = region.backing().clone() else { panic!("in a file") };
-    let has_tail = || RegionFile::open(path.as_ref()).unwrap().facts().has_tail;
+    let (region, path) = region_with_file();
+    let has_tail = || RegionFile::open(&path).unwrap().facts().has_tail;
     let mut drain = Drain::new(Arc::clone(&region));
     let mut sink = Sink::default();
     drain.insert(b"beat", &mut sink).unwrap();
@@ -195,4 +198,79 @@ fn the_tail_is_known_to_be_there_when_it_is() {
     sink.1 = false;
     drain.insert_tail(b"tail", &mut sink).unwrap();
     assert!(has_tail());
+}
+
+/// What a recovery believes of the output: the inode that must be at the path, and the file that may be there
+/// too.
+type Believed = (Option<u64>, Option<NextOutput>);
+
+fn believed(region: &Path) -> Believed {
+    let region = RegionFile::open(region).unwrap();
+    (region.facts().output_inode, region.facts().next_output)
+}
+
+/// Runs `change` and returns what a recovery believes after each of its steps.
+fn believed_while(region: &Path, change: impl FnOnce()) -> Vec<Believed> {
+    let all = Rc::new(RefCell::new(Vec::new()));
+    let (seen, path) = (Rc::clone(&all), region.to_owned());
+    HOOK.with_borrow_mut(|hook| *hook = Some(Box::new(move || seen.borrow_mut().push(believed(&path)))));
+    change();
+    HOOK.with_borrow_mut(|hook| *hook = None);
+    all.take()
+}
+
+//  announced:  file 11 | batch | file 22 | failed: file 11 again
+#[test]
+fn a_kill_while_another_output_is_announced_leaves_no_mixture_of_two_files() {
+    let (region, path) = region_with_file();
+    let (mut drain, mut sink) = (Drain::new(Arc::clone(&region)), Sink::default());
+    let first = NextOutput { inode: 11, len: 100, number: 1 };
+    let second = NextOutput { inode: 22, len: 200, number: 2 };
+    let announce = |next: NextOutput| region.announce_output(next.inode, next.len, next.number);
+
+    let steps = believed_while(&path, || announce(first));
+    assert!(steps.iter().all(|now| [(None, None), (None, Some(first))].contains(now)), "{steps:?}");
+    assert_eq!(steps.last(), Some(&(None, Some(first))));
+
+    drain.insert(&BEAT, &mut sink).unwrap(); // the batch that goes into file 11
+    assert_eq!(believed(&path), (Some(11), None));
+
+    // Until file 22 is announced, file 11 is at the path.
+    let steps = believed_while(&path, || announce(second));
+    let allowed = [(Some(11), None), (None, None), (None, Some(second))];
+    assert!(steps.iter().all(|now| allowed.contains(now)), "{steps:?}");
+    assert_eq!(steps.last(), Some(&(None, Some(second))));
+
+    // File 22 could not be put there.
+    let again = NextOutput { number: 2, ..first };
+    let steps = believed_while(&path, || announce(again));
+    let allowed = [(None, Some(second)), (None, None), (None, Some(again))];
+    assert!(steps.iter().all(|now| allowed.contains(now)), "{steps:?}");
+    assert_eq!(steps.last(), Some(&(None, Some(again))));
+}
+
+#[test]
+fn a_kill_before_the_header_is_complete_leaves_a_region_that_says_nothing() {
+    const CHUNKS: u64 = 37; // no other test makes a file of this length
+    let config =
+        RegionConfig { buffer_size: CHUNKS * 4096, backing: BackingChoice::File, ..RegionConfig::small() };
+    let states = Rc::new(RefCell::new(Vec::new()));
+    let seen = Rc::clone(&states);
+    let own = format!("hairline-{}-", std::process::id());
+    HOOK.with_borrow_mut(|hook| {
+        *hook = Some(Box::new(move || {
+            let files = std::fs::read_dir("/dev/shm").unwrap().flatten();
+            let is_this = |file: &std::fs::DirEntry| {
+                file.file_name().to_string_lossy().starts_with(&own)
+                    && file.metadata().is_ok_and(|metadata| metadata.len() / 4096 == CHUNKS + 1)
+            };
+            let file = files.into_iter().find(is_this).unwrap().path();
+            let facts = RegionFile::open(&file).unwrap().facts().clone();
+            seen.borrow_mut().push((facts.pid, facts.process_start != 0, facts.chunk_count));
+        }));
+    });
+    let region = Region::create(&config).unwrap();
+    HOOK.with_borrow_mut(|hook| *hook = None);
+    let (pid, all) = (std::process::id(), region.chunk_count());
+    assert_eq!(*states.borrow(), [(pid, false, 0), (pid, true, all)], "its name, and then all of it");
 }

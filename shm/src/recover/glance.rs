@@ -1,16 +1,8 @@
 //! A look into the region of a process that lives, from outside and without its help.
 //!
-//! Nothing can be pinned from here, as `window.rs` does in the process itself. So each chunk is copied between two looks at its header:
-//!
-//! ```text
-//!  1  header: not free, of generation g, committed up to c
-//!  2  the bytes below c                        never written again in generation g
-//!  3  header: not free, of generation g        else the chunk was taken by somebody in between, and the copy is dropped
-//! ```
-//!
-//! * *Bytes of a later owner are seen with its mark.* Who takes a chunk stores Free before it writes the first byte, with a Release fence
-//!   between (`claim.rs`) or through the bitmap, so step 3 finds Free or a later generation.
-//! * *A word is read whole.* Fields are aligned words, and the kernel copies such in one piece on every machine that this crate runs on.
+//! Nothing can be pinned from here, as `window.rs` does in the process itself. So each chunk is copied
+//! between two looks at its header (`looks.rs`). A word is read whole: fields are aligned words, and the
+//! kernel copies such in one piece on every machine that this crate runs on.
 //!
 //! All chunks are listed, then copied as the window does: those that are being written first, the youngest first. What is copied later
 //! of a sequence is then whole before what was copied earlier of it. Of a sequence the run of chunks up to its youngest copy is
@@ -24,11 +16,11 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::atomic::{Ordering, fence};
 
-use super::fragments::{Entry, Fragment, Header, Part, chunk_offset, keep_whole_runs};
+use super::fragments::{Damaged, Entry, Fragment, Header, Part, chunk_offset, keep_whole_runs};
 use super::{Facts, RecoverError, SessionState, facts_of};
 use crate::abi::{CHUNK_HEADER_SIZE, State};
+use crate::looks::copy_between_looks;
 
 /// How often it is looked at, at most: a ring that is overwritten, and one that is drained, where a look may end at each batch.
 const LOOKS: usize = 16;
@@ -120,35 +112,38 @@ impl Glance {
         Ok(look)
     }
 
-    /// Copies a chunk, if it is still in that generation when that is done.
+    /// Copies a chunk, if it is still in that generation when that is done. Returns false if it is not.
     fn copy(&mut self, file: &File, number: u32, generation: u32) -> io::Result<bool> {
-        let is_same = |header: &Header| header.state != State::Free && header.generation == generation;
-        // Who claimed it had its header written before the state that was read when it was listed.
-        fence(Ordering::SeqCst);
-        let header = Header::read(file, &self.facts, number)?;
-        if !is_same(&header) {
-            return Ok(false);
-        }
         let part = if self.facts.overwrites() { Part::All } else { Part::NotInOutput };
         let place = u32::try_from(self.copies.len()).unwrap_or(u32::MAX);
-        let entry = match header.entry(&self.facts, place, part) {
-            Ok(Some(entry)) => entry,
-            Ok(None) => return Ok(true), // nothing to be read of it
-            Err(_) => return Ok(false),  // it may have changed while the header was read
-        };
         let start = self.bytes.len();
-        self.bytes.resize(start + entry.to as usize, 0);
-        fence(Ordering::SeqCst);
-        let payload = chunk_offset(&self.facts, number) + CHUNK_HEADER_SIZE as u64;
-        file.read_exact_at(&mut self.bytes[start..], payload)?;
-        fence(Ordering::SeqCst);
-        if !is_same(&Header::read(file, &self.facts, number)?) {
-            self.bytes.truncate(start);
-            return Ok(false);
+        let look = || {
+            let header = Header::read(file, &self.facts, number)?;
+            Ok::<_, io::Error>((header.state, header.generation, header))
+        };
+        let bytes = &mut self.bytes;
+        let copied = copy_between_looks(generation, look, |header| {
+            let entry = header.entry(&self.facts, place, part);
+            if let Ok(Some(entry)) = &entry {
+                bytes.resize(start + entry.to as usize, 0);
+                let payload = chunk_offset(&self.facts, number) + CHUNK_HEADER_SIZE as u64;
+                file.read_exact_at(&mut bytes[start..], payload)?;
+            }
+            Ok((*header, entry))
+        })?;
+        match copied {
+            Some((header, Ok(Some(entry)))) => {
+                self.copies.push(Copied { header, start });
+                self.entries.push(entry);
+                Ok(true)
+            }
+            Some((_, Ok(None))) => Ok(true), // nothing to be read of it
+            // It was taken, or it may have changed while the header was read.
+            Some((_, Err(Damaged))) | None => {
+                self.bytes.truncate(start);
+                Ok(false)
+            }
         }
-        self.copies.push(Copied { header, start });
-        self.entries.push(entry);
-        Ok(true)
     }
 
     /// What the region said of itself. The first [`output_len`](Facts::output_len) bytes of the output and the fragments are the trace.

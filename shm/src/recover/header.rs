@@ -151,10 +151,11 @@ pub(super) fn read(file: &File, file_len: u64, path: &Path) -> Result<Facts, Wro
         Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Err(Wrong::What("too short")),
         other => other.map_err(Wrong::Io)?,
     }
-    if raw.0.iter().all(|byte| *byte == 0) {
-        return unborn(path);
+    match raw.bytes(offset_of!(RegionHeader, magic)) {
+        MAGIC => {}
+        [0, 0, 0, 0, 0, 0, 0, 0] => return unborn(path), // stored last
+        _ => return Err(Wrong::What("it begins otherwise")),
     }
-    require(raw.bytes::<8>(offset_of!(RegionHeader, magic)) == MAGIC, "it begins otherwise")?;
     let version = raw.u32(offset_of!(RegionHeader, abi_version));
     if version != ABI_VERSION {
         return Err(Wrong::Version(version));
@@ -232,7 +233,8 @@ fn about(file: &File, raw: &Raw, chunks_offset: u64) -> Result<(Option<PathBuf>,
     Ok((output, prelude))
 }
 
-/// Killed before it wrote anything: the file's name has the pid.
+/// The header is not complete: the process was killed before, or is about to complete it. The file's name has
+/// the pid, and nothing says in which namespace, so [`Facts::life`] is never Dead.
 fn unborn(path: &Path) -> Result<Facts, Wrong> {
     let pid = path.file_name().and_then(|name| pid_in(name.to_str()?));
     Ok(Facts {

@@ -1,11 +1,12 @@
 //! A reader from outside (`recover/glance.rs`), which pins nothing: it looks at a chunk's state, copies, and looks again.
 //!
-//! That reader reads a file. Here the same loads stand for its reads. The fields that the owner sets at a claim stand for what it copies:
-//! they are stored at the same place in the order as the first bytes of the payload, after the chunk was taken.
+//! The looks and the fences between them are that reader's own (`looks.rs`). It reads a file, and here loads
+//! stand for its reads. The fields that the owner sets at a claim stand for what it copies: they are stored
+//! at the same place in the order as the first bytes of the payload, after the chunk was taken.
 
 use super::*;
 use hairline_shm::abi::State;
-use loom::sync::atomic::{Ordering, fence};
+use hairline_shm::copy_between_looks;
 
 /// The sequence of the chunk's first owner, and of its next one.
 const OLD: u32 = 1;
@@ -15,34 +16,36 @@ const NEW: u32 = 2;
 // owner:  takes it to overwrite it, and writes its own fields
 #[test]
 fn what_is_copied_between_two_looks_at_the_same_state_is_of_one_owner() {
-    let (same, changed) = (Seen::default(), Seen::default());
-    let (seen_same, seen_changed) = (same.clone(), changed.clone());
+    let (old, new, taken) = (Seen::default(), Seen::default(), Seen::default());
+    let seen = (old.clone(), new.clone(), taken.clone());
     explore_most(move || {
         let config = RegionConfig { buffer_size: 4 * 4096, overwrite: true, ..RegionConfig::small() };
         let region = Region::create(&config).unwrap();
         claim(&region, OLD, 0, b"").unwrap().finish_sequence();
         let _held: Vec<_> = (0..3).map(|n| claim(&region, 100 + n, 0, b"").unwrap()).collect();
+        let header = region.chunk_header(0);
+        let (_, first) = header.look();
         let owner = {
             let region = Arc::clone(&region);
             thread::spawn(move || claim(&region, NEW, 0, b"").map(WriteChunk::finish_sequence))
         };
-        let header = region.chunk_header(0);
-        let before = header.state_word();
-        fence(Ordering::SeqCst);
-        let copied = header.info().sequence;
-        fence(Ordering::SeqCst);
-        let after = header.state_word();
-        let is_same = State::of(before) != State::Free && before == after;
-        if is_same && State::of(before) == State::Complete {
-            assert!(copied == OLD || copied == NEW);
-            let first = header.state_word() == before && copied == NEW;
-            // Of the first generation only the old fields may be seen; of the second only the new ones.
-            assert!(!(first && before >> 3 == 1), "the next owner's field in the former owner's life");
-            assert!(!(copied == OLD && before >> 3 > 1), "the former owner's field in the next owner's life");
+        let (state, listed) = header.look();
+        let look = || {
+            let (state, generation) = header.look();
+            Ok::<_, std::convert::Infallible>((state, generation, ()))
+        };
+        let Ok(copied) = copy_between_looks(listed, look, |()| Ok(header.info().sequence));
+        match copied {
+            Some(sequence) if listed == first => {
+                assert_eq!(sequence, OLD, "the next owner's, in the first life")
+            }
+            Some(sequence) => assert_eq!(sequence, NEW, "the first owner's, in the next life"),
+            None => {}
         }
-        same.note_if(is_same);
-        changed.note_if(!is_same);
+        seen.0.note_if(copied == Some(OLD));
+        seen.1.note_if(copied == Some(NEW));
+        seen.2.note_if(state != State::Free && copied.is_none());
         owner.join().unwrap();
     });
-    assert!(seen_same.happened() && seen_changed.happened());
+    assert!(old.happened() && new.happened() && taken.happened());
 }

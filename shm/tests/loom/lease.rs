@@ -69,8 +69,16 @@ impl Owner {
     }
 }
 
-fn recall(region: &Region) -> Recall<'_> {
-    Recall { region, epoch: EPOCH, idle_since: u64::MAX, empty_room: None }
+/// What a drain thread does about a thread that looks idle. Returns whether it took the chunk; `None` if it
+/// did not ask.
+fn try_recall(region: &Region, lease: &Lease) -> Option<bool> {
+    let recall = Recall { region, epoch: EPOCH, idle_since: u64::MAX, empty_room: None };
+    if !lease.ask(&recall) {
+        return None;
+    }
+    fence_all_threads();
+    // SAFETY: after the fence.
+    Some(unsafe { lease.take(&recall) })
 }
 
 // owner:    event a, event b, leave
@@ -93,13 +101,9 @@ fn a_chunk_that_is_taken_back_is_not_written_any_more_and_nothing_is_lost() {
         };
         let mut drain = Drain::new(Arc::clone(&region));
         let mut out = Sink::default();
-        if lease.ask(&recall(&region)) {
-            fence_all_threads();
-            // SAFETY: after the fence.
-            let is_taken = unsafe { lease.take(&recall(&region)) };
-            taken.note_if(is_taken);
-            refused.note_if(!is_taken);
-        }
+        let is_taken = try_recall(&region, &lease);
+        taken.note_if(is_taken == Some(true));
+        refused.note_if(is_taken == Some(false));
         drain.pass(&mut out).unwrap();
         thread.join().unwrap();
         while drain.pass(&mut out).unwrap().freed > 0 {}
@@ -132,11 +136,7 @@ fn who_sees_the_mark_gone_sees_what_was_written_under_it() {
         };
         let mut drain = Drain::new(Arc::clone(&region));
         let mut out = Sink::default();
-        let is_asked = lease.ask(&recall(&region));
-        if is_asked {
-            fence_all_threads();
-            // SAFETY: after the fence.
-            let is_taken = unsafe { lease.take(&recall(&region)) };
+        if let Some(is_taken) = try_recall(&region, &lease) {
             taken.note_if(is_taken);
             drain.pass(&mut out).unwrap();
             if is_taken {
@@ -184,11 +184,7 @@ fn a_chunk_that_was_taken_back_may_be_another_threads_at_once() {
         };
         let mut drain = Drain::new(Arc::clone(&region));
         let mut out = Sink::default();
-        if lease.ask(&recall(&region)) {
-            fence_all_threads();
-            // SAFETY: after the fence.
-            unsafe { lease.take(&recall(&region)) };
-        }
+        try_recall(&region, &lease);
         drain.pass(&mut out).unwrap();
         owner.join().unwrap();
         let claimed = claimer.join().unwrap();
@@ -230,15 +226,10 @@ fn a_thread_with_a_spare_chunk_loses_none() {
             owner.leave();
         });
         let had_spare = || has_spare.load(Ordering::SeqCst);
-        let is_asked = lease.ask(&recall(&region));
-        if is_asked {
-            fence_all_threads();
-            // SAFETY: after the fence.
-            let is_taken = unsafe { lease.take(&recall(&region)) };
-            assert!(!is_taken || !had_spare(), "taken while the thread held two");
-        }
-        asked.note_if(is_asked);
-        refused.note_if(!is_asked);
+        let is_taken = try_recall(&region, &lease);
+        assert!(is_taken != Some(true) || !had_spare(), "taken while the thread held two");
+        asked.note_if(is_taken.is_some());
+        refused.note_if(is_taken.is_none());
         thread.join().unwrap();
         let (mut drain, mut out) = (Drain::new(Arc::clone(&region)), Sink::default());
         while drain.pass(&mut out).unwrap().freed > 0 {}

@@ -1,4 +1,5 @@
-//! The ring under loom: every interleaving of two or three threads, and every value a weak load may return.
+//! The ring under loom: interleavings of two or three threads with a bounded number of preemptions, and every
+//! value that a weak load may return.
 //!
 //! ```text
 //! RUSTFLAGS="--cfg loom" cargo test -p hairline-shm --release --test loom
@@ -32,35 +33,28 @@ use loom::thread;
 
 use common::Sink;
 
-/// Two threads: every interleaving.
+/// Two threads: every interleaving with at most as many preemptions as `LOOM_MAX_PREEMPTIONS` says (3 in
+/// `ci/test.sh`), or every one.
 fn explore(model: impl Fn() + Sync + Send + 'static) {
     loom::model::Builder::new().check(model);
 }
 
-/// Three threads: every interleaving with at most this many preemptions. All of them would take hours; nearly
-/// all known bugs of this kind show with two or three.
-const PREEMPTIONS: usize = 5;
-
-/// The same for two threads where one of them is the window: it looks at every chunk twice.
-const WINDOW_PREEMPTIONS: usize = 3;
-
-fn explore_most(model: impl Fn() + Sync + Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(WINDOW_PREEMPTIONS);
-    builder.check(model);
-}
-
-/// Every interleaving with at most so many preemptions.
+/// Every interleaving with at most so many preemptions, whatever `LOOM_MAX_PREEMPTIONS` says. All of them
+/// would take hours; nearly all known bugs of this kind show with two or three.
 fn explore_with(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.check(model);
 }
 
+/// Two threads of which one looks at every chunk, or takes many steps otherwise.
+fn explore_most(model: impl Fn() + Sync + Send + 'static) {
+    explore_with(3, model);
+}
+
+/// Three threads of few steps.
 fn explore_three_threads(model: impl Fn() + Sync + Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(PREEMPTIONS);
-    builder.check(model);
+    explore_with(5, model);
 }
 
 /// Four chunks, the fewest there can be.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use hairline_shm::abi::CHUNK_HEADER_SIZE;
 use hairline_shm::{
-    Backing, BackingChoice, ChunkInfo, Commit, Drain, LossReason, Region, RegionConfig, Window,
+    Backing, BackingChoice, ChunkInfo, Commit, Drain, LossReason, Region, RegionConfig, Window, WriteChunk,
 };
 
 use crate::common::Sink;
@@ -21,6 +21,8 @@ const SEQUENCE: u64 = 4;
 const COMMIT: u64 = 8;
 const DRAINED: u64 = 16;
 const INDEX: u64 = 24;
+const TID: u64 = 28;
+const FLAGS: u64 = 32;
 const CONTEXT_LEN: u64 = 36;
 const RECOVERY_LEN: u64 = 52;
 
@@ -57,7 +59,7 @@ fn lies() -> Vec<(u64, Vec<u8>)> {
     ];
     let mut lies: Vec<_> = commits.map(|c| (COMMIT, c.0.to_le_bytes().to_vec())).into();
     lies.extend(commits.map(|c| (DRAINED, c.0.to_le_bytes().to_vec())));
-    for field in [STATE, SEQUENCE, INDEX, CONTEXT_LEN, RECOVERY_LEN] {
+    for field in [STATE, SEQUENCE, INDEX, TID, FLAGS, CONTEXT_LEN, RECOVERY_LEN] {
         lies.extend(
             [0, 1, 2, 3, 7, 4096, u32::MAX - 1, u32::MAX].map(|n: u32| (field, n.to_le_bytes().to_vec())),
         );
@@ -97,6 +99,122 @@ fn the_drain_reads_nothing_outside_of_a_chunk_whose_header_lies() {
         assert!(sink.bytes[before..].ends_with(b"unharmed"), "{field} {bytes:?}");
     }
     assert!(counted >= 15, "most of these lies are noticed: {counted}");
+}
+
+/// What says whose a chunk is, with a number that is not true. The chunk is the one of sequence 7, index 1,
+/// and has seven bytes of context.
+fn false_owners() -> Vec<(u64, u32)> {
+    let numbers = |field, not: u32| {
+        [0, 1, 2, 7, 9, 4096, u32::MAX - 1, u32::MAX]
+            .into_iter()
+            .filter(move |n| *n != not)
+            .map(move |n| (field, n))
+    };
+    let fields = [(SEQUENCE, 7), (INDEX, 1), (TID, 3), (CONTEXT_LEN, 7)];
+    fields.into_iter().flat_map(|(field, truth)| numbers(field, truth)).collect()
+}
+
+fn claim_by_thread_3(region: &Arc<Region>, index: u32) -> WriteChunk {
+    region.claim(ChunkInfo { sequence: 7, index, tid: 3, context_len: 0 }, b"context").unwrap()
+}
+
+//  sequence 7:  [C a]|  [C b...   the second chunk's header changes   [C c]|
+#[test]
+fn a_chunk_that_says_it_is_anothers_counts_once_and_its_thread_goes_on() {
+    for (field, number) in false_owners() {
+        let shared = Shared::new(false);
+        let mut drain = Drain::new(Arc::clone(&shared.region));
+        let mut sink = Sink::default();
+        assert!(claim_by_thread_3(&shared.region, 0).append(b"a", 1));
+        drain.pass(&mut sink).unwrap();
+        let mut second = claim_by_thread_3(&shared.region, 1);
+        assert!(second.append(b"b", 1));
+        shared.write(second.number(), field, &number.to_le_bytes());
+        let bytes = sink.bytes.len();
+        for _ in 0..3 {
+            drain.pass(&mut sink).unwrap();
+        }
+        assert_eq!(shared.region.lost(LossReason::Damaged), 1, "{field} {number}");
+        assert_eq!(sink.bytes.len(), bytes, "{field} {number}: it is not read");
+        assert!(claim_by_thread_3(&shared.region, 2).append(b"c", 1));
+        drop(second);
+        drain.pass(&mut sink).unwrap();
+        assert!(sink.bytes.ends_with(b"c"), "{field} {number}: {:?}", sink.bytes);
+        assert_eq!(shared.region.lost(LossReason::Damaged), 1, "{field} {number}");
+    }
+}
+
+#[test]
+fn a_chunk_that_says_it_is_the_last_does_not_end_its_sequence() {
+    let shared = Shared::new(false);
+    let mut drain = Drain::new(Arc::clone(&shared.region));
+    let mut sink = Sink::default();
+    for index in 0..2 {
+        let mut chunk = claim_by_thread_3(&shared.region, index);
+        assert!(chunk.append(b"a", 1));
+        shared.write(chunk.number(), FLAGS, &1_u32.to_le_bytes());
+        drop(chunk);
+        drain.pass(&mut sink).unwrap();
+    }
+    assert_eq!(sink.bytes, b"contextaa");
+    // And one that is does, whatever it says.
+    let mut last = claim_by_thread_3(&shared.region, 2);
+    assert!(last.append(b"b", 1));
+    let number = last.number();
+    last.finish_sequence();
+    shared.write(number, FLAGS, &0_u32.to_le_bytes());
+    drain.pass(&mut sink).unwrap();
+    assert!(claim_by_thread_3(&shared.region, 0).append(b"c", 1));
+    drain.pass(&mut sink).unwrap();
+    assert_eq!(sink.bytes, b"contextaabc");
+}
+
+#[test]
+fn a_chunk_that_counts_more_records_than_it_has_room_for_is_not_believed() {
+    let shared = Shared::new(false);
+    let mut drain = Drain::new(Arc::clone(&shared.region));
+    let mut sink = Sink::default();
+    let mut chunk = claim(&shared.region, 7, 0, b"").unwrap();
+    assert!(chunk.append(b"a record", 1));
+    shared.write(chunk.number(), COMMIT, &Commit::new(8, 4033).0.to_le_bytes());
+    assert_eq!(drain.pass(&mut sink).unwrap().records, 0);
+    assert_eq!(shared.region.lost(LossReason::Damaged), 1);
+}
+
+#[test]
+fn no_two_sequences_have_one_number_whatever_the_header_says() {
+    const NEXT_SEQUENCE: u64 = 104; // in the region's header: `abi.rs`
+    let shared = Shared::new(false);
+    let first = shared.region.new_sequence();
+    shared.file.write_all_at(&0_u32.to_le_bytes(), NEXT_SEQUENCE).unwrap();
+    assert_eq!((first, shared.region.new_sequence()), (1, 2));
+}
+
+#[test]
+fn the_window_counts_a_chunk_that_lies_once_and_has_the_others() {
+    let lies = false_owners().into_iter().map(|(field, number)| (field, number.to_le_bytes().to_vec()));
+    let lies = lies.chain([
+        (COMMIT, Commit::new(4033, 1).0.to_le_bytes().to_vec()),
+        (COMMIT, Commit::new(0, 0).0.to_le_bytes().to_vec()),
+        (DRAINED, Commit::new(4000, 0).0.to_le_bytes().to_vec()),
+        (STATE, (8 | 4 | 1_u32).to_le_bytes().to_vec()), // pinned, by nobody
+    ]);
+    for (field, bytes) in lies {
+        let shared = Shared::new(true);
+        let mut window = Window::new(Arc::clone(&shared.region));
+        let mut other = claim(&shared.region, 8, 0, b"").unwrap();
+        assert!(other.append(b"unharmed", 1));
+        let mut chunk = claim_by_thread_3(&shared.region, 1);
+        assert!(chunk.append(b"a record", 1));
+        shared.write(chunk.number(), field, &bytes);
+        for _ in 0..2 {
+            window.take().unwrap();
+            let all: Vec<_> = window.pieces().map(|piece| piece.bytes).collect();
+            assert_eq!(all, [b"unharmed"], "{field} {bytes:?}");
+            assert_eq!(shared.region.lost(LossReason::Damaged), 1, "{field} {bytes:?}");
+            window.clear();
+        }
+    }
 }
 
 #[test]
@@ -145,6 +263,15 @@ fn bits_that_stand_for_no_chunk_are_claimed_by_nobody() {
     assert!(claim(&shared.region, 9, 0, b"").is_none());
     assert!(!shared.region.has_free_chunk());
     assert!(held.iter().all(|chunk| chunk.number() < 5));
+}
+
+#[test]
+fn a_next_output_is_announced_whatever_the_number_of_batches_says() {
+    const BATCHES_DONE: u64 = 384; // in the region's header: `abi.rs`
+    let shared = Shared::new(false);
+    shared.region.activate(Some(0));
+    shared.file.write_all_at(&u64::MAX.to_le_bytes(), BATCHES_DONE).unwrap();
+    shared.region.announce_output(11, 100, 1);
 }
 
 #[test]
