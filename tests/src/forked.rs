@@ -70,13 +70,6 @@ pub fn describe(pid: libc::pid_t) -> String {
     text
 }
 
-/// Kills a process that leads a group of its own, and all its children.
-#[allow(unsafe_code)] // kill
-pub fn kill_group(leader: u32) {
-    // SAFETY: takes numbers; a group that the caller made.
-    unsafe { libc::kill(-leader.cast_signed(), libc::SIGKILL) };
-}
-
 /// The steps of a thread that a trace has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Steps {

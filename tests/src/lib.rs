@@ -10,9 +10,12 @@
 //! assert_eq!(verdict.results[0].text(), "net\trequest\ndb\tquery");
 //! ```
 //!
-//! [`equal`] compares what it shows of two traces, [`output`] has outputs that are slow or wait, [`outside`] signals and forks, [`forked`] reads the traces of a program that forks, and [`alloc`] counts heap allocations, for the claim that there are none on the event path.
+//! [`equal`] compares what it shows of two traces. [`output`] has outputs that are slow or wait, [`outside`] an alarm
+//! and forked children, [`children`] every way to make one. [`forked`] and [`mortal`] check the traces of programs that
+//! fork or are killed. [`alloc`] counts heap allocations, for the claim that there are none on the event path.
 
 pub mod alloc;
+pub mod children;
 pub mod crowd;
 pub mod equal;
 pub mod forked;

@@ -11,9 +11,10 @@
 use std::os::unix::thread::JoinHandleExt;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hairline::{Overflow, Session, SessionBuilder, trace_instant, trace_scope};
+use hairline_tests::children::{self, Way};
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
@@ -35,38 +36,16 @@ fn builder(output: &str) -> SessionBuilder {
     Session::builder().output(output).overflow(Overflow::Block(Duration::from_secs(10)))
 }
 
-/// Waits for a child; its exit status.
-fn wait_for(child: libc::pid_t) -> i32 {
-    assert!(child > 0, "forked");
-    let began = Instant::now();
-    let mut status = -1;
-    // SAFETY: `status` is valid, the pid is our child's.
-    while unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == 0 {
-        if began.elapsed() > Duration::from_secs(10) {
-            // SAFETY: takes numbers; the child is ours.
-            unsafe { libc::kill(child, libc::SIGKILL) };
-            panic!("a child hangs");
-        }
-        std::thread::sleep(Duration::from_micros(200));
-    }
-    status
+/// The longest that a child may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn wait_for(child: libc::pid_t) {
+    children::expect_success(child, PATIENCE);
 }
 
 fn fork() -> libc::pid_t {
     // SAFETY: the children here record and end; the C library lets them allocate.
-    unsafe { libc::fork() }
-}
-
-/// A child by the system call alone: no handler of anybody runs.
-fn clone() -> libc::pid_t {
-    // SAFETY: like fork, as far as the kernel is concerned.
-    let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
-    libc::pid_t::try_from(child).expect("a pid")
-}
-
-fn exit_at_once(status: i32) -> ! {
-    // SAFETY: takes a number.
-    unsafe { libc::_exit(status) }
+    unsafe { children::fork() }
 }
 
 /// The key whose destructor records.
@@ -133,7 +112,7 @@ fn work(scopes: u32) {
 }
 
 /// Children that nobody announced, while the parent's threads record: each child records too.
-fn unannounced(output: &str, child: fn() -> libc::pid_t) {
+fn unannounced(output: &str, child: Way) {
     let session = builder(output).start().expect("a session");
     let recorded = AtomicU64::new(0);
     std::thread::scope(|threads| {
@@ -150,7 +129,8 @@ fn unannounced(output: &str, child: fn() -> libc::pid_t) {
             let open = hairline::scope!("moments", "open at the fork");
             work(3);
             recorded.fetch_add(3, Ordering::Relaxed);
-            match child() {
+            // SAFETY: the child takes no lock but Hairline's own, and what it allocates is little.
+            match unsafe { child() } {
                 0 => {
                     drop(open);
                     work(1000);
@@ -158,13 +138,13 @@ fn unannounced(output: &str, child: fn() -> libc::pid_t) {
                     work(10);
                     drop(later);
                     drop(hairline::Track::process().child("of a child"));
-                    exit_at_once(0)
+                    children::exit_at_once(0)
                 }
                 // The parent goes on in the same chunk meanwhile.
                 pid => {
                     work(n % 50);
                     recorded.fetch_add(u64::from(n % 50), Ordering::Relaxed);
-                    assert_eq!(wait_for(pid), 0, "the child ended well");
+                    wait_for(pid);
                 }
             }
         }
@@ -172,15 +152,6 @@ fn unannounced(output: &str, child: fn() -> libc::pid_t) {
     });
     let summary = session.stop().expect("no error");
     println!("{} {}", recorded.load(Ordering::Relaxed), summary.lost.total());
-}
-
-unsafe extern "C" {
-    fn _Fork() -> libc::pid_t;
-}
-
-fn bare_fork() -> libc::pid_t {
-    // SAFETY: the C library's fork that runs no handler; the child uses nothing but what it has.
-    unsafe { _Fork() }
 }
 
 static FORKED_IN_HANDLER: AtomicU64 = AtomicU64::new(0);
@@ -219,7 +190,7 @@ fn fork_in_signal_handlers(output: &str) {
     }
     if IS_CHILD.load(Ordering::Relaxed) {
         work(1000);
-        exit_at_once(0);
+        children::exit_at_once(0);
     }
     let none = libc::timeval { tv_sec: 0, tv_usec: 0 };
     let off = libc::itimerval { it_interval: none, it_value: none };
@@ -262,9 +233,9 @@ fn fork_without_a_session() {
                     let session = Session::builder().output_writer(std::io::sink()).start();
                     all(1);
                     drop(session);
-                    exit_at_once(0)
+                    children::exit_at_once(0)
                 }
-                pid => assert_eq!(wait_for(pid), 0, "the child ended well"),
+                pid => wait_for(pid),
             }
         }
         STOP.store(true, Ordering::Relaxed);
@@ -287,7 +258,7 @@ fn fork_during_the_start(after: u64) {
                 // SAFETY: takes a number.
                 unsafe { libc::exit(0) }
             }
-            pid => assert_eq!(wait_for(pid), 0, "the child ended well"),
+            pid => wait_for(pid),
         }
     });
     work(10);
@@ -311,9 +282,9 @@ fn snapshot_in_child(output: &str) {
                     trace_scope!("moments", "of the child");
                     work(1);
                     let taken = session.snapshot(format!("of-child-{n}.fxt"));
-                    exit_at_once(i32::from(taken.is_err()));
+                    children::exit_at_once(i32::from(taken.is_err()));
                 }
-                pid => assert_eq!(wait_for(pid), 0, "the child ended well"),
+                pid => wait_for(pid),
             }
         }
         STOP.store(true, Ordering::Relaxed);
@@ -430,8 +401,8 @@ fn main() {
     let output = arguments.next().unwrap_or_default();
     match way.as_str() {
         "end-of-threads" => end_of_threads(&output),
-        "clone" => unannounced(&output, clone),
-        "bare-fork" => unannounced(&output, bare_fork),
+        "clone" => unannounced(&output, children::clone),
+        "bare-fork" => unannounced(&output, children::bare_fork),
         "fork-in-handler" => fork_in_signal_handlers(&output),
         "fork-without-session" => fork_without_a_session(),
         "fork-during-start" => fork_during_the_start(output.parse().expect("microseconds")),

@@ -9,7 +9,10 @@
 
 #![allow(unsafe_code)] // fork
 
+use std::time::Duration;
+
 use hairline::{Session, trace_scope};
+use hairline_tests::children;
 
 fn work() {
     for n in 0..10 {
@@ -49,16 +52,12 @@ fn fork_while_recording() {
         threads.spawn(|| (0..200_000).for_each(|_| drop(hairline::scope!("victim", "busy"))));
         for _ in 0..20 {
             // SAFETY: the child calls nothing but this crate's macros, which say that a forked child may, and `_exit`.
-            unsafe {
-                let child = libc::fork();
-                if child == 0 {
-                    (0..1000).for_each(|_| drop(hairline::scope!("victim", "of the child")));
-                    libc::_exit(0);
-                }
-                let mut status = -1;
-                libc::waitpid(child, &raw mut status, 0);
-                assert_eq!(status, 0, "the child ended well");
+            let child = unsafe { children::fork() };
+            if child == 0 {
+                (0..1000).for_each(|_| drop(hairline::scope!("victim", "of the child")));
+                children::exit_at_once(0);
             }
+            children::expect_success(child, Duration::from_secs(20));
         }
     });
 }
