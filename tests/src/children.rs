@@ -148,6 +148,18 @@ pub fn fate_of(child: libc::pid_t, patience: Duration) -> Fate {
     }
 }
 
+/// Whether a child has ended or stopped. It stays to be waited for, so that its pid stays its own.
+#[must_use]
+pub fn is_over(child: libc::pid_t) -> bool {
+    let options = libc::WEXITED | libc::WSTOPPED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: an all-zero value is a valid one, which the call fills; a pid of 0 says that there is no news.
+    unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        let error = libc::waitid(libc::P_PID, child.cast_unsigned(), &raw mut info, options);
+        error != 0 || info.si_pid() != 0
+    }
+}
+
 /// Waits until a child ends with 0.
 ///
 /// # Panics

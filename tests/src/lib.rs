@@ -26,6 +26,7 @@ pub mod output;
 pub mod outside;
 pub mod recording;
 pub mod torture;
+pub mod walk;
 
 pub use judge::{Judge, JudgeError, Row, Rows, Stat, Verdict};
 
