@@ -182,6 +182,12 @@ pub fn kill(child: libc::pid_t) {
     }
 }
 
+/// Sends a signal to a process that this one has not waited for yet.
+pub fn signal(pid: u32, number: libc::c_int) {
+    // SAFETY: takes numbers.
+    unsafe { libc::kill(pid.cast_signed(), number) };
+}
+
 /// Ends this process, without a handler at exit.
 pub fn exit_at_once(status: i32) -> ! {
     // SAFETY: takes a number.

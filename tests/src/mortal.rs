@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use hairline::Format;
 
+use crate::children;
 use crate::recording::extension;
 use crate::walk::{Mark, walk};
 
@@ -130,6 +131,24 @@ impl Victim {
             );
             std::thread::sleep(Duration::from_micros(200));
         }
+    }
+
+    /// Stops it where it is. Returns when all of its threads stand still.
+    ///
+    /// # Panics
+    /// When that takes longer than 20 s.
+    pub fn stop(&self) {
+        let began = Instant::now();
+        children::signal(self.pid(), libc::SIGSTOP);
+        while !children::is_over(self.pid().cast_signed()) {
+            assert!(began.elapsed() < Duration::from_secs(20), "the victim does not stop");
+            std::thread::yield_now();
+        }
+    }
+
+    /// Lets it go on after [`stop`](Self::stop).
+    pub fn go_on(&self) {
+        children::signal(self.pid(), libc::SIGCONT);
     }
 
     /// SIGKILL, and waits for it.
