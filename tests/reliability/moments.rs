@@ -8,9 +8,12 @@ use hairline_tests::recording::{FORMATS, extension};
 
 use crate::program::moments as run;
 
+/// The importer's count of what `TraceStats` says was lost.
+const LOSS: &str = "traced_buf_trace_writer_packet_loss";
+
 /// So many slices of this name are there, whole, and the judge has nothing to complain of.
 fn has_slices(trace: &Path, name: &str, count: u64) {
-    let sql = format!("select count(*), min(dur) >= 0 from slice where name = '{name}'");
+    let sql = format!("select count(*), ifnull(min(dur) >= 0, 1) from slice where name = '{name}'");
     let verdict = judge::load(trace, &[&sql]);
     verdict.require_clean();
     assert_eq!(verdict.results[0].text(), format!("{count}\t1"), "{}", trace.display());
@@ -27,6 +30,24 @@ fn a_thread_whose_first_event_comes_from_the_last_of_its_destructors_does_no_har
         assert_eq!(threads, threads_made);
         assert_eq!((records, thread_exit, lost), (work + 3 * threads, 0, 0), "{format:?}");
         has_slices(&run.directory().join(&name), "work", work / 2);
+    }
+}
+
+#[test]
+fn a_signal_at_the_end_of_a_thread_whose_handler_records_does_no_harm() {
+    for format in FORMATS {
+        let name = format!("t.{}", extension(format));
+        let run = run(&["signal-at-exit", &name], &[]);
+        let [recorded, refused, of_ends, lost, after] = run.numbers()[..] else { panic!("{:?}", run.output) };
+        // One in each of four rounds of destructors, 300 times, and those that came in time otherwise.
+        assert!(recorded + refused >= 4 * 300, "{recorded} {refused}");
+        assert_eq!((lost, of_ends), (refused, refused), "{format:?}: each is in the trace or counted");
+        let sql = "select count(*), min(dur) >= 0 from slice where name like 'in a handler%'";
+        let verdict = judge::load(run.directory().join(&name), &[sql]);
+        // The importer names what the trace says was lost, as it should.
+        assert!(verdict.complaints.iter().all(|stat| stat.name == LOSS), "{:?}", verdict.complaints);
+        assert_eq!(verdict.results[0].text(), format!("{recorded}\t1"));
+        eprintln!("{after} handlers ran after the last destructor of a thread that had not recorded");
     }
 }
 
@@ -82,6 +103,28 @@ fn a_childs_snapshot_is_of_its_own_session() {
 }
 
 #[test]
+fn a_childs_first_call_may_be_a_snapshot_whatever_the_parent_was_doing() {
+    for format in FORMATS {
+        for way in ["snapshot-first", "snapshot-first-busy"] {
+            let extension = extension(format);
+            let run = run(&[way, &format!("t-%p.{extension}")], &[]);
+            let took = run.numbers();
+            assert!(took.len() == 20 && took.iter().all(|took| *took < 2000), "milliseconds: {took:?}");
+            for n in 0..20 {
+                // An error is as good. What is there is of the child's own window.
+                let taken = run.directory().join(format!("of-child-{n}.{extension}"));
+                if taken.exists() {
+                    has_slices(&taken, "work", 0);
+                }
+                let later = run.directory().join(format!("later-{n}.{extension}"));
+                has_slices(&later, "of the child", 1);
+                has_slices(&later, "work", 0);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_signal_handler_may_trigger_a_snapshot_whatever_it_interrupts() {
     let run = run(&["trigger-in-handler", "t-%n.fxt"], &[]);
     let files = std::fs::read_dir(run.directory()).expect("a directory").count();
@@ -109,4 +152,27 @@ fn scopes_that_are_forgotten_are_counted_and_named() {
     let run = run(&["forget", "t.fxt"], &[]);
     let said = String::from_utf8_lossy(&run.output.stdout);
     assert!(run.numbers()[0] > 0 && said.contains("never ended"), "{said}");
+}
+
+/// Whoever meets the full ring: the summary says why it is full.
+#[test]
+fn scopes_that_are_forgotten_are_named_though_another_thread_meets_the_full_ring() {
+    let run = run(&["forget-beside", "t.fxt"], &[]);
+    let said = String::from_utf8_lossy(&run.output.stdout);
+    let [lost, forgotten] = run.numbers()[..] else { panic!("{:?}", run.output) };
+    assert!(lost > 0, "the ring was full: {said}");
+    assert!(said.contains("never ended"), "{lost} events were lost beside {forgotten} scopes: {said}");
+}
+
+#[test]
+fn a_real_time_thread_on_the_drain_threads_core_does_not_hang() {
+    for format in FORMATS {
+        let run = run(&["real-time", &format!("t.{}", extension(format))], &[]);
+        let [is_real_time, scopes, lost] = run.numbers()[..] else { panic!("{:?}", run.output) };
+        if is_real_time == 0 {
+            eprintln!("NOT TESTED: no real-time priority here, which needs root or RLIMIT_RTPRIO");
+        }
+        assert!(scopes > 1000 && lost < scopes, "{scopes} scopes, {lost} lost");
+        judge::load(run.directory().join(format!("t.{}", extension(format))), &[]);
+    }
 }

@@ -9,6 +9,7 @@
 mod common;
 mod ends;
 mod forks;
+mod realtime;
 mod ring;
 mod snapshots;
 
@@ -39,6 +40,11 @@ fn main() {
         "fork-during-start" => forks::fork_during_the_start(output.parse().expect("microseconds")),
         "snapshot-in-child" => snapshots::snapshot_in_child(&output),
         "trigger-in-handler" => snapshots::trigger_in_signal_handlers(&output),
+        "snapshot-first" => snapshots::snapshot_before_the_first_event(&output, false),
+        "snapshot-first-busy" => snapshots::snapshot_before_the_first_event(&output, true),
+        "signal-at-exit" => ends::signals_at_the_end(&output),
+        "real-time" => realtime::record_in_real_time(&output),
+        "forget-beside" => ring::forget_beside_others(&output),
         "idle-threads" => ring::sessions_with_idle_threads(),
         "forget" => ring::forget_scopes(&output),
         "timer" => ring::start_under_a_timer(&output),

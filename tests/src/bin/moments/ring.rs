@@ -5,7 +5,7 @@
 use std::sync::Barrier;
 use std::time::Duration;
 
-use hairline::Overflow;
+use hairline::{Overflow, trace_scope};
 
 use crate::common::{builder, handle, set_timer, work};
 
@@ -84,4 +84,45 @@ pub(crate) fn forget_scopes(output: &str) {
     forgetful.join().expect("joined");
     let summary = session.stop().expect("no error");
     println!("{} {}", summary.lost.buffer_full, summary.notes.join("; "));
+}
+
+/// Scopes that are forgotten on a thread which then does nothing. Others find the ring full. Prints what was lost, the
+/// scopes that were forgotten, and the notes.
+pub(crate) fn forget_beside_others(output: &str) {
+    /// What is left of the ring are some chunks: fewer than there are threads.
+    const THREADS: usize = 24;
+    let session = builder(output).overflow(Overflow::Drop).buffer_size(1 << 20).start().expect("a session");
+    let is_full = std::sync::Arc::new(Barrier::new(2));
+    let told = is_full.clone();
+    let forgetful = std::thread::spawn(move || {
+        let mut forgotten = 0_u32;
+        // 16 bytes in FXT: 3/4 of the ring. This thread never meets the full ring.
+        while forgotten < (1 << 20) / 16 / 4 * 3 {
+            let scope = hairline::scope!("moments", "forgotten");
+            assert!(scope.is_recorded(), "{forgotten} scopes fit");
+            std::mem::forget(scope);
+            forgotten += 1;
+            if forgotten.is_multiple_of(256) {
+                std::thread::sleep(Duration::from_millis(1)); // the drain thread comes after
+            }
+        }
+        told.wait();
+        told.wait();
+        forgotten
+    });
+    is_full.wait();
+    let all_have_begun = Barrier::new(THREADS);
+    std::thread::scope(|threads| {
+        for _ in 0..THREADS {
+            threads.spawn(|| {
+                trace_scope!("moments", "beside");
+                all_have_begun.wait();
+                (0..20).for_each(|_| work(100));
+            });
+        }
+    });
+    is_full.wait();
+    let forgotten = forgetful.join().expect("joined");
+    let summary = session.stop().expect("no error");
+    println!("{} {forgotten} {}", summary.lost.buffer_full, summary.notes.join("; "));
 }

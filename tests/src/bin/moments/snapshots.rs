@@ -3,7 +3,7 @@
 #![allow(unsafe_code)] // signals
 
 use std::os::unix::thread::JoinHandleExt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hairline::{Overflow, trace_scope};
 use hairline_tests::children;
@@ -29,6 +29,39 @@ pub(crate) fn snapshot_in_child(output: &str) {
                     trace_scope!("moments", "of the child");
                     work(1);
                     let taken = session.snapshot(format!("of-child-{n}.fxt"));
+                    children::exit_at_once(i32::from(taken.is_err()));
+                }
+                pid => wait_for(pid),
+            }
+        }
+    });
+}
+
+/// Children whose first contact with this crate is a call of `snapshot` on the handle that they have from their
+/// parent. `is_busy`: a snapshot of the parent's is always under way on another thread. Prints, for each child, the
+/// milliseconds that the call took.
+pub(crate) fn snapshot_before_the_first_event(output: &str, is_busy: bool) {
+    let extension = output.rsplit('.').next().expect("an extension");
+    let session = builder(output).overflow(Overflow::Overwrite).start().expect("a session");
+    work(50_000); // so that a snapshot takes some time
+    std::thread::scope(|threads| {
+        let _stop = StopOnDrop;
+        if is_busy {
+            threads.spawn(|| {
+                while !stopped() {
+                    session.snapshot(format!("of-the-parent.{extension}")).expect("a snapshot");
+                }
+            });
+        }
+        for n in 0..20 {
+            std::thread::sleep(Duration::from_micros(500 + 137 * n));
+            match fork() {
+                0 => {
+                    let began = Instant::now();
+                    let _ = session.snapshot(format!("of-child-{n}.{extension}"));
+                    println!("{}", began.elapsed().as_millis());
+                    drop(hairline::scope!("moments", "of the child"));
+                    let taken = session.snapshot(format!("later-{n}.{extension}"));
                     children::exit_at_once(i32::from(taken.is_err()));
                 }
                 pid => wait_for(pid),
