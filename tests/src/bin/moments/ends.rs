@@ -135,7 +135,7 @@ extern "C" fn end_by_signals(end: *mut libc::c_void) -> *mut libc::c_void {
 /// Threads of the C library to which a signal comes while they end, whose handler records. They do not allocate, so
 /// that the handler's first event, which does, interrupts no allocator.
 pub(crate) fn signals_at_the_end(output: &str) {
-    const ROUNDS_OF_ALL: u64 = 300;
+    const ROUNDS_OF_ALL: u64 = 200;
     let session = builder(output).buffer_size(256 << 10).chunk_size(4096).start().expect("a session");
     handle(libc::SIGUSR1, record_in_handler);
     // The handler's callsite has recorded before.
@@ -158,16 +158,11 @@ pub(crate) fn signals_at_the_end(output: &str) {
                 let made = libc::pthread_create(&raw mut thread, std::ptr::null(), end_by_signals, value);
                 assert_eq!(made, 0);
                 while libc::pthread_tryjoin_np(thread, std::ptr::null_mut()) == libc::EBUSY {
-                    let is_wanted = match end {
-                        End::AfterDestructors => IS_ENDING.load(Ordering::Relaxed),
-                        End::Recorded => true,
-                        _ => false,
-                    };
-                    if is_wanted {
-                        libc::pthread_kill(thread, libc::SIGUSR1);
-                        // Under signals without a pause the thread would come no further.
-                        (0..50).for_each(|_| std::hint::spin_loop());
+                    if matches!(end, End::AfterDestructors | End::Recorded) {
+                        (0..8).for_each(|_| _ = libc::pthread_kill(thread, libc::SIGUSR1));
                     }
+                    // Under signals without a pause the thread would come no further.
+                    (0..200).for_each(|_| std::hint::spin_loop());
                 }
             }
             IS_ENDING.store(false, Ordering::Relaxed);
