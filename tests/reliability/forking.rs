@@ -1,7 +1,7 @@
 //! Forks at random moments, of every kind: no child hangs or crashes, and every trace is whole.
 //!
 //! `TORTURE_CHILDREN=10000` (`ci/torture.sh forks`) is the long form. `TORTURE_KINDS=fork,clone` makes these
-//! kinds alone: `bin/forker.rs` lists them.
+//! kinds alone: `bin/forker/main.rs` lists them.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The traces of a program that forks while it records (`bin/forker.rs`): what must hold for each of them,
+//! The traces of a program that forks while it records (`bin/forker/main.rs`): what must hold for each of them,
 //! and a look at a process that hangs.
 
 use std::collections::HashMap;
