@@ -1,5 +1,5 @@
-//! Forks, ends of threads and signals at the worst moments: the program `moments` goes through them, and must neither hang nor crash,
-//! and its trace must be whole.
+//! Forks, ends of threads and signals at the worst moments: the program `moments` goes through them, and must
+//! neither hang nor crash, and its trace must be whole.
 
 use std::path::Path;
 

@@ -142,7 +142,8 @@ pub(crate) fn moments(arguments: &[&str], variables: &[(&str, &str)]) -> Run {
     run
 }
 
-/// The ten scopes of the main thread and the ten of the other are there, whole, and nothing is to be complained of.
+/// The ten scopes of the main thread and the ten of the other are there, whole, and nothing is to be
+/// complained of.
 pub(crate) fn has_the_work(trace: &Path) {
     let sql = "select t.name, count(*), min(dur) >= 0 from slice s join thread_track tt on s.track_id = tt.id \
         join thread t using (utid) where s.name = 'work' and t.name in ('main', 'other') group by t.name order by t.name";

@@ -94,8 +94,8 @@ fn lock(path: &Path) -> Option<File> {
     (error == 0).then_some(file)
 }
 
-/// A recovery that stands still while it has the trace locked. It goes from stop to stop until it has; one that is
-/// over before is started again.
+/// A recovery that stands still while it has the trace locked. It goes from stop to stop until it has; one
+/// that is over before is started again.
 fn stopped_recovery(victim: &Victim) -> Started {
     let region = victim.region().expect("a region");
     for _ in 0..50 {

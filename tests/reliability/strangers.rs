@@ -19,8 +19,8 @@ fn files_of_another_user_in_shared_memory_cost_no_event() {
     let trace = stage.path("t.fxt");
     let program = env!("CARGO_BIN_EXE_ending");
     let mut lines = Vec::new();
-    // The ring holds a quarter of a second: more would hide that the drain thread is held up. A busy machine holds it up
-    // too, now and then; the files would do so each time.
+    // The ring holds a quarter of a second: more would hide that the drain thread is held up. A busy machine
+    // holds it up too, now and then; the files would do so each time.
     for _ in 0..5 {
         let Some(mut command) = in_own_shm(FILES, &format!("exec {program} long")) else { return };
         command.env("HAIRLINE", &trace).env("HAIRLINE_LOG", "info").env("HAIRLINE_BUFFER", "1M");

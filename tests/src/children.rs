@@ -78,7 +78,8 @@ unsafe extern "C" {
     static environ: *const *mut c_char;
 }
 
-/// A child of `posix_spawn` that runs `arguments[0]`, with this process's environment. -1 where there is none.
+/// A child of `posix_spawn` that runs `arguments[0]`, with this process's environment. -1 where there is
+/// none.
 #[must_use]
 pub fn spawn(arguments: &Arguments) -> libc::pid_t {
     let mut child = -1;

@@ -1,5 +1,5 @@
-//! The traces of a program that forks while it records (`bin/forker/main.rs`): what must hold for each of them,
-//! and a look at a process that hangs.
+//! The traces of a program that forks while it records (`bin/forker/main.rs`): what must hold for each of
+//! them, and a look at a process that hangs.
 
 use std::collections::HashMap;
 use std::io::{Read, Seek};
@@ -89,8 +89,8 @@ pub struct Content {
     /// By what the format tells threads and tracks apart: the open slices, of which steps have their thread's
     /// number.
     open: HashMap<u64, Vec<Option<u64>>>,
-    /// By track that is no thread's: ends that stand in the file before their begins, which another thread has written. An
-    /// importer sorts them by time.
+    /// By track that is no thread's: ends that stand in the file before their begins, which another thread
+    /// has written. An importer sorts them by time.
     early: HashMap<u64, u64>,
     tails: u32,
 }
@@ -143,8 +143,8 @@ impl Content {
 /// Reads a trace with this project's own reader.
 ///
 /// # Errors
-/// When it cannot be read to its end, or a thread's steps are not there once each, in order, and whole but for
-/// the last.
+/// When it cannot be read to its end, or a thread's steps are not there once each, in order, and whole but
+/// for the last.
 pub fn read(path: &Path) -> Result<Content, String> {
     let is_fxt = path.extension().is_some_and(|extension| extension == "fxt");
     let format = if is_fxt { Format::Fxt } else { Format::TrackEvent };

@@ -10,8 +10,8 @@ use crate::children::{self, Fate};
 
 /// What the handler does, the same for the whole process.
 static HANDLED_BY: OnceLock<fn()> = OnceLock::new();
-/// A signal is handled by any thread of the process, also by one that is then not given a core for a while: whoever
-/// stops the alarm closes the door and waits until all who came in have left.
+/// A signal is handled by any thread of the process, also by one that is then not given a core for a while:
+/// whoever stops the alarm closes the door and waits until all who came in have left.
 static OPEN: AtomicBool = AtomicBool::new(false);
 static INSIDE: AtomicU64 = AtomicU64::new(0);
 
@@ -56,7 +56,8 @@ impl Drop for Alarm {
 fn set_timer(microseconds: libc::suseconds_t) {
     let value = libc::timeval { tv_sec: 0, tv_usec: microseconds };
     let timer = libc::itimerval { it_interval: value, it_value: value };
-    // SAFETY: the handler touches atomics and does what `Alarm::every` was promised about; the structs are valid.
+    // SAFETY: the handler touches atomics and does what `Alarm::every` was promised about; the structs are
+    // valid.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as *const () as usize;

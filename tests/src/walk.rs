@@ -1,5 +1,5 @@
-//! One walk through a trace in either format: where slices begin and end, on which track, and with which numbers
-//! among their arguments.
+//! One walk through a trace in either format: where slices begin and end, on which track, and with which
+//! numbers among their arguments.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;

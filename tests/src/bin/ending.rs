@@ -1,11 +1,12 @@
-//! A program that records and then ends, or multiplies, in one of many ways; for the tests of what is left of its trace.
+//! A program that records and then ends, or multiplies, in one of many ways; for the tests of what is left of
+//! its trace.
 //!
 //! ```text
 //! ending WAY [OUTPUT]
 //! ```
 //!
-//! Ten scopes `work` on the main thread and ten on the thread `other` come first. `OUTPUT` is that of a session of the
-//! program's own; without it, the environment asks for one.
+//! Ten scopes `work` on the main thread and ten on the thread `other` come first. `OUTPUT` is that of a
+//! session of the program's own; without it, the environment asks for one.
 
 #![allow(unsafe_code)] // fork, signals
 
@@ -31,7 +32,8 @@ fn work_on_two_threads() {
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// Records until it is told to stop, with new callsites, tracks and threads now and then, so that every lock is taken.
+/// Records until it is told to stop, with new callsites, tracks and threads now and then, so that every lock
+/// is taken.
 fn busy(seed: u64) {
     for n in 0_u64.. {
         if STOP.load(Ordering::Relaxed) {
@@ -205,9 +207,8 @@ fn session(way: &str, output: &str) -> Session {
 }
 
 fn main() {
-    // Not Rust's default, but that of programs in other languages: nobody is to be killed by a pipe that closes. And a shell's background
-    // job inherits that Ctrl-C is ignored.
-    // SAFETY: takes numbers.
+    // Not Rust's default, but that of programs in other languages: nobody is to be killed by a pipe that
+    // closes. And a shell's background job inherits that Ctrl-C is ignored. SAFETY: takes numbers.
     unsafe {
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         libc::signal(libc::SIGINT, libc::SIG_DFL);

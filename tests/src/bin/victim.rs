@@ -4,8 +4,8 @@
 //! victim return | steps | for-ever | exit | panic | thread-panic | fork | own-session FILE
 //! ```
 //!
-//! Each way of ending comes after ten scopes on the main thread and ten on another; it prints `done` whatever happens
-//! to the tracing.
+//! Each way of ending comes after ten scopes on the main thread and ten on another; it prints `done` whatever
+//! happens to the tracing.
 
 #![allow(unsafe_code)] // fork
 
@@ -26,8 +26,8 @@ fn work_on_two_threads() {
     other.expect("a thread").join().expect("joined");
 }
 
-/// Steps on two threads until somebody kills the process, in scopes that never end. Says how far the first one is, once the
-/// other has come to its first.
+/// Steps on two threads until somebody kills the process, in scopes that never end. Says how far the first
+/// one is, once the other has come to its first.
 fn record_for_ever() {
     let both = std::sync::Barrier::new(2);
     let steps = |tell: bool| {
@@ -51,7 +51,8 @@ fn fork_while_recording() {
     std::thread::scope(|threads| {
         threads.spawn(|| (0..200_000).for_each(|_| drop(hairline::scope!("victim", "busy"))));
         for _ in 0..20 {
-            // SAFETY: the child calls nothing but this crate's macros, which say that a forked child may, and `_exit`.
+            // SAFETY: the child calls nothing but this crate's macros, which say that a forked child may, and
+            // `_exit`.
             let child = unsafe { children::fork() };
             if child == 0 {
                 (0..1000).for_each(|_| drop(hairline::scope!("victim", "of the child")));

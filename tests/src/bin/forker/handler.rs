@@ -117,8 +117,8 @@ extern "C" fn handle(_: libc::c_int) {
     leave(end);
 }
 
-/// Between two records of a thread: ends the process if it is a child that goes on as this thread, and has done
-/// its steps.
+/// Between two records of a thread: ends the process if it is a child that goes on as this thread, and has
+/// done its steps.
 pub(crate) fn end_if_done(random: &Random) {
     if is_child() && STEPS_LEFT.fetch_sub(1, SeqCst) <= 0 {
         let end = end(random, Kind::Returned);

@@ -15,7 +15,7 @@
 //! | `spawn` | of `posix_spawn`: this program, with `return` |
 //! | `exec` | of `fork()`, and then `exec` at once: as `spawn` |
 //! | `handler` | of `fork()` in a signal handler, on a thread that records. Ends there |
-//! | `returned` | the same, but the child goes on as the interrupted thread, perhaps in the midst of an event |
+//! | `returned` | the same, but the child goes on as the interrupted thread, maybe in the midst of an event |
 //! | `_handler` | of `_Fork()` in a signal handler, on a thread that records. As `_fork` |
 //!
 //! | mode | session |

@@ -12,8 +12,8 @@ thread_local! {
     static NUMBER: Cell<u64> = const { Cell::new(0) };
     /// Its next step, in all sessions and processes.
     static NEXT: Cell<u64> = const { Cell::new(0) };
-    /// Steps that it recorded, and the depth of the process in which it did. A handler may fork between a look
-    /// at the number and the next one's store, which then belongs to the parent.
+    /// Steps that it recorded, and the depth of the process in which it did. A handler may fork between a
+    /// look at the number and the next one's store, which then belongs to the parent.
     static RECORDED: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
 }
 

@@ -1,5 +1,5 @@
-//! The threads of the first process: those that record, those that fork, and one that starts sessions or takes
-//! snapshots.
+//! The threads of the first process: those that record, those that fork, and one that starts sessions or
+//! takes snapshots.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! What a process says: its line in the file `told`, and its failures on stdout. Without a lock, and the lines of
-//! `told` without an allocation, so that a child may do it after any kind of fork.
+//! What a process says: its line in the file `told`, and its failures on stdout. Without a lock, and the
+//! lines of `told` without an allocation, so that a child may do it after any kind of fork.
 
 #![allow(unsafe_code)] // write
 

@@ -10,7 +10,8 @@ use crate::common::{builder, handle, work};
 
 /// The key whose destructor records.
 static KEY: AtomicU64 = AtomicU64::new(0);
-/// In which of its rounds the destructor records; there are four, after which nobody is told that the thread ends.
+/// In which of its rounds the destructor records; there are four, after which nobody is told that the thread
+/// ends.
 static ROUNDS: AtomicU64 = AtomicU64::new(0);
 
 extern "C" fn record_in_destructor(round: *mut libc::c_void) {
@@ -32,8 +33,8 @@ extern "C" fn do_nothing(_: *mut libc::c_void) -> *mut libc::c_void {
     std::ptr::null_mut()
 }
 
-/// Threads of the C library whose first event comes from the destructor of a pthread key, in each of its rounds, while the ring is so
-/// small that the chunks of idle threads are taken back.
+/// Threads of the C library whose first event comes from the destructor of a pthread key, in each of its
+/// rounds, while the ring is so small that the chunks of idle threads are taken back.
 pub(crate) fn end_of_threads(output: &str) {
     let session = builder(output).buffer_size(256 << 10).chunk_size(4096).start().expect("a session");
     let mut key = 0;
@@ -83,8 +84,8 @@ extern "C" fn record_in_handler(_: libc::c_int) {
 #[derive(Clone, Copy)]
 #[repr(usize)]
 enum End {
-    /// The signal comes in this round of the destructors of its keys. Nothing was recorded on it before, and its
-    /// thread-local memory is gone.
+    /// The signal comes in this round of the destructors of its keys. Nothing was recorded on it before, and
+    /// its thread-local memory is gone.
     InRound1 = 1,
     InRound2,
     InRound3,
@@ -132,8 +133,8 @@ extern "C" fn end_by_signals(end: *mut libc::c_void) -> *mut libc::c_void {
     std::ptr::null_mut()
 }
 
-/// Threads of the C library to which a signal comes while they end, whose handler records. They do not allocate, so
-/// that the handler's first event, which does, interrupts no allocator.
+/// Threads of the C library to which a signal comes while they end, whose handler records. They do not
+/// allocate, so that the handler's first event, which does, interrupts no allocator.
 pub(crate) fn signals_at_the_end(output: &str) {
     const ROUNDS_OF_ALL: u64 = 200;
     let session = builder(output).buffer_size(256 << 10).chunk_size(4096).start().expect("a session");
@@ -152,8 +153,8 @@ pub(crate) fn signals_at_the_end(output: &str) {
             let before = RECORDED.load(Ordering::Relaxed) + REFUSED.load(Ordering::Relaxed);
             let mut thread = 0;
             let value = std::ptr::without_provenance_mut(end as usize);
-            // SAFETY: the thread's function is of this program, and the thread is joined below, once. Until then
-            // it may be sent signals, also when it is over.
+            // SAFETY: the thread's function is of this program, and the thread is joined below, once. Until
+            // then it may be sent signals, also when it is over.
             unsafe {
                 let made = libc::pthread_create(&raw mut thread, std::ptr::null(), end_by_signals, value);
                 assert_eq!(made, 0);

@@ -75,7 +75,8 @@ struct Reaped {
 }
 
 impl Reaped {
-    /// Takes the ends of children that are over. Does not panic: a panic allocates, and the next handler forks.
+    /// Takes the ends of children that are over. Does not panic: a panic allocates, and the next handler
+    /// forks.
     fn take(&mut self) {
         let mut status = 0;
         // SAFETY: `status` is valid.
@@ -116,7 +117,8 @@ pub(crate) fn fork_in_signal_handlers(output: &str) {
     println!("{recorded} {}", summary.lost.total());
 }
 
-/// No session: threads make callsites, futures, tracks and intervals while another one forks. The children do the same.
+/// No session: threads make callsites, futures, tracks and intervals while another one forks. The children do
+/// the same.
 pub(crate) fn fork_without_a_session() {
     use hairline::TraceFuture;
     fn all(n: u32) {
@@ -158,7 +160,8 @@ pub(crate) fn fork_without_a_session() {
     });
 }
 
-/// Forks while another thread's first event starts the environment's session, so many microseconds after it began.
+/// Forks while another thread's first event starts the environment's session, so many microseconds after it
+/// began.
 pub(crate) fn fork_during_the_start(after: u64) {
     let go = Barrier::new(2);
     std::thread::scope(|threads| {

@@ -49,9 +49,9 @@ fn become_real_time() -> bool {
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0 }
 }
 
-/// A thread that the drain thread cannot interrupt records, and leaves the core for moments only: so the drain thread
-/// is interrupted wherever it is. Another thread records beside it. Prints whether the first was real-time, the scopes
-/// that were begun, and the events that were lost.
+/// A thread that the drain thread cannot interrupt records, and leaves the core for moments only: so the
+/// drain thread is interrupted wherever it is. Another thread records beside it. Prints whether the first was
+/// real-time, the scopes that were begun, and the events that were lost.
 pub(crate) fn record_in_real_time(output: &str) {
     let session = builder(output).overflow(Overflow::Drop).start().expect("a session");
     let core = core();

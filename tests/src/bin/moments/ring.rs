@@ -86,8 +86,8 @@ pub(crate) fn forget_scopes(output: &str) {
     println!("{} {}", summary.lost.buffer_full, summary.notes.join("; "));
 }
 
-/// Scopes that are forgotten on a thread which then does nothing. Others find the ring full. Prints what was lost, the
-/// scopes that were forgotten, and the notes.
+/// Scopes that are forgotten on a thread which then does nothing. Others find the ring full. Prints what was
+/// lost, the scopes that were forgotten, and the notes.
 pub(crate) fn forget_beside_others(output: &str) {
     /// What is left of the ring are some chunks: fewer than there are threads.
     const THREADS: usize = 24;

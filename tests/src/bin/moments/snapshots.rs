@@ -37,9 +37,9 @@ pub(crate) fn snapshot_in_child(output: &str) {
     });
 }
 
-/// Children whose first contact with this crate is a call of `snapshot` on the handle that they have from their
-/// parent. `is_busy`: a snapshot of the parent's is always under way on another thread. Prints, for each child, the
-/// milliseconds that the call took.
+/// Children whose first contact with this crate is a call of `snapshot` on the handle that they have from
+/// their parent. `is_busy`: a snapshot of the parent's is always under way on another thread. Prints, for
+/// each child, the milliseconds that the call took.
 pub(crate) fn snapshot_before_the_first_event(output: &str, is_busy: bool) {
     let extension = output.rsplit('.').next().expect("an extension");
     let session = builder(output).overflow(Overflow::Overwrite).start().expect("a session");
