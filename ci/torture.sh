@@ -8,7 +8,7 @@
 #
 #   ci/torture.sh forks                    ten thousand children of every kind: none hangs, and no trace is damaged
 #   TORTURE_CHILDREN=500 ci/torture.sh forks
-#   TORTURE_KINDS=fork,clone ci/torture.sh forks    of these kinds alone; tests/src/bin/forker.rs lists them
+#   TORTURE_KINDS=fork,clone ci/torture.sh forks    of these kinds alone; tests/src/bin/forker/main.rs lists them
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 [ -d tests/oracle/perfetto-ui ] || [ -n "${PERFETTO_UI_DIR:-}" ] || tests/oracle/setup.sh

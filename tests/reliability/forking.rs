@@ -1,20 +1,19 @@
 //! Forks at random moments, of every kind: no child hangs or crashes, and every trace is whole.
 //!
 //! `TORTURE_CHILDREN=10000` (`ci/torture.sh forks`) is the long form. `TORTURE_KINDS=fork,clone` makes these
-//! kinds alone: `bin/forker.rs` lists them.
+//! kinds alone: `bin/forker/main.rs` lists them.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use hairline::recovery::{self, RecoverOptions};
-use hairline_tests::forked::{Content, describe, kill_group, read};
+use hairline_tests::forked::{Content, read};
 use hairline_tests::judge;
 use hairline_tests::recording::{FORMATS, extension};
 use hairline_tests::torture::Random;
+
+use crate::program::Run;
 
 /// All of them.
 const LONG: &str = "fork,_fork,clone,spawn,exec,handler,returned,_handler";
@@ -77,58 +76,33 @@ fn one(number: u64, kinds: &str, children: u64, judge_every: u64, tally: &mut Ta
     let template =
         if has_pid { format!("t-%p.{}", extension(format)) } else { format!("t.{}", extension(format)) };
     let directory = tempfile::tempdir().map_err(|e| e.to_string())?;
-    let said = directory.path().join("said");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_forker"));
-    command
-        .current_dir(directory.path())
-        .process_group(0)
-        .arg(format!("seed={}", random.next()))
-        .arg(format!("children={children}"))
-        .arg(format!("threads={}", 1 + random.below(3)))
-        .arg(format!("kinds={kinds}"))
-        .arg(format!("mode={mode}"))
-        .arg(format!("template={template}"))
-        .arg(format!("subscriber={}", if random.one_in(2) { "own" } else { "layer" }))
-        .env_remove("HAIRLINE")
-        .env("HAIRLINE_BUFFER", "1M")
-        .stdout(File::create(&said).map_err(|e| e.to_string())?)
-        .stderr(Stdio::from(File::create(directory.path().join("stderr")).map_err(|e| e.to_string())?));
-    if mode == "environment" {
-        command.env("HAIRLINE", &template);
-    }
-    let of = format!("{mode}, {template}");
-    let failed = |what: String| {
-        let said = |name| std::fs::read_to_string(directory.path().join(name)).unwrap_or_default();
-        format!("{of}: {what}\n{}{}", said("said"), said("stderr"))
-    };
-    let mut parent = command.spawn().map_err(|e| e.to_string())?;
-    let pid = parent.id().cast_signed();
-    let began = Instant::now();
-    let status = loop {
-        if let Some(status) = parent.try_wait().map_err(|e| e.to_string())? {
-            break status;
+    let arguments = [
+        format!("seed={}", random.next()),
+        format!("children={children}"),
+        format!("threads={}", 1 + random.below(3)),
+        format!("kinds={kinds}"),
+        format!("mode={mode}"),
+        format!("template={template}"),
+        format!("subscriber={}", if random.one_in(2) { "own" } else { "layer" }),
+    ];
+    let variables = [("HAIRLINE_BUFFER", "1M"), ("HAIRLINE", &*template)];
+    let variables = if mode == "environment" { &variables[..] } else { &variables[..1] };
+    let mut run = Run::start(
+        env!("CARGO_BIN_EXE_forker"),
+        directory,
+        &arguments.each_ref().map(String::as_str),
+        variables,
+    );
+    let ended = run.end(PATIENCE).map_err(|what| format!("the parent {what}"));
+    tally.processes += u64::from(ended.is_ok());
+    let checked = ended.and_then(|()| {
+        if !run.output.status.success() {
+            return Err(format!("the parent ended with {}", run.output.status));
         }
-        let crashed = std::fs::read_to_string(format!("/proc/{pid}/stat"))
-            .is_ok_and(|stat| stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T')));
-        if crashed || began.elapsed() > PATIENCE {
-            let what = if crashed { "crashed" } else { "hangs" };
-            let what = format!("the parent {what}\n{}", describe(pid));
-            kill_group(parent.id());
-            let _ = parent.wait();
-            clean_up(directory.path());
-            return Err(failed(what));
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    };
-    kill_group(parent.id()); // children of children that hung
-    tally.processes += 1;
-    let checked = if status.success() {
-        check(directory.path(), pid.cast_unsigned(), mode, has_pid, judge_every, tally)
-    } else {
-        Err(format!("the parent ended with {status}"))
-    };
-    clean_up(directory.path());
-    checked.map_err(failed)
+        check(run.directory(), run.pid, mode, has_pid, judge_every, tally)
+    });
+    let said = || [&run.output.stdout, &run.output.stderr].map(|said| String::from_utf8_lossy(said));
+    checked.map_err(|what| format!("{mode}, {template}: {what}\n{}", said().concat()))
 }
 
 /// What processes of this directory left in the machine's memory.
@@ -138,12 +112,6 @@ fn left(directory: &Path) -> Vec<recovery::FoundRegion> {
         region.is_dead() && region.output.as_ref().is_some_and(|o| o.starts_with(directory))
     });
     left
-}
-
-fn clean_up(directory: &Path) {
-    for region in left(directory) {
-        let _ = std::fs::remove_file(region.path);
-    }
 }
 
 fn check(
@@ -284,5 +252,8 @@ fn forks_of_every_kind_at_any_moment_leave_whole_traces_and_no_child_hangs() {
     }
     println!("{tally:?}, {:.1?}", began.elapsed());
     assert!(failures.is_empty(), "{} of {rounds} processes failed:\n{}", failures.len(), failures.join("\n"));
-    assert!(tally.children > 0 && (!kinds.contains("fork") || tally.recording > 0), "{tally:?}");
+    assert!(
+        tally.children > 0 && (!kinds.split(',').any(|kind| kind == "fork") || tally.recording > 0),
+        "{tally:?}"
+    );
 }

@@ -1,17 +1,85 @@
-//! Runs of the program `ending`, each in a directory of its own.
+//! Runs of this package's programs, each in a directory of its own.
 
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::time::{Duration, Instant};
 
+use hairline_tests::children::{is_over, kill_group};
+use hairline_tests::forked::describe;
 use hairline_tests::judge;
 
+/// Longer than any program of these tests takes: the watchdog of `moments` comes first.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A program that leads a process group, and its end. Nothing of the group outlives the program's end.
 pub(crate) struct Run {
+    /// Empty before the end.
     pub(crate) output: Output,
     pub(crate) pid: u32,
+    child: Child,
+    /// Its stdout and stderr. Not pipes, which a child that hangs would keep open.
+    files: [File; 2],
     directory: tempfile::TempDir,
 }
 
 impl Run {
+    /// Starts it with these arguments and variables.
+    pub(crate) fn start(
+        program: &str,
+        directory: tempfile::TempDir,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Self {
+        let files = [(); 2].map(|()| tempfile::tempfile().expect("a file"));
+        let of_child = |n: usize| Stdio::from(files[n].try_clone().expect("a copy"));
+        let mut command = Command::new(program);
+        command.current_dir(directory.path()).process_group(0).args(arguments).env_remove("HAIRLINE");
+        command.envs(variables.iter().copied()).stdout(of_child(0)).stderr(of_child(1));
+        let child = command.spawn().expect("it starts");
+        let output = Output { status: ExitStatus::from_raw(0), stdout: Vec::new(), stderr: Vec::new() };
+        Self { output, pid: child.id(), child, files, directory }
+    }
+
+    /// Waits for its end, and kills what is left of its group.
+    ///
+    /// # Errors
+    /// When it takes longer than `patience`, or has stopped itself: where its threads are.
+    pub(crate) fn end(&mut self, patience: Duration) -> Result<(), String> {
+        let began = Instant::now();
+        while !is_over(self.pid.cast_signed()) && began.elapsed() < patience {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let has_stopped = std::fs::read_to_string(format!("/proc/{}/stat", self.pid))
+            .is_ok_and(|stat| stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T')));
+        let problem = match (has_stopped, is_over(self.pid.cast_signed())) {
+            (true, _) => Err(format!("crashed\n{}", describe(self.pid.cast_signed()))),
+            (false, false) => Err(format!("hangs\n{}", describe(self.pid.cast_signed()))),
+            (false, true) => Ok(()),
+        };
+        kill_group(self.pid); // itself if it did not end, and children that hang
+        self.output.status = self.child.wait().expect("its end");
+        let read = |file: &mut File| {
+            let mut all = Vec::new();
+            file.rewind().and_then(|()| file.read_to_end(&mut all)).expect("read");
+            all
+        };
+        [self.output.stdout, self.output.stderr] = self.files.each_mut().map(read);
+        problem
+    }
+
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// The numbers that it printed, up to the first other word.
+    pub(crate) fn numbers(&self) -> Vec<u64> {
+        let said = String::from_utf8_lossy(&self.output.stdout);
+        said.split_whitespace().map_while(|n| n.parse().ok()).collect()
+    }
+
     /// What Hairline said on stderr.
     pub(crate) fn said(&self) -> Vec<String> {
         let all = String::from_utf8_lossy(&self.output.stderr);
@@ -39,8 +107,12 @@ impl Run {
 }
 
 impl Drop for Run {
-    /// Of those that died, and their children, nothing stays in the machine's memory.
+    /// Of the program and its children, nothing stays in the machine's memory.
     fn drop(&mut self) {
+        if !matches!(self.child.try_wait(), Ok(Some(_))) {
+            kill_group(self.pid);
+            let _ = self.child.wait();
+        }
         let left = hairline::recovery::find().unwrap_or_default();
         let ours =
             |output: &Option<PathBuf>| output.as_ref().is_some_and(|o| o.starts_with(self.directory.path()));
@@ -56,16 +128,22 @@ pub(crate) fn run(arguments: &[&str], variables: &[(&str, &str)]) -> Run {
 }
 
 pub(crate) fn run_in(directory: tempfile::TempDir, arguments: &[&str], variables: &[(&str, &str)]) -> Run {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ending"));
-    command.current_dir(directory.path()).args(arguments).env_remove("HAIRLINE");
-    command.envs(variables.iter().copied());
-    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
-    let child = command.spawn().expect("it starts");
-    let pid = child.id();
-    Run { output: child.wait_with_output().expect("it ran"), pid, directory }
+    let mut run = Run::start(env!("CARGO_BIN_EXE_ending"), directory, arguments, variables);
+    run.end(PATIENCE).unwrap_or_else(|what| panic!("{arguments:?} {what}\n{:?}", run.output));
+    run
 }
 
-/// The ten scopes of the main thread and the ten of the other are there, whole, and nothing is to be complained of.
+/// Runs `moments`, which ends well.
+pub(crate) fn moments(arguments: &[&str], variables: &[(&str, &str)]) -> Run {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut run = Run::start(env!("CARGO_BIN_EXE_moments"), directory, arguments, variables);
+    run.end(PATIENCE).unwrap_or_else(|what| panic!("{arguments:?} {what}\n{:?}", run.output));
+    assert!(run.output.status.success(), "{arguments:?}: {:?}", run.output);
+    run
+}
+
+/// The ten scopes of the main thread and the ten of the other are there, whole, and nothing is to be
+/// complained of.
 pub(crate) fn has_the_work(trace: &Path) {
     let sql = "select t.name, count(*), min(dur) >= 0 from slice s join thread_track tt on s.track_id = tt.id \
         join thread t using (utid) where s.name = 'work' and t.name in ('main', 'other') group by t.name order by t.name";

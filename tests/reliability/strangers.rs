@@ -18,12 +18,20 @@ fn files_of_another_user_in_shared_memory_cost_no_event() {
     let Some(stage) = Stage::new() else { return };
     let trace = stage.path("t.fxt");
     let program = env!("CARGO_BIN_EXE_ending");
-    let Some(mut command) = in_own_shm(FILES, &format!("exec {program} long")) else { return };
-    command.env("HAIRLINE", &trace).env("HAIRLINE_LOG", "info").env("HAIRLINE_BUFFER", "1M");
-    let output = command.output().expect("it ran");
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let lines = said(&output);
-    assert!(lines.iter().any(|line| line.contains(" 0 events lost")), "{lines:?}");
+    let mut lines = Vec::new();
+    // The ring holds a quarter of a second: more would hide that the drain thread is held up. A busy machine
+    // holds it up too, now and then; the files would do so each time.
+    for _ in 0..5 {
+        let Some(mut command) = in_own_shm(FILES, &format!("exec {program} long")) else { return };
+        command.env("HAIRLINE", &trace).env("HAIRLINE_LOG", "info").env("HAIRLINE_BUFFER", "1M");
+        let output = command.output().expect("it ran");
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        lines.push(said(&output));
+        if lines.iter().flatten().any(|line| line.contains(" 0 events lost")) {
+            return;
+        }
+    }
+    panic!("events are lost each time: {lines:?}");
 }
 
 /// Also where the program never lives long, and another user has files there.
@@ -35,13 +43,24 @@ fn a_program_that_crashes_all_day_leaves_a_quarter_of_shared_memory_at_most() {
         setpriv --reuid=65534 --regid=65534 --clear-groups sh -c \
             'cd /dev/shm && seq -f \"hairline-1-%016.0f\" 1 500 | xargs touch'";
     let script = format!(
-        "for n in 1 2 3 4 5 6 7 8; do timeout -s KILL 0.3 {} long; done; find /dev/shm -size +1",
-        env!("CARGO_BIN_EXE_ending")
+        "regions() {{ find /dev/shm -size +1; }}
+         for n in 1 2 3 4 5 6 7 8; do
+             {ending} long >/dev/null 2>&1 & pid=$!
+             tries=0
+             until [ -s {directory}/$pid.fxt ] && [ $(regions | wc -l) -le 4 ]; do
+                 tries=$((tries + 1)); [ $tries -lt 100 ] || break
+                 sleep 0.02
+             done
+             kill -9 $pid; wait $pid
+         done
+         regions",
+        ending = env!("CARGO_BIN_EXE_ending"),
+        directory = trace.parent().expect("a directory").display(),
     );
     let Some(mut command) = in_own_shm(small, &script) else { return };
     let output = command.env("HAIRLINE", &trace).env("HAIRLINE_BUFFER", "1M").output().expect("it ran");
     let regions = String::from_utf8_lossy(&output.stdout).matches("/dev/shm/hairline-").count();
-    // Three have room in a quarter; the last crash came after the last look.
+    // Three have room in a quarter, beside the one that runs.
     assert!((1..=4).contains(&regions), "{regions}: {output:?}");
 }
 
@@ -56,7 +75,7 @@ fn a_living_process_that_proc_hides_is_not_taken_for_dead() {
     crate::others::give_to_nobody(&directory.join("counters"));
     let script = format!(
         "cd {directory}; as='setpriv --reuid=65534 --regid=65534 --clear-groups'
-         $as {mortal} output={directory}/t.fxt counters=counters threads=1 pace=moderate buffer=1048576 \
+         $as {mortal} output={directory}/t.fxt counters=counters threads=1 pace=moderate buffer=8388608 \
              chunk=16384 compress=0 rotate=0 slow=0 end=never hidden=1 >&2 &
          pid=$!
          while ! [ -s t.fxt ]; do sleep 0.01; done

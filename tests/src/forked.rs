@@ -1,15 +1,15 @@
-//! The traces of a program that forks while it records (`bin/forker.rs`): what must hold for each of them,
-//! and a look at a process that hangs.
+//! The traces of a program that forks while it records (`bin/forker/main.rs`): what must hold for each of
+//! them, and a look at a process that hangs.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use hairline_formats::track_event::{AnnotationValue, Data, EventType};
-use hairline_formats::{Value, fxt, track_event};
+use hairline::Format;
+
+use crate::walk::{Mark, Place, walk};
 
 /// The third argument of a scope `step`, by which it is known. The others are its number and its thread's.
 pub const MAGIC: u64 = 0x5eed_f02c;
@@ -70,13 +70,6 @@ pub fn describe(pid: libc::pid_t) -> String {
     text
 }
 
-/// Kills a process that leads a group of its own, and all its children.
-#[allow(unsafe_code)] // kill
-pub fn kill_group(leader: u32) {
-    // SAFETY: takes numbers; a group that the caller made.
-    unsafe { libc::kill(-leader.cast_signed(), libc::SIGKILL) };
-}
-
 /// The steps of a thread that a trace has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Steps {
@@ -96,15 +89,24 @@ pub struct Content {
     /// By what the format tells threads and tracks apart: the open slices, of which steps have their thread's
     /// number.
     open: HashMap<u64, Vec<Option<u64>>>,
-    /// The track of a sequence's events that name none.
-    tracks: HashMap<u32, u64>,
-    /// By track that is no thread's: ends that stand in the file before their begins, which another thread has written. An
-    /// importer sorts them by time.
+    /// By track that is no thread's: ends that stand in the file before their begins, which another thread
+    /// has written. An importer sorts them by time.
     early: HashMap<u64, u64>,
     tails: u32,
 }
 
 impl Content {
+    fn take(&mut self, mark: Mark<'_>) -> Result<(), String> {
+        match mark {
+            Mark::Begin(place, numbers) => self.begin(place.track, numbers),
+            Mark::End(place) => self.end(place),
+            Mark::Tail => {
+                self.tails += 1;
+                Ok(())
+            }
+        }
+    }
+
     fn begin(&mut self, track: u64, arguments: &[u64]) -> Result<(), String> {
         let step = match *arguments {
             [n, thread, MAGIC, ..] => Some((n, thread)),
@@ -125,14 +127,14 @@ impl Content {
         Ok(())
     }
 
-    fn end(&mut self, track: u64) -> Result<(), String> {
-        match self.open.entry(track).or_default().pop() {
+    fn end(&mut self, place: Place) -> Result<(), String> {
+        match self.open.entry(place.track).or_default().pop() {
             Some(Some(thread)) => self.steps.entry(thread).or_default().ended += 1,
             Some(None) => {}
-            None if self.tracks.values().any(|of_thread| *of_thread == track) || self.tracks.is_empty() => {
-                return Err(format!("an end without a begin on the thread with the track {track}"));
+            None if place.is_thread => {
+                return Err(format!("an end without a begin on the thread with the track {}", place.track));
             }
-            None => *self.early.entry(track).or_default() += 1,
+            None => *self.early.entry(place.track).or_default() += 1,
         }
         Ok(())
     }
@@ -140,18 +142,16 @@ impl Content {
 
 /// Reads a trace with this project's own reader.
 ///
-/// # Errors When it cannot be read to its end, or a thread's steps are not there once each, in order, and
-/// whole but for the last.
+/// # Errors
+/// When it cannot be read to its end, or a thread's steps are not there once each, in order, and whole but
+/// for the last.
 pub fn read(path: &Path) -> Result<Content, String> {
-    let file = File::open(path).map_err(|e| e.to_string())?;
+    let is_fxt = path.extension().is_some_and(|extension| extension == "fxt");
+    let format = if is_fxt { Format::Fxt } else { Format::TrackEvent };
     let mut content = Content::default();
-    if path.extension().is_some_and(|extension| extension == "fxt") {
-        read_fxt(file, &mut content)?;
-    } else {
-        read_packets(file, &mut content)?;
-        if content.tails != 1 {
-            return Err(format!("{} tails", content.tails));
-        }
+    walk(path, format, &mut |mark| content.take(mark))?;
+    if !is_fxt && content.tails != 1 {
+        return Err(format!("{} tails", content.tails));
     }
     if let Some((track, _)) = content.early.iter().find(|(_, early)| **early > 0) {
         return Err(format!("an end without a begin on the track {track}"));
@@ -162,72 +162,4 @@ pub fn read(path: &Path) -> Result<Content, String> {
         }
     }
     Ok(content)
-}
-
-fn integer(value: &Value<'_>) -> Option<u64> {
-    match value {
-        Value::U64(n) => Some(*n),
-        Value::I64(n) => u64::try_from(*n).ok(),
-        _ => None,
-    }
-}
-
-fn read_fxt(file: impl Read, content: &mut Content) -> Result<(), String> {
-    let mut reader = fxt::Reader::new(file);
-    let mut current = 0;
-    while let Some((_, record)) = reader.next().map_err(|e| e.to_string())? {
-        match record {
-            fxt::Record::Thread { thread, .. } => current = thread,
-            fxt::Record::Event(event) => {
-                // An end that came late is written by another thread.
-                let thread = match event.thread {
-                    fxt::ThreadRef::Inline { thread, .. } => thread,
-                    fxt::ThreadRef::Index(_) => current,
-                };
-                let mut arguments = Vec::new();
-                for argument in event.args() {
-                    if let fxt::ArgumentValue::Value(value) = argument.map_err(|e| e.to_string())?.1 {
-                        arguments.extend(integer(&value));
-                    }
-                }
-                match event.kind {
-                    fxt::EventKind::DurationBegin => content.begin(thread, &arguments)?,
-                    fxt::EventKind::DurationEnd => content.end(thread)?,
-                    _ => {}
-                }
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-fn read_packets(file: impl Read, content: &mut Content) -> Result<(), String> {
-    let mut reader = track_event::Reader::new(file);
-    while let Some((_, packet)) = reader.next().map_err(|e| e.to_string())? {
-        if let Some(track) = packet.defaults.and_then(|defaults| defaults.track_uuid) {
-            content.tracks.insert(packet.sequence, track);
-        }
-        match &packet.data {
-            Some(Data::Event(event)) => {
-                // An end that came late is on another sequence.
-                let own = || content.tracks.get(&packet.sequence).copied();
-                let track = event.track_uuid.or_else(own).unwrap_or(0);
-                let mut arguments = Vec::new();
-                for annotation in event.annotations() {
-                    if let AnnotationValue::Value(value) = annotation.map_err(|e| e.to_string())?.value {
-                        arguments.extend(integer(&value));
-                    }
-                }
-                match event.kind {
-                    Some(EventType::SliceBegin) => content.begin(track, &arguments)?,
-                    Some(EventType::SliceEnd) => content.end(track)?,
-                    _ => {}
-                }
-            }
-            Some(Data::Stats(_)) => content.tails += 1,
-            _ => {}
-        }
-    }
-    Ok(())
 }

@@ -1,7 +1,7 @@
 //! What Hairline's tests stand on.
 //!
-//! A test records a trace with the public API and hands it to the [`judge`]: Perfetto's own
-//! trace_processor, which says what it read and what it found wrong.
+//! A test records a trace with the public API and hands it to the [`judge`]: Perfetto's own trace_processor,
+//! which says what it read and what it found wrong.
 //!
 //! ```no_run
 //! # let trace = std::path::Path::new("app.pftrace");
@@ -10,9 +10,13 @@
 //! assert_eq!(verdict.results[0].text(), "net\trequest\ndb\tquery");
 //! ```
 //!
-//! [`equal`] compares what it shows of two traces, [`output`] has outputs that are slow or wait, [`outside`] signals and forks, [`forked`] reads the traces of a program that forks, and [`alloc`] counts heap allocations, for the claim that there are none on the event path.
+//! [`equal`] compares what it shows of two traces. [`output`] has outputs that are slow or wait, [`outside`]
+//! an alarm and forked children, [`children`] every way to make one. [`forked`] and [`mortal`] check the
+//! traces of programs that fork or are killed. [`alloc`] counts heap allocations, for the claim that there
+//! are none on the event path.
 
 pub mod alloc;
+pub mod children;
 pub mod crowd;
 pub mod equal;
 pub mod forked;
@@ -24,6 +28,7 @@ pub mod outside;
 pub mod recording;
 pub mod torture;
 pub mod unlocked;
+pub mod walk;
 
 pub use judge::{Judge, JudgeError, Row, Rows, Stat, Verdict};
 

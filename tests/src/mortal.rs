@@ -2,16 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use hairline::Format;
-use hairline_formats::track_event::{AnnotationValue, Data, EventType};
-use hairline_formats::{Value, fxt, track_event};
 
+use crate::children;
 use crate::recording::extension;
+use crate::walk::{Mark, walk};
 
 /// Threads that a victim may have; each has a counter on a cache line of its own.
 pub const MAX_THREADS: usize = 24;
@@ -134,6 +133,24 @@ impl Victim {
         }
     }
 
+    /// Stops it where it is. Returns when all of its threads stand still.
+    ///
+    /// # Panics
+    /// When that takes longer than 20 s.
+    pub fn stop(&self) {
+        let began = Instant::now();
+        children::signal(self.pid(), libc::SIGSTOP);
+        while !children::is_over(self.pid().cast_signed()) {
+            assert!(began.elapsed() < Duration::from_secs(20), "the victim does not stop");
+            std::thread::yield_now();
+        }
+    }
+
+    /// Lets it go on after [`stop`](Self::stop).
+    pub fn go_on(&self) {
+        children::signal(self.pid(), libc::SIGCONT);
+    }
+
     /// SIGKILL, and waits for it.
     ///
     /// # Panics
@@ -197,12 +214,21 @@ pub struct Steps {
     open: HashMap<u64, (Option<u64>, Vec<bool>)>,
     /// Threads whose first step in this file may be the last of the one before.
     again: HashSet<u64>,
-    /// The track of a sequence's events that name none.
-    tracks: HashMap<u32, u64>,
     tails: u32,
 }
 
 impl Steps {
+    fn take(&mut self, mark: Mark<'_>) -> Result<(), String> {
+        match mark {
+            Mark::Begin(place, numbers) => self.begin(place.track, numbers),
+            Mark::End(place) => self.end(place.track),
+            Mark::Tail => {
+                self.tails += 1;
+                Ok(())
+            }
+        }
+    }
+
     /// A slice begins, a step if it has arguments: they are `n` and `thread`.
     fn begin(&mut self, key: u64, arguments: &[u64]) -> Result<(), String> {
         let (thread, open) = self.open.entry(key).or_default();
@@ -260,95 +286,13 @@ pub fn files(path: &Path) -> Vec<PathBuf> {
 pub fn read_steps(files: &[PathBuf], format: Format) -> Result<Steps, String> {
     let mut steps = Steps::default();
     for path in files {
-        let file = File::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
         // What is open is told again.
         steps.open.clear();
         steps.again = steps.begun.keys().copied().collect();
-        if format == Format::Fxt { read_fxt(file, &mut steps)? } else { read_packets(file, &mut steps)? }
+        walk(path, format, &mut |mark| steps.take(mark))?;
     }
     if format == Format::TrackEvent && steps.tails != 1 {
         return Err(format!("{} tails", steps.tails));
     }
     Ok(steps)
-}
-
-fn integer(value: &Value<'_>) -> Option<u64> {
-    match value {
-        Value::U64(n) => Some(*n),
-        Value::I64(n) => u64::try_from(*n).ok(),
-        _ => None,
-    }
-}
-
-fn read_fxt(file: impl Read, steps: &mut Steps) -> Result<(), String> {
-    let mut reader = fxt::Reader::new(file);
-    let mut current = 0;
-    while let Some((_, record)) = reader.next().map_err(|e| e.to_string())? {
-        match record {
-            fxt::Record::Thread { thread, .. } => current = thread,
-            fxt::Record::Event(event) => {
-                // An end that came late is written by another thread.
-                let thread = match event.thread {
-                    fxt::ThreadRef::Inline { thread, .. } => thread,
-                    fxt::ThreadRef::Index(_) => current,
-                };
-                match event.kind {
-                    fxt::EventKind::DurationBegin => {
-                        let mut arguments = Vec::new();
-                        for argument in event.args() {
-                            if let fxt::ArgumentValue::Value(value) = argument.map_err(|e| e.to_string())?.1 {
-                                arguments.extend(integer(&value));
-                            }
-                        }
-                        steps.begin(thread, &arguments)?;
-                    }
-                    fxt::EventKind::DurationEnd => steps.end(thread)?,
-                    _ => {}
-                }
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-fn read_packets(file: impl Read, steps: &mut Steps) -> Result<(), String> {
-    let mut reader = track_event::Reader::new(file);
-    while let Some((_, packet)) = reader.next().map_err(|e| e.to_string())? {
-        if let Some(track) = packet.defaults.and_then(|defaults| defaults.track_uuid) {
-            steps.tracks.insert(packet.sequence, track);
-        }
-        match &packet.data {
-            Some(Data::Event(event)) => {
-                // An end that came late is on another sequence.
-                let own = || steps.tracks.get(&packet.sequence).copied();
-                let track = event.track_uuid.or_else(own).unwrap_or(0);
-                match event.kind {
-                    Some(EventType::SliceBegin) => {
-                        let mut arguments = Vec::new();
-                        for annotation in event.annotations() {
-                            if let AnnotationValue::Value(value) =
-                                annotation.map_err(|e| e.to_string())?.value
-                            {
-                                arguments.extend(integer(&value));
-                            }
-                        }
-                        steps.begin(track, &arguments)?;
-                    }
-                    Some(EventType::SliceEnd) => steps.end(track)?,
-                    _ => {}
-                }
-            }
-            Some(Data::Stats(_)) => steps.tails += 1,
-            Some(Data::Compressed { bytes, .. }) => {
-                let mut inflated = Vec::new();
-                flate2::read::ZlibDecoder::new(*bytes)
-                    .read_to_end(&mut inflated)
-                    .map_err(|e| e.to_string())?;
-                read_packets(inflated.as_slice(), steps)?;
-            }
-            _ => {}
-        }
-    }
-    Ok(())
 }

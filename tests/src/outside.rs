@@ -1,15 +1,17 @@
 //! What comes from outside of the program's own order: signals and forks.
 
-#![allow(unsafe_code)] // sigaction, setitimer, fork
+#![allow(unsafe_code)] // sigaction, setitimer, a forked child
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use crate::children::{self, Fate};
 
 /// What the handler does, the same for the whole process.
 static HANDLED_BY: OnceLock<fn()> = OnceLock::new();
-/// A signal is handled by any thread of the process, also by one that is then not given a core for a while: whoever
-/// stops the alarm closes the door and waits until all who came in have left.
+/// A signal is handled by any thread of the process, also by one that is then not given a core for a while:
+/// whoever stops the alarm closes the door and waits until all who came in have left.
 static OPEN: AtomicBool = AtomicBool::new(false);
 static INSIDE: AtomicU64 = AtomicU64::new(0);
 
@@ -54,7 +56,8 @@ impl Drop for Alarm {
 fn set_timer(microseconds: libc::suseconds_t) {
     let value = libc::timeval { tv_sec: 0, tv_usec: microseconds };
     let timer = libc::itimerval { it_interval: value, it_value: value };
-    // SAFETY: the handler touches atomics and does what `Alarm::every` was promised about; the structs are valid.
+    // SAFETY: the handler touches atomics and does what `Alarm::every` was promised about; the structs are
+    // valid.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as *const () as usize;
@@ -74,26 +77,19 @@ fn set_timer(microseconds: libc::suseconds_t) {
 pub unsafe fn in_a_child(child: impl FnOnce()) -> Result<(), String> {
     const PATIENCE: Duration = Duration::from_secs(5);
     // SAFETY: the child does what it is given, which may be done, and leaves.
-    let pid = unsafe { libc::fork() };
+    let pid = unsafe { children::fork() };
     if pid == 0 {
         child();
-        // SAFETY: takes a number.
-        unsafe { libc::_exit(0) };
+        children::exit_at_once(0);
     }
     assert!(pid > 0, "no fork");
-    let begun = Instant::now();
-    let mut status = 0;
-    // SAFETY: `status` is valid, the pid is our child's.
-    while unsafe { libc::waitpid(pid, &raw mut status, libc::WNOHANG) } == 0 {
-        if begun.elapsed() > PATIENCE {
-            // SAFETY: our child's pid.
-            unsafe {
-                libc::kill(pid, libc::SIGKILL);
-                libc::waitpid(pid, &raw mut status, 0);
+    match children::fate_of(pid, PATIENCE) {
+        Fate::Exited(0) => Ok(()),
+        fate => {
+            if fate == Fate::Hangs {
+                children::kill(pid);
             }
-            return Err("a forked child hangs".into());
+            Err(format!("a forked child: {fate:?}"))
         }
-        std::thread::sleep(Duration::from_micros(200));
     }
-    if status == 0 { Ok(()) } else { Err(format!("a forked child died: {status:#x}")) }
 }

@@ -1,20 +1,22 @@
-//! A program that records and then ends, or multiplies, in one of many ways; for the tests of what is left of its trace.
+//! A program that records and then ends, or multiplies, in one of many ways; for the tests of what is left of
+//! its trace.
 //!
 //! ```text
 //! ending WAY [OUTPUT]
 //! ```
 //!
-//! Ten scopes `work` on the main thread and ten on the thread `other` come first. `OUTPUT` is that of a session of the
-//! program's own; without it, the environment asks for one.
+//! Ten scopes `work` on the main thread and ten on the thread `other` come first. `OUTPUT` is that of a
+//! session of the program's own; without it, the environment asks for one.
 
 #![allow(unsafe_code)] // fork, signals
 
 use std::ffi::CString;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hairline::{Overflow, Session, trace_scope};
+use hairline_tests::children;
 
 fn work() {
     for n in 0..10 {
@@ -30,7 +32,8 @@ fn work_on_two_threads() {
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// Records until it is told to stop, with new callsites, tracks and threads now and then, so that every lock is taken.
+/// Records until it is told to stop, with new callsites, tracks and threads now and then, so that every lock
+/// is taken.
 fn busy(seed: u64) {
     for n in 0_u64.. {
         if STOP.load(Ordering::Relaxed) {
@@ -55,29 +58,17 @@ fn busy(seed: u64) {
     }
 }
 
-fn wait_for(child: libc::pid_t) {
-    let began = Instant::now();
-    let mut status = -1;
-    // SAFETY: `status` is valid, the pid is our child's.
-    while unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == 0 {
-        if began.elapsed() > Duration::from_secs(20) {
-            // SAFETY: takes numbers; the child is ours.
-            unsafe { libc::kill(child, libc::SIGKILL) };
-            panic!("a child hangs");
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    assert_eq!(status, 0, "the child ended well");
-}
+/// The longest that a child may take.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Forks; the child records, has a child of its own, so deep, and exits.
 fn fork(depth: u32) {
     let _open = hairline::scope!("ending", "open at the fork");
     // SAFETY: the child records, which it may, and allocates, which the C library lets it.
-    let child = unsafe { libc::fork() };
+    let child = unsafe { children::fork() };
     assert!(child >= 0, "forked");
     if child > 0 {
-        return wait_for(child);
+        return children::expect_success(child, PATIENCE);
     }
     STOP.store(true, Ordering::Relaxed);
     work_on_two_threads();
@@ -108,16 +99,15 @@ fn fork_many(children: u32) {
 /// A child of a process whose session is over starts one.
 fn fork_later(output: &str) {
     // SAFETY: as in `fork`.
-    let child = unsafe { libc::fork() };
+    let child = unsafe { children::fork() };
     assert!(child >= 0, "forked");
     if child > 0 {
-        return wait_for(child);
+        return children::expect_success(child, PATIENCE);
     }
     let session = Session::builder().output(output).start().expect("a session");
     work_on_two_threads();
     session.stop().expect("stopped");
-    // SAFETY: takes a number.
-    unsafe { libc::_exit(0) }
+    children::exit_at_once(0)
 }
 
 /// Starts this program anew, with the environment as it is.
@@ -217,9 +207,8 @@ fn session(way: &str, output: &str) -> Session {
 }
 
 fn main() {
-    // Not Rust's default, but that of programs in other languages: nobody is to be killed by a pipe that closes. And a shell's background
-    // job inherits that Ctrl-C is ignored.
-    // SAFETY: takes numbers.
+    // Not Rust's default, but that of programs in other languages: nobody is to be killed by a pipe that
+    // closes. And a shell's background job inherits that Ctrl-C is ignored. SAFETY: takes numbers.
     unsafe {
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         libc::signal(libc::SIGINT, libc::SIG_DFL);

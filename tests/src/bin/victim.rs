@@ -4,12 +4,15 @@
 //! victim return | steps | for-ever | exit | panic | thread-panic | fork | own-session FILE
 //! ```
 //!
-//! Each way of ending comes after ten scopes on the main thread and ten on another; it prints `done` whatever happens
-//! to the tracing.
+//! Each way of ending comes after ten scopes on the main thread and ten on another; it prints `done` whatever
+//! happens to the tracing.
 
 #![allow(unsafe_code)] // fork
 
+use std::time::Duration;
+
 use hairline::{Session, trace_scope};
+use hairline_tests::children;
 
 fn work() {
     for n in 0..10 {
@@ -23,8 +26,8 @@ fn work_on_two_threads() {
     other.expect("a thread").join().expect("joined");
 }
 
-/// Steps on two threads until somebody kills the process, in scopes that never end. Says how far the first one is, once the
-/// other has come to its first.
+/// Steps on two threads until somebody kills the process, in scopes that never end. Says how far the first
+/// one is, once the other has come to its first.
 fn record_for_ever() {
     let both = std::sync::Barrier::new(2);
     let steps = |tell: bool| {
@@ -48,17 +51,14 @@ fn fork_while_recording() {
     std::thread::scope(|threads| {
         threads.spawn(|| (0..200_000).for_each(|_| drop(hairline::scope!("victim", "busy"))));
         for _ in 0..20 {
-            // SAFETY: the child calls nothing but this crate's macros, which say that a forked child may, and `_exit`.
-            unsafe {
-                let child = libc::fork();
-                if child == 0 {
-                    (0..1000).for_each(|_| drop(hairline::scope!("victim", "of the child")));
-                    libc::_exit(0);
-                }
-                let mut status = -1;
-                libc::waitpid(child, &raw mut status, 0);
-                assert_eq!(status, 0, "the child ended well");
+            // SAFETY: the child calls nothing but this crate's macros, which say that a forked child may, and
+            // `_exit`.
+            let child = unsafe { children::fork() };
+            if child == 0 {
+                (0..1000).for_each(|_| drop(hairline::scope!("victim", "of the child")));
+                children::exit_at_once(0);
             }
+            children::expect_success(child, Duration::from_secs(20));
         }
     });
 }

@@ -1,0 +1,184 @@
+//! Forks: unannounced ones, in signal handlers, and while nothing is traced or tracing begins.
+
+#![allow(unsafe_code)] // children without handlers, waitpid
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use hairline::Session;
+use hairline_tests::children::{self, Way};
+
+use crate::common::{PATIENCE, StopOnDrop, builder, fork, handle, set_timer, stopped, wait_for, work};
+
+/// Children that nobody announced, while the parent's threads record: each child records too.
+pub(crate) fn unannounced(output: &str, child: Way) {
+    let session = builder(output).start().expect("a session");
+    let recorded = AtomicU64::new(0);
+    std::thread::scope(|threads| {
+        let _stop = StopOnDrop;
+        for _ in 0..2 {
+            threads.spawn(|| {
+                while !stopped() {
+                    work(100);
+                    recorded.fetch_add(100, Ordering::Relaxed);
+                    std::thread::sleep(Duration::from_micros(200));
+                }
+            });
+        }
+        for n in 0..200 {
+            let open = hairline::scope!("moments", "open at the fork");
+            work(3);
+            recorded.fetch_add(3, Ordering::Relaxed);
+            // SAFETY: the child takes no lock but Hairline's own, and what it allocates is little.
+            match unsafe { child() } {
+                0 => {
+                    drop(open);
+                    work(1000);
+                    let later = builder("of-a-child.fxt").start();
+                    work(10);
+                    drop(later);
+                    drop(hairline::Track::process().child("of a child"));
+                    children::exit_at_once(0)
+                }
+                // The parent goes on in the same chunk meanwhile.
+                pid => {
+                    work(n % 50);
+                    recorded.fetch_add(u64::from(n % 50), Ordering::Relaxed);
+                    wait_for(pid);
+                }
+            }
+        }
+    });
+    let summary = session.stop().expect("no error");
+    println!("{} {}", recorded.load(Ordering::Relaxed), summary.lost.total());
+}
+
+static FORKED_IN_HANDLER: AtomicU64 = AtomicU64::new(0);
+static IS_CHILD: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn fork_in_handler(_: libc::c_int) {
+    if IS_CHILD.load(Ordering::Relaxed) {
+        return;
+    }
+    match fork() {
+        0 => IS_CHILD.store(true, Ordering::Relaxed), // and goes on with what was interrupted
+        _ => _ = FORKED_IN_HANDLER.fetch_add(1, Ordering::Relaxed),
+    }
+}
+
+/// Children of handlers that have ended, and how many of them ended otherwise than with 0.
+#[derive(Default)]
+struct Reaped {
+    all: u64,
+    badly: u64,
+}
+
+impl Reaped {
+    /// Takes the ends of children that are over. Does not panic: a panic allocates, and the next handler
+    /// forks.
+    fn take(&mut self) {
+        let mut status = 0;
+        // SAFETY: `status` is valid.
+        while unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) } > 0 {
+            self.all += 1;
+            self.badly += u64::from(status != 0);
+        }
+    }
+}
+
+/// A timer's signal forks, wherever it interrupts the thread: in the midst of an event too. The child goes on
+/// with what was interrupted.
+pub(crate) fn fork_in_signal_handlers(output: &str) {
+    let session = builder(output).start().expect("a session");
+    work(10);
+    handle(libc::SIGALRM, fork_in_handler);
+    set_timer(1000);
+    let (mut recorded, mut reaped) = (10, Reaped::default());
+    while FORKED_IN_HANDLER.load(Ordering::Relaxed) < 150 && !IS_CHILD.load(Ordering::Relaxed) {
+        work(100);
+        recorded += 100;
+        std::thread::sleep(Duration::from_micros(50));
+        reaped.take();
+    }
+    set_timer(0);
+    if IS_CHILD.load(Ordering::Relaxed) {
+        work(1000);
+        children::exit_at_once(0);
+    }
+    let began = Instant::now();
+    while reaped.all < FORKED_IN_HANDLER.load(Ordering::Relaxed) && began.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(1));
+        reaped.take();
+    }
+    let forked = FORKED_IN_HANDLER.load(Ordering::Relaxed);
+    assert_eq!((reaped.all, reaped.badly), (forked, 0), "children that ended, and how many of them badly");
+    let summary = session.stop().expect("no error");
+    println!("{recorded} {}", summary.lost.total());
+}
+
+/// No session: threads make callsites, futures, tracks and intervals while another one forks. The children do
+/// the same.
+pub(crate) fn fork_without_a_session() {
+    use hairline::TraceFuture;
+    fn all(n: u32) {
+        let future = async {}.traced("moments", "a future");
+        drop(future);
+        drop(hairline::trace_async!("moments", "interval", n));
+        let track = hairline::Track::process().child("track");
+        hairline::trace_begin!("moments", "on a track", track: &track);
+        hairline::trace_end!(&track);
+        log::info!("message {n}");
+        tracing::info_span!("span", n).in_scope(|| tracing::info!("event"));
+    }
+    use tracing_subscriber::layer::SubscriberExt;
+    hairline::Logger::new().install().expect("the logger");
+    let layers = tracing_subscriber::registry().with(hairline::layer());
+    tracing::subscriber::set_global_default(layers).expect("the subscriber");
+    let go = Barrier::new(3);
+    std::thread::scope(|threads| {
+        let _stop = StopOnDrop;
+        for _ in 0..2 {
+            threads.spawn(|| {
+                go.wait();
+                (0..).take_while(|_| !stopped()).for_each(all);
+            });
+        }
+        go.wait();
+        for _ in 0..300 {
+            match fork() {
+                0 => {
+                    all(0);
+                    let session = Session::builder().output_writer(std::io::sink()).start();
+                    all(1);
+                    drop(session);
+                    children::exit_at_once(0)
+                }
+                pid => wait_for(pid),
+            }
+        }
+    });
+}
+
+/// Forks while another thread's first event starts the environment's session, so many microseconds after it
+/// began.
+pub(crate) fn fork_during_the_start(after: u64) {
+    let go = Barrier::new(2);
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            go.wait();
+            work(10);
+        });
+        go.wait();
+        std::thread::sleep(Duration::from_micros(after));
+        match fork() {
+            0 => {
+                work(10);
+                // SAFETY: takes a number.
+                unsafe { libc::exit(0) }
+            }
+            pid => wait_for(pid),
+        }
+    });
+    work(10);
+}

@@ -1,0 +1,53 @@
+//! A program that forks, ends threads and is interrupted at the worst moments it can find.
+//!
+//! ```text
+//! moments WAY [OUTPUT]
+//! ```
+//!
+//! It prints what it did, and ends with 0 if nothing hung or crashed. A watchdog ends it after 30 s.
+
+mod common;
+mod ends;
+mod forks;
+mod realtime;
+mod ring;
+mod snapshots;
+
+use std::time::Duration;
+
+use hairline_tests::children;
+
+fn watchdog() {
+    std::thread::spawn(|| {
+        common::block_signals(); // a child of a handler on this thread would do nothing for 30 s
+        std::thread::sleep(Duration::from_secs(30));
+        eprintln!("moments: hangs");
+        children::exit_at_once(99)
+    });
+}
+
+fn main() {
+    watchdog();
+    let mut arguments = std::env::args().skip(1);
+    let way = arguments.next().unwrap_or_default();
+    let output = arguments.next().unwrap_or_default();
+    match way.as_str() {
+        "end-of-threads" => ends::end_of_threads(&output),
+        "clone" => forks::unannounced(&output, children::clone),
+        "bare-fork" => forks::unannounced(&output, children::bare_fork),
+        "fork-in-handler" => forks::fork_in_signal_handlers(&output),
+        "fork-without-session" => forks::fork_without_a_session(),
+        "fork-during-start" => forks::fork_during_the_start(output.parse().expect("microseconds")),
+        "snapshot-in-child" => snapshots::snapshot_in_child(&output),
+        "trigger-in-handler" => snapshots::trigger_in_signal_handlers(&output),
+        "snapshot-first" => snapshots::snapshot_before_the_first_event(&output, false),
+        "snapshot-first-busy" => snapshots::snapshot_before_the_first_event(&output, true),
+        "signal-at-exit" => ends::signals_at_the_end(&output),
+        "real-time" => realtime::record_in_real_time(&output),
+        "forget-beside" => ring::forget_beside_others(&output),
+        "idle-threads" => ring::sessions_with_idle_threads(),
+        "forget" => ring::forget_scopes(&output),
+        "timer" => ring::start_under_a_timer(&output),
+        _ => panic!("unknown way: {way}"),
+    }
+}
