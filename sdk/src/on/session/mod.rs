@@ -82,6 +82,7 @@ impl Session {
     }
 
     pub(crate) fn start(mut config: Config) -> Result<Self, Error> {
+        let _unharmed = files::WriteSignalsBlocked::new();
         // A signal handler that forks would leave a second process that starts this session too.
         let mut blocked = process::SignalsBlocked::new();
         let busy = thread::busy();
@@ -97,7 +98,6 @@ impl Session {
         let format = output::format(&config)?;
         output::check_limits(&config)?;
         signals::install(&config)?;
-        let _unharmed = files::WriteSignalsBlocked::new();
         let of_a_child = output::config_of_a_child(&config);
         // The region first: when its sizes make no sense no file has been touched.
         let uuid: [u8; 16] = process::random();
