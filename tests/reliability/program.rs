@@ -5,11 +5,12 @@ use std::io::{Read, Seek};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use hairline_tests::children::{is_over, kill_group};
 use hairline_tests::forked::describe;
 use hairline_tests::judge;
+use hairline_tests::mortal::region_of;
 
 /// Longer than any program of these tests takes: the watchdog of `moments` comes first.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -20,6 +21,7 @@ pub(crate) struct Run {
     pub(crate) output: Output,
     pub(crate) pid: u32,
     child: Child,
+    started: SystemTime,
     /// Its stdout and stderr. Not pipes, which a child that hangs would keep open.
     files: [File; 2],
     directory: tempfile::TempDir,
@@ -38,9 +40,10 @@ impl Run {
         let mut command = Command::new(program);
         command.current_dir(directory.path()).process_group(0).args(arguments).env_remove("HAIRLINE");
         command.envs(variables.iter().copied()).stdout(of_child(0)).stderr(of_child(1));
+        let started = SystemTime::now();
         let child = command.spawn().expect("it starts");
         let output = Output { status: ExitStatus::from_raw(0), stdout: Vec::new(), stderr: Vec::new() };
-        Self { output, pid: child.id(), child, files, directory }
+        Self { output, pid: child.id(), child, started, files, directory }
     }
 
     /// Waits for its end, and kills what is left of its group.
@@ -100,9 +103,7 @@ impl Run {
 
     /// What it left of its region.
     pub(crate) fn region(&self) -> Option<PathBuf> {
-        let prefix = format!("hairline-{}-", self.pid);
-        let entries = std::fs::read_dir("/dev/shm").into_iter().flatten().flatten();
-        entries.map(|e| e.path()).find(|p| p.to_string_lossy().contains(&prefix))
+        region_of(self.pid, self.started)
     }
 }
 

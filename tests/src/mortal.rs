@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use hairline::Format;
 
@@ -69,6 +69,7 @@ pub struct Victim {
     /// Its trace.
     pub trace: PathBuf,
     counters: PathBuf,
+    started: SystemTime,
 }
 
 impl Victim {
@@ -82,6 +83,7 @@ impl Victim {
         let counters = directory.join("counters");
         let file = File::create(&counters).expect("the counters");
         file.set_len(COUNTERS_LEN as u64).expect("their length");
+        let started = SystemTime::now();
         let child = Command::new(executable)
             .arg(format!("output={}", trace.display()))
             .arg(format!("counters={}", counters.display()))
@@ -97,7 +99,7 @@ impl Victim {
             .stderr(Stdio::null())
             .spawn()
             .expect("a victim");
-        Self { child, orders, trace, counters }
+        Self { child, orders, trace, counters, started }
     }
 
     /// Its number.
@@ -171,9 +173,7 @@ impl Victim {
     /// What it left in `/dev/shm`.
     #[must_use]
     pub fn region(&self) -> Option<PathBuf> {
-        let prefix = format!("hairline-{}-", self.pid());
-        let entries = std::fs::read_dir("/dev/shm").into_iter().flatten().flatten();
-        entries.map(|e| e.path()).find(|p| p.to_string_lossy().contains(&prefix))
+        region_of(self.pid(), self.started)
     }
 
     /// What is wrong with the trace at `path`, by what it told.
@@ -202,6 +202,21 @@ impl Drop for Victim {
             let _ = std::fs::remove_file(region); // of a test that failed
         }
     }
+}
+
+/// The region of a process that was started then. Numbers of processes come again, and the regions of those
+/// that died stay.
+#[must_use]
+pub fn region_of(pid: u32, started: SystemTime) -> Option<PathBuf> {
+    /// More than the clock of the file system's times is behind.
+    const BEHIND: Duration = Duration::from_secs(1);
+    let prefix = format!("hairline-{pid}-");
+    let is_its_own = |path: &PathBuf| {
+        let changed = std::fs::metadata(path).and_then(|metadata| metadata.modified());
+        path.to_string_lossy().contains(&prefix) && changed.is_ok_and(|changed| changed + BEHIND >= started)
+    };
+    let entries = std::fs::read_dir("/dev/shm").into_iter().flatten().flatten();
+    entries.map(|e| e.path()).find(is_its_own)
 }
 
 /// What is in a victim's trace.

@@ -208,7 +208,8 @@ fn session(way: &str, output: &str) -> Session {
 
 fn main() {
     // Not Rust's default, but that of programs in other languages: nobody is to be killed by a pipe that
-    // closes. And a shell's background job inherits that Ctrl-C is ignored. SAFETY: takes numbers.
+    // closes. And a shell's background job inherits that Ctrl-C is ignored.
+    // SAFETY: takes numbers.
     unsafe {
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         libc::signal(libc::SIGINT, libc::SIG_DFL);
