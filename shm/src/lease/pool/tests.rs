@@ -1,5 +1,7 @@
 //! The pool on real threads and in real children. All tests of the process share it.
 
+#![allow(unsafe_code)] // the contracts of the pool and of leases, and children
+
 use std::collections::HashSet;
 use std::sync::Arc;
 
