@@ -257,11 +257,12 @@ impl Shared {
     }
 
     /// When an event of this thread that comes now stops waiting for a chunk. None: it does not wait, by the policy, or since
-    /// this is the writer thread, for which it would wait.
+    /// this is the writer thread, for which it would wait, or a forked child, in which there is no writer thread.
     pub(crate) fn patience_ends(&self) -> Option<Instant> {
         let waits = !self.patience.is_zero()
             && self.region.may_wait()
-            && self.writer_tid.load(Ordering::Relaxed) != process::tid();
+            && self.writer_tid.load(Ordering::Relaxed) != process::tid()
+            && self.is_of_this_process();
         waits.then(|| Instant::now() + self.patience)
     }
 
@@ -286,7 +287,8 @@ impl Shared {
 
     /// Waits until there may be a chunk. False: there is none to be waited for.
     pub(crate) fn wait_for_chunk(&self, until: Instant) -> bool {
-        self.region.wait_for_chunk(until, || self.wake())
+        // A handler may have forked while its thread waits here.
+        self.is_of_this_process() && self.region.wait_for_chunk(until, || self.wake())
     }
 
     /// A thread's chunk is complete, which another one may be waiting for.

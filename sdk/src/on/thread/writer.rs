@@ -179,7 +179,12 @@ impl Writer {
         }
         let is_taken = lease.settle();
         if !self.shared.detail().is_all_cold() {
-            self.room.set_used(lease.commit(), lease.room());
+            let is_valid = self.room.set_used(lease.commit(), lease.room());
+            // A handler that forks just here leaves a child whose lease is wiped.
+            debug_assert!(
+                is_valid || lease.is_wiped(),
+                "the hot path keeps within the room that it was given"
+            );
         }
         if is_taken {
             self.room.set_recalled();
