@@ -9,7 +9,7 @@ use hairline::{Overflow, trace_instant, trace_scope};
 use crate::common::{StopOnDrop, builder, stopped};
 
 /// For how long the real-time thread records.
-const LONG: Duration = Duration::from_secs(2);
+const LONG: Duration = Duration::from_secs(1);
 
 /// The kernel's id of the drain thread, as soon as it has its name.
 fn drain_thread() -> libc::pid_t {
@@ -72,13 +72,13 @@ pub(crate) fn record_in_real_time(output: &str) {
             let is_real_time = become_real_time();
             let (began, mut scopes) = (Instant::now(), 0_u64);
             while began.elapsed() < LONG {
-                for _ in 0..200 {
+                for _ in 0..20 {
                     trace_scope!("moments", "real time", n = scopes);
                     scopes += 1;
                 }
                 trace_instant!("moments", "pause");
                 // From 1 to 64 us.
-                std::thread::sleep(Duration::from_micros(1 << (scopes / 200 % 7)));
+                std::thread::sleep(Duration::from_micros(1 << (scopes / 20 % 7)));
             }
             (is_real_time, scopes)
         });

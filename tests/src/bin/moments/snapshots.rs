@@ -53,8 +53,8 @@ pub(crate) fn snapshot_before_the_first_event(output: &str, is_busy: bool) {
                 }
             });
         }
-        for n in 0..20 {
-            std::thread::sleep(Duration::from_micros(500 + 137 * n));
+        for n in 0..8 {
+            std::thread::sleep(Duration::from_micros(500 + 331 * n));
             match fork() {
                 0 => {
                     let began = Instant::now();
