@@ -30,19 +30,21 @@ pub(crate) fn unannounced(output: &str, child: Way) {
             let open = hairline::scope!("moments", "open at the fork");
             work(3);
             recorded.fetch_add(3, Ordering::Relaxed);
-            // SAFETY: the child takes no lock but Hairline's own, and what it allocates is little.
+            let later = builder("of-a-child.fxt");
+            // SAFETY: the child takes no lock but Hairline's own. It allocates nothing: another thread of the
+            // parent may hold the allocator's lock, which no handler has put in order.
             match unsafe { child() } {
                 0 => {
                     drop(open);
                     work(1000);
-                    let later = builder("of-a-child.fxt").start();
+                    let later = later.start();
                     work(10);
-                    drop(later);
-                    drop(hairline::Track::process().child("of a child"));
+                    std::mem::forget(later);
                     children::exit_at_once(0)
                 }
                 // The parent goes on in the same chunk meanwhile.
                 pid => {
+                    drop(later);
                     work(n % 50);
                     recorded.fetch_add(u64::from(n % 50), Ordering::Relaxed);
                     wait_for(pid);
