@@ -33,8 +33,8 @@ pub(super) fn plain<const WARM: bool>(
     if room < 0 || !hot.has_seen::<WARM>(callsite) {
         return taken.put_back();
     }
-    let Some((now, _)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
     let commit = taken.last_commit();
+    let Some((now, _)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
     // SAFETY: room for PLAIN bytes.
     unsafe { put_plain(&taken, commit, callsite.fxt_header(), now) };
     if kind == Kind::Scope {
@@ -79,8 +79,8 @@ pub(super) fn with_flow<const WARM: bool>(
 
 #[inline(always)]
 pub(super) fn end<const WARM: bool>(hot: &Hot, callsite: &'static Callsite, taken: Taken) -> bool {
-    let Some((now, _)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
     let commit = taken.last_commit();
+    let Some((now, _)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
     // SAFETY: the begin kept END bytes.
     unsafe { put_plain(&taken, commit, callsite.fxt_header() + BEGIN_TO_END, now) };
     taken.commit_end(commit, now, PLAIN as u32);

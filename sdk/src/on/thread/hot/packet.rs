@@ -104,14 +104,14 @@ pub(super) fn with_flow<const WARM: bool>(
 
 #[inline(always)]
 pub(super) fn end<const WARM: bool>(hot: &Hot, taken: Taken) -> bool {
+    let (room, commit) = (taken.room(), taken.last_commit());
     let Some((now, delta)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
     let len = hot.packet_base.get() + END_MESSAGE_LEN as u32;
     // SAFETY: the begin kept END bytes.
-    let mut raw = unsafe { taken.raw(taken.last_commit()) };
+    let mut raw = unsafe { taken.raw(commit) };
     raw.two_words_of(hot.end_packet.get(), len as usize - TIME_LEN);
     raw.word_of(time(delta), TIME_LEN);
-    let room = taken.room() + (END - len as i32);
-    let commit = taken.last_commit();
+    let room = room + (END - len as i32);
     taken.commit(commit, now, len, room);
     true
 }
@@ -217,7 +217,8 @@ pub(super) fn counter<const WARM: bool>(
     let mut shown = Shown(None);
     values.each(0, &mut shown);
     let Shown(Some(value)) = shown else { return taken.put_back() };
-    if taken.room() < LONGEST {
+    let (room, commit) = (taken.room(), taken.last_commit());
+    if room < LONGEST {
         return taken.put_back();
     }
     let Some((now, delta)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
@@ -228,7 +229,7 @@ pub(super) fn counter<const WARM: bool>(
     };
     let added = (message_len + value_len) as u64;
     // SAFETY: room for LONGEST bytes.
-    let mut raw = unsafe { taken.raw(taken.last_commit()) };
+    let mut raw = unsafe { taken.raw(commit) };
     raw.word_of(hot.prefix.get() + (added << 8), hot.prefix_len.get());
     raw.two_words_of([message[0] + ((value_len as u64) << (8 * LENGTH_AT)), message[1]], message_len);
     match value {
@@ -243,8 +244,7 @@ pub(super) fn counter<const WARM: bool>(
     }
     raw.word_of(time(delta), TIME_LEN);
     let len = hot.packet_base.get() + added as u32;
-    let room = taken.room() - len as i32;
-    let commit = taken.last_commit();
+    let room = room - len as i32;
     taken.commit(commit, now, len, room);
     true
 }
