@@ -392,29 +392,36 @@ fn page_size() -> usize {
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(PAGE)
 }
 
-/// Bytes that [`reserve`] asks for at a time: some milliseconds, so that a program with a timer's signal every few
-/// milliseconds gets on.
+/// Bytes that [`reserve`] asks for at a time where a signal has interrupted it: some milliseconds, so that a
+/// program with a timer's signal every few milliseconds gets on.
 const RESERVE: usize = 4 << 20;
 
 /// Tries for each of them. A signal that comes during each try makes the reservation fail.
 const RESERVE_TRIES: usize = 100;
 
-/// Gives the file `len` bytes that are really there.
+/// Gives the file `len` bytes that are really there. All at once, so that the system can use large pages; in
+/// small pieces where signals interrupt that.
 fn reserve(fd: &OwnedFd, len: usize) -> io::Result<()> {
+    let is_interrupted =
+        |done: &io::Result<()>| done.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::Interrupted);
+    let at_once = allocate(fd, 0, len);
+    if !is_interrupted(&at_once) {
+        return at_once;
+    }
     (0..len).step_by(RESERVE).try_for_each(|from| {
-        let (at, len) = (file_len(from)?, file_len((len - from).min(RESERVE))?);
-        for _ in 0..RESERVE_TRIES {
-            // SAFETY: a call on an open descriptor.
-            if unsafe { libc::fallocate(fd.as_raw_fd(), 0, at, len) } == 0 {
-                return Ok(());
-            }
-            let e = io::Error::last_os_error();
-            if e.kind() != io::ErrorKind::Interrupted {
-                return Err(e);
-            }
-        }
-        Err(io::ErrorKind::Interrupted.into())
+        let attempt = |_| allocate(fd, from, (len - from).min(RESERVE));
+        let mut attempts = (0..RESERVE_TRIES).map(attempt);
+        attempts.find(|done| !is_interrupted(done)).unwrap_or(Err(io::ErrorKind::Interrupted.into()))
     })
+}
+
+fn allocate(fd: &OwnedFd, at: usize, len: usize) -> io::Result<()> {
+    let (at, len) = (file_len(at)?, file_len(len)?);
+    // SAFETY: a call on an open descriptor.
+    match unsafe { libc::fallocate(fd.as_raw_fd(), 0, at, len) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Puts zeroed private memory in the place of a mapping, in one step for all threads. Returns whether the system did.
