@@ -93,7 +93,7 @@ const CASES: &[Case] = &[
     (&["merge", "good.json", "-o", "folder.pftrace"], 1, "folder.pftrace: it is a folder"),
     (&["view", "--no-open", "missing"], 1, "missing: "),
     (&["view", "--no-open", "empty"], 1, "empty: is empty"),
-    (&["view", "--no-open", "folder.pftrace"], 1, "folder.pftrace: is no file"),
+    (&["view", "--no-open", "folder.pftrace"], 1, "folder.pftrace: it is no regular file"),
     (&["view", "--no-open", "good.json", "--ui", "folder.pftrace"], 1, "folder.pftrace: has no index.html"),
     (&["recover", "./missing"], 1, "missing"),
     (&["recover", "./empty"], 1, "empty"),
