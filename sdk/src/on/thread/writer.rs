@@ -11,7 +11,7 @@
 
 mod overwriting;
 
-use std::cell::{Cell, OnceCell};
+use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -46,8 +46,6 @@ pub(super) struct Writer {
     found_full: bool,
     /// Chunks kept for ends, as the session was last told.
     kept_for_ends: Cell<u32>,
-    /// The thread's track, where an end came late.
-    track: OnceCell<Track>,
     /// The session's passes at the last end of this thread that came late.
     late_at: Option<u64>,
     /// Where records are put together before they go into the chunk.
@@ -130,7 +128,6 @@ impl Writer {
             refused: 0,
             found_full: false,
             kept_for_ends: Cell::new(0),
-            track: OnceCell::new(),
             late_at: None,
             scratch: Vec::with_capacity(256),
             begin: Vec::new(),
@@ -438,8 +435,8 @@ impl Writer {
     }
 
     fn end_late(&mut self, event: &Event<'_>) {
-        let track = self.track.get_or_init(Track::thread);
-        self.shared.end_late(&Event { track: Some(TrackRef::Track(track)), ..*event });
+        let track = Track::thread(); // not kept: it takes more memory than the rest of an idle thread's writer
+        self.shared.end_late(&Event { track: Some(TrackRef::Track(&track)), ..*event });
         self.late_at = Some(self.shared.passes());
         self.shared.wake(); // this thread waits for the passes
         self.room.release_end();
