@@ -42,8 +42,12 @@ impl Region {
     fn take_lowest_free(&self) -> Option<Taken> {
         for w in 0..(self.chunk_count() as usize).div_ceil(64) {
             let word = self.bitmap(w);
+            let free = word.load(Ordering::Relaxed);
+            if free == 0 {
+                continue; // most words while nobody drains: nothing more is worked out for them
+            }
             let chunks_here = self.chunks_in(w); // other processes can set bits that stand for no chunk
-            let mut candidates = word.load(Ordering::Relaxed) & chunks_here;
+            let mut candidates = free & chunks_here;
             while candidates != 0 {
                 let bit = candidates & candidates.wrapping_neg();
                 // Acquire pairs with the Release of `free`: the drain's last read of the payload, and its store of
