@@ -63,6 +63,9 @@ impl WriteChunk {
     /// region that overwrites.
     pub(crate) fn begin(region: Arc<Region>, taken: Taken, mut info: ChunkInfo, context: &[u8]) -> Self {
         let number = taken.number();
+        // Before the first store into the chunk: this instruction waits for all stores before it, and the chunk's
+        // lines are seldom in the cache yet.
+        let claim = region.new_claim();
         assert!(context.len() < region.payload_len() as usize);
         #[allow(clippy::cast_possible_truncation)] // just compared with a u32
         let context_len = context.len() as u32;
@@ -81,7 +84,7 @@ impl WriteChunk {
         header.tid.store(info.tid, Ordering::Relaxed);
         header.context_len.store(info.context_len, Ordering::Relaxed);
         header.recovery_len.store(0, Ordering::Relaxed);
-        header.claim.store(chunk.region.new_claim(), Ordering::Relaxed);
+        header.claim.store(claim, Ordering::Relaxed);
         header.flags.store(0, Ordering::Relaxed);
         header.commit.store(start, Ordering::Relaxed);
         header.drained.store(start, Ordering::Relaxed);
