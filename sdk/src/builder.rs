@@ -7,7 +7,6 @@ use crate::error::Error;
 use crate::filter::Filter;
 use crate::options::{ClockSource, Format, Overflow};
 use crate::output::MemoryOutput;
-use crate::session::Session;
 
 /// Bytes of the ring, unless said otherwise: 5 to 10 ms of recording flat out.
 pub(crate) const DEFAULT_BUFFER: u64 = 16 << 20;
@@ -280,15 +279,14 @@ impl SessionBuilder {
         self
     }
 
-    /// Starts recording. Takes some 10 ms, for the clock's calibration.
+    /// The settings.
     ///
     /// # Errors
-    /// When a session is running, the output cannot be created, or a setting makes no sense. Nothing has
-    /// changed then.
-    pub fn start(mut self) -> Result<Session, Error> {
+    /// When the filter of categories makes no sense.
+    pub(crate) fn into_config(mut self) -> Result<Config, Error> {
         if let Some(text) = &self.categories {
             self.config.filter = Filter::parse(text)?;
         }
-        Session::start(self.config)
+        Ok(self.config)
     }
 }

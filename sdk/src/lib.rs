@@ -71,11 +71,10 @@ use off as imp;
 #[cfg(feature = "enable")]
 use on as imp;
 
-use imp::session;
-
 pub use builder::SessionBuilder;
 pub use error::Error;
 pub use filter::check_categories;
+pub use imp::Session;
 #[cfg(feature = "log")]
 #[cfg_attr(docsrs, doc(cfg(feature = "log")))]
 pub use logger::Logger;
@@ -83,7 +82,6 @@ pub use options::{ClockSource, Format, Lost, Overflow, Summary, ThreadSummary, p
 pub use output::MemoryOutput;
 #[doc(no_inline)]
 pub use recovery::recover;
-pub use session::Session;
 pub use vocabulary::{Level, Ordering, Unit};
 
 #[cfg(all(feature = "serde", not(feature = "enable")))]
@@ -91,7 +89,7 @@ pub use vocabulary::{Level, Ordering, Unit};
 pub use off::serialize;
 #[cfg(all(feature = "serde", feature = "enable"))]
 #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
-pub use on::serialize::{Serialized, serialize};
+pub use on::event::serialize::{Serialized, serialize};
 
 pub use hairline_macros::trace;
 #[cfg(all(feature = "futures", not(feature = "enable")))]
@@ -102,29 +100,29 @@ pub use off::{
     TrackScope, bytes, interned, koid,
 };
 #[cfg(all(feature = "futures", feature = "enable"))]
-pub use on::traced::TraceStream;
+pub use on::bridges::futures::TraceStream;
 #[cfg(feature = "subscriber")]
 #[cfg_attr(docsrs, doc(cfg(feature = "subscriber")))]
-pub use on::tracing::{Category, Mode, Subscriber};
+pub use on::bridges::tracing::{Category, Mode, Subscriber};
 #[cfg(feature = "tracing")]
 #[cfg_attr(docsrs, doc(cfg(feature = "tracing")))]
-pub use on::tracing::{Layer, layer};
+pub use on::bridges::tracing::{Layer, layer};
 #[cfg(feature = "enable")]
 pub use on::{
-    argument::Argument,
-    flow::Flow,
-    nested::{Bytes, Interned, Koid, MapKey, bytes, interned, koid},
-    thread::{AsyncScope, Scope, TrackScope},
-    traced::{TraceFuture, Traced},
-    track::{OnTrack, Track},
+    bridges::futures::{TraceFuture, Traced},
+    event::argument::Argument,
+    event::flow::Flow,
+    event::nested::{Bytes, Interned, Koid, MapKey, bytes, interned, koid},
+    event::track::{OnTrack, Track},
+    thread::guards::{Scope, interval::AsyncScope, on_track::TrackScope},
 };
 
 /// For the command `hairline`: the rules for outputs, each in one place.
 #[cfg(feature = "enable")]
 #[doc(hidden)]
 pub mod __output {
-    pub use crate::on::links::{Followed, follow, open};
-    pub use crate::on::unfinished::open_to_others;
+    pub use crate::on::base::files::links::{Followed, follow, open};
+    pub use crate::on::base::files::unfinished::open_to_others;
 }
 
 /// For the macros.
@@ -135,17 +133,20 @@ pub mod __private {
 
     pub use crate::filter::Filter;
 
-    pub use crate::on::argument::{Argument, number};
-    pub use crate::on::callsite::{Callsite, CounterOptions, Key, Kind, Site};
-    pub use crate::on::extras::Extras;
     #[cfg(debug_assertions)]
-    pub use crate::on::lock::holds_a_lock;
-    pub use crate::on::session::trigger;
-    pub use crate::on::thread::{
-        AsyncScope, Scope, Text, TrackScope, counter, event_rich, instant, instant_with, log, track_begin,
-        track_end, track_left_out, track_was_used,
+    pub use crate::on::base::lock::holds_a_lock;
+    pub use crate::on::bridges::futures::Life;
+    pub use crate::on::callsite::{Callsite, CounterOptions, Key, Kind, Site};
+    pub use crate::on::event::argument::{Argument, number};
+    pub use crate::on::event::extras::Extras;
+    pub use crate::on::event::text::Text;
+    pub use crate::on::session::trigger::trigger;
+    pub use crate::on::thread::events::{counter, event_rich, instant, instant_with};
+    pub use crate::on::thread::guards::interval::AsyncScope;
+    pub use crate::on::thread::guards::on_track::{
+        TrackScope, track_begin, track_end, track_left_out, track_was_used,
     };
-    pub use crate::on::traced::Life;
+    pub use crate::on::thread::guards::{Scope, log};
 }
 
 /// For the macros.

@@ -9,6 +9,7 @@ mod vocabulary;
 
 use std::marker::PhantomData;
 
+pub use session::Session;
 pub use vocabulary::Life;
 #[cfg(feature = "futures")]
 pub use vocabulary::TraceStream;

@@ -1,4 +1,4 @@
-use crate::builder::{Config, SessionBuilder};
+use crate::builder::SessionBuilder;
 use crate::error::Error;
 use crate::options::Summary;
 
@@ -11,11 +11,6 @@ impl Session {
     /// A session to be configured.
     pub fn builder() -> SessionBuilder {
         SessionBuilder::new()
-    }
-
-    #[allow(clippy::unnecessary_wraps)] // its twin may fail
-    pub(crate) fn start(_: Config) -> Result<Self, Error> {
-        Ok(Self(()))
     }
 
     /// Checks the filter.
@@ -48,5 +43,15 @@ impl Session {
     /// None.
     pub fn stop(self) -> Result<Summary, Error> {
         Ok(Summary::default())
+    }
+}
+
+impl SessionBuilder {
+    /// Checks the filter, and records nothing.
+    ///
+    /// # Errors
+    /// When the filter makes no sense.
+    pub fn start(self) -> Result<Session, Error> {
+        self.into_config().map(|_| Session(()))
     }
 }

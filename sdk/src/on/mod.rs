@@ -1,36 +1,16 @@
-//! The SDK with the feature `enable`.
+//! The SDK with the feature `enable`, in layers: each uses those above it in this list, and never one below it.
 
-pub(crate) mod argument;
+pub(crate) mod base;
+pub(crate) mod bridges;
 pub(crate) mod callsite;
-pub(crate) mod clock;
-mod env;
-pub(crate) mod extras;
-mod files;
-pub(crate) mod flow;
-mod fork;
-mod lanes;
-pub(crate) mod links;
-pub(crate) mod lock;
+pub(crate) mod encode;
+pub(crate) mod event;
+pub(crate) mod lifecycle;
 pub(crate) mod macros;
-mod made;
-#[cfg(feature = "log")]
-pub(crate) mod messages;
-pub(crate) mod nested;
-mod own_thread;
-mod process;
-mod process_wide;
 pub(crate) mod recover;
-mod registry;
-#[cfg(feature = "serde")]
-pub(crate) mod serialize;
 pub(crate) mod session;
-mod signals;
-mod sync;
-mod system;
 pub(crate) mod thread;
-pub(crate) mod traced;
-#[cfg(feature = "subscriber")]
-pub(crate) mod tracing;
-pub(crate) mod track;
-mod tree;
-pub(crate) mod unfinished;
+
+#[cfg(feature = "log")]
+pub(crate) use bridges::log as messages;
+pub use lifecycle::session::Session;

@@ -1,8 +1,8 @@
 //! The cells of `layer()` and the slots of `Subscriber`, each a place for a span.
 
-#[path = "../../src/on/tracing/slots/count.rs"]
+#[path = "../../src/on/bridges/tracing/slots/count.rs"]
 mod count;
-#[path = "../../src/on/tracing/cells/word.rs"]
+#[path = "../../src/on/bridges/tracing/cells/word.rs"]
 mod word;
 
 use std::sync::Arc;

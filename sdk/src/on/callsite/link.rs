@@ -1,6 +1,6 @@
 //! The links of a list that is pushed to under a lock and walked without one. Nothing leaves the list.
 
-use crate::on::sync::{AtomicPtr, Ordering, const_unless_loom};
+use crate::on::base::sync::{AtomicPtr, Ordering, const_unless_loom};
 
 /// A pointer to the first element, or to the next.
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 //! finds an epoch there passes [`fence_constants`] before it reads the callsite's constants, which were
 //! stored with Relaxed before the word.
 
-use crate::on::sync::{AtomicU32, Ordering, const_unless_loom, fence};
+use crate::on::base::sync::{AtomicU32, Ordering, const_unless_loom, fence};
 
 /// A callsite's word.
 #[derive(Debug)]

@@ -21,13 +21,13 @@ use hairline_shm::recover as shm;
 use hairline_shm::recover::{DeadRegion, Facts, Fragment, Glance, Life, Part, RegionFile, SessionState};
 use hairline_shm::{LOSS_REASONS, LossReason};
 
-use super::process::Thread;
-use super::session::stream;
-use super::session::tail::Tail;
+use crate::on::base::platform::process::Thread;
+use crate::on::encode::stream;
+use crate::on::encode::tail::Tail;
+use crate::on::recover::place::Place;
+pub(crate) use crate::on::recover::prune::Pruning;
 use crate::options::{Format, Lost};
 use crate::recovery::{FoundRegion, ProcessState, RecoverError, RecoverOptions, Recovered};
-use place::Place;
-pub(crate) use prune::Pruning;
 
 pub(crate) fn recover(path: &Path, options: &RecoverOptions) -> Result<Recovered, RecoverError> {
     let region = RegionFile::open(path)?.lock(options.assume_dead)?;

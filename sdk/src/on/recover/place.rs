@@ -1,18 +1,20 @@
 //! Where the whole trace goes: the original file, or another.
 
 use std::collections::HashSet;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use hairline_formats::fxt;
 use hairline_shm::recover::{DeadRegion, Facts, NextOutput};
 
-use super::super::files::{self, RecoveryClaim};
-use super::super::unfinished::{self, Unfinished};
-use super::at;
+use crate::on::base::files;
+use crate::on::base::files::unfinished::Unfinished;
+use crate::on::base::files::{RecoveryClaim, unfinished};
+use crate::on::recover::at;
 use crate::recovery::RecoverError;
 
 /// Bytes that are compared or copied at a time.
@@ -27,7 +29,7 @@ const MOST_NAMES: u32 = 100;
 
 /// A file that becomes the whole trace.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// Written through a buffer, since fragments may be small.
     file: io::BufWriter<File>,
     /// The trace's name: with `anew`, the first one that it may get.
@@ -37,11 +39,11 @@ pub(super) struct Place {
     /// Bytes of the original that are whole.
     whole: u64,
     /// Bytes so far.
-    pub(super) len: u64,
+    pub(crate) len: u64,
     /// Whether what was written before the kill is in it.
-    pub(super) has_original: bool,
+    pub(crate) has_original: bool,
     /// Bytes of the original that were not whole.
-    pub(super) cut: u64,
+    pub(crate) cut: u64,
     /// No session makes the original anew before all this is done.
     _claim: Option<RecoveryClaim>,
 }
@@ -76,7 +78,7 @@ struct Original {
 }
 
 impl Place {
-    pub(super) fn choose(
+    pub(crate) fn choose(
         region: &DeadRegion,
         to: Option<&Path>,
         notes: &mut Vec<String>,
@@ -97,7 +99,7 @@ impl Place {
     }
 
     /// A copy, of a trace that goes on.
-    pub(super) fn copy_of(facts: &Facts, to: &Path, notes: &mut Vec<String>) -> Result<Self, RecoverError> {
+    pub(crate) fn copy_of(facts: &Facts, to: &Path, notes: &mut Vec<String>) -> Result<Self, RecoverError> {
         let original = Original::find(facts, Need::CopyOfLiving, notes)?;
         Self::anew(facts, original, to.to_owned(), Names::Given)
     }
@@ -157,7 +159,7 @@ impl Place {
     }
 
     /// The flows that begin in what there is so far, of FXT.
-    pub(super) fn flows_begun(&mut self) -> Result<HashSet<u64>, RecoverError> {
+    pub(crate) fn flows_begun(&mut self) -> Result<HashSet<u64>, RecoverError> {
         self.file.flush().map_err(at(&self.path))?;
         let so_far = FromStart { file: self.file.get_ref(), offset: 0 }.take(self.len);
         let mut reader = fxt::Reader::new(io::BufReader::with_capacity(PIECE, so_far));
@@ -173,13 +175,13 @@ impl Place {
         Ok(begun)
     }
 
-    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), RecoverError> {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), RecoverError> {
         self.len += bytes.len() as u64;
         self.file.write_all(bytes).map_err(at(&self.path))
     }
 
     /// Everything is on the disk, under its name. Which that is.
-    pub(super) fn finish(mut self, prelude: &[u8]) -> Result<PathBuf, RecoverError> {
+    pub(crate) fn finish(mut self, prelude: &[u8]) -> Result<PathBuf, RecoverError> {
         if let Err(e) = self.file.flush().and_then(|()| self.file.get_ref().sync_all()) {
             let e = at(&self.path)(e);
             self.abandon();
@@ -205,7 +207,7 @@ impl Place {
     }
 
     /// Takes back what was written, as far as that goes. A new file goes with this value.
-    pub(super) fn abandon(self) {
+    pub(crate) fn abandon(self) {
         let (file, _) = self.file.into_parts();
         if self.anew.is_none() {
             let _ = file.set_len(self.whole);

@@ -1,6 +1,7 @@
 //! Packs the packets of a stream into compressed ones.
 
-use std::io::{self, IoSlice, Write};
+use std::io;
+use std::io::{IoSlice, Write};
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;

@@ -6,16 +6,16 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::shared::Shared;
 use crate::error::Error;
-use crate::on::lock::{Mutex, MutexGuard};
-use crate::on::{registry, thread};
+use crate::on::base::lock::{Mutex, MutexGuard};
+use crate::on::base::this_thread;
+use crate::on::session::shared::Shared;
 
 static CURRENT: Mutex<Current> = Mutex::new(Current::None);
 
 /// What runs.
 #[derive(Debug, Default)]
-pub(in crate::on) enum Current {
+pub(crate) enum Current {
     #[default]
     None,
     /// A thread is starting a session.
@@ -33,7 +33,7 @@ impl Current {
 
     /// In a forked child: the parent's session does not run here, and the thread that was starting one does
     /// not exist.
-    pub(in crate::on) fn take_in_child(&mut self) -> Option<Arc<Shared>> {
+    pub(crate) fn take_in_child(&mut self) -> Option<Arc<Shared>> {
         match std::mem::take(self) {
             Self::Running(shared) => Some(shared),
             Self::None | Self::Starting => None,
@@ -42,17 +42,17 @@ impl Current {
 }
 
 /// What runs, held for a fork.
-pub(in crate::on) type Held = MutexGuard<'static, Current>;
+pub(crate) type Held = MutexGuard<'static, Current>;
 
-pub(in crate::on) fn hold(until: Instant) -> Option<Held> {
+pub(crate) fn hold(until: Instant) -> Option<Held> {
     CURRENT.try_lock_until(until)
 }
 
 /// The place of the running session, reserved by the thread that starts one. Dropped, it is free again.
-pub(super) struct Reserved(());
+pub(crate) struct Reserved(());
 
 impl Reserved {
-    pub(super) fn new() -> Result<Self, Error> {
+    pub(crate) fn new() -> Result<Self, Error> {
         let mut current = CURRENT.lock();
         match *current {
             Current::None => {
@@ -64,7 +64,7 @@ impl Reserved {
     }
 
     /// The session runs.
-    pub(super) fn fill(self, shared: Arc<Shared>) {
+    pub(crate) fn fill(self, shared: Arc<Shared>) {
         *CURRENT.lock() = Current::Running(shared); // in the place of `Starting`, which drops nothing
         std::mem::forget(self);
     }
@@ -78,7 +78,7 @@ impl Drop for Reserved {
 
 /// The running session, if it has this epoch. `None` in a forked child: it is the parent's.
 pub(crate) fn current(epoch: u32) -> Option<Arc<Shared>> {
-    if registry::is_detached() {
+    if this_thread::is_detached() {
         return None;
     }
     CURRENT.lock().running().filter(|shared| shared.epoch() == epoch).cloned()
@@ -86,16 +86,16 @@ pub(crate) fn current(epoch: u32) -> Option<Arc<Shared>> {
 
 /// The running session. `None` in a forked child that has none of its own; and where the lock cannot be had
 /// until then.
-pub(super) fn running_until(until: Instant) -> Option<Arc<Shared>> {
-    let _busy = thread::busy(); // the first that a child may do: it finds out there that it is one
-    if registry::is_detached() {
+pub(crate) fn running_until(until: Instant) -> Option<Arc<Shared>> {
+    let _busy = this_thread::busy(); // the first that a child may do: it finds out there that it is one
+    if this_thread::is_detached() {
         return None;
     }
     CURRENT.try_lock_until(until)?.running().cloned()
 }
 
 /// Frees the place of the running session, if the session with this epoch has it. Returns whether it had.
-pub(super) fn forget(epoch: u32) -> bool {
+pub(crate) fn forget(epoch: u32) -> bool {
     let mut current = CURRENT.lock();
     let is_it = current.running().is_some_and(|shared| shared.epoch() == epoch);
     let before = if is_it { std::mem::take(&mut *current) } else { Current::None };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use hairline_shm::{ChunkInfo, Region, WriteChunk};
 
-use crate::on::process;
+use crate::on::base::platform::process;
 
 /// The sequence of the chunk: the last in each pass, and in what is recovered.
 const SEQUENCE: u32 = u32::MAX - 1;
@@ -17,10 +17,10 @@ const SEQUENCE: u32 = u32::MAX - 1;
 const FEW_CHUNKS: u32 = 8;
 
 /// Bytes of ends that need no allocation.
-pub(super) const LATE_ROOM: usize = 16 << 10;
+pub(crate) const LATE_ROOM: usize = 16 << 10;
 
 #[derive(Debug)]
-pub(super) struct Late {
+pub(crate) struct Late {
     region: Arc<Region>,
     chunk: Option<WriteChunk>,
     next: ChunkInfo,
@@ -30,7 +30,7 @@ pub(super) struct Late {
 }
 
 impl Late {
-    pub(super) fn new(region: &Arc<Region>) -> Self {
+    pub(crate) fn new(region: &Arc<Region>) -> Self {
         let room = || Vec::with_capacity(LATE_ROOM);
         let next = ChunkInfo { sequence: SEQUENCE, tid: process::id(), ..ChunkInfo::default() };
         let region = Arc::clone(region);
@@ -42,7 +42,7 @@ impl Late {
     }
 
     /// Whether there is a chunk for them.
-    pub(super) fn has_chunk(&self) -> bool {
+    pub(crate) fn has_chunk(&self) -> bool {
         self.chunk.is_some()
     }
 
@@ -56,12 +56,12 @@ impl Late {
     }
 
     /// The ends in memory, which need room for one more.
-    pub(super) fn in_memory(&mut self) -> &mut Vec<u8> {
+    pub(crate) fn in_memory(&mut self) -> &mut Vec<u8> {
         &mut self.records
     }
 
     /// Puts an end. Allocates nothing: the caller holds the lock, and has made room in memory.
-    pub(super) fn put(&mut self, record: &[u8]) {
+    pub(crate) fn put(&mut self, record: &[u8]) {
         // In the order in which they came: after one in memory the next is there too.
         if !self.records.is_empty() || !self.append(record) {
             self.records.extend_from_slice(record);
@@ -77,7 +77,7 @@ impl Late {
     }
 
     /// Puts the ends in memory into `taken`, whose room serves the next ones. Gives their number.
-    pub(super) fn take(&mut self, taken: &mut Vec<u8>) -> u64 {
+    pub(crate) fn take(&mut self, taken: &mut Vec<u8>) -> u64 {
         taken.clear();
         std::mem::swap(taken, &mut self.records);
         std::mem::take(&mut self.count)

@@ -10,13 +10,13 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use crate::on::lock::{Mutex, MutexGuard};
+use crate::on::base::lock::{Mutex, MutexGuard};
 
 #[derive(Debug, Default)]
 pub(crate) struct OpenSlices(Mutex<Open>);
 
 #[derive(Debug, Default)]
-pub(super) struct Open {
+pub(crate) struct Open {
     /// The slice that was begun last on each track, by the track's number.
     last: HashMap<u64, Box<Begun>>,
     /// Slices and their bytes, in all.
@@ -119,7 +119,7 @@ impl OpenSlices {
 
     /// Takes the lock, with room in `copy` for all begins: slices neither begin nor end until the guard is
     /// dropped.
-    pub(super) fn hold(&self, copy: &mut Copied) -> MutexGuard<'_, Open> {
+    pub(crate) fn hold(&self, copy: &mut Copied) -> MutexGuard<'_, Open> {
         loop {
             let open = self.0.lock();
             if open.bytes <= copy.bytes.capacity() {
@@ -134,7 +134,7 @@ impl OpenSlices {
 
 impl Open {
     /// Copies all begins, of each track the outermost first.
-    pub(super) fn copy_to(&self, copy: &mut Copied) {
+    pub(crate) fn copy_to(&self, copy: &mut Copied) {
         copy.bytes.clear();
         for last in self.last.values() {
             let from = copy.bytes.len();
@@ -152,9 +152,9 @@ impl Open {
 
 /// The begins of open slices, one after the other.
 #[derive(Debug, Default)]
-pub(super) struct Copied {
-    pub(super) bytes: Vec<u8>,
-    pub(super) count: u64,
+pub(crate) struct Copied {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) count: u64,
 }
 
 #[cfg(test)]

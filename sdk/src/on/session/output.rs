@@ -2,15 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use super::sink::{Sink, Target};
 use crate::builder::{Config, OutputConfig};
 use crate::error::Error;
 use crate::filter::Filter;
-use crate::on::{files, process};
+use crate::on::base::files;
+use crate::on::base::platform::process;
+use crate::on::session::sink::{Sink, Target};
 use crate::options::{Format, Overflow};
 
 /// The format to write: as set, else by the file's extension, else `TrackEvent`.
-pub(super) fn format(config: &Config) -> Result<Format, Error> {
+pub(crate) fn format(config: &Config) -> Result<Format, Error> {
     match (&config.output, config.format) {
         (OutputConfig::None, _) if config.overflow != Overflow::Overwrite => Err(Error::NoOutput),
         (_, Some(format)) => Ok(format),
@@ -26,7 +27,7 @@ pub(super) fn format(config: &Config) -> Result<Format, Error> {
 /// The least that an output may be limited to: some of it is the head and the tail.
 const LEAST_LIMIT: u64 = 64 << 10;
 
-pub(super) fn check_limits(config: &Config) -> Result<(), Error> {
+pub(crate) fn check_limits(config: &Config) -> Result<(), Error> {
     let sizes = [
         ("greatest size of the output", config.max_file_size),
         ("size of a file to rotate", config.rotate.map(|rotate| rotate.size)),
@@ -40,7 +41,7 @@ pub(super) fn check_limits(config: &Config) -> Result<(), Error> {
 }
 
 /// The file that the output is to be, if it is one. Absolute: the program may change its directory.
-pub(super) fn path(config: &Config) -> Option<PathBuf> {
+pub(crate) fn path(config: &Config) -> Option<PathBuf> {
     match &config.output {
         OutputConfig::Path(template) => Some(absolute(expand(template, 1))),
         OutputConfig::None | OutputConfig::Memory(_) | OutputConfig::Writer(_) => None,
@@ -48,7 +49,7 @@ pub(super) fn path(config: &Config) -> Option<PathBuf> {
 }
 
 /// Creates the output; `path` is that of [`path`].
-pub(super) fn open(output: OutputConfig, path: Option<PathBuf>) -> Result<Sink, Error> {
+pub(crate) fn open(output: OutputConfig, path: Option<PathBuf>) -> Result<Sink, Error> {
     let target = match output {
         OutputConfig::None => return Err(Error::NoOutput),
         OutputConfig::Memory(memory) => Target::Memory(memory),
@@ -66,17 +67,17 @@ pub(super) fn open(output: OutputConfig, path: Option<PathBuf>) -> Result<Sink, 
 }
 
 /// The path from the root, where that can be had.
-pub(super) fn absolute(path: PathBuf) -> PathBuf {
+pub(crate) fn absolute(path: PathBuf) -> PathBuf {
     std::path::absolute(&path).unwrap_or(path)
 }
 
 /// Whether each snapshot has a path of its own.
-pub(super) fn has_serial(template: &Path) -> bool {
+pub(crate) fn has_serial(template: &Path) -> bool {
     expand(template, 1) != expand(template, 2)
 }
 
 /// What a forked child starts a session of its own from, if the path is its own too. Without the filter.
-pub(super) fn config_of_a_child(config: &Config) -> Option<Box<Config>> {
+pub(crate) fn config_of_a_child(config: &Config) -> Option<Box<Config>> {
     let OutputConfig::Path(template) = &config.output else { return None };
     let names_process = expand_for(template, 1, 1) != expand_for(template, 2, 1);
     names_process.then(|| {
@@ -86,7 +87,7 @@ pub(super) fn config_of_a_child(config: &Config) -> Option<Box<Config>> {
 }
 
 /// Replaces `%p`, `%e`, `%n` and `%%`.
-pub(super) fn expand(template: &Path, serial: u64) -> PathBuf {
+pub(crate) fn expand(template: &Path, serial: u64) -> PathBuf {
     expand_for(template, process::id(), serial)
 }
 

@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use hairline_shm::{Lease, Recall, all_leases, fence_all_threads};
 
-use super::shared::Shared;
-use crate::on::thread;
+use crate::on::session::room;
+use crate::on::session::shared::Shared;
 
 /// A thread is idle that has recorded nothing for so long.
-pub(super) const IDLE: Duration = Duration::from_millis(1);
+pub(crate) const IDLE: Duration = Duration::from_millis(1);
 
 /// Threads that are asked at a time: each fence interrupts all threads that run.
 const LOOK: usize = 256;
 
 /// Where the search goes on, and what came of the last one.
 #[derive(Debug, Default)]
-pub(super) struct Recaller {
+pub(crate) struct Recaller {
     /// Leases that were looked at last: no thread is asked again before all others were.
     hand: usize,
     /// The kernel puts no fence into other threads. So nobody is asked: that alone sends a thread the slow
@@ -36,7 +36,7 @@ fn leases() -> impl Iterator<Item = &'static Lease> {
 impl Recaller {
     /// Takes up to `wanted` chunks back from threads that have been idle; where all are busy and `is_short`,
     /// some from any thread, so that those without a chunk have their turn. Returns how many.
-    pub(super) fn recall(&mut self, shared: &Shared, wanted: u32, is_short: bool) -> usize {
+    pub(crate) fn recall(&mut self, shared: &Shared, wanted: u32, is_short: bool) -> usize {
         match self.recall_from(shared, wanted, IDLE) {
             0 if is_short => self.recall_from(shared, wanted.div_ceil(8), Duration::ZERO),
             taken => taken,
@@ -47,7 +47,7 @@ impl Recaller {
         let idle = u64::try_from(idle.as_nanos()).unwrap_or(0);
         // Where the ring overwrites, a thread with open slices repeats them from the chunk that it has. Where
         // it does not, their ends may come late.
-        let empty_room = (!shared.has_late_chunk()).then(|| thread::empty_room(shared.region()));
+        let empty_room = (!shared.has_late_chunk()).then(|| room::empty_room(shared.region()));
         let recall = Recall {
             region: shared.region(),
             epoch: shared.epoch(),

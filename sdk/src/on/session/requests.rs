@@ -3,27 +3,26 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::shared::Shared;
-use super::writer;
 use crate::error::Error;
-use crate::on::{env, files, registry, thread};
+use crate::on::base::{files, say, this_thread};
+use crate::on::callsite::registry;
+use crate::on::session::current::running_until;
+use crate::on::session::end::{End, Requests};
+use crate::on::session::shared::Shared;
+use crate::on::session::{current, report};
 use crate::options::Summary;
 
-/// What is asked of the writer thread, and what it answers.
-#[derive(Debug, Default)]
-pub(super) struct Requests {
-    pub(super) flushes_asked: u64,
-    pub(super) flushes_done: u64,
-    pub(super) stop: bool,
-    /// Snapshots that panics ask for.
-    pub(super) panics_asked: u64,
-    pub(super) panics_done: u64,
-    /// The first error of the output. Shared, so that a copy needs no allocation under the lock.
-    error: Option<Arc<std::io::Error>>,
-    /// Set when the writer thread is done.
-    end: Option<Arc<writer::End>>,
+/// The longest wait for the lock of the running session, which is held for some instructions: only a thread that does not exist any more
+/// can make it as long.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Stops the running session, if there is one: the end of the process.
+pub(crate) fn stop_current() {
+    if let Some(shared) = running_until(Instant::now() + PATIENCE) {
+        shared.stop_or_report();
+    }
 }
 
 /// An output that takes nothing for so long does not keep the process from ending.
@@ -33,11 +32,11 @@ const STUCK_AFTER: Duration = Duration::from_secs(3);
 const PANIC_WAITS: Duration = Duration::from_secs(5);
 
 impl Shared {
-    pub(super) fn flush(&self) -> Result<(), Error> {
+    pub(crate) fn flush(&self) -> Result<(), Error> {
         if !self.may_wait() {
             return Ok(());
         }
-        let _busy = thread::busy();
+        let _busy = this_thread::busy();
         let mut requests = self.requests.lock();
         requests.flushes_asked += 1;
         let mine = requests.flushes_asked;
@@ -55,7 +54,7 @@ impl Shared {
     }
 
     /// The output has failed. Returns whether it is the first time.
-    pub(super) fn set_error(&self, e: &Arc<std::io::Error>) -> bool {
+    pub(crate) fn set_error(&self, e: &Arc<std::io::Error>) -> bool {
         let mut e = Some(Arc::clone(e));
         let mut requests = self.requests.lock();
         let is_first = requests.error.is_none();
@@ -67,7 +66,7 @@ impl Shared {
     }
 
     /// The session's own thread is done.
-    pub(super) fn set_end(&self, end: writer::End) {
+    pub(crate) fn set_end(&self, end: End) {
         let mut end = Some(Arc::new(end));
         let mut requests = self.requests.lock();
         if requests.end.is_none() {
@@ -79,12 +78,12 @@ impl Shared {
     }
 
     /// Writes what the ring holds to a file of its own.
-    pub(super) fn snapshot(&self, path: &Path) -> Result<Summary, Error> {
-        if !self.is_of_this_process() || thread::is_barred() {
+    pub(crate) fn snapshot(&self, path: &Path) -> Result<Summary, Error> {
+        if !self.is_of_this_process() || this_thread::is_barred() {
             return Err(Error::Forked);
         }
         let recorder = self.recorder.as_ref().ok_or(Error::NotRecording)?;
-        let _busy = thread::busy();
+        let _busy = this_thread::busy();
         let _unharmed = files::WriteSignalsBlocked::new();
         match recorder.write_file(self, path) {
             Ok(end) => Ok(self.summary(&end)),
@@ -93,7 +92,7 @@ impl Shared {
     }
 
     /// Asks for a snapshot and waits for it, not for ever: the process may be about to abort.
-    pub(super) fn snapshot_for_panic(&self) {
+    pub(crate) fn snapshot_for_panic(&self) {
         if !self.may_wait() || self.recorder.is_none() {
             return;
         }
@@ -105,14 +104,14 @@ impl Shared {
         drop(self.answered.wait_while_for(requests, PANIC_WAITS, unanswered));
     }
 
-    pub(super) fn stop(&self) -> Result<Summary, Error> {
+    pub(crate) fn stop(&self) -> Result<Summary, Error> {
         if !self.may_wait() {
             return Ok(Summary::default());
         }
-        let _busy = thread::busy();
+        let _busy = this_thread::busy();
         self.ask_to_stop();
         let outcome = self.join();
-        super::current::forget(self.epoch);
+        current::forget(self.epoch);
         outcome
     }
 
@@ -141,21 +140,21 @@ impl Shared {
     }
 
     /// For those ends of a session at which nobody asks for the outcome.
-    pub(super) fn stop_or_report(&self) {
+    pub(crate) fn stop_or_report(&self) {
         if !self.may_wait() {
             return;
         }
-        let _busy = thread::busy();
+        let _busy = this_thread::busy();
         self.ask_to_stop();
         let outcome = self.ends_while_the_output_moves().then(|| self.join());
         // Of several callers, and after `stop`, only the first one reports the outcome.
-        if !super::current::forget(self.epoch) {
+        if !current::forget(self.epoch) {
             return;
         }
         match outcome {
-            None => env::complain_of_stuck(self.path.as_deref()),
-            Some(Ok(summary)) => env::report(&summary),
-            Some(Err(e)) => env::complain(&e),
+            None => say::complain_of_stuck(self.path.as_deref()),
+            Some(Ok(summary)) => report::report(&summary),
+            Some(Err(e)) => say::complain(&e),
         }
     }
 

@@ -18,21 +18,22 @@
 //! ```
 
 use std::borrow::Cow;
-use std::fs;
-use std::io::{self, IoSlice, Write};
+use std::io::{IoSlice, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fs, io};
 
 use hairline_formats::{fxt, track_event};
 use hairline_shm::{ChunkInfo, Region};
 
-use crate::on::files::{self, OutputFile};
-use crate::on::unfinished::Unfinished;
+use crate::on::base::files;
+use crate::on::base::files::OutputFile;
+use crate::on::base::files::unfinished::Unfinished;
 use crate::options::Format;
 
 /// When the output changes files, and what it has told so far.
-pub(super) struct Rotation {
+pub(crate) struct Rotation {
     /// Bytes of a file.
     size: u64,
     /// Files that stay, the one that is written included; 0: all.
@@ -56,7 +57,7 @@ enum Carry {
 
 impl Rotation {
     /// `len`: that of the first file, which has its head.
-    pub(super) fn new(
+    pub(crate) fn new(
         size: u64,
         keep: u32,
         path: PathBuf,
@@ -83,17 +84,17 @@ impl Rotation {
     }
 
     /// Bytes that a file of this length still takes.
-    pub(super) fn room(&self, len: u64) -> u64 {
+    pub(crate) fn room(&self, len: u64) -> u64 {
         self.full_at.saturating_sub(len)
     }
 
     /// Why the output stayed in one file, if it did.
-    pub(super) fn failed(&self) -> Option<&io::Error> {
+    pub(crate) fn failed(&self) -> Option<&io::Error> {
         self.failed.as_ref()
     }
 
     /// The parts, as they are to be written: where a record must be another one than in one long file, a copy.
-    pub(super) fn look<'p>(&mut self, parts: &'p [IoSlice<'_>]) -> Option<Vec<Cow<'p, [u8]>>> {
+    pub(crate) fn look<'p>(&mut self, parts: &'p [IoSlice<'_>]) -> Option<Vec<Cow<'p, [u8]>>> {
         let carry = match &mut self.carry {
             Carry::TrackEvent(carry) => {
                 parts.iter().for_each(|part| carry.look(part));
@@ -117,7 +118,7 @@ impl Rotation {
         Some(parts.iter().zip(patches).map(patched).collect())
     }
 
-    pub(super) fn sequence_ended(&mut self, info: ChunkInfo) {
+    pub(crate) fn sequence_ended(&mut self, info: ChunkInfo) {
         match &mut self.carry {
             Carry::Fxt(carry) => carry.ended(u64::from(info.tid)),
             Carry::TrackEvent(carry) => carry.ended(info.sequence),
@@ -126,7 +127,7 @@ impl Rotation {
 
     /// Goes on in the next file if `bytes` more would make this one longer than it may be. Where that cannot be had, stays, and tries
     /// again when as much has been written once more.
-    pub(super) fn turn(&mut self, file: &mut OutputFile, len: &mut u64, bytes: u64) -> bool {
+    pub(crate) fn turn(&mut self, file: &mut OutputFile, len: &mut u64, bytes: u64) -> bool {
         if *len + bytes <= self.full_at {
             return false;
         }

@@ -7,37 +7,37 @@ use std::time::{Duration, Instant};
 
 use hairline_shm::{Backing, ChunkInfo, LOSS_REASONS, LossReason, Region};
 
-use super::late::{LATE_ROOM, Late};
-use super::recorder::{self, Destination, Recorder};
-use super::requests::Requests;
-use super::sink::Sink;
-use super::writer::{self, End};
 use crate::builder::{Config, Detail};
 use crate::error::Error;
+use crate::on::base::clock::{Clock, Published};
+use crate::on::base::lock::{Condvar, Mutex};
+use crate::on::base::platform::own_thread::OwnThread;
+use crate::on::base::platform::{own_thread, process};
 use crate::on::callsite::TRACK_EVENT;
-use crate::on::clock::{Clock, Published};
-use crate::on::lock::{Condvar, Mutex};
-use crate::on::own_thread::{self, OwnThread};
-use crate::on::thread::event::Event;
-use crate::on::{process, thread};
+use crate::on::encode::late;
+use crate::on::event::Event;
+use crate::on::session::end::{End, Requests};
+use crate::on::session::late::{LATE_ROOM, Late};
+use crate::on::session::stray;
+use crate::on::session::window::Recorder;
 use crate::options::{Format, Lost, Summary, ThreadSummary};
 
 /// What the threads of a session share.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub(super) epoch: u32,
+    pub(crate) epoch: u32,
     pid: u32,
-    pub(super) region: Arc<Region>,
-    pub(super) clock: Published,
-    pub(super) started: Instant,
+    pub(crate) region: Arc<Region>,
+    pub(crate) clock: Published,
+    pub(crate) started: Instant,
     detail: Detail,
     /// How long an event waits for a chunk.
     patience: Duration,
     /// In a session that overwrites.
-    pub(super) recorder: Option<Recorder>,
+    pub(crate) recorder: Option<Recorder>,
     /// Time between two heartbeats of the stream.
-    pub(super) heartbeat: Duration,
-    pub(super) path: Option<PathBuf>,
+    pub(crate) heartbeat: Duration,
+    pub(crate) path: Option<PathBuf>,
     /// What a forked child starts its own session from.
     of_a_child: Mutex<Option<Box<Config>>>,
     late: Mutex<Late>,
@@ -55,13 +55,13 @@ pub(crate) struct Shared {
     /// Sequences that ended without a chunk to say so in.
     ended: Mutex<Vec<ChunkInfo>>,
     /// The writer thread, to be joined and to be woken.
-    pub(super) writer: Mutex<Option<OwnThread>>,
+    pub(crate) writer: Mutex<Option<OwnThread>>,
     writer_thread: own_thread::Handle,
     /// The kernel's id of the writer thread; 0 before it runs.
     writer_tid: AtomicU32,
     wake_sent: AtomicBool,
-    pub(super) requests: Mutex<Requests>,
-    pub(super) answered: Condvar,
+    pub(crate) requests: Mutex<Requests>,
+    pub(crate) answered: Condvar,
 }
 
 /// The longest wait of an event for a chunk.
@@ -69,10 +69,10 @@ const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What a session is told of itself.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct About {
-    pub(super) detail: Detail,
-    pub(super) heartbeat: Duration,
-    pub(super) patience: Duration,
+pub(crate) struct About {
+    pub(crate) detail: Detail,
+    pub(crate) heartbeat: Duration,
+    pub(crate) patience: Duration,
 }
 
 /// The threads that have recorded.
@@ -95,7 +95,7 @@ fn new_epoch(format: Format) -> u32 {
 }
 
 impl Shared {
-    pub(super) fn new(
+    pub(crate) fn new(
         format: Format,
         about: About,
         region: Arc<Region>,
@@ -118,7 +118,7 @@ impl Shared {
             path,
             of_a_child: Mutex::new(of_a_child),
             passes: AtomicU64::new(0),
-            stray_before: LOSS_REASONS.map(thread::stray_losses),
+            stray_before: LOSS_REASONS.map(stray::losses),
             threads: Mutex::new(Threads::default()),
             kept_for_ends: AtomicU32::new(0),
             most_kept_for_ends: AtomicU32::new(0),
@@ -132,17 +132,11 @@ impl Shared {
         }
     }
 
-    /// Starts the thread that drains the ring into the sink.
-    pub(super) fn spawn_writer(self: &Arc<Self>, sink: Sink, clock: Clock) -> Result<(), Error> {
-        self.spawn(move |shared| writer::run(&shared, sink, clock))
-    }
-
-    /// Starts the thread that writes snapshots.
-    pub(super) fn spawn_recorder(self: &Arc<Self>, to: Destination, clock: Clock) -> Result<(), Error> {
-        self.spawn(move |shared| recorder::run(&shared, to, clock))
-    }
-
-    fn spawn(self: &Arc<Self>, life: impl FnOnce(Arc<Self>) + Send + 'static) -> Result<(), Error> {
+    /// Starts the session's own thread.
+    pub(crate) fn spawn(
+        self: &Arc<Self>,
+        life: impl FnOnce(Arc<Self>) + Send + 'static,
+    ) -> Result<(), Error> {
         let shared = Arc::clone(self);
         let life = move || {
             shared.writer_tid.store(process::tid(), Ordering::Relaxed);
@@ -170,7 +164,7 @@ impl Shared {
         self.detail
     }
 
-    pub(super) fn format(&self) -> Format {
+    pub(crate) fn format(&self) -> Format {
         if self.is_track_event() { Format::TrackEvent } else { Format::Fxt }
     }
 
@@ -181,7 +175,7 @@ impl Shared {
         let room = self.late_room.lock_unless_lost().map(|mut room| std::mem::take(&mut *room));
         let (mut record, mut scratch) = room.unwrap_or_default();
         record.clear();
-        let left_out = thread::put_late_end(&mut record, &mut scratch, event, self.is_track_event(), now);
+        let left_out = late::put_late_end(&mut record, &mut scratch, event, self.is_track_event(), now);
         if let Some(mut late) = self.late.lock_unless_lost_with_room(|late| (late.in_memory(), record.len()))
         {
             late.put(&record);
@@ -203,12 +197,12 @@ impl Shared {
         self.passes.load(Ordering::Acquire)
     }
 
-    pub(super) fn pass_done(&self) {
+    pub(crate) fn pass_done(&self) {
         self.passes.fetch_add(1, Ordering::Release); // pairs with the Acquire above: the next chunk comes after what the pass has read
     }
 
     /// The late ends in memory: see [`Late::take`].
-    pub(super) fn take_late(&self, taken: &mut Vec<u8>) -> u64 {
+    pub(crate) fn take_late(&self, taken: &mut Vec<u8>) -> u64 {
         self.late.lock().take(taken)
     }
 
@@ -231,7 +225,7 @@ impl Shared {
     }
 
     /// Whether an end for which its thread has no room has a chunk of its own.
-    pub(super) fn has_late_chunk(&self) -> bool {
+    pub(crate) fn has_late_chunk(&self) -> bool {
         self.late.lock().has_chunk()
     }
 
@@ -244,7 +238,7 @@ impl Shared {
     }
 
     /// The sequences that have ended so since the last call.
-    pub(super) fn take_ended(&self) -> Vec<ChunkInfo> {
+    pub(crate) fn take_ended(&self) -> Vec<ChunkInfo> {
         std::mem::take(&mut self.ended.lock())
     }
 
@@ -307,13 +301,13 @@ impl Shared {
     }
 
     /// Before the writer thread looks: who wants something while it does must be able to wake it again.
-    pub(super) fn heed_wake(&self) {
+    pub(crate) fn heed_wake(&self) {
         // Acquire pairs with the Release of `wake`.
         self.wake_sent.swap(false, Ordering::Acquire);
     }
 
     /// Whether this is the process that started the session, and not the writer thread itself.
-    pub(super) fn may_wait(&self) -> bool {
+    pub(crate) fn may_wait(&self) -> bool {
         self.is_of_this_process() && !self.writer_thread.is_current()
     }
 
@@ -330,7 +324,7 @@ impl Shared {
         self.recorder.as_ref()
     }
 
-    pub(super) fn unpark(&self) {
+    pub(crate) fn unpark(&self) {
         self.writer_thread.unpark();
     }
 
@@ -341,7 +335,7 @@ impl Shared {
     }
 
     fn lost_for(&self, reason: LossReason) -> u64 {
-        let stray = thread::stray_losses(reason) - self.stray_before[reason as usize];
+        let stray = stray::losses(reason) - self.stray_before[reason as usize];
         self.region.lost(reason).saturating_add(stray) // the region is memory that other processes can change
     }
 
@@ -360,7 +354,7 @@ impl Shared {
         }
     }
 
-    pub(super) fn summary(&self, end: &End) -> Summary {
+    pub(crate) fn summary(&self, end: &End) -> Summary {
         let of = |sequence: &u32| end.records_by_sequence.get(sequence).copied().unwrap_or(0);
         let (listed, others) = self.listed_threads();
         let mut threads: Vec<_> = listed

@@ -1,13 +1,14 @@
 //! Where drained bytes go: a file, memory, or any writer.
 
-use std::io::{self, IoSlice, Seek, SeekFrom, Write};
+use std::io;
+use std::io::{IoSlice, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use hairline_shm::{ChunkInfo, Output};
 
-use super::rotation::Rotation;
-use crate::on::files::OutputFile;
+use crate::on::base::files::OutputFile;
+use crate::on::session::rotation::Rotation;
 use crate::output::MemoryOutput;
 
 /// Bytes that the longest tail takes, and some more.
@@ -33,7 +34,7 @@ pub(crate) struct Sink {
     /// Compresses what is drained, but not what the writer thread itself writes: the stream's head, its markers and its
     /// statistics can be found without decompressing.
     #[cfg(feature = "compress")]
-    pub(crate) compressor: Option<super::compress::Compressor>,
+    pub(crate) compressor: Option<crate::on::session::compress::Compressor>,
 }
 
 impl Sink {

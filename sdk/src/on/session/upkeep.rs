@@ -3,20 +3,20 @@
 
 use std::time::{Duration, Instant};
 
-use super::Shared;
-use crate::on::clock::Clock;
-use crate::on::process;
+use crate::on::base::clock::Clock;
+use crate::on::base::platform::process;
 use crate::on::recover::Pruning;
+use crate::on::session::shared::Shared;
 
 /// Bytes of the ring whose pages are made present while the session starts, where the clock's calibration has to be
 /// waited for anyway; and how many at a time are added after that, some 0.3 ms.
-pub(super) const POPULATED_AT_START: usize = 16 << 20;
+pub(crate) const POPULATED_AT_START: usize = 16 << 20;
 const POPULATE: usize = 1 << 20;
 
 /// Time to the first refinement of the clock, after which it doubles, and the longest between two.
 const REFINE: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
 
-pub(super) struct Upkeep {
+pub(crate) struct Upkeep {
     clock: Clock,
     refined: Instant,
     refine_after: Duration,
@@ -26,7 +26,7 @@ pub(super) struct Upkeep {
 }
 
 impl Upkeep {
-    pub(super) fn new(clock: Clock) -> Self {
+    pub(crate) fn new(clock: Clock) -> Self {
         Self {
             clock,
             refined: Instant::now(),
@@ -37,7 +37,7 @@ impl Upkeep {
     }
 
     /// Refines the clock, when it is time.
-    pub(super) fn refine_clock(&mut self, shared: &Shared) {
+    pub(crate) fn refine_clock(&mut self, shared: &Shared) {
         if self.refined.elapsed() >= self.refine_after {
             self.clock.refine(&shared.clock);
             self.refined = Instant::now();
@@ -46,7 +46,7 @@ impl Upkeep {
     }
 
     /// Makes some more of the ring present. False when all of it is.
-    pub(super) fn populate(&mut self, shared: &Shared) -> bool {
+    pub(crate) fn populate(&mut self, shared: &Shared) -> bool {
         let from = self.populated;
         if from >= shared.region.len() {
             self.pruning.get_or_insert_with(|| Pruning::new(&process::name())).proceed();

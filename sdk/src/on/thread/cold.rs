@@ -7,33 +7,21 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use hairline_shm::{LOSS_REASONS, Lease, LossReason, Region, start_pool_in_child};
+use hairline_shm::{Lease, LossReason, Region, start_pool_in_child};
 
-use super::super::callsite::{Callsite, Kind, UNREGISTERED, fence_constants};
-use super::super::{env, registry, session};
-use super::event::Event;
-use super::hot::{self, Hot};
-use super::lifetime;
-use super::writer::Writer;
-
-/// Events lost where no session's region is at hand, by [`LossReason`]; they belong to the running session.
-static STRAY: [AtomicU64; LOSS_REASONS.len()] = [const { AtomicU64::new(0) }; LOSS_REASONS.len()];
-
-/// Events of no region so far, by reason.
-pub(crate) fn stray_losses(reason: LossReason) -> u64 {
-    STRAY[reason as usize].load(Ordering::Relaxed)
-}
-
-fn count_stray(reason: LossReason) {
-    STRAY[reason as usize].fetch_add(1, Ordering::Relaxed);
-}
+use crate::on::base::this_thread::Hot;
+use crate::on::base::{lease, this_thread};
+use crate::on::callsite::{Callsite, Kind, UNREGISTERED, fence_constants, registry};
+use crate::on::encode::constants;
+use crate::on::event::Event;
+use crate::on::session::{current, stray};
+use crate::on::thread::chunk_writer::Writer;
 
 /// Counts an event of a thread that is busy: inside of another event, or at its end.
 fn count_refused(hot: &Hot) {
-    let has_ended = lifetime::has_ended(hot.lease());
-    count_stray(if has_ended { LossReason::ThreadExit } else { LossReason::Reentrant });
+    let has_ended = lease::has_ended(hot.lease());
+    stray::count(if has_ended { LossReason::ThreadExit } else { LossReason::Reentrant });
 }
 
 thread_local! {
@@ -49,20 +37,19 @@ struct Owner(Option<Writer>);
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        let hot = hot::hot();
+        let hot = this_thread::hot();
         let _busy = hot.busy();
         self.leave(hot);
     }
 }
 
 /// The thread's end, after its thread-locals are gone: what a first event that came after them has left, and the lease.
-pub(super) fn thread_ended() {
-    let hot = hot::hot();
+pub(crate) fn thread_ended() {
+    let hot = this_thread::hot();
     let _ = with_owner_if_any(|owner| {
         let _busy = hot.busy();
         owner.leave(hot);
     });
-    lifetime::end(hot.lease_place());
 }
 
 /// What the thread has for its session, if it ever had something: to ask the thread-local itself would make one, whose destructor a
@@ -126,18 +113,18 @@ impl Owner {
 /// Records an event that the hot path would not. Returns the epoch it was recorded in, 0 if it was not.
 #[cold]
 #[inline(never)]
-pub(super) fn event(word: u32, event: &Event<'_>) -> u32 {
-    let hot = hot::hot();
+pub(crate) fn event(word: u32, event: &Event<'_>) -> u32 {
+    let hot = this_thread::hot();
     if hot.own_lease().is_busy() {
         count_refused(hot);
         return 0;
     }
-    if registry::is_detached() {
+    if this_thread::is_detached() {
         return 0; // a forked child; the word was read before it knew
     }
+    let epoch = if word == UNREGISTERED { event.callsite.first_hit() } else { word };
     let _busy = hot.busy();
     fence_constants(); // as in `Hot::take`, where not all events have been
-    let epoch = if word == UNREGISTERED { register(event.callsite) } else { word };
     let track = event.track.filter(|track| track.is_of(epoch));
     if epoch != 0 && record(hot, epoch, &Event { track, ..*event }) { epoch } else { 0 }
 }
@@ -145,22 +132,22 @@ pub(super) fn event(word: u32, event: &Event<'_>) -> u32 {
 /// Ends a recorded scope where the hot path would not.
 #[cold]
 #[inline(never)]
-pub(super) fn end(callsite: &'static Callsite, word: u32) {
+pub(crate) fn end(callsite: &'static Callsite, word: u32) {
     with_own_writer(word, |hot, writer| writer.end(hot, callsite));
 }
 
 /// Ends a recorded scope with arguments; without them where there is no room.
 #[cold]
 #[inline(never)]
-pub(super) fn end_with(event: &Event<'_>, word: u32) {
+pub(crate) fn end_with(event: &Event<'_>, word: u32) {
     with_own_writer(word, |hot, writer| writer.end_with(hot, event));
 }
 
 /// What ends a recorded scope of this thread.
 fn with_own_writer(word: u32, end: impl FnOnce(&Hot, &mut Writer)) {
-    let hot = hot::hot();
+    let hot = this_thread::hot();
     // Busy: only a guard that a signal handler took from the code it interrupted ends here.
-    if hot.own_lease().is_busy() || registry::is_detached() {
+    if hot.own_lease().is_busy() || this_thread::is_detached() {
         return;
     }
     let _busy = hot.busy();
@@ -174,7 +161,7 @@ fn with_own_writer(word: u32, end: impl FnOnce(&Hot, &mut Writer)) {
 
 /// How the end of a slice on a track went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TrackEnd {
+pub(crate) enum TrackEnd {
     /// It is in the trace, at this time.
     Recorded(u64),
     /// Its session is over.
@@ -187,13 +174,13 @@ pub(super) enum TrackEnd {
 /// writes it, so that the slice does not stay open.
 #[cold]
 #[inline(never)]
-pub(super) fn end_on_track(word: u32, event: &Event<'_>) -> TrackEnd {
-    let hot = hot::hot();
+pub(crate) fn end_on_track(word: u32, event: &Event<'_>) -> TrackEnd {
+    let hot = this_thread::hot();
     if hot.own_lease().is_busy() {
         count_refused(hot); // the list of late ends has a lock
         return TrackEnd::Refused;
     }
-    if registry::is_detached() {
+    if this_thread::is_detached() {
         return TrackEnd::Over;
     }
     let _busy = hot.busy();
@@ -206,7 +193,7 @@ pub(super) fn end_on_track(word: u32, event: &Event<'_>) -> TrackEnd {
     if let Some(Some(time)) = outcome {
         return TrackEnd::Recorded(time);
     }
-    match session::current(word) {
+    match current::current(word) {
         // What nobody drains has no late ends, and the slice goes as a whole.
         Some(shared) if shared.region().overwrites() => {
             // A writer that had no room has taken the begin already: the next one is that of the slice around it.
@@ -222,12 +209,13 @@ pub(super) fn end_on_track(word: u32, event: &Event<'_>) -> TrackEnd {
     }
 }
 
-/// A callsite's word at its first hit. 0 from inside of another event, which counts as lost: the callsite would
-/// have been recorded for all we know.
+/// Registers a callsite at its first hit, after `start` has had the chance to start a session. Returns the callsite's
+/// word then. 0 from inside of another event, which counts as lost: the callsite would have been recorded for all we
+/// know.
 #[cold]
 #[inline(never)]
-pub(crate) fn first_hit(callsite: &'static Callsite) -> u32 {
-    let hot = hot::hot();
+pub(crate) fn first_hit(callsite: &'static Callsite, start: fn()) -> u32 {
+    let hot = this_thread::hot();
     if hot.own_lease().is_busy() {
         if callsite.kind() != Kind::End {
             count_refused(hot); // a slice counts with its begin
@@ -235,16 +223,10 @@ pub(crate) fn first_hit(callsite: &'static Callsite) -> u32 {
         return 0;
     }
     let _busy = hot.busy();
-    register(callsite)
-}
-
-/// Registers the callsite, starting the session that the environment asks for if this is the process's first
-/// event. Returns the callsite's word then.
-fn register(callsite: &'static Callsite) -> u32 {
-    if !registry::is_detached() {
-        env::start_once();
+    if !this_thread::is_detached() {
+        start();
     }
-    registry::register(callsite);
+    registry::register(callsite, constants::constants);
     callsite.word()
 }
 
@@ -252,12 +234,12 @@ fn register(callsite: &'static Callsite) -> u32 {
 fn record(hot: &Hot, epoch: u32, event: &Event<'_>) -> bool {
     let outcome = WRITER.try_with(|owner| {
         let Ok(mut owner) = owner.try_borrow_mut() else {
-            count_stray(LossReason::Reentrant);
+            stray::count(LossReason::Reentrant);
             return false;
         };
         let Some(writer) = attach(hot, &mut owner, epoch) else {
             // There is no session with this epoch any more, or no chunk.
-            if let Some(shared) = session::current(epoch) {
+            if let Some(shared) = current::current(epoch) {
                 shared.refuse_for_room();
             }
             if let Some(writer) = owner.writer(hot, epoch) {
@@ -268,7 +250,7 @@ fn record(hot: &Hot, epoch: u32, event: &Event<'_>) -> bool {
         writer.published(hot).event(hot, event)
     });
     outcome.unwrap_or_else(|_| {
-        count_stray(LossReason::ThreadExit);
+        stray::count(LossReason::ThreadExit);
         false
     })
 }
@@ -280,7 +262,7 @@ fn attach<'o>(hot: &Hot, owner: &'o mut Owner, epoch: u32) -> Option<&'o mut Wri
         let writer = owner.writer(hot, epoch)?;
         return writer.resume(hot).is_ok().then_some(writer);
     }
-    let shared = session::current(epoch)?;
+    let shared = current::current(epoch)?;
     owner.leave(hot);
     if shared.has_no_chunk() {
         return None; // nothing is made for it
@@ -295,12 +277,12 @@ fn attach<'o>(hot: &Hot, owner: &'o mut Owner, epoch: u32) -> Option<&'o mut Wri
 
 /// Before a fork: this thread's events count as re-entrant until [`end_fork`] or [`leave_in_child`]. Returns its lease.
 pub(crate) fn begin_fork() -> &'static Lease {
-    lifetime::begin_fork(hot::hot().lease_place())
+    lease::begin_fork(this_thread::hot().lease_place())
 }
 
 /// After a fork, in the parent: the thread has its lease again.
 pub(crate) fn end_fork(before: &'static Lease) {
-    lifetime::end_fork(hot::hot().lease_place(), before);
+    lease::end_fork(this_thread::hot().lease_place(), before);
 }
 
 /// In a forked child: the thread that forked, whose lease was this one, begins anew.
@@ -309,7 +291,7 @@ pub(crate) fn leave_in_child(before: &'static Lease) {
     // SAFETY: the forked child's only thread. Its place has no lease of the pool from here on, and `before`
     // stays claimed.
     unsafe { start_pool_in_child(Some(before)) };
-    lifetime::start_in_child(hot::hot().lease_place());
+    lease::start_in_child(this_thread::hot().lease_place());
 }
 
 /// In a forked child: forgets the parent's session without touching it.

@@ -4,8 +4,9 @@ use std::cell::RefCell;
 
 use hairline_formats::Value;
 
-use super::super::argument::{Argument, Held};
-use super::kept::Kept;
+use crate::on::base::this_thread;
+use crate::on::event::argument::{Argument, Held};
+use crate::on::event::kept::Kept;
 
 /// A guard's arguments. The lists of a thread are used again by its later guards.
 #[derive(Debug, Default)]
@@ -21,16 +22,16 @@ thread_local! {
 
 impl EndArguments {
     /// Adds an argument, to a list that is made if there is none.
-    pub(super) fn add(list: &mut Option<Box<Self>>, key: &'static str, value: &impl Argument) {
+    pub(crate) fn add(list: &mut Option<Box<Self>>, key: &'static str, value: &impl Argument) {
         let held = value.hold();
-        let _busy = super::busy();
+        let _busy = this_thread::busy();
         Self::of(list).0.add(key, &held.value());
     }
 
     /// Adds an argument whose name is not static.
     #[cfg(feature = "subscriber")]
-    pub(super) fn add_named(list: &mut Option<Box<Self>>, name: &str, value: &Value<'_>) {
-        let _busy = super::busy();
+    pub(crate) fn add_named(list: &mut Option<Box<Self>>, name: &str, value: &Value<'_>) {
+        let _busy = this_thread::busy();
         Self::of(list).0.add_named(name, value);
     }
 
@@ -40,8 +41,8 @@ impl EndArguments {
     }
 
     /// Gives the list back.
-    pub(super) fn keep(mut list: Box<Self>) {
-        let _busy = super::busy();
+    pub(crate) fn keep(mut list: Box<Self>) {
+        let _busy = this_thread::busy();
         list.0.clear();
         let _ = FREE.try_with(|free| {
             if let Ok(mut free) = free.try_borrow_mut()
@@ -53,7 +54,7 @@ impl EndArguments {
     }
 
     /// Hands all arguments on.
-    pub(super) fn show<R>(&self, with: impl FnOnce(&[(&str, Value<'_>)]) -> R) -> R {
+    pub(crate) fn show<R>(&self, with: impl FnOnce(&[(&str, Value<'_>)]) -> R) -> R {
         self.0.show(with)
     }
 }

@@ -4,9 +4,6 @@
 
 use hairline_formats::{fxt, proto};
 
-/// Bytes that a store may reach beyond the record's end; kept free at the end of each chunk.
-pub(crate) const OVERHANG: usize = 32;
-
 /// A write position.
 pub(crate) struct Raw(*mut u8);
 
@@ -144,6 +141,7 @@ impl proto::Put for Raw {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::on::session::room::OVERHANG;
 
     #[test]
     fn a_short_varint_equals_the_plain_one_at_every_boundary() {

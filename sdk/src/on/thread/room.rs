@@ -27,37 +27,18 @@ use std::sync::Arc;
 
 use hairline_shm::{ChunkInfo, Commit, Region, WriteChunk};
 
-use super::raw::OVERHANG;
+use crate::on::encode::again::Begin;
+use crate::on::encode::no_room::NoRoom;
+use crate::on::session::room::{OVERHANG, empty_room};
 
 /// Spares that need no allocation.
 const SPARES: usize = 4;
-
-/// Why there is no room.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NoRoom {
-    /// No free chunk in the region.
-    BufferFull,
-    /// An empty chunk would not hold the record.
-    TooLarge,
-    /// The chunk is full, and the next one has to begin with what the writer knows.
-    ChunkFull,
-}
 
 /// Bytes of a note: the offset of a begin in its chunk, and what else is known of it.
 const NOTE: usize = 4 + 8;
 
 /// In place of an offset: the begin is not in this chunk.
 const NOWHERE: u32 = u32::MAX;
-
-/// A slice that is open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Begin {
-    /// Where its begin stands in the chunk's payload; None: in no chunk that is left.
-    pub(crate) at: Option<u32>,
-    /// What else must be known of it: in TrackEvent when it began, in FXT the strings that its end names, as in a record's
-    /// header. The hot path leaves out the latter: there they are those of the begin.
-    pub(crate) known: u64,
-}
 
 #[derive(Debug)]
 pub(crate) struct Room {
@@ -333,11 +314,6 @@ impl Room {
         }
         None
     }
-}
-
-/// Bytes of a chunk up to which records and ends may reach.
-pub(crate) fn empty_room(region: &Region) -> u32 {
-    region.payload_len() - OVERHANG as u32
 }
 
 /// Where the note of the slice stands whose end is kept from `limit` on: beyond the reach of stores below.

@@ -2,15 +2,16 @@
 
 use hairline_formats::Value;
 
-use super::super::argument::{Values, Visitor};
-use super::super::callsite::{Callsite, Kind};
-use super::super::extras::Extras;
-use super::cold;
-use super::event::{Action, Event};
-use super::hot;
+use crate::on::base::this_thread;
+use crate::on::callsite::{Callsite, Kind};
+use crate::on::event::argument::{Values, Visitor};
+use crate::on::event::extras::Extras;
+use crate::on::event::{Action, Event};
+pub(crate) use crate::on::thread::events::begin as begin_slice;
+pub(crate) use crate::on::thread::events::begin_flow as begin_flow_slice;
+pub(crate) use crate::on::thread::events::end as end_slice;
+use crate::on::thread::{cold, events, hot};
 use crate::vocabulary::Level;
-
-pub(crate) use super::{begin as begin_slice, begin_flow as begin_flow_slice, end as end_slice};
 
 /// Begins a slice with the values of its callsite's keys. The epoch it was recorded in, 0 if it was not.
 #[inline(never)]
@@ -26,7 +27,8 @@ pub(crate) fn begin_slice_with(callsite: &'static Callsite, word: u32, values: &
 #[inline]
 pub(crate) fn begin_slice_hot(callsite: &'static Callsite, word: u32, values: &[Value<'_>]) -> bool {
     let listed = Listed(values);
-    listed.is_plain() && hot::with_values::<false, _>(hot::hot(), callsite, word, Kind::Scope, &listed)
+    listed.is_plain()
+        && hot::with_values::<false, _>(this_thread::hot(), callsite, word, Kind::Scope, &listed)
 }
 
 /// Values whose kinds are known only when they are there.
@@ -88,11 +90,11 @@ pub(crate) fn event_of(
         return;
     };
     let extras = Extras::new().name(message);
-    super::log_message(&Event::new(callsite, values, &extras), word, level, message);
+    events::log_message(&Event::new(callsite, values, &extras), word, level, message);
 }
 
 /// When this thread's last event was.
 #[inline]
 pub(crate) fn last_time() -> u64 {
-    super::hot::hot().lease().last()
+    this_thread::hot().lease().last()
 }

@@ -2,29 +2,18 @@
 
 use hairline_formats::Value;
 
-use super::super::super::argument::{Argument, Values};
-use super::super::super::callsite::{Callsite, Epoch};
-use super::super::super::extras::Extras;
-use super::super::super::lanes::{self, Lane};
-use super::super::super::process;
-use super::super::super::track::{self, Track, TrackRef};
-use super::super::cold::{self, TrackEnd};
-use super::super::end_arguments::EndArguments;
-use super::super::event::Event;
-use super::super::hot::{self, Happens, Place};
-use super::end_on_track;
-
-/// An async interval that another one lies below.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Above {
-    pub(crate) uuid: u64,
-    epoch: u32,
-    pub(crate) parent_uuid: u64,
-    pub(crate) name: &'static str,
-    shares_lane: bool,
-    /// Whether FXT has records for it, so that it is no track until something lies below it.
-    pub(crate) is_plain: bool,
-}
+use crate::on::base::this_thread;
+use crate::on::callsite::{Callsite, Epoch};
+use crate::on::event::argument::{Argument, Values};
+use crate::on::event::extras::Extras;
+use crate::on::event::interval::{Interval, Lane};
+use crate::on::event::position::{Happens, Position};
+use crate::on::event::track::{Sealed, TrackRef};
+use crate::on::event::{Event, track};
+use crate::on::thread::cold::TrackEnd;
+use crate::on::thread::end_arguments::EndArguments;
+use crate::on::thread::guards::end_on_track;
+use crate::on::thread::{cold, events, hot, lanes};
 
 /// An interval on a track of its own, which may end on another thread than it began on.
 ///
@@ -32,39 +21,14 @@ pub(crate) struct Above {
 #[must_use = "the interval ends when this guard is dropped"]
 #[derive(Debug)]
 pub struct AsyncScope {
-    callsite: &'static Callsite,
-    /// The epoch its begin was recorded in; 0 = it was not.
-    word: u32,
-    /// The epoch in which it began, recorded or not.
-    tried: u32,
-    /// When it began, if it is recorded: what happens in it comes after that, on whichever thread.
-    begun_at: u64,
-    /// Its track; 0: there is none.
-    lane: Lane,
-    /// Whether the track may be used again.
-    shared_lane: bool,
-    /// The track above, as far as it is one that the program made.
-    parent: Option<Track>,
-    /// The async interval above, if it is in the trace.
-    above: Option<Above>,
+    interval: Interval,
     arguments: Option<Box<EndArguments>>,
 }
 
 impl AsyncScope {
     /// An interval of which nothing is recorded.
     pub fn none(callsite: &'static Callsite) -> Self {
-        let lane = Lane { uuid: 0, used_until: 0 };
-        Self {
-            callsite,
-            word: 0,
-            tried: 0,
-            begun_at: 0,
-            lane,
-            shared_lane: false,
-            parent: None,
-            above: None,
-            arguments: None,
-        }
+        Self { interval: Interval::none(callsite), arguments: None }
     }
 
     /// Begins an interval.
@@ -76,15 +40,20 @@ impl AsyncScope {
     ) -> Self {
         let word = epoch.get();
         let mut scope = Self::placed(callsite, word, extras, None);
-        let place = Place { after: scope.lane.used_until, ..TrackRef::Async(&scope).place(word) };
+        let place = Position {
+            after: scope.interval.lane.used_until,
+            ..TrackRef::Async(&scope.interval).place(word)
+        };
         let begun_at = if extras.says_no_more() {
-            hot::on_track(hot::hot(), callsite, word, Happens::Begin, place, values)
+            hot::on_track(this_thread::hot(), callsite, word, Happens::Begin, place, values)
         } else {
             None
         };
         match begun_at {
-            Some(time) => (scope.word, scope.begun_at) = (word, time),
-            None => super::super::with_list(values, |values| scope.begin_cold(values, extras, None)),
+            Some(time) => (scope.interval.word, scope.interval.begun_at) = (word, time),
+            None => {
+                events::with_list(values, |values| scope.begin_cold(values, extras, None));
+            }
         }
         scope
     }
@@ -104,50 +73,50 @@ impl AsyncScope {
     }
 
     fn begin_cold(&mut self, values: &[Value<'_>], extras: &Extras<'_>, past: Option<u64>) {
-        let (track, after) = (Some(TrackRef::Async(self)), self.lane.used_until);
-        let event = Event { track, after, past, ..Event::new(self.callsite, values, extras) };
-        self.word = cold::event(self.tried, &event);
-        if self.word != 0 {
-            self.begun_at = past.unwrap_or_else(super::super::last_event);
+        let (track, after) = (Some(TrackRef::Async(&self.interval)), self.interval.lane.used_until);
+        let event = Event { track, after, past, ..Event::new(self.interval.callsite, values, extras) };
+        self.interval.word = cold::event(self.interval.tried, &event);
+        if self.interval.word != 0 {
+            self.interval.begun_at = past.unwrap_or_else(events::last_event);
         }
     }
 
     /// One that has its track, and is to begin now or at a time ago.
     fn placed(callsite: &'static Callsite, word: u32, extras: &Extras<'_>, past: Option<u64>) -> Self {
-        let mut scope = Self::none(callsite);
+        let mut interval = Interval::none(callsite);
         match extras.track {
-            Some(TrackRef::Track(track)) => scope.parent = Some(track.clone()),
-            Some(TrackRef::Async(above)) if above.word == word => scope.above = Some(above.as_above()),
+            Some(TrackRef::Track(track)) => interval.parent = Some(track.clone()),
+            Some(TrackRef::Async(above)) if above.word == word => interval.above = Some(above.as_above()),
             // Not in this trace: what is above it may be.
             Some(TrackRef::Async(above)) => {
-                scope.parent = above.parent.clone();
-                scope.above = above.above.filter(|above| above.epoch == word);
+                interval.parent = above.parent.clone();
+                interval.above = above.above.filter(|above| above.epoch == word);
             }
             None => {}
         }
-        scope.tried = word;
+        interval.tried = word;
         // A track has one name; and below one that is not used again nothing is.
-        scope.shared_lane = extras.name.is_none() && scope.above.is_none_or(|above| above.shares_lane);
-        scope.lane = if scope.shared_lane {
+        interval.shared_lane = extras.name.is_none() && interval.above.is_none_or(|above| above.shares_lane);
+        interval.lane = if interval.shared_lane {
             match past {
-                None => lanes::take(scope.parent_uuid(), callsite),
-                Some(since) => lanes::take_before(scope.parent_uuid(), callsite, since),
+                None => lanes::take(interval.parent_uuid(), callsite),
+                Some(since) => lanes::take_before(interval.parent_uuid(), callsite, since),
             }
         } else {
             Lane { uuid: track::new_uuid(), used_until: 0 }
         };
-        scope
+        Self { interval, arguments: None }
     }
 
     /// Whether the begin was recorded.
     #[must_use]
     pub fn is_recorded(&self) -> bool {
-        self.word != 0
+        self.interval.word != 0
     }
 
     /// As [`Scope::arg`](crate::Scope::arg).
     pub fn arg(&mut self, key: &'static str, value: impl Argument) -> &mut Self {
-        if self.word != 0 {
+        if self.interval.word != 0 {
             EndArguments::add(&mut self.arguments, key, &value);
         }
         self
@@ -156,91 +125,39 @@ impl AsyncScope {
     /// Arguments of its end.
     #[cfg(feature = "subscriber")]
     pub(crate) fn set_arguments(&mut self, arguments: &[(&str, Value<'_>)]) {
-        if self.word != 0 {
+        if self.interval.word != 0 {
             let own = &mut self.arguments;
             arguments.iter().for_each(|(key, value)| EndArguments::add_named(own, key, value));
         }
-    }
-
-    pub(crate) fn uuid(&self) -> u64 {
-        self.lane.uuid
-    }
-
-    /// Whether its track is one that later intervals use too, so that it is to be described once.
-    pub(crate) fn shares_lane(&self) -> bool {
-        self.shared_lane
-    }
-
-    /// When it began; 0 if that is not in the trace.
-    pub(crate) fn begun_at(&self) -> u64 {
-        self.begun_at
-    }
-
-    pub(crate) fn callsite(&self) -> &'static Callsite {
-        self.callsite
-    }
-
-    /// Whether it began in the session with this epoch. In another one it is no track: its lane is somebody else's there.
-    pub(crate) fn is_of(&self, epoch: u32) -> bool {
-        self.tried == epoch
-    }
-
-    /// Whether it is in the trace of the session with this epoch.
-    pub(crate) fn is_recorded_in(&self, epoch: u32) -> bool {
-        self.word == epoch
-    }
-
-    /// What lies below it needs to know of it.
-    fn as_above(&self) -> Above {
-        Above {
-            uuid: self.lane.uuid,
-            epoch: self.word,
-            parent_uuid: self.parent_uuid(),
-            name: self.callsite.name(),
-            shares_lane: self.shared_lane,
-            is_plain: self.is_plain(),
-        }
-    }
-
-    /// The interval above, if it is in the trace of the session with this epoch.
-    pub(crate) fn above_in(&self, epoch: u32) -> Option<Above> {
-        self.above.filter(|above| above.epoch == epoch)
-    }
-
-    pub(crate) fn parent(&self) -> Option<&Track> {
-        self.parent.as_ref()
-    }
-
-    /// The track above. In a session that it did not begin in, what lies above it there counts for nothing.
-    pub(crate) fn parent_uuid_in(&self, epoch: u32) -> u64 {
-        let above = self.above_in(epoch).map(|above| above.uuid);
-        above.or_else(|| self.parent.as_ref().map(Track::uuid)).unwrap_or_else(process::track_uuid)
-    }
-
-    fn parent_uuid(&self) -> u64 {
-        self.parent_uuid_in(self.above.map_or(0, |above| above.epoch))
-    }
-
-    /// Whether it belongs to the process and nothing else, and has its callsite's name.
-    pub(crate) fn is_plain(&self) -> bool {
-        self.parent.is_none() && self.above.is_none() && self.shared_lane
     }
 }
 
 impl Drop for AsyncScope {
     fn drop(&mut self) {
         let mut free = true;
-        if self.word != 0 {
+        if self.interval.word != 0 {
             let arguments = self.arguments.take();
-            match end_on_track(self.callsite, self.word, TrackRef::Async(self), arguments) {
-                TrackEnd::Recorded(time) => self.lane.used_until = time,
+            match end_on_track(
+                self.interval.callsite,
+                self.interval.word,
+                TrackRef::Async(&self.interval),
+                arguments,
+            ) {
+                TrackEnd::Recorded(time) => self.interval.lane.used_until = time,
                 TrackEnd::Over => {}
                 TrackEnd::Refused => free = false, // the slice stays open
             }
         }
-        if free && self.shared_lane {
-            lanes::give_back(self.parent_uuid(), self.callsite, self.lane);
+        if free && self.interval.shared_lane {
+            lanes::give_back(self.interval.parent_uuid(), self.interval.callsite, self.interval.lane);
         }
+    }
+}
+
+impl Sealed for AsyncScope {
+    #[allow(private_interfaces)]
+    fn track_ref(&self) -> Option<TrackRef<'_>> {
+        (self.interval.uuid() != 0).then_some(TrackRef::Async(&self.interval))
     }
 }
 
@@ -255,8 +172,10 @@ mod tests {
     use std::sync::mpsc;
     use std::time::Duration;
 
-    use super::super::super::super::callsite::{CounterOptions, Kind, Site};
     use super::*;
+    use crate::on::callsite::CounterOptions;
+    use crate::on::callsite::Kind;
+    use crate::on::callsite::Site;
     use crate::{Format, Session};
 
     static SITE: Site = Site { file: "f", line: 1, module: "m", counter: CounterOptions::NONE };
@@ -282,10 +201,15 @@ mod tests {
                 tell.send(()).expect("somebody waits");
                 std::thread::sleep(IDLE);
                 let interval = take.recv().expect("an interval");
-                let hot = hot::hot();
+                let hot = this_thread::hot();
                 hot.offset.set(hot.offset.get().wrapping_sub(BEHIND));
-                let end = end_on_track(&CALLSITE, interval.word, TrackRef::Async(&interval), None);
-                let begun_at = interval.begun_at();
+                let end = end_on_track(
+                    &CALLSITE,
+                    interval.interval.word,
+                    TrackRef::Async(&interval.interval),
+                    None,
+                );
+                let begun_at = interval.interval.begun_at();
                 std::mem::forget(interval);
                 (begun_at, end)
             });

@@ -4,21 +4,21 @@ use std::marker::PhantomData;
 
 use hairline_formats::Value;
 
-use super::super::argument::{Argument, Values};
-use super::super::callsite::{Callsite, Epoch};
-use super::super::extras::Extras;
-use super::super::flow::Flow;
-use super::super::track::TrackRef;
-use super::cold::{self, TrackEnd};
-use super::end_arguments::EndArguments;
-use super::event::{Action, Event};
-use super::hot::{self, Happens};
+use crate::on::base::this_thread;
+use crate::on::callsite::{Callsite, Epoch};
+use crate::on::event::argument::{Argument, Values};
+use crate::on::event::extras::Extras;
+use crate::on::event::flow::Flow;
+use crate::on::event::position::Happens;
+use crate::on::event::text::Text;
+use crate::on::event::track::TrackRef;
+use crate::on::event::{Action, Event};
+use crate::on::thread::cold::TrackEnd;
+use crate::on::thread::end_arguments::EndArguments;
+use crate::on::thread::{cold, events, hot};
 
-mod interval;
-mod on_track;
-
-pub use interval::AsyncScope;
-pub use on_track::{TrackScope, track_begin, track_end, track_left_out, track_was_used};
+pub(crate) mod interval;
+pub(crate) mod on_track;
 
 /// An interval on this thread's track, from the macro to the drop.
 ///
@@ -51,13 +51,13 @@ impl Scope {
     /// Begins a scope.
     #[inline(always)]
     pub fn begin(callsite: &'static Callsite, epoch: Epoch) -> Self {
-        Self::new(callsite, super::begin(callsite, epoch.get()))
+        Self::new(callsite, events::begin(callsite, epoch.get()))
     }
 
     /// Begins a scope with arguments.
     #[inline(always)]
     pub fn begin_with(callsite: &'static Callsite, epoch: Epoch, values: &impl Values) -> Self {
-        Self::new(callsite, super::begin_with(callsite, epoch.get(), values))
+        Self::new(callsite, events::begin_with(callsite, epoch.get(), values))
     }
 
     /// Begins a scope with options.
@@ -67,13 +67,13 @@ impl Scope {
         values: &impl Values,
         extras: &Extras<'_>,
     ) -> Self {
-        Self::new(callsite, super::begin_rich(callsite, epoch.get(), values, extras))
+        Self::new(callsite, events::begin_rich(callsite, epoch.get(), values, extras))
     }
 
     /// Begins a scope that a flow goes through.
     #[inline(always)]
     pub fn begin_flow(callsite: &'static Callsite, epoch: Epoch, flow: &Flow) -> Self {
-        Self::new(callsite, super::begin_flow(callsite, epoch.get(), flow))
+        Self::new(callsite, events::begin_flow(callsite, epoch.get(), flow))
     }
 
     /// Whether the begin was recorded.
@@ -104,7 +104,7 @@ impl Drop for Scope {
     fn drop(&mut self) {
         if self.word != 0 {
             match self.arguments.take() {
-                None => super::end(self.callsite, self.word),
+                None => events::end(self.callsite, self.word),
                 Some(arguments) => end_scope_with(self.callsite, self.word, arguments),
             }
         }
@@ -130,7 +130,7 @@ fn end_on_track(
 ) -> TrackEnd {
     let place = track.place(word);
     if arguments.is_none()
-        && let Some(time) = hot::on_track(hot::hot(), callsite, word, Happens::End, place, &())
+        && let Some(time) = hot::on_track(this_thread::hot(), callsite, word, Happens::End, place, &())
     {
         return TrackEnd::Recorded(time);
     }
@@ -148,7 +148,7 @@ fn end_on_track(
 }
 
 /// What a log message records.
-pub fn log(callsite: &'static Callsite, epoch: Epoch, level: crate::Level, body: &super::Text) {
+pub fn log(callsite: &'static Callsite, epoch: Epoch, level: crate::Level, body: &Text) {
     let Value::Str(body) = body.value() else { return };
-    super::log_message(&Event::new(callsite, &[], &Extras::new()), epoch.get(), level, body);
+    events::log_message(&Event::new(callsite, &[], &Extras::new()), epoch.get(), level, body);
 }

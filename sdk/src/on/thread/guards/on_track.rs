@@ -1,15 +1,16 @@
 //! Slices on tracks that the program made.
 
-use super::super::super::argument::{Argument, Values};
-use super::super::super::callsite::{Callsite, Epoch};
-use super::super::super::extras::Extras;
-use super::super::super::registry;
-use super::super::super::track::{Track, TrackRef};
-use super::super::cold::{self, TrackEnd};
-use super::super::end_arguments::EndArguments;
-use super::super::event::Event;
-use super::super::last_event;
-use super::end_on_track;
+use events::last_event;
+
+use crate::on::callsite::{Callsite, Epoch, registry};
+use crate::on::event::Event;
+use crate::on::event::argument::{Argument, Values};
+use crate::on::event::extras::Extras;
+use crate::on::event::track::{Track, TrackRef};
+use crate::on::thread::cold::TrackEnd;
+use crate::on::thread::end_arguments::EndArguments;
+use crate::on::thread::guards::end_on_track;
+use crate::on::thread::{cold, events};
 
 /// An interval on a [`Track`], from the macro to the drop, on whichever thread that is.
 #[must_use = "the slice ends when this guard is dropped"]
@@ -75,7 +76,7 @@ fn begin_on(
     values: &impl Values,
     extras: &Extras<'_>,
 ) -> bool {
-    let recorded = super::super::rich(callsite, word, values, extras) != 0;
+    let recorded = events::rich(callsite, word, values, extras) != 0;
     track.open().push(word, recorded);
     if recorded {
         track.open().set_last(word, last_event());
@@ -123,7 +124,7 @@ pub fn track_end(
         }
         let unended = Unended { callsite, epoch, track };
         let extras = Extras::new();
-        super::super::with_list(values, |values| {
+        events::with_list(values, |values| {
             let (after, on) = (track.open().last(epoch), Some(TrackRef::Track(track)));
             let event = Event { track: on, after, ..Event::new(callsite, values, &extras) };
             set_ended(track, epoch, cold::end_on_track(epoch, &event));

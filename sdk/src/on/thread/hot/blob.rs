@@ -10,8 +10,10 @@ use hairline_formats::{fxt, proto, track_event};
 use track_event::EventType;
 use track_event::fields::track_event as event;
 
-use super::packet::{TRACK, put_track};
-use super::{Callsite, Happens, Hot, Place, Taken};
+use crate::on::base::this_thread::Hot;
+use crate::on::event::position::{Happens, Position};
+use crate::on::thread::hot::packet::{TRACK, put_track};
+use crate::on::thread::hot::{Callsite, Taken};
 
 /// The longest texts, with their tags and lengths: then the packet, with the longest prefix and time, is below 128 bytes.
 const LONGEST_TEXTS: usize = 90;
@@ -25,11 +27,11 @@ const fn tag_of_text(field: u32) -> u64 {
 }
 
 #[inline(always)]
-pub(super) fn event(
+pub(crate) fn event(
     hot: &Hot,
     callsite: &'static Callsite,
     happens: Happens,
-    place: Place,
+    place: Position,
     taken: Taken,
 ) -> bool {
     let (kind, texts) = match happens {

@@ -2,11 +2,13 @@
 
 use hairline_formats::{Value, fxt};
 
-use super::super::super::argument::Visitor;
-use super::super::super::callsite::Key;
-use super::super::raw::Raw;
-use super::super::{COUNTER_ID, FXT_THREAD};
-use super::{Callsite, Commit, Happens, Hot, Kind, Place, Taken, Values};
+use crate::on::base::this_thread::Hot;
+use crate::on::callsite::Key;
+use crate::on::encode::{COUNTER_ID, FXT_THREAD};
+use crate::on::event::argument::Visitor;
+use crate::on::event::position::{Happens, Position};
+use crate::on::thread::hot::{Callsite, Commit, Kind, Taken, Values};
+use crate::on::thread::raw::Raw;
 
 /// A record without arguments: header and time.
 const PLAIN: i32 = 16;
@@ -23,7 +25,7 @@ fn kept_for_end(kind: Kind) -> i32 {
 }
 
 #[inline(always)]
-pub(super) fn plain<const WARM: bool>(
+pub(crate) fn plain<const WARM: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
     kind: Kind,
@@ -51,7 +53,7 @@ const fn flow_header(kind: fxt::EventKind) -> u64 {
 
 /// A begin, and after it the record of a flow: header, time, id.
 #[inline(always)]
-pub(super) fn with_flow<const WARM: bool>(
+pub(crate) fn with_flow<const WARM: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
     flow: u64,
@@ -78,7 +80,7 @@ pub(super) fn with_flow<const WARM: bool>(
 }
 
 #[inline(always)]
-pub(super) fn end<const WARM: bool>(hot: &Hot, callsite: &'static Callsite, taken: Taken) -> bool {
+pub(crate) fn end<const WARM: bool>(hot: &Hot, callsite: &'static Callsite, taken: Taken) -> bool {
     let commit = taken.last_commit();
     let Some((now, _)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
     // SAFETY: the begin kept END bytes.
@@ -100,7 +102,7 @@ unsafe fn put_plain(taken: &Taken, commit: Commit, header: u64, now: u64) {
 }
 
 #[inline(always)]
-pub(super) fn with_values<const WARM: bool>(
+pub(crate) fn with_values<const WARM: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
     kind: Kind,
@@ -114,11 +116,11 @@ pub(super) fn with_values<const WARM: bool>(
 
 /// What happens in an async interval.
 #[inline(always)]
-pub(super) fn in_interval(
+pub(crate) fn in_interval(
     hot: &Hot,
     callsite: &'static Callsite,
     happens: Happens,
-    place: Place,
+    place: Position,
     values: &impl Values,
     taken: Taken,
 ) -> bool {

@@ -33,110 +33,23 @@ mod blob;
 mod fxt;
 mod packet;
 
-use std::cell::Cell;
-use std::sync::atomic::AtomicPtr;
-
 use hairline_shm::abi::CHUNK_HEADER_SIZE;
 use hairline_shm::{ChunkHeader, Commit, Lease};
 
-use super::super::argument::Values;
-use super::super::callsite::{Callsite, Kind, TRACK_EVENT, fence_constants};
-use super::super::clock;
-use super::lifetime;
-use super::raw::{OVERHANG, Raw};
-
-pub(crate) use fxt::END as FXT_END;
-pub(crate) use packet::{END as TRACK_EVENT_END, TIME_LEN};
+use crate::on::base::clock;
+pub(crate) use crate::on::base::this_thread::Hot;
+use crate::on::base::this_thread::{AS_INTERVAL, NEAR_CALLSITES};
+use crate::on::callsite::{Callsite, Kind, TRACK_EVENT, fence_constants};
+use crate::on::event::argument::Values;
+use crate::on::event::position::{Happens, InFxt, Position};
+use crate::on::session::room::OVERHANG;
+pub(crate) use crate::on::thread::hot::fxt::END as FXT_END;
+pub(crate) use crate::on::thread::hot::packet::END as TRACK_EVENT_END;
+use crate::on::thread::raw::Raw;
 
 /// The longest time between two events of a thread, in ns, that the hot path writes: its delta is a varint
 /// of at most 3 bytes. Beyond it the cold path writes the event and takes the clock's newest parameters.
 pub(crate) const GAP: u64 = 1 << 21;
-
-/// Callsites whose "seen" bit stands in [`Hot`] itself.
-pub(crate) const NEAR_CALLSITES: u32 = 1024;
-const NEAR_BYTES: usize = NEAR_CALLSITES as usize / 8;
-
-/// Tracks that are kept in [`Hot`] itself as described.
-const NEAR_TRACKS: usize = 64;
-
-/// Where the bit of the callsite with this id stands: byte and mask. Beyond [`NEAR_CALLSITES`], a byte that is
-/// always 0.
-pub(crate) const fn near_bit(id: u32) -> (u32, u8) {
-    if id < NEAR_CALLSITES { (id / 8, 1 << (id % 8)) } else { (NEAR_BYTES as u32, 0xff) }
-}
-
-thread_local! {
-    static HOT: Hot = const { Hot::new() };
-}
-
-/// This thread's.
-#[inline(always)]
-pub(crate) fn hot<'t>() -> &'t Hot {
-    // Through a pointer, since what is done inside of `LocalKey::with` is compiled as a function of its own.
-    let hot = HOT.with(std::ptr::from_ref);
-    // SAFETY: `Hot` has no destructor, so it is there as long as its thread is; and being neither Send nor Sync
-    // the reference cannot leave the thread.
-    unsafe { &*hot }
-}
-
-/// What a thread's events need. Set up, refilled and emptied by the cold path alone.
-#[derive(Debug)]
-#[repr(C, align(64))]
-pub(crate) struct Hot {
-    /// The thread's lease: its chunk, whether the chunk is still this thread's, the room in it. A thread without one
-    /// has a lease that is busy for good: `lifetime.rs`. An atomic for the signal handlers of this thread.
-    lease: AtomicPtr<Lease>,
-    pub(crate) multiplier: Cell<u64>,
-    pub(crate) offset: Cell<u64>,
-    /// `0a LEN 50 SEQUENCE`, LEN counting all but the message.
-    pub(crate) prefix: Cell<u64>,
-    pub(crate) prefix_len: Cell<usize>,
-    /// The end of a scope, complete but for its time.
-    pub(crate) end_packet: Cell<[u64; 2]>,
-    /// Bytes of a packet besides its message: the prefix and the time.
-    pub(crate) packet_base: Cell<u32>,
-    /// Callsites from [`NEAR_CALLSITES`] on whose strings this sequence has: words of bits, and bits in them.
-    pub(crate) far: Cell<*const u64>,
-    pub(crate) far_len: Cell<u32>,
-    /// The same for the first callsites; the last byte stays 0.
-    near: [Cell<u8>; NEAR_BYTES + 1],
-    /// Tracks that this sequence has described, each at the place that its lowest bits say; 0 is none. An FXT interval needs no
-    /// description as such, and has [`AS_INTERVAL`] set.
-    tracks: [Cell<u64>; NEAR_TRACKS],
-}
-
-/// Beside the number of a track, which has 56 bits.
-const AS_INTERVAL: u64 = 1 << 63;
-
-/// Where an event is that is not on its thread's own track.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    /// The track.
-    pub(crate) uuid: u64,
-    /// The time that the event must come after.
-    pub(crate) after: u64,
-    /// What it is in an FXT trace.
-    pub(crate) in_fxt: InFxt,
-}
-
-/// What a track is in an FXT trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum InFxt {
-    /// An async interval, which has records of its own.
-    Interval,
-    /// A thread, perhaps another one: left to the cold path.
-    Thread,
-    /// Nothing: what happens there is a packet in a blob.
-    Blob,
-}
-
-/// What happens there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Happens {
-    Begin,
-    End,
-    Instant,
-}
 
 /// The writer, taken for one record.
 struct Taken {
@@ -146,73 +59,6 @@ struct Taken {
 }
 
 impl Hot {
-    const fn new() -> Self {
-        Self {
-            lease: AtomicPtr::new(&raw const lifetime::NONE as *mut Lease),
-            multiplier: Cell::new(0),
-            offset: Cell::new(0),
-            prefix: Cell::new(0),
-            prefix_len: Cell::new(0),
-            end_packet: Cell::new([0; 2]),
-            packet_base: Cell::new(0),
-            far: Cell::new(std::ptr::null()),
-            far_len: Cell::new(0),
-            near: [const { Cell::new(0) }; NEAR_BYTES + 1],
-            tracks: [const { Cell::new(0) }; NEAR_TRACKS],
-        }
-    }
-
-    /// The thread's lease, for the hot path: one that is busy for good where the thread has none.
-    #[inline(always)]
-    pub(crate) fn lease(&self) -> &'static Lease {
-        lifetime::lease_at(&self.lease)
-    }
-
-    /// The thread's lease, for the cold path: claimed here at the first call.
-    #[inline]
-    pub(crate) fn own_lease(&self) -> &'static Lease {
-        lifetime::own_lease(&self.lease)
-    }
-
-    /// The thread's place for its lease.
-    pub(super) fn lease_place(&self) -> &AtomicPtr<Lease> {
-        &self.lease
-    }
-
-    /// Until the guard is dropped, events of this thread (from a signal handler, from an allocator) are counted as
-    /// re-entrant. A thread takes a lock of this crate only with such a guard, so no such event waits for the lock.
-    #[inline]
-    pub(crate) fn busy(&self) -> Busy {
-        let lease = self.own_lease();
-        let before = lease.is_busy();
-        lease.set_busy(true);
-        Busy { lease, before }
-    }
-
-    /// This sequence has the callsite's strings.
-    pub(crate) fn set_seen(&self, id: u32) {
-        if id < NEAR_CALLSITES {
-            let (byte, mask) = near_bit(id);
-            let cell = &self.near[byte as usize];
-            cell.set(cell.get() | mask);
-        }
-    }
-
-    /// This sequence has no strings, and no tracks.
-    pub(crate) fn clear_seen(&self) {
-        self.near.iter().for_each(|cell| cell.set(0));
-        self.tracks.iter().for_each(|cell| cell.set(0));
-    }
-
-    /// This sequence has described the track; or it has an FXT interval on it, which needs no description as such.
-    pub(crate) fn set_described(&self, uuid: u64, as_interval: bool) {
-        self.track_cell(uuid).set(if as_interval { uuid | AS_INTERVAL } else { uuid });
-    }
-
-    fn track_cell(&self, uuid: u64) -> &Cell<u64> {
-        &self.tracks[uuid as usize % NEAR_TRACKS]
-    }
-
     /// Takes the writer for a record of the session with epoch `word` (not 0), which `session` must show: the lease's epoch, or that
     /// for ends. None: nothing has changed.
     #[inline(always)]
@@ -253,19 +99,6 @@ impl Hot {
         let now = if WARM { clock::now(multiplier, offset) } else { clock::counter_now(multiplier, offset)? };
         let delta = now.wrapping_sub(taken.lease.last());
         (delta < GAP).then_some((now, delta))
-    }
-}
-
-/// See [`Hot::busy`].
-pub(crate) struct Busy {
-    lease: &'static Lease,
-    before: bool,
-}
-
-impl Drop for Busy {
-    #[inline]
-    fn drop(&mut self) {
-        self.lease.set_busy(self.before);
     }
 }
 
@@ -421,7 +254,7 @@ pub(crate) fn on_track<V: Values>(
     callsite: &'static Callsite,
     word: u32,
     happens: Happens,
-    place: Place,
+    place: Position,
     values: &V,
 ) -> Option<u64> {
     if V::NESTED {

@@ -3,15 +3,19 @@
 //! The time is always 4 bytes: its tag and a varint of 3. A shorter delta is padded, which costs at most
 //! two bytes and makes every packet's length known before the clock is read.
 
-use hairline_formats::proto::{self, varint_len};
+use hairline_formats::proto::varint_len;
 use hairline_formats::track_event::CounterValue;
-use hairline_formats::{Value, track_event};
+use hairline_formats::{Value, proto, track_event};
 
-use super::super::super::argument::Visitor;
-use super::super::super::callsite::Key;
-use super::super::message::{END_MESSAGE, END_MESSAGE_LEN, FIELDS_AT, LENGTH_AT, counter_value};
-use super::super::raw::Raw;
-use super::{Callsite, Hot, Kind, Place, Taken, Values};
+use crate::on::base::this_thread::Hot;
+use crate::on::callsite::Key;
+use crate::on::encode::track_event::message::{
+    END_MESSAGE, END_MESSAGE_LEN, FIELDS_AT, LENGTH_AT, counter_value,
+};
+use crate::on::event::argument::Visitor;
+use crate::on::event::position::Position;
+use crate::on::thread::hot::{Callsite, Kind, Taken, Values};
+use crate::on::thread::raw::Raw;
 
 /// Bytes kept for the end of a scope: prefix (8), message (6), tag and the longest varint (11).
 pub(crate) const END: i32 = 25;
@@ -34,7 +38,7 @@ pub(crate) fn time(delta: u64) -> u64 {
 }
 
 #[inline(always)]
-pub(super) fn plain<const WARM: bool>(
+pub(crate) fn plain<const WARM: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
     kind: Kind,
@@ -67,7 +71,7 @@ const FLOW_TAG: u64 = proto::tag(track_event::fields::track_event::FLOW_IDS, pro
 const FLOW: usize = 10;
 
 #[inline(always)]
-pub(super) fn with_flow<const WARM: bool>(
+pub(crate) fn with_flow<const WARM: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
     flow: u64,
@@ -103,7 +107,7 @@ pub(super) fn with_flow<const WARM: bool>(
 }
 
 #[inline(always)]
-pub(super) fn end<const WARM: bool>(hot: &Hot, taken: Taken) -> bool {
+pub(crate) fn end<const WARM: bool>(hot: &Hot, taken: Taken) -> bool {
     let (room, commit) = (taken.room(), taken.last_commit());
     let Some((now, delta)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
     let len = hot.packet_base.get() + END_MESSAGE_LEN as u32;
@@ -117,13 +121,13 @@ pub(super) fn end<const WARM: bool>(hot: &Hot, taken: Taken) -> bool {
 }
 
 /// `58` and the varint of a track's number, which is always 8 bytes: `message.rs`.
-pub(super) const TRACK: usize = 9;
+pub(crate) const TRACK: usize = 9;
 const TRACK_TAG: u64 =
     proto::tag(track_event::fields::track_event::TRACK_UUID, proto::WireType::Varint) as u64;
 
 /// The end of a slice on a track.
 #[inline(always)]
-pub(super) fn end_on_track(hot: &Hot, place: Place, taken: Taken) -> bool {
+pub(crate) fn end_on_track(hot: &Hot, place: Position, taken: Taken) -> bool {
     let message_len = END_MESSAGE_LEN + TRACK;
     let len = hot.packet_base.get() + message_len as u32;
     let room = taken.room() - len as i32;
@@ -146,18 +150,18 @@ pub(super) fn end_on_track(hot: &Hot, place: Place, taken: Taken) -> bool {
 }
 
 #[inline(always)]
-pub(super) fn put_track(raw: &mut Raw, uuid: u64) {
+pub(crate) fn put_track(raw: &mut Raw, uuid: u64) {
     raw.word_of(TRACK_TAG, 1);
     raw.word_of(proto::varint_of_8(uuid), 8);
 }
 
 /// An event with arguments, on its thread's track or at a `place` elsewhere, where a slice's begin is none that keeps the room of its end.
 #[inline(always)]
-pub(super) fn with_values<const WARM: bool>(
+pub(crate) fn with_values<const WARM: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
     kind: Kind,
-    place: Option<Place>,
+    place: Option<Position>,
     values: &impl Values,
     taken: Taken,
 ) -> bool {
@@ -206,7 +210,7 @@ pub(super) fn with_values<const WARM: bool>(
 }
 
 #[inline(always)]
-pub(super) fn counter<const WARM: bool>(
+pub(crate) fn counter<const WARM: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
     values: &impl Values,

@@ -1,0 +1,224 @@
+//! Containers that grow outside of the lock that guards them.
+//!
+//! The program's allocator may take a mutex of the program, and may record events while it holds that mutex.
+//! An allocation under a lock of this crate would then deadlock: thread A holds our lock and waits for the
+//! program's mutex, thread B holds that mutex and waits for our lock. So no thread allocates or frees while
+//! it holds a lock of ours:
+//!
+//! ```text
+//! lock    is there room?  yes: the caller goes on, with the lock held
+//! unlock  no: allocate a larger container
+//! lock    move the contents over, which allocates nothing
+//! unlock  free the smaller container, and begin again
+//! ```
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
+use std::ops::DerefMut;
+
+/// A map that can be in a static. It has no random keys: the standard library asks the system for them at a
+/// thread's first map.
+pub(crate) type Map<K, V, H = DefaultHasher> = HashMap<K, V, Fixed<H>>;
+pub(crate) type Fixed<H = DefaultHasher> = BuildHasherDefault<H>;
+
+/// A container that allocates only in [`with_room`](Self::with_room) while it has room, and frees only when
+/// it is dropped.
+///
+/// A struct of several containers implements it by asking each of them.
+pub(crate) trait Grow: Sized {
+    /// Makes an empty container with room for this many entries.
+    fn with_room(entries: usize) -> Self;
+
+    /// Number of entries; of several containers the largest number.
+    fn entries(&self) -> usize;
+
+    /// Whether this many more entries can be added without an allocation.
+    fn has_room(&self, more: usize) -> bool;
+
+    /// Moves all entries of `smaller` here. The caller has checked that there is room, so nothing is
+    /// allocated; `smaller` keeps its memory, so nothing is freed.
+    fn take_over(&mut self, smaller: &mut Self);
+}
+
+impl<T> Grow for Vec<T> {
+    fn with_room(entries: usize) -> Self {
+        Self::with_capacity(entries)
+    }
+
+    fn entries(&self) -> usize {
+        self.len()
+    }
+
+    #[inline]
+    fn has_room(&self, more: usize) -> bool {
+        self.capacity() - self.len() >= more
+    }
+
+    fn take_over(&mut self, smaller: &mut Self) {
+        self.append(smaller);
+    }
+}
+
+impl<K: Eq + Hash, V, S: BuildHasher + Default> Grow for HashMap<K, V, S> {
+    fn with_room(entries: usize) -> Self {
+        Self::with_capacity_and_hasher(entries, S::default())
+    }
+
+    fn entries(&self) -> usize {
+        self.len()
+    }
+
+    // The capacity does not count the places of removed entries that can only be used again by a rehash.
+    #[inline]
+    fn has_room(&self, more: usize) -> bool {
+        self.capacity() - self.len() >= more
+    }
+
+    fn take_over(&mut self, smaller: &mut Self) {
+        self.extend(smaller.drain());
+    }
+}
+
+/// Fewest entries that a container is made for.
+const LEAST: usize = 16;
+
+/// Takes a lock by `lock`, with room in a container that the lock guards. `place` returns the container and
+/// the number of entries that the caller is going to add; both may depend on the contents. Returns the error
+/// of `lock`.
+///
+/// A container that has room costs nothing but that look.
+#[inline]
+pub(crate) fn lock_with_room<G: DerefMut, E, C: Grow>(
+    lock: impl Fn() -> Result<G, E>,
+    place: impl Fn(&mut G::Target) -> (&mut C, usize),
+) -> Result<G, E> {
+    let mut guard = lock()?;
+    let (container, more) = place(&mut guard);
+    if container.has_room(more) { Ok(guard) } else { make_room(guard, lock, place) }
+}
+
+#[cold]
+#[inline(never)]
+fn make_room<G: DerefMut, E, C: Grow>(
+    mut guard: G,
+    lock: impl Fn() -> Result<G, E>,
+    place: impl Fn(&mut G::Target) -> (&mut C, usize),
+) -> Result<G, E> {
+    loop {
+        let (container, more) = place(&mut guard);
+        if container.has_room(more) {
+            return Ok(guard);
+        }
+        let entries = container.entries();
+        drop(guard);
+
+        let mut other = C::with_room((2 * entries).max(entries + more).max(LEAST));
+        guard = lock()?;
+        let (container, more) = place(&mut guard);
+        // Another thread may have made it larger meanwhile, or have filled it further.
+        if !container.has_room(more) && other.has_room(container.entries() + more) {
+            other.take_over(container);
+            std::mem::swap(container, &mut other);
+        }
+        drop(guard);
+        drop(other);
+        guard = lock()?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::on::base::lock::Mutex;
+
+    static LOCKED: Mutex<Option<Strict>> = Mutex::new(None);
+    static GROWN: AtomicUsize = AtomicUsize::new(0);
+
+    /// A list that is made and dropped only while `LOCKED` is free.
+    struct Strict(Vec<usize>);
+
+    fn assert_free() {
+        // Only this test has the lock.
+        assert!(LOCKED.try_lock_until(std::time::Instant::now()).is_some(), "the lock is held");
+    }
+
+    impl Drop for Strict {
+        fn drop(&mut self) {
+            assert_free();
+        }
+    }
+
+    impl Grow for Strict {
+        fn with_room(entries: usize) -> Self {
+            assert_free();
+            GROWN.fetch_add(1, Ordering::Relaxed);
+            Self(Vec::with_room(entries))
+        }
+
+        fn entries(&self) -> usize {
+            self.0.entries()
+        }
+
+        fn has_room(&self, more: usize) -> bool {
+            self.0.has_room(more)
+        }
+
+        fn take_over(&mut self, smaller: &mut Self) {
+            self.0.take_over(&mut smaller.0);
+        }
+    }
+
+    #[test]
+    fn a_container_is_made_and_freed_outside_of_its_lock() {
+        *LOCKED.lock() = Some(Strict(Vec::new()));
+        for n in 0..1000 {
+            let mut guard = LOCKED.lock_with_room(|list| (list.as_mut().expect("a list"), 1));
+            let list = guard.as_mut().expect("a list");
+            let memory = list.0.as_ptr();
+            list.0.push(n);
+            assert_eq!(list.0.as_ptr(), memory, "it has grown under the lock");
+        }
+        let last = LOCKED.lock().take();
+        assert_eq!(last.as_ref().expect("a list").0, (0..1000).collect::<Vec<_>>());
+        assert!(GROWN.load(Ordering::Relaxed) < 12, "twice as large each time");
+        drop(last);
+    }
+
+    #[test]
+    fn threads_that_grow_it_at_once_lose_nothing() {
+        let map = Arc::new(Mutex::new(HashMap::<usize, usize>::default()));
+        std::thread::scope(|threads| {
+            for thread in 0..4 {
+                let map = &map;
+                threads.spawn(move || {
+                    for n in (0..4000).map(|n| 4 * n + thread) {
+                        let mut map = map.lock_with_room(|map| (map, 1));
+                        let room = map.capacity();
+                        map.insert(n, n);
+                        assert_eq!(map.capacity(), room, "it has grown under the lock");
+                    }
+                });
+            }
+        });
+        assert_eq!(map.lock().len(), 16_000);
+        assert!(map.lock().iter().all(|(key, value)| key == value));
+    }
+
+    // Removed entries leave places that count as used: they must not make the map grow under the lock.
+    #[test]
+    fn a_map_whose_entries_come_and_go_has_room_without_end() {
+        let map = Mutex::new(HashMap::<usize, usize>::default());
+        for n in 0..100_000 {
+            let mut map = map.lock_with_room(|map| (map, 1));
+            assert!(map.has_room(1));
+            map.insert(n, n);
+            if n >= 20 {
+                map.remove(&(n - 20));
+            }
+        }
+        assert!(map.lock().capacity() < 1000);
+    }
+}

@@ -1,0 +1,7 @@
+//! What brings the events of other crates in: spans of `tracing`, messages of `log`, futures.
+
+pub(crate) mod futures;
+#[cfg(feature = "log")]
+pub(crate) mod log;
+#[cfg(feature = "subscriber")]
+pub(crate) mod tracing;

@@ -1,0 +1,277 @@
+//! The values of fields, which are there only while they are visited.
+
+use std::cell::RefCell;
+use std::error::Error;
+use std::fmt;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use hairline_formats::Value;
+use tracing_core::field::{Field, Visit};
+
+use crate::on::base::few::Few;
+use crate::on::callsite::Callsite;
+use crate::on::event::kept::Kept;
+
+/// Fields with their values; an event's message apart.
+#[derive(Debug, Default)]
+pub(crate) struct Fields {
+    pub(crate) kept: Kept,
+    pub(crate) message: String,
+    text: String,
+}
+
+/// Values that are handed on without an allocation.
+const FEW: usize = 8;
+
+impl Fields {
+    /// As [`with_values`](Self::with_values), where that does not allocate.
+    pub(crate) fn with_few_values<R>(
+        &self,
+        callsite: &'static Callsite,
+        f: impl FnOnce(&[Value<'_>]) -> R,
+    ) -> Option<R> {
+        (callsite.keys().len() <= FEW).then(|| self.with_values(callsite, f))
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.kept.clear();
+        self.message.clear();
+    }
+
+    /// Hands on the values in the order of the callsite's keys; null where there is none.
+    pub(crate) fn with_values<R>(&self, callsite: &'static Callsite, f: impl FnOnce(&[Value<'_>]) -> R) -> R {
+        let mut values = Few::<_, FEW>::new(Value::Null);
+        let mut next = self.kept.iter().peekable(); // in the keys' order, nearly always
+        for key in callsite.keys() {
+            let is_own = |name: &str| std::ptr::eq(name, key.name()) || name == key.name();
+            let value = next.next_if(|(name, _)| is_own(name));
+            let value = value.or_else(|| self.kept.iter().find(|(name, _)| is_own(name)));
+            values.push(value.map_or(Value::Null, |(_, value)| value));
+        }
+        f(values.as_slice())
+    }
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Fields> = RefCell::default();
+}
+
+/// Hands on empty fields, which have their room already where this thread is not using them.
+pub(crate) fn with_scratch<R>(f: impl FnOnce(&mut Fields) -> R) -> R {
+    let taken =
+        SCRATCH.try_with(|scratch| scratch.try_borrow_mut().map(|mut scratch| std::mem::take(&mut *scratch)));
+    let mut fields = taken.ok().and_then(Result::ok).unwrap_or_default();
+    fields.clear();
+    let result = f(&mut fields);
+    let _ = SCRATCH.try_with(|scratch| scratch.try_borrow_mut().map(|mut scratch| *scratch = fields));
+    result
+}
+
+/// The values that one call has recorded of a span. They do not change any more, so that threads read them
+/// outside of the span's lock.
+#[derive(Debug, Default)]
+pub(crate) struct Visited {
+    pub(crate) fields: Fields,
+    /// The values that the call before has recorded.
+    before: Option<Arc<Visited>>,
+}
+
+/// Number of [`Visited`] whose memory a thread keeps for later ones.
+const SPARES: usize = 4;
+
+thread_local! {
+    static SPARE: RefCell<[Option<Arc<Visited>>; SPARES]> = const { RefCell::new([const { None }; SPARES]) };
+}
+
+impl Visited {
+    /// The values that `visit`, which is code of the program, shows. To be called without a lock.
+    pub(crate) fn of(visit: impl FnOnce(&mut Fields)) -> Arc<Self> {
+        let spare = SPARE.try_with(|spare| spare.try_borrow_mut().ok()?.iter_mut().find_map(Option::take));
+        if let Some(mut spare) = spare.ok().flatten()
+            && let Some(own) = Arc::get_mut(&mut spare)
+        {
+            own.fields.clear();
+            visit(&mut own.fields);
+            return spare;
+        }
+        let mut own = Self::default();
+        visit(&mut own.fields);
+        Arc::new(own)
+    }
+
+    /// Keeps the memory for later ones of this thread, where there is a place for it. To be called without a
+    /// lock: the rest is freed.
+    pub(crate) fn keep_memory(this: Option<Arc<Self>>) {
+        let mut next = this;
+        while let Some(mut visited) = next {
+            // Where another thread still reads it, all before it stay with it.
+            next = match visited.before {
+                Some(_) => Arc::get_mut(&mut visited).and_then(|own| own.before.take()),
+                None => None,
+            };
+            let superfluous = SPARE.try_with(|spare| {
+                let mut visited = Some(visited);
+                if let Ok(mut spare) = spare.try_borrow_mut()
+                    && let Some(place) = spare.iter_mut().find(|place| place.is_none())
+                {
+                    *place = visited.take();
+                }
+                visited
+            });
+            drop(superfluous);
+        }
+    }
+
+    /// Puts these values, which no other thread has, after those of `list`. Allocates and frees nothing.
+    pub(crate) fn link(mut self: Arc<Self>, list: &mut Option<Arc<Self>>) {
+        if let Some(own) = Arc::get_mut(&mut self) {
+            own.before = list.take();
+            *list = Some(self);
+        }
+    }
+
+    /// The values of all calls, those of the first call first.
+    pub(crate) fn show_all(&self, with: impl FnOnce(&[(&str, Value<'_>)])) {
+        let mut calls = Few::<_, 8>::new(None);
+        let mut next = Some(self);
+        while let Some(visited) = next {
+            calls.push(next);
+            next = visited.before.as_deref();
+        }
+        let mut all = Few::<_>::new(("", Value::Null));
+        let calls = calls.as_slice().iter().rev().flatten();
+        calls.flat_map(|visited| visited.fields.kept.iter()).for_each(|argument| all.push(argument));
+        with(all.as_slice());
+    }
+}
+
+impl Drop for Visited {
+    /// One after the other: a list may be longer than the stack is deep.
+    fn drop(&mut self) {
+        let mut next = self.before.take();
+        while let Some(visited) = next {
+            next = Arc::into_inner(visited).and_then(|mut own| own.before.take());
+        }
+    }
+}
+
+/// What tracing's macros put the message of an event into.
+const MESSAGE: &str = "message";
+
+impl Visit for Fields {
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.kept.add(field.name(), &Value::F64(value));
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.kept.add(field.name(), &Value::I64(value));
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.kept.add(field.name(), &Value::U64(value));
+    }
+
+    fn record_i128(&mut self, field: &Field, value: i128) {
+        match i64::try_from(value) {
+            Ok(value) => self.record_i64(field, value),
+            Err(_) => self.record_debug(field, &value),
+        }
+    }
+
+    fn record_u128(&mut self, field: &Field, value: u128) {
+        match u64::try_from(value) {
+            Ok(value) => self.record_u64(field, value),
+            Err(_) => self.record_debug(field, &value),
+        }
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.kept.add(field.name(), &Value::Bool(value));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == MESSAGE {
+            self.message.push_str(value);
+        } else {
+            self.kept.add(field.name(), &Value::Str(value));
+        }
+    }
+
+    fn record_bytes(&mut self, field: &Field, value: &[u8]) {
+        self.kept.add(field.name(), &Value::Blob(value));
+    }
+
+    fn record_error(&mut self, field: &Field, value: &(dyn Error + 'static)) {
+        self.record_debug(field, &format_args!("{value}"));
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() == MESSAGE {
+            let _ = write!(self.message, "{value:?}"); // a Debug that fails leaves what it wrote
+            return;
+        }
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
+        let _ = write!(text, "{value:?}");
+        self.kept.add(field.name(), &Value::Str(&text));
+        self.text = text;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn visited(n: u64) -> Arc<Visited> {
+        Visited::of(|fields| fields.kept.add("n", &Value::U64(n)))
+    }
+
+    fn values(list: &Visited) -> Vec<u64> {
+        let mut all = Vec::new();
+        list.show_all(|values| {
+            all.extend(values.iter().map(|(_, value)| if let Value::U64(n) = value { *n } else { 0 }));
+        });
+        all
+    }
+
+    #[test]
+    fn a_list_shows_the_values_of_all_calls_in_their_order() {
+        for calls in [1, 2, 8, 9, 100] {
+            let mut list = None;
+            (0..calls).for_each(|n| visited(n).link(&mut list));
+            let list = list.expect("a list");
+            assert_eq!(values(&list), (0..calls).collect::<Vec<_>>());
+            Visited::keep_memory(Some(list));
+            assert_eq!(values(&visited(7)), [7], "from the memory of the list");
+        }
+    }
+
+    #[test]
+    fn a_list_that_is_still_read_keeps_its_values() {
+        let mut list = None;
+        (0..3).for_each(|n| visited(n).link(&mut list));
+        let reader = list.clone().expect("a list");
+        Visited::keep_memory(list);
+        (10..20).for_each(|n| drop(visited(n)));
+        assert_eq!(values(&reader), [0, 1, 2]);
+    }
+
+    // By recursion it would take some 100 bytes of the stack for each call.
+    #[test]
+    fn a_long_list_is_freed_on_a_small_stack() {
+        let free = |keep: bool| {
+            let mut list = None;
+            (0..100_000).for_each(|n| visited(n).link(&mut list));
+            if keep { Visited::keep_memory(list) } else { drop(list) }
+        };
+        for keep in [false, true] {
+            std::thread::Builder::new()
+                .stack_size(256 << 10)
+                .spawn(move || free(keep))
+                .expect("a thread")
+                .join()
+                .expect("no panic");
+        }
+    }
+}

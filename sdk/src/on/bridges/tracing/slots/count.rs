@@ -1,0 +1,59 @@
+//! How often a slot was used, and how many have its span.
+
+use crate::on::base::sync::{AtomicU32, Ordering, const_unless_loom};
+
+/// The generation and the references of a slot.
+#[derive(Debug)]
+pub(crate) struct Count {
+    /// Spans that were closed in the slot. The id of a span has the generation that it was made in.
+    generation: AtomicU32,
+    /// Owners of the span.
+    references: AtomicU32,
+}
+
+impl Count {
+    const_unless_loom! {
+        pub(crate) fn new() -> Count {
+            Count { generation: AtomicU32::new(0), references: AtomicU32::new(0) }
+        }
+    }
+
+    /// Begins a span, with one owner. Returns its generation. The slot is free and the caller's.
+    #[inline]
+    pub(crate) fn begin(&self) -> u32 {
+        self.references.store(1, Ordering::Relaxed);
+        self.generation.load(Ordering::Relaxed)
+    }
+
+    /// Whether the span of this generation is not closed.
+    #[inline]
+    pub(crate) fn is_of(&self, generation: u32) -> bool {
+        // Acquire pairs with the Release in `end`.
+        self.generation.load(Ordering::Acquire) == generation
+    }
+
+    /// Adds an owner. The caller is one already, so the span is not closed meanwhile.
+    #[inline]
+    pub(crate) fn share(&self) {
+        self.references.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Takes an owner away. Returns true to the last one, which then closes the span and calls
+    /// [`Count::end`].
+    #[inline]
+    pub(crate) fn release(&self) -> bool {
+        // As with an Arc: Release by an owner that is not the last pairs with Acquire by the last, which sees
+        // all that the others did. An owner that finds itself alone needs no read-modify-write: only an owner
+        // can add another.
+        self.references.load(Ordering::Acquire) == 1 || self.references.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// Ends the span: from now on its id means no span. Only the last owner calls it.
+    #[inline]
+    pub(crate) fn end(&self) {
+        let generation = self.generation.load(Ordering::Relaxed); // only a last owner stores it
+        // Release pairs with the Acquire in `is_of`: a thread that sees the next generation sees the span
+        // closed.
+        self.generation.store(generation.wrapping_add(1), Ordering::Release);
+    }
+}

@@ -1,0 +1,166 @@
+//! The spans that this thread has entered.
+//!
+//! tracing lets spans be left in any order; slices end like brackets. A span that is left while others are on top of it ends
+//! them too, and they begin anew.
+
+use std::cell::{Cell, RefCell};
+
+use crate::on::base::this_thread;
+use crate::on::callsite::Callsite;
+use crate::on::thread::slices;
+
+/// A span that was entered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    /// The span's id.
+    pub(crate) span: u64,
+    pub(crate) callsite: &'static Callsite,
+    /// The epoch its slice was recorded in; 0 = it was not.
+    pub(crate) word: u32,
+}
+
+/// Entries that have their place in the thread-local itself, which needs no destructor then and is quick to find.
+const NEAR: usize = 32;
+
+struct Stack {
+    len: Cell<usize>,
+    near: [Cell<Option<Entry>>; NEAR],
+}
+
+thread_local! {
+    static STACK: Stack = const { Stack { len: Cell::new(0), near: [const { Cell::new(None) }; NEAR] } };
+    /// The entries above those.
+    static FAR: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
+}
+
+/// None at the thread's end.
+fn far<R>(f: impl FnOnce(&mut Vec<Entry>) -> R) -> Option<R> {
+    FAR.try_with(|far| far.try_borrow_mut().ok().map(|mut far| f(&mut far))).ok().flatten()
+}
+
+#[cold]
+fn push_far(entry: Entry) -> Option<()> {
+    // Spans of an allocator, which would not find the list, are not recorded.
+    let _busy = this_thread::busy();
+    far(|far| far.push(entry))
+}
+
+impl Stack {
+    #[inline]
+    fn push(&self, entry: Entry) {
+        let len = self.len.get();
+        match self.near.get(len) {
+            Some(place) => place.set(Some(entry)),
+            None if push_far(entry).is_none() => return, // the thread ends
+            None => {}
+        }
+        self.len.set(len + 1);
+    }
+
+    #[inline]
+    fn top(&self) -> Option<Entry> {
+        let at = self.len.get().checked_sub(1)?;
+        match self.near.get(at) {
+            Some(place) => place.get(),
+            None => far(|far| far.last().copied()).flatten(),
+        }
+    }
+
+    #[inline]
+    fn pop(&self) {
+        let at = self.len.get().saturating_sub(1);
+        self.len.set(at);
+        if at >= NEAR {
+            far(Vec::pop);
+        }
+    }
+}
+
+#[inline]
+pub(crate) fn push(entry: Entry) {
+    STACK.with(|stack| stack.push(entry));
+}
+
+/// The span that was entered last.
+#[inline]
+pub(crate) fn top() -> Option<Entry> {
+    STACK.with(Stack::top)
+}
+
+fn pop() -> Option<Entry> {
+    STACK.with(|stack| {
+        let top = stack.top();
+        stack.pop();
+        top
+    })
+}
+
+/// Takes the span off, and ends its slice by `end`.
+#[inline]
+pub(crate) fn leave(span: u64, end: impl FnOnce(&Entry)) {
+    match top() {
+        Some(entry) if entry.span == span => {
+            STACK.with(Stack::pop);
+            end(&entry);
+        }
+        Some(_) => leave_from_below(span, end),
+        None => {}
+    }
+}
+
+/// As [`leave`], where others are on top of it.
+#[cold]
+fn leave_from_below(span: u64, end: impl FnOnce(&Entry)) {
+    let mut above = Vec::new();
+    let own = loop {
+        match pop() {
+            Some(entry) if entry.span == span => break Some(entry),
+            Some(entry) => above.push(entry),
+            None => break None,
+        }
+    };
+    let Some(own) = own else {
+        above.into_iter().rev().for_each(push); // it was not entered
+        return;
+    };
+    for entry in above.iter().filter(|entry| entry.word != 0) {
+        slices::end_slice(entry.callsite, entry.word);
+    }
+    end(&own);
+    for mut entry in above.into_iter().rev() {
+        if entry.word != 0 {
+            entry.word = slices::begin_slice(entry.callsite, entry.word);
+        }
+        push(entry);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::on::callsite::CounterOptions;
+    use crate::on::callsite::Kind;
+    use crate::on::callsite::Site;
+
+    static SITE: Site = Site { file: "", line: 0, module: "", counter: CounterOptions::NONE };
+    static CALLSITE: Callsite = Callsite::new(Kind::Scope, "t", "t", &[], &SITE);
+
+    fn entries() -> Vec<u64> {
+        let mut all: Vec<u64> = std::iter::from_fn(|| pop().map(|entry| entry.span)).collect();
+        all.reverse();
+        all
+    }
+
+    #[test]
+    fn spans_may_be_left_in_any_order_however_many_there_are() {
+        let entered = 2 * NEAR as u64;
+        for left in [1, 5, NEAR as u64 - 1, NEAR as u64, NEAR as u64 + 1, entered - 1, entered, 1000] {
+            (1..=entered).for_each(|span| push(Entry { span, callsite: &CALLSITE, word: 0 }));
+            let mut ended = None;
+            leave(left, |entry| ended = Some(entry.span));
+            assert_eq!(ended, (left <= entered).then_some(left));
+            let rest: Vec<u64> = (1..=entered).filter(|span| *span != left).collect();
+            assert_eq!(entries(), rest, "{left}");
+        }
+    }
+}

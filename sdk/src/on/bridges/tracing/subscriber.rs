@@ -1,0 +1,182 @@
+//! A subscriber that needs nothing but tracing-core.
+
+use std::num::NonZeroU64;
+use std::sync::atomic::Ordering;
+
+use tracing_core::span::{Attributes, Current, Id, Record};
+use tracing_core::{Event, Interest, Metadata};
+
+use crate::on::base::few::Few;
+use crate::on::bridges::tracing::slots::{SLOTS, Slot};
+use crate::on::bridges::tracing::span::Span;
+use crate::on::bridges::tracing::{Category, Mode, sites, stack};
+
+/// Records the spans and events of the `tracing` crate.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let path = std::env::temp_dir().join(format!("hairline-subscriber-{}.pftrace", std::process::id()));
+/// let session = hairline::Session::builder().output(&path).start()?;
+/// tracing::subscriber::set_global_default(hairline::Subscriber::new())?;
+/// tracing::info_span!("request", id = 7).in_scope(|| tracing::info!("answered"));
+/// session.stop()?;
+/// # std::fs::remove_file(path)?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// The category of a span or event is its target, or what [`category`](Self::category) says; its arguments are its fields; an
+/// event with a message is a log message with its level. While no session records a category, its callsites cost what they cost
+/// without a subscriber.
+///
+/// The program needs no session of its own: the first span or event starts the one that `HAIRLINE` asks for, and is in the
+/// trace. Feature `subscriber`.
+///
+/// At most 2^32 spans are open at a time; one more is not recorded. Where it is the process's only subscriber but not set for
+/// the whole process, sessions are to be started, and their filters changed, on a thread that has it: `tracing` asks that thread's
+/// subscriber alone what is on.
+#[derive(Debug)]
+pub struct Subscriber {
+    mode: Mode,
+    category: Category,
+}
+
+impl Subscriber {
+    /// A subscriber that shows spans as [`Mode::Auto`] says, with their target as category.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { mode: Mode::Auto, category: Category::Target }
+    }
+
+    /// How spans are shown.
+    #[must_use]
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// What the category of spans and events is, which the session's filter goes by.
+    #[must_use]
+    pub fn category(mut self, category: Category) -> Self {
+        self.category = category;
+        self
+    }
+
+    /// The slot of a span that is not closed.
+    fn slot(id: u64) -> Option<&'static Slot> {
+        SLOTS.get(&Id::from_non_zero_u64(NonZeroU64::new(id)?))
+    }
+
+    /// Shows the spans from the root to this one, each with the one above it.
+    fn show_branch(slot: &Slot, show: &mut dyn FnMut(Option<&Span>, &Span)) {
+        let mut branch = Few::<Option<&Slot>>::new(None);
+        let mut next = Some(slot);
+        while let Some(slot) = next {
+            branch.push(Some(slot));
+            next = Self::slot(slot.parent.load(Ordering::Relaxed));
+        }
+        let mut above = None;
+        for slot in branch.as_slice().iter().rev().flatten() {
+            show(above, &slot.span);
+            above = Some(&slot.span);
+        }
+    }
+}
+
+impl Default for Subscriber {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A slot that is free again if the program's code panics while it shows the span's fields.
+struct Unfilled<'i>(&'i Id);
+
+impl Drop for Unfilled<'_> {
+    #[cold]
+    fn drop(&mut self) {
+        SLOTS.drop(self.0, |_| {});
+    }
+}
+
+/// The id of spans that are not recorded: no slot has it.
+const UNRECORDED: u64 = u64::MAX;
+
+impl tracing_core::Subscriber for Subscriber {
+    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+        sites::interest(metadata, self.category)
+    }
+
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        // Callsites are always or never of interest; this is asked for those of macros that only want to know.
+        sites::would_record(metadata, self.category)
+    }
+
+    fn new_span(&self, attributes: &Attributes<'_>) -> Id {
+        let slot =
+            sites::site(attributes.metadata(), self.category).and_then(|site| Some((site, SLOTS.take()?)));
+        let Some((site, (slot, id))) = slot else { return Id::from_u64(UNRECORDED) };
+        let parent = if attributes.is_contextual() {
+            stack::top().map_or(0, |entry| entry.span)
+        } else {
+            attributes.parent().map_or(0, Id::into_u64)
+        };
+        slot.parent.store(parent, Ordering::Relaxed);
+        let unfilled = Unfilled(&id);
+        slot.span.create(site, |fields| attributes.record(fields));
+        std::mem::forget(unfilled);
+        if self.mode == Mode::Lifetimes {
+            slot.span.begin_life_now(Self::slot(parent).map(|slot| &slot.span));
+        }
+        id
+    }
+
+    fn record(&self, span: &Id, values: &Record<'_>) {
+        if let Some(slot) = SLOTS.get(span) {
+            slot.span.record(values);
+        }
+    }
+
+    fn record_follows_from(&self, span: &Id, follows: &Id) {
+        if let (Some(slot), Some(followed)) = (SLOTS.get(span), SLOTS.get(follows)) {
+            slot.span.follow(&followed.span);
+        }
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        sites::event(event, self.category);
+    }
+
+    #[inline]
+    fn enter(&self, span: &Id) {
+        if let Some(slot) = SLOTS.get(span) {
+            slot.span.enter(span.into_u64(), self.mode, |show| Self::show_branch(slot, show));
+        }
+    }
+
+    #[inline]
+    fn exit(&self, span: &Id) {
+        if let Some(slot) = SLOTS.get(span) {
+            slot.span.exit(span.into_u64());
+        }
+    }
+
+    fn clone_span(&self, id: &Id) -> Id {
+        SLOTS.share(id);
+        id.clone()
+    }
+
+    fn try_close(&self, id: Id) -> bool {
+        SLOTS.drop(&id, |slot| slot.span.close())
+    }
+
+    fn current_span(&self) -> Current {
+        match stack::top().and_then(|entry| Some((NonZeroU64::new(entry.span)?, entry.callsite))) {
+            Some((id, callsite)) => match sites::metadata(callsite) {
+                Some(metadata) => Current::new(Id::from_non_zero_u64(id), metadata),
+                None => Current::none(),
+            },
+            None => Current::none(),
+        }
+    }
+}

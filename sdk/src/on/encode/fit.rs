@@ -1,0 +1,108 @@
+//! Records too large for a chunk or for the format: their strings are cut, with a mark, so that the rest stays.
+
+use hairline_formats::{Value, truncate_utf8};
+
+use crate::on::encode::no_room::NoRoom;
+use crate::on::event::Event;
+
+/// Ends a string that was cut, and stands for nested values that were left out.
+const MARK: &str = "…";
+
+/// Bytes of a record besides its strings' content: headers, names, numbers, padding, generously.
+const FIXED: usize = 256;
+/// The same for each argument.
+const PER_VALUE: usize = 40;
+
+/// Tries `record` with strings cut so that all of them fit `room` bytes, then with ever shorter ones, at last without
+/// what is nested.
+pub(crate) fn shortened(
+    event: &Event<'_>,
+    room: usize,
+    mut record: impl FnMut(&Event<'_>) -> Result<(), NoRoom>,
+) -> Result<(), NoRoom> {
+    let count = event.values.len() + event.named.len();
+    let all = || event.values.iter().chain(event.named.iter().map(|(_, value)| value));
+    let strings = all().filter(|v| matches!(v, Value::Str(_) | Value::Interned { .. })).count()
+        + usize::from(event.log.is_some());
+    let nested = all().any(is_nested);
+    if strings == 0 && !nested {
+        return Err(NoRoom::TooLarge);
+    }
+    let room = room.min(hairline_formats::fxt::MAX_STRING);
+    let mut each = room.saturating_sub(FIXED + PER_VALUE * count) / strings.max(1);
+    let mut keep_nested = nested;
+    while each > MARK.len() {
+        let texts: Vec<Option<String>> = all().map(|v| cut_value(v, each, keep_nested)).collect();
+        let shorter = |(value, text)| -> Value<'_> {
+            let (value, text): (&Value<'_>, &Option<String>) = (value, text);
+            text.as_deref().map_or(*value, Value::Str)
+        };
+        let values: Vec<Value<'_>> = event.values.iter().zip(&texts).map(shorter).collect();
+        let named: Vec<(&str, Value<'_>)> = event
+            .named
+            .iter()
+            .zip(&texts[event.values.len()..])
+            .map(|((name, value), text)| (*name, shorter((value, text))))
+            .collect();
+        let body = event.log.map(|(_, body)| cut(body, each));
+        let log =
+            event.log.zip(body.as_ref()).map(|((level, body), cut)| (level, cut.as_deref().unwrap_or(body)));
+        match record(&Event { log, ..event.with_values(&values, &named) }) {
+            Err(NoRoom::TooLarge) if keep_nested => keep_nested = false,
+            Err(NoRoom::TooLarge) => each /= 2,
+            done => return done,
+        }
+    }
+    Err(NoRoom::TooLarge)
+}
+
+fn is_nested(value: &Value<'_>) -> bool {
+    matches!(value, Value::Dict(_) | Value::Array(_))
+}
+
+fn cut_value(value: &Value<'_>, max: usize, keep_nested: bool) -> Option<String> {
+    match value {
+        Value::Str(s) | Value::Interned { text: s, .. } => cut(s, max),
+        nested if is_nested(nested) && !keep_nested => Some(MARK.to_owned()),
+        _ => None,
+    }
+}
+
+fn cut(text: &str, max: usize) -> Option<String> {
+    (text.len() > max).then(|| truncate_utf8(text, max - MARK.len()).to_owned() + MARK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::on::callsite::Callsite;
+    use crate::on::callsite::CounterOptions;
+    use crate::on::callsite::Kind;
+    use crate::on::callsite::Site;
+    use crate::on::event::extras::Extras;
+
+    static SITE: Site = Site { file: "f", line: 1, module: "m", counter: CounterOptions::NONE };
+    static CALLSITE: Callsite = Callsite::new(Kind::Scope, "t", "n", &[], &SITE);
+
+    #[test]
+    fn long_strings_are_cut_with_a_mark_and_short_ones_stay() {
+        let long = "é".repeat(5000);
+        let values = [Value::I64(7), Value::Str("short"), Value::Str(&long)];
+        let mut seen = Vec::new();
+        let extras = Extras::new();
+        let outcome = shortened(&Event::new(&CALLSITE, &values, &extras), 4000, |event| {
+            seen = event.values.iter().map(|v| format!("{v:?}")).collect();
+            Ok(())
+        });
+        assert_eq!(outcome, Ok(()));
+        assert_eq!(seen[..2], ["I64(7)", "Str(\"short\")"]);
+        assert!(seen[2].ends_with("é…\")") && seen[2].len() < 4000, "{}", seen[2].len());
+    }
+
+    #[test]
+    fn a_record_without_strings_stays_too_large() {
+        let extras = Extras::new();
+        let event = Event::new(&CALLSITE, &[Value::I64(1)], &extras);
+        assert_eq!(shortened(&event, 10, |_| Ok(())), Err(NoRoom::TooLarge));
+    }
+}

@@ -1,0 +1,3 @@
+//! Events as FXT records.
+
+pub(crate) mod record;

@@ -1,0 +1,123 @@
+//! What an event may say beyond its callsite and its arguments: the options of the macros.
+
+use crate::on::base::few::Few;
+use crate::on::event::flow::Flow;
+use crate::on::event::track::{OnTrack, Sealed, Track, TrackRef};
+
+/// Flows of an event that need no allocation.
+const FLOWS: usize = 4;
+
+/// The options of one event.
+#[derive(Default)]
+pub struct Extras<'a> {
+    pub(crate) name: Option<&'a str>,
+    pub(crate) track: Option<TrackRef<'a>>,
+    /// Flows, and whether they end here.
+    pub(crate) flows: Few<(Option<&'a Flow>, bool), FLOWS>,
+    pub(crate) correlation: Option<Correlation<'a>>,
+}
+
+/// What events that belong together share.
+#[derive(Clone, Copy, Debug)]
+pub enum Correlation<'a> {
+    /// A number.
+    Id(u64),
+    /// A string.
+    Name(&'a str),
+}
+
+impl<'a> Extras<'a> {
+    /// No options.
+    #[inline]
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// `name:`, in place of the callsite's.
+    #[inline]
+    #[must_use]
+    pub fn name(mut self, name: &'a (impl AsRef<str> + ?Sized)) -> Self {
+        self.name = Some(name.as_ref());
+        self
+    }
+
+    /// `track:`.
+    #[inline]
+    #[must_use]
+    pub fn track(mut self, track: &'a impl OnTrack) -> Self {
+        self.track = Sealed::track_ref(track);
+        self
+    }
+
+    /// `track:` of a slice that nests on it.
+    #[inline]
+    #[must_use]
+    pub fn own_track(mut self, track: &'a impl AsRef<Track>) -> Self {
+        self.track = Some(TrackRef::Track(track.as_ref()));
+        self
+    }
+
+    /// `flow:`.
+    #[inline]
+    #[must_use]
+    pub fn flow(mut self, flow: &'a impl AsRef<Flow>) -> Self {
+        self.flows.push((Some(flow.as_ref()), false));
+        self
+    }
+
+    /// `end_flow:`.
+    #[inline]
+    #[must_use]
+    pub fn end_flow(mut self, flow: &'a impl AsRef<Flow>) -> Self {
+        self.flows.push((Some(flow.as_ref()), true));
+        self
+    }
+
+    /// `correlation:`.
+    #[inline]
+    #[must_use]
+    pub fn correlation(mut self, correlation: impl Into<Correlation<'a>>) -> Self {
+        self.correlation = Some(correlation.into());
+        self
+    }
+
+    /// Whether nothing is said but perhaps the track.
+    #[inline]
+    pub(crate) fn says_no_more(&self) -> bool {
+        self.name.is_none() && self.flows.as_slice().is_empty() && self.correlation.is_none()
+    }
+
+    /// The flows that the event takes part in, each once, in the trace of this epoch: one that ends where it never began
+    /// is none.
+    pub(crate) fn flows(&self, epoch: u32) -> impl Iterator<Item = (&'a Flow, bool)> {
+        let all = move || {
+            let all = self.flows.as_slice().iter();
+            all.filter_map(|(flow, ends)| flow.map(|flow| (flow, *ends)))
+                .filter(move |(flow, ends)| !ends || flow.has_begun(epoch))
+        };
+        // The last word on a flow counts.
+        all()
+            .enumerate()
+            .filter(move |(n, (flow, _))| !all().skip(n + 1).any(|(f, _)| f.id() == flow.id()))
+            .map(|(_, flow)| flow)
+    }
+}
+
+impl From<u64> for Correlation<'_> {
+    fn from(id: u64) -> Self {
+        Self::Id(id)
+    }
+}
+
+impl<'a> From<&'a str> for Correlation<'a> {
+    fn from(name: &'a str) -> Self {
+        Self::Name(name)
+    }
+}
+
+impl<'a> From<&'a String> for Correlation<'a> {
+    fn from(name: &'a String) -> Self {
+        Self::Name(name)
+    }
+}

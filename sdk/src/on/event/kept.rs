@@ -1,0 +1,142 @@
+//! Arguments that own what they say, their nested values whole or taken apart. A list is used again and again, so that it
+//! has its room.
+
+use std::ops::Range;
+
+use hairline_formats::Value;
+
+use crate::on::base::few::Few;
+use crate::on::event::tree::Node;
+
+/// A list of arguments.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    text: String,
+    bytes: Vec<u8>,
+    path: String,
+    trees: Vec<Node>,
+    all: Vec<(Name, Scalar)>,
+}
+
+#[derive(Debug)]
+enum Name {
+    Static(&'static str),
+    /// In `text`.
+    Text(Range<usize>),
+}
+
+/// A value; strings are in `text`, blobs in `bytes`.
+#[derive(Clone, Debug)]
+enum Scalar {
+    Bool(bool),
+    I64(i64),
+    U64(u64),
+    F64(f64),
+    Pointer(u64),
+    Koid(u64),
+    Str(Range<usize>),
+    Blob(Range<usize>),
+    /// In `trees`.
+    Tree(usize),
+}
+
+impl Kept {
+    /// Forgets all.
+    pub(crate) fn clear(&mut self) {
+        self.text.clear();
+        self.bytes.clear();
+        self.trees.clear();
+        self.all.clear();
+    }
+
+    /// Adds an argument, whole. Null is left out.
+    pub(crate) fn add(&mut self, key: &'static str, value: &Value<'_>) {
+        if let Value::Dict(_) | Value::Array(_) = value {
+            let tree = Node::copy_of(value); // may panic in the program's own code
+            self.all.push((Name::Static(key), Scalar::Tree(self.trees.len())));
+            self.trees.push(tree);
+        } else if let Some(scalar) = self.scalar(value) {
+            self.all.push((Name::Static(key), scalar));
+        }
+    }
+
+    /// Adds a scalar whose name is not static.
+    #[cfg(feature = "subscriber")]
+    pub(crate) fn add_named(&mut self, name: &str, value: &Value<'_>) {
+        if let Some(scalar) = self.scalar(value) {
+            let name = self.keep(name);
+            self.all.push((Name::Text(name), scalar));
+        }
+    }
+
+    /// Adds what is nested in the value, each with its path that begins with `name`. False: it is a scalar.
+    pub(crate) fn add_nested(&mut self, name: &str, value: &Value<'_>) -> bool {
+        if !matches!(value, Value::Dict(_) | Value::Array(_)) {
+            return false;
+        }
+        let mut path = std::mem::take(&mut self.path);
+        path.clear();
+        path.push_str(name);
+        value.flatten(&mut path, &mut |path, value| {
+            if let Some(scalar) = self.scalar(&value) {
+                let path = self.keep(path);
+                self.all.push((Name::Text(path), scalar));
+            }
+        });
+        self.path = path;
+        true
+    }
+
+    /// All arguments.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, Value<'_>)> {
+        self.all.iter().map(|(name, scalar)| {
+            let name = match name {
+                Name::Static(name) => name,
+                Name::Text(range) => &self.text[range.clone()],
+            };
+            let value = match scalar.clone() {
+                Scalar::Bool(v) => Value::Bool(v),
+                Scalar::I64(v) => Value::I64(v),
+                Scalar::U64(v) => Value::U64(v),
+                Scalar::F64(v) => Value::F64(v),
+                Scalar::Pointer(v) => Value::Pointer(v),
+                Scalar::Koid(v) => Value::Koid(v),
+                Scalar::Str(range) => Value::Str(&self.text[range]),
+                Scalar::Blob(range) => Value::Blob(&self.bytes[range]),
+                Scalar::Tree(index) => self.trees[index].value(),
+            };
+            (name, value)
+        })
+    }
+
+    /// Hands all arguments on, in a list.
+    pub(crate) fn show<R>(&self, with: impl FnOnce(&[(&str, Value<'_>)]) -> R) -> R {
+        let mut few = Few::<_>::new(("", Value::Null));
+        self.iter().for_each(|argument| few.push(argument));
+        with(few.as_slice())
+    }
+
+    fn scalar(&mut self, value: &Value<'_>) -> Option<Scalar> {
+        Some(match *value {
+            Value::Null | Value::Dict(_) | Value::Array(_) => return None,
+            Value::Bool(v) => Scalar::Bool(v),
+            Value::I64(v) => Scalar::I64(v),
+            Value::U64(v) => Scalar::U64(v),
+            Value::F64(v) => Scalar::F64(v),
+            Value::Pointer(v) => Scalar::Pointer(v),
+            Value::Koid(v) => Scalar::Koid(v),
+            Value::Str(text) | Value::Interned { text, .. } => Scalar::Str(self.keep(text)),
+            Value::Blob(bytes) => {
+                let start = self.bytes.len();
+                self.bytes.extend_from_slice(bytes);
+                Scalar::Blob(start..self.bytes.len())
+            }
+        })
+    }
+
+    fn keep(&mut self, text: &str) -> Range<usize> {
+        let start = self.text.len();
+        self.text.push_str(text);
+        start..self.text.len()
+    }
+}

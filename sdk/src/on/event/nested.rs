@@ -1,0 +1,224 @@
+//! Arguments with arguments inside: arrays, slices, maps.
+//!
+//! They are shown to the writer where they are, entry by entry; nothing is copied or allocated.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+
+use hairline_formats::{Entries, Value};
+
+use crate::on::callsite::registry;
+use crate::on::event::argument::{Argument, Held};
+use crate::on::event::text::Text;
+
+/// Values in a row.
+#[derive(Debug)]
+pub struct Items<'a, C: ?Sized>(&'a C);
+
+/// Names and values.
+#[derive(Debug)]
+pub struct Pairs<'a, C: ?Sized>(&'a C);
+
+/// Shows one value of a row or of a map.
+fn show_one(name: &str, value: &impl Argument, show: &mut dyn FnMut(&str, Value<'_>)) {
+    show(name, value.hold().value());
+}
+
+macro_rules! rows {
+    ($([$($generics:tt)*] $type:ty;)*) => {$(
+        impl<$($generics)*> Argument for $type {
+            type Held<'a> = Items<'a, Self> where Self: 'a;
+            fn hold(&self) -> Items<'_, Self> {
+                Items(self)
+            }
+        }
+
+        impl<$($generics)*> Entries for Items<'_, $type> {
+            fn each(&self, show: &mut dyn FnMut(&str, Value<'_>)) {
+                self.0.iter().for_each(|value| show_one("", value, show));
+            }
+        }
+
+        impl<$($generics)*> Held for Items<'_, $type> {
+            const NESTED: bool = true;
+            fn value(&self) -> Value<'_> {
+                Value::Array(self)
+            }
+        }
+    )*};
+}
+
+rows! {
+    [T: Argument] [T];
+    [T: Argument] Vec<T>;
+    [T: Argument] VecDeque<T>;
+    [T: Argument, const N: usize] [T; N];
+    [T: Argument] BTreeSet<T>;
+    [T: Argument, S] HashSet<T, S>;
+}
+
+macro_rules! maps {
+    ($([$($generics:tt)*] $type:ty;)*) => {$(
+        impl<$($generics)*> Argument for $type {
+            type Held<'a> = Pairs<'a, Self> where Self: 'a;
+            fn hold(&self) -> Pairs<'_, Self> {
+                Pairs(self)
+            }
+        }
+
+        impl<$($generics)*> Entries for Pairs<'_, $type> {
+            fn each(&self, show: &mut dyn FnMut(&str, Value<'_>)) {
+                self.0.iter().for_each(|(key, value)| key.with_key(|key| show_one(key, value, show)));
+            }
+        }
+
+        impl<$($generics)*> Held for Pairs<'_, $type> {
+            const NESTED: bool = true;
+            fn value(&self) -> Value<'_> {
+                Value::Dict(self)
+            }
+        }
+    )*};
+}
+
+maps! {
+    [K: MapKey, V: Argument] BTreeMap<K, V>;
+    [K: MapKey, V: Argument, S] HashMap<K, V, S>;
+}
+
+/// What can name an entry of a map: strings, integers, bools, chars.
+#[diagnostic::on_unimplemented(message = "`{Self}` is not a key that a trace can show")]
+pub trait MapKey {
+    /// Hands the key on as text.
+    fn with_key(&self, f: impl FnOnce(&str));
+}
+
+macro_rules! text_keys {
+    ($($type:ty),*) => {$(
+        impl MapKey for $type {
+            fn with_key(&self, f: impl FnOnce(&str)) {
+                f(self);
+            }
+        }
+    )*};
+}
+
+text_keys!(str, String, std::borrow::Cow<'_, str>);
+
+impl<T: MapKey + ?Sized> MapKey for &T {
+    fn with_key(&self, f: impl FnOnce(&str)) {
+        (**self).with_key(f);
+    }
+}
+
+macro_rules! shown_keys {
+    ($($type:ty),*) => {$(
+        impl MapKey for $type {
+            fn with_key(&self, f: impl FnOnce(&str)) {
+                // On the stack: no key here is long.
+                if let Value::Str(text) = Text::display(self).value() {
+                    f(text);
+                }
+            }
+        }
+    )*};
+}
+
+shown_keys!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize, bool, char);
+
+/// Bytes, as an argument that is a blob and not a row of numbers.
+///
+/// ```
+/// # use hairline::{bytes, trace_instant};
+/// trace_instant!("net", "packet", head = bytes(&[0xde, 0xad]));
+/// ```
+#[must_use]
+pub fn bytes(bytes: &[u8]) -> Bytes<'_> {
+    Bytes(bytes)
+}
+
+/// See [`bytes`].
+#[derive(Clone, Copy, Debug)]
+pub struct Bytes<'b>(&'b [u8]);
+
+impl Argument for Bytes<'_> {
+    type Held<'a>
+        = Bytes<'a>
+    where
+        Self: 'a;
+    #[inline(always)]
+    fn hold(&self) -> Bytes<'_> {
+        *self
+    }
+}
+
+impl Held for Bytes<'_> {
+    #[inline(always)]
+    fn value(&self) -> Value<'_> {
+        Value::Blob(self.0)
+    }
+}
+
+/// A kernel object's number, as an argument: a process's or a thread's id.
+#[must_use]
+pub fn koid(number: u64) -> Koid {
+    Koid(number)
+}
+
+/// See [`koid`].
+#[derive(Clone, Copy, Debug)]
+pub struct Koid(u64);
+
+impl Argument for Koid {
+    type Held<'a> = Koid;
+    #[inline(always)]
+    fn hold(&self) -> Koid {
+        *self
+    }
+}
+
+impl Held for Koid {
+    #[inline(always)]
+    fn value(&self) -> Value<'_> {
+        Value::Koid(self.0)
+    }
+}
+
+/// A string that many events carry, written once for each thread and by its number from then on. Saves bytes of the
+/// trace and costs time: for long strings.
+///
+/// ```
+/// # use hairline::{interned, trace_instant};
+/// trace_instant!("db", "query", sql = interned("select name, age from people where id = ?"));
+/// ```
+#[must_use]
+pub fn interned(text: &'static str) -> Interned {
+    Interned(text)
+}
+
+/// See [`interned`].
+#[derive(Clone, Copy, Debug)]
+pub struct Interned(&'static str);
+
+/// An interned string and its number.
+#[derive(Clone, Copy, Debug)]
+pub struct Numbered {
+    iid: u32,
+    text: &'static str,
+}
+
+impl Argument for Interned {
+    type Held<'a> = Numbered;
+    fn hold(&self) -> Numbered {
+        Numbered { iid: registry::number_of(self.0), text: self.0 }
+    }
+}
+
+impl Held for Numbered {
+    const NESTED: bool = true; // the hot path tells no strings
+    fn value(&self) -> Value<'_> {
+        match self.iid {
+            0 => Value::Str(self.text),
+            iid => Value::Interned { iid: u64::from(iid), text: self.text },
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! What `%value` and `?value` become before the writer is taken: text, on the stack as long as it is short.
+
+use std::fmt;
+use std::fmt::Write;
+
+use hairline_formats::Value;
+
+/// Bytes kept on the stack; longer text moves to the heap.
+const INLINE: usize = 120;
+
+/// A formatted argument.
+#[derive(Debug)]
+pub struct Text {
+    inline: [u8; INLINE],
+    len: usize,
+    spilled: String,
+}
+
+impl Text {
+    /// Formats with `Display`.
+    pub fn display(value: &(impl fmt::Display + ?Sized)) -> Self {
+        Self::format(format_args!("{value}"))
+    }
+
+    /// Formats with `Debug`.
+    pub fn debug(value: &(impl fmt::Debug + ?Sized)) -> Self {
+        Self::format(format_args!("{value:?}"))
+    }
+
+    fn format(arguments: fmt::Arguments<'_>) -> Self {
+        let mut text = Self { inline: [0; INLINE], len: 0, spilled: String::new() };
+        let _ = text.write_fmt(arguments); // a Display that fails leaves what it wrote
+        text
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        if self.spilled.is_empty() {
+            // What was written came from whole `str`s.
+            std::str::from_utf8(&self.inline[..self.len]).unwrap_or_default()
+        } else {
+            &self.spilled
+        }
+    }
+
+    pub(crate) fn value(&self) -> Value<'_> {
+        Value::Str(self.as_str())
+    }
+}
+
+impl Write for Text {
+    fn write_str(&mut self, s: &str) -> fmt::Result {
+        if self.spilled.is_empty() {
+            if let Some(room) = self.inline[self.len..].get_mut(..s.len()) {
+                room.copy_from_slice(s.as_bytes());
+                self.len += s.len();
+                return Ok(());
+            }
+            self.spilled = self.as_str().to_owned();
+        }
+        self.spilled.push_str(s);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_of_every_length_around_the_inline_size_is_whole() {
+        for len in [0, 1, INLINE - 1, INLINE, INLINE + 1, 4 * INLINE] {
+            let whole = "x".repeat(len);
+            assert_eq!(Text::display(&whole).as_str(), whole);
+            assert_eq!(Text::debug(&whole).as_str(), format!("{whole:?}"));
+        }
+    }
+}

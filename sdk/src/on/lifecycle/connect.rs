@@ -1,0 +1,16 @@
+//! Gives the layers below what they call of the layers above, and registers the handlers of fork and exit: before the
+//! first callsite is registered, and before the first session starts.
+
+use crate::on::base::hooks;
+use crate::on::base::hooks::Hooks;
+use crate::on::lifecycle::{exit, fork};
+use crate::on::thread::cold;
+
+static HOOKS: Hooks =
+    Hooks { thread_ends: cold::thread_ended, in_unannounced_child: fork::in_unannounced_child };
+
+/// Connects the layers. At little cost after the first call.
+pub(crate) fn connect() {
+    hooks::set(&HOOKS);
+    exit::install();
+}

@@ -1,0 +1,3 @@
+//! Stands for `sdk/src/on/base/`.
+
+pub(crate) mod sync;

@@ -1,0 +1,3 @@
+//! Where the files of the SDK that are modelled find `crate::on::base::sync`.
+
+pub(crate) mod base;
