@@ -1,7 +1,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::options::Summary;
+use crate::summary::Summary;
 
 /// Why a session could not start, or what went wrong in it.
 #[derive(Debug, thiserror::Error)]

@@ -64,6 +64,7 @@ mod on;
 mod options;
 mod output;
 pub mod recovery;
+mod summary;
 mod vocabulary;
 
 #[cfg(not(feature = "enable"))]
@@ -78,10 +79,11 @@ pub use imp::Session;
 #[cfg(feature = "log")]
 #[cfg_attr(docsrs, doc(cfg(feature = "log")))]
 pub use logger::Logger;
-pub use options::{ClockSource, Format, Lost, Overflow, Summary, ThreadSummary, parse_size};
+pub use options::{ClockSource, Format, Overflow, parse_size};
 pub use output::MemoryOutput;
 #[doc(no_inline)]
 pub use recovery::recover;
+pub use summary::{Lost, Summary, ThreadSummary};
 pub use vocabulary::{Level, Ordering, Unit};
 
 #[cfg(all(feature = "serde", not(feature = "enable")))]
@@ -113,7 +115,8 @@ pub use on::{
     event::argument::Argument,
     event::flow::Flow,
     event::nested::{Bytes, Interned, Koid, MapKey, bytes, interned, koid},
-    event::track::{OnTrack, Track},
+    event::on_track::OnTrack,
+    event::track::Track,
     thread::guards::{Scope, interval::AsyncScope, on_track::TrackScope},
 };
 

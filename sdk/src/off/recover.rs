@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use crate::recovery::{FoundRegion, RecoverError, RecoverOptions, Recovered};
+use crate::recovery::report::{FoundRegion, RecoverError, RecoverOptions, Recovered};
 
 pub(crate) fn recover(_: &Path, options: &RecoverOptions) -> Result<Recovered, RecoverError> {
     let RecoverOptions { to: _, keep_region: _, assume_dead: _ } = options;

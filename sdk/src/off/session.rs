@@ -1,6 +1,6 @@
 use crate::builder::SessionBuilder;
 use crate::error::Error;
-use crate::options::Summary;
+use crate::summary::Summary;
 
 /// Recording into one trace. Without the crate feature `enable` it records nothing and creates no output.
 #[derive(Debug)]

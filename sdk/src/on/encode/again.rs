@@ -8,9 +8,10 @@ use hairline_formats::{fxt, proto};
 
 use crate::on::base::sets::Bits;
 use crate::on::callsite::registry;
+use crate::on::encode::cut;
 use crate::on::encode::fxt::record::index_only;
 use crate::on::encode::sequence::{Sequence, location_callsite};
-use crate::on::encode::track_event::packet::{cut, location};
+use crate::on::encode::track_event::packet::location;
 use crate::on::encode::track_event::tracks::put_thread;
 use crate::on::event::Event;
 

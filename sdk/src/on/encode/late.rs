@@ -3,11 +3,13 @@
 use hairline_formats::fxt;
 
 use crate::on::base::platform::process;
+use crate::on::encode::cut;
 use crate::on::encode::fxt::record;
 use crate::on::encode::fxt::record::Form;
 use crate::on::encode::stream::OWN_SEQUENCE;
-use crate::on::encode::track_event::packet::{Packet, Voice, cut};
-use crate::on::event::track::{TrackKind, TrackRef};
+use crate::on::encode::track_event::packet::{Packet, Voice};
+use crate::on::event::on_track::TrackRef;
+use crate::on::event::track::TrackKind;
 use crate::on::event::{Event, Moment};
 
 /// The end of a slice on a track, standing for itself; `scratch` is room to work in. Gives the number of arguments that are left out.

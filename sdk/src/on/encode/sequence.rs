@@ -23,7 +23,8 @@ use crate::on::encode::track_event::tracks::{Descriptions, counter_track, put_th
 use crate::on::encode::track_event::{message, packet};
 use crate::on::encode::{FXT_THREAD, MAX_NAME};
 use crate::on::event::kept::Kept;
-use crate::on::event::track::{TrackRef, own_uuid};
+use crate::on::event::on_track::TrackRef;
+use crate::on::event::track::own_uuid;
 use crate::on::event::{Action, Event, Moment};
 
 /// The counter of a thread's CPU time.

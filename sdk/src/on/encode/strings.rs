@@ -7,10 +7,10 @@ use hairline_formats::{Value, fxt};
 use crate::on::base::few::Few;
 use crate::on::base::this_thread::Hot;
 use crate::on::callsite::{Callsite, Key, Kind};
+use crate::on::encode::cut;
 use crate::on::encode::fxt::record;
 use crate::on::encode::sequence::{Sequence, location_iid};
 use crate::on::encode::track_event::packet;
-use crate::on::encode::track_event::packet::cut;
 use crate::on::event::Event;
 
 impl Sequence {

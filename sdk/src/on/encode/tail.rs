@@ -6,7 +6,8 @@ use hairline_formats::{Value, fxt};
 
 use crate::on::base::platform::process::Thread;
 use crate::on::encode::stream::{OWN_SEQUENCE, inline};
-use crate::options::{Format, Lost};
+use crate::options::Format;
+use crate::summary::Lost;
 
 /// What the tail says.
 #[derive(Debug)]

@@ -2,7 +2,8 @@
 
 use crate::on::base::few::Few;
 use crate::on::event::flow::Flow;
-use crate::on::event::track::{OnTrack, Sealed, Track, TrackRef};
+use crate::on::event::on_track::{OnTrack, Sealed, TrackRef};
+use crate::on::event::track::Track;
 
 /// Flows of an event that need no allocation.
 const FLOWS: usize = 4;

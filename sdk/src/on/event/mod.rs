@@ -6,6 +6,7 @@ pub(crate) mod flow;
 pub(crate) mod interval;
 pub(crate) mod kept;
 pub(crate) mod nested;
+pub(crate) mod on_track;
 pub(crate) mod position;
 #[cfg(feature = "serde")]
 pub(crate) mod serialize;
@@ -19,7 +20,7 @@ use hairline_formats::track_event::{EventType, Priority};
 use crate::on::callsite;
 use crate::on::callsite::{Callsite, Kind};
 use crate::on::event::extras::Extras;
-use crate::on::event::track::TrackRef;
+use crate::on::event::on_track::TrackRef;
 
 /// An event before it is written.
 pub(crate) struct Event<'a> {

@@ -13,7 +13,7 @@ use crate::on::lifecycle::{entry, inherited, start};
 use crate::on::session::current::running_until;
 use crate::on::session::requests::PATIENCE;
 use crate::on::session::shared::Shared;
-use crate::options::Summary;
+use crate::summary::Summary;
 
 /// Recording into one trace, until [`stop`](Session::stop) or drop. A process has one session at a time.
 #[derive(Debug)]

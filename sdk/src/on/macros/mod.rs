@@ -242,3 +242,12 @@ macro_rules! trigger {
         $crate::__private::trigger();
     }};
 }
+
+/// The life of an async function that `#[trace]` is on.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __hairline_life {
+    ($category:expr, $name:expr $(, $($arguments:tt)*)?) => {
+        $crate::__hairline_arguments!((__hairline_life_with $category, $name) [] [] [] [] $($($arguments)*)?)
+    };
+}

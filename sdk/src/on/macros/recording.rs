@@ -160,15 +160,6 @@ macro_rules! __hairline_async_with {
     };
 }
 
-/// The life of an async function that `#[trace]` is on.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __hairline_life {
-    ($category:expr, $name:expr $(, $($arguments:tt)*)?) => {
-        $crate::__hairline_arguments!((__hairline_life_with $category, $name) [] [] [] [] $($($arguments)*)?)
-    };
-}
-
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __hairline_life_with {

@@ -9,12 +9,12 @@
 //! The region is removed only when the trace is on the disk, and nothing that it says changes: killed anywhere, the same run
 //! again does the same.
 
+mod failure;
 mod place;
 mod prune;
 
 use std::collections::HashSet;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use hairline_formats::fxt;
 use hairline_shm::recover as shm;
@@ -26,8 +26,9 @@ use crate::on::encode::stream;
 use crate::on::encode::tail::Tail;
 use crate::on::recover::place::Place;
 pub(crate) use crate::on::recover::prune::Pruning;
-use crate::options::{Format, Lost};
-use crate::recovery::{FoundRegion, ProcessState, RecoverError, RecoverOptions, Recovered};
+use crate::options::Format;
+use crate::recovery::report::{FoundRegion, ProcessState, RecoverError, RecoverOptions, Recovered};
+use crate::summary::Lost;
 
 pub(crate) fn recover(path: &Path, options: &RecoverOptions) -> Result<Recovered, RecoverError> {
     let region = RegionFile::open(path)?.lock(options.assume_dead)?;
@@ -271,10 +272,4 @@ impl From<shm::RecoverError> for RecoverError {
             other => Self::NotARegion(other.to_string()),
         }
     }
-}
-
-/// An error of this file.
-fn at(path: &Path) -> impl FnOnce(io::Error) -> RecoverError + use<> {
-    let path: PathBuf = path.to_owned();
-    move |source| RecoverError::Io { path, source }
 }

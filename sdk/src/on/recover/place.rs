@@ -14,8 +14,8 @@ use hairline_shm::recover::{DeadRegion, Facts, NextOutput};
 use crate::on::base::files;
 use crate::on::base::files::unfinished::Unfinished;
 use crate::on::base::files::{RecoveryClaim, unfinished};
-use crate::on::recover::at;
-use crate::recovery::RecoverError;
+use crate::on::recover::failure::at;
+use crate::recovery::report::RecoverError;
 
 /// Bytes that are compared or copied at a time.
 const PIECE: usize = 1 << 16;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::on::base::say::{Level, say};
-use crate::options::Summary;
+use crate::summary::Summary;
 
 /// Set when the running session came from the environment.
 static IS_ENVIRONMENTS: AtomicBool = AtomicBool::new(false);

@@ -12,7 +12,7 @@ use crate::on::session::current::running_until;
 use crate::on::session::end::{End, Requests};
 use crate::on::session::shared::Shared;
 use crate::on::session::{current, report};
-use crate::options::Summary;
+use crate::summary::Summary;
 
 /// The longest wait for the lock of the running session, which is held for some instructions: only a thread that does not exist any more
 /// can make it as long.

@@ -20,7 +20,8 @@ use crate::on::session::end::{End, Requests};
 use crate::on::session::late::{LATE_ROOM, Late};
 use crate::on::session::stray;
 use crate::on::session::window::Recorder;
-use crate::options::{Format, Lost, Summary, ThreadSummary};
+use crate::options::Format;
+use crate::summary::{Lost, Summary, ThreadSummary};
 
 /// What the threads of a session share.
 #[derive(Debug)]

@@ -14,12 +14,13 @@ use crate::on::base::few::Few;
 use crate::on::base::platform::process;
 use crate::on::callsite::Callsite;
 use crate::on::encode::no_room::NoRoom;
-use crate::on::encode::track_event::packet::{Voice, cut, location};
-use crate::on::encode::{COUNTER_ID, FXT_THREAD, MAX_NAME};
+use crate::on::encode::track_event::packet::{Voice, location};
+use crate::on::encode::{COUNTER_ID, FXT_THREAD, MAX_NAME, cut};
 use crate::on::event::extras::Correlation;
 use crate::on::event::kept::Kept;
+use crate::on::event::on_track::TrackRef;
 use crate::on::event::text::Text;
-use crate::on::event::track::{TrackKind, TrackRef};
+use crate::on::event::track::TrackKind;
 use crate::on::event::{Action, Event, Key, Moment};
 
 /// The category and the name of all flow records: flows are told apart by their ids.

@@ -4,17 +4,17 @@
 //! or **in full**, so that the packet stands for itself. The second is for the packets that an FXT trace holds in
 //! blobs, and for those that the writer thread adds.
 
+use hairline_formats::Value;
 use hairline_formats::track_event as te;
 use hairline_formats::track_event::{CounterValue, Name};
-use hairline_formats::{Value, truncate_utf8};
 
 use crate::on::base::few::Few;
 use crate::on::callsite::Callsite;
-use crate::on::encode::MAX_NAME;
+use crate::on::encode::cut;
 use crate::on::encode::track_event::message;
 use crate::on::encode::track_event::tracks::counter_track;
 use crate::on::event::extras::Correlation;
-use crate::on::event::track::TrackRef;
+use crate::on::event::on_track::TrackRef;
 use crate::on::event::{Action, Event, Key, Moment};
 
 /// How a packet names its strings and tells its time.
@@ -24,11 +24,6 @@ pub(crate) enum Voice {
     Sequence,
     /// In full, on the trace's own clock.
     Full,
-}
-
-/// A name as long as names may be.
-pub(crate) fn cut(name: &str) -> &str {
-    truncate_utf8(name, MAX_NAME)
 }
 
 /// What varies of an event's packet beside the event itself.

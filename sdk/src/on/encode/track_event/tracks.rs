@@ -5,10 +5,11 @@ use hairline_formats::track_event as te;
 use crate::on::base::few::Few;
 use crate::on::base::platform::process;
 use crate::on::callsite::CounterOptions;
+use crate::on::encode::cut;
 use crate::on::encode::track_event::message;
-use crate::on::encode::track_event::packet::cut;
 use crate::on::event::interval::Interval;
-use crate::on::event::track::{Track, TrackKind, TrackRef};
+use crate::on::event::on_track::TrackRef;
+use crate::on::event::track::{Track, TrackKind};
 use crate::on::event::{Action, Event};
 use crate::vocabulary::{Ordering, Unit};
 

@@ -12,8 +12,9 @@ use track_event::fields::track_event as event;
 
 use crate::on::base::this_thread::Hot;
 use crate::on::event::position::{Happens, Position};
+use crate::on::thread::hot::Callsite;
 use crate::on::thread::hot::packet::{TRACK, put_track};
-use crate::on::thread::hot::{Callsite, Taken};
+use crate::on::thread::hot::taken::Taken;
 
 /// The longest texts, with their tags and lengths: then the packet, with the longest prefix and time, is below 128 bytes.
 const LONGEST_TEXTS: usize = 90;

@@ -1,13 +1,15 @@
 //! FXT records in the hot path: whole words, sizes known beforehand.
 
 use hairline_formats::{Value, fxt};
+use hairline_shm::Commit;
 
 use crate::on::base::this_thread::Hot;
 use crate::on::callsite::Key;
 use crate::on::encode::{COUNTER_ID, FXT_THREAD};
 use crate::on::event::argument::Visitor;
 use crate::on::event::position::{Happens, Position};
-use crate::on::thread::hot::{Callsite, Commit, Kind, Taken, Values};
+use crate::on::thread::hot::taken::Taken;
+use crate::on::thread::hot::{Callsite, Kind, Values};
 use crate::on::thread::raw::Raw;
 
 /// A record without arguments: header and time.

@@ -14,7 +14,8 @@ use crate::on::encode::track_event::message::{
 };
 use crate::on::event::argument::Visitor;
 use crate::on::event::position::Position;
-use crate::on::thread::hot::{Callsite, Kind, Taken, Values};
+use crate::on::thread::hot::taken::Taken;
+use crate::on::thread::hot::{Callsite, Kind, Values};
 use crate::on::thread::raw::Raw;
 
 /// Bytes kept for the end of a scope: prefix (8), message (6), tag and the longest varint (11).
