@@ -1,9 +1,9 @@
-//! Each snippet and each command of README.md and of the guide works, and prints what the page shows. Each link
-//! and each path of all documents leads somewhere.
+//! Each snippet and each command of README.md and of the guide works, and prints what the page shows. Each
+//! link and each path of all documents leads somewhere.
 //!
-//! What a page shows of times, sizes and ids differs from run to run, so outputs are compared with every number
-//! and its unit replaced by `#`. The folder that commands run in is `/home/me` on the page. A line `...` on the page
-//! stands for any lines.
+//! Times, sizes and ids differ from run to run, so outputs are compared with every number and its unit replaced
+//! by `#`. The folder that commands run in is `/home/me` on the page. A line `...` on the page stands for any
+//! lines. Rows of queries are compared as they are.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ fn shape(line: &str) -> String {
         let is_unit = UNITS.contains(&word.trim_end_matches([',', ')']));
         match words.last_mut() {
             Some(number) if is_unit && number.ends_with('#') => {
-                number.push_str(word.trim_start_matches(char::is_alphabetic))
+                number.push_str(word.trim_start_matches(char::is_alphabetic));
             }
             _ => words.push(numbers_replaced(word)),
         }
