@@ -21,9 +21,9 @@
 //! # }
 //! ```
 //!
-//! Or without a line of session code, from the environment: `HAIRLINE=trace.pftrace ./program`
-//! (also `HAIRLINE_CATEGORIES`, `HAIRLINE_BUFFER`, `HAIRLINE_OVERFLOW`, `HAIRLINE_SIGNALS`, `HAIRLINE_TRIGGER`, `HAIRLINE_MAX_FILE_SIZE`,
-//! `HAIRLINE_ROTATE`, `HAIRLINE_CLOCK`, `HAIRLINE_LOG`).
+//! A program without a line of session code records when its environment asks for it:
+//! `HAIRLINE=trace.pftrace ./program`. The repository's `docs/guide/sessions.md` has all variables, and
+//! `docs/guide` one task after the other.
 //!
 //! # What an event costs
 //!

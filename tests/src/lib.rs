@@ -25,6 +25,7 @@ pub mod marking;
 pub mod mortal;
 pub mod output;
 pub mod outside;
+pub mod pages;
 pub mod recording;
 pub mod torture;
 pub mod unlocked;
