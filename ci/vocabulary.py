@@ -31,7 +31,7 @@ def public(directory):
 
 
 modules = {"fxt": public("formats/src/fxt/"), "te": public("formats/src/track_event/")}
-macros = set(re.findall(r"macro_rules! (\w+)", sources["sdk/src/on/macros.rs"]))
+macros = set(re.findall(r"macro_rules! (\w+)", sources["sdk/src/on/macros/mod.rs"]))
 wrong, rows, named = [], 0, set()
 for number, line in enumerate(PAGE.read_text(encoding="utf-8").splitlines(), 1):
     if not line.startswith("|") or line.startswith(("|---", "| What |")):

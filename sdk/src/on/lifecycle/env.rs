@@ -1,19 +1,6 @@
 //! Recording that the environment asks for: `HAIRLINE=trace.pftrace ./program`.
 //!
-//! | variable              | meaning                                                                    |
-//! |-----------------------|----------------------------------------------------------------------------|
-//! | `HAIRLINE`            | the output; `.pftrace` or `.fxt`; `%p` is the process's id, `%e` its name    |
-//! | `HAIRLINE_CATEGORIES` | as [`SessionBuilder::categories`](crate::SessionBuilder::categories)       |
-//! | `HAIRLINE_BUFFER`     | bytes of the ring: `4M`, `64MiB`                                           |
-//! | `HAIRLINE_OVERFLOW`   | `drop`, `block` (1 s), `block:500ms` or `overwrite`                        |
-//! | `HAIRLINE_MAX_FILE_SIZE` | as [`SessionBuilder::max_file_size`](crate::SessionBuilder::max_file_size): `1G` |
-//! | `HAIRLINE_ROTATE`     | as [`SessionBuilder::rotate`](crate::SessionBuilder::rotate): `100M`, or `100M,10` to keep the newest ten |
-//! | `HAIRLINE_SIGNALS`    | `on`: [`finish_on_signals`](crate::SessionBuilder::finish_on_signals)      |
-//! | `HAIRLINE_TRIGGER`    | `panic`, a signal's number, or both: what triggers a snapshot              |
-//! | `HAIRLINE_CLOCK`      | `counter` or `system`                                                      |
-//! | `HAIRLINE_THREAD_TIME`, `HAIRLINE_SOURCE_LOCATIONS` | `on` or `off` (default), as the builder's methods   |
-//! | `HAIRLINE_COMPRESS`   | `on` or `off` (default); with the feature `compress`                       |
-//! | `HAIRLINE_LOG`        | `error` (default): what goes wrong, on stderr; `info`: also start and end; `off` |
+//! The table of the variables stands in the guide: `docs/guide/sessions.md`.
 //!
 //! Read at the process's first event. A value that makes no sense is one line on stderr, and nothing is recorded.
 //!
