@@ -44,8 +44,8 @@ address() {
   run asan "-Zsanitizer=address" -p hairline-shm --lib --test ring --test window --test fuzz
   run asan "-Zsanitizer=address" -p hairline --lib --test same_code
   # The judge's allocator hooks are its own business: only what records.
-  run asan "-Zsanitizer=address" -p hairline-tests --test first_light -- loss sessions threads vocabulary signals
-  run asan "-Zsanitizer=address" -p hairline-tests --test recorder -- window requests told_again
+  run asan "-Zsanitizer=address" -p hairline-tests --test recording -- loss sessions threads vocabulary signals
+  run asan "-Zsanitizer=address" -p hairline-tests --test recorder -- window requests repeated_begins
 }
 
 thread() {
@@ -53,7 +53,7 @@ thread() {
   export TSAN_OPTIONS="allocator_may_return_null=1 suppressions=$PWD/ci/tsan.supp"
   run tsan "$thread_flags" -p hairline-shm --test ring --test window -- --test-threads=1
   run tsan "$thread_flags" -p hairline --lib --test same_code -- --test-threads=1
-  run tsan "$thread_flags" -p hairline-tests --test first_light -- --test-threads=1 loss sessions volume threads
+  run tsan "$thread_flags" -p hairline-tests --test recording -- --test-threads=1 loss sessions volume threads
   run tsan "$thread_flags" -p hairline-tests --test recorder -- --test-threads=1 window requests
 }
 

@@ -3,6 +3,6 @@
 mod killed;
 mod long;
 mod random;
+mod repeated_begins;
 mod requests;
-mod told_again;
 mod window;

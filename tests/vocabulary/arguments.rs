@@ -192,3 +192,25 @@ fn pointers_are_shown_as_addresses() {
         assert_eq!(types, "pointer", "{format:?}");
     }
 }
+
+#[test]
+fn interned_strings_are_whole_or_cut_with_a_mark() {
+    const LONG: &str = include_str!("arguments.rs");
+    const SHORT: &str = LONG.split_at(3_000).0;
+    for format in FORMATS {
+        let trace = record_with(
+            format,
+            |b| b.chunk_size(4096).buffer_size(64 << 10),
+            |_| {
+                trace_instant!("t", "short", text = interned(SHORT));
+                trace_instant!("t", "long", text = interned(LONG));
+            },
+        );
+        let rows = trace.rows(
+            "select s.name, length(a.display_value) >= 3000 from slice s join args a using (arg_set_id) \
+             where replace(a.key, 'debug.', '') = 'text' order by s.ts",
+        );
+        assert_eq!(rows, "short\t1\nlong\t1", "{format:?}");
+        assert_eq!(trace.summary.lost.total(), 0, "{format:?}");
+    }
+}

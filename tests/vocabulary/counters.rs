@@ -1,7 +1,7 @@
 //! Counters with units, on tracks, as differences.
 
-use hairline::{Format, Track, Unit, trace_counter, trace_instant};
-use hairline_tests::recording::{FORMATS, record};
+use hairline::{Format, Track, Unit, trace_async, trace_counter, trace_instant};
+use hairline_tests::recording::{FORMATS, record, record_with};
 
 const COUNTERS: &str = "select t.name, c.value, ifnull(t.unit, '-') from counter c join counter_track t \
      on c.track_id = t.id order by c.ts, c.id";
@@ -130,5 +130,125 @@ fn counters_have_the_categories_of_their_callsite() {
              where a.key = 'category'",
         );
         assert_eq!(categories, "bytes\tnet,slow", "{format:?}");
+    }
+}
+
+#[test]
+fn a_counter_may_belong_to_an_async_interval() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let request = trace_async!("t", "request");
+            trace_counter!("t", "bytes", 7, track: &request);
+        });
+        let rows = trace.rows(
+            "select p.name, t.name, c.value from counter c join track t on c.track_id = t.id \
+             left join track p on t.parent_id = p.id",
+        );
+        assert_eq!(rows, "request\tbytes\t7.0", "{format:?}");
+    }
+}
+
+#[test]
+fn a_counter_is_incremental_or_not_at_each_place_of_its_own() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let mine = Track::thread();
+            trace_counter!("t", "c", 10, track: &mine);
+            for value in [15, 20] {
+                trace_counter!("t", "c", value, track: &mine, incremental: true);
+            }
+            trace_counter!("t", "c", 30, track: &mine);
+            // On the track, but from another sequence: as they are.
+            std::thread::spawn(move || {
+                for value in [40, 50] {
+                    trace_counter!("t", "c", value, track: &mine, incremental: true);
+                }
+            })
+            .join()
+            .unwrap();
+        });
+        let values = trace.rows("select c.value from counter c order by c.ts, c.id");
+        assert_eq!(values, "10.0\n15.0\n20.0\n30.0\n40.0\n50.0", "{format:?}");
+    }
+}
+
+#[test]
+fn there_may_be_any_number_of_incremental_counters() {
+    let trace = record(Format::TrackEvent, |_| {
+        let mine = Track::thread();
+        for value in [5, 3, 4] {
+            for n in 0..5_000 {
+                trace_counter!("t", "c", value + n, track: &mine, incremental: true, name: format!("c{n}"));
+            }
+        }
+    });
+    let wrong = trace.rows(
+        "select count(*), sum(c.value - cast(substr(t.name, 2) as int) not in (3, 4, 5)) from counter c \
+         join counter_track t on c.track_id = t.id",
+    );
+    assert_eq!(wrong, "15000\t0");
+}
+
+#[test]
+fn floats_do_not_add_up_errors() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let mine = Track::thread();
+            for value in [1e16, 0.1, 0.2] {
+                trace_counter!("t", "float", value, track: &mine, incremental: true);
+            }
+        });
+        assert_eq!(
+            trace.rows("select c.value from counter c order by c.ts, c.id"),
+            "1e+16\n0.1\n0.2",
+            "{format:?}"
+        );
+    }
+}
+
+// Counters at the end of a full ring: a value whose track could not be described is lost as well.
+#[test]
+fn a_counter_s_value_is_in_the_trace_or_counted() {
+    for filled in 150..215 {
+        let trace = record_with(
+            Format::TrackEvent,
+            |b| b.chunk_size(4096).buffer_size(16 << 10),
+            |_| {
+                let (hold, held) = std::sync::mpsc::sync_channel::<()>(0);
+                let held = std::sync::Mutex::new(held);
+                std::thread::scope(|s| {
+                    for _ in 0..3 {
+                        let ready = std::sync::Barrier::new(2);
+                        let ready = std::sync::Arc::new(ready);
+                        let theirs = ready.clone();
+                        let held = &held;
+                        s.spawn(move || {
+                            trace_instant!("t", "hold a chunk");
+                            theirs.wait();
+                            let _ = held.lock().unwrap().recv();
+                        });
+                        ready.wait();
+                    }
+                    std::thread::Builder::new()
+                        .spawn_scoped(s, || {
+                            for _ in 0..filled {
+                                trace_instant!("t", "fill");
+                            }
+                            for n in 0..2 {
+                                trace_counter!("t", "a counter with a name of some length", n);
+                            }
+                        })
+                        .unwrap()
+                        .join()
+                        .unwrap();
+                    drop(hold);
+                });
+            },
+        );
+        let verdict = trace.ask(&[
+            "select (select count(*) from slice where name != 'lost in all') + (select count(*) from counter)",
+        ]);
+        assert_eq!(verdict.results[0].text(), trace.summary.records.to_string(), "{filled}");
+        assert_eq!(trace.summary.records + trace.summary.lost.total(), filled + 5, "{filled}");
     }
 }

@@ -1,6 +1,6 @@
 //! Flows.
 
-use hairline::{Flow, trace_instant, trace_scope};
+use hairline::{Flow, Track, trace_instant, trace_scope};
 use hairline_tests::recording::{FORMATS, record};
 
 const FLOWS: &str = "select so.name, si.name from flow f join slice so on f.slice_out = so.id \
@@ -89,4 +89,65 @@ fn ids_are_random_and_can_be_sent_to_another_process() {
     assert_ne!(a.id(), b.id());
     assert!(a.id() > u64::from(u32::MAX) || b.id() > u64::from(u32::MAX));
     assert_eq!(Flow::from_id(a.id()).id(), a.id());
+}
+
+// thread [ push ]                   [ next ]
+// track            [ on a track ]
+#[test]
+fn a_flow_goes_through_slices_of_threads_and_of_tracks() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let track = Track::new("track");
+            let (first, second) = (Flow::new(), Flow::new());
+            {
+                trace_scope!("t", "push", flow: &first);
+            }
+            {
+                trace_scope!("t", "on a track", track: &track, flow: &first, flow: &second);
+            }
+            trace_scope!("t", "next", end_flow: &first, end_flow: &second);
+        });
+        let ends = trace.rows(
+            "select so.name, si.name from flow f join slice so on f.slice_out = so.id \
+             join slice si on f.slice_in = si.id order by so.ts",
+        );
+        assert_eq!(ends, "push\ton a track\non a track\tnext\non a track\tnext", "{format:?}");
+        assert_eq!(trace.rows("select count(*) from slice"), "3", "{format:?}");
+    }
+}
+
+#[test]
+fn an_event_may_name_a_flow_twice() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let flow = Flow::new();
+            {
+                trace_scope!("t", "a", flow: &flow, flow: &flow);
+            }
+            trace_scope!("t", "b", flow: &flow, end_flow: &flow);
+        });
+        let ends = trace.rows(
+            "select distinct so.name, si.name from flow f join slice so on f.slice_out = so.id \
+             join slice si on f.slice_in = si.id where so.name != si.name",
+        );
+        assert_eq!(ends, "a\tb", "{format:?}");
+    }
+}
+
+#[test]
+fn a_flow_through_a_slice_on_a_track_has_a_place_with_a_name() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let (track, flow) = (Track::new("track"), Flow::new());
+            {
+                trace_scope!("category", "named", track: &track, flow: &flow);
+            }
+            trace_scope!("t", "next", end_flow: &flow);
+        });
+        let ends = trace.rows(
+            "select so.category, so.name, si.name from flow f join slice so on f.slice_out = so.id \
+             join slice si on f.slice_in = si.id",
+        );
+        assert_eq!(ends, "category\tnamed\tnext", "{format:?}");
+    }
 }

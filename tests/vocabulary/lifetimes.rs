@@ -4,7 +4,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-use hairline::{Session, Track, scope, trace_async, trace_begin, trace_end, trace_instant, trace_scope};
+use hairline::{
+    AsyncScope, Session, Track, scope, trace_async, trace_begin, trace_end, trace_instant, trace_scope,
+};
 use hairline_tests::output::gated;
 use hairline_tests::outside::in_a_child;
 use hairline_tests::recording::{FORMATS, record, record_in, record_with};
@@ -290,4 +292,93 @@ fn no_slice_stays_open_because_it_began_while_the_session_started() {
         deepest
     });
     assert_eq!(deepest, Some(1));
+}
+
+#[test]
+fn a_guard_of_the_last_session_does_not_end_the_thread_s_part_in_this_one() {
+    for format in FORMATS {
+        let mut old = None;
+        let mut on_track = None;
+        let track = Track::new("track");
+        let before = record(format, |_| {
+            old = Some(trace_async!("t", "old"));
+            on_track = Some(scope!("t", "old", track: &track));
+        });
+        assert_eq!(before.summary.records, 2);
+        let trace = record(format, |_| {
+            trace_scope!("t", "open");
+            drop(old);
+            drop(on_track);
+        });
+        assert_eq!(trace.rows("select name, dur >= 0 from slice"), "open\t1", "{format:?}");
+        assert_eq!(trace.summary.threads.len(), 1, "{format:?}");
+    }
+}
+
+#[test]
+fn a_forked_child_ends_nothing_of_its_parent_s() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let track = Track::new("track");
+            let mut guards = Some((trace_async!("t", "interval"), scope!("t", "slice", track: &track)));
+            trace_begin!("t", "begun", track: &track);
+            let child = || {
+                trace_end!(&track);
+                drop(guards.take());
+                drop(trace_async!("t", "of the child"));
+            };
+            // SAFETY: the child calls nothing but this crate's macros and guards, which say that it may.
+            unsafe { in_a_child(child) }.unwrap();
+            trace_instant!("t", "child gone");
+            trace_end!(&track);
+            drop(guards);
+        });
+        let open = trace.rows(
+            "select count(*) from slice s, slice g where g.name = 'child gone' and s.name != g.name and s.ts + s.dur > g.ts",
+        );
+        assert_eq!(open, "3", "{format:?}");
+        assert_eq!((trace.summary.records, trace.summary.threads.len()), (7, 1), "{format:?}");
+    }
+}
+
+// Threads of their own hold all chunks of the ring, so that the ends of this one are late.
+#[test]
+fn an_argument_of_a_late_end_is_in_the_trace_or_counted() {
+    const ENDS: u64 = 20;
+    for format in FORMATS {
+        let trace = record_with(
+            format,
+            |b| b.chunk_size(4096).buffer_size(16 << 10),
+            |_| {
+                let barrier = std::sync::Barrier::new(5);
+                let guards = std::thread::spawn(|| {
+                    let guards: Vec<_> = (0..ENDS).map(|_| trace_async!("t", "interval")).collect();
+                    assert!(guards.iter().all(AsyncScope::is_recorded));
+                    guards
+                });
+                let guards = guards.join().unwrap();
+                std::thread::sleep(std::time::Duration::from_millis(100)); // its chunk is read and free
+                std::thread::scope(|s| {
+                    for _ in 0..4 {
+                        s.spawn(|| {
+                            trace_instant!("t", "hold a chunk");
+                            barrier.wait();
+                            barrier.wait();
+                        });
+                    }
+                    barrier.wait();
+                    for mut guard in guards {
+                        guard.arg("late", 1);
+                    }
+                    barrier.wait();
+                });
+            },
+        );
+        let verdict = trace.ask(&[
+            "select (select count(*) from slice join args using (arg_set_id) where replace(key, 'debug.', '') = 'late'), \
+             sum(dur < 0) from slice",
+        ]);
+        let shown = ENDS - trace.summary.lost.arguments;
+        assert_eq!(verdict.results[0].text(), format!("{shown}\t0"), "{format:?}");
+    }
 }

@@ -1,6 +1,5 @@
 //! The whole vocabulary: recorded through the public API, in both formats, and read by trace_processor.
 
-mod again;
 mod arguments;
 mod asyncs;
 mod counters;
@@ -11,8 +10,9 @@ mod lifetimes;
 mod limits;
 mod logs;
 mod names;
+mod panics;
 mod records;
-mod review;
+mod repeated_tracks;
 mod stream;
 mod torture;
 mod tracks;

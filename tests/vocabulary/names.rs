@@ -1,6 +1,6 @@
 //! Names made at run time, several categories, correlation ids.
 
-use hairline::{trace_counter, trace_instant, trace_scope};
+use hairline::{Level, trace_counter, trace_instant, trace_log, trace_scope};
 use hairline_tests::recording::{FORMATS, record, record_with};
 
 #[test]
@@ -77,5 +77,50 @@ fn correlation_ids_are_numbers_or_strings() {
              where a.key = 'correlation_id' order by s.ts",
         );
         assert_eq!(ids, "number\t7\ntext\trequest 7", "{format:?}");
+    }
+}
+
+#[test]
+fn arguments_may_be_made_of_the_program_s_own_statics_whatever_their_names() {
+    const KEYS: [u32; 3] = [1, 2, 3];
+    static CALLSITE: &str = "mine";
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            trace_instant!("t", "i", keys = KEYS.len(), callsite = CALLSITE);
+            trace_counter!("t", "c", KEYS.len());
+        });
+        assert_eq!(trace.arguments(), "i: keys = 3\ni: callsite = mine", "{format:?}");
+        assert_eq!(trace.counters(), "c = 3.0", "{format:?}");
+    }
+}
+
+#[test]
+fn a_category_of_blanks_is_none() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            trace_instant!(" ", "i");
+            trace_instant!(",", "j");
+        });
+        assert_eq!(trace.rows("select name from slice order by ts"), "i\nj", "{format:?}");
+    }
+}
+
+#[test]
+fn macros_mean_no_names_of_the_program() {
+    mod core {}
+    #[allow(dead_code)]
+    struct Some;
+    #[allow(unused_macros)]
+    macro_rules! stringify {
+        ($($tokens:tt)*) => {
+            compile_error!("the program's")
+        };
+    }
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            trace_scope!("t", "s", n = 1, r = { 2 }, b = 1 < 2,);
+            trace_log!(Level::Info, "t", "text",);
+        });
+        assert_eq!(trace.rows("select count(*) from slice"), "2", "{format:?}");
     }
 }

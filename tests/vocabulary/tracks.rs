@@ -237,3 +237,29 @@ fn many_tracks_and_deep_trees_are_all_there() {
         );
     }
 }
+
+#[test]
+fn every_handle_of_a_thread_s_track_is_that_track() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            trace_begin!("t", "slice", track: &Track::thread());
+            trace_end!(&Track::thread());
+        });
+        assert_eq!(trace.rows("select name, dur >= 0 from slice"), "slice\t1", "{format:?}");
+    }
+}
+
+#[test]
+fn slices_on_tracks_say_where_they_are() {
+    for format in FORMATS {
+        let trace = record_with(
+            format,
+            |b| b.source_locations(true),
+            |_| trace_instant!("t", "i", track: &Track::new("track")),
+        );
+        let rows = trace.rows(
+            "select a.display_value from slice s join args a using (arg_set_id) where a.key like 'source%.file_name'",
+        );
+        assert_eq!(rows, "tests/vocabulary/tracks.rs", "{format:?}");
+    }
+}

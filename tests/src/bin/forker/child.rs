@@ -1,6 +1,6 @@
 //! The life of a child, from its first event to its end.
 
-#![allow(unsafe_code)] // threads of the C library, the ways to end
+#![allow(unsafe_code)] // threads of the C library
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -8,32 +8,20 @@ use hairline::Session;
 use hairline_tests::children;
 use hairline_tests::torture::Random;
 
-use crate::BUFFER;
-use crate::make::make;
+use crate::ends::{end, leave};
 use crate::orders::{Kind, orders};
+use crate::run::BUFFER;
 use crate::steps::{number, record, record_bare, recorded, set_number};
-use crate::told::{process, tell};
+use crate::told::tell;
 
-/// How a child ends.
-pub(crate) fn end(random: &Random, kind: Kind) -> &'static str {
-    let ends: &[&str] = if kind.is_bare() { &["_exit", "killed"] } else { &["exit", "_exit", "killed"] };
-    ends[random.below(ends.len() as u64) as usize]
-}
-
-pub(crate) fn leave(end: &str) -> ! {
-    // SAFETY: takes numbers.
-    unsafe {
-        match end {
-            "exit" => libc::exit(0),
-            "killed" => libc::kill(process(), libc::SIGKILL),
-            _ => 0,
-        };
-    }
-    children::exit_at_once(0)
-}
-
-/// All that a child of this kind does, until its end.
-pub(crate) fn live(parent: libc::pid_t, kind: Kind, random: &Random, depth: u32) -> ! {
+/// All that a child of this kind does, until its end. `fork` makes a child of the child, of so many generations.
+pub(crate) fn live(
+    parent: libc::pid_t,
+    kind: Kind,
+    random: &Random,
+    depth: u32,
+    fork: fn(&Random, u32),
+) -> ! {
     let end = end(random, kind);
     let number = number();
     if kind.is_bare() {
@@ -52,7 +40,7 @@ pub(crate) fn live(parent: libc::pid_t, kind: Kind, random: &Random, depth: u32)
         }
         let other = random.one_in(3).then(|| Thread::start(number + 100, random.next()));
         if depth > 1 && random.one_in(3) {
-            make(Kind::Fork, random, depth - 1);
+            fork(random, depth - 1);
         }
         let others = other.map_or(0, Thread::join);
         (0..random.below(5)).for_each(|_| record(random));

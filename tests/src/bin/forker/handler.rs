@@ -12,11 +12,10 @@ use hairline_tests::forked::describe;
 use hairline_tests::marking::is_allocating;
 use hairline_tests::torture::Random;
 
-use crate::child::{end, leave};
-use crate::make::{PATIENCE, wait_for};
+use crate::ends::{PATIENCE, end, leave, wait_for};
 use crate::orders::{KINDS, Kind};
+use crate::run::is_stopped;
 use crate::steps::{begin_child, is_child, number, record_bare, recorded};
-use crate::threads::is_stopped;
 use crate::told::{fail, process, tell};
 
 /// The most threads that record.

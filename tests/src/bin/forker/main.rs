@@ -30,9 +30,11 @@
 //! begins with `failure`.
 
 mod child;
+mod ends;
 mod handler;
 mod make;
 mod orders;
+mod run;
 mod steps;
 mod threads;
 mod told;
@@ -42,16 +44,13 @@ use hairline_tests::marking::MarkingAlloc;
 #[global_allocator]
 static MARKING: MarkingAlloc = MarkingAlloc;
 
-/// Bytes of a ring. Small, since what killed children leave stays until the end.
-const BUFFER: u64 = 1 << 20;
-
 fn main() {
     if std::env::args().nth(1).as_deref() == Some("return") {
         (0..5).for_each(|_| steps::step());
         return;
     }
     let orders = orders::read();
-    make::again();
+    ends::again();
     told::open();
     handler::install();
 

@@ -2,40 +2,15 @@
 
 #![allow(unsafe_code)] // forks
 
-use std::ffi::CString;
-use std::sync::OnceLock;
-use std::time::Duration;
-
-use hairline_tests::children::{self, Arguments, Fate, Way};
-use hairline_tests::forked::describe;
+use hairline_tests::children::{self, Way};
 use hairline_tests::torture::Random;
 
-use crate::child::{leave, live};
+use crate::child::live;
+use crate::ends::{again, leave, wait_for};
 use crate::handler;
 use crate::orders::{Kind, orders};
 use crate::steps::begin_child;
 use crate::told::{fail, process};
-
-/// Longer than a child can take, on a machine with much else to do. A session's end alone may take 3 s.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
-
-/// Waits for a child. One that crashes stops first, by `handler::stop`, so that it can be looked at.
-pub(crate) fn wait_for(child: libc::pid_t, what: &str, depth: u32) {
-    // Its own children are reported by the child, which takes some time for that.
-    let patience = PATIENCE + (depth - 1) * Duration::from_secs(15);
-    match children::fate_of(child, patience) {
-        Fate::Exited(0) | Fate::Signalled(libc::SIGKILL) => {}
-        Fate::Hangs => {
-            fail(&format!("{what}: the child {child} hangs\n{}", describe(child)));
-            children::kill(child);
-        }
-        Fate::Stopped => {
-            fail(&format!("{what}: the child {child} crashed\n{}", describe(child)));
-            children::kill(child);
-        }
-        fate => fail(&format!("{what}: the child {child}: {fate:?}")),
-    }
-}
 
 /// Makes a child, and waits for its end. It and its children are `depth` generations at most; one that no
 /// handler announced has no children, since it may do only what a signal handler may.
@@ -48,7 +23,7 @@ pub(crate) fn make(kind: Kind, random: &Random, depth: u32) {
         let child = unsafe { way() };
         if child == 0 {
             begin_child();
-            live(parent, kind, &of_child, depth);
+            live(parent, kind, &of_child, depth, |random, depth| make(Kind::Fork, random, depth));
         }
         child
     };
@@ -79,11 +54,4 @@ pub(crate) fn make(kind: Kind, random: &Random, depth: u32) {
         return fail(&format!("{what}: no child: {}", std::io::Error::last_os_error()));
     }
     wait_for(child, &what, depth);
-}
-
-/// This program as one that records a little and ends. The first call allocates.
-pub(crate) fn again() -> Arguments {
-    static ME: OnceLock<CString> = OnceLock::new();
-    let path = || std::env::current_exe().expect("a path").into_os_string().into_encoded_bytes();
-    Arguments::new(ME.get_or_init(|| CString::new(path()).expect("no NUL")), c"return")
 }

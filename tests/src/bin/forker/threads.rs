@@ -1,16 +1,16 @@
 //! The threads of the first process: those that record, those that fork, and one that starts sessions or
 //! takes snapshots.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
 use hairline::{Overflow, Session};
 use hairline_tests::torture::Random;
 
-use crate::BUFFER;
 use crate::handler;
 use crate::make::make;
 use crate::orders::orders;
+use crate::run::{BUFFER, STOP, is_stopped};
 use crate::steps::{is_child, record, recorded, set_number};
 use crate::told::failures;
 
@@ -19,15 +19,8 @@ const FORKERS: u64 = 3;
 /// Generations of a child: itself, its child, and that one's.
 const DEPTH: u32 = 3;
 
-/// No thread begins another step.
-static STOP: AtomicBool = AtomicBool::new(false);
 /// Children still to be made.
 static LEFT: AtomicI64 = AtomicI64::new(0);
-
-/// Whether the threads are to end.
-pub(crate) fn is_stopped() -> bool {
-    STOP.load(SeqCst)
-}
 
 /// Threads pass when all have come. Of atomics alone, so that no fork finds a lock held.
 struct Gate(AtomicU64);

@@ -32,7 +32,7 @@ fn the_end_of_a_slice_that_was_left_out_names_strings_that_are_told() {
 
 /// Its end has the callsite's name, which no begin tells.
 #[test]
-fn a_slice_named_at_run_time_ends_after_its_begin_was_told_again() {
+fn a_slice_named_at_run_time_ends_after_its_begin_was_repeated() {
     for format in FORMATS {
         let trace = record_with(format, small, |_| {
             let name = String::from("of this run");
