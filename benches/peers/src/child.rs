@@ -1,4 +1,4 @@
-//! Processes of this same binary, one for each thing that is measured.
+//! Processes of this same binary, one for each measurement.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,16 +6,16 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::peers::Failure;
+use crate::peer::Failure;
 
-/// One that has its arguments still to come.
+/// A command for this binary, without arguments.
 pub fn command() -> io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.stdin(Stdio::null());
     Ok(command)
 }
 
-/// What a child prints, which is JSON.
+/// Runs a child. Returns the JSON that it prints.
 pub fn said(command: &mut Command) -> Result<Value, Failure> {
     let output = command.stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
@@ -24,7 +24,7 @@ pub fn said(command: &mut Command) -> Result<Value, Failure> {
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-/// The file that a child is to write; one at a time.
+/// The file that a child writes. Only one child runs at a time.
 pub fn file() -> PathBuf {
     std::env::temp_dir().join(format!("hairline-peers-{}.trace", std::process::id()))
 }

@@ -1,77 +1,32 @@
-//! Scopes as fast as they come, until the trace is complete.
+//! The floods: scopes without a pause, until the trace is complete.
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use hairline_benches::machine::pin_to_last_core;
-use hairline_benches::timing::{Samples, batch};
 use serde_json::{Value, json};
 
-use crate::bench::two_clock_reads;
 use crate::child;
-use crate::peers::{Failure, Peer};
+use crate::peer::{Failure, Peer, Trace};
+use crate::scopes::Run;
 
-/// Before the name of the peer, the number of its flood, the file, and how many scopes this process is to record into it.
+/// The first argument of a process that floods. The name of the peer, the number of its flood, the file and the
+/// number of scopes follow.
 pub const CHILD: &str = "--flooded";
 
-/// How often each is done, where it does not take long.
+/// The number of processes for each flood, if one does not take [`LONG`].
 const FLOODS: usize = 3;
 
-/// Seconds after which a flood is not done again.
+/// Seconds after which a flood is not repeated.
 const LONG: f64 = 15.0;
 
-/// One way of a peer to make a trace.
-pub struct Flood {
-    /// Where the trace goes and what is special, behind the peer's name.
-    pub name: &'static str,
-    /// Records with [`Run::scopes`], and completes the trace.
-    pub record: fn(&Path, &mut Run) -> Result<Trace, Failure>,
-}
-
-/// Where a trace is.
-pub enum Trace {
-    /// In the file, in which something counts the ends of scopes.
-    InTheFile(fn(File) -> u64),
-    /// Nowhere that can be looked at; the peer says itself.
-    Told { lost: u64, bytes: u64 },
-}
-
-/// The process's one flood.
-pub struct Run {
-    scopes: u32,
-    floor: Samples,
-    began: Instant,
-    recording_s: f64,
-}
-
-impl Run {
-    /// How many scopes there will be, for peers that want to know.
-    pub fn count(&self) -> u32 {
-        self.scopes
-    }
-
-    /// Records them all, on a core that the threads which the peer has started so far are not bound to.
-    pub fn scopes(&mut self, mut scope: impl FnMut()) {
-        pin_to_last_core();
-        for _ in 0..100 {
-            self.floor.push(batch(10_000, two_clock_reads));
-        }
-        self.began = Instant::now();
-        for _ in 0..self.scopes {
-            scope();
-        }
-        self.recording_s = self.began.elapsed().as_secs_f64();
-    }
-}
-
-/// Floods, in this process.
+/// Floods with this process.
 pub fn flood(peer: &Peer, number: usize, path: &Path, scopes: u32) -> Result<Value, Failure> {
     let flood = peer.floods.get(number).ok_or("it has no such flood")?;
-    let mut run = Run { scopes, floor: Samples::default(), began: Instant::now(), recording_s: f64::NAN };
+    let mut run = Run::new(scopes);
     let trace = (flood.record)(path, &mut run)?;
-    let complete_s = run.began.elapsed().as_secs_f64();
+    let complete_s = run.elapsed_s();
     let peak = peak_memory();
     let (lost, bytes) = match trace {
         Trace::Told { lost, bytes } => (lost, bytes),
@@ -81,19 +36,20 @@ pub fn flood(peer: &Peer, number: usize, path: &Path, scopes: u32) -> Result<Val
         }
     };
     Ok(json!({
-        "ns": run.recording_s * 1e9 / f64::from(scopes), "floor_ns": run.floor.median(), "complete_s": complete_s,
-        "peak_memory": peak, "lost": lost, "bytes": bytes,
+        "ns": run.scope_ns(), "floor_ns": run.floor_ns(), "complete_s": complete_s, "peak_memory": peak,
+        "lost": lost, "bytes": bytes,
     }))
 }
 
-/// The most memory that the process ever had, in bytes. Not getrusage's figure, which a process inherits from the one that started it.
+/// The peak of the process's resident memory, in bytes. A process inherits the figure of `getrusage` from its
+/// parent, so that one would be wrong.
 fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
 }
 
-/// Seconds to write so many bytes to a file, and nothing else.
+/// Seconds to write `bytes` bytes to a file.
 fn plain_write_s(path: &Path, bytes: u64) -> io::Result<f64> {
     let piece = vec![b'x'; 1 << 20];
     let (mut file, began, mut left) = (File::create(path)?, Instant::now(), bytes);
@@ -108,7 +64,7 @@ fn plain_write_s(path: &Path, bytes: u64) -> io::Result<f64> {
     Ok(seconds)
 }
 
-/// One run of a flood, in a process of its own; beside it the file's bytes once more, by themselves.
+/// One run of a flood in a process of its own. Afterwards, for comparison, as many bytes are written plainly.
 fn once(peer: &Peer, number: usize, scopes: u32) -> Result<Value, Failure> {
     let path = child::file();
     let mut command = child::command()?;
@@ -123,7 +79,7 @@ fn once(peer: &Peer, number: usize, scopes: u32) -> Result<Value, Failure> {
     Ok(run)
 }
 
-/// All floods of a peer. What fails is said and left out.
+/// Measures all floods of a peer. Reports those that fail on stderr and leaves them out.
 pub fn measured(peer: &Peer, scopes: u32, quick: bool) -> Vec<Value> {
     let floods = peer.floods.iter().enumerate().map(|(number, flood)| {
         let mut runs: Vec<Value> = Vec::new();

@@ -13,7 +13,9 @@ mod ends;
 mod flood;
 mod footprint;
 mod kill;
+mod peer;
 mod peers;
+mod scopes;
 mod table;
 mod threads;
 
@@ -25,7 +27,7 @@ use hairline_benches::timing::Effort;
 use serde_json::{Value, json};
 
 use bench::Bench;
-use peers::{Failure, Peer};
+use peer::{Failure, Peer};
 
 const HELP: &str = "usage: hairline-peers [--json] [--quick] [--only NAME] [--scopes N]
   --json       for machines

@@ -4,8 +4,8 @@ use fastrace::Event;
 use fastrace::local::{LocalCollector, LocalSpan};
 use hairline_benches::machine::pin_to_last_core;
 
-use super::Peer;
 use crate::bench::{Bench, Row, TEXT};
+use crate::peer::{Failure, Peer};
 
 pub const PEER: Peer = Peer {
     name: "fastrace",
@@ -16,7 +16,7 @@ pub const PEER: Peer = Peer {
     killed: None,
 };
 
-fn cost(bench: &mut Bench) -> Result<(), super::Failure> {
+fn cost(bench: &mut Bench) -> Result<(), Failure> {
     pin_to_last_core();
     let text = std::hint::black_box(TEXT);
     bench.row(Row::Disabled, |_| drop(LocalSpan::enter_with_local_parent("disabled")));

@@ -11,11 +11,11 @@ use hairline::{
 use hairline_benches::machine::pin_to_last_core;
 use tracing_subscriber::layer::SubscriberExt;
 
-use super::{Failure, Peer, spans};
 use crate::bench::{Bench, Row, TEXT};
 use crate::ends;
-use crate::flood::{Flood, Run, Trace};
-use crate::kill::{Killed, scopes_and_die};
+use crate::peer::{Failure, Flood, Killed, Peer, Trace};
+use crate::peers::spans::spans;
+use crate::scopes::{Run, scopes_and_die};
 
 const SESSION: &str = "a session with a ring of 64 MiB, drained while it is filled";
 

@@ -8,8 +8,8 @@ use micromegas_tracing::event::NullEventSink;
 use micromegas_tracing::guards::{TracingSystemGuard, TracingThreadGuard};
 use micromegas_tracing::{imetric, span_scope};
 
-use super::Peer;
 use crate::bench::{Bench, Row};
+use crate::peer::{Failure, Peer};
 
 pub const PEER: Peer = Peer {
     name: "micromegas",
@@ -27,7 +27,7 @@ pub const SMALL: Peer = Peer {
     ..PEER
 };
 
-fn cost(bench: &mut Bench, block: usize) -> Result<(), super::Failure> {
+fn cost(bench: &mut Bench, block: usize) -> Result<(), Failure> {
     pin_to_last_core();
     bench.row(Row::Disabled, |_| {
         span_scope!("disabled");

@@ -3,8 +3,8 @@
 use hairline_benches::machine::pin_to_last_core;
 use minitrace::local::{LocalCollector, LocalSpan};
 
-use super::Peer;
 use crate::bench::{Bench, Row, TEXT};
+use crate::peer::{Failure, Peer};
 
 pub const PEER: Peer = Peer {
     name: "minitrace",
@@ -15,7 +15,7 @@ pub const PEER: Peer = Peer {
     killed: None,
 };
 
-fn cost(bench: &mut Bench) -> Result<(), super::Failure> {
+fn cost(bench: &mut Bench) -> Result<(), Failure> {
     pin_to_last_core();
     let text = std::hint::black_box(TEXT);
     bench.row(Row::Disabled, |_| drop(LocalSpan::enter_with_local_parent("disabled")));

@@ -1,4 +1,4 @@
-//! The peers, one file each: how it is set up, and its rows.
+//! The peers. Each has a file with its setup and its rows.
 
 mod fastrace;
 mod hairline;
@@ -8,32 +8,15 @@ mod nothing;
 mod perfetto_recorder;
 mod perfetto_sdk;
 mod puffin;
+mod spans;
 mod tracing_chrome;
 mod tracing_perfetto;
 mod tracing_perfetto_sdk;
 mod tracy;
 
-use crate::bench::{Bench, Row};
-use crate::flood::Flood;
-use crate::kill::Killed;
+use crate::peer::Peer;
 
-pub type Failure = Box<dyn std::error::Error>;
-
-/// Something that is measured.
-pub struct Peer {
-    pub name: &'static str,
-    /// The package, whose version Cargo.lock says.
-    pub package: &'static str,
-    /// How it is set up, which is to be the fastest way that its documentation names.
-    pub setup: &'static str,
-    /// Measures it. The process is its own, so what is global may be set.
-    pub cost: fn(&mut Bench) -> Result<(), Failure>,
-    /// The traces it can make by itself. None: all stays in the program's memory, or goes over the network.
-    pub floods: &'static [Flood],
-    /// What is left of it when the program is killed. None: nothing is, it is all in the program's memory.
-    pub killed: Option<Killed>,
-}
-
+/// All peers, in the order of the tables.
 pub const ALL: &[Peer] = &[
     hairline::FXT,
     hairline::TRACK_EVENT,
@@ -56,14 +39,3 @@ pub const ALL: &[Peer] = &[
     tracing_perfetto::PEER,
     tracing_perfetto_sdk::PEER,
 ];
-
-/// A span of `tracing`, whoever listens.
-fn span() {
-    drop(tracing::info_span!("span").entered());
-}
-
-/// Measures such spans.
-fn spans(bench: &mut Bench, between: impl FnMut()) {
-    bench.row_between(Row::Span, between, |_| span());
-    bench.two_threads(Row::Span, || (|| {}, |_| span()));
-}

@@ -4,7 +4,8 @@ use hairline_benches::machine::pin_to_last_core;
 use hairline_benches::spans::{Nothing, NothingLayer};
 use tracing_subscriber::layer::SubscriberExt;
 
-use super::{Peer, spans};
+use crate::peer::Peer;
+use crate::peers::spans::spans;
 
 pub const SUBSCRIBER: Peer = Peer {
     name: "a subscriber that does nothing",

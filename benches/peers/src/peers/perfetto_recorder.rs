@@ -8,10 +8,10 @@ use perfetto_recorder::{
     start, time,
 };
 
-use super::{Failure, Peer};
 use crate::bench::{Bench, Row, TEXT};
 use crate::ends;
-use crate::flood::{Flood, Run, Trace};
+use crate::peer::{Failure, Flood, Peer, Trace};
+use crate::scopes::Run;
 
 pub const TAKEN: Peer = Peer {
     name: "perfetto-recorder",

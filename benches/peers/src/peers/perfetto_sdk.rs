@@ -10,10 +10,9 @@ use perfetto_sdk::track_event::{
 };
 use perfetto_sdk::{scoped_track_event, track_event_counter, track_event_instant};
 
-use super::{Failure, Peer};
 use crate::bench::{Bench, Row, TEXT};
 use crate::ends;
-use crate::flood::{Flood, Trace};
+use crate::peer::{Failure, Flood, Peer, Trace};
 
 pub const PEER: Peer = Peer {
     name: "perfetto-sdk",

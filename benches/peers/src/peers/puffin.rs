@@ -3,8 +3,8 @@
 use hairline_benches::machine::pin_to_last_core;
 use puffin::{GlobalProfiler, profile_scope, set_scopes_on};
 
-use super::Peer;
 use crate::bench::{Bench, Row};
+use crate::peer::{Failure, Peer};
 
 pub const PEER: Peer = Peer {
     name: "puffin",
@@ -15,7 +15,7 @@ pub const PEER: Peer = Peer {
     killed: None,
 };
 
-fn cost(bench: &mut Bench) -> Result<(), super::Failure> {
+fn cost(bench: &mut Bench) -> Result<(), Failure> {
     pin_to_last_core();
     bench.row(Row::Disabled, |_| {
         profile_scope!("disabled");

@@ -5,10 +5,10 @@ use tracing_chrome::{ChromeLayerBuilder, FlushGuard};
 use tracing_subscriber::Registry;
 use tracing_subscriber::layer::SubscriberExt;
 
-use super::{Failure, Peer, span, spans};
 use crate::ends;
-use crate::flood::{Flood, Trace};
-use crate::kill::{Killed, scopes_and_die};
+use crate::peer::{Failure, Flood, Killed, Peer, Trace};
+use crate::peers::spans::{span, spans};
+use crate::scopes::scopes_and_die;
 
 pub const PEER: Peer = Peer {
     name: "tracing-chrome",

@@ -4,10 +4,10 @@ use hairline_benches::machine::pin_to_last_core;
 use tracing_perfetto_sdk::PerfettoLayer;
 use tracing_subscriber::layer::SubscriberExt;
 
-use super::perfetto_sdk::{RING, session, start_producer, to_file};
-use super::{Failure, Peer, span, spans};
 use crate::ends;
-use crate::flood::{Flood, Trace};
+use crate::peer::{Failure, Flood, Peer, Trace};
+use crate::peers::perfetto_sdk::{RING, session, start_producer, to_file};
+use crate::peers::spans::{span, spans};
 
 pub const PEER: Peer = Peer {
     name: "tracing-perfetto-sdk",
