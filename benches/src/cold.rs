@@ -99,7 +99,7 @@ fn chunk_switch(format: Format, overflow: Overflow) -> Result<Vec<Row>, Error> {
         Session::builder().format(format).buffer_size(64 * MIB).chunk_size(chunk).overflow(overflow);
     let builder = if is_recorder { builder } else { builder.output_writer(std::io::sink()) };
     let session = builder.start()?;
-    pin_to_last_core(); // not the writer thread, which is there already
+    pin_to_last_core(); // not the drain thread, which is there already
     let per_chunk = chunk as usize / SCOPE as usize;
     let mut times = vec![0; per_chunk + per_chunk / 8];
     let mut extra_ns = Samples::default();

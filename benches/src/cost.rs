@@ -69,7 +69,7 @@ impl Budgets {
     }
 }
 
-/// Events that are recorded, while the writer thread drains them.
+/// Events that are recorded, while the drain thread drains them.
 ///
 /// # Errors
 /// When a session cannot be started or stopped.
@@ -77,7 +77,7 @@ pub fn enabled(effort: Effort, format: Format) -> Result<Vec<Row>, hairline::Err
     let (label, budgets) = (label(format), Budgets::of(format));
     let session =
         Session::builder().output_writer(io::sink()).format(format).buffer_size(64 << 20).start()?;
-    crate::machine::pin_to_last_core(); // not the writer thread, which is there already
+    crate::machine::pin_to_last_core(); // not the drain thread, which is there already
     let name = |what: &str| format!("{label}: {what}");
     let text = black_box("sixteen bytes ..");
     let rows = vec![

@@ -92,7 +92,7 @@ pub fn page_faults() -> u64 {
 pub struct Thread(PathBuf);
 
 impl Thread {
-    /// The writer thread of the running session. None without one, and before it has begun.
+    /// The drain thread of the running session. None without one, and before it has begun.
     #[must_use]
     pub fn writer() -> Option<Self> {
         let mut tasks = std::fs::read_dir("/proc/self/task").ok()?.flatten().map(|task| Self(task.path()));

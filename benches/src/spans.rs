@@ -77,7 +77,7 @@ pub fn serve(listener: &str) -> Outcome<()> {
             Some(session)
         }
     };
-    crate::machine::pin_to_last_core(); // not the writer thread, which is there already
+    crate::machine::pin_to_last_core(); // not the drain thread, which is there already
     let living = tracing::info_span!("living");
     for line in io::stdin().lock().lines() {
         let line = line?;

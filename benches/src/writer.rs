@@ -1,4 +1,4 @@
-//! What the writer thread takes: CPU time by where the bytes go, bytes in a write, wake-ups while nothing happens.
+//! What the drain thread takes: CPU time by where the bytes go, bytes in a write, wake-ups while nothing happens.
 
 use std::fs::File;
 use std::io::{self, IoSlice, Write};
@@ -17,7 +17,7 @@ use crate::timing::Samples;
 const SCOPES: u32 = 2_000_000;
 /// What they take in the ring, 32 bytes each, in both formats.
 const BYTES: usize = SCOPES as usize * 32;
-/// Of which none is lost, however late the writer thread begins.
+/// Of which none is lost, however late the drain thread begins.
 const RING: u64 = 256 << 20;
 
 /// All of them.
@@ -36,7 +36,7 @@ pub fn rows(rounds: usize) -> Outcome<Vec<Row>> {
     Ok(rows)
 }
 
-/// What the writer thread has done.
+/// What the drain thread has done.
 struct Drained {
     cpu_ns: u64,
     /// Bytes of the output.
@@ -54,18 +54,18 @@ fn us_per_mb(cpu_ns: u64, bytes: u64) -> f64 {
     cpu_ns as f64 / 1e3 / (bytes as f64 / 1e6)
 }
 
-/// Has the writer thread drain what `event` records.
+/// Has the drain thread drain what `event` records.
 fn drain(builder: SessionBuilder, event: impl Fn(u32)) -> Outcome<Drained> {
     let session = builder.buffer_size(RING).start()?;
     sleep(Duration::from_millis(200)); // the ring's pages are there
-    let writer = Thread::writer().ok_or("no writer thread")?;
+    let writer = Thread::writer().ok_or("no drain thread")?;
     let before = writer.cpu_ns();
     (0..SCOPES).for_each(event);
     session.flush()?;
     let cpu_ns = writer.cpu_ns() - before;
     let summary = session.stop()?;
     if summary.lost.total() > 0 {
-        eprintln!("writer thread: {} events lost while measuring", summary.lost.total());
+        eprintln!("drain thread: {} events lost while measuring", summary.lost.total());
     }
     Ok(Drained { cpu_ns, bytes: summary.bytes })
 }
@@ -126,7 +126,7 @@ fn drained(format: Format, rounds: usize) -> Outcome<Vec<Row>> {
         file.push(drained.us_per_mb(drained.bytes));
     }
     let row = |what: &str, unit, samples: &Samples, kind, budget| {
-        Row::sampled(&format!("{}: writer thread, {what}", label(format)), unit, samples, kind, budget)
+        Row::sampled(&format!("{}: drain thread, {what}", label(format)), unit, samples, kind, budget)
     };
     Ok(vec![
         row("into nothing", "us/MB", &nothing, Budget::AtMost, 50.0),
@@ -145,7 +145,7 @@ fn compressed(rounds: usize) -> Outcome<Row> {
         let builder = Session::builder().output(directory.path().join("trace.pftrace"));
         file.push(drain(builder.compress(true), varied)?.us_per_mb(bytes));
     }
-    let name = format!("{}: writer thread, compressed into a file", label(Format::TrackEvent));
+    let name = format!("{}: drain thread, compressed into a file", label(Format::TrackEvent));
     Ok(Row::sampled(&name, "us/MB", &file, Budget::AtMost, 10_000.0)) // 100 MB/s
 }
 
@@ -168,13 +168,13 @@ impl Write for Counting {
     }
 }
 
-/// How often the writer thread wakes up in a second, and what CPU time that takes.
+/// How often the drain thread wakes up in a second, and what CPU time that takes.
 fn idle(what: &str, builder: SessionBuilder, budget: f64) -> Outcome<Vec<Row>> {
     const SETTLED: Duration = Duration::from_secs(2); // its sleep has grown to the longest
     const WATCHED: Duration = Duration::from_secs(3);
     let session = builder.start()?;
     sleep(SETTLED);
-    let writer = Thread::writer().ok_or("no writer thread")?;
+    let writer = Thread::writer().ok_or("no drain thread")?;
     let (sleeps, cpu) = (writer.sleeps(), writer.cpu_ns());
     sleep(WATCHED);
     let per_second = |n: u64| n as f64 / WATCHED.as_secs_f64();

@@ -25,7 +25,7 @@ parts; all of them unless some are named:
   --size     bytes of a scope, memory beside the ring
   --cold     start, first events, the next chunk, the first pass over the ring
   --tail     percentiles of single events
-  --writer   the writer thread's CPU time, and its wake-ups
+  --writer   the drain thread's CPU time, and its wake-ups
   --growth   many threads, many callsites
   --convert  traces that are read and converted
 exit: 0 measured, whether within budget or not; 1 a session failed; 2 usage";
@@ -37,7 +37,7 @@ const PARTS: [&str; 8] =
 fn events(effort: Effort) -> Outcome<Vec<Row>> {
     let mut rows = machine::aside(|| cost::disabled(effort))?;
     for format in [Format::Fxt, Format::TrackEvent] {
-        // Started by a thread that is not pinned, so that the writer thread is not either.
+        // Started by a thread that is not pinned, so that the drain thread is not either.
         rows.extend(machine::aside(|| cost::enabled(effort, format))?);
         rows.push(machine::aside(|| cost::flight_recorder(effort, format))?);
     }

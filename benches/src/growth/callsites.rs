@@ -21,7 +21,7 @@ const BATCH: usize = 30_000;
 pub(super) fn rows(format: Format, few: bool, batches: usize) -> Result<Vec<Row>, Error> {
     let session =
         Session::builder().output_writer(io::sink()).format(format).buffer_size(64 << 20).start()?;
-    pin_to_last_core(); // not the writer thread, which is there already
+    pin_to_last_core(); // not the drain thread, which is there already
     let rows = if few { in_places(format, batches) } else { made(format, batches) };
     session.stop()?;
     Ok(rows)

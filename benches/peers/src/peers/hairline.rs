@@ -1,4 +1,4 @@
-//! Hairline: a session into a sink, its writer thread on another core.
+//! Hairline: a session into a sink, its drain thread on another core.
 
 use std::path::Path;
 use std::time::Duration;
@@ -71,7 +71,7 @@ pub const LAYER_TRACK_EVENT: Peer =
 fn start(format: Format) -> Result<Session, hairline::Error> {
     let session = Session::builder().output_writer(std::io::sink()).format(format).buffer_size(64 << 20);
     let session = session.categories("*,-off").start()?;
-    pin_to_last_core(); // not the writer thread, which is there already
+    pin_to_last_core(); // not the drain thread, which is there already
     Ok(session)
 }
 
