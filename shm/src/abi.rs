@@ -1,7 +1,7 @@
-//! The region's layout: what stands at which byte, and who may change it.
+//! The layout of a region: each field, its offset, and the thread that may change it.
 //!
-//! This file is the ABI between the traced process, its writer thread and a tool of another
-//! version that looks at the region after the process died. It holds no policy.
+//! This file is the ABI between the traced process, its drain thread, and a tool of another version that reads the
+//! region after the process's death. It has no policy.
 //!
 //! ```text
 //! 0          RegionHeader                  (512 bytes)
@@ -14,131 +14,95 @@
 //!
 //! All integers are little-endian and of fixed width. A zeroed chunk header means "free".
 //!
-//! # A chunk's life
+//! # The life of a chunk
 //!
-//! | from     | to       | who                              | ordering            | what the other side may conclude |
-//! |----------|----------|----------------------------------|---------------------|----------------------------------|
-//! | Free     | Writing  | the thread that cleared its bit in the bitmap | `state` Release | a reader that loads Writing (Acquire) sees the header's fields |
-//! | Writing  | Writing  | the owner: a commit              | `commit` Release    | a reader that loads `commit` (Acquire) may read that many bytes of the payload; they never change again |
-//! | Writing  | Complete | the owner                        | `state` Release     | a reader that loads Complete (Acquire), and `commit` after it, has the chunk's last commit |
-//! | Complete | Free     | the drain, when it has taken all | `state` Release, then the bit is set with Release | the thread that clears the bit (Acquire) owns the chunk alone, and the drain has read all it will of its former life |
+//! | transition | by | ordering |
+//! |---|---|---|
+//! | 1. Free to Writing | the thread that cleared the chunk's bit in the bitmap | `state` Release |
+//! | 2. commit, while Writing | the owner | `commit` Release |
+//! | 3. Writing to Complete | the owner | `state` Release |
+//! | 4. Complete to Free | the drain, after it has taken all bytes | `state` Release, then the bit with Release |
 //!
-//! In a region that overwrites ([`OVERFLOW_OVERWRITE`]) there is no drain, and a chunk that was taken once never has its
-//! bit set again:
+//! What the other side may conclude:
 //!
-//! | from     | to       | who                              | ordering            | what the other side may conclude |
-//! |----------|----------|----------------------------------|---------------------|----------------------------------|
-//! | Writing, Complete | the same, pinned | the window | compare-and-swap of the whole word, Acquire | the generation is the one it saw, and stays while the pin stands; `commit`, loaded after it, may be read up to |
-//! | pinned   | not      | the window                       | `fetch_and` Release | it has read all it will |
-//! | Complete | Free     | the thread that wants a chunk, of one that is not pinned | compare-and-swap, Acquire | it owns the chunk alone; window and former owner are done with it |
+//! 1. A reader that loads Writing (Acquire) sees the fields of the header.
+//! 2. A reader that loads `commit` (Acquire) may read that many bytes of the payload. They never change again.
+//! 3. A reader that loads Complete (Acquire), and `commit` after it, has the last commit of the chunk.
+//! 4. A thread that clears the bit (Acquire) owns the chunk alone. The drain has read all bytes of the last owner.
+//!
+//! In a region that overwrites ([`OVERFLOW_OVERWRITE`]) there is no drain. A chunk that was claimed once is never free
+//! in the bitmap again:
+//!
+//! | transition | by | ordering |
+//! |---|---|---|
+//! | 5. Writing or Complete to the same, pinned | the window | compare-and-swap of the whole word, Acquire |
+//! | 6. pinned to not pinned | the window | `fetch_and` Release |
+//! | 7. Complete, not pinned, to Free | the thread that wants a chunk | compare-and-swap, Acquire |
+//!
+//! 5. The generation is the one that the window has seen, and stays while the chunk is pinned. The window loads `commit`
+//!    afterwards, and may read up to it.
+//! 6. The window has read all that it will read.
+//! 7. The thread owns the chunk alone. The window and the last owner are done with it.
 //!
 //! # Payload
 //!
-//! `[context][recovery][records...]`. *Context* (its length is in the header) is what must stand in the
-//! output before any fragment of this chunk if the fragment before it was of another sequence.
-//! It is committed with the chunk's first record and is not itself a record.
+//! `[context][recovery][records...]`. The *context* (its length is in the header) must precede a fragment of this chunk
+//! in the output if the fragment before is of another sequence. It is committed with the first record of the chunk,
+//! and is no record itself.
 //!
-//! *Recovery* is what a reader needs only if it does not have the chunk before this one of its sequence: the begins of
-//! the slices that were open where this chunk starts. Only a region that overwrites has any.
+//! The *recovery* is for a reader that does not have the chunk before this one of the sequence: the begins of the
+//! slices that were open at the start of this chunk. Only a region that overwrites has any.
 
 use core::sync::atomic;
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// First bytes of a region.
+/// The first bytes of a region.
 pub const MAGIC: [u8; 8] = *b"HAIRLINE";
 
-/// Grows when a reader of the old layout could no longer read the new one.
-pub const ABI_VERSION: u32 = 2;
+/// Grows with each layout that readers of the previous one cannot read.
+pub const ABI_VERSION: u32 = 3;
 
 /// Bytes of [`RegionHeader`].
 pub const REGION_HEADER_SIZE: usize = 512;
 
-/// Bytes of [`ChunkHeader`]; a chunk's payload begins there.
+/// Bytes of [`ChunkHeader`], and the offset of the payload in a chunk.
 pub const CHUNK_HEADER_SIZE: usize = size_of::<ChunkHeader>();
 
-/// The least alignment of the first chunk, and of every region in memory. Where the system's pages are
-/// larger, theirs.
+/// The least alignment of the first chunk, and of a region in memory. If the system's pages are larger, their size is
+/// the alignment.
 pub const PAGE: usize = 4096;
 
-/// Smallest and largest chunk, in bytes. The upper bound keeps every offset in an `i32`.
+/// The smallest and the largest chunk, in bytes. With the upper bound each offset in a chunk fits an `i32`.
 pub const CHUNK_SIZE_RANGE: core::ops::RangeInclusive<u32> = 4096..=(1 << 24);
 
-/// The longest path and the longest head of a stream that a region holds, in bytes.
+/// The longest path of an output, in bytes.
 pub const MAX_PATH: usize = 4096;
-/// See [`MAX_PATH`].
+/// The longest head of a stream, in bytes.
 pub const MAX_PRELUDE: usize = 1 << 20;
 
-/// As the output's length in a region's header: the output is no file.
+/// The length of the output in the header, if the output is no file.
 pub const NO_FILE: u64 = u64::MAX;
 
-/// Why an event was not recorded. The number is the index in the header's counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u32)]
-#[non_exhaustive]
-pub enum LossReason {
-    /// No free chunk: the writer thread could not keep up with the ring's size.
-    BufferFull = 0,
-    /// The event came while its own thread was writing one (a signal handler, an allocator that traces).
-    Reentrant = 1,
-    /// The record would not fit a whole chunk.
-    TooLarge = 2,
-    /// The event came from a thread whose writer had been torn down (a destructor that traces).
-    ThreadExit = 3,
-    /// The output could not be written; the records were committed but have no place to go.
-    Output = 4,
-    /// Not an event: an argument for which the record of its event has no place.
-    Argument = 5,
-    /// Not an event: a chunk whose header contradicts itself, as another process has written into it. Its records are not read.
-    Damaged = 6,
-}
-
-/// Every reason, in the order of their numbers.
-pub const LOSS_REASONS: [LossReason; 7] = [
-    LossReason::BufferFull,
-    LossReason::Reentrant,
-    LossReason::TooLarge,
-    LossReason::ThreadExit,
-    LossReason::Output,
-    LossReason::Argument,
-    LossReason::Damaged,
-];
-
-impl LossReason {
-    /// A short name in words, for summaries and traces.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::BufferFull => "buffer full",
-            Self::Reentrant => "re-entrant",
-            Self::TooLarge => "too large",
-            Self::ThreadExit => "thread exit",
-            Self::Output => "output error",
-            Self::Argument => "argument",
-            Self::Damaged => "damaged chunk",
-        }
-    }
-}
-
-/// The session has not begun: what the region says of itself is not complete, and nothing was recorded.
+/// State of a region: the session has not started recording.
 pub const REGION_STARTING: u32 = 0;
-/// The process still writes.
+/// State of a region: the session is recording.
 pub const REGION_ACTIVE: u32 = 1;
-/// Everything was drained; nothing is to be recovered.
+/// State of a region: the session has ended and all bytes were drained.
 pub const REGION_CLOSED: u32 = 2;
 
-/// In a region's header: an event for which no chunk is free is dropped and counted.
+/// If no chunk is free, a thread drops and counts the event.
 pub const OVERFLOW_DROP: u32 = 0;
-/// In a region's header: the oldest chunk that nobody writes is overwritten.
+/// If no chunk is free, a thread takes the oldest complete chunk.
 pub const OVERFLOW_OVERWRITE: u32 = 1;
 
-/// What stands at the start of a region.
+/// The start of a region.
 ///
-/// Fields of core's atomics are written once, before the region is shared, and of no interest to loom. They
-/// are atomics since other processes can map the region and change any byte of it: behind a reference no
-/// plain field may change.
+/// The fields of core's atomic types are written once, before the region is shared, so the models of loom do without
+/// them. They are atomics because other processes can map the region and change any byte: a plain field must not
+/// change behind a reference.
 ///
-/// Code outside of this crate reads some of them, and changes none:
+/// Code outside of this crate reads some of the fields, and changes none:
 ///
 /// ```compile_fail,E0616
 /// use std::sync::atomic::Ordering;
@@ -149,96 +113,92 @@ pub const OVERFLOW_OVERWRITE: u32 = 1;
 #[repr(C)]
 #[derive(Debug)]
 pub struct RegionHeader {
-    /// [`MAGIC`], stored last: 0 as long as the header is not complete.
+    /// [`MAGIC`]. Stored last: 0 until the header is complete.
     pub(crate) magic: AtomicU64,
     /// [`ABI_VERSION`].
     pub(crate) abi_version: atomic::AtomicU32,
-    /// [`REGION_HEADER_SIZE`] of the writer.
+    /// [`REGION_HEADER_SIZE`] of the process that created the region.
     pub(crate) header_size: atomic::AtomicU32,
-    /// Bytes from one chunk to the next.
+    /// Bytes of a chunk, header included.
     pub(crate) chunk_size: atomic::AtomicU32,
-    /// Number of chunks.
+    /// The number of chunks.
     pub(crate) chunk_count: atomic::AtomicU32,
     /// Bytes of a chunk's header.
     pub(crate) chunk_header_size: atomic::AtomicU32,
-    /// Where the free bitmap begins.
+    /// The offset of the free bitmap.
     pub(crate) bitmap_offset: atomic::AtomicU32,
-    /// Where chunk 0 begins.
+    /// The offset of chunk 0.
     pub(crate) chunks_offset: atomic::AtomicU64,
-    /// The output's format, as the writer numbers them (this crate knows none).
+    /// The format of the output, by the numbers of the caller (this crate knows no formats).
     pub(crate) format: atomic::AtomicU32,
-    /// What happens when no chunk is free: [`OVERFLOW_DROP`] or [`OVERFLOW_OVERWRITE`].
+    /// The behaviour when no chunk is free: [`OVERFLOW_DROP`] or [`OVERFLOW_OVERWRITE`].
     pub(crate) overflow: atomic::AtomicU32,
-    /// The traced process.
+    /// The traced process, by its pid in `pid_namespace`.
     pub(crate) pid: atomic::AtomicU32,
     /// [`REGION_STARTING`], [`REGION_ACTIVE`] or [`REGION_CLOSED`].
     pub(crate) state: AtomicU32,
-    /// Field 22 of `/proc/PID/stat`: with the pid it names one process for good.
+    /// Field 22 of `/proc/PID/stat`. Together with the pid it identifies one process for ever.
     pub(crate) process_start: atomic::AtomicU64,
-    /// Identifies the session.
+    /// The random number of the session.
     pub(crate) session: [atomic::AtomicU8; 16],
-    /// Clock parameters at the start: ns = (ticks * multiplier >> 64) + offset; multiplier 0: ticks are ns.
-    pub(crate) clock_multiplier: atomic::AtomicU64,
-    /// See `clock_multiplier`.
-    pub(crate) clock_offset: atomic::AtomicU64,
-    /// Bytes that the drain has handed to the output.
+    /// The inode of the pid namespace of `pid`; 0 if not known.
+    pub(crate) pid_namespace: atomic::AtomicU64,
+    /// The uuid of the process's track in the trace (this crate knows no tracks).
+    pub(crate) process_track: atomic::AtomicU64,
+    /// Bytes that the output has taken from the drain.
     pub(crate) output_bytes: AtomicU64,
-    /// Next sequence id to give out.
+    /// The number of sequences so far, for tools.
     pub(crate) next_sequence: AtomicU32,
-    /// Claims so far.
+    /// The number of claims so far.
     pub(crate) claims: AtomicU32,
-    /// Executable's name, NUL-padded.
+    /// The name of the executable, NUL-padded.
     pub(crate) process_name: [atomic::AtomicU8; 64],
-    /// Where the output's path begins; the stream's head follows it.
+    /// The offset of the output's path. The head of the stream follows the path.
     pub(crate) about_offset: atomic::AtomicU32,
-    /// Bytes of the path; 0 where the output is no file.
+    /// Bytes of the path; 0 if the output is no file.
     pub(crate) path_len: atomic::AtomicU32,
-    /// Bytes of the stream's head.
+    /// Bytes of the head.
     pub(crate) prelude_len: atomic::AtomicU32,
     reserved1: atomic::AtomicU32,
-    /// The trace's number for the process's own track (this crate knows no tracks).
-    pub(crate) process_track: atomic::AtomicU64,
-    /// Inode of the pid namespace in which `pid` counts; 0 if not known.
-    pub(crate) pid_namespace: atomic::AtomicU64,
-    /// Chunks that were looked at so far to be overwritten: the next one is this, modulo their number.
+    /// The number of chunks that threads have tried to overwrite. Modulo the number of chunks: the next one to try.
     pub(crate) next_oldest: AtomicU64,
-    reserved2: [atomic::AtomicU64; 5],
-    /// Events not recorded, by [`LossReason`]. On cache lines of their own.
+    reserved2: [atomic::AtomicU64; 7],
+    /// The number of lost events for each [`LossReason`](crate::LossReason). On its own cache lines.
     pub(crate) lost: [AtomicU64; 16],
-    /// The last batch that the output has whole: `ledger.rs`. On a cache line of the drain's own.
+    /// The last batch that the output has completely (`ledger/`). On a cache line that only the drain writes.
     pub(crate) batches_done: AtomicU64,
-    /// The output's length after batch n, in slot n & 1; [`NO_FILE`] where it is no file.
+    /// The length of the output after batch n, in slot n & 1; [`NO_FILE`] if the output is no file.
     pub(crate) output_len: [AtomicU64; 2],
-    /// The batch that is the stream's tail; 0 before.
+    /// The batch with the tail of the stream; 0 before that batch.
     pub(crate) tail_batch: AtomicU64,
-    /// The trace's time when the drain looked last, in ns; 0 before.
+    /// The time of the drain thread's last pass, in ns of the trace's clock; 0 before the first.
     pub(crate) last_look: AtomicU64,
-    /// The file in which the output goes on from a batch on: its inode, its length before that batch, the number that the file before
-    /// it gets, the batch. The file at the output's path is this one or the one before it, until the batch is done.
+    /// The next file of the output: its inode, its length, the number that the previous file gets, and the first batch in
+    /// the new file. Until that batch is done, either file can be at the path of the output.
     pub(crate) next_output: [AtomicU64; 4],
     reserved3: [atomic::AtomicU64; 7],
 }
 
-/// What a sequence's chunk says of itself, beside its bytes.
+/// The owner of a chunk, and the chunk's place in its sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChunkInfo {
-    /// The thread writer's number in its session.
+    /// The sequence: the number of the chunk writer in its session.
     pub sequence: u32,
-    /// Place of this chunk in its sequence, from 0.
+    /// The index of the chunk in its sequence, from 0.
     pub index: u32,
-    /// The thread that writes.
+    /// The thread that writes the chunk.
     pub tid: u32,
-    /// Bytes at the payload's start that are context.
+    /// Bytes of context at the start of the payload.
     pub context_len: u32,
 }
 
-/// The owner's last chunk: its sequence ends here.
+/// Flag of a chunk: it is the last one of its sequence.
 pub const FLAG_LAST: u32 = 1;
 
-/// Stands before each chunk's payload.
+/// The header of a chunk. The payload follows it.
 ///
-/// Its fields are changed through the chunk's owner and the drain only: what they say is what the drain reads
-/// by. The state of a chunk is not for others to change:
+/// Only the owner of the chunk and the drain change the fields, because the drain reads the payload by them. Other code
+/// cannot change the state of a chunk:
 ///
 /// ```compile_fail,E0616
 /// use std::sync::atomic::Ordering;
@@ -247,18 +207,18 @@ pub const FLAG_LAST: u32 = 1;
 /// region.chunk_header(0).state.store(2, Ordering::Relaxed);
 /// ```
 ///
-/// One cache line: the owner stores `commit` after each record; the drain loads it, and stores
-/// `drained`, once a pass.
+/// The header is one cache line. The owner stores `commit` after each record. The drain loads it and stores `drained`
+/// once a pass.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct ChunkHeader {
-    /// [`State`] in the low 2 bits, then [`PINNED`], above it a generation that grows with each claim.
+    /// [`State`] in the low 2 bits, then the bit [`PINNED`], then a generation that grows with each claim.
     pub(crate) state: AtomicU32,
-    /// [`ChunkInfo::sequence`]; like the other fields below stable from Writing to Free.
+    /// [`ChunkInfo::sequence`]. Does not change from Writing to Free, and neither do the other fields of [`ChunkInfo`].
     pub(crate) sequence: AtomicU32,
-    /// What readers may read, see [`Commit`]. Only the chunk's owner stores it.
+    /// The bytes that readers may read, a [`Commit`]. Only the owner stores it.
     pub(crate) commit: AtomicU64,
-    /// What the output already has, in the same form. Only the drain stores it.
+    /// The bytes that the output has, a [`Commit`]. Only the drain stores it.
     pub(crate) drained: AtomicU64,
     /// [`ChunkInfo::index`].
     pub(crate) index: AtomicU32,
@@ -268,24 +228,25 @@ pub struct ChunkHeader {
     pub(crate) flags: AtomicU32,
     /// [`ChunkInfo::context_len`].
     pub(crate) context_len: AtomicU32,
-    /// What the batch in hand takes, in the form of `commit`; else what `drained` says. Only the drain stores it.
+    /// The bytes that the output has after the present batch, a [`Commit`]; else equal to `drained`. Only the drain
+    /// stores it.
     pub(crate) taking: AtomicU64,
-    /// Low half of the number of the last batch that took something. Only the drain stores it.
+    /// The low half of the number of the last batch that took bytes of this chunk. Only the drain stores it.
     pub(crate) batch: AtomicU32,
-    /// Bytes after the context that are recovery. Like `commit` they are the owner's, who stores them before it.
+    /// Bytes of recovery after the context. The owner stores it before `commit`.
     pub(crate) recovery_len: AtomicU32,
-    /// How many claims there were before this one in the region: the younger chunk has the larger number.
+    /// The number of claims in the region before this one. A younger chunk has a larger number.
     pub(crate) claim: AtomicU32,
     reserved: atomic::AtomicU32,
-    /// Under loom the payload's bytes are guarded by cells, one a record, so that a read that is
-    /// not ordered after its write fails the model.
+    /// Under loom each record has a cell that stands for its bytes. A read that is not ordered after the write makes the
+    /// model fail.
     #[cfg(loom)]
     pub(crate) guards: [loom::cell::UnsafeCell<u64>; 4],
 }
 
-/// In a chunk's `state` word: the window reads it, and nobody may take it.
+/// Bit in a `state` word: the window reads the chunk, and no thread may take it.
 pub(crate) const PINNED: u32 = 4;
-/// One generation, in a chunk's `state` word.
+/// The lowest bit of the generation in a `state` word.
 const GENERATION: u32 = 8;
 
 /// The generation in a `state` word.
@@ -293,23 +254,23 @@ pub(crate) fn generation(word: u32) -> u32 {
     word / GENERATION
 }
 
-/// From Writing to Complete, as an addition, which leaves a pin as it is.
+/// The difference from Writing to Complete. Adding it keeps a pin.
 pub(crate) const COMPLETED: u32 = State::Complete as u32 - State::Writing as u32;
 
-/// A chunk's state.
+/// The state of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum State {
-    /// Nobody's; its bit in the bitmap is set or about to be.
+    /// The chunk has no owner. Its bit in the bitmap is set or about to be set.
     Free = 0,
-    /// One thread writes it.
+    /// One thread writes the chunk.
     Writing = 1,
-    /// Its owner has given it back; the drain may take the rest and free it.
+    /// The owner has given the chunk back. The drain takes the rest and frees it.
     Complete = 2,
 }
 
 impl State {
-    /// The state in a `state` word; an unknown number (foreign memory) reads as free.
+    /// The state in a `state` word. An unknown number, which another process has written, counts as free.
     #[must_use]
     pub fn of(word: u32) -> Self {
         match word & 3 {
@@ -332,27 +293,28 @@ impl State {
     }
 }
 
-/// A chunk's `commit` word: payload bytes in the low half, event records among them in the high half.
+/// A `commit` word: the bytes of the payload that are written, and the event records in them.
 ///
-/// Both grow by one addition, so counting the records costs a writer nothing.
+/// The bytes are the low half, the records the high half. One addition raises both, so the count of records costs a
+/// chunk writer nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Commit(pub u64);
 
 impl Commit {
-    /// `bytes` more, `records` more.
+    /// A commit of `bytes` bytes with `records` records, or the difference between two commits.
     #[must_use]
     pub const fn new(bytes: u32, records: u32) -> Self {
         Self(bytes as u64 | (records as u64) << 32)
     }
 
-    /// Payload bytes that may be read.
+    /// The bytes of the payload that may be read.
     #[must_use]
     #[allow(clippy::cast_possible_truncation)] // the low half is meant
     pub const fn bytes(self) -> u32 {
         self.0 as u32
     }
 
-    /// Event records in them.
+    /// The event records in these bytes.
     #[must_use]
     pub const fn records(self) -> u32 {
         (self.0 >> 32) as u32
@@ -360,7 +322,7 @@ impl Commit {
 }
 
 impl ChunkHeader {
-    /// A free chunk's header. Elsewhere that is zeroed memory; loom's atomics must be made.
+    /// The header of a free chunk. Without loom that is zeroed memory; loom's atomics must be created.
     #[cfg(loom)]
     pub(crate) fn zeroed() -> Self {
         Self {
@@ -381,14 +343,14 @@ impl ChunkHeader {
         }
     }
 
-    /// State and generation, for the model of a reader from outside.
+    /// The state and the generation, for the model of a reader from outside.
     #[cfg(loom)]
     pub fn look(&self) -> (State, u32) {
         let word = self.state.load(Ordering::Relaxed);
         (State::of(word), generation(word))
     }
 
-    /// The fields that its owner set at the claim. True from Writing to Free.
+    /// The fields that the owner set at the claim. Valid from Writing to Free.
     pub fn info(&self) -> ChunkInfo {
         ChunkInfo {
             sequence: self.sequence.load(Ordering::Relaxed),
@@ -400,7 +362,7 @@ impl ChunkHeader {
 }
 
 impl RegionHeader {
-    /// [`MAGIC`], in a region.
+    /// [`MAGIC`], if the region is complete.
     #[must_use]
     pub fn magic(&self) -> [u8; 8] {
         self.magic.load(Ordering::Relaxed).to_le_bytes()
@@ -412,25 +374,25 @@ impl RegionHeader {
         self.pid.load(Ordering::Relaxed)
     }
 
-    /// The executable's name, NUL-padded.
+    /// The name of the executable, NUL-padded.
     #[must_use]
     pub fn process_name(&self) -> [u8; 64] {
         core::array::from_fn(|i| self.process_name[i].load(Ordering::Relaxed))
     }
 
-    /// Where chunk 0 begins, in bytes from the region's start.
+    /// The offset of chunk 0 in the region, in bytes.
     #[must_use]
     pub fn chunks_offset(&self) -> u64 {
         self.chunks_offset.load(Ordering::Relaxed)
     }
 
-    /// Bytes that the drain has handed to the output.
+    /// Bytes that the output has taken from the drain.
     #[must_use]
     pub fn output_bytes(&self) -> u64 {
         self.output_bytes.load(Ordering::Relaxed)
     }
 
-    /// A header with every field zero.
+    /// A header with zeros in all fields, and [`NO_FILE`] as the length of the output.
     pub(crate) fn zeroed() -> Self {
         Self {
             magic: AtomicU64::new(0),
@@ -447,8 +409,8 @@ impl RegionHeader {
             state: AtomicU32::new(0),
             process_start: atomic::AtomicU64::default(),
             session: core::array::from_fn(|_| Default::default()),
-            clock_multiplier: atomic::AtomicU64::default(),
-            clock_offset: atomic::AtomicU64::default(),
+            pid_namespace: atomic::AtomicU64::default(),
+            process_track: atomic::AtomicU64::default(),
             output_bytes: AtomicU64::new(0),
             next_sequence: AtomicU32::new(0),
             claims: AtomicU32::new(0),
@@ -457,8 +419,6 @@ impl RegionHeader {
             path_len: atomic::AtomicU32::default(),
             prelude_len: atomic::AtomicU32::default(),
             reserved1: atomic::AtomicU32::default(),
-            process_track: atomic::AtomicU64::default(),
-            pid_namespace: atomic::AtomicU64::default(),
             next_oldest: AtomicU64::new(0),
             reserved2: core::array::from_fn(|_| Default::default()),
             lost: core::array::from_fn(|_| AtomicU64::new(0)),
@@ -480,10 +440,11 @@ const _: () = {
     assert!(offset_of!(RegionHeader, chunks_offset) == 32);
     assert!(offset_of!(RegionHeader, pid) == 48);
     assert!(offset_of!(RegionHeader, state) == 52);
+    assert!(offset_of!(RegionHeader, pid_namespace) == 80);
+    assert!(offset_of!(RegionHeader, process_track) == 88);
     assert!(offset_of!(RegionHeader, output_bytes) == 96);
+    assert!(offset_of!(RegionHeader, next_sequence) == 104);
     assert!(offset_of!(RegionHeader, about_offset) == 176);
-    assert!(offset_of!(RegionHeader, process_track) == 192);
-    assert!(offset_of!(RegionHeader, pid_namespace) == 200);
     assert!(offset_of!(RegionHeader, lost) == 256);
     assert!(offset_of!(RegionHeader, batches_done) == 384);
     assert!(offset_of!(RegionHeader, output_len) == 392);

@@ -10,10 +10,10 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::abi::{CHUNK_HEADER_SIZE, COMPLETED, ChunkHeader, ChunkInfo, Commit, FLAG_LAST, PINNED, State};
-use crate::claim::Taken;
-use crate::ledger::step;
+use crate::bitmap::Taken;
 use crate::owner::Owner;
 use crate::region::Region;
+use crate::step::step;
 use crate::sync::Ordering;
 
 /// A chunk that only its holder writes.

@@ -1,110 +1,169 @@
-//! The drain: takes what is committed, in each sequence's order, and frees what is read to its end.
+//! The drain: takes the committed bytes in the order of each sequence, and frees the chunks that are read to their end.
 //!
-//! A pass lists the chunks that are taken and goes through them sequence by sequence. In a sequence,
-//! chunk n + 1 is touched only after chunk n was seen Complete and taken to its end; a chunk whose
-//! predecessor was not on the list (it was claimed behind the scan's back) waits for the next pass. So the
-//! output holds every sequence's bytes in order, each once, whatever the threads do meanwhile.
+//! A pass lists the chunks that are not free and goes through them sequence by sequence. It reads chunk n + 1 of a
+//! sequence only after chunk n was Complete and taken to its end. If the predecessor of a chunk is not on the list,
+//! because it was claimed behind the scan, the chunk waits for the next pass. So the output has the bytes of each
+//! sequence in order and once, whatever the threads do meanwhile.
 //!
-//! The bytes go from the region to the output directly: gathered slices, no copy in between. Only
-//! when the output has taken them does `drained` move and a chunk become free, so a failing output loses
-//! nothing silently. How a tool that recovers the region knows what is already written: `ledger.rs`.
+//! The bytes go from the region to the output without a copy, as gathered slices. `drained` moves and a chunk becomes
+//! free only after the output has taken the bytes, so an output that fails loses nothing. `ledger/` says how recovery
+//! knows which bytes the output has.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, IoSlice};
 use std::sync::Arc;
 
-use crate::abi::{ChunkInfo, LossReason};
+use crate::abi::ChunkInfo;
 use crate::chunk::ReadChunk;
 use crate::ledger::{Ledger, mark};
+use crate::loss::LossReason;
 use crate::region::Region;
 use crate::sync::Ordering;
 
-/// Where drained bytes go.
+/// The target of the drained bytes.
 pub trait Output {
-    /// Takes all the parts, in order, or none of them.
+    /// Writes all parts, in order, or none of them.
     ///
     /// # Errors
-    /// When the bytes could not be stored; they are then offered again, or discarded, by the caller's choice.
+    /// If the bytes could not be stored. The caller then offers them again, or discards them.
     fn write_all_parts(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()>;
 
-    /// Bytes that the output takes before it is full; None where it knows no limit. What is more than that is offered all the
-    /// same, when nothing is left that is less.
+    /// The bytes that the output can take before it is full; `None` without a limit. If a single chunk has more bytes, it
+    /// is offered all the same.
     fn room(&self) -> Option<u64> {
         None
     }
 
-    /// Called before each write of so many bytes. Whether the output now goes on in another file, which stands at the path of the one
-    /// before: a batch of its own, that takes nothing ([`Region::announce_output`]).
+    /// Called before each write of `bytes` bytes. Returns whether the output continues in another file, which now has
+    /// the path of the previous one. The change is a batch without bytes ([`Region::announce_output`]).
     ///
     /// # Errors
-    /// When nothing can be written any more.
-    fn turn(&mut self, _bytes: u64) -> io::Result<bool> {
+    /// If the output cannot be written any more.
+    fn next_file(&mut self, _bytes: u64) -> io::Result<bool> {
         Ok(false)
     }
 
-    /// A sequence has ended: all of it was written.
+    /// Called when a sequence has ended and all of its bytes are written.
     fn sequence_ended(&mut self, _info: ChunkInfo) {}
 
-    /// Bytes of the file that the output is, as far as it was written; None where it is none. After a crash the file
-    /// counts as far as this, and what follows is cut off.
+    /// The number of bytes that were written to the output's file; `None` if the output is no file. Recovery cuts the
+    /// file off at this length.
     fn file_len(&self) -> Option<u64> {
         None
     }
 }
 
-/// Slices handed to the output at once; the kernel's limit for one gathered write.
+/// The most slices in one write: the kernel's limit for a gathered write.
 const MAX_PARTS: usize = 1024;
 
-/// Bytes handed to the output at once, about: chunks become free again when it has taken them.
+/// The bytes after which a batch is written. Chunks become free after that.
 const MAX_BATCH: usize = 1 << 20;
 
-/// Sequences whose records are counted each on its own.
+/// The most sequences whose records are counted separately.
 const MAX_COUNTED: usize = 4096;
 
-/// Stands for all further sequences in [`Drain::records_by_sequence`], so that a program of a million short-lived
-/// threads does not pay for them in memory.
+/// Stands for all further sequences in [`Drain::records_by_sequence`]. It bounds the memory for a program with a million
+/// short-lived threads.
 pub const OTHER_SEQUENCES: u32 = u32::MAX;
 
-/// What one pass did.
+/// The results of one pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pass {
-    /// Bytes handed to the output, contexts included.
+    /// The bytes that the output has taken, contexts included.
     pub bytes: u64,
-    /// Event records among them.
+    /// The event records in these bytes.
     pub records: u64,
-    /// Chunks freed.
+    /// The number of chunks that were freed.
     pub freed: u32,
 }
 
-/// The one reader of a region, in the process that writes it.
+/// The only reader of a region, in the process that writes the region.
 #[derive(Debug)]
 pub struct Drain {
     region: Arc<Region>,
-    /// Next chunk index of each sequence that has begun and not ended.
+    /// The index of the next chunk, for each sequence that has begun and not ended.
     next_index: HashMap<u32, u32>,
-    /// Event records of each sequence that the output has.
+    /// The event records that the output has, for each sequence.
     records: HashMap<u32, u64>,
-    /// Whose fragment is the last in the output.
+    /// The sequence of the last fragment in the output.
     last_sequence: Option<u32>,
     ledger: Ledger,
-    scan: Vec<(ChunkInfo, u32)>,
-    /// Chunks whose headers contradicted themselves. They are neither read nor freed any more.
+    scan: Vec<Listed>,
+    /// Chunks whose headers contradict themselves. They are neither read nor freed.
     damaged: HashSet<u32>,
 }
 
-struct Fragment {
-    chunk: u32,
-    info: ChunkInfo,
-    records: u32,
-    done: bool,
-    last: bool,
+/// The owner and the number of a chunk.
+type Listed = (ChunkInfo, u32);
+
+/// The bytes that a batch takes of one chunk.
+struct Fragment<'r> {
+    chunk: ReadChunk<'r>,
+    /// Whether the chunk is complete, so that the batch takes it to its end.
+    is_done: bool,
+}
+
+/// The chunks whose bytes are written together, and the state of the drain after the write.
+struct Batch<'r> {
+    parts: Vec<IoSlice<'r>>,
+    bytes: usize,
+    /// The bytes that the output can take.
+    room: usize,
+    fragments: Vec<Fragment<'r>>,
+    last_sequence: Option<u32>,
+    /// The present sequence, and the index of the chunk that must come next.
+    expected: Option<(u32, u32)>,
+}
+
+impl<'r> Batch<'r> {
+    fn new(room: Option<u64>, last_sequence: Option<u32>) -> Self {
+        Self {
+            parts: Vec::new(),
+            bytes: 0,
+            room: room.and_then(|room| usize::try_from(room).ok()).unwrap_or(usize::MAX),
+            fragments: Vec::new(),
+            last_sequence,
+            expected: None,
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.parts.len() + 2 > MAX_PARTS || self.bytes >= MAX_BATCH
+    }
+
+    /// Whether the output has room for a chunk. The first chunk of a batch is always taken.
+    fn has_room(&self, chunk: &ReadChunk<'r>) -> bool {
+        self.bytes == 0 || self.bytes + chunk.fresh().len() + chunk.context().len() <= self.room
+    }
+
+    /// Takes the fresh bytes of a chunk, which is the one with index `index` of its sequence.
+    fn push(&mut self, chunk: ReadChunk<'r>, index: u32) {
+        let (fresh, sequence) = (chunk.fresh(), chunk.info().sequence);
+        if !fresh.is_empty() {
+            let context = chunk.context();
+            if self.last_sequence != Some(sequence) && !context.is_empty() {
+                self.parts.push(IoSlice::new(context));
+                self.bytes += context.len();
+            }
+            self.parts.push(IoSlice::new(fresh));
+            self.bytes += fresh.len();
+            self.last_sequence = Some(sequence);
+        }
+        let is_done = chunk.is_complete();
+        self.expected = Some((sequence, if is_done { index.wrapping_add(1) } else { index }));
+        // Without new bytes the chunk's header is not stored to, and stays in the cache of its owner.
+        if chunk.commit() != chunk.drained() || is_done {
+            self.fragments.push(Fragment { chunk, is_done });
+        }
+    }
 }
 
 impl Drain {
-    /// The drain of `region`.
+    /// Creates the drain of `region`.
     ///
     /// # Panics
-    /// When the region has one already: two would free each other's chunks. When it overwrites: see [`Window`](crate::Window).
+    /// If the region has a drain already: two would free each other's chunks. If the region overwrites: it needs a
+    /// [`Window`](crate::Window).
     #[must_use]
     pub fn new(region: Arc<Region>) -> Self {
         assert!(!region.overwrites() && region.take_reader(), "a region has one drain");
@@ -119,26 +178,26 @@ impl Drain {
         }
     }
 
-    /// The next fragment is led by its context again: something else was put into the output.
+    /// Makes the next fragment start with its context. Call it after other bytes were written to the output.
     pub fn forget_last_sequence(&mut self) {
         self.last_sequence = None;
     }
 
-    /// Event records of each sequence that an output has taken so far; what was discarded is not among them. The first
-    /// 4,096 sequences each have an entry; the others are summed in [`OTHER_SEQUENCES`].
+    /// The event records of each sequence that the output has taken so far, without those that were discarded. The first
+    /// 4,096 sequences have an entry each. [`OTHER_SEQUENCES`] is the sum of the others.
     #[must_use]
     pub fn records_by_sequence(&self) -> &HashMap<u32, u64> {
         &self.records
     }
 
-    /// Hands everything committed before the call to `output`, and much of what is committed meanwhile.
+    /// Writes all bytes that were committed before the call to `output`, and many of those committed during the call.
     ///
     /// # Errors
-    /// What `output` said; what it did not take is still in the region.
+    /// Those of `output`. The bytes that it did not take are still in the region.
     pub fn pass(&mut self, output: &mut dyn Output) -> io::Result<Pass> {
         let mut pass = Pass::default();
         let result = self.run(output, &mut pass);
-        // Also when a later one of its writes failed: what the earlier ones took is in the output.
+        // Also after an error: the output has the bytes of the writes before it.
         self.region.header().output_bytes.fetch_add(pass.bytes, Ordering::Relaxed);
         result.map(|()| pass)
     }
@@ -155,32 +214,32 @@ impl Drain {
         result
     }
 
-    /// Puts bytes into the output that come from no chunk.
+    /// Writes bytes to the output that are not from a chunk.
     ///
     /// # Errors
-    /// What `output` said.
+    /// Those of `output`.
     pub fn insert(&mut self, bytes: &[u8], output: &mut dyn Output) -> io::Result<()> {
-        self.turn(bytes.len(), output)?;
+        self.change_files(bytes.len(), output)?;
         output.write_all_parts(&[IoSlice::new(bytes)])?;
         self.ledger.done(&self.region, output.file_len());
         Ok(())
     }
 
-    /// Lets the output go on in another file.
-    fn turn(&mut self, bytes: usize, output: &mut dyn Output) -> io::Result<()> {
-        if output.turn(bytes as u64)? {
+    /// Lets the output continue in another file before a write of `bytes` bytes.
+    fn change_files(&mut self, bytes: usize, output: &mut dyn Output) -> io::Result<()> {
+        if output.next_file(bytes as u64)? {
             self.ledger.done(&self.region, output.file_len());
         }
         Ok(())
     }
 
-    /// [`insert`](Self::insert)s the stream's last bytes. What is drained after them is recorded by threads that have
-    /// not yet seen the end.
+    /// [`insert`](Self::insert)s the tail of the stream. Bytes that are drained after it are of threads that have not yet
+    /// seen the end of the session.
     ///
     /// # Errors
-    /// What `output` said.
+    /// Those of `output`.
     pub fn insert_tail(&mut self, bytes: &[u8], output: &mut dyn Output) -> io::Result<()> {
-        self.turn(bytes.len(), output)?;
+        self.change_files(bytes.len(), output)?;
         self.region.header().tail_batch.store(self.ledger.next(), Ordering::Release);
         output.write_all_parts(&[IoSlice::new(bytes)]).inspect_err(|_| {
             self.region.header().tail_batch.store(0, Ordering::Release);
@@ -189,14 +248,14 @@ impl Drain {
         Ok(())
     }
 
-    /// A sequence has ended whose last chunk does not say so. Everything it committed was handed out by [`pass`](Self::pass).
+    /// Ends a sequence whose last chunk is not marked as the last one. [`pass`](Self::pass) has written all of its bytes.
     pub fn end_sequence(&mut self, info: ChunkInfo, output: &mut dyn Output) {
         if self.next_index.remove(&info.sequence).is_some() {
             output.sequence_ended(info);
         }
     }
 
-    /// Frees what is committed without an output and counts its records as lost for [`LossReason::Output`].
+    /// Frees the committed bytes without an output, and counts their records as lost for [`LossReason::Output`].
     pub fn discard(&mut self) -> Pass {
         struct Nowhere(Option<u64>);
         impl Output for Nowhere {
@@ -208,7 +267,7 @@ impl Drain {
             }
         }
         let mut nowhere = Nowhere(self.ledger.output_len(&self.region));
-        // The output has not heard of what goes nowhere: neither its records nor whose fragment came last.
+        // The output does not have the discarded bytes, so its records and its last sequence stay as they were.
         let (taken, last_sequence) = (self.records.clone(), self.last_sequence);
         let mut pass = Pass::default();
         let _ = self.run(&mut nowhere, &mut pass); // takes everything
@@ -232,116 +291,104 @@ impl Drain {
         self.scan.sort_unstable_by_key(|(info, _)| (info.sequence, info.index));
     }
 
-    /// Takes fragments off `rest` until the output's parts are full, writes them, and frees what is done.
-    fn batch(
-        &mut self,
-        rest: &mut &[(ChunkInfo, u32)],
-        output: &mut dyn Output,
-        pass: &mut Pass,
-    ) -> io::Result<()> {
+    /// Takes chunks off `rest` until the batch is full, writes their bytes, and frees the chunks that are done.
+    fn batch(&mut self, rest: &mut &[Listed], output: &mut dyn Output, pass: &mut Pass) -> io::Result<()> {
         let region = Arc::clone(&self.region);
-        let mut parts: Vec<IoSlice<'_>> = Vec::new();
-        let mut fragments: Vec<Fragment> = Vec::new();
-        let mut chunks: Vec<ReadChunk<'_>> = Vec::new();
-        // The batch's own idea of the state that is stored only when the output has taken it.
-        let mut last_sequence = self.last_sequence;
-        let mut expected: Option<(u32, u32)> = None;
-        let mut bytes = 0;
-        let room = output.room().and_then(|room| usize::try_from(room).ok()).unwrap_or(usize::MAX);
-        while let Some(&(info, number)) = rest.first()
-            && parts.len() + 2 <= MAX_PARTS
-            && bytes < MAX_BATCH
+        let mut batch = Batch::new(output.room(), self.last_sequence);
+        while let Some((listed, after)) = rest.split_first()
+            && !batch.is_full()
+            && self.add(&region, *listed, &mut batch)
         {
-            let before = *rest;
-            *rest = &rest[1..];
-            let next = match expected {
-                Some((sequence, next)) if sequence == info.sequence => next,
-                _ => self.next_index.get(&info.sequence).copied().unwrap_or(0),
-            };
-            if info.index != next {
-                expected = Some((info.sequence, next)); // its predecessor is missing or still being written
-                continue;
-            }
-            let Some(mut chunk) = ReadChunk::open(&region, number) else { continue };
-            if chunk.info() != info || chunk.refresh().is_err() {
-                self.set_damaged(info, number);
-                expected = Some((info.sequence, next.wrapping_add(1)));
-                continue;
-            }
-            let fresh = chunk.fresh();
-            if bytes > 0 && bytes + fresh.len() + info.context_len as usize > room {
-                *rest = before;
-                break;
-            }
-            if !fresh.is_empty() {
-                if last_sequence != Some(info.sequence) && info.context_len > 0 {
-                    parts.push(IoSlice::new(chunk.context()));
-                    bytes += info.context_len as usize;
-                }
-                parts.push(IoSlice::new(fresh));
-                bytes += fresh.len();
-                last_sequence = Some(info.sequence);
-            }
-            let done = chunk.is_complete();
-            expected = Some((info.sequence, if done { next.wrapping_add(1) } else { next }));
-            if chunk.commit() == chunk.drained() && !done {
-                continue; // nothing to settle, and its header stays in its owner's cache
-            }
-            let records = chunk.commit().records() - chunk.drained().records();
-            fragments.push(Fragment { chunk: number, info, records, done, last: done && chunk.is_last() });
-            chunks.push(chunk);
+            *rest = after;
         }
-        let bytes: usize = parts.iter().map(|p| p.len()).sum();
-        if bytes > 0 {
-            self.turn(bytes, output)?;
-            let number = mark(self.ledger.next());
-            chunks.iter().for_each(|chunk| chunk.take(number));
-            if let Err(e) = output.write_all_parts(&parts) {
-                chunks.iter().for_each(ReadChunk::untake);
-                return Err(e);
-            }
-            self.ledger.done(&region, output.file_len());
-        }
-        drop(parts);
-        self.last_sequence = last_sequence;
+        self.write(&batch, output)?;
+        self.last_sequence = batch.last_sequence;
+        pass.bytes += batch.bytes as u64;
+        drop(batch.parts); // a chunk must not be freed while a slice of it lives
         let freed = pass.freed;
-        for (fragment, chunk) in fragments.iter().zip(&chunks) {
-            chunk.set_drained();
-            self.settle(fragment, pass);
-            if fragment.last {
-                output.sequence_ended(fragment.info);
-            }
+        for fragment in &batch.fragments {
+            self.settle(fragment, output, pass);
         }
         if pass.freed != freed {
             region.chunks_freed();
         }
-        pass.bytes += bytes as u64;
         Ok(())
     }
 
-    /// A chunk whose header cannot be believed: how many records are in it is not known, so it counts as one.
-    /// Its sequence, which the process itself knows, goes on in the chunks after it.
+    /// Adds a chunk to the batch, if it is the next one of its sequence. Returns `false` if the chunk must wait for the
+    /// next batch, because the output has no room for it.
+    fn add<'r>(&mut self, region: &'r Region, (info, number): Listed, batch: &mut Batch<'r>) -> bool {
+        let next = match batch.expected {
+            Some((sequence, next)) if sequence == info.sequence => next,
+            _ => self.next_index.get(&info.sequence).copied().unwrap_or(0),
+        };
+        if info.index != next {
+            batch.expected = Some((info.sequence, next)); // the predecessor is missing or not complete
+            return true;
+        }
+        let Some(mut chunk) = ReadChunk::open(region, number) else { return true };
+        if chunk.info() != info || chunk.refresh().is_err() {
+            self.set_damaged(info, number);
+            batch.expected = Some((info.sequence, next.wrapping_add(1)));
+            return true;
+        }
+        let has_room = batch.has_room(&chunk);
+        if has_room {
+            batch.push(chunk, next);
+        }
+        has_room
+    }
+
+    /// Writes the bytes of a batch, in the order of stores that `ledger/` needs.
+    fn write(&mut self, batch: &Batch<'_>, output: &mut dyn Output) -> io::Result<()> {
+        if batch.bytes == 0 {
+            return Ok(());
+        }
+        self.change_files(batch.bytes, output)?;
+        let number = mark(self.ledger.next());
+        batch.fragments.iter().for_each(|fragment| fragment.chunk.take(number));
+        if let Err(e) = output.write_all_parts(&batch.parts) {
+            batch.fragments.iter().for_each(|fragment| fragment.chunk.untake());
+            return Err(e);
+        }
+        self.ledger.done(&self.region, output.file_len());
+        Ok(())
+    }
+
+    /// Marks a chunk with a contradictory header as damaged. The number of its records is not known, so one is counted.
+    /// The sequence, which is known from this process's own memory, continues in the chunks after it.
     fn set_damaged(&mut self, info: ChunkInfo, number: u32) {
         self.damaged.insert(number);
         self.next_index.insert(info.sequence, info.index.wrapping_add(1));
         self.region.count_lost(LossReason::Damaged, 1);
     }
 
-    /// The output has this fragment.
-    fn settle(&mut self, fragment: &Fragment, pass: &mut Pass) {
-        let sequence = fragment.info.sequence;
-        pass.records += u64::from(fragment.records);
-        let counted = self.records.len() < MAX_COUNTED || self.records.contains_key(&sequence);
-        let counted_as = if counted { sequence } else { OTHER_SEQUENCES };
-        *self.records.entry(counted_as).or_default() += u64::from(fragment.records);
-        if fragment.done {
-            self.region.free(fragment.chunk);
+    /// Records that the output has a fragment, and frees its chunk if that is done.
+    fn settle(
+        &mut self,
+        Fragment { chunk, is_done }: &Fragment<'_>,
+        output: &mut dyn Output,
+        pass: &mut Pass,
+    ) {
+        let info = chunk.info();
+        let records = u64::from(chunk.commit().records() - chunk.drained().records());
+        let is_last = *is_done && chunk.is_last();
+        chunk.set_drained();
+        pass.records += records;
+        let counted = self.records.len() < MAX_COUNTED || self.records.contains_key(&info.sequence);
+        let counted_as = if counted { info.sequence } else { OTHER_SEQUENCES };
+        *self.records.entry(counted_as).or_default() += records;
+        if *is_done {
+            self.region.free(chunk.number());
             pass.freed += 1;
-            if fragment.last {
-                self.next_index.remove(&sequence);
+            if is_last {
+                self.next_index.remove(&info.sequence);
             } else {
-                self.next_index.insert(sequence, fragment.info.index.wrapping_add(1));
+                self.next_index.insert(info.sequence, info.index.wrapping_add(1));
             }
+        }
+        if is_last {
+            output.sequence_ended(info);
         }
     }
 }

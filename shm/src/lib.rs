@@ -62,6 +62,7 @@
 
 pub mod abi;
 mod backing;
+mod bitmap;
 mod chunk;
 mod claim;
 mod drain;
@@ -69,16 +70,19 @@ mod error;
 mod lease;
 mod ledger;
 mod looks;
+mod loss;
 mod owner;
 mod process;
 #[cfg(not(loom))]
 pub mod recover;
 mod region;
+mod runs;
+mod step;
 mod sync;
 mod wait;
 mod window;
 
-pub use abi::{ChunkHeader, ChunkInfo, Commit, LOSS_REASONS, LossReason, State};
+pub use abi::{ChunkHeader, ChunkInfo, Commit, State};
 pub use backing::{Backing, BackingChoice};
 pub use chunk::WriteChunk;
 pub use drain::{Drain, OTHER_SEQUENCES, Output, Pass};
@@ -88,6 +92,7 @@ pub use lease::{Lease, Recall};
 pub use lease::{all_leases, claim_lease, lost_to_fork, release_lease, start_pool_in_child};
 #[cfg(loom)]
 pub use looks::copy_between_looks;
+pub use loss::{LOSS_REASONS, LossReason};
 pub use region::{About, Region, RegionConfig};
 pub use sync::fence_all_threads;
 #[cfg(loom)]

@@ -1,4 +1,4 @@
-//! A region: the header, the free bitmap and the chunks. How a thread comes by a chunk is in `claim.rs`.
+//! A region: the header, the free bitmap and the chunks. How a chunk changes hands: `bitmap.rs`.
 
 #![allow(unsafe_code)] // forms references into the mapping
 
@@ -10,48 +10,47 @@ use std::sync::Arc;
 use std::sync::atomic::{self, AtomicBool};
 
 use crate::abi::{
-    ABI_VERSION, CHUNK_HEADER_SIZE, CHUNK_SIZE_RANGE, ChunkHeader, LossReason, MAGIC, MAX_PATH, MAX_PRELUDE,
-    NO_FILE, OVERFLOW_DROP, OVERFLOW_OVERWRITE, PAGE, REGION_ACTIVE, REGION_CLOSED, RegionHeader,
+    ABI_VERSION, CHUNK_HEADER_SIZE, CHUNK_SIZE_RANGE, ChunkHeader, MAGIC, MAX_PATH, MAX_PRELUDE, NO_FILE,
+    OVERFLOW_DROP, OVERFLOW_OVERWRITE, PAGE, REGION_ACTIVE, REGION_CLOSED, RegionHeader,
 };
 use crate::backing::{Backing, BackingChoice, Memory, alignment};
 use crate::error::RegionError;
-use crate::ledger::step;
+use crate::loss::LossReason;
 use crate::owner::Owner;
 use crate::process;
+use crate::step::step;
 use crate::sync::{AtomicU64, Ordering};
 use crate::wait::Waiting;
 
-/// What a region is made from.
+/// The settings of a region.
 #[derive(Clone, Debug)]
 pub struct RegionConfig {
-    /// Bytes of all chunks together; rounded down to whole chunks.
+    /// Bytes of all chunks together, rounded down to whole chunks.
     pub buffer_size: u64,
     /// Bytes of one chunk, header included: a power of two, 4 KiB to 16 MiB.
     pub chunk_size: u32,
-    /// Which memory to take.
+    /// The memory to use.
     pub backing: BackingChoice,
-    /// Whether the oldest chunk is overwritten when none is free, in place of being drained.
+    /// Whether threads overwrite the oldest chunk when no chunk is free. Such a region is not drained.
     pub overwrite: bool,
-    /// For the header: the output's format, as the caller numbers them.
+    /// For the header: the format of the output, by the caller's numbers.
     pub format: u32,
-    /// For the header: identifies the session.
+    /// For the header: the random number of the session.
     pub session: [u8; 16],
-    /// For the header: clock multiplier and offset.
-    pub clock: (u64, u64),
-    /// For the header: the executable's name; cut to 63 bytes.
+    /// For the header: the name of the executable, cut to 63 bytes.
     pub process_name: String,
-    /// What a tool must know that finds the region of a dead process.
+    /// For recovery: facts about the output.
     pub about: About,
 }
 
-/// What [`recover`](crate::recover) reads when the process cannot say it any more.
+/// Facts about the output of a session, for [`recover`](crate::recover).
 #[derive(Clone, Debug, Default)]
 pub struct About {
-    /// The output's path, absolute; empty where the output is no file. At most [`MAX_PATH`] bytes.
+    /// The absolute path of the output; empty if the output is no file. At most [`MAX_PATH`] bytes.
     pub output: PathBuf,
-    /// What the output begins with. At most [`MAX_PRELUDE`] bytes.
+    /// The first bytes of the output. At most [`MAX_PRELUDE`] bytes.
     pub prelude: Vec<u8>,
-    /// The trace's number for the process's own track.
+    /// The uuid of the process's track in the trace.
     pub process_track: u64,
 }
 
@@ -61,7 +60,7 @@ impl About {
     }
 }
 
-/// The ring of one session. Lives until the session and every chunk's owner have let go of it.
+/// The ring of one session. Shared by the session and by the owner of each chunk.
 #[derive(Debug)]
 pub struct Region {
     memory: Memory,
@@ -72,9 +71,9 @@ pub struct Region {
     chunks_offset: usize,
     overwrite: bool,
     owners: Box<[Owner]>,
-    /// Sequences so far. The header's number is for tools: other processes can write it.
+    /// The number of sequences so far. The header's number is for tools, and other processes can write it.
     sequences: atomic::AtomicU32,
-    /// Whether the region has its drain, or its window.
+    /// Whether the region has a drain or a window.
     has_reader: AtomicBool,
     waiting: Waiting,
 }
@@ -82,11 +81,11 @@ pub struct Region {
 const _: () = assert!(align_of::<RegionHeader>() <= PAGE);
 
 impl Region {
-    /// Makes a region whose chunks are all free. Who finds it after a crash takes it for one that recorded nothing, until
-    /// [`activate`](Region::activate).
+    /// Creates a region with all chunks free. Until [`activate`](Region::activate) is called, recovery treats the region as
+    /// empty.
     ///
     /// # Errors
-    /// When the sizes make no sense or the memory cannot be had.
+    /// If a size is out of range, or the system has no memory for the region.
     pub fn create(config: &RegionConfig) -> Result<Arc<Self>, RegionError> {
         let chunk_size = config.chunk_size;
         if !chunk_size.is_power_of_two() || !CHUNK_SIZE_RANGE.contains(&chunk_size) {
@@ -143,7 +142,6 @@ impl Region {
         header.process_start = process::start_time(process::SELF).unwrap_or(0).into();
         header.pid_namespace = process::own_namespace().into();
         header.session = config.session.map(Into::into);
-        (header.clock_multiplier, header.clock_offset) = (config.clock.0.into(), config.clock.1.into());
         let name = config.process_name.as_bytes();
         let n = name.len().min(header.process_name.len() - 1);
         for (field, byte) in header.process_name.iter_mut().zip(&name[..n]) {
@@ -156,12 +154,12 @@ impl Region {
         header.process_track = config.about.process_track.into();
         let mut at = self.about_offset;
         for part in [path, prelude] {
-            // SAFETY: `create` kept room for both parts between the bitmap and the chunks, where nothing else
-            // is; the region is not shared yet.
+            // SAFETY: `create` has reserved the bytes of both parts between the bitmap and the chunks. The region is
+            // not shared yet.
             unsafe { self.at(at).copy_from_nonoverlapping(NonNull::from(part).cast(), part.len()) };
             at += part.len();
         }
-        // SAFETY: the memory is at least a page, page-aligned, and ours alone: the region is not shared yet.
+        // SAFETY: the memory is page-aligned and at least a page long. The region is not shared yet.
         unsafe { self.memory.base().cast::<RegionHeader>().write(header) };
         #[cfg(loom)]
         self.initialise_loom_atomics();
@@ -171,13 +169,13 @@ impl Region {
             self.bitmap(w).store(u64::MAX >> (64 - chunks_here), Ordering::Relaxed);
         }
         step();
-        // The last. Release: who finds the magic number, after a kill or from another process, finds all of
-        // the above.
+        // The last store. Release: a reader that finds the magic number, after a kill or from another process, finds
+        // everything above.
         self.header().magic.store(u64::from_le_bytes(MAGIC), Ordering::Release);
         step();
     }
 
-    /// loom's atomics are not valid as zeroed memory; each must be made.
+    /// Creates loom's atomics: zeroed memory is no valid value of them.
     #[cfg(loom)]
     fn initialise_loom_atomics(&self) {
         for w in 0..(self.chunk_count as usize).div_ceil(64) {
@@ -190,25 +188,26 @@ impl Region {
         }
     }
 
-    /// The session begins: the region says all of itself, and the output has its head. `output_len` is the file's
-    /// length, if it is one. Call it before anything is drained.
+    /// Marks the session as started: the region is complete, and the output has its head. `output_len` is the length of
+    /// the output, if it is a file. Call it before the first pass of the drain.
     pub fn activate(&self, output_len: Option<u64>) {
         let header = self.header();
         header.output_len[0].store(output_len.unwrap_or(NO_FILE), Ordering::Release);
-        // Release: who finds the region after a kill and sees Active sees all of the above.
+        // Release: a reader that finds the region after a kill and sees Active sees everything above.
         header.state.store(REGION_ACTIVE, Ordering::Release);
     }
 
-    /// The output is about to go on in another file, which takes the place of the one before at the same path: its inode, its
-    /// length, and the number that the one before gets. Only the drain's [`Output`](crate::Output) may say so, in
-    /// [`turn`](crate::Output::turn).
+    /// Announces the next file of the output, which takes the place of the present one at the same path.
+    ///
+    /// `inode` and `len` are those of the next file. `number` is the number that the present file gets in its new name.
+    /// Only the drain's [`Output`](crate::Output) may call this, in [`next_file`](crate::Output::next_file).
     pub fn announce_output(&self, inode: u64, len: u64, number: u64) {
         let header = self.header();
         let [next_inode, next_len, next_number, next_batch] = &header.next_output;
-        // Another process can write this number: no overflow.
+        // Wrapping: another process can have written any number.
         let batch = header.batches_done.load(Ordering::Relaxed).wrapping_add(1);
-        // Nothing is announced while the other words change: a kill in between must not leave the old batch's
-        // number beside the new file's inode, which recovery would take for the inode of the output of now.
+        // Batch 0 announces nothing while the other words change. A kill in between must not leave the number of the last
+        // announcement beside the inode of the new file: recovery would take that inode for the present output's.
         next_batch.store(0, Ordering::Release);
         step();
         for (word, value) in
@@ -219,7 +218,7 @@ impl Region {
         }
     }
 
-    /// Notes the trace's time, in ns: the last that is known if the process is killed.
+    /// Notes the time, in ns of the trace's clock. After a kill it is the last known time of the process.
     pub fn note_time(&self, now: u64) {
         self.header().last_look.store(now, Ordering::Relaxed);
     }
@@ -232,10 +231,9 @@ impl Region {
 
     /// The header at the region's start.
     pub fn header(&self) -> &RegionHeader {
-        // SAFETY: in bounds and aligned, as the memory is at least one page. `initialise` has written a
-        // header there (under loom its atomics are valid in no other way). Every field is an atomic, and
-        // valid whatever its bytes are: another process may change any of them, and `leave_in_child` makes
-        // all of them zero.
+        // SAFETY: in bounds and aligned, as the memory is at least one page. `initialise` has written a header there,
+        // which loom's atomics need. Every field is an atomic, for which all bytes are valid: another process may change
+        // any of them, and `leave_in_child` makes all of them zero.
         unsafe { self.memory.base().cast().as_ref() }
     }
 
@@ -252,17 +250,16 @@ impl Region {
 
     /// The header of chunk number `chunk` (below [`Region::chunk_count`]).
     pub fn chunk_header(&self, chunk: u32) -> &ChunkHeader {
-        // SAFETY: in bounds and aligned (`header_ptr`). Every field is an atomic, and valid whatever its
-        // bytes are.
+        // SAFETY: in bounds and aligned (`header_ptr`). Every field is an atomic, for which all bytes are valid.
         unsafe { self.header_ptr(chunk).as_ref() }
     }
 
-    /// Whose chunk number `chunk` is.
+    /// The owner of chunk number `chunk`.
     pub(crate) fn owner(&self, chunk: u32) -> &Owner {
         &self.owners[chunk as usize]
     }
 
-    /// The header at this address, if there is one in this region.
+    /// The chunk header at this address, if it is one of this region.
     pub(crate) fn header_at(&self, header: NonNull<ChunkHeader>) -> Option<&ChunkHeader> {
         let offset = header.addr().get().checked_sub(self.header_ptr(0).addr().get())?;
         let is_one = offset.is_multiple_of(self.chunk_size as usize);
@@ -270,17 +267,17 @@ impl Region {
         (is_one && number < self.chunk_count).then(|| self.chunk_header(number))
     }
 
-    /// Whether a full region overwrites its oldest chunk.
+    /// Whether threads overwrite the oldest chunk when no chunk is free.
     pub fn overwrites(&self) -> bool {
         self.overwrite
     }
 
-    /// Who waits for a chunk.
+    /// The threads that wait for a chunk.
     pub(crate) fn waiting(&self) -> &Waiting {
         &self.waiting
     }
 
-    /// Number of chunks.
+    /// The number of chunks.
     pub fn chunk_count(&self) -> u32 {
         self.chunk_count
     }
@@ -295,82 +292,86 @@ impl Region {
         self.chunk_size - small(CHUNK_HEADER_SIZE)
     }
 
-    /// What memory the region stands in.
+    /// The memory that the region uses.
     pub fn backing(&self) -> &Backing {
         self.memory.backing()
     }
 
-    /// Makes the pages of a range of the region's bytes present; some 4 GB/s. What lies beyond the end does not count.
+    /// Makes the pages of a range of the region present, at some 4 GB/s. Ignores bytes beyond the end of the region.
     pub fn populate(&self, bytes: Range<usize>) {
         self.memory.populate(bytes);
     }
 
     /// Bytes of the whole region.
-    #[allow(clippy::len_without_is_empty)] // there is no empty one
+    #[allow(clippy::len_without_is_empty)] // no region is empty
     pub fn len(&self) -> usize {
         self.memory.len()
     }
 
-    /// A number for a new sequence, unique in this region. The first is `1`.
+    /// Returns a number for a new sequence, unique in this region. The first is 1.
     pub fn new_sequence(&self) -> u32 {
         self.header().next_sequence.fetch_add(1, Ordering::Relaxed);
         self.sequences.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
     }
 
-    /// Bytes that the output has taken in whole passes, and the chunks that are free: what changes while it takes any.
+    /// Counts the next claim. Returns the number of claims before it.
+    pub(crate) fn new_claim(&self) -> u32 {
+        self.header().claims.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The bytes that the output has taken in whole passes, and the number of free chunks. One of the two changes when
+    /// the output takes bytes.
     pub fn taken_by_output(&self) -> (u64, u32) {
         (self.header().output_bytes.load(Ordering::Relaxed), self.free_chunks())
     }
 
-    /// True for the first to ask.
+    /// Returns `true` at the first call only: to the region's one drain or window.
     pub(crate) fn take_reader(&self) -> bool {
         !self.has_reader.swap(true, Ordering::Relaxed)
     }
 
-    /// Adds to the count of events lost for `reason`.
+    /// Counts `n` events as lost for `reason`.
     #[cold]
     pub fn count_lost(&self, reason: LossReason, n: u64) {
         self.header().lost[reason as usize].fetch_add(n, Ordering::Relaxed);
     }
 
-    /// Events lost for `reason` so far.
+    /// The number of events lost for `reason` so far.
     pub fn lost(&self, reason: LossReason) -> u64 {
         self.header().lost[reason as usize].load(Ordering::Relaxed)
     }
 
-    /// Says that everything was drained, removes the file's name and gives the chunks' memory back to the system. Owners of chunks may
-    /// go on writing: into memory that nobody reads.
+    /// Marks the region as drained, removes its file and gives the memory of the chunks back to the system. The owners of
+    /// chunks may go on writing; no thread reads those bytes.
     ///
     /// # Safety
-    /// While the call lasts, no pass of the region's [`Drain`](crate::Drain) is under way, and no take of its
-    /// [`Window`](crate::Window).
+    /// During the call, no pass of the region's [`Drain`](crate::Drain) and no take of its [`Window`](crate::Window) runs.
     pub unsafe fn close(&self) {
         self.header().state.store(REGION_CLOSED, Ordering::Release);
         self.memory.unlink();
-        // SAFETY: slices of payloads live in a pass and in a window's take only, which the contract excludes.
-        // The other references into the chunks are to headers, which are all atomics, and may become zero.
-        // The chunks' owners read and write payloads by pointers, and find zeros or what they have written
-        // after this.
+        // SAFETY: slices of payloads exist only during a pass and during a window's take, which the contract excludes.
+        // The other references into the chunks are to headers. Those are all atomics, and may become zero. The owners
+        // of chunks read and write payloads by pointers; they find zeros, or the bytes that they wrote after this.
         unsafe { self.memory.release(self.chunks_offset) };
     }
 
-    /// In a forked child: the region is the parent's. What this process still stores into it goes nowhere.
+    /// Detaches a forked child from its parent's region. The later stores of this process go into private memory.
     ///
     /// # Safety
-    /// As for [`close`](Self::close), in this process; which has one thread.
+    /// As for [`close`](Self::close), in this process, which has one thread.
     pub unsafe fn leave_in_child(&self) {
-        // SAFETY: as in `close`; the region's header and the bitmap are all atomics too.
+        // SAFETY: as in `close`. The header and the bitmap of the region are all atomics too.
         unsafe { self.memory.leave_in_child() };
     }
 }
 
 impl Drop for Region {
     fn drop(&mut self) {
-        self.memory.unlink(); // not closed: the session never came to run
+        self.memory.unlink(); // not closed yet if the session failed to start
     }
 }
 
-/// A length that the layout keeps below 2^32.
+/// Converts a length that the layout keeps below 2^32.
 #[allow(clippy::cast_possible_truncation)]
 pub(crate) const fn small(n: usize) -> u32 {
     debug_assert!(n <= u32::MAX as usize);
@@ -378,7 +379,7 @@ pub(crate) const fn small(n: usize) -> u32 {
 }
 
 impl RegionConfig {
-    /// Sixteen chunks of 4 KiB on the heap: for tests and examples.
+    /// Sixteen chunks of 4 KiB on the heap, for tests and examples.
     #[must_use]
     pub fn small() -> Self {
         Self {
@@ -388,7 +389,6 @@ impl RegionConfig {
             overwrite: false,
             format: 0,
             session: [0; 16],
-            clock: (0, 0),
             process_name: String::new(),
             about: About::default(),
         }

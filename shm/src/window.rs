@@ -1,35 +1,37 @@
-//! The window: what a region that overwrites holds at one moment, as pieces that follow each other.
+//! The window: the content of a region that overwrites at one moment, as pieces without gaps.
 //!
 //! ```text
-//! sequence 7:   chunk 4      5      6          what is left in the ring
+//! sequence 7:   chunk 4      5             6   the chunks in the ring (c: context, r: recovery)
 //!             [overwritten] [c|r|records] [c|r|records....
-//! pieces of 7:               c r records  records          r once, where chunk 4 would have said it
+//! pieces of 7:               c r records       records        r once, in place of chunk 4
 //! ```
 //!
-//! All chunks are listed, then copied: first those that are being written, which are pinned from the start, then the others,
-//! the youngest first, each while it is pinned. So what threads overwrite meanwhile is the oldest; and of two chunks that follow
-//! each other the later one is copied first, so that what it holds comes after the whole of the earlier one. Of a sequence, what
-//! is left is the run of chunks that ends with its youngest: a chunk whose successor is missing would be followed by a hole.
+//! All chunks are listed, then copied. The chunks that threads are writing come first; they are pinned from the start.
+//! The others follow, the youngest first, and each is pinned while it is copied. So the chunks that threads overwrite
+//! meanwhile are the oldest. Of two chunks that follow each other the later one is copied first, so the earlier one is
+//! complete when it is copied. Of each sequence, the chunks after the last gap are kept.
 
 use std::io;
 use std::sync::Arc;
 
-use crate::abi::{ChunkInfo, LossReason};
+use crate::abi::ChunkInfo;
 use crate::backing::Scratch;
 use crate::chunk::{Damaged, ReadChunk};
+use crate::loss::LossReason;
 use crate::region::Region;
+use crate::runs::keep_whole_runs;
 
-/// The one reader of a region that overwrites, in the process that writes it.
+/// The only reader of a region that overwrites, in the process that writes the region.
 #[derive(Debug)]
 pub struct Window {
     region: Arc<Region>,
     bytes: Option<Scratch>,
     copies: Vec<Copied>,
-    /// Chunks that were damaged when they were looked at last. Each was counted.
+    /// The chunks that were damaged at the last look, sorted. Each was counted.
     damaged: Vec<u32>,
 }
 
-/// A chunk's bytes, taken out of the ring.
+/// A copy of one chunk. The bytes are in `Window::bytes`.
 #[derive(Debug)]
 struct Copied {
     info: ChunkInfo,
@@ -39,23 +41,24 @@ struct Copied {
     end: usize,
 }
 
-/// A chunk's claim and number.
+/// The claim and the number of a chunk.
 type Listed = (u32, u32);
 
-/// How often the ring is looked through for the chunk that a thread has just gone on in.
+/// The most looks through the ring for the chunk that a thread has just claimed.
 const LOOKS: usize = if cfg!(loom) { 2 } else { 8 };
 
-/// What a look through the ring finds. Made with room for all chunks, so that the look allocates nothing.
+/// The results of a look through the ring. They have room for all chunks, so a look does not allocate.
 struct Lists<'r> {
-    /// The chunks that are complete.
+    /// The complete chunks.
     complete: Vec<Listed>,
-    /// Those that are being written, pinned: one of each thread that records. So every such thread is in the window,
-    /// however fast the others go round the ring.
+    /// The chunks that threads are writing, pinned: one for each thread that records. So each of these threads is in the
+    /// window, even if the others overwrite the whole ring meanwhile.
     written: Vec<ReadChunk<'r>>,
-    /// Sequences of complete chunks that go on; and those that have ended, or of which the chunk was seen that is being written.
+    /// The sequences that have a complete chunk which is not their last one.
     going_on: Vec<u32>,
+    /// The sequences whose last chunk was seen: they have ended, or it is the chunk that a thread is writing.
     seen_to_the_end: Vec<u32>,
-    /// Chunks whose headers contradict themselves.
+    /// The chunks whose headers contradict themselves.
     damaged: Vec<u32>,
 }
 
@@ -71,7 +74,7 @@ impl<'r> Lists<'r> {
         }
     }
 
-    /// Looks again where a thread may have changed chunks behind the scan's back.
+    /// Looks again if a thread has claimed its next chunk behind the scan.
     fn fill(&mut self, region: &'r Region) {
         for _ in 0..LOOKS {
             self.look(region);
@@ -117,41 +120,44 @@ impl<'r> Lists<'r> {
     }
 }
 
-/// Bytes of one chunk, without what the piece before it has said.
+/// The bytes of one chunk, without context and recovery if the piece before is of the same sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece<'w> {
-    /// Whose they are.
+    /// The owner of the chunk.
     pub info: ChunkInfo,
-    /// What goes into the output.
+    /// The bytes for the output.
     pub bytes: &'w [u8],
-    /// Event records in it. Those of a recovery do not count.
+    /// The event records in the bytes, without those of the recovery.
     pub records: u32,
 }
 
 impl Window {
-    /// The window of `region`.
+    /// Creates the window of `region`.
     ///
     /// # Panics
-    /// When the region has one already, or does not overwrite.
+    /// If the region has a window already, or does not overwrite.
     #[must_use]
     pub fn new(region: Arc<Region>) -> Self {
         assert!(region.overwrites() && region.take_reader(), "a region that overwrites has one window");
         Self { region, bytes: None, copies: Vec::new(), damaged: Vec::new() }
     }
 
-    /// Copies what the region holds now: as many bytes of memory as it has, until [`clear`](Self::clear). Threads go on
-    /// recording; the chunk that is being copied is kept from them, some microseconds, and as long as the youngest chunk of
-    /// each sequence.
+    /// Copies the content of the region. The copy takes at most as much memory as the ring, until [`clear`](Self::clear).
+    ///
+    /// Threads go on recording. They cannot take the chunk that is being copied, for some microseconds, nor the chunks
+    /// that were being written at the start, until those are copied.
     ///
     /// # Errors
-    /// When there is no memory for the copy.
+    /// If there is no memory for the copy.
     pub fn take(&mut self) -> io::Result<()> {
         self.take_and(|| (), drop)
     }
 
-    /// The same, and calls `hold` before it looks at the ring, and `release`, with what `hold` returned, when the chunks that are being
-    /// written have been copied, and none of the others. Who keeps threads from recording something in between knows that it is
-    /// not in the window, and soon lets them go on. In between nothing is allocated or freed.
+    /// As [`take`](Self::take), and calls `hold` before the look at the ring. It calls `release` with the result of `hold`
+    /// when the chunks that threads were writing are copied, and before the others are.
+    ///
+    /// If the caller keeps threads from recording an event between the two, that event is not in the window. Between the
+    /// two calls nothing is allocated or freed.
     ///
     /// # Errors
     /// As [`take`](Self::take).
@@ -164,7 +170,7 @@ impl Window {
         let held = hold();
         lists.fill(&region);
         let Lists { complete, written, damaged, .. } = &mut lists;
-        // The youngest first: a thread may have gone on from one of them to another.
+        // The youngest first: two of them can be of one thread that has claimed its next chunk.
         written.sort_unstable_by_key(|chunk| std::cmp::Reverse(chunk.claim()));
         for chunk in written.iter_mut() {
             match chunk.refresh() {
@@ -172,19 +178,21 @@ impl Window {
                 Err(Damaged) => damaged.push(chunk.number()),
             }
         }
-        written.clear(); // not pinned any more
+        written.clear(); // ends the pins
         release(held);
         complete.sort_unstable_by(|a, b| b.cmp(a)); // the youngest first
         for (claim, number) in complete.drain(..) {
             match ReadChunk::open_pinned(&region, number) {
                 Ok(Some(chunk)) if chunk.claim() == claim => self.copy(&chunk, &mut bytes),
-                Ok(_) => {} // another one by now
+                Ok(_) => {} // overwritten meanwhile
                 Err(Damaged) => damaged.push(number),
             }
         }
         self.set_damaged(lists.damaged);
         self.bytes = Some(bytes);
-        self.keep_whole_runs();
+        let place = |copied: &Copied| (copied.info.sequence, copied.info.index);
+        self.copies.sort_unstable_by_key(place);
+        keep_whole_runs(&mut self.copies, place);
         Ok(())
     }
 
@@ -192,7 +200,7 @@ impl Window {
         let start = bytes.bytes().len();
         let has_room = self.copies.len() < self.copies.capacity();
         if !has_room || !bytes.push(chunk.committed()) {
-            return; // more chunks than there are: none
+            return; // cannot happen: there is room for all chunks
         }
         self.copies.push(Copied {
             info: chunk.info(),
@@ -203,7 +211,7 @@ impl Window {
         });
     }
 
-    /// Counts the chunks that were not damaged at the last look.
+    /// Counts the chunks that were not yet damaged at the last look.
     fn set_damaged(&mut self, mut damaged: Vec<u32>) {
         damaged.sort_unstable();
         let new = damaged.iter().filter(|number| self.damaged.binary_search(number).is_err()).count();
@@ -213,26 +221,7 @@ impl Window {
         self.damaged = damaged;
     }
 
-    /// Drops what stands before a hole.
-    fn keep_whole_runs(&mut self) {
-        self.copies.sort_unstable_by_key(|copied| (copied.info.sequence, copied.info.index));
-        let mut next: Option<ChunkInfo> = None;
-        let mut kept: Vec<Copied> = self.copies.drain(..).rev().collect();
-        let mut broken = None;
-        kept.retain(|Copied { info, .. }| {
-            let of_run =
-                next.is_none_or(|n| n.sequence != info.sequence || info.index.wrapping_add(1) == n.index);
-            if !of_run {
-                broken = Some(info.sequence);
-            }
-            next = Some(*info);
-            broken != Some(info.sequence)
-        });
-        kept.reverse();
-        self.copies = kept;
-    }
-
-    /// What was taken, sequence by sequence, each in its order.
+    /// The pieces of the copy, sequence by sequence, each in order.
     pub fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
         let mut before = None;
         let bytes = self.bytes.as_ref().map_or(&[][..], Scratch::bytes);
@@ -244,7 +233,7 @@ impl Window {
         })
     }
 
-    /// Gives the copy's memory back.
+    /// Frees the memory of the copy.
     pub fn clear(&mut self) {
         self.copies = Vec::new();
         self.bytes = None;

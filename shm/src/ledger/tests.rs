@@ -10,20 +10,8 @@ use std::sync::Arc;
 
 use crate::abi::RegionHeader;
 use crate::recover::{DeadRegion, NextOutput, Part, RegionFile};
+use crate::step::{hook, step};
 use crate::{Backing, BackingChoice, ChunkInfo, Drain, Output, Region, RegionConfig, WriteChunk};
-
-thread_local! {
-    static HOOK: RefCell<Option<Box<dyn FnMut()>>> = const { RefCell::new(None) };
-}
-
-/// The process may be killed here.
-pub(super) fn step() {
-    let hook = HOOK.with_borrow_mut(Option::take);
-    if let Some(mut hook) = hook {
-        hook();
-        HOOK.with_borrow_mut(|place| *place = Some(hook));
-    }
-}
 
 /// A context, and a record, of a sequence.
 fn context(sequence: u32) -> [u8; 2] {
@@ -34,7 +22,7 @@ fn record(sequence: u32, number: u8) -> [u8; 2] {
     [sequence as u8, number]
 }
 
-/// What the writer thread itself puts in between.
+/// The bytes that the drain thread itself writes in between.
 const BEAT: [u8; 2] = [0xfe, 0];
 
 /// A file that takes its bytes in two halves, and fails when it is told to.
@@ -153,12 +141,10 @@ fn wherever_the_drain_is_killed_file_and_ring_together_have_everything_once() {
         let mut sink = Sink::default();
         let committed = Rc::new(RefCell::new([0_u8; 2]));
         let (output, expected, counted) = (sink.clone(), Rc::clone(&committed), Rc::clone(&kills));
-        HOOK.with_borrow_mut(|hook| {
-            *hook = Some(Box::new(move || {
-                *counted.borrow_mut() += 1;
-                check(&recovered(&path, &output.0.borrow()), *expected.borrow());
-            }));
-        });
+        hook::set(Some(Box::new(move || {
+            *counted.borrow_mut() += 1;
+            check(&recovered(&path, &output.0.borrow()), *expected.borrow());
+        })));
         let mut writers = [1, 2].map(|sequence| Writer { sequence, chunk: None, index: 0, next: 0 });
         for _ in 0..60 {
             let writer = &mut writers[random(2) as usize];
@@ -176,7 +162,7 @@ fn wherever_the_drain_is_killed_file_and_ring_together_have_everything_once() {
             }
             step();
         }
-        HOOK.with_borrow_mut(|hook| *hook = None);
+        hook::set(None);
         let Ok(_) = drain.pass(&mut sink) else { panic!("it takes all") };
         check(&sink.0.borrow(), *committed.borrow());
     }
@@ -213,9 +199,9 @@ fn believed(region: &Path) -> Believed {
 fn believed_while(region: &Path, change: impl FnOnce()) -> Vec<Believed> {
     let all = Rc::new(RefCell::new(Vec::new()));
     let (seen, path) = (Rc::clone(&all), region.to_owned());
-    HOOK.with_borrow_mut(|hook| *hook = Some(Box::new(move || seen.borrow_mut().push(believed(&path)))));
+    hook::set(Some(Box::new(move || seen.borrow_mut().push(believed(&path)))));
     change();
-    HOOK.with_borrow_mut(|hook| *hook = None);
+    hook::set(None);
     all.take()
 }
 
@@ -257,20 +243,18 @@ fn a_kill_before_the_header_is_complete_leaves_a_region_that_says_nothing() {
     let states = Rc::new(RefCell::new(Vec::new()));
     let seen = Rc::clone(&states);
     let own = format!("hairline-{}-", std::process::id());
-    HOOK.with_borrow_mut(|hook| {
-        *hook = Some(Box::new(move || {
-            let files = std::fs::read_dir("/dev/shm").unwrap().flatten();
-            let is_this = |file: &std::fs::DirEntry| {
-                file.file_name().to_string_lossy().starts_with(&own)
-                    && file.metadata().is_ok_and(|metadata| metadata.len() / 4096 == CHUNKS + 1)
-            };
-            let file = files.into_iter().find(is_this).unwrap().path();
-            let facts = RegionFile::open(&file).unwrap().facts().clone();
-            seen.borrow_mut().push((facts.pid, facts.process_start != 0, facts.chunk_count));
-        }));
-    });
+    hook::set(Some(Box::new(move || {
+        let files = std::fs::read_dir("/dev/shm").unwrap().flatten();
+        let is_this = |file: &std::fs::DirEntry| {
+            file.file_name().to_string_lossy().starts_with(&own)
+                && file.metadata().is_ok_and(|metadata| metadata.len() / 4096 == CHUNKS + 1)
+        };
+        let file = files.into_iter().find(is_this).unwrap().path();
+        let facts = RegionFile::open(&file).unwrap().facts().clone();
+        seen.borrow_mut().push((facts.pid, facts.process_start != 0, facts.chunk_count));
+    })));
     let region = Region::create(&config).unwrap();
-    HOOK.with_borrow_mut(|hook| *hook = None);
+    hook::set(None);
     let (pid, all) = (std::process::id(), region.chunk_count());
     assert_eq!(*states.borrow(), [(pid, false, 0), (pid, true, all)], "its name, and then all of it");
 }

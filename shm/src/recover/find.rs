@@ -1,39 +1,42 @@
-//! Which regions there are.
+//! The search for regions in `/dev/shm`.
 
 use std::fs::DirEntry;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Facts, Life, RecoverError, RegionFile, is_ours};
 use crate::backing::{self, DIRECTORY, pid_in};
+use crate::process::Life;
+use crate::recover::error::RecoverError;
+use crate::recover::file::RegionFile;
+use crate::recover::header::{Facts, NOT_OURS, is_ours};
 
-/// A region's file.
+/// A region that was found.
 #[derive(Debug)]
 pub struct Found {
-    /// Where it is.
+    /// The path of its file.
     pub path: PathBuf,
-    /// Bytes of the file.
+    /// The length of the file, in bytes.
     pub len: u64,
-    /// The process, as it stands in the file's name.
+    /// The process, by the pid in the file's name.
     pub pid: u32,
-    /// Whether it lives; Unknown if it cannot be read.
+    /// Whether the process is alive. `Unknown` if the file cannot be read.
     pub life: Life,
-    /// What it says of itself, or why it cannot be read.
+    /// The content of its header, or the reason why the file cannot be read.
     pub facts: Result<Facts, RecoverError>,
 }
 
-/// The regions of this machine that are this user's, living and dead, by their pids.
+/// Finds the regions of this user, of living and of dead processes. Sorted by pid.
 ///
 /// # Errors
-/// When `/dev/shm` cannot be read. A file in it that cannot be read is an entry that says so.
+/// If `/dev/shm` cannot be read. A region that cannot be read is in the result, with the reason.
 pub fn find() -> Result<Vec<Found>, RecoverError> {
     find_in(Path::new(DIRECTORY))
 }
 
-/// Bytes that the regions of all processes together have room for: the size of `/dev/shm`.
+/// The size of `/dev/shm` in bytes. The regions of all processes share it.
 ///
 /// # Errors
-/// When there is none.
+/// If there is no `/dev/shm`.
 pub fn room() -> io::Result<u64> {
     backing::directory_size()
 }
@@ -48,18 +51,18 @@ fn find_in(directory: &Path) -> Result<Vec<Found>, RecoverError> {
     Ok(found)
 }
 
-/// A search for this user's regions that does a bounded amount of work at a time: another user may have put
-/// any number of files into `/dev/shm`.
+/// A search for this user's regions in steps of bounded work: other users can put any number of files into
+/// `/dev/shm`.
 #[derive(Debug)]
 pub struct Search {
     entries: std::fs::ReadDir,
 }
 
 impl Search {
-    /// Begins a search.
+    /// Starts a search.
     ///
     /// # Errors
-    /// When `/dev/shm` cannot be read.
+    /// If `/dev/shm` cannot be read.
     pub fn new() -> Result<Self, RecoverError> {
         Self::of(Path::new(DIRECTORY))
     }
@@ -69,8 +72,9 @@ impl Search {
         Ok(Self { entries: std::fs::read_dir(directory).map_err(failed)? })
     }
 
-    /// Looks at up to `entries` further names in the directory, and ends early after the first region.
-    /// Returns the region, if there was one. Returns `None` at the directory's end.
+    /// Reads up to `entries` more names of the directory, and stops after the first region.
+    ///
+    /// Returns `Some(Some(region))` if it found one, `Some(None)` if it did not, `None` at the end of the directory.
     pub fn step(&mut self, entries: usize) -> Option<Option<Found>> {
         for _ in 0..entries {
             let found = self.entries.next()?.ok().and_then(|entry| look(&entry));
@@ -84,20 +88,19 @@ impl Search {
 
 fn look(entry: &DirEntry) -> Option<Found> {
     let pid = entry.file_name().to_str().and_then(pid_in)?;
-    // Another user's file is not even opened: to open it takes as long as its file system likes, and shows
-    // that somebody looks.
+    // The files of other users are not opened: their file system can make that slow, and can see it.
     let len = entry.metadata().ok().filter(is_ours)?.len();
     let path = entry.path();
     let (life, facts) = match RegionFile::open(&path) {
-        Ok(region) => (region.life(), Ok(region.facts)),
+        Ok(region) => (region.life(), Ok(region.into_facts())),
         Err(RecoverError::File { source, .. }) if gone(&source) => return None,
-        Err(RecoverError::NotARegion { what, .. }) if what == super::NOT_OURS => return None,
+        Err(RecoverError::NotARegion { what, .. }) if what == NOT_OURS => return None,
         Err(e) => (Life::Unknown, Err(e)),
     };
     Some(Found { path, len, pid, life, facts })
 }
 
-/// Removed meanwhile, or another user's.
+/// Whether the file was removed meanwhile, or belongs to another user.
 fn gone(e: &io::Error) -> bool {
     matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
 }

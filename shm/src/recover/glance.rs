@@ -1,15 +1,17 @@
-//! A look into the region of a process that lives, from outside and without its help.
+//! Copies the region of a living process, from outside and without its help.
 //!
-//! Nothing can be pinned from here, as `window.rs` does in the process itself. So each chunk is copied
-//! between two looks at its header (`looks.rs`). A word is read whole: fields are aligned words, and the
-//! kernel copies such in one piece on every machine that this crate runs on.
+//! This process cannot pin a chunk, as `window.rs` does in the process itself. So each chunk is copied between two looks
+//! at its header (`looks.rs`). A field is never torn: fields are aligned words, and the kernel copies an aligned word
+//! in one piece on all supported machines.
 //!
-//! All chunks are listed, then copied as the window does: those that are being written first, the youngest first. What is copied later
-//! of a sequence is then whole before what was copied earlier of it. Of a sequence the run of chunks up to its youngest copy is
-//! kept. What threads overwrite meanwhile is the oldest; where it is a thread's newest, all is looked at again, some times.
+//! All chunks are listed, then copied in the order of the window: first those that threads are writing, and the
+//! youngest first. So of two chunks of a sequence the later one is copied first, and the earlier one is complete when
+//! it is copied. Of each sequence, the chunks after the last gap are kept. Meanwhile threads overwrite the oldest
+//! chunks. If a thread's newest chunk is missed, the whole look is repeated, up to `LOOKS` times.
 //!
-//! Of a region with an output, what the output does not have is copied. Which that is changes with each batch: a look counts only if no
-//! batch was done while it lasted, and it is the same as if the process had been killed at that moment.
+//! Of a region with an output, only the bytes that the output does not have are copied. Each batch changes which bytes
+//! those are. So a look counts only if no batch was done during it. The result is the same as after a kill at that
+//! moment.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -17,28 +19,31 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use super::fragments::{Damaged, Entry, Fragment, Header, Part, chunk_offset, keep_whole_runs};
-use super::{Facts, RecoverError, SessionState, facts_of};
 use crate::abi::{CHUNK_HEADER_SIZE, State};
 use crate::looks::copy_between_looks;
+use crate::recover::chunk::{Damaged, Entry, Header, Part, chunk_offset, keep_whole_runs};
+use crate::recover::error::RecoverError;
+use crate::recover::fragments::Fragment;
+use crate::recover::header::{Facts, SessionState, facts_of};
 
-/// How often it is looked at, at most: a ring that is overwritten, and one that is drained, where a look may end at each batch.
+/// The most looks at a ring that is overwritten.
 const LOOKS: usize = 16;
+/// The most looks at a ring that is drained. Each batch during a look makes another one necessary.
 const LOOKS_BETWEEN_BATCHES: usize = 1000;
 
-/// What a region held at one moment.
+/// The content of a region at one moment.
 #[derive(Debug)]
 pub struct Glance {
     facts: Facts,
     bytes: Vec<u8>,
     copies: Vec<Copied>,
-    /// By sequence; their numbers are places in `copies`.
+    /// Sorted by sequence. Their numbers are indices in `copies`.
     entries: Vec<Entry>,
-    /// Sequences whose newest chunk was overwritten before it was read; of a region with an output, chunks.
+    /// Sequences whose newest chunk was overwritten before it was copied. In a region with an output: chunks.
     missed: usize,
 }
 
-/// A chunk's payload as far as it was committed.
+/// The committed payload of one chunk.
 #[derive(Debug)]
 struct Copied {
     header: Header,
@@ -59,9 +64,9 @@ impl Glance {
         let looks = if facts.overwrites() { LOOKS } else { LOOKS_BETWEEN_BATCHES };
         for _ in 0..looks {
             let look = Self::look(file, facts.clone()).map_err(failed)?;
-            // A session that ended meanwhile has freed its chunks: what was seen of them is any part of them.
+            // A session that ended meanwhile has freed its chunks. The look may have seen only some of them.
             let now = facts_now()?;
-            // With an output beside it, a hole would never be filled.
+            // A chunk that is missed in a region with an output would be a gap in the trace.
             let is_of_one_moment =
                 facts.overwrites() || now.batches_done == facts.batches_done && look.missed == 0;
             facts = now;
@@ -79,7 +84,7 @@ impl Glance {
         best.ok_or_else(|| RecoverError::Changing { path: path.to_owned(), pid: facts.pid })
     }
 
-    /// The more the better.
+    /// Compares looks: the greater rank is the better look.
     fn rank(&self) -> (std::cmp::Reverse<usize>, usize) {
         (std::cmp::Reverse(self.missed), self.bytes.len())
     }
@@ -95,7 +100,7 @@ impl Glance {
         listed.sort_unstable_by_key(|(_, h)| std::cmp::Reverse((h.state == State::Writing, h.claim)));
         let mut look = Self { facts, bytes: Vec::new(), copies: Vec::new(), entries: Vec::new(), missed: 0 };
         let mut chunks_missed = 0;
-        // Sequences that were seen, and those of which the newest chunk was copied, or that have ended.
+        // The sequences that were seen; those that have ended, or whose newest chunk was copied.
         let (mut seen, mut newest) = (HashSet::new(), HashSet::new());
         for (number, header) in listed {
             let is_copied = look.copy(file, number, header.generation)?;
@@ -106,13 +111,13 @@ impl Glance {
             }
         }
         look.missed = if look.facts.overwrites() { seen.difference(&newest).count() } else { chunks_missed };
-        look.entries.sort_unstable_by_key(|e| (e.sequence, e.index));
-        look.entries.dedup_by_key(|e| (e.sequence, e.index));
+        look.entries.sort_unstable_by_key(Entry::place);
+        look.entries.dedup_by_key(|e| e.place());
         keep_whole_runs(&mut look.entries, look.facts.overwrites());
         Ok(look)
     }
 
-    /// Copies a chunk, if it is still in that generation when that is done. Returns false if it is not.
+    /// Copies a chunk. Returns `false` if it is of another generation by the end of the copy, or damaged.
     fn copy(&mut self, file: &File, number: u32, generation: u32) -> io::Result<bool> {
         let part = if self.facts.overwrites() { Part::All } else { Part::NotInOutput };
         let place = u32::try_from(self.copies.len()).unwrap_or(u32::MAX);
@@ -137,8 +142,8 @@ impl Glance {
                 self.entries.push(entry);
                 Ok(true)
             }
-            Some((_, Ok(None))) => Ok(true), // nothing to be read of it
-            // It was taken, or it may have changed while the header was read.
+            Some((_, Ok(None))) => Ok(true), // it has no bytes to read
+            // Another thread has taken it, or it changed while the header was read.
             Some((_, Err(Damaged))) | None => {
                 self.bytes.truncate(start);
                 Ok(false)
@@ -146,19 +151,20 @@ impl Glance {
         }
     }
 
-    /// What the region said of itself. The first [`output_len`](Facts::output_len) bytes of the output and the fragments are the trace.
+    /// The content of the region's header. The first [`output_len`](Facts::output_len) bytes of the output and the
+    /// fragments are the whole trace.
     #[must_use]
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
 
-    /// Threads whose newest records were overwritten before they could be read.
+    /// The number of threads whose newest records were overwritten before they were copied.
     #[must_use]
     pub fn missed(&self) -> usize {
         self.missed
     }
 
-    /// Calls `visit` for each fragment, in each sequence's order.
+    /// Calls `visit` for each fragment, in the order of each sequence.
     ///
     /// # Errors
     /// Those of `visit`.

@@ -1,71 +1,73 @@
-//! What stands before the chunks: read by offset, checked, and then believed.
+//! Everything before the chunks: the header, the path of the output, the head of the stream.
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::mem::offset_of;
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use super::RecoverError;
 use crate::abi::{
-    ABI_VERSION, CHUNK_HEADER_SIZE, CHUNK_SIZE_RANGE, LOSS_REASONS, LossReason, MAGIC, MAX_PATH, MAX_PRELUDE,
-    NO_FILE, OVERFLOW_OVERWRITE, REGION_ACTIVE, REGION_CLOSED, REGION_HEADER_SIZE, RegionHeader,
+    ABI_VERSION, CHUNK_HEADER_SIZE, CHUNK_SIZE_RANGE, MAGIC, MAX_PATH, MAX_PRELUDE, NO_FILE,
+    OVERFLOW_OVERWRITE, REGION_ACTIVE, REGION_CLOSED, REGION_HEADER_SIZE, RegionHeader,
 };
-use crate::backing::pid_in;
+use crate::backing::{self, pid_in};
+use crate::loss::{LOSS_REASONS, LossReason};
 use crate::process::{self, Life};
+use crate::recover::error::RecoverError;
 
-/// How far the session had come.
+/// The stage that a session has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SessionState {
-    /// It had not begun: nothing was recorded.
+    /// The session has not started recording.
     Starting,
-    /// It was recording.
+    /// The session is recording.
     Active,
-    /// It had ended: nothing is missing in the output.
+    /// The session has ended. The output is complete.
     Closed,
 }
 
-/// What a region says of itself.
+/// The content of a region's header.
 #[derive(Clone, Debug)]
 pub struct Facts {
-    /// The process.
+    /// The traced process.
     pub pid: u32,
-    /// Field 22 of its `/proc/PID/stat`; 0 if not known.
+    /// The start time of the process: field 22 of `/proc/PID/stat`; 0 if not known.
     pub process_start: u64,
-    /// The executable's name.
+    /// The name of the executable.
     pub process_name: String,
-    /// The session's random number.
+    /// The random number of the session.
     pub session: [u8; 16],
-    /// How far it had come.
+    /// The stage of the session.
     pub state: SessionState,
-    /// The output's format, as the session numbers them.
+    /// The format of the output, by the session's numbers.
     pub format: u32,
-    /// What happens when no chunk is free, as `RegionHeader::overflow`.
+    /// The behaviour when no chunk is free: [`OVERFLOW_DROP`](crate::abi::OVERFLOW_DROP) or
+    /// [`OVERFLOW_OVERWRITE`].
     pub overflow: u32,
-    /// Bytes of a chunk.
+    /// Bytes of a chunk, header included.
     pub chunk_size: u32,
     /// Number of chunks.
     pub chunk_count: u32,
-    /// The output's path, if it is a file.
+    /// The path of the output, if the output is a file.
     pub output: Option<PathBuf>,
-    /// So many of the file's first bytes are whole; None where the output is no file.
+    /// The length up to which the output is complete; `None` if the output is no file.
     pub output_len: Option<u64>,
-    /// Where the output was about to go on in another file.
+    /// The next file of the output, if the process was killed while it changed files.
     pub next_output: Option<NextOutput>,
-    /// The inode of the output, if it has gone on in another file.
+    /// The inode of the output, if the session has changed files.
     pub output_inode: Option<u64>,
-    /// Bytes that the drain handed to the output, before any compression; what a batch in hand at the end adds is not in.
+    /// Bytes that the drain has written to the output, before compression. Without the batch that was under way.
     pub output_bytes: u64,
-    /// What the output begins with.
+    /// The first bytes of the output.
     pub prelude: Vec<u8>,
-    /// Whether the stream's tail is among those bytes.
+    /// Whether the output has the tail of the stream.
     pub has_tail: bool,
-    /// The trace's number for the process's own track.
+    /// The uuid of the process's track in the trace.
     pub process_track: u64,
-    /// The trace's time when the writer thread looked last, in ns; 0 if it never did.
+    /// The time of the drain thread's last pass, in ns of the trace's clock; 0 if there was none.
     pub last_look: u64,
     pub(super) batches_done: u64,
     pub(super) chunks_offset: u64,
@@ -73,31 +75,32 @@ pub struct Facts {
     namespace: u64,
 }
 
-/// A file that stands at the output's path if the process was killed just after it was put there.
+/// The file that the session was about to continue in. It is at the output's path if the process was killed just after
+/// the rename.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NextOutput {
-    /// Its inode.
+    /// The inode of the file.
     pub inode: u64,
-    /// So many of its first bytes are whole.
+    /// The length up to which the file is complete.
     pub len: u64,
-    /// The number that the file before it has then.
+    /// The number that the previous file gets in its new name.
     pub number: u64,
 }
 
 impl Facts {
-    /// Events lost for `reason`.
+    /// The number of events lost for `reason`.
     #[must_use]
     pub fn lost(&self, reason: LossReason) -> u64 {
         self.lost[reason as usize]
     }
 
-    /// Whether the session overwrote its oldest chunks and had no output until somebody asked: a flight recorder.
+    /// Whether the session overwrites its oldest chunks: a flight recorder, without an output until the first snapshot.
     #[must_use]
     pub fn overwrites(&self) -> bool {
         self.overflow == OVERFLOW_OVERWRITE
     }
 
-    /// Whether the process lives.
+    /// Whether the process is alive.
     #[must_use]
     pub fn life(&self) -> Life {
         process::life(self.pid, self.process_start, self.namespace)
@@ -105,14 +108,14 @@ impl Facts {
 }
 
 /// Why the header cannot be read.
-pub(super) enum Wrong {
+enum Wrong {
     Io(io::Error),
     Version(u32),
     What(&'static str),
 }
 
 impl Wrong {
-    pub(super) fn at(self, path: PathBuf) -> RecoverError {
+    fn at(self, path: PathBuf) -> RecoverError {
         match self {
             Self::Io(source) => RecoverError::File { path, source },
             Self::Version(found) => RecoverError::Version { path, found },
@@ -142,60 +145,62 @@ impl Raw {
     }
 }
 
-/// Reads and checks. The order of the checks is that of trust: nothing is used before it was compared.
-pub(super) fn read(file: &File, file_len: u64, path: &Path) -> Result<Facts, Wrong> {
+/// The check that a file of another user fails.
+pub(super) const NOT_OURS: &str = "not a regular file of this user";
+
+/// Whether a file can be a region that this process may recover, by its metadata alone.
+pub(super) fn is_ours(metadata: &Metadata) -> bool {
+    metadata.is_file() && metadata.uid() == backing::own_user()
+}
+
+/// Reads the header of the region in `file`. `path` is for messages, and for the pid if there is no header.
+pub(super) fn facts_of(file: &File, path: &Path) -> Result<Facts, RecoverError> {
+    let metadata = file.metadata().map_err(|source| RecoverError::File { path: path.to_owned(), source })?;
+    if !is_ours(&metadata) {
+        return Err(RecoverError::NotARegion { path: path.to_owned(), what: NOT_OURS });
+    }
+    read(file, metadata.len(), path).map_err(|e| e.at(path.to_owned()))
+}
+
+/// Reads and checks the header. Each number is checked before it is used.
+fn read(file: &File, file_len: u64, path: &Path) -> Result<Facts, Wrong> {
     let mut raw = Raw([0; REGION_HEADER_SIZE]);
     match file.read_exact_at(&mut raw.0, 0) {
-        // Killed between making the file and giving it a length.
+        // The process was killed before it gave the file a length.
         Err(e) if e.kind() == io::ErrorKind::UnexpectedEof && file_len == 0 => {}
         Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Err(Wrong::What("too short")),
         other => other.map_err(Wrong::Io)?,
     }
     match raw.bytes(offset_of!(RegionHeader, magic)) {
         MAGIC => {}
-        [0, 0, 0, 0, 0, 0, 0, 0] => return unborn(path), // stored last
+        [0, 0, 0, 0, 0, 0, 0, 0] => return unborn(path), // the magic number is stored last
         _ => return Err(Wrong::What("it begins otherwise")),
     }
     let version = raw.u32(offset_of!(RegionHeader, abi_version));
     if version != ABI_VERSION {
         return Err(Wrong::Version(version));
     }
-    let header_size = raw.u32(offset_of!(RegionHeader, header_size));
-    require(header_size as usize == REGION_HEADER_SIZE, "header size")?;
-    require(
-        raw.u32(offset_of!(RegionHeader, chunk_header_size)) as usize == CHUNK_HEADER_SIZE,
-        "chunk header size",
-    )?;
-    let state = match raw.u32(offset_of!(RegionHeader, state)) {
-        REGION_ACTIVE => SessionState::Active,
-        REGION_CLOSED => SessionState::Closed,
-        _ => SessionState::Starting,
-    };
-    let chunk_size = raw.u32(offset_of!(RegionHeader, chunk_size));
-    require(chunk_size.is_power_of_two() && CHUNK_SIZE_RANGE.contains(&chunk_size), "chunk size")?;
-    let chunk_count = raw.u32(offset_of!(RegionHeader, chunk_count));
-    let chunks_offset = raw.u64(offset_of!(RegionHeader, chunks_offset));
-    let end =
-        u64::from(chunk_count).checked_mul(u64::from(chunk_size)).and_then(|n| n.checked_add(chunks_offset));
-    require(chunk_count > 0 && end.is_some_and(|end| end <= file_len), "more chunks than bytes")?;
-    let (output, prelude) = about(file, &raw, chunks_offset)?;
+    let chunks = chunks(&raw, file_len)?;
+    let (output, prelude) = about(file, &raw, chunks.offset)?;
     let batches_done = raw.u64(offset_of!(RegionHeader, batches_done));
     let slot = offset_of!(RegionHeader, output_len) + if batches_done & 1 == 1 { 8 } else { 0 };
     let output_len = raw.u64(slot);
     let next = |n: usize| raw.u64(offset_of!(RegionHeader, next_output) + 8 * n);
     let tail_batch = raw.u64(offset_of!(RegionHeader, tail_batch));
-    let name: [u8; 64] = raw.bytes(offset_of!(RegionHeader, process_name));
-    let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
     Ok(Facts {
         pid: raw.u32(offset_of!(RegionHeader, pid)),
         process_start: raw.u64(offset_of!(RegionHeader, process_start)),
-        process_name: String::from_utf8_lossy(name).into_owned(),
+        process_name: process_name(&raw),
         session: raw.bytes(offset_of!(RegionHeader, session)),
-        state,
+        state: match raw.u32(offset_of!(RegionHeader, state)) {
+            REGION_ACTIVE => SessionState::Active,
+            REGION_CLOSED => SessionState::Closed,
+            _ => SessionState::Starting,
+        },
         format: raw.u32(offset_of!(RegionHeader, format)),
         overflow: raw.u32(offset_of!(RegionHeader, overflow)),
-        chunk_size,
-        chunk_count,
+        chunk_size: chunks.size,
+        chunk_count: chunks.count,
         output,
         output_len: (output_len != NO_FILE).then_some(output_len),
         next_output: (next(3) > batches_done).then(|| NextOutput {
@@ -210,13 +215,40 @@ pub(super) fn read(file: &File, file_len: u64, path: &Path) -> Result<Facts, Wro
         process_track: raw.u64(offset_of!(RegionHeader, process_track)),
         last_look: raw.u64(offset_of!(RegionHeader, last_look)),
         batches_done,
-        chunks_offset,
+        chunks_offset: chunks.offset,
         lost: LOSS_REASONS.map(|reason| raw.u64(offset_of!(RegionHeader, lost) + 8 * reason as usize)),
         namespace: raw.u64(offset_of!(RegionHeader, pid_namespace)),
     })
 }
 
-/// Path and head of the stream, which stand between header and chunks.
+/// The chunks of a region: all of them are inside the file.
+struct Chunks {
+    size: u32,
+    count: u32,
+    offset: u64,
+}
+
+fn chunks(raw: &Raw, file_len: u64) -> Result<Chunks, Wrong> {
+    let header_size = raw.u32(offset_of!(RegionHeader, header_size));
+    require(header_size as usize == REGION_HEADER_SIZE, "header size")?;
+    let chunk_header_size = raw.u32(offset_of!(RegionHeader, chunk_header_size));
+    require(chunk_header_size as usize == CHUNK_HEADER_SIZE, "chunk header size")?;
+    let size = raw.u32(offset_of!(RegionHeader, chunk_size));
+    require(size.is_power_of_two() && CHUNK_SIZE_RANGE.contains(&size), "chunk size")?;
+    let count = raw.u32(offset_of!(RegionHeader, chunk_count));
+    let offset = raw.u64(offset_of!(RegionHeader, chunks_offset));
+    let end = u64::from(count).checked_mul(u64::from(size)).and_then(|n| n.checked_add(offset));
+    require(count > 0 && end.is_some_and(|end| end <= file_len), "more chunks than bytes")?;
+    Ok(Chunks { size, count, offset })
+}
+
+fn process_name(raw: &Raw) -> String {
+    let name: [u8; 64] = raw.bytes(offset_of!(RegionHeader, process_name));
+    let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(name).into_owned()
+}
+
+/// The path of the output and the head of the stream, which are between the bitmap and the chunks.
 fn about(file: &File, raw: &Raw, chunks_offset: u64) -> Result<(Option<PathBuf>, Vec<u8>), Wrong> {
     let offset = u64::from(raw.u32(offset_of!(RegionHeader, about_offset)));
     let path_len = raw.u32(offset_of!(RegionHeader, path_len)) as usize;
@@ -233,8 +265,8 @@ fn about(file: &File, raw: &Raw, chunks_offset: u64) -> Result<(Option<PathBuf>,
     Ok((output, prelude))
 }
 
-/// The header is not complete: the process was killed before, or is about to complete it. The file's name has
-/// the pid, and nothing says in which namespace, so [`Facts::life`] is never Dead.
+/// The facts of a region whose header is not complete: the process was killed before it stored the magic number, or is
+/// about to. Only the file name has the pid. Its namespace is not known, so [`Facts::life`] is never `Dead`.
 fn unborn(path: &Path) -> Result<Facts, Wrong> {
     let pid = path.file_name().and_then(|name| pid_in(name.to_str()?));
     Ok(Facts {

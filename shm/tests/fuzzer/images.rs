@@ -104,7 +104,7 @@ const HEADER: [(usize, usize); 18] = [
     (176, 4), // path and head
     (180, 4),
     (184, 4),
-    (200, 8), // namespace
+    (80, 8),  // namespace
     (384, 8), // batches, lengths
     (392, 8),
     (408, 8),

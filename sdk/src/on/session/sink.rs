@@ -118,7 +118,7 @@ impl Output for Sink {
         self.write_followed(parts)
     }
 
-    fn turn(&mut self, bytes: u64) -> io::Result<bool> {
+    fn next_file(&mut self, bytes: u64) -> io::Result<bool> {
         let Self { target: Target::File(file, len), rotation: Some(rotation), .. } = self else {
             return Ok(false);
         };
@@ -158,8 +158,8 @@ impl Output for Plain<'_> {
         self.0.write_followed(parts)
     }
 
-    fn turn(&mut self, bytes: u64) -> io::Result<bool> {
-        self.0.turn(bytes)
+    fn next_file(&mut self, bytes: u64) -> io::Result<bool> {
+        self.0.next_file(bytes)
     }
 
     fn file_len(&self) -> Option<u64> {

@@ -180,7 +180,6 @@ fn create_region(
         backing: BackingChoice::Auto,
         format: format as u32,
         session,
-        clock: (0, 0),
         process_name: process::name(),
         about: hairline_shm::About {
             output: output.map(Path::to_owned).unwrap_or_default(),

@@ -37,6 +37,7 @@
 
 use crate::abi::{ChunkHeader, Commit, NO_FILE, RegionHeader};
 use crate::region::Region;
+use crate::step::step;
 use crate::sync::Ordering;
 
 /// Numbers the batches of one region.
@@ -90,13 +91,6 @@ impl ChunkHeader {
         let (taking, drained) = (self.taking.load(Ordering::Acquire), self.drained.load(Ordering::Acquire));
         in_output(batch, Commit(taking), Commit(drained), done)
     }
-}
-
-/// A place at which the process may be killed: the unit tests look at the region there.
-#[inline(always)]
-pub(crate) fn step() {
-    #[cfg(all(test, not(loom)))]
-    tests::step();
 }
 
 #[cfg(all(test, not(loom)))]

@@ -1,0 +1,136 @@
+//! The free bitmap, and how a chunk changes hands.
+//!
+//! The bitmap has one bit for each chunk, 1 = free. To take a chunk, a thread clears the lowest set bit with one
+//! `fetch_and`. The thread that sees the bit set in the returned value owns the chunk. Other threads try the next
+//! bit; no thread waits. So a quiet program touches few pages, and a busy thread gets the chunk that the drain
+//! freed last, which is still in the cache.
+//!
+//! A region that overwrites has no drain. When no chunk is free, a thread takes the next chunk in ring order that
+//! is Complete and not pinned. That is the oldest chunk, apart from those that slow threads still write.
+
+use crate::abi::{PINNED, State};
+use crate::region::{Region, small};
+use crate::step::step;
+use crate::sync::{Ordering, fence};
+
+/// The number of a chunk that the caller owns alone. Only this file makes one, when a chunk changes hands, and
+/// `WriteChunk::begin` consumes it. So no chunk has two `WriteChunk`s.
+#[derive(Debug)]
+pub(crate) struct Taken(u32);
+
+impl Taken {
+    /// The chunk's number.
+    pub(crate) fn number(&self) -> u32 {
+        self.0
+    }
+}
+
+impl Region {
+    /// Takes the free chunk with the lowest number.
+    pub(crate) fn take_lowest_free(&self) -> Option<Taken> {
+        for w in 0..self.bitmap_words() {
+            let word = self.bitmap(w);
+            let free = word.load(Ordering::Relaxed);
+            if free == 0 {
+                continue; // the usual case while no drain runs, so nothing more is computed for such words
+            }
+            let chunks_here = self.chunks_in(w); // other processes can set bits that stand for no chunk
+            let mut candidates = free & chunks_here;
+            while candidates != 0 {
+                let bit = candidates & candidates.wrapping_neg();
+                // Acquire pairs with the Release in `free`: the drain's last read of the payload, and its store of
+                // Free, happen before the new owner's first write.
+                let before = word.fetch_and(!bit, Ordering::Acquire);
+                if before & bit != 0 {
+                    return Some(Taken(small(w * 64) + bit.trailing_zeros()));
+                }
+                candidates = before & !bit & chunks_here;
+            }
+        }
+        None
+    }
+
+    /// Takes the next chunk in ring order that is complete and not pinned. Only in a region that overwrites.
+    pub(crate) fn take_oldest(&self) -> Option<Taken> {
+        if !self.overwrites() {
+            return None;
+        }
+        (0..self.chunk_count()).find_map(|_| {
+            let ticket = self.header().next_oldest.fetch_add(1, Ordering::Relaxed);
+            #[allow(clippy::cast_possible_truncation)] // below the number of chunks
+            let chunk = (ticket % u64::from(self.chunk_count())) as u32;
+            let state = &self.chunk_header(chunk).state;
+            let seen = state.load(Ordering::Relaxed);
+            let free = State::Free.in_generation_of(seen);
+            // Acquire pairs with the Release of Complete (`ChunkHeader::complete`) and with that of the end of a pin
+            // (`Pin::drop`): the last owner and the last reader are done before the new owner's first write.
+            let is_mine = State::of(seen) == State::Complete
+                && seen & PINNED == 0
+                && state.compare_exchange(seen, free, Ordering::Acquire, Ordering::Relaxed).is_ok();
+            if is_mine {
+                // Pairs with the fence before the second look in `looks.rs`: a reader from outside that copied bytes
+                // of the new owner finds another state afterwards. The Acquire above does not order the store of
+                // its own compare-and-swap before later stores.
+                fence(Ordering::Release);
+            }
+            is_mine.then_some(Taken(chunk))
+        })
+    }
+
+    /// Frees a Complete chunk that was read to its end.
+    pub(crate) fn free(&self, chunk: u32) {
+        let header = self.chunk_header(chunk);
+        let state = header.state.load(Ordering::Relaxed);
+        // From this store on the other fields of the header mean nothing. The next claim sets them.
+        header.state.store(State::Free.in_generation_of(state), Ordering::Release);
+        step();
+        // Release pairs with the Acquire in `take_lowest_free`.
+        self.bitmap(chunk as usize / 64).fetch_or(1 << (chunk % 64), Ordering::Release);
+    }
+
+    /// The numbers of the chunks that are not free. A chunk that is claimed or freed during the call may be among
+    /// them or not.
+    pub(crate) fn taken(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.bitmap_words()).flat_map(move |w| {
+            // Relaxed: the content of a chunk is read by the chunk's own `state` and `commit`.
+            let mut taken = !self.bitmap(w).load(Ordering::Relaxed) & self.chunks_in(w);
+            std::iter::from_fn(move || {
+                let bit = taken.trailing_zeros();
+                taken &= taken.wrapping_sub(1);
+                (bit < 64).then(|| small(w * 64) + bit)
+            })
+        })
+    }
+
+    /// Whether some chunk was complete and not yet freed at some moment of the call.
+    pub fn has_complete_chunk(&self) -> bool {
+        // Relaxed: the caller's next pass loads the state again.
+        let is_complete =
+            |chunk| State::of(self.chunk_header(chunk).state.load(Ordering::Relaxed)) == State::Complete;
+        self.taken().any(is_complete)
+    }
+
+    /// Whether some chunk was free at some moment of the call. Always true in a region that overwrites.
+    pub fn has_free_chunk(&self) -> bool {
+        self.overwrites()
+            || (0..self.bitmap_words())
+                .any(|w| self.bitmap(w).load(Ordering::Relaxed) & self.chunks_in(w) != 0)
+    }
+
+    /// The number of free chunks at some moment of the call.
+    pub fn free_chunks(&self) -> u32 {
+        (0..self.bitmap_words())
+            .map(|w| (self.bitmap(w).load(Ordering::Relaxed) & self.chunks_in(w)).count_ones())
+            .sum()
+    }
+
+    fn bitmap_words(&self) -> usize {
+        (self.chunk_count() as usize).div_ceil(64)
+    }
+
+    /// The bits of a word of the bitmap that stand for chunks.
+    fn chunks_in(&self, word: usize) -> u64 {
+        let chunks = (self.chunk_count() as usize - word * 64).min(64);
+        u64::MAX >> (64 - chunks)
+    }
+}
