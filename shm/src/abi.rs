@@ -1,7 +1,7 @@
 //! The layout of a region: each field, its offset, and the thread that may change it.
 //!
-//! This file is the ABI between the traced process, its drain thread, and a tool of another version that reads the
-//! region after the process's death. It has no policy.
+//! This file is the ABI between the traced process, its drain thread, and a tool of another version that
+//! reads the region after the process's death. It has no policy.
 //!
 //! ```text
 //! 0          RegionHeader                  (512 bytes)
@@ -21,17 +21,19 @@
 //! | 1. Free to Writing | the thread that cleared the chunk's bit in the bitmap | `state` Release |
 //! | 2. commit, while Writing | the owner | `commit` Release |
 //! | 3. Writing to Complete | the owner | `state` Release |
-//! | 4. Complete to Free | the drain, after it has taken all bytes | `state` Release, then the bit with Release |
+//! | 4. Complete to Free | the drain, after it has taken all bytes | `state` Release, then the bit Release |
 //!
 //! What the other side may conclude:
 //!
 //! 1. A reader that loads Writing (Acquire) sees the fields of the header.
-//! 2. A reader that loads `commit` (Acquire) may read that many bytes of the payload. They never change again.
+//! 2. A reader that loads `commit` (Acquire) may read that many bytes of the payload. They never change
+//!    again.
 //! 3. A reader that loads Complete (Acquire), and `commit` after it, has the last commit of the chunk.
-//! 4. A thread that clears the bit (Acquire) owns the chunk alone. The drain has read all bytes of the last owner.
+//! 4. A thread that clears the bit (Acquire) owns the chunk alone. The drain has read all bytes of the last
+//!    owner.
 //!
-//! In a region that overwrites ([`OVERFLOW_OVERWRITE`]) there is no drain. A chunk that was claimed once is never free
-//! in the bitmap again:
+//! In a region that overwrites ([`OVERFLOW_OVERWRITE`]) there is no drain. A chunk that was claimed once is
+//! never free in the bitmap again:
 //!
 //! | transition | by | ordering |
 //! |---|---|---|
@@ -39,19 +41,19 @@
 //! | 6. pinned to not pinned | the window | `fetch_and` Release |
 //! | 7. Complete, not pinned, to Free | the thread that wants a chunk | compare-and-swap, Acquire |
 //!
-//! 5. The generation is the one that the window has seen, and stays while the chunk is pinned. The window loads `commit`
-//!    afterwards, and may read up to it.
+//! 5. The generation is the one that the window has seen, and stays while the chunk is pinned. The window
+//!    loads `commit` afterwards, and may read up to it.
 //! 6. The window has read all that it will read.
 //! 7. The thread owns the chunk alone. The window and the last owner are done with it.
 //!
 //! # Payload
 //!
-//! `[context][recovery][records...]`. The *context* (its length is in the header) must precede a fragment of this chunk
-//! in the output if the fragment before is of another sequence. It is committed with the first record of the chunk,
-//! and is no record itself.
+//! `[context][recovery][records...]`. The *context* (its length is in the header) must precede a fragment of
+//! this chunk in the output if the fragment before is of another sequence. It is committed with the first
+//! record of the chunk, and is no record itself.
 //!
-//! The *recovery* is for a reader that does not have the chunk before this one of the sequence: the begins of the
-//! slices that were open at the start of this chunk. Only a region that overwrites has any.
+//! The *recovery* is for a reader that does not have the chunk before this one of the sequence: the begins of
+//! the slices that were open at the start of this chunk. Only a region that overwrites has any.
 
 use core::sync::atomic;
 
@@ -69,8 +71,8 @@ pub const REGION_HEADER_SIZE: usize = 512;
 /// Bytes of [`ChunkHeader`], and the offset of the payload in a chunk.
 pub const CHUNK_HEADER_SIZE: usize = size_of::<ChunkHeader>();
 
-/// The least alignment of the first chunk, and of a region in memory. If the system's pages are larger, their size is
-/// the alignment.
+/// The least alignment of the first chunk, and of a region in memory. If the system's pages are larger, their
+/// size is the alignment.
 pub const PAGE: usize = 4096;
 
 /// The smallest and the largest chunk, in bytes. With the upper bound each offset in a chunk fits an `i32`.
@@ -98,9 +100,9 @@ pub const OVERFLOW_OVERWRITE: u32 = 1;
 
 /// The start of a region.
 ///
-/// The fields of core's atomic types are written once, before the region is shared, so the models of loom do without
-/// them. They are atomics because other processes can map the region and change any byte: a plain field must not
-/// change behind a reference.
+/// The fields of core's atomic types are written once, before the region is shared, so the models of loom do
+/// without them. They are atomics because other processes can map the region and change any byte: a plain
+/// field must not change behind a reference.
 ///
 /// Code outside of this crate reads some of the fields, and changes none:
 ///
@@ -160,7 +162,8 @@ pub struct RegionHeader {
     /// Bytes of the head.
     pub(crate) prelude_len: atomic::AtomicU32,
     reserved1: atomic::AtomicU32,
-    /// The number of chunks that threads have tried to overwrite. Modulo the number of chunks: the next one to try.
+    /// The number of chunks that threads have tried to overwrite. Modulo the number of chunks: the next one
+    /// to try.
     pub(crate) next_oldest: AtomicU64,
     reserved2: [atomic::AtomicU64; 7],
     /// The number of lost events for each [`LossReason`](crate::LossReason). On its own cache lines.
@@ -173,8 +176,8 @@ pub struct RegionHeader {
     pub(crate) tail_batch: AtomicU64,
     /// The time of the drain thread's last pass, in ns of the trace's clock; 0 before the first.
     pub(crate) last_look: AtomicU64,
-    /// The next file of the output: its inode, its length, the number that the previous file gets, and the first batch in
-    /// the new file. Until that batch is done, either file can be at the path of the output.
+    /// The next file of the output: its inode, its length, the number that the previous file gets, and the
+    /// first batch in the new file. Until that batch is done, either file can be at the path of the output.
     pub(crate) next_output: [AtomicU64; 4],
     reserved3: [atomic::AtomicU64; 7],
 }
@@ -197,8 +200,8 @@ pub const FLAG_LAST: u32 = 1;
 
 /// The header of a chunk. The payload follows it.
 ///
-/// Only the owner of the chunk and the drain change the fields, because the drain reads the payload by them. Other code
-/// cannot change the state of a chunk:
+/// Only the owner of the chunk and the drain change the fields, because the drain reads the payload by them.
+/// Other code cannot change the state of a chunk:
 ///
 /// ```compile_fail,E0616
 /// use std::sync::atomic::Ordering;
@@ -207,14 +210,15 @@ pub const FLAG_LAST: u32 = 1;
 /// region.chunk_header(0).state.store(2, Ordering::Relaxed);
 /// ```
 ///
-/// The header is one cache line. The owner stores `commit` after each record. The drain loads it and stores `drained`
-/// once a pass.
+/// The header is one cache line. The owner stores `commit` after each record. The drain loads it and stores
+/// `drained` once a pass.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct ChunkHeader {
     /// [`State`] in the low 2 bits, then the bit [`PINNED`], then a generation that grows with each claim.
     pub(crate) state: AtomicU32,
-    /// [`ChunkInfo::sequence`]. Does not change from Writing to Free, and neither do the other fields of [`ChunkInfo`].
+    /// [`ChunkInfo::sequence`]. Does not change from Writing to Free, and neither do the other fields of
+    /// [`ChunkInfo`].
     pub(crate) sequence: AtomicU32,
     /// The bytes that readers may read, a [`Commit`]. Only the owner stores it.
     pub(crate) commit: AtomicU64,
@@ -228,8 +232,8 @@ pub struct ChunkHeader {
     pub(crate) flags: AtomicU32,
     /// [`ChunkInfo::context_len`].
     pub(crate) context_len: AtomicU32,
-    /// The bytes that the output has after the present batch, a [`Commit`]; else equal to `drained`. Only the drain
-    /// stores it.
+    /// The bytes that the output has after the present batch, a [`Commit`]; else equal to `drained`. Only the
+    /// drain stores it.
     pub(crate) taking: AtomicU64,
     /// The low half of the number of the last batch that took bytes of this chunk. Only the drain stores it.
     pub(crate) batch: AtomicU32,
@@ -238,8 +242,8 @@ pub struct ChunkHeader {
     /// The number of claims in the region before this one. A younger chunk has a larger number.
     pub(crate) claim: AtomicU32,
     reserved: atomic::AtomicU32,
-    /// Under loom each record has a cell that stands for its bytes. A read that is not ordered after the write makes the
-    /// model fail.
+    /// Under loom each record has a cell that stands for its bytes. A read that is not ordered after the
+    /// write makes the model fail.
     #[cfg(loom)]
     pub(crate) guards: [loom::cell::UnsafeCell<u64>; 4],
 }
@@ -295,8 +299,8 @@ impl State {
 
 /// A `commit` word: the bytes of the payload that are written, and the event records in them.
 ///
-/// The bytes are the low half, the records the high half. One addition raises both, so the count of records costs a
-/// chunk writer nothing.
+/// The bytes are the low half, the records the high half. One addition raises both, so the count of records
+/// costs a chunk writer nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Commit(pub u64);
 

@@ -3,10 +3,10 @@
 //! | backing | outlives a kill | used                                     |
 //! |---------|-----------------|------------------------------------------|
 //! | file    | yes             | by default                               |
-//! | memfd   | no              | where `/dev/shm` is absent, full or closed |
-//! | heap    | no              | where neither is to be had; loom; tests  |
+//! | memfd   | no              | if `/dev/shm` is absent, full or closed  |
+//! | heap    | no              | if the system has neither; loom; tests   |
 //!
-//! A file is `fallocate`d, so that a full tmpfs is an error here and not a SIGBUS in the middle of an event.
+//! A file is `fallocate`d. So a full tmpfs is an error here, and not a SIGBUS in the middle of an event.
 
 #![allow(unsafe_code)] // mmap, the allocator, flock and geteuid
 
@@ -19,42 +19,42 @@ use std::ptr::NonNull;
 
 use crate::abi::PAGE;
 
-/// Which memory to take.
+/// The memory to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BackingChoice {
-    /// The first of file, memfd, heap that can be had.
+    /// The first of file, memfd and heap that the system has.
     #[default]
     Auto,
-    /// A file in `/dev/shm` or nothing.
+    /// A file in `/dev/shm`.
     File,
-    /// A memfd or nothing.
+    /// A memfd.
     Memfd,
-    /// The process's own heap.
+    /// The heap of the process.
     Heap,
 }
 
-/// Which memory was taken.
+/// The memory that is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backing {
-    /// A file in `/dev/shm`, at this path until the region is closed.
+    /// A file in `/dev/shm`. It has this path until the region is closed.
     File(String),
-    /// A memfd: gone with the process.
+    /// A memfd. It ends with the process.
     Memfd,
-    /// The heap: gone with the process.
+    /// The heap. It ends with the process.
     Heap,
 }
 
-/// Where regions' files stand.
+/// The directory for the files of regions.
 pub(crate) const DIRECTORY: &str = "/dev/shm";
 
-/// What their names begin with; the pid follows, and a random number.
+/// The start of the names of these files. The pid and a random number follow.
 const NAME: &str = "hairline-";
 
 fn region_path(pid: u32, random: u64) -> String {
     format!("{DIRECTORY}/{NAME}{pid}-{random:016x}")
 }
 
-/// The pid in a file's name, if it is a region's.
+/// The pid in the name of a region's file. `None` for other names.
 #[cfg(not(loom))]
 pub(crate) fn pid_in(name: &str) -> Option<u32> {
     let (pid, random) = name.strip_prefix(NAME)?.split_once('-')?;
@@ -62,26 +62,27 @@ pub(crate) fn pid_in(name: &str) -> Option<u32> {
     pid.parse().ok().filter(|_| is_random)
 }
 
-/// Zeroed memory, aligned as [`alignment`] says, given back on drop.
+/// Zeroed memory, aligned to [`alignment`] bytes.
 #[derive(Debug)]
 pub(crate) struct Memory {
     base: NonNull<u8>,
     len: usize,
     backing: Backing,
     linked: bool,
-    /// The process that made it: a forked child has the value too, and must leave the file alone.
+    /// The process that created the memory. A forked child has the value too, and must not remove the file.
     pid: u32,
 }
 
-// SAFETY: a mapping and an allocation belong to the process and not to a thread. `Region` says which thread
-// may touch which byte (abi.rs).
+// SAFETY: a mapping and an allocation belong to the process, not to a thread. `abi.rs` says which thread may
+// access which byte.
 unsafe impl Send for Memory {}
-// SAFETY: as above. No method with `&self` changes a field. `release` and `leave_in_child` change the
-// mapping by system calls, which several threads may make at once.
+// SAFETY: as above. No method with `&self` changes a field. `release` and `leave_in_child` change the mapping
+// by system calls, which several threads may make at once.
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// `len` bytes (a multiple of [`PAGE`], not 0) as `choice` says.
+    /// Allocates `len` bytes, which is a multiple of [`PAGE`] and not 0. An error names the memory that
+    /// failed.
     pub(crate) fn new(choice: BackingChoice, len: usize) -> Result<Self, (&'static str, io::Error)> {
         assert!(len.is_multiple_of(PAGE) && len > 0);
         match choice {
@@ -149,12 +150,12 @@ impl Memory {
         &self.backing
     }
 
-    /// Makes the pages of a range present, so that no event pays for a page fault. Best effort.
+    /// Makes the pages of a range present, so that no event pays for a page fault. Ignores errors.
     pub(crate) fn populate(&self, pages: Range<usize>) {
         let (from, to) = (pages.start.min(self.len) & !(alignment() - 1), pages.end.min(self.len));
         if self.backing != Backing::Heap && from < to {
-            // SAFETY: the range is inside this mapping; populating changes no byte of it. Kernels before 5.14 refuse,
-            // harmlessly.
+            // SAFETY: the range is inside of this mapping, and populating changes no byte of it. Kernels
+            // before 5.14 return an error and do nothing.
             unsafe {
                 let start = self.base.as_ptr().add(from);
                 libc::madvise(start.cast(), to - from, libc::MADV_POPULATE_WRITE);
@@ -166,22 +167,20 @@ impl Memory {
         self.len
     }
 
-    /// Gives the memory from byte `from` on back to the system, as far as it is whole pages. What is stored
-    /// there later goes into new private memory, and is never a SIGBUS, also where the file system is full by
-    /// then. Best effort.
+    /// Gives the whole pages from byte `from` on back to the system. Ignores errors. Later stores go into new
+    /// private memory, and never cause a SIGBUS, even if the file system is full by then.
     ///
-    /// The pages are replaced before they are freed: to free them while they are mapped would let a late
-    /// store ask the full file system for a page again.
+    /// The pages are replaced before they are freed. If they were freed while mapped, a late store would need
+    /// a new page of the full file system.
     ///
     /// # Safety
-    /// The process has no reference to a byte from `from` on that may not become zero while the reference
-    /// lives.
+    /// The process has no reference to a byte from `from` on that must not become zero.
     pub(crate) unsafe fn release(&self, from: usize) {
         // SAFETY: by the contract.
         unsafe { self.release_by(from, page_size()) };
     }
 
-    /// The same where a page has `page` bytes.
+    /// As [`release`](Self::release), with pages of `page` bytes.
     ///
     /// # Safety
     /// As [`release`](Self::release).
@@ -191,9 +190,9 @@ impl Memory {
         if len == 0 {
             return;
         }
-        // SAFETY: the range is a part of this memory, which stays mapped. No page of it has bytes of anybody
-        // else (`whole_pages`). By the contract its bytes may become zero. `mremap` of no bytes makes a
-        // second mapping of the same pages, which only this function knows, and unmaps again.
+        // SAFETY: the range is a part of this memory, which stays mapped. Its pages have no other bytes
+        // (`whole_pages`). By the contract its bytes may become zero. `mremap` of 0 bytes makes a second
+        // mapping of the same pages, which only this function knows, and which it unmaps again.
         unsafe {
             let start = self.base.as_ptr().add(start).cast();
             if self.backing == Backing::Heap {
@@ -211,9 +210,10 @@ impl Memory {
         }
     }
 
-    /// The bytes from `from` on whose pages, of `page` bytes each, are all of this memory. The system works
-    /// on whole pages, and rounds a length up to them: that must not reach what follows in the heap. A
-    /// mapping has all of its last page.
+    /// The range from `from` on of the pages, of `page` bytes each, that have no bytes of other memory.
+    ///
+    /// The system works on whole pages and rounds a length up. In the heap that must not reach the next
+    /// allocation. A mapping has all of its last page.
     fn whole_pages(&self, from: usize, page: usize) -> Range<usize> {
         let base = self.base.addr().get();
         let start = (base + from.min(self.len)).next_multiple_of(page) - base;
@@ -222,21 +222,19 @@ impl Memory {
         start..end
     }
 
-    /// In a forked child: lets no store of this process reach the parent's memory. What is stored from now on goes into private
-    /// memory.
+    /// Detaches a forked child from the memory of its parent. Later stores go into private memory.
     ///
     /// # Safety
-    /// The process has no reference to a byte of this memory that may not become zero while the reference
-    /// lives.
+    /// The process has no reference to a byte of this memory that must not become zero.
     pub(crate) unsafe fn leave_in_child(&self) {
         if self.backing != Backing::Heap {
-            // SAFETY: the whole of this mapping, which stays mapped. By the contract its bytes may become
-            // zero.
+            // SAFETY: the range is this whole mapping, which stays mapped. By the contract its bytes may
+            // become zero.
             unsafe { replace_by_private(self.base.as_ptr().cast(), self.len) };
         }
     }
 
-    /// Removes the file's name; the mapping stays until drop.
+    /// Removes the file. The mapping stays until drop.
     pub(crate) fn unlink(&self) {
         if let Backing::File(path) = &self.backing
             && self.linked
@@ -251,34 +249,34 @@ impl Drop for Memory {
     fn drop(&mut self) {
         if self.backing == Backing::Heap {
             if let Ok(layout) = Self::layout(self.len) {
-                // SAFETY: `base` came from `alloc_zeroed` with this layout: neither `len` nor the page size
-                // has changed.
+                // SAFETY: `base` is from `alloc_zeroed` with this layout: neither `len` nor the page size has
+                // changed.
                 unsafe { dealloc(self.base.as_ptr(), layout) };
             }
         } else {
-            // SAFETY: `base` and `len` are those of the mmap. Mappings that have replaced parts of it lie in
-            // the same range. Every chunk's owner holds the region that holds this value. A lease has a
+            // SAFETY: `base` and `len` are those of the mmap. Mappings that have replaced parts of it are in
+            // the same range. The owner of each chunk has the region, which has this value. A lease has a
             // pointer to a chunk only while the chunk lives (`Lease::set`).
             unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
         }
     }
 }
 
-/// The user whose files this process may take for its own.
+/// The user of this process. Only files of this user are trusted.
 #[cfg(not(loom))]
 pub(crate) fn own_user() -> u32 {
-    // SAFETY: takes nothing, cannot fail.
+    // SAFETY: takes no argument and cannot fail.
     unsafe { libc::geteuid() }
 }
 
-/// A file that is locked against others that lock it, for as long as this lives.
+/// A file with an exclusive lock, which ends when the value is dropped.
 #[cfg(not(loom))]
 #[derive(Debug)]
 pub(crate) struct Locked(std::fs::File);
 
 #[cfg(not(loom))]
 impl Locked {
-    /// Does not wait: `WouldBlock` when somebody else has it.
+    /// Locks the file. Does not wait: the error is `WouldBlock` if another process has the lock.
     pub(crate) fn new(file: std::fs::File) -> io::Result<Self> {
         // SAFETY: a call on an open descriptor.
         match unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } {
@@ -298,27 +296,28 @@ impl std::ops::Deref for Locked {
 
 #[cfg(not(loom))]
 impl Drop for Locked {
-    /// To close it is not enough: a child that another thread starts just now has the open file too until it is another program.
+    /// Unlocks. Closing the file is not enough: a child that another thread is just starting has the open
+    /// file too, until it executes its program.
     fn drop(&mut self) {
         // SAFETY: a call on an open descriptor.
         unsafe { libc::flock(self.0.as_raw_fd(), libc::LOCK_UN) };
     }
 }
 
-/// Bytes of the file system that [`DIRECTORY`] is.
+/// The size of the file system at [`DIRECTORY`], in bytes.
 #[cfg(not(loom))]
 pub(crate) fn directory_size() -> io::Result<u64> {
     let path = CString::new(DIRECTORY).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-    // SAFETY: a struct of integers, which may all be 0.
+    // SAFETY: a struct of integers, for which zeros are valid.
     let mut stat: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the path is NUL-terminated, and `stat` is for the call to write.
+    // SAFETY: the path is NUL-terminated, and the call writes to `stat`.
     if unsafe { libc::statvfs(path.as_ptr(), &raw mut stat) } != 0 {
         return Err(io::Error::last_os_error());
     }
     Ok(stat.f_blocks.saturating_mul(stat.f_frsize))
 }
 
-/// Room for bytes that is given back to the system when it is dropped, whatever the allocator would do with it.
+/// A buffer whose memory goes back to the system when it is dropped. An allocator could keep it.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     base: NonNull<u8>,
@@ -326,14 +325,14 @@ pub(crate) struct Scratch {
     len: usize,
 }
 
-// SAFETY: the mapping is this value's alone, and a mapping belongs to no thread.
+// SAFETY: only this value uses the mapping, and a mapping is not bound to a thread.
 unsafe impl Send for Scratch {}
 
 impl Scratch {
-    /// Room for `capacity` bytes, of which pages are taken as they are written.
+    /// Creates a buffer for `capacity` bytes. The system allocates its pages when they are written.
     pub(crate) fn new(capacity: usize) -> io::Result<Self> {
         let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: a new mapping at an address of the kernel's choice.
+        // SAFETY: a new mapping at an address that the kernel chooses.
         let p = unsafe { libc::mmap(std::ptr::null_mut(), capacity.max(1), prot, flags, -1, 0) };
         if p == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
@@ -342,28 +341,28 @@ impl Scratch {
         Ok(Self { base, capacity, len: 0 })
     }
 
-    /// Appends; false, and nothing done, where there is no room.
+    /// Appends bytes. Returns `false` and does nothing if there is no room for them.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> bool {
         if bytes.len() > self.capacity - self.len {
             return false;
         }
-        // SAFETY: in the mapping by the comparison. `bytes` is not of this mapping, which `&mut self` has
-        // alone.
+        // SAFETY: in the mapping by the comparison. `bytes` is not a part of this mapping, which `&mut self`
+        // borrows exclusively.
         unsafe { self.base.add(self.len).copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) };
         self.len += bytes.len();
         true
     }
 
-    /// What was appended.
+    /// The bytes that were appended.
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: `push` has written the first `len` bytes, and nobody writes them while `&self` is borrowed.
+        // SAFETY: `push` has written the first `len` bytes, and cannot write while `&self` is borrowed.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.len) }
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // SAFETY: the mapping that `new` made, to which no reference is left.
+        // SAFETY: the mapping that `new` has made. No reference to it is left.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.capacity.max(1)) };
     }
 }
@@ -372,7 +371,7 @@ fn owned(fd: i32) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call that returned `fd` succeeded, and nobody else has it.
+    // SAFETY: the call that returned `fd` has succeeded, and only the caller has it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
@@ -380,27 +379,27 @@ fn file_len(len: usize) -> io::Result<libc::off_t> {
     libc::off_t::try_from(len).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
 }
 
-/// Alignment of a region in memory, and of its first chunk, in bytes: the pages of both the ABI and the
-/// system.
+/// The alignment of a region in memory, and of its first chunk, in bytes: the larger of the ABI's and the
+/// system's page.
 pub(crate) fn alignment() -> usize {
     PAGE.max(page_size())
 }
 
-/// Bytes of the system's smallest page: 4 KiB on x86-64, 16 or 64 KiB on some others.
+/// The bytes of the system's smallest page: 4 KiB on x86-64, 16 or 64 KiB on some others.
 fn page_size() -> usize {
-    // SAFETY: takes a number, and changes nothing.
+    // SAFETY: takes a number and changes nothing.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(PAGE)
 }
 
-/// Bytes that [`reserve`] asks for at a time where a signal has interrupted it: some milliseconds, so that a
-/// program with a timer's signal every few milliseconds gets on.
+/// The bytes of one request in [`reserve`] after a signal has interrupted it. A request takes some
+/// milliseconds, so it succeeds in a program that gets a timer signal every few milliseconds.
 const RESERVE: usize = 4 << 20;
 
-/// Tries for each of them. A signal that comes during each try makes the reservation fail.
+/// The most tries for each request. The reservation fails if a signal comes during each of them.
 const RESERVE_TRIES: usize = 100;
 
-/// Gives the file `len` bytes that are really there. All at once, so that the system can use large pages; in
-/// small pieces where signals interrupt that.
+/// Reserves `len` bytes for the file, in one request, so that the system can use large pages. If a signal
+/// interrupts it, in many small requests.
 fn reserve(fd: &OwnedFd, len: usize) -> io::Result<()> {
     let is_interrupted =
         |done: &io::Result<()>| done.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::Interrupted);
@@ -424,10 +423,12 @@ fn allocate(fd: &OwnedFd, at: usize, len: usize) -> io::Result<()> {
     }
 }
 
-/// Puts zeroed private memory in the place of a mapping, in one step for all threads. Returns whether the system did.
+/// Replaces a mapping by zeroed private memory, in one step for all threads. Returns whether the system did
+/// so.
 ///
 /// # Safety
-/// The range is mapped by the caller. The process has no reference to a byte in it that may not become zero.
+/// The range is a mapping of the caller. The process has no reference to a byte in it that must not become
+/// zero.
 unsafe fn replace_by_private(start: *mut libc::c_void, len: usize) -> bool {
     let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
     let flags = flags | libc::MAP_FIXED | libc::MAP_NORESERVE;
@@ -437,7 +438,7 @@ unsafe fn replace_by_private(start: *mut libc::c_void, len: usize) -> bool {
 
 fn map(fd: &OwnedFd, len: usize) -> io::Result<NonNull<u8>> {
     let prot = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: a new mapping of an open descriptor, at an address of the kernel's choice.
+    // SAFETY: a new mapping of an open descriptor, at an address that the kernel chooses.
     let p = unsafe { libc::mmap(std::ptr::null_mut(), len, prot, libc::MAP_SHARED, fd.as_raw_fd(), 0) };
     if p == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
@@ -449,19 +450,20 @@ fn map(fd: &OwnedFd, len: usize) -> io::Result<NonNull<u8>> {
 mod tests {
     use super::*;
 
-    /// The bytes of the memory, which were all 1, that are 0 now.
+    /// The offsets of the bytes that are 0 now. All were 1 before.
     fn zeroed(memory: &Memory) -> Vec<usize> {
-        // SAFETY: zeroed when it was made, and nobody else has it.
+        // SAFETY: the memory was zeroed at its creation, and only this test has it.
         let bytes = unsafe { std::slice::from_raw_parts(memory.base.as_ptr(), memory.len) };
         (0..bytes.len()).filter(|at| bytes[*at] == 0).collect()
     }
 
-    /// The kernel rounds what it is told up to whole pages: what follows in the heap is somebody else's.
+    /// The kernel rounds a length up to whole pages, and the bytes that follow in the heap are of other
+    /// allocations.
     #[test]
     fn of_the_heap_only_pages_are_given_back_that_are_the_regions_own() {
         for page in [PAGE, 4 * PAGE, 16 * PAGE] {
             let memory = Memory::new(BackingChoice::Heap, 61 * PAGE).unwrap();
-            // SAFETY: `len` bytes, which nobody else has.
+            // SAFETY: `len` bytes, which only this test has.
             unsafe { memory.base.write_bytes(1, memory.len) };
             // SAFETY: there is no reference to it.
             unsafe { memory.release_by(PAGE, page) };

@@ -1,20 +1,20 @@
 //! The free bitmap, and how a chunk changes hands.
 //!
-//! The bitmap has one bit for each chunk, 1 = free. To take a chunk, a thread clears the lowest set bit with one
-//! `fetch_and`. The thread that sees the bit set in the returned value owns the chunk. Other threads try the next
-//! bit; no thread waits. So a quiet program touches few pages, and a busy thread gets the chunk that the drain
-//! freed last, which is still in the cache.
+//! The bitmap has one bit for each chunk, 1 = free. To take a chunk, a thread clears the lowest set bit with
+//! one `fetch_and`. The thread that sees the bit set in the returned value owns the chunk. Other threads try
+//! the next bit; no thread waits. So a quiet program touches few pages, and a busy thread gets the chunk that
+//! the drain freed last, which is still in the cache.
 //!
-//! A region that overwrites has no drain. When no chunk is free, a thread takes the next chunk in ring order that
-//! is Complete and not pinned. That is the oldest chunk, apart from those that slow threads still write.
+//! A region that overwrites has no drain. When no chunk is free, a thread takes the next chunk in ring order
+//! that is Complete and not pinned. That is the oldest chunk, apart from those that slow threads still write.
 
 use crate::abi::{PINNED, State};
 use crate::region::{Region, small};
 use crate::step::step;
 use crate::sync::{Ordering, fence};
 
-/// The number of a chunk that the caller owns alone. Only this file makes one, when a chunk changes hands, and
-/// `WriteChunk::begin` consumes it. So no chunk has two `WriteChunk`s.
+/// The number of a chunk that the caller owns alone. Only this file makes one, when a chunk changes hands,
+/// and `WriteChunk::begin` consumes it. So no chunk has two `WriteChunk`s.
 #[derive(Debug)]
 pub(crate) struct Taken(u32);
 
@@ -38,8 +38,8 @@ impl Region {
             let mut candidates = free & chunks_here;
             while candidates != 0 {
                 let bit = candidates & candidates.wrapping_neg();
-                // Acquire pairs with the Release in `free`: the drain's last read of the payload, and its store of
-                // Free, happen before the new owner's first write.
+                // Acquire pairs with the Release in `free`: the drain's last read of the payload, and its
+                // store of Free, happen before the new owner's first write.
                 let before = word.fetch_and(!bit, Ordering::Acquire);
                 if before & bit != 0 {
                     return Some(Taken(small(w * 64) + bit.trailing_zeros()));
@@ -62,15 +62,16 @@ impl Region {
             let state = &self.chunk_header(chunk).state;
             let seen = state.load(Ordering::Relaxed);
             let free = State::Free.in_generation_of(seen);
-            // Acquire pairs with the Release of Complete (`ChunkHeader::complete`) and with that of the end of a pin
-            // (`Pin::drop`): the last owner and the last reader are done before the new owner's first write.
+            // Acquire pairs with the Release of Complete (`ChunkHeader::complete`) and with that of the end
+            // of a pin (`Pin::drop`): the last owner and the last reader are done before the new owner's
+            // first write.
             let is_mine = State::of(seen) == State::Complete
                 && seen & PINNED == 0
                 && state.compare_exchange(seen, free, Ordering::Acquire, Ordering::Relaxed).is_ok();
             if is_mine {
-                // Pairs with the fence before the second look in `looks.rs`: a reader from outside that copied bytes
-                // of the new owner finds another state afterwards. The Acquire above does not order the store of
-                // its own compare-and-swap before later stores.
+                // Pairs with the fence before the second look in `looks.rs`: a reader from outside that
+                // copied bytes of the new owner finds another state afterwards. The Acquire above does not
+                // order the store of its own compare-and-swap before later stores.
                 fence(Ordering::Release);
             }
             is_mine.then_some(Taken(chunk))
@@ -88,8 +89,8 @@ impl Region {
         self.bitmap(chunk as usize / 64).fetch_or(1 << (chunk % 64), Ordering::Release);
     }
 
-    /// The numbers of the chunks that are not free. A chunk that is claimed or freed during the call may be among
-    /// them or not.
+    /// The numbers of the chunks that are not free. A chunk that is claimed or freed during the call may be
+    /// among them or not.
     pub(crate) fn taken(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.bitmap_words()).flat_map(move |w| {
             // Relaxed: the content of a chunk is read by the chunk's own `state` and `commit`.

@@ -1,8 +1,8 @@
-//! A chunk in the hands of the thread that writes it.
+//! A chunk, for the thread that writes it ([`WriteChunk`]) and for the drain or the window ([`ReadChunk`]).
 //!
-//! Owning a chunk is owning a [`WriteChunk`]: claiming makes it, dropping it gives the chunk back.
-//! Records go in by [`WriteChunk::append`], or, where every instruction counts, by plain stores below
-//! [`WriteChunk::payload`] and one store of `commit`.
+//! A thread owns a chunk while it has the [`WriteChunk`]. A claim creates the value; dropping it gives the
+//! chunk back. [`WriteChunk::append`] writes records. The hot path writes through [`WriteChunk::payload`]
+//! with plain stores, and commits with one more store.
 
 #![allow(unsafe_code)] // writes the payload
 
@@ -16,9 +16,9 @@ use crate::region::Region;
 use crate::step::step;
 use crate::sync::Ordering;
 
-/// A chunk that only its holder writes.
+/// A chunk for its owner, the only thread that writes it.
 ///
-/// No chunk has two of them, since a value that was moved to another thread is gone here:
+/// No chunk has two of these values. A value that was moved to another thread is gone here:
 ///
 /// ```compile_fail,E0382
 /// use hairline_shm::{ChunkInfo, Region, RegionConfig};
@@ -29,7 +29,7 @@ use crate::sync::Ordering;
 /// chunk.append(b"here", 1);
 /// ```
 ///
-/// And two threads cannot write through one:
+/// Two threads cannot write through one value:
 ///
 /// ```compile_fail,E0499
 /// use hairline_shm::{ChunkInfo, Region, RegionConfig};
@@ -43,28 +43,28 @@ use crate::sync::Ordering;
 /// ```
 #[derive(Debug)]
 pub struct WriteChunk {
-    /// Of the whole mapping: the payload behind the header is written through it too.
+    /// Has the provenance of the whole mapping, since the payload is written through it too.
     header: NonNull<ChunkHeader>,
     number: u32,
-    /// The last commit. Where the next record goes is decided by this copy, never by the header's word, which other
-    /// processes may have mapped: a wrong word there must not lead a store out of the chunk.
+    /// The last commit. This copy, and not the word in the header, decides where the next record is written.
+    /// Other processes can map the header, and a wrong word there must not lead to a store outside of the
+    /// chunk.
     commit: Commit,
-    /// It was taken back from its idle holder: see `lease.rs`.
+    /// Whether the drain thread has recalled the chunk from its idle owner (`lease/`).
     is_recalled: bool,
     region: Arc<Region>,
 }
 
-// SAFETY: a chunk belongs to no thread. The header is all atomics, the payload is written by this value's
-// holder only, and `region` keeps the memory mapped.
+// SAFETY: a chunk is not bound to a thread. The fields of the header are atomics, only the owner of this
+// value writes the payload, and `region` keeps the memory mapped.
 unsafe impl Send for WriteChunk {}
 
 impl WriteChunk {
-    /// The chunk of `region` that the caller has just taken: by its bit in the bitmap, or by its state in a
-    /// region that overwrites.
+    /// Begins the chunk that the caller has just taken, with `context` at its start.
     pub(crate) fn begin(region: Arc<Region>, taken: Taken, mut info: ChunkInfo, context: &[u8]) -> Self {
         let number = taken.number();
-        // Before the first store into the chunk: this instruction waits for all stores before it, and the chunk's
-        // lines are seldom in the cache yet.
+        // Before the first store into the chunk: this instruction waits for all stores before it, and the
+        // cache lines of the chunk are rarely in the cache yet.
         let claim = region.new_claim();
         assert!(context.len() < region.payload_len() as usize);
         #[allow(clippy::cast_possible_truncation)] // just compared with a u32
@@ -73,8 +73,8 @@ impl WriteChunk {
         let start = Commit::new(context_len, 0);
         let header = region.header_ptr(number);
         let chunk = Self { header, number, commit: start, is_recalled: false, region };
-        // SAFETY: in the payload by the assertion. `Taken` says that the caller owns the chunk: no reader of
-        // this process looks at its payload before the store of Writing below.
+        // SAFETY: in the payload by the assertion. `Taken` proves that the caller owns the chunk. No reader
+        // of this process reads the payload before the store of Writing below.
         unsafe { chunk.payload().copy_from_nonoverlapping(context.as_ptr(), context.len()) };
         chunk.owner().set(info);
         let header = chunk.header();
@@ -92,15 +92,16 @@ impl WriteChunk {
         header.batch.store(0, Ordering::Relaxed);
         step();
         let before = header.state.load(Ordering::Relaxed);
-        // Release pairs with the Acquire of `ReadChunk::open`: who sees Writing sees the fields above.
+        // Release pairs with the Acquire in `ReadChunk::open`: a reader that sees Writing sees the fields
+        // above.
         header.state.store(State::next_generation(before), Ordering::Release);
         chunk
     }
 
-    /// This chunk's header.
+    /// The header of the chunk.
     pub fn header(&self) -> &ChunkHeader {
-        // SAFETY: the pointer is `Region::header_ptr`'s: in bounds, aligned, and mapped while `region` lives.
-        // Every field of a header is an atomic, and valid whatever its bytes are.
+        // SAFETY: the pointer is from `Region::header_ptr`: in bounds, aligned, and mapped while `region`
+        // lives. Every field of a header is an atomic, for which all bytes are valid.
         unsafe { self.header.as_ref() }
     }
 
@@ -108,36 +109,38 @@ impl WriteChunk {
         self.region.owner(self.number)
     }
 
-    /// Where the payload begins; [`WriteChunk::capacity`] bytes may be written there by the holder,
-    /// above what is committed.
+    /// The start of the payload. The owner may write [`capacity`](Self::capacity) bytes there, above the last
+    /// commit.
     pub fn payload(&self) -> *mut u8 {
-        // SAFETY: a chunk has 4 KiB at least, header included.
+        // SAFETY: a chunk has at least 4 KiB, header included.
         unsafe { self.header.as_ptr().cast::<u8>().add(CHUNK_HEADER_SIZE) }
     }
 
-    /// Bytes of the payload.
+    /// The bytes of the payload.
     pub fn capacity(&self) -> u32 {
         self.region.payload_len()
     }
 
-    /// Number of the chunk in its region.
+    /// The number of the chunk in its region.
     pub fn number(&self) -> u32 {
         self.number
     }
 
-    /// The header's address, from which the payload may be written too.
+    /// The address of the header. The payload may be written through it too.
     pub(crate) fn header_ptr(&self) -> NonNull<ChunkHeader> {
         self.header
     }
 
-    /// What was committed so far.
+    /// The last commit.
     pub fn committed(&self) -> Commit {
         self.commit
     }
 
-    /// The holder has committed records without [`append`](Self::append): `commit` is its last
-    /// [`publish`](ChunkHeader::publish). False, and nothing done, if that is not between the last commit known here and
-    /// the end of the payload.
+    /// Sets the last commit, after the owner has committed records with [`publish`](ChunkHeader::publish) and
+    /// not with [`append`](Self::append).
+    ///
+    /// Returns `false` and does nothing if `commit` is less than the last commit, or beyond the end of the
+    /// payload.
     pub fn set_committed(&mut self, commit: Commit) -> bool {
         let is_valid = (self.commit.bytes()..=self.capacity()).contains(&commit.bytes());
         if is_valid {
@@ -146,8 +149,9 @@ impl WriteChunk {
         is_valid
     }
 
-    /// Writes `bytes` (whole records, `records` of which are events) and commits them. False, and nothing
-    /// done, when there is no room.
+    /// Writes `bytes`, which are whole records with `records` events, and commits them.
+    ///
+    /// Returns `false` and does nothing if the chunk has no room for them.
     pub fn append(&mut self, bytes: &[u8], records: u32) -> bool {
         let commit = self.committed();
         let at = commit.bytes() as usize;
@@ -159,21 +163,24 @@ impl WriteChunk {
             // SAFETY: loom checks that no other access is concurrent.
             unsafe { *p += 1 }
         });
-        // SAFETY: in the payload by the comparison, and above every commit that this value has stored, so no
-        // reader of this process looks there yet. `bytes` is not of the payload: only readers form slices of
-        // that, below a commit.
+        // SAFETY: in the payload by the comparison. Above every commit that this value has stored, so no
+        // reader of this process reads there yet. `bytes` is not a part of the payload: only readers form
+        // slices of that, below a commit.
         unsafe { self.payload().add(at).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         #[allow(clippy::cast_possible_truncation)] // fits the payload
         let grown = Commit(commit.0 + Commit::new(bytes.len() as u32, records).0);
-        // SAFETY: this value is the chunk's holder. `grown` is above the last commit by the bytes that were
-        // written just now, within the payload.
+        // SAFETY: this value is the owner of the chunk. `grown` is the last commit and the bytes that were
+        // just written, within the payload.
         unsafe { self.header().publish(grown) };
         self.commit = grown;
         true
     }
 
-    /// Writes, as the chunk's first bytes after its context, what is of use only without the chunk before it. False, and
-    /// nothing done, when there is no room, or something was written already.
+    /// Writes the recovery: bytes right after the context that are needed only if the chunk before is
+    /// missing.
+    ///
+    /// Returns `false` and does nothing if the chunk has no room for them, or has bytes after the context
+    /// already.
     pub fn append_recovery(&mut self, bytes: &[u8]) -> bool {
         let header = self.header();
         let Ok(len) = u32::try_from(bytes.len()) else { return false };
@@ -185,19 +192,21 @@ impl WriteChunk {
         self.append(bytes, 0)
     }
 
-    /// Keeps `bytes` at offset `at` of the payload, above what is committed, for [`noted`](Self::noted). No reader sees
-    /// them. Nothing is done where they would reach into what is committed or beyond the payload.
+    /// Stores `bytes` at offset `at` of the payload, for [`noted`](Self::noted). No reader sees them.
+    ///
+    /// Does nothing if the range is not between the last commit and the end of the payload.
     pub fn note(&mut self, at: u32, bytes: &[u8]) {
         if self.is_above(at, bytes.len()) {
-            // SAFETY: in the payload and above the last commit by the comparison; else as in `append`.
+            // SAFETY: in the payload and above the last commit by the comparison. The rest as in `append`.
             unsafe { self.payload().add(at as usize).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         }
     }
 
-    /// What was kept at offset `at`, if nothing was written over it.
+    /// Reads the bytes that [`note`](Self::note) has stored at offset `at`. `None` if the range is not above
+    /// the last commit.
     pub fn noted<const N: usize>(&self, at: u32) -> Option<[u8; N]> {
-        // SAFETY: in the payload by the comparison, where every byte is initialised: the memory was zeroed
-        // when it was made. Above the last commit only the holder writes, which is this value.
+        // SAFETY: in the payload by the comparison. Every byte there is initialised: the memory was zeroed at
+        // its creation. Above the last commit only the owner writes, which is this value.
         self.is_above(at, N)
             .then(|| unsafe { self.payload().add(at as usize).cast::<[u8; N]>().read_unaligned() })
     }
@@ -206,30 +215,30 @@ impl WriteChunk {
         at >= self.committed().bytes() && at as usize + len <= self.capacity() as usize
     }
 
-    /// Copies what was committed so far into `out`, in place of what `out` held. Zeros where the region was
-    /// closed meanwhile: so no slice of the chunk is given out.
+    /// Replaces the content of `out` by the committed bytes. If the region was closed meanwhile, they are
+    /// zeros: this is why the function copies and does not return a slice.
     pub fn copy_committed(&self, out: &mut Vec<u8>) {
         let len = self.committed().bytes() as usize;
         out.clear();
         out.reserve(len);
-        // SAFETY: `len` bytes are in the payload (`append` and `set_committed` compare), and initialised, as
-        // the memory was zeroed when it was made. No thread writes below the last commit. `out` has room for
-        // them.
+        // SAFETY: `len` bytes are in the payload (`append` and `set_committed` compare). They are
+        // initialised: the memory was zeroed at its creation. No thread writes below the last commit. `out`
+        // has room for them.
         unsafe {
             self.payload().copy_to_nonoverlapping(out.as_mut_ptr(), len);
             out.set_len(len);
         }
     }
 
-    /// The chunk was taken back ([`Lease::settle`](crate::Lease::settle)): it may be somebody else's by now, and is not touched any
-    /// more.
+    /// Marks the chunk as recalled, after [`Lease::settle`](crate::Lease::settle) has returned `true`.
+    /// Another thread may own it by now, so this value does not touch it again.
     pub fn set_recalled(&mut self) {
         self.is_recalled = true;
     }
 
     /// Gives the chunk back as the last of its sequence.
     pub fn finish_sequence(self) {
-        // Published by the state in `drop`.
+        // Relaxed: published by the Release store of the state in `drop`.
         self.owner().set_last();
         self.header().flags.store(FLAG_LAST, Ordering::Relaxed);
     }
@@ -244,32 +253,36 @@ impl Drop for WriteChunk {
 }
 
 impl ChunkHeader {
-    /// Nothing more is written into it.
+    /// Gives the chunk back: the owner writes no more.
     pub(crate) fn complete(&self) {
-        // Release pairs with the Acquire of `ReadChunk::open`, and with that of the thread that takes the chunk to
-        // overwrite it: who sees Complete sees the last commit and the flags.
+        // Release pairs with the Acquire in `ReadChunk::open`, and with that in `Region::take_oldest`: a
+        // thread that sees Complete sees the last commit and the flags.
         self.state.fetch_add(COMPLETED, Ordering::Release);
     }
 
-    /// Commits: readers may read so much from now on.
+    /// Commits: readers may read the payload up to `commit` from now on.
     ///
     /// # Safety
-    /// Only for the chunk's holder. `commit` must be no less than the last one and within the payload, and all the bytes
-    /// below it must have been written.
+    /// Only for the owner of the chunk. `commit` must be no less than the last one and within the payload.
+    /// All bytes below it must have been written.
     #[inline(always)]
     pub unsafe fn publish(&self, commit: Commit) {
-        // Release pairs with the Acquire of `ReadChunk::refresh`: who sees this commit sees the bytes under it.
+        // Release pairs with the Acquire in `ReadChunk::refresh`: a reader that sees this commit sees the
+        // bytes below it.
         self.commit.store(commit.0, Ordering::Release);
     }
 }
 
-/// A chunk of a region that overwrites, which nobody takes while this lives. Its owner may go on writing it.
+/// Keeps other threads from taking a chunk of a region that overwrites. The owner of the chunk may go on
+/// writing it.
 #[derive(Debug)]
 pub(crate) struct Pin<'r>(&'r ChunkHeader);
 
 impl<'r> Pin<'r> {
-    /// None when the chunk is free, or taken meanwhile. Damaged when it is pinned: not by this window, which
-    /// is the only one, and has no other pin on it.
+    /// Pins the chunk. Returns `None` if the chunk is free, or was taken meanwhile.
+    ///
+    /// Returns [`Damaged`] if it is pinned already: the region has only one window, which pins a chunk once,
+    /// so another process has set the bit.
     fn new(header: &'r ChunkHeader) -> Result<Option<Self>, Damaged> {
         let seen = header.state.load(Ordering::Relaxed);
         if State::of(seen) == State::Free {
@@ -278,10 +291,10 @@ impl<'r> Pin<'r> {
         if seen & PINNED != 0 {
             return Err(Damaged);
         }
-        // Of the whole word: had the chunk been taken since, its generation would be another. Acquire pairs with the Release
-        // stores of Writing and Complete.
+        // Compares the whole word: if the chunk was taken since the load, its generation differs. Acquire
+        // pairs with the Release stores of Writing and Complete.
         let taken = header.state.compare_exchange(seen, seen | PINNED, Ordering::Acquire, Ordering::Relaxed);
-        // The owner may have completed the chunk just now: that is worth another look, once.
+        // Tries once more if the owner has just completed the chunk.
         let taken = taken.or_else(|now| {
             let completed = now == seen.wrapping_add(COMPLETED) && State::of(seen) == State::Writing;
             let again = if completed { now } else { seen };
@@ -293,16 +306,16 @@ impl<'r> Pin<'r> {
 
 impl Drop for Pin<'_> {
     fn drop(&mut self) {
-        // Release pairs with the Acquire of `Region::take_oldest`: what was read of the chunk was read before its next
-        // owner writes.
+        // Release pairs with the Acquire in `Region::take_oldest`: the reads of the chunk happen before the
+        // writes of its next owner.
         self.0.state.fetch_and(!PINNED, Ordering::Release);
     }
 }
 
-/// A chunk as its region's own drain or window reads it.
+/// A chunk, for the drain or the window of its region.
 ///
 /// Other processes can map the region and write into it. So each number of the header is loaded once, and
-/// [`refresh`](Self::refresh) checks that the numbers lead nowhere but into the chunk before any slice is formed by them.
+/// [`refresh`](Self::refresh) checks that the numbers stay inside the chunk before a slice is formed.
 #[derive(Debug)]
 pub(crate) struct ReadChunk<'r> {
     header: &'r ChunkHeader,
@@ -310,32 +323,35 @@ pub(crate) struct ReadChunk<'r> {
     size: u32,
     number: u32,
     owner: &'r Owner,
-    /// What the owner knows, not what the header says.
+    /// From this process's own memory, not from the header.
     info: ChunkInfo,
     complete: bool,
-    /// As of the last [`refresh`](Self::refresh): context_len <= drained <= commit <= size, in bytes.
+    /// As of the last [`refresh`](Self::refresh), which has checked context_len <= drained <= commit <= size,
+    /// in bytes.
     commit: Commit,
     drained: Commit,
-    /// Keeps the bytes where they are in a region without a drain.
+    /// Keeps threads from overwriting the chunk, in a region without a drain.
     _pin: Option<Pin<'r>>,
 }
 
-/// The numbers in a chunk's header contradict each other, or what the process knows of the chunk's owner:
-/// something other than the owner and the drain has written them.
+/// The numbers in a chunk's header contradict each other, or this process's own copy of the owner. Another
+/// process has written them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Damaged;
 
 impl<'r> ReadChunk<'r> {
-    /// Returns `None` when the chunk is free, or claimed but not yet begun. Nothing can be read before [`refresh`](Self::refresh).
+    /// Opens a chunk. Returns `None` if it is free, or claimed and not yet begun. It is empty until
+    /// [`refresh`](Self::refresh).
     pub(crate) fn open(region: &'r Region, number: u32) -> Option<Self> {
         let header = region.chunk_header(number);
-        // Acquire pairs with the Release stores of Writing and Complete.
+        // Acquire pairs with the Release stores of Writing (`WriteChunk::begin`) and Complete
+        // (`ChunkHeader::complete`).
         let state = State::of(header.state.load(Ordering::Acquire));
         (state != State::Free).then(|| Self::at(region, number, None))
     }
 
-    /// The same in a region that overwrites, with its progress: nobody takes the chunk while this value
-    /// lives.
+    /// Opens, pins and refreshes a chunk of a region that overwrites. No thread takes the chunk while this
+    /// value lives.
     pub(crate) fn open_pinned(region: &'r Region, number: u32) -> Result<Option<Self>, Damaged> {
         let Some(pin) = Pin::new(region.chunk_header(number))? else { return Ok(None) };
         let mut chunk = Self::at(region, number, Some(pin));
@@ -344,7 +360,7 @@ impl<'r> ReadChunk<'r> {
     }
 
     fn at(region: &'r Region, number: u32, pin: Option<Pin<'r>>) -> Self {
-        // SAFETY: a chunk has 4 KiB at least, header included.
+        // SAFETY: a chunk has at least 4 KiB, header included.
         let payload = unsafe { region.header_ptr(number).cast::<u8>().add(CHUNK_HEADER_SIZE) };
         let owner = region.owner(number);
         Self {
@@ -365,19 +381,21 @@ impl<'r> ReadChunk<'r> {
         self.info
     }
 
-    /// Loads the chunk's progress: first whether the owner is done, then how far it came. In this order a Complete chunk's commit
-    /// is its last.
+    /// Loads the progress of the chunk: first the state, then the commit. In this order the commit of a
+    /// Complete chunk is its last one.
     pub(crate) fn refresh(&mut self) -> Result<(), Damaged> {
         self.complete = State::of(self.header.state.load(Ordering::Acquire)) == State::Complete;
-        // Acquire pairs with the Release of the commit: the bytes under it may be read.
+        // Acquire pairs with the Release in `ChunkHeader::publish`: the bytes below the commit may be read.
         let commit = Commit(self.header.commit.load(Ordering::Acquire));
-        let drained = Commit(self.header.drained.load(Ordering::Relaxed)); // the drain's own last store, or the claim's
+        // Relaxed: this thread's own last store, or that of the claim, which the load of the state has made
+        // visible.
+        let drained = Commit(self.header.drained.load(Ordering::Relaxed));
         let is_sound = self.header.info() == self.info
             && self.info.context_len <= drained.bytes()
             && drained.bytes() <= commit.bytes()
             && commit.bytes() <= self.size
             && drained.records() <= commit.records()
-            && commit.records() <= self.size; // a record has a byte at least
+            && commit.records() <= self.size; // a record has at least one byte
         if !is_sound {
             return Err(Damaged);
         }
@@ -412,7 +430,8 @@ impl<'r> ReadChunk<'r> {
         self.drained
     }
 
-    /// Batch `number` is about to take what is committed. The order of the stores: `ledger.rs`.
+    /// Notes in the header that batch `number` takes the bytes up to the commit. `ledger/` explains the
+    /// order.
     pub(crate) fn take(&self, number: u32) {
         self.header.batch.store(number, Ordering::Release);
         step();
@@ -420,16 +439,17 @@ impl<'r> ReadChunk<'r> {
         step();
     }
 
-    /// The batch failed.
+    /// Takes the note back, after the write of the batch has failed.
     pub(crate) fn untake(&self) {
         self.header.taking.store(self.drained.0, Ordering::Release);
         step();
     }
 
-    /// The batch is in the output.
+    /// Notes that the output has the bytes up to the commit.
     pub(crate) fn set_drained(&self) {
         self.header.drained.store(self.commit.0, Ordering::Release);
-        self.header.taking.store(self.commit.0, Ordering::Release); // where there was nothing to take
+        // `taking` differs from `commit` if the batch had no bytes to write.
+        self.header.taking.store(self.commit.0, Ordering::Release);
         step();
     }
 
@@ -437,41 +457,41 @@ impl<'r> ReadChunk<'r> {
         self.slice(0, self.info.context_len)
     }
 
-    /// Bytes after the context that are recovery.
+    /// The bytes of recovery after the context.
     pub(crate) fn recovery_len(&self) -> u32 {
         self.header.recovery_len.load(Ordering::Relaxed).min(self.commit.bytes())
     }
 
-    /// The chunk's place among all claims.
+    /// The number of claims in the region before the one of this chunk.
     pub(crate) fn claim(&self) -> u32 {
         self.header.claim.load(Ordering::Relaxed)
     }
 
-    /// All that is committed.
+    /// The committed bytes.
     pub(crate) fn committed(&self) -> &[u8] {
         self.slice(0, self.commit.bytes())
     }
 
-    /// What was committed and not yet drained.
+    /// The bytes that are committed and not yet drained.
     pub(crate) fn fresh(&self) -> &'r [u8] {
         self.slice(self.drained.bytes(), self.commit.bytes())
     }
 
-    /// Bytes of the payload below the commit; an empty slice for a range that is not below it.
+    /// A range of the payload. Empty if the range is not below the commit.
     fn slice(&self, from: u32, to: u32) -> &'r [u8] {
         if from > to || to > self.commit.bytes() {
             return &[];
         }
-        // SAFETY: from <= to <= commit <= size, by the comparison above and the one of `refresh`, which are
-        // on this value's own copies. So the range is in the payload, and mapped while `region` is borrowed;
-        // every byte is initialised, as the memory was zeroed when it was made. The owner has stored the
-        // commit, which was loaded with Acquire, and writes nothing below it until the chunk is free. The
-        // drain frees it when it has dropped these slices (`Drain::batch`); in a region that overwrites the
-        // pin keeps it, which `committed` borrows.
+        // SAFETY: from <= to <= commit <= size, by the comparison above and the one in `refresh`, both on
+        // this value's own copies. So the range is in the payload, and mapped while `region` is borrowed.
+        // Every byte is initialised: the memory was zeroed at its creation. The owner has stored the commit,
+        // which was loaded with Acquire, and writes nothing below it until the chunk is free. The drain frees
+        // the chunk after it has dropped these slices (`Drain::batch`). In a region that overwrites the pin
+        // keeps the chunk, and `committed` borrows the pin.
         //
-        // Another process can raise the commit and change bytes below it at any time. What Rust promises for
-        // a slice does not cover that. Nothing in this crate decides by the bytes, and it does not change
-        // where the slice lies.
+        // Another process can raise the commit and change bytes below it at any time. Rust's rules for a
+        // slice do not cover that. No code in this crate branches on the bytes, and they do not change the
+        // bounds of the slice.
         unsafe { std::slice::from_raw_parts(self.payload.as_ptr().add(from as usize), (to - from) as usize) }
     }
 }

@@ -8,8 +8,8 @@ use crate::chunk::WriteChunk;
 use crate::region::Region;
 
 impl Region {
-    /// Claims the free chunk with the lowest number, and writes `context` at its start. If no chunk is free, a region
-    /// that overwrites gives its oldest complete chunk.
+    /// Claims the free chunk with the lowest number, and writes `context` at its start. If no chunk is free,
+    /// a region that overwrites gives its oldest complete chunk.
     ///
     /// Returns `None` if no chunk is free; in a region that overwrites, if threads write all of them.
     ///
@@ -18,14 +18,16 @@ impl Region {
     /// # Panics
     /// If `context` is not shorter than the payload.
     pub fn claim(self: &Arc<Self>, info: ChunkInfo, context: &[u8]) -> Option<WriteChunk> {
-        assert!(context.len() < self.payload_len() as usize); // a panic after a chunk is taken would lose the chunk
+        // Checked here, since a panic after the chunk is taken would lose the chunk.
+        assert!(context.len() < self.payload_len() as usize);
         let chunk = self.take_lowest_free().or_else(|| self.take_oldest())?;
         Some(WriteChunk::begin(Arc::clone(self), chunk, info, context))
     }
 
     /// Waits until a chunk is free. Another thread may claim that chunk before the caller does.
     ///
-    /// `wake` is called to wake the drain thread, after this thread is counted in [`is_waited_for`](Self::is_waited_for).
+    /// `wake` is called to wake the drain thread, after this thread is counted in
+    /// [`is_waited_for`](Self::is_waited_for).
     ///
     /// Returns `false` if `until` has passed, or if no thread [may wait](Self::may_wait).
     pub fn wait_for_chunk(&self, until: Instant, wake: impl FnOnce()) -> bool {
@@ -37,8 +39,9 @@ impl Region {
         self.waiting().has_threads()
     }
 
-    /// Whether [`wait_for_chunk`](Self::wait_for_chunk) would wait. It does not from the moment at which the time of
-    /// one thread has passed until the drain frees a chunk, and not after [`end_waits`](Self::end_waits).
+    /// Whether [`wait_for_chunk`](Self::wait_for_chunk) would wait. It does not from the moment at which the
+    /// time of one thread has passed until the drain frees a chunk, and not after
+    /// [`end_waits`](Self::end_waits).
     pub fn may_wait(&self) -> bool {
         self.waiting().may_wait()
     }

@@ -1,13 +1,14 @@
-//! The drain: takes the committed bytes in the order of each sequence, and frees the chunks that are read to their end.
+//! The drain: takes the committed bytes in the order of each sequence, and frees the chunks that are read to
+//! their end.
 //!
-//! A pass lists the chunks that are not free and goes through them sequence by sequence. It reads chunk n + 1 of a
-//! sequence only after chunk n was Complete and taken to its end. If the predecessor of a chunk is not on the list,
-//! because it was claimed behind the scan, the chunk waits for the next pass. So the output has the bytes of each
-//! sequence in order and once, whatever the threads do meanwhile.
+//! A pass lists the chunks that are not free and goes through them sequence by sequence. It reads chunk n + 1
+//! of a sequence only after chunk n was Complete and taken to its end. If the predecessor of a chunk is not
+//! on the list, because it was claimed behind the scan, the chunk waits for the next pass. So the output has
+//! the bytes of each sequence in order and once, whatever the threads do meanwhile.
 //!
-//! The bytes go from the region to the output without a copy, as gathered slices. `drained` moves and a chunk becomes
-//! free only after the output has taken the bytes, so an output that fails loses nothing. `ledger/` says how recovery
-//! knows which bytes the output has.
+//! The bytes go from the region to the output without a copy, as gathered slices. `drained` moves and a chunk
+//! becomes free only after the output has taken the bytes, so an output that fails loses nothing. `ledger/`
+//! says how recovery knows which bytes the output has.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, IoSlice};
@@ -28,14 +29,15 @@ pub trait Output {
     /// If the bytes could not be stored. The caller then offers them again, or discards them.
     fn write_all_parts(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()>;
 
-    /// The bytes that the output can take before it is full; `None` without a limit. If a single chunk has more bytes, it
-    /// is offered all the same.
+    /// The bytes that the output can take before it is full; `None` without a limit. If a single chunk has
+    /// more bytes, it is offered all the same.
     fn room(&self) -> Option<u64> {
         None
     }
 
-    /// Called before each write of `bytes` bytes. Returns whether the output continues in another file, which now has
-    /// the path of the previous one. The change is a batch without bytes ([`Region::announce_output`]).
+    /// Called before each write of `bytes` bytes. Returns whether the output continues in another file, which
+    /// now has the path of the previous one. The change is a batch without bytes
+    /// ([`Region::announce_output`]).
     ///
     /// # Errors
     /// If the output cannot be written any more.
@@ -46,8 +48,8 @@ pub trait Output {
     /// Called when a sequence has ended and all of its bytes are written.
     fn sequence_ended(&mut self, _info: ChunkInfo) {}
 
-    /// The number of bytes that were written to the output's file; `None` if the output is no file. Recovery cuts the
-    /// file off at this length.
+    /// The number of bytes that were written to the output's file; `None` if the output is no file. Recovery
+    /// cuts the file off at this length.
     fn file_len(&self) -> Option<u64> {
         None
     }
@@ -62,8 +64,8 @@ const MAX_BATCH: usize = 1 << 20;
 /// The most sequences whose records are counted separately.
 const MAX_COUNTED: usize = 4096;
 
-/// Stands for all further sequences in [`Drain::records_by_sequence`]. It bounds the memory for a program with a million
-/// short-lived threads.
+/// Stands for all further sequences in [`Drain::records_by_sequence`]. It bounds the memory for a program
+/// with a million short-lived threads.
 pub const OTHER_SEQUENCES: u32 = u32::MAX;
 
 /// The results of one pass.
@@ -162,8 +164,8 @@ impl Drain {
     /// Creates the drain of `region`.
     ///
     /// # Panics
-    /// If the region has a drain already: two would free each other's chunks. If the region overwrites: it needs a
-    /// [`Window`](crate::Window).
+    /// If the region has a drain already: two would free each other's chunks. If the region overwrites: it
+    /// needs a [`Window`](crate::Window).
     #[must_use]
     pub fn new(region: Arc<Region>) -> Self {
         assert!(!region.overwrites() && region.take_reader(), "a region has one drain");
@@ -183,14 +185,15 @@ impl Drain {
         self.last_sequence = None;
     }
 
-    /// The event records of each sequence that the output has taken so far, without those that were discarded. The first
-    /// 4,096 sequences have an entry each. [`OTHER_SEQUENCES`] is the sum of the others.
+    /// The event records of each sequence that the output has taken so far, without those that were
+    /// discarded. The first 4,096 sequences have an entry each. [`OTHER_SEQUENCES`] is the sum of the others.
     #[must_use]
     pub fn records_by_sequence(&self) -> &HashMap<u32, u64> {
         &self.records
     }
 
-    /// Writes all bytes that were committed before the call to `output`, and many of those committed during the call.
+    /// Writes all bytes that were committed before the call to `output`, and many of those committed during
+    /// the call.
     ///
     /// # Errors
     /// Those of `output`. The bytes that it did not take are still in the region.
@@ -233,8 +236,8 @@ impl Drain {
         Ok(())
     }
 
-    /// [`insert`](Self::insert)s the tail of the stream. Bytes that are drained after it are of threads that have not yet
-    /// seen the end of the session.
+    /// [`insert`](Self::insert)s the tail of the stream. Bytes that are drained after it are of threads that
+    /// have not yet seen the end of the session.
     ///
     /// # Errors
     /// Those of `output`.
@@ -248,14 +251,16 @@ impl Drain {
         Ok(())
     }
 
-    /// Ends a sequence whose last chunk is not marked as the last one. [`pass`](Self::pass) has written all of its bytes.
+    /// Ends a sequence whose last chunk is not marked as the last one. [`pass`](Self::pass) has written all
+    /// of its bytes.
     pub fn end_sequence(&mut self, info: ChunkInfo, output: &mut dyn Output) {
         if self.next_index.remove(&info.sequence).is_some() {
             output.sequence_ended(info);
         }
     }
 
-    /// Frees the committed bytes without an output, and counts their records as lost for [`LossReason::Output`].
+    /// Frees the committed bytes without an output, and counts their records as lost for
+    /// [`LossReason::Output`].
     pub fn discard(&mut self) -> Pass {
         struct Nowhere(Option<u64>);
         impl Output for Nowhere {
@@ -267,7 +272,8 @@ impl Drain {
             }
         }
         let mut nowhere = Nowhere(self.ledger.output_len(&self.region));
-        // The output does not have the discarded bytes, so its records and its last sequence stay as they were.
+        // The output does not have the discarded bytes, so its records and its last sequence stay as they
+        // were.
         let (taken, last_sequence) = (self.records.clone(), self.last_sequence);
         let mut pass = Pass::default();
         let _ = self.run(&mut nowhere, &mut pass); // takes everything
@@ -291,7 +297,8 @@ impl Drain {
         self.scan.sort_unstable_by_key(|(info, _)| (info.sequence, info.index));
     }
 
-    /// Takes chunks off `rest` until the batch is full, writes their bytes, and frees the chunks that are done.
+    /// Takes chunks off `rest` until the batch is full, writes their bytes, and frees the chunks that are
+    /// done.
     fn batch(&mut self, rest: &mut &[Listed], output: &mut dyn Output, pass: &mut Pass) -> io::Result<()> {
         let region = Arc::clone(&self.region);
         let mut batch = Batch::new(output.room(), self.last_sequence);
@@ -315,8 +322,8 @@ impl Drain {
         Ok(())
     }
 
-    /// Adds a chunk to the batch, if it is the next one of its sequence. Returns `false` if the chunk must wait for the
-    /// next batch, because the output has no room for it.
+    /// Adds a chunk to the batch, if it is the next one of its sequence. Returns `false` if the chunk must
+    /// wait for the next batch, because the output has no room for it.
     fn add<'r>(&mut self, region: &'r Region, (info, number): Listed, batch: &mut Batch<'r>) -> bool {
         let next = match batch.expected {
             Some((sequence, next)) if sequence == info.sequence => next,
@@ -355,8 +362,9 @@ impl Drain {
         Ok(())
     }
 
-    /// Marks a chunk with a contradictory header as damaged. The number of its records is not known, so one is counted.
-    /// The sequence, which is known from this process's own memory, continues in the chunks after it.
+    /// Marks a chunk with a contradictory header as damaged. The number of its records is not known, so one
+    /// is counted. The sequence, which is known from this process's own memory, continues in the chunks after
+    /// it.
     fn set_damaged(&mut self, info: ChunkInfo, number: u32) {
         self.damaged.insert(number);
         self.next_index.insert(info.sequence, info.index.wrapping_add(1));

@@ -1,6 +1,6 @@
 use std::io;
 
-/// Why a region could not be made.
+/// Why a region could not be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegionError {
@@ -10,27 +10,27 @@ pub enum RegionError {
     /// The buffer has no room for four chunks, or for more than 2^24.
     #[error("a buffer of {buffer} bytes holds {chunks} chunks of {chunk} bytes; 4 to 16777216 are possible")]
     BufferSize {
-        /// Bytes asked for.
+        /// The requested bytes.
         buffer: u64,
-        /// Bytes of a chunk.
+        /// The bytes of a chunk.
         chunk: u32,
-        /// How many that makes.
+        /// The number of chunks that fit into the buffer.
         chunks: u64,
     },
-    /// The output's path or the stream's head is longer than a region holds.
+    /// The path of the output or the head of the stream is too long.
     #[error("a path of {path} bytes and a head of {prelude} bytes; 4096 and 1048576 are possible")]
     About {
-        /// Bytes of the path.
+        /// The bytes of the path.
         path: usize,
-        /// Bytes of the head.
+        /// The bytes of the head.
         prelude: usize,
     },
-    /// The memory could not be had.
+    /// The system has no memory for the region.
     #[error("no memory for the ring ({what}): {source}")]
     Memory {
-        /// What was tried.
+        /// The kind of memory.
         what: &'static str,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }

@@ -1,7 +1,10 @@
-//! The ring under [Hairline](https://docs.rs/hairline): a region of shared memory, cut into chunks, each
-//! written by one thread at a time and read by one drain, with no lock anywhere.
+//! The ring under [Hairline](https://docs.rs/hairline): a region of shared memory that is divided into
+//! chunks. One thread at a time writes a chunk, and one drain reads all of them. Neither takes a lock for
+//! that.
 //!
-//! This crate moves bytes. It knows no trace format, no thread and no file to write to.
+//! This crate moves bytes. It knows no trace format and starts no thread. It does not open the output: the
+//! caller implements [`Output`]. But the header of a region has the path, the length and the inode of the
+//! output, so that [`recover`] can complete the file after a kill.
 //!
 //! ```
 //! use hairline_shm::{ChunkInfo, Drain, Output, Region, RegionConfig};
@@ -16,47 +19,62 @@
 //! let region = Region::create(&RegionConfig::small())?;
 //! let mut drain = Drain::new(region.clone());
 //!
-//! let mut chunk = region.claim(ChunkInfo { sequence: region.new_sequence(), ..Default::default() }, b"").unwrap();
+//! let info = ChunkInfo { sequence: region.new_sequence(), ..Default::default() };
+//! let mut chunk = region.claim(info, b"").unwrap();
 //! assert!(chunk.append(b"a record", 1));
 //!
 //! let mut out = Bytes(Vec::new());
-//! let pass = drain.pass(&mut out)?;          // the chunk is still being written: what is committed is taken
+//! let pass = drain.pass(&mut out)?;          // takes the committed bytes of a chunk that is not complete
 //! assert_eq!((out.0.as_slice(), pass.records), (&b"a record"[..], 1));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # Layers
+//!
+//! ```text
+//! lease  drain  window  recover       the right to write a chunk; the readers
+//!        claim                        a thread claims a chunk
+//!   chunk  ledger                     a chunk for its owner and its readers; the bytes that the output has
+//!   bitmap  looks                     a chunk changes hands
+//!        region                       header, bitmap and chunks
+//! abi  backing  owner  process  wait  layout, memory, and the parts of a region
+//! ```
+//!
 //! # Why no byte is read before it is written
 //!
-//! Five pairs carry the whole argument; each is named again where it stands.
+//! Five pairs of atomic operations are the whole argument. The code names the pair at each of them.
 //!
-//! 1. **Claim.** The bitmap's `fetch_and` (Acquire) that finds a bit set reads from the drain's `fetch_or`
-//!    (Release) that set it. One `fetch_and` only can find it set, so one thread only owns the chunk, and
-//!    whatever the drain read of the chunk's former life happened before the owner's first store.
-//! 2. **Begin.** The owner's store of Writing (Release) is read by the drain (Acquire) before it looks at the
-//!    header's fields or `commit`: a chunk whose bit is cleared but which is not begun reads as Free and is left alone.
-//! 3. **Commit.** The owner writes a record above `commit`, then stores `commit` (Release). The drain loads it
-//!    (Acquire) and reads below it. The owner never writes below it. So the two never touch the same
-//!    byte, though neither waits for the other.
+//! 1. **Claim.** The `fetch_and` (Acquire) that finds a bit of the bitmap set reads from the drain's
+//!    `fetch_or` (Release) that set it. Only one `fetch_and` can find the bit set, so only one thread owns
+//!    the chunk. All reads of the drain in the chunk's previous life happen before the first store of the new
+//!    owner.
+//! 2. **Begin.** The owner stores Writing (Release). The drain loads the state (Acquire) before it reads the
+//!    fields of the header or `commit`. A chunk that is claimed and not yet begun is still Free for the
+//!    drain.
+//! 3. **Commit.** The owner writes a record above `commit`, then stores `commit` (Release). The drain loads
+//!    `commit` (Acquire) and reads below it. The owner never writes below it. So the two never access the
+//!    same byte, and neither waits for the other.
 //! 4. **Complete.** The owner stores Complete (Release) after its last commit. The drain loads the state
-//!    *first* and `commit` second: if it saw Complete, then the commit it saw is the last, and it may free the chunk.
-//! 5. **Take.** In a region that overwrites, a chunk changes hands by a compare-and-swap (Acquire) from Complete, which reads
-//!    from its last owner's Complete (Release) and from the end of the last pin (Release). The window pins a chunk by a
-//!    compare-and-swap (Acquire) of the very word it saw, generation included. One of the two only succeeds, so bytes that
-//!    the window reads are not written again while it reads.
+//!    *first* and `commit` second. If it sees Complete, the commit is the last one, and it may free the
+//!    chunk.
+//! 5. **Take.** In a region that overwrites, a thread takes a chunk by a compare-and-swap (Acquire) from
+//!    Complete. It reads from the last owner's Complete (Release) and from the end of the last pin (Release).
+//!    The window pins a chunk by a compare-and-swap (Acquire) of the whole word that it has seen, with the
+//!    generation. Only one of the two succeeds, so no thread writes the bytes that the window reads.
 //!
-//! How the drain thread takes a chunk back from an idle thread, at no cost to busy ones: `lease.rs`.
+//! `lease/` explains how the drain thread recalls the chunk of an idle thread at no cost for busy threads.
+//! `wait.rs` has the only lock: a thread that waits for a chunk holds it, and so does the drain when it wakes
+//! such threads.
 //!
-//! Who waits for a chunk, and is woken when the drain frees one, does so under a lock: `wait.rs`.
-//!
-//! `tests/loom` tries the interleavings of each pair, up to a number of preemptions that docs/reliability.md
-//! lists.
+//! `tests/loom` tries the interleavings of each pair, up to the number of preemptions that
+//! docs/reliability.md lists.
 //!
 //! # Why a killed process loses nothing
 //!
-//! There is one more order to keep, of the drain's stores among themselves: the chunks say what a batch takes *before* the
-//! output is written, one store says that it is written, and only after it does a chunk say so too, or is given to
-//! somebody else. Each is a Release store of one thread, so the region of a process that was killed holds a prefix of
-//! them, and [`recover`] knows of every byte whether the output has it. The cases are numbered in `ledger.rs`.
+//! The stores of the drain have an order of their own. The chunks say which bytes a batch takes *before* the
+//! output is written. One store says that the output has the batch. Only after that store do the chunks say
+//! so too, or become free. One thread does these stores, each with Release, so a kill leaves a prefix of them
+//! in the region. So [`recover`] knows for each byte whether the output has it. `ledger/` lists the cases.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -1,23 +1,25 @@
-//! A copy between two looks: how a chunk is read that cannot be pinned, since another process owns it.
+//! The copy between two looks: reads a chunk of another process, which cannot be pinned.
 //!
 //! ```text
-//!  1  look: not free, of the generation in which it was listed
-//!  2  copy                                     what is committed is never written again in that generation
-//!  3  look: the same                           else the chunk was taken by somebody in between: no copy
+//!  1  look: not free, and of the generation that was listed
+//!  2  copy                                     committed bytes do not change in this generation
+//!  3  look: the same                           otherwise a thread has taken the chunk: no copy
 //! ```
 //!
-//! *What a later owner writes is seen with its mark.* Who takes a chunk to overwrite it stores Free before
-//! the first byte, with a Release fence between (`claim.rs`). Who claims a free one does so after the drain
-//! has stored Free and set the bit with Release. So where the copy has a byte of a later owner, the look of
-//! step 3 finds Free or a later generation: the fence between the two is an Acquire.
+//! *A byte of a later owner is never seen without a later state.* A thread that overwrites a chunk stores
+//! Free before the first byte, with a Release fence in between (`take_oldest` in `bitmap.rs`). A thread that
+//! claims a free chunk does so after the drain has stored Free and set the bit with Release. The fence
+//! between steps 2 and 3 is an Acquire. So if the copy has a byte of a later owner, step 3 finds Free or a
+//! later generation.
 //!
-//! `tests/loom/glance.rs` runs this function with loads in the place of reads from the region's file.
+//! `tests/loom/glance.rs` runs this function with loads in place of reads from the region's file.
 
 use crate::abi::State;
 use crate::sync::{Ordering, fence};
 
-/// What `copy` makes of the chunk that was listed in this generation; `None` if the chunk was taken
-/// meanwhile. `look` gives the chunk's state, its generation, and what `copy` needs to know.
+/// Copies a chunk that was listed in `generation`. Returns the result of `copy`, or `None` if a thread has
+/// taken the chunk meanwhile. `look` returns the state and the generation of the chunk, and the argument for
+/// `copy`.
 ///
 /// # Errors
 /// Those of `look` and `copy`.
@@ -28,7 +30,7 @@ pub fn copy_between_looks<L, C, E>(
     copy: impl FnOnce(&L) -> Result<C, E>,
 ) -> Result<Option<C>, E> {
     let same = |(state, now, seen)| (state != State::Free && now == generation).then_some(seen);
-    // Whoever claimed it had its header written before the state that was read when it was listed.
+    // The owner wrote the header before the state, which this process has read when it listed the chunk.
     fence(Ordering::SeqCst);
     let Some(seen) = look().map(same)? else { return Ok(None) };
     fence(Ordering::SeqCst);

@@ -17,8 +17,8 @@ pub enum LossReason {
     Output = 4,
     /// Not an event: an argument for which the record of its event has no room.
     Argument = 5,
-    /// Not an event: a chunk whose header contradicts itself, because another process has written into it. Its records
-    /// are not read.
+    /// Not an event: a chunk whose header contradicts itself, because another process has written into it.
+    /// Its records are not read.
     Damaged = 6,
 }
 

@@ -1,12 +1,11 @@
-//! Whose each chunk is, in memory of the process's own.
+//! The owner of each chunk, in the private memory of the process.
 //!
-//! A chunk's header says it too, for whoever recovers the region. But other processes can map the region and
-//! write into it. Were the header believed, a wrong number there would make the drain wait for a chunk that
-//! never comes, or count a sequence for each number that somebody makes up. So the process's own readers go
-//! by this copy, and a header that says something else is damaged.
+//! The header of a chunk has the same numbers, for recovery. But other processes can map the region and write
+//! into it. A wrong number in a header could make the drain wait for a chunk that does not exist, or count
+//! sequences without end. So the process's own readers use this copy. A header with other numbers is damaged.
 //!
-//! The chunk's owner stores the copy together with the header's fields, and a reader loads both after the
-//! same state: the pairs of `lib.rs` order them alike, so all accesses are Relaxed.
+//! The owner of a chunk stores the copy together with the fields of the header. A reader loads both after the
+//! same state. The pairs of `lib.rs` order both, so all accesses are Relaxed.
 
 // Not loom's atomics: the models watch the header's fields, which are stored and loaded beside these.
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -24,7 +23,7 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// The chunk is claimed.
+    /// Sets the owner, at a claim.
     pub(crate) fn set(&self, info: ChunkInfo) {
         self.sequence.store(info.sequence, Ordering::Relaxed);
         self.index.store(info.index, Ordering::Relaxed);
@@ -33,7 +32,7 @@ impl Owner {
         self.is_last.store(false, Ordering::Relaxed);
     }
 
-    /// What [`set`](Self::set) was given. True from Writing to Free.
+    /// The argument of the last [`set`](Self::set). Valid from Writing to Free.
     pub(crate) fn info(&self) -> ChunkInfo {
         ChunkInfo {
             sequence: self.sequence.load(Ordering::Relaxed),
@@ -43,12 +42,12 @@ impl Owner {
         }
     }
 
-    /// The chunk is its sequence's last.
+    /// Marks the chunk as the last one of its sequence.
     pub(crate) fn set_last(&self) {
         self.is_last.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the chunk is its sequence's last. True once the chunk is Complete.
+    /// Whether the chunk is the last one of its sequence. Valid while the chunk is Complete.
     pub(crate) fn is_last(&self) -> bool {
         self.is_last.load(Ordering::Relaxed)
     }

@@ -1,42 +1,43 @@
-//! Whether a process lives: by its pid and the time at which it started, which together name one for good.
+//! Whether a process is alive. A pid and a start time identify one process for ever.
 //!
-//! Dead is a process only if the kernel says so: no process has its pid, or one that started at another time,
-//! or a zombie. That `/proc` does not show a process is no such statement: with `hidepid=2` it hides those of
-//! other users, and those that are not dumpable. Nor is anything that the kernel says of a pid whose
-//! namespace is not known: it may be a pid of another one.
+//! A process counts as dead only if the kernel says so: no process has its pid, or the process with its pid
+//! has another start time or is a zombie. If `/proc` does not show a process, that proves nothing: with
+//! `hidepid=2` it hides the processes of other users, and those that are not dumpable. If the namespace of a
+//! pid is not known, nothing about that pid proves anything: it may be of another namespace.
 
 #![allow(unsafe_code)] // kill, with no signal
 
 use std::os::unix::fs::MetadataExt;
 
-/// In place of a pid.
+/// This process, in place of a pid.
 pub(crate) const SELF: &str = "self";
 
-/// Whether the process that made a region lives.
+/// Whether the process of a region is alive.
 #[cfg(not(loom))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Life {
-    /// It does: its region is its own.
+    /// The process is alive, and writes its region itself.
     Alive,
-    /// It does not.
+    /// The process is dead.
     Dead,
-    /// It cannot be told from here: it counted its pid in another namespace (a container) or in one that is
-    /// not known, there is no `/proc`, or `/proc` does not show the process that has its pid.
+    /// This process cannot tell: the pid is of another namespace (a container) or of one that is not known,
+    /// there is no `/proc`, or `/proc` does not show the process with that pid.
     Unknown,
 }
 
-/// Field 22 of `/proc/PID/stat`, in clock ticks since boot.
+/// The start time of a process: field 22 of `/proc/PID/stat`, in clock ticks since boot.
 pub(crate) fn start_time(pid: &str) -> Option<u64> {
     stat(pid).map(|(_, start)| start)
 }
 
-/// Inode of this process's pid namespace; 0 where it cannot be known.
+/// The inode of this process's pid namespace; 0 if not known.
 pub(crate) fn own_namespace() -> u64 {
     std::fs::metadata("/proc/self/ns/pid").map_or(0, |m| m.ino())
 }
 
-/// Whether process `pid` lives that started at `start` (0: whichever it is) and counts its pid in `namespace`
-/// (0: not known, so the process is never known to be dead).
+/// Whether the process with this pid, start time and pid namespace is alive.
+///
+/// A `start` of 0 stands for any start time. A `namespace` of 0 is not known, so the result is never `Dead`.
 #[cfg(not(loom))]
 pub(crate) fn life(pid: u32, start: u64, namespace: u64) -> Life {
     let (Some(_), own) = (stat(SELF), own_namespace()) else { return Life::Unknown };
@@ -49,30 +50,30 @@ pub(crate) fn life(pid: u32, start: u64, namespace: u64) -> Life {
     }
 }
 
-/// The same for a process that counts its pid in this process's namespace.
+/// As [`life`], for a pid of this process's namespace.
 #[cfg(not(loom))]
 fn life_here(pid: u32, start: u64) -> Life {
     if !exists(pid) {
         return Life::Dead;
     }
     match stat(&pid.to_string()) {
-        Some((_, now)) if start != 0 && now != start => Life::Dead, // another one has its pid
+        Some((_, now)) if start != 0 && now != start => Life::Dead, // another process has the pid
         // A zombie is dead, unless only its first thread has ended.
         Some(('Z' | 'X', _)) if threads(pid).is_some_and(|threads| threads <= 1) => Life::Dead,
         Some(_) => Life::Alive,
-        // It ends just now, or is hidden: whether it is the one that is meant only `/proc` could say.
+        // The process is just ending, or hidden. Only `/proc` has the start time that would identify it.
         None if exists(pid) => Life::Unknown,
         None => Life::Dead,
     }
 }
 
-/// False only if no process of this pid namespace has the pid.
+/// Returns `false` only if no process of this pid namespace has the pid.
 #[cfg(not(loom))]
 fn exists(pid: u32) -> bool {
     match libc::pid_t::try_from(pid) {
-        Ok(0) => true, // to kill(2) that is the caller's own group
+        Ok(0) => true, // kill(2) takes 0 for the caller's process group
         Ok(pid) => {
-            // SAFETY: takes numbers, and sends nothing.
+            // SAFETY: takes numbers, and sends no signal.
             let outcome = unsafe { libc::kill(pid, 0) };
             outcome == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
         }
@@ -80,12 +81,12 @@ fn exists(pid: u32) -> bool {
     }
 }
 
-/// State and start time.
+/// The state and the start time of a process.
 fn stat(pid: &str) -> Option<(char, u64)> {
-    // The command's name may be any bytes.
+    // The name of the command can have any bytes.
     let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
     let stat = String::from_utf8_lossy(&stat);
-    // It may hold spaces and parentheses too: count from the last ')'. What follows is field 3.
+    // It can have spaces and parentheses too, so count from the last ')'. Field 3 follows it.
     let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
     let state = fields.next()?.chars().next()?;
     Some((state, fields.nth(22 - 4)?.parse().ok()?))
@@ -119,8 +120,8 @@ mod tests {
         assert_eq!(life(std::process::id(), start_time(SELF).unwrap(), own_namespace()), Life::Alive);
     }
 
-    /// A process whose `/proc` is not mounted does not know its namespace: whoever has its pid here, or
-    /// nobody, says nothing of it.
+    /// A process without a mounted `/proc` does not know its namespace. So no process with its pid proves
+    /// anything.
     #[test]
     fn a_process_of_a_namespace_that_is_not_known_is_never_known_to_be_dead() {
         let mut child = Command::new("true").spawn().unwrap();

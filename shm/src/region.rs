@@ -81,8 +81,8 @@ pub struct Region {
 const _: () = assert!(align_of::<RegionHeader>() <= PAGE);
 
 impl Region {
-    /// Creates a region with all chunks free. Until [`activate`](Region::activate) is called, recovery treats the region as
-    /// empty.
+    /// Creates a region with all chunks free. Until [`activate`](Region::activate) is called, recovery treats
+    /// the region as empty.
     ///
     /// # Errors
     /// If a size is out of range, or the system has no memory for the region.
@@ -154,8 +154,8 @@ impl Region {
         header.process_track = config.about.process_track.into();
         let mut at = self.about_offset;
         for part in [path, prelude] {
-            // SAFETY: `create` has reserved the bytes of both parts between the bitmap and the chunks. The region is
-            // not shared yet.
+            // SAFETY: `create` has reserved the bytes of both parts between the bitmap and the chunks. The
+            // region is not shared yet.
             unsafe { self.at(at).copy_from_nonoverlapping(NonNull::from(part).cast(), part.len()) };
             at += part.len();
         }
@@ -169,8 +169,8 @@ impl Region {
             self.bitmap(w).store(u64::MAX >> (64 - chunks_here), Ordering::Relaxed);
         }
         step();
-        // The last store. Release: a reader that finds the magic number, after a kill or from another process, finds
-        // everything above.
+        // The last store. Release: a reader that finds the magic number, after a kill or from another
+        // process, finds everything above.
         self.header().magic.store(u64::from_le_bytes(MAGIC), Ordering::Release);
         step();
     }
@@ -188,8 +188,8 @@ impl Region {
         }
     }
 
-    /// Marks the session as started: the region is complete, and the output has its head. `output_len` is the length of
-    /// the output, if it is a file. Call it before the first pass of the drain.
+    /// Marks the session as started: the region is complete, and the output has its head. `output_len` is the
+    /// length of the output, if it is a file. Call it before the first pass of the drain.
     pub fn activate(&self, output_len: Option<u64>) {
         let header = self.header();
         header.output_len[0].store(output_len.unwrap_or(NO_FILE), Ordering::Release);
@@ -199,15 +199,17 @@ impl Region {
 
     /// Announces the next file of the output, which takes the place of the present one at the same path.
     ///
-    /// `inode` and `len` are those of the next file. `number` is the number that the present file gets in its new name.
-    /// Only the drain's [`Output`](crate::Output) may call this, in [`next_file`](crate::Output::next_file).
+    /// `inode` and `len` are those of the next file. `number` is the number that the present file gets in its
+    /// new name. Only the drain's [`Output`](crate::Output) may call this, in
+    /// [`next_file`](crate::Output::next_file).
     pub fn announce_output(&self, inode: u64, len: u64, number: u64) {
         let header = self.header();
         let [next_inode, next_len, next_number, next_batch] = &header.next_output;
         // Wrapping: another process can have written any number.
         let batch = header.batches_done.load(Ordering::Relaxed).wrapping_add(1);
-        // Batch 0 announces nothing while the other words change. A kill in between must not leave the number of the last
-        // announcement beside the inode of the new file: recovery would take that inode for the present output's.
+        // Batch 0 announces nothing while the other words change. A kill in between must not leave the number
+        // of the last announcement beside the inode of the new file: recovery would take that inode for the
+        // present output's.
         next_batch.store(0, Ordering::Release);
         step();
         for (word, value) in
@@ -231,9 +233,9 @@ impl Region {
 
     /// The header at the region's start.
     pub fn header(&self) -> &RegionHeader {
-        // SAFETY: in bounds and aligned, as the memory is at least one page. `initialise` has written a header there,
-        // which loom's atomics need. Every field is an atomic, for which all bytes are valid: another process may change
-        // any of them, and `leave_in_child` makes all of them zero.
+        // SAFETY: in bounds and aligned, as the memory is at least one page. `initialise` has written a
+        // header there, which loom's atomics need. Every field is an atomic, for which all bytes are valid:
+        // another process may change any of them, and `leave_in_child` makes all of them zero.
         unsafe { self.memory.base().cast().as_ref() }
     }
 
@@ -250,7 +252,8 @@ impl Region {
 
     /// The header of chunk number `chunk` (below [`Region::chunk_count`]).
     pub fn chunk_header(&self, chunk: u32) -> &ChunkHeader {
-        // SAFETY: in bounds and aligned (`header_ptr`). Every field is an atomic, for which all bytes are valid.
+        // SAFETY: in bounds and aligned (`header_ptr`). Every field is an atomic, for which all bytes are
+        // valid.
         unsafe { self.header_ptr(chunk).as_ref() }
     }
 
@@ -297,7 +300,8 @@ impl Region {
         self.memory.backing()
     }
 
-    /// Makes the pages of a range of the region present, at some 4 GB/s. Ignores bytes beyond the end of the region.
+    /// Makes the pages of a range of the region present, at some 4 GB/s. Ignores bytes beyond the end of the
+    /// region.
     pub fn populate(&self, bytes: Range<usize>) {
         self.memory.populate(bytes);
     }
@@ -319,8 +323,8 @@ impl Region {
         self.header().claims.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The bytes that the output has taken in whole passes, and the number of free chunks. One of the two changes when
-    /// the output takes bytes.
+    /// The bytes that the output has taken in whole passes, and the number of free chunks. One of the two
+    /// changes when the output takes bytes.
     pub fn taken_by_output(&self) -> (u64, u32) {
         (self.header().output_bytes.load(Ordering::Relaxed), self.free_chunks())
     }
@@ -341,21 +345,24 @@ impl Region {
         self.header().lost[reason as usize].load(Ordering::Relaxed)
     }
 
-    /// Marks the region as drained, removes its file and gives the memory of the chunks back to the system. The owners of
-    /// chunks may go on writing; no thread reads those bytes.
+    /// Marks the region as drained, removes its file and gives the memory of the chunks back to the system.
+    /// The owners of chunks may go on writing; no thread reads those bytes.
     ///
     /// # Safety
-    /// During the call, no pass of the region's [`Drain`](crate::Drain) and no take of its [`Window`](crate::Window) runs.
+    /// During the call, no pass of the region's [`Drain`](crate::Drain) and no take of its
+    /// [`Window`](crate::Window) runs.
     pub unsafe fn close(&self) {
         self.header().state.store(REGION_CLOSED, Ordering::Release);
         self.memory.unlink();
-        // SAFETY: slices of payloads exist only during a pass and during a window's take, which the contract excludes.
-        // The other references into the chunks are to headers. Those are all atomics, and may become zero. The owners
-        // of chunks read and write payloads by pointers; they find zeros, or the bytes that they wrote after this.
+        // SAFETY: slices of payloads exist only during a pass and during a window's take, which the contract
+        // excludes. The other references into the chunks are to headers. Those are all atomics, and may
+        // become zero. The owners of chunks read and write payloads by pointers; they find zeros, or the
+        // bytes that they wrote after this.
         unsafe { self.memory.release(self.chunks_offset) };
     }
 
-    /// Detaches a forked child from its parent's region. The later stores of this process go into private memory.
+    /// Detaches a forked child from its parent's region. The later stores of this process go into private
+    /// memory.
     ///
     /// # Safety
     /// As for [`close`](Self::close), in this process, which has one thread.

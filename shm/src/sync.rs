@@ -1,4 +1,4 @@
-//! The atomics of this crate: `core`'s, or loom's under `--cfg loom`.
+//! The atomics, locks and fences of this crate: those of the standard library, or loom's under `--cfg loom`.
 
 use std::sync::PoisonError;
 use std::time::Instant;
@@ -15,8 +15,9 @@ pub(crate) use loom::sync::atomic::{AtomicPtr, fence};
 #[cfg(loom)]
 pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
 
-/// A fence as far as signal handlers of this thread see, and for other threads once [`fence_all_threads`] has put one here: the two
-/// together are as two full fences, which they are under loom.
+/// A fence for the compiler, and so for signal handlers of this thread. Other threads need
+/// [`fence_all_threads`] as the other half: the two together act like two full fences. Under loom both are
+/// full fences.
 #[inline(always)]
 pub(crate) fn light_fence() {
     #[cfg(loom)]
@@ -28,26 +29,28 @@ pub(crate) fn light_fence() {
 #[cfg(loom)]
 pub use interrupts::fence_all_threads;
 
-/// Every thread of this process passes a fence between the call and its return; those that run are interrupted for it. False: the
-/// system has no such thing (Linux before 4.14, a seccomp filter).
+/// Makes all threads of this process pass a fence during the call. The kernel interrupts those that run.
+///
+/// Returns `false` if the system cannot do that (Linux before 4.14, a seccomp filter).
 #[cfg(all(not(loom), target_os = "linux"))]
 #[allow(unsafe_code)] // a system call
 pub fn fence_all_threads() -> bool {
     // SAFETY: touches no memory of this process.
     let barrier = |command: libc::c_int| unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 };
-    // Refused until the process has registered, which takes milliseconds where it has threads: at the first need.
+    // The kernel refuses it until the process is registered. That takes milliseconds if the process has
+    // threads, so it is done at the first use.
     barrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED)
         || barrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
             && barrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED)
 }
 
-/// There is no such thing here.
+/// Returns `false`: this system has no such call.
 #[cfg(all(not(loom), not(target_os = "linux")))]
 pub fn fence_all_threads() -> bool {
     false
 }
 
-/// A function that is const but under loom, whose atomics cannot be made at compile time.
+/// A function that is `const`, except under loom, whose atomics cannot be created at compile time.
 macro_rules! const_unless_loom {
     ($(#[$meta:meta])* pub fn $name:ident($($argument:ident: $of:ty)?) -> $Type:ty $body:block) => {
         $(#[$meta])*
@@ -61,12 +64,12 @@ macro_rules! const_unless_loom {
 }
 pub(crate) use const_unless_loom;
 
-/// Locks; that a thread panicked with the lock held is no matter, since nothing here panics half-way.
+/// Locks a mutex. Ignores poisoning, because no code of this crate panics in the middle of a change.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sleeps until `woken` is notified, or the time has come: then it says so. Under loom time does not pass.
+/// Sleeps until `woken` is notified. Returns `true` if `until` has passed. Under loom time does not pass.
 pub(crate) fn wait_until<'g, T>(
     woken: &Condvar,
     guard: MutexGuard<'g, T>,
@@ -84,16 +87,17 @@ pub(crate) fn wait_until<'g, T>(
             return (guard, true);
         }
         let (guard, _) = woken.wait_timeout(guard, left).unwrap_or_else(PoisonError::into_inner);
-        (guard, false) // the next call will find the time over
+        (guard, false) // the next call finds that the time has passed
     }
 }
 
 /// `membarrier` under loom, in one of two ways.
 ///
-/// By default each light fence is a full one. That is more than the code has, so a model may not see what it lacks. A model that
-/// calls [`model_interrupts`](interrupts::model_interrupts) has the other way: the light fences are nothing, and
-/// [`fence_all_threads`](interrupts::fence_all_threads) makes the other thread pass a full fence at one of the points at which it
-/// [may be interrupted](interrupts::may_be_interrupted). That thread calls [`now_idle`](interrupts::now_idle) when it has nothing more to do.
+/// By default each light fence is a full one. That is stronger than the real code, so such a model can miss a
+/// bug. After [`model_interrupts`](interrupts::model_interrupts) the light fences do nothing, and
+/// [`fence_all_threads`](interrupts::fence_all_threads) makes the other thread pass a full fence at one of
+/// the points at which it [may be interrupted](interrupts::may_be_interrupted). That thread calls
+/// [`now_idle`](interrupts::now_idle) at its end.
 #[cfg(loom)]
 pub mod interrupts {
     use std::cell::Cell;
@@ -111,7 +115,8 @@ pub mod interrupts {
         static ARE_MODELLED: Cell<bool> = const { Cell::new(false) };
     }
 
-    /// Whether this model has interrupts, with two threads and one call of [`fence_all_threads`].
+    /// Chooses whether this model has interrupts. It then has two threads and one call of
+    /// [`fence_all_threads`].
     pub fn model_interrupts(are_modelled: bool) {
         ARE_MODELLED.set(are_modelled);
     }
@@ -122,13 +127,13 @@ pub mod interrupts {
         }
     }
 
-    /// The thread does not run any more, which is a fence too: the kernel need not interrupt it.
+    /// Ends the thread, which is a fence too: the kernel need not interrupt it.
     pub fn now_idle() {
         fence(Ordering::SeqCst);
         HEEDED.store(1, Ordering::Release);
     }
 
-    /// A point at which the kernel may interrupt the thread: passes a fence if one is asked for.
+    /// A point at which the kernel may interrupt the thread. Passes a fence if one was requested.
     pub fn may_be_interrupted() {
         if ARE_MODELLED.get() {
             heed_interrupt();
@@ -142,7 +147,7 @@ pub mod interrupts {
         }
     }
 
-    /// Every thread of this process passes a fence between the call and its return.
+    /// Makes all threads of this process pass a fence during the call.
     pub fn fence_all_threads() -> bool {
         fence(Ordering::SeqCst);
         if ARE_MODELLED.get() {
@@ -156,13 +161,13 @@ pub mod interrupts {
     }
 }
 
-/// loom's atomics, made to be explored to the end.
+/// loom's atomics, with all orders of their accesses explored.
 ///
-/// loom runs another order of two accesses only when it sees that the later one conflicts with the *last*
-/// access to that atomic. A thread that loads its own last store before it stores again is itself the last, and
-/// so hides every other thread's load: such a store is never tried before that load. Here each access is led by
-/// a relaxed read-modify-write of a cell beside the atomic. It orders no memory, but it conflicts with every
-/// other, so loom tries all orders of the accesses, own loads or not.
+/// loom tries another order of two accesses only if the later one conflicts with the *last* access to that
+/// atomic. If a thread loads its own last store before it stores again, its load is the last access. It hides
+/// the loads of other threads, and loom never tries the second store before those. So here each access is
+/// preceded by a relaxed read-modify-write of a cell beside the atomic. That orders no memory, but it
+/// conflicts with every other access, so loom tries all orders.
 #[cfg(loom)]
 mod explored {
     use loom::sync::atomic::AtomicUsize;

@@ -1,4 +1,4 @@
-//! Threads that wait for a chunk, and the drain that frees one.
+//! The wait of threads for a chunk that the drain frees.
 //!
 //! ```text
 //! thread                                   drain
@@ -7,31 +7,31 @@
 //! claim again                              next batch
 //! ```
 //!
-//! A wake-up cannot be missed: the drain takes the lock between freeing and waking. A thread that held it before has either
-//! gone to sleep, and is woken, or never looked; one that takes it after sees what was freed, by the lock's own ordering. So
-//! the bitmap may be read with `Relaxed` here.
+//! No wake-up is missed, because the drain takes the lock between freeing and waking. A thread that had the
+//! lock before is asleep by then, and is woken. A thread that gets the lock later sees the freed chunks, by
+//! the ordering of the lock. So the bitmap is read with `Relaxed` here.
 //!
-//! A disk that is stuck must not stop the program event by event. So when a thread's wait has run out, nobody waits until
-//! the drain has freed a chunk.
+//! A disk that is stuck must not stop the program at each event. So after the time of one thread has passed,
+//! no thread waits until the drain frees a chunk.
 
 use std::time::Instant;
 
 use crate::sync::{AtomicU32, Condvar, Mutex, MutexGuard, Ordering, lock, wait_until};
 
-/// Whether a thread may wait. Changed under the lock; read without it by who would be refused anyway.
+/// Whether threads may wait. Stored under the lock. Also loaded without it, to refuse a wait early.
 mod may {
-    /// It may.
+    /// Threads may wait.
     pub(super) const WAIT: u32 = 0;
-    /// Not before something was freed: somebody's wait has run out.
+    /// Not before the drain frees a chunk: the time of some thread has passed.
     pub(super) const NOT_YET: u32 = 1;
-    /// Never again: nobody drains any more.
+    /// Never again: the region is drained no longer.
     pub(super) const NEVER: u32 = 2;
 }
 
 #[derive(Debug)]
 pub(crate) struct Waiting {
     may: AtomicU32,
-    /// How many do.
+    /// The number of threads that wait.
     threads: AtomicU32,
     lock: Mutex<()>,
     freed: Condvar,
@@ -51,13 +51,14 @@ impl Waiting {
         self.may.load(Ordering::Relaxed) == may::WAIT
     }
 
-    /// Whether a thread waits, at some moment of the call.
+    /// Whether a thread waited at some moment of the call.
     pub(crate) fn has_threads(&self) -> bool {
         self.threads.load(Ordering::Relaxed) != 0
     }
 
-    /// Sleeps until `is_free` or the time has come. False: it has, or nobody may wait (any more). Calls `wake` once the thread
-    /// counts as one that waits.
+    /// Sleeps until `is_free` returns `true`. Calls `wake` after the thread is counted.
+    ///
+    /// Returns `false` if `until` has passed, or if threads may not wait.
     pub(crate) fn wait(&self, until: Instant, wake: impl FnOnce(), is_free: impl Fn() -> bool) -> bool {
         self.threads.fetch_add(1, Ordering::Relaxed);
         wake();
@@ -87,7 +88,7 @@ impl Waiting {
         }
     }
 
-    /// Chunks were freed before this call.
+    /// Wakes all threads, after chunks were freed.
     pub(crate) fn freed(&self) {
         let guard = lock(&self.lock);
         if self.may.load(Ordering::Relaxed) == may::NOT_YET {
@@ -97,7 +98,7 @@ impl Waiting {
         self.freed.notify_all();
     }
 
-    /// Nobody waits from now on.
+    /// Ends all waits, now and later.
     pub(crate) fn end(&self) {
         let guard = lock(&self.lock);
         self.may.store(may::NEVER, Ordering::Relaxed);

@@ -6,10 +6,11 @@
 //! pieces of 7:               c r records       records        r once, in place of chunk 4
 //! ```
 //!
-//! All chunks are listed, then copied. The chunks that threads are writing come first; they are pinned from the start.
-//! The others follow, the youngest first, and each is pinned while it is copied. So the chunks that threads overwrite
-//! meanwhile are the oldest. Of two chunks that follow each other the later one is copied first, so the earlier one is
-//! complete when it is copied. Of each sequence, the chunks after the last gap are kept.
+//! All chunks are listed, then copied. The chunks that threads are writing come first; they are pinned from
+//! the start. The others follow, the youngest first, and each is pinned while it is copied. So the chunks
+//! that threads overwrite meanwhile are the oldest. Of two chunks that follow each other the later one is
+//! copied first, so the earlier one is complete when it is copied. Of each sequence, the chunks after the
+//! last gap are kept.
 
 use std::io;
 use std::sync::Arc;
@@ -51,8 +52,8 @@ const LOOKS: usize = if cfg!(loom) { 2 } else { 8 };
 struct Lists<'r> {
     /// The complete chunks.
     complete: Vec<Listed>,
-    /// The chunks that threads are writing, pinned: one for each thread that records. So each of these threads is in the
-    /// window, even if the others overwrite the whole ring meanwhile.
+    /// The chunks that threads are writing, pinned: one for each thread that records. So each of these
+    /// threads is in the window, even if the others overwrite the whole ring meanwhile.
     written: Vec<ReadChunk<'r>>,
     /// The sequences that have a complete chunk which is not their last one.
     going_on: Vec<u32>,
@@ -142,10 +143,11 @@ impl Window {
         Self { region, bytes: None, copies: Vec::new(), damaged: Vec::new() }
     }
 
-    /// Copies the content of the region. The copy takes at most as much memory as the ring, until [`clear`](Self::clear).
+    /// Copies the content of the region. The copy takes at most as much memory as the ring, until
+    /// [`clear`](Self::clear).
     ///
-    /// Threads go on recording. They cannot take the chunk that is being copied, for some microseconds, nor the chunks
-    /// that were being written at the start, until those are copied.
+    /// Threads go on recording. They cannot take the chunk that is being copied, for some microseconds, nor
+    /// the chunks that were being written at the start, until those are copied.
     ///
     /// # Errors
     /// If there is no memory for the copy.
@@ -153,11 +155,11 @@ impl Window {
         self.take_and(|| (), drop)
     }
 
-    /// As [`take`](Self::take), and calls `hold` before the look at the ring. It calls `release` with the result of `hold`
-    /// when the chunks that threads were writing are copied, and before the others are.
+    /// As [`take`](Self::take), and calls `hold` before the look at the ring. It calls `release` with the
+    /// result of `hold` when the chunks that threads were writing are copied, and before the others are.
     ///
-    /// If the caller keeps threads from recording an event between the two, that event is not in the window. Between the
-    /// two calls nothing is allocated or freed.
+    /// If the caller keeps threads from recording an event between the two, that event is not in the window.
+    /// Between the two calls nothing is allocated or freed.
     ///
     /// # Errors
     /// As [`take`](Self::take).

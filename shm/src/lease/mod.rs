@@ -1,8 +1,9 @@
-//! A thread's right to write its chunk, and how the drain thread takes the chunk back from an idle thread.
+//! The lease: a thread's right to write its chunk. The drain thread can recall the lease of an idle thread.
 //!
-//! A thread keeps its chunk while it records nothing, so threads that outnumber the chunks would starve each
-//! other. Taking a chunk back must cost nothing on the path of an event: no read-modify-write, no fence, not
-//! one load more. So the fence is put into the owner from outside, by `membarrier(2)`:
+//! A thread keeps its chunk while it records nothing. If there are more threads than chunks, the others need
+//! a way to get the chunks of idle threads. That must cost nothing on the path of an event: no
+//! read-modify-write, no fence, no additional load. So the drain thread makes the owner pass a fence from
+//! outside, by `membarrier(2)`:
 //!
 //! ```text
 //! owner, for each event                      drain thread
@@ -14,20 +15,20 @@
 //! ```
 //!
 //! Let P be the point at which the owner passed the fence. An event that reads the epoch after P finds 0 and
-//! takes the slow path. An event that read the epoch before P has set `busy` before P. So the drain thread
-//! sees either that mark, or the end of that event with all its bytes (the Release of `busy = 0`). So nobody
+//! takes the slow path. An event that read the epoch before P has set `busy` before P. The drain thread then
+//! sees either `busy`, or the end of that event with all its bytes (the Release of `busy = 0`). So no thread
 //! writes a chunk that is complete.
 //!
-//! The slow path sets `busy` like any event and then [settles](Lease::settle). It finds ASKED, and keeps its
-//! chunk; or TAKEN, and claims another one. The compare-and-swap to TAKEN and the swap of `settle` cannot
-//! both succeed. If it finds neither, it came before P, and the drain thread sees the mark, or epochs that
-//! are not 0, or, where the thread has given its chunk back, no chunk.
+//! The slow path sets `busy` like any event and then [settles](Lease::settle). If it finds ASKED, it keeps
+//! its chunk. If it finds TAKEN, it claims another chunk. The compare-and-swap to TAKEN and the swap of
+//! `settle` cannot both succeed. If it finds neither, it settled before P. The drain thread then sees `busy`,
+//! or epochs that are not 0, or, if the thread has given its chunk back, no chunk.
 //!
-//! # Where a lease is
+//! # The memory of a lease
 //!
-//! The drain thread reads the leases of all threads, at any moment. So a lease must stay where it is after
-//! its thread is gone, also where the thread had no chance to say so. Leases come from a [pool](pool) of
-//! memory that is never freed, not from thread-local memory.
+//! The drain thread reads the leases of all threads, at any moment. So a lease must outlive its thread, also
+//! if the thread ends without notice. Leases come from a [pool](pool) of memory that is never freed, not from
+//! thread-local memory.
 
 #![allow(unsafe_code)] // a function with a contract
 
@@ -48,22 +49,22 @@ pub use pool::{all_leases, claim_lease, lost_to_fork, release_lease, start_pool_
 
 /// Values of [`Lease::recall`].
 mod recall {
-    /// Nobody wants the chunk.
+    /// The thread keeps its chunk.
     pub(super) const NONE: u32 = 0;
     /// The drain thread has asked for the chunk.
     pub(super) const ASKED: u32 = 1;
     /// The drain thread has completed the chunk.
     pub(super) const TAKEN: u32 = 2;
-    /// The thread holds more chunks than this one, so it cannot lose it.
+    /// The thread has more chunks than this one, so the drain thread must not take it.
     pub(super) const FIXED: u32 = 3;
 }
 
-/// What a thread needs at hand to write its chunk, and to lose it. One cache line.
+/// A thread's right to write its chunk, on one cache line.
 ///
 /// The owner writes all fields. The drain thread writes the epochs, which become 0, and `recall`.
 ///
-/// A chunk that is taken back may be another thread's at once. So safe code neither puts a chunk into a lease
-/// nor takes one out of it, while its [`WriteChunk`] lives:
+/// Another thread can own a recalled chunk at once. So safe code neither puts a chunk into a lease nor takes
+/// one out of it, while its [`WriteChunk`] lives:
 ///
 /// ```compile_fail,E0133
 /// use hairline_shm::{ChunkInfo, Lease, Region, RegionConfig};
@@ -83,29 +84,30 @@ mod recall {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Lease {
-    /// The session's number; 0 while the thread has no chunk, or may lose it.
+    /// The epoch of the session; 0 while the thread has no chunk, or is asked for it.
     epoch: AtomicU32,
-    /// The same for ends; 0 also while ends of open scopes are kept in other chunks.
+    /// The same for ends of scopes; 0 also while other chunks have room reserved for ends.
     end_epoch: AtomicU32,
-    /// Bytes of the chunk neither written nor kept for ends, an `i32`.
+    /// The bytes of the chunk that are neither written nor reserved for the ends of open scopes, an `i32`.
     room: AtomicU32,
-    /// Whether an event is being written, or a lock held.
+    /// Whether the thread is writing an event, or holds a lock.
     busy: AtomicU32,
     chunk: AtomicPtr<ChunkHeader>,
-    /// The last commit, a [`Commit`]. The chunk's own word is for readers: other processes can map it.
+    /// The last commit, a [`Commit`]. The word in the chunk's header is for readers: other processes can map
+    /// it.
     commit: AtomicU64,
-    /// Time of the last event.
+    /// The time of the last event.
     last: AtomicU64,
     recall: AtomicU32,
-    /// Not 0 while a thread has this lease. The pool's; a forked child finds it 0.
+    /// Not 0 while a thread has this lease. The pool stores it. A forked child finds 0.
     is_claimed: AtomicU32,
 }
 
-/// The methods read and write the owner's own fields with Relaxed: `busy`, `recall` and the fences order them
-/// against the drain thread.
+/// The methods access the owner's own fields with Relaxed: `busy`, `recall` and the fences order them against
+/// the drain thread.
 impl Lease {
     const_unless_loom! {
-        /// A lease without a chunk.
+        /// Creates a lease without a chunk.
         #[must_use]
         pub fn new() -> Self {
             Self {
@@ -123,8 +125,8 @@ impl Lease {
     }
 
     const_unless_loom! {
-        /// A lease that is busy for good, and never has a chunk: for threads that have no lease of their own.
-        /// `is_claimed` is what [`is_wiped`](Self::is_wiped) denies.
+        /// Creates a lease that is always busy and never has a chunk, for threads without a lease of their
+        /// own. [`is_wiped`](Self::is_wiped) returns the opposite of `is_claimed`.
         #[must_use]
         pub fn barred(is_claimed: bool) -> Self {
             Self {
@@ -141,56 +143,56 @@ impl Lease {
         }
     }
 
-    /// Whether this process is a forked child, and the lease its parent's: the memory was wiped at the fork.
+    /// Whether this process is a forked child and the lease is its parent's: the fork has wiped the memory.
     #[inline(always)]
     #[must_use]
     pub fn is_wiped(&self) -> bool {
         self.is_claimed.load(Ordering::Relaxed) == 0
     }
 
-    /// Whether an event is being written.
+    /// Whether the thread is writing an event, or holds a lock.
     #[inline(always)]
     pub fn is_busy(&self) -> bool {
         self.busy.load(Ordering::Relaxed) != 0
     }
 
-    /// Sets the mark where a signal handler on this thread sees it at once: the compiler neither merges the
-    /// store with another one nor moves it across what it guards.
+    /// Marks the thread as busy or not. A signal handler on this thread sees the mark at once: the compiler
+    /// neither merges the store with another one nor moves it across the code that it guards.
     #[inline(always)]
     pub fn set_busy(&self, busy: bool) {
         light_fence();
-        // Release pairs with the Acquire in `take`: who sees the mark gone sees the event's commit. (No
-        // instruction on x86-64.)
+        // Release pairs with the Acquire in `take`: a drain thread that sees 0 sees the event's commit. (On
+        // x86-64 it is a plain store.)
         self.busy.store(u32::from(busy), Ordering::Release);
         light_fence();
     }
 
-    /// The session that the thread may write for. Read it while busy. 0: none.
+    /// The epoch of the session that the thread may write for; 0 if none. Read it while busy.
     #[inline(always)]
     pub fn epoch(&self) -> u32 {
         self.epoch.load(Ordering::Relaxed)
     }
 
-    /// The session that the thread may write ends for. 0: none.
+    /// The epoch of the session that the thread may write ends for; 0 if none. Read it while busy.
     #[inline(always)]
     pub fn end_epoch(&self) -> u32 {
         self.end_epoch.load(Ordering::Relaxed)
     }
 
-    /// Bytes of the chunk neither written nor kept for ends.
+    /// The bytes of the chunk that are neither written nor reserved for the ends of open scopes.
     #[inline(always)]
     pub fn room(&self) -> i32 {
         self.room.load(Ordering::Relaxed).cast_signed()
     }
 
-    /// See [`room`](Self::room).
+    /// Sets the [`room`](Self::room).
     #[inline(always)]
     pub fn set_room(&self, room: i32) {
         self.room.store(room.cast_unsigned(), Ordering::Relaxed);
     }
 
-    /// The chunk's header, by a pointer that may also write the payload behind it; null where the lease holds
-    /// no chunk.
+    /// The header of the chunk; null if the lease has no chunk. The payload may be written through the
+    /// pointer too.
     #[inline(always)]
     pub fn chunk(&self) -> *mut ChunkHeader {
         self.chunk.load(Ordering::Relaxed)
@@ -202,30 +204,32 @@ impl Lease {
         Commit(self.commit.load(Ordering::Relaxed))
     }
 
-    /// See [`commit`](Self::commit).
+    /// Sets the last commit.
     #[inline(always)]
     pub fn set_commit(&self, commit: Commit) {
         self.commit.store(commit.0, Ordering::Relaxed);
     }
 
-    /// Time of the last event.
+    /// The time of the last event.
     #[inline(always)]
     pub fn last(&self) -> u64 {
         self.last.load(Ordering::Relaxed)
     }
 
-    /// See [`last`](Self::last).
+    /// Sets the time of the last event.
     #[inline(always)]
     pub fn set_last(&self, time: u64) {
         self.last.store(time, Ordering::Relaxed);
     }
 
-    /// The thread, busy, writes `chunk` for the session `epoch`, and ends for the session `end_epoch`.
-    /// `is_only`: the thread holds no other chunk, so it may lose this one.
+    /// Gives the thread the right to write `chunk` for the session `epoch`, and ends for the session
+    /// `end_epoch`. Call it while busy.
+    ///
+    /// `is_only`: the thread has no other chunk, so the drain thread may take this one.
     ///
     /// # Safety
     /// From this call until [`give_up`](Self::give_up), any thread may [`take`](Self::take) the chunk while
-    /// the lease is not busy. So the caller keeps these rules:
+    /// the lease is not busy. So the caller follows these rules:
     ///
     /// 1. It writes into the chunk only while busy, and only if `epoch` (for ends `end_epoch`) is not 0 or
     ///    `settle` has returned false since it became busy.
@@ -239,29 +243,30 @@ impl Lease {
         if self.recall.load(Ordering::Relaxed) != recall {
             self.recall.store(recall, Ordering::Relaxed);
         }
-        // Release pairs with the Acquire in `idle_chunk`: a `take` that sees the chunk finds `recall`
-        // changed.
+        // Release pairs with the Acquire in `idle_chunk`: a `take` that sees the chunk sees the store of
+        // `recall`.
         self.chunk.store(chunk.header_ptr().as_ptr(), Ordering::Release);
         self.commit.store(chunk.committed().0, Ordering::Relaxed);
-        // Release pairs with the Acquire in `ask`: who sees the epoch sees the chunk of that session.
+        // Release pairs with the Acquire in `ask`: a drain thread that sees the epoch sees the chunk of that
+        // session.
         self.epoch.store(epoch, Ordering::Release);
         self.end_epoch.store(end_epoch, Ordering::Relaxed);
     }
 
-    /// No event takes the fast path until the next [`set`](Self::set).
+    /// Sends all events to the slow path until the next [`set`](Self::set).
     pub fn clear(&self) {
         self.epoch.store(0, Ordering::Relaxed);
         self.end_epoch.store(0, Ordering::Relaxed);
     }
 
-    /// The thread has no chunk any more. Without this a drain thread that was in the midst of `ask` when the
-    /// thread settled would still find the chunk here, and complete it a second time.
+    /// Takes the chunk out of the lease. Otherwise a drain thread that was inside of `ask` when the thread
+    /// settled would still find the chunk here, and complete it a second time.
     pub fn give_up(&self) {
-        // The Release of `busy = 0` publishes it to `take`.
+        // Relaxed: the Release of `busy = 0` publishes the store to `take`.
         self.chunk.store(std::ptr::null_mut(), Ordering::Relaxed);
     }
 
-    /// Makes the lease like a new one. Its thread has no chunk any more, or does not exist in this process.
+    /// Resets the lease to a new one. Its thread has no chunk any more, or does not exist in this process.
     #[cfg(not(loom))]
     fn reset(&self) {
         self.clear();
@@ -273,24 +278,26 @@ impl Lease {
         self.set_busy(false);
     }
 
-    /// Checks whether the drain thread has taken this thread's chunk. Call it on the owning thread, busy,
-    /// before touching the chunk on the slow path.
+    /// Checks whether the drain thread has taken this thread's chunk, and takes its request back if it has
+    /// only asked. Call it on the owning thread, while busy, before touching the chunk on the slow path.
     pub fn settle(&self) -> bool {
         if matches!(self.recall.load(Ordering::Relaxed), recall::NONE | recall::FIXED) {
             return false;
         }
-        // Acquire pairs with the Release in `take`. Of this swap and that compare-and-swap, only one finds
-        // ASKED.
+        // Acquire pairs with the Release in `change_recall`. Of this swap and the compare-and-swap in `take`,
+        // only one finds ASKED.
         self.recall.swap(recall::NONE, Ordering::AcqRel) == recall::TAKEN
     }
 
-    /// Asks the thread for its chunk, if the thread looks idle. Returns whether [`take`](Self::take) is worth
-    /// trying, after a [fence of every thread](fence_all_threads). Only one thread asks and takes for a
-    /// session: its drain thread.
+    /// Asks the thread for its chunk, if the thread looks idle. Only the drain thread of a session calls
+    /// this.
+    ///
+    /// Returns whether the caller can try [`take`](Self::take), after a [fence of all
+    /// threads](fence_all_threads).
     pub fn ask(&self, recall: &Recall<'_>) -> bool {
         match self.recall.load(Ordering::Relaxed) {
-            recall::ASKED => {} // the thread was busy the last time, and has not settled since
-            // Acquire: see `set`.
+            recall::ASKED => {} // the thread was busy at the last `take`, and has not settled since
+            // Acquire pairs with the Release in `set`.
             recall::NONE if self.epoch.load(Ordering::Acquire) == recall.epoch => {}
             _ => return false,
         }
@@ -308,12 +315,12 @@ impl Lease {
     /// Completes the chunk of a thread that was asked, if the thread is still idle. Returns whether it did.
     ///
     /// # Safety
-    /// Since [`ask`](Self::ask) returned true for the same `recall`, a [fence of every
-    /// thread](fence_all_threads) has succeeded.
+    /// Since [`ask`](Self::ask) returned `true` for the same `recall`, a [fence of all
+    /// threads](fence_all_threads) has succeeded.
     pub unsafe fn take(&self, recall: &Recall<'_>) -> bool {
         // Acquire pairs with the Release in `set_busy`.
         if self.busy.load(Ordering::Acquire) != 0 {
-            return false; // with epochs of 0 its next event takes the slow path, and settles
+            return false; // the epochs are 0, so the next event takes the slow path and settles
         }
         let is_set = self.epoch() != 0 || self.end_epoch() != 0;
         let Some(chunk) = self.idle_chunk(recall).filter(|_| !is_set) else {
@@ -328,11 +335,11 @@ impl Lease {
     }
 
     fn change_recall(&self, from: u32, to: u32) -> Result<u32, u32> {
-        // Release pairs with the Acquire in `settle`.
+        // Release pairs with the Acquire of the swap in `settle`.
         self.recall.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed)
     }
 
-    /// The chunk, if it is one of `recall`'s region and need not stay with its thread.
+    /// The chunk, if it is one of `recall`'s region and the thread needs no part of it.
     fn idle_chunk<'r>(&self, recall: &Recall<'r>) -> Option<&'r ChunkHeader> {
         // Acquire pairs with the Release in `set`.
         let chunk = NonNull::new(self.chunk.load(Ordering::Acquire))?;
@@ -348,17 +355,17 @@ impl Default for Lease {
     }
 }
 
-/// Which chunks the drain thread takes back.
+/// Selects the chunks that the drain thread recalls.
 #[derive(Clone, Copy, Debug)]
 pub struct Recall<'r> {
     /// The region of the chunks.
     pub region: &'r Region,
-    /// The session of the threads that write it.
+    /// The epoch of the session.
     pub epoch: u32,
-    /// Only from threads whose last event was not after this time.
+    /// Only chunks of threads without an event after this time.
     pub idle_since: u64,
-    /// If given, only chunks in which committed bytes and room add up to this: those that keep no room for
-    /// ends.
+    /// If given, only chunks whose committed bytes and room add up to this number: those without room that is
+    /// reserved for ends.
     pub empty_room: Option<u32>,
 }
 

@@ -1,5 +1,5 @@
-//! Kills the process at every step of the drain, on paper: what the region's file and the output hold at that moment must
-//! add up to all that was committed.
+//! Kills the process at every step of the drain, on paper: what the region's file and the output hold at that
+//! moment must add up to all that was committed.
 
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
@@ -153,7 +153,8 @@ fn wherever_the_drain_is_killed_file_and_ring_together_have_everything_once() {
                 2..=4 => writer.append(&committed),
                 5 => drop(writer.chunk.take()),
                 6 => drop(drain.pass(&mut sink)),
-                7 => drain.insert(&BEAT, &mut sink).unwrap(), // may come between a failed batch and its repetition
+                // This can come between a failed batch and its repetition.
+                7 => drain.insert(&BEAT, &mut sink).unwrap(),
                 _ => {
                     sink.1 = true;
                     drop(drain.pass(&mut sink));

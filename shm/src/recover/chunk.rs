@@ -41,8 +41,9 @@ impl Entry {
     }
 }
 
-/// Keeps the chunks of each sequence in a ring that overwrites from the last gap on, as `window.rs` does. The first
-/// chunk that is kept starts with the bytes that replace the chunks before it; the others are read without those.
+/// Keeps the chunks of each sequence in a ring that overwrites from the last gap on, as `window.rs` does. The
+/// first chunk that is kept starts with the bytes that replace the chunks before it; the others are read
+/// without those.
 ///
 /// Keeps all chunks of a ring that does not overwrite.
 pub(super) fn keep_whole_runs(entries: &mut Vec<Entry>, overwrites: bool) {
@@ -58,7 +59,8 @@ pub(super) fn keep_whole_runs(entries: &mut Vec<Entry>, overwrites: bool) {
     }
 }
 
-/// The offset of a chunk in the file. In bounds: `header::read` compared the end of the last chunk with the file.
+/// The offset of a chunk in the file. In bounds: `header::read` compared the end of the last chunk with the
+/// file.
 pub(super) fn chunk_offset(facts: &Facts, number: u32) -> u64 {
     facts.chunks_offset + u64::from(number) * u64::from(facts.chunk_size)
 }

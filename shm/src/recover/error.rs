@@ -1,6 +1,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::abi::ABI_VERSION;
+
 /// Why a region cannot be read or recovered.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -22,7 +24,7 @@ pub enum RecoverError {
         what: &'static str,
     },
     /// The region was written by another version of this library.
-    #[error("{}: a region of ABI version {found}; this program reads version {}", path.display(), crate::abi::ABI_VERSION)]
+    #[error("{}: a region of ABI version {found}; this program reads version {ABI_VERSION}", path.display())]
     Version {
         /// The region's file.
         path: PathBuf,

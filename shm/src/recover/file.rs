@@ -31,8 +31,8 @@ impl RegionFile {
         Self::of(file, path.to_owned())
     }
 
-    /// Reads the region in an open file. `path` is used in messages and by [`DeadRegion::remove`]. If the region has no
-    /// header yet, the pid is taken from the file name in `path`.
+    /// Reads the region in an open file. `path` is used in messages and by [`DeadRegion::remove`]. If the
+    /// region has no header yet, the pid is taken from the file name in `path`.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -63,7 +63,8 @@ impl RegionFile {
         self.facts.life()
     }
 
-    /// Copies the present content of the region while its process goes on. Takes at most as much memory as the ring.
+    /// Copies the present content of the region while its process goes on. Takes at most as much memory as
+    /// the ring.
     ///
     /// # Errors
     /// If the file cannot be read, or changes faster than it can be read.
@@ -74,7 +75,8 @@ impl RegionFile {
     /// Locks the region for recovery, against other processes that want to recover it.
     ///
     /// # Errors
-    /// If the process is alive; if that is not known and `assume_dead` is `false`; if another process holds the lock.
+    /// If the process is alive; if that is not known and `assume_dead` is `false`; if another process holds
+    /// the lock.
     pub fn lock(self, assume_dead: bool) -> Result<DeadRegion, RecoverError> {
         let Self { file, path, facts } = self;
         let pid = facts.pid;

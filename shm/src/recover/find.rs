@@ -74,7 +74,8 @@ impl Search {
 
     /// Reads up to `entries` more names of the directory, and stops after the first region.
     ///
-    /// Returns `Some(Some(region))` if it found one, `Some(None)` if it did not, `None` at the end of the directory.
+    /// Returns `Some(Some(region))` if it found one, `Some(None)` if it did not, `None` at the end of the
+    /// directory.
     pub fn step(&mut self, entries: usize) -> Option<Option<Found>> {
         for _ in 0..entries {
             let found = self.entries.next()?.ok().and_then(|entry| look(&entry));

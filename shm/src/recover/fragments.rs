@@ -79,7 +79,8 @@ impl<'r> Fragments<'r> {
         self.damaged
     }
 
-    /// The number of sequences whose first chunk is missing. If the output is gone too, the records before are lost.
+    /// The number of sequences whose first chunk is missing. If the output is gone too, the records before
+    /// are lost.
     #[must_use]
     pub fn headless(&self) -> u32 {
         self.headless

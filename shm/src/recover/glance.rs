@@ -1,17 +1,18 @@
 //! Copies the region of a living process, from outside and without its help.
 //!
-//! This process cannot pin a chunk, as `window.rs` does in the process itself. So each chunk is copied between two looks
-//! at its header (`looks.rs`). A field is never torn: fields are aligned words, and the kernel copies an aligned word
-//! in one piece on all supported machines.
+//! This process cannot pin a chunk, as `window.rs` does in the process itself. So each chunk is copied
+//! between two looks at its header (`looks.rs`). A field is never torn: fields are aligned words, and the
+//! kernel copies an aligned word in one piece on all supported machines.
 //!
-//! All chunks are listed, then copied in the order of the window: first those that threads are writing, and the
-//! youngest first. So of two chunks of a sequence the later one is copied first, and the earlier one is complete when
-//! it is copied. Of each sequence, the chunks after the last gap are kept. Meanwhile threads overwrite the oldest
-//! chunks. If a thread's newest chunk is missed, the whole look is repeated, up to `LOOKS` times.
+//! All chunks are listed, then copied in the order of the window: first those that threads are writing, and
+//! the youngest first. So of two chunks of a sequence the later one is copied first, and the earlier one is
+//! complete when it is copied. Of each sequence, the chunks after the last gap are kept. Meanwhile threads
+//! overwrite the oldest chunks. If a thread's newest chunk is missed, the whole look is repeated, up to
+//! `LOOKS` times.
 //!
-//! Of a region with an output, only the bytes that the output does not have are copied. Each batch changes which bytes
-//! those are. So a look counts only if no batch was done during it. The result is the same as after a kill at that
-//! moment.
+//! Of a region with an output, only the bytes that the output does not have are copied. Each batch changes
+//! which bytes those are. So a look counts only if no batch was done during it. The result is the same as
+//! after a kill at that moment.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -151,8 +152,8 @@ impl Glance {
         }
     }
 
-    /// The content of the region's header. The first [`output_len`](Facts::output_len) bytes of the output and the
-    /// fragments are the whole trace.
+    /// The content of the region's header. The first [`output_len`](Facts::output_len) bytes of the output
+    /// and the fragments are the whole trace.
     #[must_use]
     pub fn facts(&self) -> &Facts {
         &self.facts

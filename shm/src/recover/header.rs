@@ -59,7 +59,8 @@ pub struct Facts {
     pub next_output: Option<NextOutput>,
     /// The inode of the output, if the session has changed files.
     pub output_inode: Option<u64>,
-    /// Bytes that the drain has written to the output, before compression. Without the batch that was under way.
+    /// Bytes that the drain has written to the output, before compression. Without the batch that was under
+    /// way.
     pub output_bytes: u64,
     /// The first bytes of the output.
     pub prelude: Vec<u8>,
@@ -75,8 +76,8 @@ pub struct Facts {
     namespace: u64,
 }
 
-/// The file that the session was about to continue in. It is at the output's path if the process was killed just after
-/// the rename.
+/// The file that the session was about to continue in. It is at the output's path if the process was killed
+/// just after the rename.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NextOutput {
     /// The inode of the file.
@@ -94,7 +95,8 @@ impl Facts {
         self.lost[reason as usize]
     }
 
-    /// Whether the session overwrites its oldest chunks: a flight recorder, without an output until the first snapshot.
+    /// Whether the session overwrites its oldest chunks: a flight recorder, without an output until the first
+    /// snapshot.
     #[must_use]
     pub fn overwrites(&self) -> bool {
         self.overflow == OVERFLOW_OVERWRITE
@@ -265,8 +267,9 @@ fn about(file: &File, raw: &Raw, chunks_offset: u64) -> Result<(Option<PathBuf>,
     Ok((output, prelude))
 }
 
-/// The facts of a region whose header is not complete: the process was killed before it stored the magic number, or is
-/// about to. Only the file name has the pid. Its namespace is not known, so [`Facts::life`] is never `Dead`.
+/// The facts of a region whose header is not complete: the process was killed before it stored the magic
+/// number, or is about to. Only the file name has the pid. Its namespace is not known, so [`Facts::life`] is
+/// never `Dead`.
 fn unborn(path: &Path) -> Result<Facts, Wrong> {
     let pid = path.file_name().and_then(|name| pid_in(name.to_str()?));
     Ok(Facts {

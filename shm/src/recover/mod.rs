@@ -1,7 +1,8 @@
 //! Reads the region of a dead process, or, from outside, that of a living one ([`RegionFile::glance`]).
 //!
-//! After SIGKILL, an abort or a crash the region's file is still in `/dev/shm`. The file names the process, the path of
-//! the output, the length up to which the output is complete, and the bytes that the output does not have yet:
+//! After SIGKILL, an abort or a crash the region's file is still in `/dev/shm`. The file names the process,
+//! the path of the output, the length up to which the output is complete, and the bytes that the output does
+//! not have yet:
 //!
 //! ```no_run
 //! use hairline_shm::recover::{DeadRegion, Part, find};
@@ -19,10 +20,11 @@
 //!
 //! # What is trusted
 //!
-//! Only what was checked. The file must be a regular file of this user. Every offset, length and index is compared with
-//! the file before use. Chunks whose headers contradict themselves are left out and counted. The file is read and
-//! never mapped, so a file that shrinks meanwhile causes an error and no SIGBUS. The memory needed is the head of the
-//! stream (at most 1 MiB), one chunk (at most 16 MiB), and 28 bytes for each chunk that is not free.
+//! Only what was checked. The file must be a regular file of this user. Every offset, length and index is
+//! compared with the file before use. Chunks whose headers contradict themselves are left out and counted.
+//! The file is read and never mapped, so a file that shrinks meanwhile causes an error and no SIGBUS. The
+//! memory needed is the head of the stream (at most 1 MiB), one chunk (at most 16 MiB), and 28 bytes for each
+//! chunk that is not free.
 //!
 //! The payload is *not* checked: a process that can write the region can write the trace.
 

@@ -1,39 +1,39 @@
-//! The memory in which the leases of all threads are.
+//! The memory for the leases of all threads.
 //!
-//! It is never freed, so a lease can be read at any moment, whatever has become of its thread. It is mapped
-//! with `MADV_WIPEONFORK`: a forked child finds it all zero, and a lease of zeros has no chunk. So a child
-//! never writes into a chunk of its parent, also where no fork handler ran (`clone(2)`, `_Fork`). And the
-//! child can tell: a claimed lease that says that it is not claimed is one that the parent had.
+//! The memory is never freed, so the drain thread can read a lease at any moment, also after the end of its
+//! thread. It is mapped with `MADV_WIPEONFORK`: a forked child finds zeros, and a lease of zeros has no
+//! chunk. So a child never writes into a chunk of its parent, also if no fork handler ran (`clone(2)`,
+//! `_Fork`). The child can also detect the fork: a lease that a thread has claimed, and that is not claimed
+//! in memory, is one of the parent.
 //!
 //! ```text
 //! page 0   [the process's mark][lease 1] ... [lease 63]
 //! page 1   [lease 64] ...            each page is twice as large as the one before
 //! ```
 //!
-//! No lock and no allocator is used, so a signal handler may claim a lease.
+//! The pool uses no lock and no allocator, so a signal handler may claim a lease.
 
 #![allow(unsafe_code)] // maps memory that holds atomics
 
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-use super::Lease;
+use crate::lease::Lease;
 
 /// Leases of the first page: 4 KiB.
 const FIRST: usize = 64;
 
-/// Enough for 2^28 threads.
+/// The most pages: enough for 2^28 threads.
 const PAGES: usize = 22;
 
-/// Each page, once it is mapped.
+/// The pages; null until a page is mapped.
 static MAPPED: [AtomicPtr<Lease>; PAGES] = [const { AtomicPtr::new(std::ptr::null_mut()) }; PAGES];
 
-/// A search for a free lease begins here. Only a hint: what it misses, a second search from 0 finds.
+/// The lease at which a search for a free one starts. Only a hint: a second search starts at 0.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
-/// A lease that no other thread has, as new. `None` when no memory can be mapped.
+/// Claims a lease that no other thread has. Returns `None` if no memory can be mapped.
 ///
-/// The caller gives it back by [`release_lease`]. One that is not given back stays claimed for the rest of
-/// the process.
+/// The caller gives the lease back with [`release_lease`]. Otherwise it stays claimed until the process ends.
 #[must_use]
 pub fn claim_lease() -> Option<&'static Lease> {
     let from = NEXT.load(Ordering::Relaxed);
@@ -43,10 +43,10 @@ pub fn claim_lease() -> Option<&'static Lease> {
     Some(lease)
 }
 
-/// Gives a lease back, which must have no chunk any more.
+/// Gives a lease back. It must have no chunk.
 ///
 /// # Safety
-/// The caller has claimed the lease, and does not use it again.
+/// The caller has claimed the lease and does not use it again.
 pub unsafe fn release_lease(lease: &'static Lease) {
     lease.reset();
     // Release pairs with the Acquire in `claim_from`.
@@ -56,28 +56,29 @@ pub unsafe fn release_lease(lease: &'static Lease) {
     }
 }
 
-/// All leases that some thread has.
+/// The leases that threads have claimed.
 ///
 /// # Safety
-/// The caller calls nothing but `ask` and `take` on them: see [`Lease::set`].
+/// The caller calls only `ask` and `take` on them: see [`Lease::set`].
 pub unsafe fn all_leases() -> impl Iterator<Item = &'static Lease> {
     pages().flat_map(<[Lease]>::iter).skip(1).filter(|lease| lease.is_claimed.load(Ordering::Relaxed) != 0)
 }
 
-/// Whether this process is a forked child in which [`start_pool_in_child`] was not called: the pool was
-/// mapped by its parent, and is all zero here. Never true where the kernel cannot wipe memory at a fork
+/// Whether this process is a forked child in which [`start_pool_in_child`] was not called: the parent has
+/// mapped the pool, and all bytes are zero here. Always `false` if the kernel cannot wipe memory at a fork
 /// (Linux before 4.14).
 #[must_use]
 pub fn lost_to_fork() -> bool {
     pages().next().and_then(<[Lease]>::first).is_some_and(|mark| mark.is_claimed.load(Ordering::Relaxed) == 0)
 }
 
-/// In a forked child: the pool has no lease but `own`, which stays claimed. `own` is the lease of the thread
-/// that forked: an event of that thread, which a signal handler has interrupted for the fork, may go on with
-/// it. A lease that is not of the pool is left alone.
+/// Resets the pool in a forked child: all leases are free, except `own`, which stays claimed.
+///
+/// `own` is the lease of the thread that forked. If a signal handler forked in the middle of an event, that
+/// event continues with it. A lease that is not of the pool is not changed.
 ///
 /// # Safety
-/// This is a forked child, and no thread of it uses a lease that it claimed before this call, but `own`.
+/// This is a forked child. Of the leases that were claimed before this call, its threads use only `own`.
 pub unsafe fn start_pool_in_child(own: Option<&'static Lease>) {
     let own = own.filter(|own| number_of(own).is_some());
     for lease in pages().flat_map(<[Lease]>::iter) {
@@ -85,8 +86,8 @@ pub unsafe fn start_pool_in_child(own: Option<&'static Lease>) {
             lease.clear();
             continue;
         }
-        // Where the kernel did not wipe them: the lease of a thread that was in an event would be busy for
-        // good, and lead to a chunk of the parent.
+        // For kernels that do not wipe the memory: the lease of a thread that was in an event would stay busy
+        // for ever, and point to a chunk of the parent.
         lease.reset();
         lease.is_claimed.store(0, Ordering::Relaxed);
     }
@@ -99,33 +100,34 @@ pub unsafe fn start_pool_in_child(own: Option<&'static Lease>) {
     NEXT.store(0, Ordering::Relaxed);
 }
 
-/// The pages that are mapped.
+/// The mapped pages.
 fn pages() -> impl Iterator<Item = &'static [Lease]> {
     MAPPED.iter().enumerate().map_while(|(number, page)| {
         let leases = page.load(Ordering::Acquire); // pairs with the Release in `map_more`
-        // SAFETY: `map_more` alone stores here: a mapping of so many leases, page-aligned, which is never
-        // unmapped once it is stored. All fields are atomics, and valid as zeros, which the mapping is when
-        // it is made and when a fork has wiped it.
+        // SAFETY: only `map_more` stores here: a page-aligned mapping of that many leases, which is never
+        // unmapped after the store. All fields are atomics, for which zeros are valid: the mapping has zeros
+        // at its creation, and after a fork has wiped it.
         (!leases.is_null()).then(|| unsafe { std::slice::from_raw_parts(leases, FIRST << number) })
     })
 }
 
-/// The pages that are mapped, each with the number of its first lease.
+/// The mapped pages, each with the number of its first lease.
 fn numbered_pages() -> impl Iterator<Item = (usize, &'static [Lease])> {
     pages().enumerate().map(|(page, leases)| (first_of(page), leases))
 }
 
-/// The number of a page's first lease.
+/// The number of the first lease of a page.
 const fn first_of(page: usize) -> usize {
     FIRST * ((1 << page) - 1)
 }
 
-/// The first free lease from `from` on, claimed, and its number. Lease 0 is the process's mark.
+/// Claims the first free lease from number `from` on. Returns its number too. Lease 0 is the mark of the
+/// process.
 fn claim_from(from: usize) -> Option<(usize, &'static Lease)> {
     numbered_pages().find_map(|(first, leases)| {
         let skipped = from.max(1).saturating_sub(first).min(leases.len());
         let at = leases[skipped..].iter().position(|lease| {
-            // Acquire pairs with the Release in `release_lease`: the thread before is done with it.
+            // Acquire pairs with the Release in `release_lease`: the previous thread is done with the lease.
             lease.is_claimed.load(Ordering::Relaxed) == 0
                 && lease.is_claimed.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
         })?;
@@ -141,14 +143,14 @@ fn number_of(lease: &'static Lease) -> Option<usize> {
     })
 }
 
-/// Maps one more page. Returns the number of its first lease. Two threads may map one each; the page of one
-/// of them is unmapped again.
+/// Maps one more page. Returns the number of its first lease. If two threads do this at once, one of the two
+/// pages is unmapped again.
 fn map_more() -> Option<usize> {
     let number = pages().count();
     let page = MAPPED.get(number)?;
     let len = (FIRST << number) * size_of::<Lease>();
     let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    // SAFETY: a new mapping at an address of the kernel's choice.
+    // SAFETY: a new mapping at an address that the kernel chooses.
     let mapped = unsafe { libc::mmap(std::ptr::null_mut(), len, prot, flags, -1, 0) };
     if mapped == libc::MAP_FAILED {
         return None;
@@ -156,18 +158,18 @@ fn map_more() -> Option<usize> {
     wipe_on_fork(mapped, len);
     let leases = mapped.cast::<Lease>();
     if number == 0 {
-        // SAFETY: at least one lease, zeroed, page-aligned, and nobody else's yet.
+        // SAFETY: zeroed memory for at least one lease, page-aligned, and not shared yet.
         unsafe { (*leases).is_claimed.store(1, Ordering::Relaxed) }; // the process's mark
     }
     // Release pairs with the Acquire in `pages`.
     if page.compare_exchange(std::ptr::null_mut(), leases, Ordering::Release, Ordering::Relaxed).is_err() {
-        // SAFETY: the mapping of just now, which nobody else has seen.
+        // SAFETY: the mapping that was just made, which no other thread has seen.
         unsafe { libc::munmap(mapped, len) };
     }
     Some(first_of(number))
 }
 
-/// Best effort: without it a child relies on the fork handlers.
+/// Lets a fork wipe the memory, if the kernel can. Otherwise a child relies on the fork handlers.
 fn wipe_on_fork(mapped: *mut libc::c_void, len: usize) {
     #[cfg(target_os = "linux")]
     // SAFETY: a whole mapping that `map_more` has just made; the advice changes no byte in this process.
