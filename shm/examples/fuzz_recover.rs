@@ -1,10 +1,10 @@
-//! Feeds damaged regions to `recover` until it does what it must not.
+//! Gives damaged regions to `recover` until one of them makes it fail.
 //!
 //! ```text
 //! fuzz_recover [--inputs N] [--seed S] [--from I]
 //! ```
 //!
-//! The same seed makes the same inputs. They are numbered; `--from` begins at another than the first.
+//! The same seed makes the same inputs. `--from` starts at the input with that number.
 
 #[path = "../tests/fuzzer/mod.rs"]
 mod fuzzer;

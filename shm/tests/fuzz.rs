@@ -11,7 +11,7 @@ const INPUTS: u64 = 20_000;
 fn recover_withstands_damaged_regions() {
     let tally = fuzzer::run(SEED, 0..INPUTS).unwrap_or_else(|failure| panic!("{failure}"));
     assert_eq!(tally.inputs, INPUTS);
-    // The run means something only if it gets everywhere.
+    // The run proves something only if it reaches all outcomes.
     let least = INPUTS / 10;
     assert!(tally.read > least && tally.refused > least, "{tally}");
     assert!(tally.fragments > least && tally.damaged > least, "{tally}");

@@ -1,5 +1,5 @@
-//! Regions whose process was killed, or is just now, between making the file and writing the header: only the
-//! file's name says whose they are, and nothing says in which pid namespace that process counts its pid.
+//! Regions without a header: their process was killed, or still runs, between creating the file and writing
+//! the header. Only the file name has the pid, and the namespace of that pid is not known.
 
 #![cfg(not(loom))]
 
@@ -34,7 +34,7 @@ fn a_region_without_a_header_is_not_known_to_be_dead_though_no_process_has_its_p
         assert!(path.exists());
         let region = RegionFile::open(&path).unwrap().lock(true).unwrap();
         region.remove().unwrap();
-        assert!(!path.exists(), "whoever says that it is dead may have it removed");
+        assert!(!path.exists(), "a caller that assumes the process dead can remove it");
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a region that overwrites shows of itself, drawn as chunks of one byte records.
+//! The window of a region that overwrites. The drawings show chunks with records of one byte.
 
 #![cfg(not(loom))]
 
@@ -16,7 +16,7 @@ fn claim(region: &Arc<Region>, sequence: u32, index: u32) -> Option<WriteChunk> 
     region.claim(ChunkInfo { sequence, index, ..ChunkInfo::default() }, b"c")
 }
 
-/// A chunk `[c][r][records]`, not yet given back.
+/// A chunk `[c][r][records]` that is still being written.
 fn written(region: &Arc<Region>, sequence: u32, index: u32, records: &[u8]) -> WriteChunk {
     let mut chunk = claim(region, sequence, index).unwrap();
     assert!(chunk.append_recovery(b"r"));
@@ -30,7 +30,7 @@ fn shown(window: &mut Window) -> Vec<String> {
     window.pieces().map(|p| format!("{}:{}", p.info.sequence, p.bytes.escape_ascii())).collect()
 }
 
-// 1: [c r a] [c r b] [c r d...     all of it is there
+// 1: [c r a] [c r b] [c r d...     the window has all of it
 #[test]
 fn the_first_chunk_has_its_recovery_and_the_next_ones_do_not() {
     let region = ring();
@@ -55,10 +55,10 @@ fn a_full_ring_overwrites_its_oldest_chunk() {
     assert_eq!(shown(&mut window), ["1:cr6", "1:7", "1:8", "1:9"]);
 }
 
-// 1: [c r s...           written all the time
+// 1: [c r s...           its thread is writing it all the time
 // 2:         [0] [1] [2]   then 3 over 0
 #[test]
-fn a_chunk_that_is_written_stays() {
+fn a_chunk_that_a_thread_is_writing_is_not_overwritten() {
     let region = ring();
     let mut window = Window::new(region.clone());
     let slow = written(&region, 1, 0, b"s");
@@ -73,7 +73,7 @@ fn a_chunk_that_is_written_stays() {
 }
 
 #[test]
-fn when_all_chunks_are_written_there_is_none() {
+fn a_claim_fails_if_threads_are_writing_all_chunks() {
     let region = ring();
     let held: Vec<_> = (1..=4).map(|sequence| written(&region, sequence, 0, b"x")).collect();
     assert!(claim(&region, 5, 0).is_none());
@@ -81,9 +81,9 @@ fn when_all_chunks_are_written_there_is_none() {
     assert!(claim(&region, 5, 0).is_some());
 }
 
-// 1: [0]     [1]     2: [0] [1] .. [4]: 1's first chunk goes before its second
+// 1: [0]     [1]     2: [0] [1] .. [4]: the first chunk of 1 is overwritten before the second
 #[test]
-fn what_stands_before_a_hole_is_left_out() {
+fn the_chunks_before_a_gap_are_left_out() {
     let region = ring();
     let mut window = Window::new(region.clone());
     let held = written(&region, 1, 0, b"0"); // will be younger in the ring than its successor's neighbours
@@ -96,7 +96,7 @@ fn what_stands_before_a_hole_is_left_out() {
 }
 
 #[test]
-fn a_recovery_comes_first_or_not_at_all() {
+fn a_recovery_is_written_before_all_records() {
     let region = ring();
     let mut chunk = claim(&region, 1, 0).unwrap();
     assert!(!chunk.append_recovery(&[0; 4096]));
@@ -110,7 +110,7 @@ fn a_recovery_comes_first_or_not_at_all() {
     assert!(!full.append(b"x", 1));
 }
 
-/// Three threads record flat out; each record is the 8 bytes of a number that grows by one.
+/// Three threads record without a pause. Each record is a number of 8 bytes that grows by one.
 #[test]
 fn every_window_has_whole_runs_while_threads_overwrite() {
     const THREADS: u32 = 3;

@@ -27,7 +27,7 @@
 //! # The memory of a lease
 //!
 //! The drain thread reads the leases of all threads, at any moment. So a lease must outlive its thread, also
-//! if the thread ends without notice. Leases come from a [pool](pool) of memory that is never freed, not from
+//! if the thread ends without notice. Leases come from a [pool] of memory that is never freed, not from
 //! thread-local memory.
 
 #![allow(unsafe_code)] // a function with a contract

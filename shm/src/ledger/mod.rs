@@ -14,12 +14,12 @@
 //! batches_done`, else up to `drained`. Of the output it keeps the first `output_len[batches_done & 1]`
 //! bytes; the bytes after that are of a batch that was not done.
 //!
-//! | killed               | `batch == batches_done`? | recovery uses      | and the output has                  |
-//! |----------------------|--------------------------|--------------------|-------------------------------------|
-//! | before 1             | perhaps                  | either: both equal | the bytes up to `drained`           |
-//! | in 1, in 2, before 3 | no: it is one ahead      | `drained`          | these, and bytes that recovery cuts |
-//! | after 3, in 4        | yes                      | `taking`           | the bytes up to `taking`            |
-//! | after 4              | yes                      | either: both equal | the bytes up to `drained`           |
+//! | killed               | `batch == batches_done`? | recovery uses | and the output has                  |
+//! |----------------------|--------------------------|---------------|-------------------------------------|
+//! | before 1             | perhaps                  | either: equal | the bytes up to `drained`           |
+//! | in 1, in 2, before 3 | no: it is one ahead      | `drained`     | these, and bytes that recovery cuts |
+//! | after 3, in 4        | yes                      | `taking`      | the bytes up to `taking`            |
+//! | after 4              | yes                      | either: equal | the bytes up to `drained`           |
 //!
 //! * *Before 1 the two are equal.* Step 4 and a claim leave `taking == drained`. So does a failed batch,
 //!   which sets `taking` back to `drained` while `batch` is still one ahead. So the low 32 bits of the number

@@ -1,5 +1,5 @@
-//! Kills the process at every step of the drain, on paper: what the region's file and the output hold at that
-//! moment must add up to all that was committed.
+//! Simulates a kill at each step of the drain: the region's file and the output together must have all
+//! committed records at that moment.
 
 use std::cell::RefCell;
 use std::io::{self, IoSlice};
@@ -13,7 +13,7 @@ use crate::recover::{DeadRegion, NextOutput, Part, RegionFile};
 use crate::step::{hook, step};
 use crate::{Backing, BackingChoice, ChunkInfo, Drain, Output, Region, RegionConfig, WriteChunk};
 
-/// A context, and a record, of a sequence.
+/// The context of a sequence.
 fn context(sequence: u32) -> [u8; 2] {
     [0xff, sequence as u8]
 }
@@ -25,7 +25,7 @@ fn record(sequence: u32, number: u8) -> [u8; 2] {
 /// The bytes that the drain thread itself writes in between.
 const BEAT: [u8; 2] = [0xfe, 0];
 
-/// A file that takes its bytes in two halves, and fails when it is told to.
+/// A file that writes its bytes in two halves, and fails if the flag is set.
 #[derive(Clone, Default)]
 struct Sink(Rc<RefCell<Vec<u8>>>, bool);
 
@@ -51,15 +51,15 @@ impl Output for Sink {
     }
 }
 
-/// A thread: its sequence, the chunk it writes, its next chunk's index, its next record.
-struct Writer {
+/// A chunk writer: its sequence, its chunk, the index of its next chunk, its next record.
+struct ChunkWriter {
     sequence: u32,
     chunk: Option<WriteChunk>,
     index: u32,
     next: u8,
 }
 
-impl Writer {
+impl ChunkWriter {
     fn claim(&mut self, region: &Arc<Region>) {
         if self.chunk.is_none() {
             let info = ChunkInfo { sequence: self.sequence, index: self.index, ..ChunkInfo::default() };
@@ -79,7 +79,7 @@ impl Writer {
     }
 }
 
-/// Reads the region as the kill leaves it, and adds it to the output.
+/// Recovers the region after a kill. Returns the whole trace.
 fn recovered(region: &Path, output: &[u8]) -> Vec<u8> {
     let mut image = std::fs::read(region).unwrap();
     let pid = offset_of!(RegionHeader, pid);
@@ -98,7 +98,8 @@ fn recovered(region: &Path, output: &[u8]) -> Vec<u8> {
     all
 }
 
-/// Every record of both sequences once, in order, each led by its own sequence's context.
+/// Checks that the trace has each record of both sequences once and in order, after the context of its
+/// sequence.
 fn check(all: &[u8], committed: [u8; 2]) {
     let (mut next, mut current) = ([0; 2], None);
     for pair in all.chunks_exact(2) {
@@ -117,7 +118,7 @@ fn check(all: &[u8], committed: [u8; 2]) {
     assert_eq!(next, committed, "{all:?}");
 }
 
-/// A region with an output that is a file, and the path of the region.
+/// A region whose output is a file, and the path of the region.
 fn region_with_file() -> (Arc<Region>, PathBuf) {
     let config =
         RegionConfig { buffer_size: 4 * 4096, backing: BackingChoice::File, ..RegionConfig::small() };
@@ -128,7 +129,7 @@ fn region_with_file() -> (Arc<Region>, PathBuf) {
 }
 
 #[test]
-fn wherever_the_drain_is_killed_file_and_ring_together_have_everything_once() {
+fn after_a_kill_at_any_step_file_and_ring_together_have_each_record_once() {
     let mut seed = 1_u64;
     let mut random = move |n: u64| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -145,7 +146,7 @@ fn wherever_the_drain_is_killed_file_and_ring_together_have_everything_once() {
             *counted.borrow_mut() += 1;
             check(&recovered(&path, &output.0.borrow()), *expected.borrow());
         })));
-        let mut writers = [1, 2].map(|sequence| Writer { sequence, chunk: None, index: 0, next: 0 });
+        let mut writers = [1, 2].map(|sequence| ChunkWriter { sequence, chunk: None, index: 0, next: 0 });
         for _ in 0..60 {
             let writer = &mut writers[random(2) as usize];
             match random(9) {
@@ -171,7 +172,7 @@ fn wherever_the_drain_is_killed_file_and_ring_together_have_everything_once() {
 }
 
 #[test]
-fn the_tail_is_known_to_be_there_when_it_is() {
+fn the_region_says_whether_the_output_has_the_tail() {
     let (region, path) = region_with_file();
     let has_tail = || RegionFile::open(&path).unwrap().facts().has_tail;
     let mut drain = Drain::new(Arc::clone(&region));
@@ -187,8 +188,7 @@ fn the_tail_is_known_to_be_there_when_it_is() {
     assert!(has_tail());
 }
 
-/// What a recovery believes of the output: the inode that must be at the path, and the file that may be there
-/// too.
+/// The facts about the output: the inode that must be at its path, and the next file, which can be there too.
 type Believed = (Option<u64>, Option<NextOutput>);
 
 fn believed(region: &Path) -> Believed {
@@ -196,7 +196,7 @@ fn believed(region: &Path) -> Believed {
     (region.facts().output_inode, region.facts().next_output)
 }
 
-/// Runs `change` and returns what a recovery believes after each of its steps.
+/// Runs `change`. Returns the facts after each of its steps.
 fn believed_while(region: &Path, change: impl FnOnce()) -> Vec<Believed> {
     let all = Rc::new(RefCell::new(Vec::new()));
     let (seen, path) = (Rc::clone(&all), region.to_owned());
@@ -208,7 +208,7 @@ fn believed_while(region: &Path, change: impl FnOnce()) -> Vec<Believed> {
 
 //  announced:  file 11 | batch | file 22 | failed: file 11 again
 #[test]
-fn a_kill_while_another_output_is_announced_leaves_no_mixture_of_two_files() {
+fn a_kill_during_an_announcement_leaves_no_mixture_of_two_files() {
     let (region, path) = region_with_file();
     let (mut drain, mut sink) = (Drain::new(Arc::clone(&region)), Sink::default());
     let first = NextOutput { inode: 11, len: 100, number: 1 };
@@ -228,7 +228,7 @@ fn a_kill_while_another_output_is_announced_leaves_no_mixture_of_two_files() {
     assert!(steps.iter().all(|now| allowed.contains(now)), "{steps:?}");
     assert_eq!(steps.last(), Some(&(None, Some(second))));
 
-    // File 22 could not be put there.
+    // The rename of file 22 has failed.
     let again = NextOutput { number: 2, ..first };
     let steps = believed_while(&path, || announce(again));
     let allowed = [(None, Some(second)), (None, None), (None, Some(again))];
@@ -237,7 +237,7 @@ fn a_kill_while_another_output_is_announced_leaves_no_mixture_of_two_files() {
 }
 
 #[test]
-fn a_kill_before_the_header_is_complete_leaves_a_region_that_says_nothing() {
+fn a_kill_before_the_header_is_complete_leaves_a_region_without_facts() {
     const CHUNKS: u64 = 37; // no other test makes a file of this length
     let config =
         RegionConfig { buffer_size: CHUNKS * 4096, backing: BackingChoice::File, ..RegionConfig::small() };
@@ -257,5 +257,5 @@ fn a_kill_before_the_header_is_complete_leaves_a_region_that_says_nothing() {
     let region = Region::create(&config).unwrap();
     hook::set(None);
     let (pid, all) = (std::process::id(), region.chunk_count());
-    assert_eq!(*states.borrow(), [(pid, false, 0), (pid, true, all)], "its name, and then all of it");
+    assert_eq!(*states.borrow(), [(pid, false, 0), (pid, true, all)], "first only its name, then all facts");
 }

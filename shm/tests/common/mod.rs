@@ -1,17 +1,17 @@
-//! What the tests of the ring share: an output that remembers, and may fail.
+//! An output for the tests of the ring: it keeps the bytes, and can fail.
 
 use std::io::{self, IoSlice};
 
 use hairline_shm::Output;
 
-/// Keeps every byte; refuses the writes that it is told to refuse.
+/// Keeps all bytes, and can fail at a chosen write.
 #[derive(Debug, Default)]
 pub(crate) struct Sink {
-    /// What was written.
+    /// The bytes that were written.
     pub(crate) bytes: Vec<u8>,
-    /// Calls that were made, refused ones included.
+    /// The number of calls, with those that failed.
     pub(crate) calls: usize,
-    /// The next so many calls succeed, the one after them fails. None: no call fails.
+    /// The number of calls that succeed before the next one fails. `None`: no call fails.
     pub(crate) fails_after: Option<usize>,
 }
 

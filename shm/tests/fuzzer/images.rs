@@ -8,17 +8,17 @@ use hairline_shm::{
 
 use super::random::Random;
 
-/// Bytes of a chunk; a region has four.
+/// Bytes of a chunk. A region has four chunks.
 const CHUNK: usize = 4096;
 
 /// A region's file.
 pub(crate) struct Image {
     pub(crate) bytes: Vec<u8>,
-    /// Records that the output does not have, and all that are there.
+    /// The records that the output does not have, and all records in the region.
     pub(crate) records: [u64; 2],
 }
 
-/// Copies the region's file in the middle of a write, and takes it or not.
+/// An output that copies the region's file in the middle of a write.
 struct Camera<'r> {
     path: &'r str,
     picture: Vec<u8>,
@@ -35,7 +35,7 @@ impl Output for Camera<'_> {
     }
 }
 
-/// The file, as if it were a dead process's.
+/// The bytes of the file, with the pid of no process.
 fn picture(path: &str) -> Vec<u8> {
     let mut bytes = std::fs::read(path).unwrap();
     let pid = 48; // its offset, which `abi.rs` asserts
@@ -53,7 +53,7 @@ fn chunk(region: &std::sync::Arc<Region>, sequence: u32, index: u32, records: u3
     chunk
 }
 
-/// Regions that are as they should be.
+/// Valid regions.
 pub(crate) fn all() -> Vec<Image> {
     let about = About { output: "/tmp/trace.fxt".into(), prelude: vec![7; 300], process_track: 9 };
     let config = RegionConfig {
@@ -68,19 +68,19 @@ pub(crate) fn all() -> Vec<Image> {
     let mut images = vec![Image { bytes: picture(&path), records: [0, 0] }]; // not begun
     region.activate(Some(100));
     images.push(Image { bytes: picture(&path), records: [0, 0] });
-    // Two sequences; one has gone on to its second chunk.
+    // Two sequences. One has a second chunk.
     let first = chunk(&region, 1, 0, 20);
     drop(first);
     let mut second = chunk(&region, 1, 1, 5);
     let other = chunk(&region, 2, 0, 50);
     images.push(Image { bytes: picture(&path), records: [75, 75] });
-    // In the middle of a batch, and after it: the first chunk is free then.
+    // In the middle of a batch, and after it. By then the first chunk is free.
     let mut drain = Drain::new(region.clone());
     let mut camera = Camera { path: &path, picture: Vec::new() };
     drain.pass(&mut camera).unwrap();
     images.push(Image { bytes: camera.picture, records: [75, 75] });
     images.push(Image { bytes: picture(&path), records: [0, 55] });
-    // More of it, and a chunk that is full.
+    // More records, and a full chunk.
     assert!(second.append(&[0xee; 100], 3));
     let full = chunk(&region, 3, 0, ((CHUNK - 64 - 8) / 16) as u32);
     images.push(Image { bytes: picture(&path), records: [3 + 251, 58 + 251] });
@@ -88,7 +88,7 @@ pub(crate) fn all() -> Vec<Image> {
     images
 }
 
-/// Where the numbers stand that lead somewhere: offset and width.
+/// The numbers in the header that recovery uses: offset and width.
 const HEADER: [(usize, usize); 18] = [
     (8, 4),  // version
     (12, 4), // sizes
@@ -101,10 +101,10 @@ const HEADER: [(usize, usize); 18] = [
     (48, 4), // pid, state, start
     (52, 4),
     (56, 8),
+    (80, 8),  // namespace
     (176, 4), // path and head
     (180, 4),
     (184, 4),
-    (80, 8),  // namespace
     (384, 8), // batches, lengths
     (392, 8),
     (408, 8),
@@ -112,7 +112,7 @@ const HEADER: [(usize, usize); 18] = [
 const IN_CHUNK: [(usize, usize); 11] =
     [(0, 4), (4, 4), (8, 4), (12, 4), (16, 4), (20, 4), (24, 4), (28, 4), (36, 4), (40, 8), (48, 4)];
 
-/// Changes `bytes` somewhere, in one of many ways. `other` is a region to take pieces of.
+/// Damages `bytes` in one of many ways. Some of them copy pieces of the region `other`.
 pub(crate) fn damage(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     let chunk_at = |n: usize| CHUNK * (1 + n);
     let len = bytes.len();
@@ -125,7 +125,7 @@ pub(crate) fn damage(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
             let (at, width) = *random.pick(&IN_CHUNK);
             put(bytes, chunk_at(random.below(4)) + at, width, random);
         }
-        // One chunk's header again in another's place: the same sequence and index twice.
+        // Copies the header of one chunk over another: the same sequence and index twice.
         7 => {
             let (from, to) = (chunk_at(random.below(4)), chunk_at(random.below(4)));
             if from + 64 <= len && to + 64 <= len {
@@ -136,10 +136,10 @@ pub(crate) fn damage(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
             let at = random.below(len);
             bytes[at] ^= 1 << random.below(8);
         }
-        // Cut, at a chunk's border or anywhere; or made longer.
+        // Cuts the file, at the border of a chunk or anywhere, or makes it longer.
         9 => bytes.truncate(if random.one_in(2) { chunk_at(random.below(4)) } else { random.below(len) }),
         10 => bytes.resize(len + random.below(2 * CHUNK), random.next() as u8),
-        // Another region's bytes.
+        // Bytes of the other region.
         _ => {
             let range = random.range(other.len().min(len));
             bytes[range.clone()].copy_from_slice(&other[range]);
@@ -147,7 +147,7 @@ pub(crate) fn damage(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     }
 }
 
-/// Overwrites a number: by any, one near a power of two, or one near what was there.
+/// Overwrites a number: by a random one, one near a power of two, or one near the old value.
 fn put(bytes: &mut [u8], at: usize, width: usize, random: &mut Random) {
     let Some(place) = bytes.get_mut(at..at + width) else { return };
     let mut number = [0; 8];

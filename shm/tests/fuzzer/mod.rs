@@ -1,13 +1,13 @@
-//! A fuzzer for [`hairline_shm::recover`]: no region may make it panic, go on for ever, hold more memory than the file is
-//! worth, or give a fragment that is out of order.
+//! A fuzzer for [`hairline_shm::recover`]. No region may make it panic, run without end, use more memory than
+//! in proportion to the file, or return fragments out of order.
 //!
 //! ```text
-//! seed, index -> a region as a killed process leaves it -> damage -> a file -> all fragments, of both parts
+//! seed, index -> the region of a killed process -> damage -> a file -> all fragments, of both parts
 //! ```
 //!
-//! An input depends only on the seed and its index, so that a failure can be run again by itself.
+//! An input depends only on the seed and its index. So a failing input can be run again alone.
 
-// Of the decoders' fuzzer: the same choices, the same measure.
+// Shared with the fuzzer of the decoders.
 #[path = "../../../formats/tests/fuzzer/alloc.rs"]
 #[allow(dead_code)]
 mod alloc;
@@ -35,16 +35,17 @@ use random::Random;
 #[global_allocator]
 static ALLOC: alloc::Meter = alloc::Meter;
 
-/// What may be held whatever the file: paths, messages, what `/proc` says.
+/// Bytes that may be allocated for any file: paths, messages, the content of `/proc`.
 const FIXED_MEMORY: usize = 64 * 1024;
-/// What may be held for each of its bytes: the head of the stream and a chunk, each there twice while it is split or grows.
+/// Bytes that may be allocated for each byte of the file: the head of the stream and a chunk, each twice
+/// while it is split or grows.
 const MEMORY_PER_BYTE: usize = 4;
-/// An input that takes this long does not end.
+/// The time after which an input counts as endless.
 const STALL: Duration = Duration::from_secs(30);
-/// Inputs that a thread takes at once.
+/// The inputs that a thread takes at once.
 const BATCH: u64 = 64;
 
-/// What a run came to.
+/// The results of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) inputs: u64,
@@ -53,9 +54,9 @@ pub(crate) struct Tally {
     /// Regions that were refused.
     pub(crate) refused: u64,
     pub(crate) fragments: u64,
-    /// Chunks that were left out.
+    /// Chunks that were left out as damaged.
     pub(crate) damaged: u64,
-    /// The most memory beyond what is in proportion to the file.
+    /// The most memory that was allocated beyond the part in proportion to the file.
     peak: usize,
 }
 
@@ -81,7 +82,7 @@ impl fmt::Display for Tally {
     }
 }
 
-/// Runs the inputs of these indices; stops at the first failure, which it describes.
+/// Runs the inputs with these indices. Stops at the first failure and describes it.
 pub(crate) fn run(seed: u64, indices: Range<u64>) -> Result<Tally, String> {
     let images = images::all();
     let (next, stop) = (AtomicU64::new(indices.start), AtomicBool::new(false));
@@ -120,7 +121,7 @@ pub(crate) fn run(seed: u64, indices: Range<u64>) -> Result<Tally, String> {
             if now != seen.0 {
                 seen = (now, Instant::now());
             } else if seen.1.elapsed() > STALL {
-                // A thread cannot be stopped from outside: only the process can.
+                // A thread cannot be stopped from outside, so this ends the process.
                 let first = now.saturating_sub(BATCH * threads as u64);
                 eprintln!("recover, seed {seed}: one of the inputs {first}..{now} does not end");
                 std::process::exit(1);
@@ -133,7 +134,7 @@ pub(crate) fn run(seed: u64, indices: Range<u64>) -> Result<Tally, String> {
     }
 }
 
-/// A file that holds one input after the other.
+/// A file for one input after the other.
 struct Place {
     file: File,
     path: PathBuf,
@@ -149,7 +150,7 @@ impl Place {
     fn region(&mut self, bytes: &[u8]) -> Result<RegionFile, RecoverError> {
         self.file.set_len(bytes.len() as u64).unwrap();
         self.file.write_all_at(bytes, 0).unwrap();
-        // A name from which the pid of a session that never began is read.
+        // If a region has no header, its pid is read from this name.
         let name = PathBuf::from("/dev/shm/hairline-4294967295-0123456789abcdef");
         RegionFile::of(self.file.try_clone().unwrap(), name)
     }
@@ -209,10 +210,10 @@ fn one(images: &[Image], seed: u64, index: u64, place: &mut Place) -> Result<Tal
     Ok(tally)
 }
 
-/// What came of a region.
+/// The outcome of one region.
 #[derive(Debug)]
 struct Read {
-    /// Of what the output does not have, and of all.
+    /// The records that the output does not have, and all records.
     bytes: [usize; 2],
     records: [u64; 2],
     fragments: u64,
@@ -229,9 +230,9 @@ impl Default for Read {
 impl Read {
     fn check(&self, facts: &Facts, file_len: usize) -> Result<(), String> {
         if !self.in_order {
-            return Err("a fragment is out of order, or comes twice".to_owned());
+            return Err("a fragment is out of order or comes twice".to_owned());
         }
-        // Each chunk once; before it, a context that is no longer than a chunk.
+        // Each chunk once, and before it a context that is not longer than a chunk.
         if self.bytes.iter().any(|bytes| *bytes > 2 * file_len) {
             return Err(format!("{self:?} of {file_len} bytes"));
         }

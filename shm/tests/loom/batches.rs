@@ -1,12 +1,12 @@
-//! What a chunk says of the batch that took something of it.
+//! The fields of a chunk that belong to a batch.
 
 use super::*;
 
 //              first life             second life
-// chunk 0:  [aaa] batch 1 | free | [b...            its owner asks what the output has of it
+// chunk 0:  [aaa] batch 1 | free | [b...            its owner asks how many bytes the output has
 //                   drain ---^       two passes
 #[test]
-fn what_the_output_has_of_a_chunk_is_never_told_by_its_former_life() {
+fn the_bytes_that_the_output_has_are_those_of_the_chunks_present_owner() {
     let (reused, taken) = (Seen::default(), Seen::default());
     let (got_the_old_chunk, saw_it_taken) = (reused.clone(), taken.clone());
     explore(move || {
@@ -29,7 +29,7 @@ fn what_the_output_has_of_a_chunk_is_never_told_by_its_former_life() {
         let (chunk, said) = owner.join().unwrap();
         got_the_old_chunk.note_if(chunk.number() == 0);
         saw_it_taken.note_if(said.records() == 1);
-        // Now the drain rests, and the answer is what it did.
+        // The drain has stopped, so the answer is exact.
         let said = chunk.header().in_output(region.header());
         assert_eq!(said.bytes() == 1, sink.bytes == b"aaab", "{said:?} {:?}", sink.bytes);
     });
@@ -37,9 +37,9 @@ fn what_the_output_has_of_a_chunk_is_never_told_by_its_former_life() {
 }
 
 // owner: [a][b]      appends
-// drain:  a pass; when the bytes are with the output, and before it has said so, none of them count
+// drain:  a pass; the bytes count when the batch is done, and not when the output gets them
 #[test]
-fn a_batch_counts_when_the_output_has_it_and_not_before() {
+fn a_batch_counts_when_it_is_done_and_not_before() {
     struct Watch<'r>(&'r Region, u64);
     impl hairline_shm::Output for Watch<'_> {
         fn write_all_parts(&mut self, parts: &[std::io::IoSlice<'_>]) -> std::io::Result<()> {

@@ -1,4 +1,4 @@
-//! Threads that want a chunk at the same time.
+//! Threads that claim a chunk at the same time.
 
 use super::*;
 
@@ -51,7 +51,7 @@ fn of_two_claimers_of_the_only_free_chunk_exactly_one_loses() {
 // thread 1: claims one         +--> one word of the bitmap
 // thread 2: claims one        /
 #[test]
-fn no_chunk_vanishes_when_claims_and_a_free_meet_in_one_word() {
+fn no_chunk_is_lost_if_claims_and_a_free_change_one_word() {
     explore_three_threads(|| {
         let region = ring();
         write_chunk(&region, 1, 0, &[b"x"]);

@@ -1,10 +1,10 @@
-//! The drain, while a chunk is begun, written, completed and used again.
+//! The drain, while a chunk is begun, written, completed and claimed again.
 
 use super::*;
 
 // ---- begin against drain
 
-// owner: [context][a.....    claims, writes the context, says Writing, appends
+// owner: [context][a.....    claims, writes the context, stores Writing, appends
 // drain:     one pass meanwhile
 #[test]
 fn a_chunk_seen_as_begun_has_its_own_header_and_context() {
@@ -12,7 +12,7 @@ fn a_chunk_seen_as_begun_has_its_own_header_and_context() {
     let (saw_nothing, saw_record) = (early.clone(), late.clone());
     explore(move || {
         let region = ring();
-        // A former life leaves other numbers in the header.
+        // A previous owner leaves other numbers in the header.
         drop(claim(&region, 7, 0, b"older"));
         let mut drain = Drain::new(Arc::clone(&region));
         drain.pass(&mut Sink::default()).unwrap();
@@ -75,9 +75,9 @@ fn a_drain_of_a_chunk_being_written_takes_whole_records_in_order_each_once() {
 // ---- completion against drain
 
 // owner: [a][b]|        gives the chunk back while
-// drain:  one pass, which frees it or does not
+// drain:  one pass, which may free the chunk
 #[test]
-fn a_chunk_is_freed_only_with_its_last_record_taken() {
+fn a_chunk_is_freed_only_after_its_last_record_is_taken() {
     let (freed_at_once, freed_later) = (Seen::default(), Seen::default());
     let (at_once, later) = (freed_at_once.clone(), freed_later.clone());
     explore(move || {
@@ -106,11 +106,11 @@ fn a_chunk_is_freed_only_with_its_last_record_taken() {
 
 // ---- reuse
 
-//              first life          second life
+//              first owner         second owner
 // chunk 0:  [a] Complete | free | [b] Complete
 //                 drain ---^  ^--- another thread, at once
 #[test]
-fn a_chunks_second_life_begins_after_the_drain_has_read_the_first() {
+fn the_next_owner_writes_after_the_drain_has_read_the_chunk() {
     let (reused, fresh) = (Seen::default(), Seen::default());
     let (got_the_old_chunk, got_a_new_chunk) = (reused.clone(), fresh.clone());
     explore(move || {
@@ -138,14 +138,14 @@ fn a_chunks_second_life_begins_after_the_drain_has_read_the_first() {
     assert!(reused.happened() && fresh.happened());
 }
 
-// As above, but the claimer may learn of the freed chunk from the bitmap word that another claimer stored
-// after the drain: the drain's Release must reach it through that claimer's read-modify-write.
+// As above, but the claimer can see the free bit in a word that another claimer stored after the drain. The
+// drain's Release must reach it through that claimer's read-modify-write.
 #[test]
-fn a_claim_is_ordered_after_the_free_though_another_claim_came_between() {
+fn a_claim_is_ordered_after_the_free_if_another_claim_came_in_between() {
     let through_another = Seen::default();
     let seen = through_another.clone();
     explore_three_threads(move || {
-        // Chunks 0 and 1 are Complete, the rest held.
+        // Chunks 0 and 1 are Complete. Threads are writing the others.
         let (region, _held) = ring_with_free(2);
         write_chunk(&region, 1, 0, &[b"a"]);
         write_chunk(&region, 1, 1, &[b"b"]);
@@ -199,9 +199,9 @@ fn a_sequences_chunks_are_taken_in_order_while_it_grows() {
 
 // ---- the end of a sequence
 
-// owner: chunk 0 [a] FLAG_LAST|          while the drain runs; then the number is used anew, from index 0
+// owner: chunk 0 [a] FLAG_LAST|          while the drain runs; then the same sequence again, from index 0
 #[test]
-fn a_finished_sequence_is_forgotten_whenever_the_drain_looked() {
+fn the_drain_sees_the_end_of_a_sequence_at_any_moment_of_its_pass() {
     explore(|| {
         let region = ring();
         let mut chunk = claim(&region, 1, 0, b"").unwrap();
@@ -214,7 +214,7 @@ fn a_finished_sequence_is_forgotten_whenever_the_drain_looked() {
         drain.pass(&mut sink).unwrap();
         owner.join().unwrap();
         drain.pass(&mut sink).unwrap();
-        // Had the drain missed the flag it would wait for index 1 for ever.
+        // If the drain had missed the flag, it would wait for index 1 for ever.
         write_chunk(&region, 1, 0, &[b"b"]);
         drain.pass(&mut sink).unwrap();
         assert_eq!(sink.bytes, b"ab");

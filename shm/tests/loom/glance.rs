@@ -1,21 +1,22 @@
-//! A reader from outside (`recover/glance.rs`), which pins nothing: it looks at a chunk's state, copies, and looks again.
+//! A reader from outside (`recover/glance.rs`), which cannot pin a chunk: it looks at the state, copies, and
+//! looks again.
 //!
-//! The looks and the fences between them are that reader's own (`looks.rs`). It reads a file, and here loads
-//! stand for its reads. The fields that the owner sets at a claim stand for what it copies: they are stored
-//! at the same place in the order as the first bytes of the payload, after the chunk was taken.
+//! The model runs the looks and the fences of that reader (`looks.rs`). Loads stand for its reads of the
+//! file. The fields that the owner sets at a claim stand for the bytes that the reader copies: the owner
+//! stores both after it has taken the chunk.
 
 use super::*;
 use hairline_shm::abi::State;
 use hairline_shm::copy_between_looks;
 
-/// The sequence of the chunk's first owner, and of its next one.
+/// The sequence of the chunk's first owner, and of the next one.
 const OLD: u32 = 1;
 const NEW: u32 = 2;
 
-// reader: state, [fields], state          of one chunk that is complete
+// reader: state, [fields], state          of one complete chunk
 // owner:  takes it to overwrite it, and writes its own fields
 #[test]
-fn what_is_copied_between_two_looks_at_the_same_state_is_of_one_owner() {
+fn a_copy_between_two_equal_looks_is_of_one_owner() {
     let (old, new, taken) = (Seen::default(), Seen::default(), Seen::default());
     let seen = (old.clone(), new.clone(), taken.clone());
     explore_most(move || {
@@ -37,9 +38,9 @@ fn what_is_copied_between_two_looks_at_the_same_state_is_of_one_owner() {
         let Ok(copied) = copy_between_looks(listed, look, |()| Ok(header.info().sequence));
         match copied {
             Some(sequence) if listed == first => {
-                assert_eq!(sequence, OLD, "the next owner's, in the first life")
+                assert_eq!(sequence, OLD, "of the next owner, in the first generation")
             }
-            Some(sequence) => assert_eq!(sequence, NEW, "the first owner's, in the next life"),
+            Some(sequence) => assert_eq!(sequence, NEW, "of the first owner, in the next generation"),
             None => {}
         }
         seen.0.note_if(copied == Some(OLD));

@@ -1,4 +1,4 @@
-//! A thread that writes, and a drain thread that takes its chunk back while it is idle.
+//! A thread that writes, and a drain thread that recalls its chunk while it is idle.
 
 #![allow(unsafe_code)] // `Lease::set` and `Lease::take` have contracts
 
@@ -7,7 +7,7 @@ use hairline_shm::{Lease, Recall, fence_all_threads, may_be_interrupted, model_i
 
 const EPOCH: u32 = 2;
 
-/// What a thread of the SDK does for each event, the fast way or the slow one.
+/// A thread as in the SDK: each event takes the fast path or the slow one.
 struct Owner {
     region: Arc<Region>,
     lease: Arc<Lease>,
@@ -19,7 +19,7 @@ struct Owner {
 impl Owner {
     fn new(region: &Arc<Region>, lease: &Arc<Lease>) -> Self {
         let chunk = claim(region, 1, 0, b"").unwrap();
-        // SAFETY: `Owner` keeps the rules of `Lease::set`.
+        // SAFETY: `Owner` follows the rules of `Lease::set`.
         unsafe { lease.set(&chunk, EPOCH, EPOCH, true) };
         Self {
             region: Arc::clone(region),
@@ -54,7 +54,7 @@ impl Owner {
         unsafe { self.lease.set(self.chunk.as_ref().unwrap(), EPOCH, EPOCH, true) };
     }
 
-    /// The thread ends. Its lease may be another thread's at once.
+    /// Ends the thread. Another thread may get its lease at once.
     fn leave(mut self) {
         self.lease.set_busy(true);
         self.lease.clear();
@@ -69,8 +69,8 @@ impl Owner {
     }
 }
 
-/// What a drain thread does about a thread that looks idle. Returns whether it took the chunk; `None` if it
-/// did not ask.
+/// Recalls the chunk of a thread that looks idle. Returns whether it took the chunk; `None` if it did not
+/// ask.
 fn try_recall(region: &Region, lease: &Lease) -> Option<bool> {
     let recall = Recall { region, epoch: EPOCH, idle_since: u64::MAX, empty_room: None };
     if !lease.ask(&recall) {
@@ -82,9 +82,9 @@ fn try_recall(region: &Region, lease: &Lease) -> Option<bool> {
 }
 
 // owner:    event a, event b, leave
-// recaller: ask, fence, take, then reads all that is committed
+// recaller: ask, fence, take, then reads all committed bytes
 #[test]
-fn a_chunk_that_is_taken_back_is_not_written_any_more_and_nothing_is_lost() {
+fn a_recalled_chunk_is_not_written_again_and_no_record_is_lost() {
     let (taken, refused, slow) = (Seen::default(), Seen::default(), Seen::default());
     let (seen_taken, seen_refused, seen_slow) = (taken.clone(), refused.clone(), slow.clone());
     explore_most(move || {
@@ -108,17 +108,22 @@ fn a_chunk_that_is_taken_back_is_not_written_any_more_and_nothing_is_lost() {
         thread.join().unwrap();
         while drain.pass(&mut out).unwrap().freed > 0 {}
         assert_eq!(out.bytes, b"ab");
-        assert_eq!(region.free_chunks(), region.chunk_count(), "completed once, by whoever had it");
+        assert_eq!(
+            region.free_chunks(),
+            region.chunk_count(),
+            "completed once, by the thread or by the recaller"
+        );
     });
     assert!(seen_taken.happened() && seen_refused.happened() && seen_slow.happened());
 }
 
-// owner:    event a                     (interrupted before, in it, or when it is done)
-// recaller: ask, interrupts the owner, take, then reads all that is committed
+// owner:    event a                     (interrupted before, during or after it)
+// recaller: ask, interrupts the owner, take, then reads all committed bytes
 //
-// Without the Release of `busy = 0` the recaller may see the mark gone, and not the record that was written under it.
+// Without the Release of `busy = 0` the recaller could see 0 there, and not the record that was written
+// before.
 #[test]
-fn who_sees_the_mark_gone_sees_what_was_written_under_it() {
+fn a_recaller_that_sees_the_end_of_an_event_sees_its_record() {
     let (taken, slow) = (Seen::default(), Seen::default());
     let (seen_taken, seen_slow) = (taken.clone(), slow.clone());
     explore_with(5, move || {
@@ -140,7 +145,7 @@ fn who_sees_the_mark_gone_sees_what_was_written_under_it() {
             taken.note_if(is_taken);
             drain.pass(&mut out).unwrap();
             if is_taken {
-                // The chunk is complete: all that will ever be in it is in the output now, and it is free.
+                // The chunk is complete: the output has all of its records, and it is free.
                 assert!(out.bytes.is_empty() || out.bytes == b"a");
             }
         }
@@ -149,7 +154,11 @@ fn who_sees_the_mark_gone_sees_what_was_written_under_it() {
         owner.leave();
         while drain.pass(&mut out).unwrap().freed > 0 {}
         assert_eq!(out.bytes, b"a");
-        assert_eq!(region.free_chunks(), region.chunk_count(), "completed once, by whoever had it");
+        assert_eq!(
+            region.free_chunks(),
+            region.chunk_count(),
+            "completed once, by the thread or by the recaller"
+        );
     });
     model_interrupts(false);
     assert!(seen_taken.happened() && seen_slow.happened());
@@ -159,11 +168,11 @@ fn who_sees_the_mark_gone_sees_what_was_written_under_it() {
 // recaller: ask, fence, take, drains, and so frees the chunk
 // claimer:  claims a chunk, perhaps that one, and writes it
 #[test]
-fn a_chunk_that_was_taken_back_may_be_another_threads_at_once() {
+fn another_thread_can_own_a_recalled_chunk_at_once() {
     let (same, other) = (Seen::default(), Seen::default());
     let (seen_same, seen_other) = (same.clone(), other.clone());
     explore_with(2, move || {
-        // One chunk is the owner's, two are free, and one is held.
+        // One chunk is the owner's, two are free, and this thread has one.
         let (region, held) = ring_with_free(3);
         let lease = Arc::new(Lease::new());
         let mut owner = Owner::new(&region, &lease);
@@ -199,10 +208,10 @@ fn a_chunk_that_was_taken_back_may_be_another_threads_at_once() {
     assert!(seen_same.happened() && seen_other.happened());
 }
 
-// owner:    holds a spare chunk beside the one it writes; gives it up
+// owner:    has a spare chunk beside the one it writes; gives the spare one back
 // recaller: ask, fence, take
 #[test]
-fn a_thread_with_a_spare_chunk_loses_none() {
+fn a_thread_with_a_spare_chunk_keeps_both() {
     let (asked, refused) = (Seen::default(), Seen::default());
     let (seen_asked, seen_refused) = (asked.clone(), refused.clone());
     explore_most(move || {
@@ -216,7 +225,8 @@ fn a_thread_with_a_spare_chunk_loses_none() {
         let told = Arc::clone(&has_spare);
         let thread = thread::spawn(move || {
             owner.event(b"a");
-            // The end that the spare was kept for comes: it is the sequence's next chunk, and the only one.
+            // The end for which the spare chunk was reserved: that chunk is now the next and only one of the
+            // sequence.
             owner.lease.set_busy(true);
             owner.chunk = Some(spare);
             told.store(false, Ordering::SeqCst);
@@ -227,7 +237,7 @@ fn a_thread_with_a_spare_chunk_loses_none() {
         });
         let had_spare = || has_spare.load(Ordering::SeqCst);
         let is_taken = try_recall(&region, &lease);
-        assert!(is_taken != Some(true) || !had_spare(), "taken while the thread held two");
+        assert!(is_taken != Some(true) || !had_spare(), "taken while the thread had two");
         asked.note_if(is_taken.is_some());
         refused.note_if(is_taken.is_none());
         thread.join().unwrap();

@@ -1,16 +1,17 @@
-//! The ring under loom: interleavings of two or three threads with a bounded number of preemptions, and every
-//! value that a weak load may return.
+//! The ring under loom: all interleavings of two or three threads with a bounded number of preemptions, and
+//! all values that a weak load can return.
 //!
 //! ```text
 //! RUSTFLAGS="--cfg loom" cargo test -p hairline-shm --release --test loom
 //! ```
 //!
-//! One property a model. A model that can end in more than one way says at its end which ways it must have
-//! seen, so that none passes by never coming to the race it is about.
+//! A model has one property. A model with several outcomes checks at its end that it has seen the required
+//! ones, so that it cannot pass without ever reaching its race.
 //!
-//! Payload bytes are ordinary memory, which loom does not watch; a cell a record stands guard for them (see
-//! `ChunkHeader`): the writer mutates it before a record's bytes, the drain reads it with them. There are four
-//! cells, so a chunk has at most four records here, each appended with a count of one.
+//! loom does not watch the bytes of the payload, which are plain memory. A cell for each record stands for
+//! them (see `ChunkHeader`): the owner mutates the cell before it writes the record, and the drain reads the
+//! cell with the record. There are four cells, so a chunk has at most four records here, each appended with a
+//! count of one.
 
 #![cfg(loom)]
 
@@ -33,36 +34,36 @@ use loom::thread;
 
 use common::Sink;
 
-/// Two threads: every interleaving with at most as many preemptions as `LOOM_MAX_PREEMPTIONS` says (3 in
-/// `ci/test.sh`), or every one.
+/// For two threads: all interleavings with at most `LOOM_MAX_PREEMPTIONS` preemptions (3 in `ci/test.sh`), or
+/// all.
 fn explore(model: impl Fn() + Sync + Send + 'static) {
     loom::model::Builder::new().check(model);
 }
 
-/// Every interleaving with at most so many preemptions, whatever `LOOM_MAX_PREEMPTIONS` says. All of them
-/// would take hours; nearly all known bugs of this kind show with two or three.
+/// All interleavings with at most `preemptions` preemptions. More would take hours. Nearly all known bugs of
+/// this kind appear with two or three.
 fn explore_with(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.check(model);
 }
 
-/// Two threads of which one looks at every chunk, or takes many steps otherwise.
+/// For two threads, one of which reads all chunks or takes many other steps.
 fn explore_most(model: impl Fn() + Sync + Send + 'static) {
     explore_with(3, model);
 }
 
-/// Three threads of few steps.
+/// For three threads with few steps.
 fn explore_three_threads(model: impl Fn() + Sync + Send + 'static) {
     explore_with(5, model);
 }
 
-/// Four chunks, the fewest there can be.
+/// Four chunks, the fewest that a region can have.
 fn ring() -> Arc<Region> {
     Region::create(&RegionConfig { buffer_size: 4 * 4096, ..RegionConfig::small() }).unwrap()
 }
 
-/// Four chunks, of which `free` are free and the others in the caller's hands.
+/// Four chunks: `free` of them are free, and the caller has the others.
 fn ring_with_free(free: usize) -> (Arc<Region>, Vec<WriteChunk>) {
     let region = ring();
     let held = (free..4).map(|_| claim(&region, 100, 0, b"").unwrap()).collect();
@@ -73,7 +74,7 @@ fn claim(region: &Arc<Region>, sequence: u32, index: u32, context: &[u8]) -> Opt
     region.claim(ChunkInfo { sequence, index, ..ChunkInfo::default() }, context)
 }
 
-/// A whole short life of a chunk.
+/// Claims a chunk, writes one record, and gives the chunk back.
 fn write_chunk(region: &Arc<Region>, sequence: u32, index: u32, records: &[&[u8]]) {
     let mut chunk = claim(region, sequence, index, b"").unwrap();
     for record in records {
@@ -81,7 +82,7 @@ fn write_chunk(region: &Arc<Region>, sequence: u32, index: u32, records: &[&[u8]
     }
 }
 
-/// How often a model ended in some way.
+/// Counts how often a model had an outcome.
 #[derive(Clone, Default)]
 struct Seen(Arc<AtomicU64>);
 

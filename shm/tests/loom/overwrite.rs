@@ -1,8 +1,8 @@
-//! A ring that overwrites its oldest chunk, and the window onto it.
+//! A ring that overwrites its oldest chunk, and its window.
 
 use super::*;
 
-/// Four chunks of a region that overwrites: one complete, the others in the caller's hands.
+/// Four chunks of a region that overwrites: one is complete, and the caller has the others.
 fn ring_with_one_to_overwrite() -> (Arc<Region>, Vec<WriteChunk>) {
     let config = RegionConfig { buffer_size: 4 * 4096, overwrite: true, ..RegionConfig::small() };
     let region = Region::create(&config).unwrap();
@@ -16,7 +16,7 @@ fn ring_with_one_to_overwrite() -> (Arc<Region>, Vec<WriteChunk>) {
 // thread 1: claim  --+
 // thread 2: claim  --+--> [complete][held][held][held]
 #[test]
-fn of_two_that_overwrite_the_same_chunk_exactly_one_wins() {
+fn of_two_threads_that_overwrite_the_same_chunk_exactly_one_succeeds() {
     explore(|| {
         let (region, _held) = ring_with_one_to_overwrite();
         let other = {
@@ -28,10 +28,10 @@ fn of_two_that_overwrite_the_same_chunk_exactly_one_wins() {
     });
 }
 
-// window: pins [a], copies it, lets go    \
-// owner:  takes it, writes [b]             +--> what the window copies is one life of the chunk, whole
+// window: pins [a], copies it, unpins     \
+// owner:  takes it, writes [b]             +--> the copy is of one owner, and whole
 #[test]
-fn what_the_window_reads_is_not_overwritten_meanwhile() {
+fn a_chunk_is_not_overwritten_while_the_window_reads_it() {
     let (old, new, refused) = (Seen::default(), Seen::default(), Seen::default());
     let seen = (old.clone(), new.clone(), refused.clone());
     explore_most(move || {
@@ -55,20 +55,20 @@ fn what_the_window_reads_is_not_overwritten_meanwhile() {
                 other => panic!("{other:?}"),
             }
         }
-        assert!(!(is_old && is_new), "one chunk, one life");
+        assert!(!(is_old && is_new), "one copy, one owner");
         let took = owner.join().unwrap();
         seen.0.note_if(is_old);
         seen.1.note_if(is_new);
         seen.2.note_if(!took);
     });
-    // The pin may have kept the chunk from the owner, whose event is then counted as lost.
+    // The pin can keep the thread from taking the chunk. Its event then counts as lost.
     assert!(old.happened() && new.happened() && refused.happened());
 }
 
-// owner:  [a..   appends, completes, goes on in the next chunk \
-// window: pins what it finds                                    +--> no record is missing between two that are there
+// owner:  [a..   appends, completes, claims the next chunk \
+// window: pins the chunks that it finds                     +--> no record is missing between two others
 #[test]
-fn a_window_has_no_hole_where_a_thread_changes_chunks() {
+fn a_window_has_no_gap_if_a_thread_changes_chunks() {
     let (one, both) = (Seen::default(), Seen::default());
     let seen = (one.clone(), both.clone());
     explore_most(move || {

@@ -1,24 +1,24 @@
-//! A thread that waits for a chunk, and whoever frees one or ends all waits.
+//! A thread that waits for a chunk, and the drain, which frees one or ends all waits.
 
 use super::*;
 
-/// A ring without a free chunk, and the chunk that the drain may free.
+/// A ring without a free chunk, and the chunk that the drain can free.
 fn full_ring() -> (Arc<Region>, Vec<WriteChunk>) {
     let (region, held) = ring_with_free(1);
     write_chunk(&region, 1, 0, &[b"r"]);
     (region, held)
 }
 
-// A wake-up that is missed would be a deadlock: time does not pass here.
+// A missed wake-up would be a deadlock, because time does not pass here.
 #[test]
-fn who_waits_for_a_chunk_is_woken_when_the_drain_frees_one() {
+fn a_waiting_thread_is_woken_when_the_drain_frees_a_chunk() {
     explore(|| {
         let (region, _held) = full_ring();
         let waiter = {
             let region = Arc::clone(&region);
             thread::spawn(move || {
                 assert!(region.wait_for_chunk(Instant::now(), || ()));
-                assert!(claim(&region, 2, 0, b"").is_some(), "nobody else wants it");
+                assert!(claim(&region, 2, 0, b"").is_some(), "no other thread claims it");
             })
         };
         let mut drain = Drain::new(region);
@@ -28,7 +28,7 @@ fn who_waits_for_a_chunk_is_woken_when_the_drain_frees_one() {
 }
 
 #[test]
-fn who_waits_for_a_chunk_is_let_go_when_nothing_is_drained_any_more() {
+fn a_waiting_thread_is_woken_at_the_end_of_all_waits() {
     explore(|| {
         let (region, _held) = full_ring();
         let waiter = {

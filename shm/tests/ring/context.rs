@@ -1,12 +1,12 @@
-//! Contexts: the bytes that say whose the fragment after them is.
+//! Contexts: the bytes that name the sequence of the fragments after them.
 
 use crate::common::Sink;
 use crate::{claim, ring, write_chunk};
 
 // 1: [C1 a]|            [b]|         output: C1a  C2x  C1b
-// 2:        [C2 x]...                a context where the sequence changes, and nowhere else
+// 2:        [C2 x]...                a context at each change of sequence, and nowhere else
 #[test]
-fn a_context_stands_before_a_fragment_exactly_when_the_sequence_changed() {
+fn a_fragment_has_a_context_exactly_if_the_sequence_has_changed() {
     let (region, mut drain) = ring(4);
     let mut sink = Sink::default();
     let mut one = claim(&region, 1, 0, b"<1>").unwrap();
@@ -45,7 +45,7 @@ fn a_sequence_without_context_still_separates_two_fragments_of_another() {
 }
 
 #[test]
-fn the_context_comes_again_after_something_else_was_put_into_the_output() {
+fn the_context_is_repeated_after_other_bytes_in_the_output() {
     let (region, mut drain) = ring(4);
     let mut sink = Sink::default();
     let mut chunk = claim(&region, 1, 0, b"<1>").unwrap();
@@ -59,9 +59,9 @@ fn the_context_comes_again_after_something_else_was_put_into_the_output() {
 }
 
 // 1: [C1 a]...             in the output
-// 2: [C2 x]... [y]...      x discarded, y in the output: nobody has said yet that 2 speaks
+// 2: [C2 x]... [y]...      x discarded, y in the output: it needs the context of 2
 #[test]
-fn what_was_discarded_is_not_the_last_fragment_of_the_output() {
+fn discarded_bytes_are_not_the_last_fragment_of_the_output() {
     let (region, mut drain) = ring(4);
     let mut sink = Sink::default();
     let mut one = claim(&region, 1, 0, b"<1>").unwrap();

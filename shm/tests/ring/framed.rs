@@ -1,4 +1,4 @@
-//! Records that name their sequence and their number, so that what comes out can be checked byte by byte.
+//! Records that name their sequence and their number, so that the output can be checked byte by byte.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,19 +8,19 @@ use hairline_shm::{Region, WriteChunk};
 
 use crate::claim;
 
-/// A stream of framed records, written as fast as the ring lets it; waits where the ring is full.
+/// A chunk writer of framed records. It writes without a pause, and waits while the ring is full.
 ///
 /// ```text
 /// context: C sequence:u32          record: R sequence:u32 number:u32 len:u16 bytes
 /// ```
-pub(crate) struct Writer {
+pub(crate) struct ChunkWriter {
     region: Arc<Region>,
     sequence: u32,
     index: u32,
     chunk: Option<WriteChunk>,
 }
 
-impl Writer {
+impl ChunkWriter {
     pub(crate) fn new(region: &Arc<Region>) -> Self {
         Self { region: Arc::clone(region), sequence: region.new_sequence(), index: 0, chunk: None }
     }
@@ -32,7 +32,7 @@ impl Writer {
         record.extend_from_slice(&len.to_le_bytes());
         record.extend((0..len).map(|i| filling(self.sequence, number, i)));
         while !self.chunk.as_mut().is_some_and(|chunk| chunk.append(&record, 1)) {
-            self.chunk = None; // gives the full one back before it asks for another
+            self.chunk = None; // gives the full chunk back before it claims another one
             let mut context = vec![b'C'];
             context.extend_from_slice(&self.sequence.to_le_bytes());
             self.chunk = claim(&self.region, self.sequence, self.index, &context);
@@ -54,8 +54,8 @@ fn filling(sequence: u32, number: u32, i: u16) -> u8 {
     sequence.wrapping_mul(31).wrapping_add(number).wrapping_add(u32::from(i)).to_le_bytes()[0]
 }
 
-/// Reads what `Writer`s wrote: every record whole, under its own context, in order, once; a context only where
-/// the sequence changes. Says how many records each sequence has.
+/// Checks the output of `ChunkWriter`s: each record is whole, after its own context, in order, and there
+/// once; a context is only at a change of sequence. Returns the number of records of each sequence.
 pub(crate) fn read_back(mut bytes: &[u8]) -> BTreeMap<u32, u32> {
     fn u32_at(bytes: &[u8], at: usize) -> u32 {
         u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
@@ -65,7 +65,7 @@ pub(crate) fn read_back(mut bytes: &[u8]) -> BTreeMap<u32, u32> {
     while !bytes.is_empty() {
         let sequence = u32_at(bytes, 1);
         if bytes[0] == b'C' {
-            assert_ne!(speaking, Some(sequence), "a context that says nothing new");
+            assert_ne!(speaking, Some(sequence), "a context without a change of sequence");
             speaking = Some(sequence);
             bytes = &bytes[5..];
             assert_eq!(bytes[0], b'R', "a context with no record after it");

@@ -1,5 +1,5 @@
-//! Another process of the same user writes into a region that is in use. Whatever it writes, the process that records reads and
-//! writes nothing outside of the region's chunks, does not panic, and counts what it cannot believe.
+//! Another process of the same user writes into a region that is in use. The process that records must not
+//! access bytes outside of the chunks, must not panic, and must count the chunks that are damaged.
 
 #![allow(unsafe_code)] // closes the region
 
@@ -26,7 +26,7 @@ const FLAGS: u64 = 32;
 const CONTEXT_LEN: u64 = 36;
 const RECOVERY_LEN: u64 = 52;
 
-/// A region and, as another process has it, its file.
+/// A region, and its file as another process sees it.
 struct Shared {
     region: Arc<Region>,
     file: File,
@@ -47,7 +47,7 @@ impl Shared {
     }
 }
 
-/// What is written over which field: numbers that lead out of the chunk, or contradict each other.
+/// The fields to overwrite, with numbers that lead out of the chunk or contradict each other.
 fn lies() -> Vec<(u64, Vec<u8>)> {
     let commits = [
         Commit::new(u32::MAX, 0),
@@ -70,7 +70,7 @@ fn lies() -> Vec<(u64, Vec<u8>)> {
 }
 
 #[test]
-fn the_drain_reads_nothing_outside_of_a_chunk_whose_header_lies() {
+fn the_drain_reads_nothing_outside_of_a_chunk_with_a_wrong_header() {
     let mut counted = 0;
     for (field, bytes) in lies() {
         let shared = Shared::new(false);
@@ -91,18 +91,18 @@ fn the_drain_reads_nothing_outside_of_a_chunk_whose_header_lies() {
         let damaged = shared.region.lost(LossReason::Damaged);
         assert!(damaged <= 2, "{field} {bytes:?}: a chunk counts once, not {damaged} times");
         counted += damaged;
-        // The other chunks go on.
+        // The other chunks are read on.
         let mut other = claim(&shared.region, 8, 0, b"").unwrap();
         assert!(other.append(b"unharmed", 1));
         let before = sink.bytes.len();
         drain.pass(&mut sink).unwrap();
         assert!(sink.bytes[before..].ends_with(b"unharmed"), "{field} {bytes:?}");
     }
-    assert!(counted >= 15, "most of these lies are noticed: {counted}");
+    assert!(counted >= 15, "most wrong numbers are noticed: {counted}");
 }
 
-/// What says whose a chunk is, with a number that is not true. The chunk is the one of sequence 7, index 1,
-/// and has seven bytes of context.
+/// Wrong numbers for the fields of a chunk's owner. The chunk is the one of sequence 7, index 1, and has
+/// seven bytes of context.
 fn false_owners() -> Vec<(u64, u32)> {
     let numbers = |field, not: u32| {
         [0, 1, 2, 7, 9, 4096, u32::MAX - 1, u32::MAX]
@@ -118,9 +118,9 @@ fn claim_by_thread_3(region: &Arc<Region>, index: u32) -> WriteChunk {
     region.claim(ChunkInfo { sequence: 7, index, tid: 3, context_len: 0 }, b"context").unwrap()
 }
 
-//  sequence 7:  [C a]|  [C b...   the second chunk's header changes   [C c]|
+//  sequence 7:  [C a]|  [C b...   another process changes this header   [C c]|
 #[test]
-fn a_chunk_that_says_it_is_anothers_counts_once_and_its_thread_goes_on() {
+fn a_chunk_with_a_wrong_owner_is_counted_once_and_its_thread_goes_on() {
     for (field, number) in false_owners() {
         let shared = Shared::new(false);
         let mut drain = Drain::new(Arc::clone(&shared.region));
@@ -145,7 +145,7 @@ fn a_chunk_that_says_it_is_anothers_counts_once_and_its_thread_goes_on() {
 }
 
 #[test]
-fn a_chunk_that_says_it_is_the_last_does_not_end_its_sequence() {
+fn a_wrong_last_flag_in_a_header_does_not_end_a_sequence() {
     let shared = Shared::new(false);
     let mut drain = Drain::new(Arc::clone(&shared.region));
     let mut sink = Sink::default();
@@ -157,7 +157,7 @@ fn a_chunk_that_says_it_is_the_last_does_not_end_its_sequence() {
         drain.pass(&mut sink).unwrap();
     }
     assert_eq!(sink.bytes, b"contextaa");
-    // And one that is does, whatever it says.
+    // A chunk that is the last one ends it, whatever its header says.
     let mut last = claim_by_thread_3(&shared.region, 2);
     assert!(last.append(b"b", 1));
     let number = last.number();
@@ -170,7 +170,7 @@ fn a_chunk_that_says_it_is_the_last_does_not_end_its_sequence() {
 }
 
 #[test]
-fn a_chunk_that_counts_more_records_than_it_has_room_for_is_not_believed() {
+fn a_chunk_with_more_records_than_bytes_is_damaged() {
     let shared = Shared::new(false);
     let mut drain = Drain::new(Arc::clone(&shared.region));
     let mut sink = Sink::default();
@@ -182,7 +182,7 @@ fn a_chunk_that_counts_more_records_than_it_has_room_for_is_not_believed() {
 }
 
 #[test]
-fn no_two_sequences_have_one_number_whatever_the_header_says() {
+fn each_sequence_has_its_own_number_whatever_the_header_says() {
     const NEXT_SEQUENCE: u64 = 104; // in the region's header: `abi.rs`
     let shared = Shared::new(false);
     let first = shared.region.new_sequence();
@@ -191,13 +191,13 @@ fn no_two_sequences_have_one_number_whatever_the_header_says() {
 }
 
 #[test]
-fn the_window_counts_a_chunk_that_lies_once_and_has_the_others() {
+fn the_window_counts_a_damaged_chunk_once_and_has_the_others() {
     let lies = false_owners().into_iter().map(|(field, number)| (field, number.to_le_bytes().to_vec()));
     let lies = lies.chain([
         (COMMIT, Commit::new(4033, 1).0.to_le_bytes().to_vec()),
         (COMMIT, Commit::new(0, 0).0.to_le_bytes().to_vec()),
         (DRAINED, Commit::new(4000, 0).0.to_le_bytes().to_vec()),
-        (STATE, (8 | 4 | 1_u32).to_le_bytes().to_vec()), // pinned, by nobody
+        (STATE, (8 | 4 | 1_u32).to_le_bytes().to_vec()), // pinned, but not by the window
     ]);
     for (field, bytes) in lies {
         let shared = Shared::new(true);
@@ -218,7 +218,7 @@ fn the_window_counts_a_chunk_that_lies_once_and_has_the_others() {
 }
 
 #[test]
-fn the_window_reads_nothing_outside_of_a_chunk_whose_header_lies() {
+fn the_window_reads_nothing_outside_of_a_chunk_with_a_wrong_header() {
     for (field, bytes) in lies() {
         let shared = Shared::new(true);
         let mut window = Window::new(Arc::clone(&shared.region));
@@ -236,14 +236,14 @@ fn the_window_reads_nothing_outside_of_a_chunk_whose_header_lies() {
 }
 
 #[test]
-fn the_owner_writes_into_its_chunk_whatever_the_header_says() {
+fn the_owner_writes_inside_of_its_chunk_whatever_the_header_says() {
     for (field, bytes) in lies() {
         let shared = Shared::new(false);
         let mut chunk = claim(&shared.region, 7, 0, b"").unwrap();
         assert!(chunk.append(b"one", 1));
         shared.write(chunk.number(), field, &bytes);
         let before = chunk.committed();
-        assert_eq!(before, Commit::new(3, 1), "its own knowledge counts");
+        assert_eq!(before, Commit::new(3, 1), "its own copy counts");
         assert!(chunk.append(b"two", 1));
         let mut written = Vec::new();
         chunk.copy_committed(&mut written);
@@ -255,7 +255,7 @@ fn the_owner_writes_into_its_chunk_whatever_the_header_says() {
 }
 
 #[test]
-fn bits_that_stand_for_no_chunk_are_claimed_by_nobody() {
+fn bits_that_stand_for_no_chunk_are_not_claimed() {
     let shared = Shared::new(false);
     shared.file.write_all_at(&[0xff; 8], 512).unwrap(); // the bitmap of five chunks
     assert_eq!(shared.region.free_chunks(), 5);
@@ -266,7 +266,7 @@ fn bits_that_stand_for_no_chunk_are_claimed_by_nobody() {
 }
 
 #[test]
-fn a_next_output_is_announced_whatever_the_number_of_batches_says() {
+fn a_next_file_is_announced_for_any_number_of_batches() {
     const BATCHES_DONE: u64 = 384; // in the region's header: `abi.rs`
     let shared = Shared::new(false);
     shared.region.activate(Some(0));
@@ -275,7 +275,7 @@ fn a_next_output_is_announced_whatever_the_number_of_batches_says() {
 }
 
 #[test]
-fn what_a_closed_region_held_is_given_back_at_once_and_may_still_be_written() {
+fn a_closed_region_gives_its_memory_back_and_may_still_be_written() {
     use std::os::unix::fs::MetadataExt;
     let shared = Shared::new(false);
     shared.region.populate(0..usize::MAX);
@@ -283,11 +283,11 @@ fn what_a_closed_region_held_is_given_back_at_once_and_may_still_be_written() {
     assert!(chunk.append(b"a record", 1));
     assert!(shared.file.metadata().unwrap().blocks() * 512 >= 5 * 4096);
     shared.region.count_lost(LossReason::BufferFull, 3);
-    // SAFETY: nobody drains the region.
+    // SAFETY: no thread drains the region.
     unsafe { shared.region.close() };
     let left = shared.file.metadata().unwrap().blocks() * 512;
     assert!(left <= 4096, "{left} bytes are left: the header's page");
-    // A thread that still holds its chunk.
+    // A thread that still has its chunk.
     assert!(chunk.append(&[7; 4000], 1));
     drop(chunk);
     assert_eq!(shared.file.metadata().unwrap().blocks() * 512, left, "it went into private memory");

@@ -1,7 +1,7 @@
 //! The ring's behaviour through its public API, on real threads.
 //!
-//! In the drawings `[...]` is a chunk, `C` its context, `|` says that its owner gave it back, `...` that it is
-//! still being written.
+//! In the drawings `[...]` is a chunk and `C` its context. After a `|` the owner has given the chunk back;
+//! after `...` it is still writing.
 
 #![cfg(not(loom))]
 
@@ -40,13 +40,13 @@ fn claim(region: &Arc<Region>, sequence: u32, index: u32, context: &[u8]) -> Opt
     region.claim(ChunkInfo { sequence, index, ..ChunkInfo::default() }, context)
 }
 
-/// A whole life of a chunk: one record, and given back.
+/// Claims a chunk, writes one record, and gives the chunk back.
 fn write_chunk(region: &Arc<Region>, sequence: u32, index: u32, context: &[u8], record: &[u8]) {
     let mut chunk = claim(region, sequence, index, context).unwrap();
     assert!(chunk.append(record, 1));
 }
 
-/// What the region's header says of the output so far.
+/// The bytes that the output has taken, by the region's header.
 fn output_bytes(region: &Region) -> u64 {
     region.header().output_bytes()
 }

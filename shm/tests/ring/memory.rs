@@ -1,4 +1,4 @@
-//! The kinds of memory a region may lie in, and the life of its file.
+//! The kinds of memory for a region, and the lifetime of its file.
 
 #![allow(unsafe_code)] // closes the region
 
@@ -10,20 +10,20 @@ use hairline_shm::abi::MAGIC;
 use hairline_shm::{Backing, BackingChoice, Drain, Region, RegionConfig};
 
 use crate::common::Sink;
-use crate::framed::{Writer, read_back};
+use crate::framed::{ChunkWriter, read_back};
 use crate::{claim, config};
 
-/// One body for every kind of memory.
+/// The test for each kind of memory.
 fn works_on(choice: BackingChoice) -> Arc<Region> {
     let config = RegionConfig { backing: choice, process_name: "a-name".into(), ..config(5) };
     let region = Region::create(&config).unwrap();
-    region.populate(1..usize::MAX); // what lies beyond the end does not count
+    region.populate(1..usize::MAX); // bytes beyond the end are ignored
     region.populate(region.len()..region.len() + 1);
     region.populate(0..0);
     let mut drain = Drain::new(Arc::clone(&region));
     let mut sink = Sink::default();
     for round in 0..4 {
-        let mut writer = Writer::new(&region);
+        let mut writer = ChunkWriter::new(&region);
         (0..30).for_each(|n| writer.write(n, 400));
         assert_eq!(region.free_chunks(), 1, "round {round}");
         writer.finish();
@@ -53,7 +53,7 @@ fn the_ring_works_on_a_file() {
 }
 
 #[test]
-fn the_ring_works_on_whatever_memory_there_is() {
+fn the_ring_works_on_the_default_memory() {
     works_on(BackingChoice::Auto);
 }
 
@@ -64,7 +64,7 @@ fn ring_in_a_file() -> (Arc<Region>, String) {
 }
 
 #[test]
-fn a_regions_file_is_its_owners_alone_and_holds_the_region() {
+fn a_regions_file_is_readable_by_its_user_only_and_has_the_region() {
     let (region, path) = ring_in_a_file();
     assert!(path.starts_with("/dev/shm/"));
     let metadata = std::fs::symlink_metadata(&path).unwrap();
@@ -80,15 +80,15 @@ fn a_regions_file_is_its_owners_alone_and_holds_the_region() {
 }
 
 #[test]
-fn closing_a_region_removes_its_file_though_chunks_are_still_held() {
+fn closing_a_region_removes_its_file_while_threads_have_chunks() {
     let (region, path) = ring_in_a_file();
     let mut chunk = claim(&region, 1, 0, b"").unwrap();
-    // SAFETY: nobody drains the region.
+    // SAFETY: no thread drains the region.
     unsafe { region.close() };
     assert!(!Path::new(&path).exists());
     assert!(chunk.append(b"into memory that nobody reads", 1));
     drop(chunk);
-    // SAFETY: as above. Once more is no harm.
+    // SAFETY: as above. A second call is allowed.
     unsafe { region.close() };
 }
 

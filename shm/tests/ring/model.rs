@@ -1,4 +1,4 @@
-//! The ring beside a naive model: whatever is done to both, they say the same.
+//! The ring beside a naive model. The same operations on both give the same results.
 
 use std::collections::BTreeSet;
 
@@ -38,23 +38,23 @@ fn op() -> impl Strategy<Value = Op> {
 const MODEL_SLOTS: usize = 5;
 const MODEL_CHUNKS: u32 = 4;
 
-/// One thread writer: its chunk in the ring, and beside it plain vectors of the same bytes.
+/// A chunk writer: its chunk in the ring, and plain vectors with the same bytes.
 #[derive(Default)]
 struct Slot {
     chunk: Option<WriteChunk>,
     index: u32,
-    /// Payload bytes of the chunk in hand, context included.
+    /// The bytes in the present chunk, context included.
     used: usize,
-    /// Committed and not drained.
+    /// The bytes that are committed and not drained.
     pending: Vec<u8>,
     records: u64,
-    /// Chunks given back and not drained.
+    /// The chunks that are complete and not drained.
     complete: Vec<u32>,
-    /// Everything the output should have of this sequence.
+    /// The bytes that the output should have of this sequence.
     total: u64,
 }
 
-/// The whole ring as a single thread sees it.
+/// The model of the ring, for a single thread.
 #[derive(Default)]
 struct Model {
     slots: [Slot; MODEL_SLOTS],
@@ -69,7 +69,7 @@ fn context_of(slot: usize) -> &'static [u8] {
 }
 
 impl Model {
-    /// What a pass should say, and what it should leave.
+    /// The expected results of a pass.
     fn drain(&mut self, keep: bool) -> Pass {
         let mut pass = Pass::default();
         for (i, slot) in self.slots.iter_mut().enumerate() {
@@ -136,7 +136,7 @@ proptest! {
                     if let Some(chunk) = slot.chunk.take() {
                         slot.complete.push(chunk.number());
                         chunk.finish_sequence();
-                        // The number may be used anew when the drain has seen the end.
+                        // The same number may be used again after the drain has seen the end.
                         let pass = drain.pass(&mut sink).unwrap();
                         model.slots[i].index = 0;
                         prop_assert_eq!(pass, model.drain(true));
@@ -149,7 +149,7 @@ proptest! {
                 Op::DrainRefused => {
                     sink.fails_after = Some(0);
                     let refused = drain.pass(&mut sink);
-                    // Without a byte to write there is nothing to refuse.
+                    // A pass without bytes does not write, so it cannot fail.
                     let nothing = model.slots.iter().all(|slot| slot.pending.is_empty());
                     prop_assert_eq!(refused.is_ok(), nothing);
                     if let Ok(pass) = refused {

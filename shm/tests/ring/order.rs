@@ -1,9 +1,9 @@
-//! Order in a sequence: chunks are drained in the order they were claimed in.
+//! Order in a sequence: chunks are drained in the order of their claims.
 
 use crate::common::Sink;
 use crate::{claim, ring, write_chunk};
 
-// sequence 1:  [a]...  [b]|     both in the owner's hands for a moment, as at every change of chunk
+// sequence 1:  [a]...  [b]|     the owner has both for a moment, as at each change of chunks
 #[test]
 fn a_complete_chunk_waits_for_the_one_before_it() {
     let (region, mut drain) = ring(4);
@@ -21,7 +21,7 @@ fn a_complete_chunk_waits_for_the_one_before_it() {
 
 // sequence 1:  [a]| [b]| last      sequence 1 once more, from index 0:  [c]|
 #[test]
-fn a_finished_sequence_begins_anew_at_index_zero() {
+fn a_finished_sequence_can_start_again_at_index_zero() {
     let (region, mut drain) = ring(4);
     write_chunk(&region, 1, 0, b"", b"a");
     let mut last = claim(&region, 1, 1, b"").unwrap();

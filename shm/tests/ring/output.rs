@@ -1,4 +1,4 @@
-//! An output that fails, and what is discarded: nothing is lost uncounted, nothing is written twice.
+//! An output that fails, and discarded bytes: all losses are counted, and nothing is written twice.
 
 use std::collections::BTreeSet;
 
@@ -7,16 +7,16 @@ use hairline_shm::{LossReason, Pass};
 use crate::common::Sink;
 use crate::{claim, output_bytes, ring, write_chunk};
 
-// pass 1 refused; pass 2: everything, once
+// pass 1 fails; pass 2 writes all bytes once
 #[test]
-fn what_a_failing_output_refused_is_offered_again_once() {
+fn bytes_that_an_output_did_not_take_are_offered_again_once() {
     let (region, mut drain) = ring(8);
     let mut sink = Sink { fails_after: Some(0), ..Sink::default() };
     let mut writing = claim(&region, 1, 0, b"<1>").unwrap();
     assert!(writing.append(b"a", 1));
     write_chunk(&region, 2, 0, b"<2>", b"x");
     drain.pass(&mut sink).unwrap_err();
-    assert_eq!((region.free_chunks(), drain.records_by_sequence().len()), (6, 0), "nothing is settled");
+    assert_eq!((region.free_chunks(), drain.records_by_sequence().len()), (6, 0), "no chunk is freed");
     assert!(writing.append(b"b", 1));
     let pass = drain.pass(&mut sink).unwrap();
     assert_eq!(sink.bytes, b"<1>ab<2>x");
@@ -26,7 +26,7 @@ fn what_a_failing_output_refused_is_offered_again_once() {
     assert_eq!(region.lost(LossReason::Output), 0);
 }
 
-// 1200 sequences, a context each: 2400 parts, more than one write takes; the second write fails
+// 1200 sequences, each with a context: 2400 parts, more than fit one write; the second write fails
 #[test]
 fn a_pass_of_several_writes_that_fails_midway_loses_nothing_and_repeats_nothing() {
     let (region, mut drain) = ring(1200);

@@ -1,4 +1,4 @@
-//! Room in a chunk: what fits, what is refused, and what a refusal leaves as it was.
+//! Room in a chunk: records that fit, and records that do not and change nothing.
 
 use hairline_shm::Pass;
 
@@ -37,7 +37,7 @@ fn a_record_one_byte_too_long_is_refused_and_changes_nothing() {
     assert_eq!(sink.bytes, [&b"ctx"[..], &vec![b'y'; room]].concat());
 }
 
-// [C]...   [C]|   committed, but there is no byte to put a context before
+// [C]...   [C]|   committed, but no byte needs the context
 #[test]
 fn an_append_of_nothing_counts_its_records_and_writes_no_byte() {
     let (region, mut drain) = ring(4);
@@ -52,7 +52,7 @@ fn an_append_of_nothing_counts_its_records_and_writes_no_byte() {
 }
 
 #[test]
-fn a_context_that_leaves_no_room_is_refused_and_costs_no_chunk() {
+fn a_context_that_leaves_no_room_is_refused_and_no_chunk_is_lost() {
     let (region, _drain) = ring(4);
     let context = vec![0; region.payload_len() as usize];
     let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| claim(&region, 1, 0, &context)));

@@ -1,4 +1,4 @@
-//! Sizes that make no sense, refused by name.
+//! Sizes that are out of range, and their errors.
 
 use hairline_shm::{About, Region, RegionConfig, RegionError};
 
@@ -43,7 +43,7 @@ fn a_buffer_is_rounded_down_to_whole_chunks() {
 
 // 2^24 chunks of 2^24 bytes: more than an address space
 #[test]
-fn memory_that_cannot_be_had_is_an_error_and_not_an_abort() {
+fn a_region_without_memory_is_an_error_and_not_an_abort() {
     let config = RegionConfig { buffer_size: 1 << 48, chunk_size: 1 << 24, ..RegionConfig::small() };
     match Region::create(&config) {
         Err(RegionError::Memory { what, .. }) => assert_eq!(what, "the heap"),

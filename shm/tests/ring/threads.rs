@@ -1,4 +1,4 @@
-//! Real threads: many writers beside a drain, and chunks that move.
+//! Real threads: many chunk writers beside a drain, and chunks that move between threads.
 
 use std::collections::BTreeMap;
 use std::sync::Barrier;
@@ -8,10 +8,10 @@ use std::thread;
 use hairline_shm::{Drain, Pass};
 
 use crate::common::Sink;
-use crate::framed::{Writer, read_back};
+use crate::framed::{ChunkWriter, read_back};
 use crate::{claim, output_bytes, ring};
 
-/// Drains until `done`, then what is left.
+/// Drains until `done` is set, and then once more.
 fn drain_until(drain: &mut Drain, done: &AtomicBool) -> Sink {
     let mut sink = Sink::default();
     loop {
@@ -26,7 +26,7 @@ fn drain_until(drain: &mut Drain, done: &AtomicBool) -> Sink {
 }
 
 // w1: [..]|[..]|[..]...   \
-// w2: [..]|[..]...         +--> five chunks, so a writer waits more often than not; the drain never rests
+// w2: [..]|[..]...         +--> five chunks, so a chunk writer often waits; the drain runs all the time
 // w3, w4                  /
 #[test]
 fn four_writers_in_a_tiny_ring_lose_nothing_while_the_drain_runs() {
@@ -39,7 +39,7 @@ fn four_writers_in_a_tiny_ring_lose_nothing_while_the_drain_runs() {
             .map(|w| {
                 let region = &region;
                 scope.spawn(move || {
-                    let mut writer = Writer::new(region);
+                    let mut writer = ChunkWriter::new(region);
                     for n in 0..RECORDS {
                         let len = (n % 97) as u16 * (w + 1);
                         writer.write(n, len);
@@ -58,7 +58,7 @@ fn four_writers_in_a_tiny_ring_lose_nothing_while_the_drain_runs() {
     assert_eq!(output_bytes(&region), sink.bytes.len() as u64);
 }
 
-// 300 threads, all alive at once, a chunk each in a ring of five words of bitmap
+// 300 threads at the same time, each with a chunk; the bitmap of the ring has five words
 #[test]
 fn three_hundred_threads_each_have_a_sequence_of_their_own() {
     const THREADS: u32 = 300;
@@ -70,7 +70,7 @@ fn three_hundred_threads_each_have_a_sequence_of_their_own() {
         let writers: Vec<_> = (0..THREADS)
             .map(|_| {
                 scope.spawn(|| {
-                    let mut writer = Writer::new(&region);
+                    let mut writer = ChunkWriter::new(&region);
                     writer.write(0, 10);
                     all_alive.wait();
                     (1..4).for_each(|n| writer.write(n, 10));
@@ -90,7 +90,7 @@ fn three_hundred_threads_each_have_a_sequence_of_their_own() {
 
 // t1: claims, appends  -- moves the chunk -->  t2: appends, gives it back
 #[test]
-fn a_chunk_may_be_handed_to_another_thread() {
+fn a_chunk_can_move_to_another_thread() {
     let (region, mut drain) = ring(4);
     let mut chunk = claim(&region, 1, 0, b"").unwrap();
     assert!(chunk.append(b"a", 1));

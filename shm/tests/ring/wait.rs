@@ -1,4 +1,4 @@
-//! Waiting for a chunk: how long, and when not at all.
+//! Waits for a chunk, and waits that are refused.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ fn soon() -> Instant {
 }
 
 #[test]
-fn a_wait_ends_when_its_time_has_come_and_nobody_waits_until_something_was_freed() {
+fn after_a_wait_has_timed_out_no_thread_waits_until_a_chunk_is_freed() {
     let (region, mut drain) = ring(4);
     let mut held: Vec<_> = (0..4).map(|n| claim(&region, n + 1, 0, b"").unwrap()).collect();
     let began = Instant::now();
@@ -25,7 +25,7 @@ fn a_wait_ends_when_its_time_has_come_and_nobody_waits_until_something_was_freed
 }
 
 #[test]
-fn a_chunk_that_is_freed_wakes_who_waits() {
+fn a_freed_chunk_wakes_the_threads_that_wait() {
     let (region, mut drain) = ring(4);
     let mut held: Vec<_> = (0..4).map(|n| claim(&region, n + 1, 0, b"").unwrap()).collect();
     std::thread::scope(|threads| {
@@ -39,7 +39,7 @@ fn a_chunk_that_is_freed_wakes_who_waits() {
 }
 
 #[test]
-fn nobody_waits_after_the_end_of_waits() {
+fn no_thread_waits_after_the_end_of_waits() {
     let (region, mut drain) = ring(4);
     let held: Vec<_> = (0..4).map(|n| claim(&region, n + 1, 0, b"").unwrap()).collect();
     std::thread::scope(|threads| {

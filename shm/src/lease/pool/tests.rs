@@ -28,21 +28,21 @@ fn no_two_threads_have_the_same_lease_and_all_are_listed() {
     let leases: Vec<_> = (0..1000).map(|_| claim()).collect();
     let claimed = addresses(&leases);
     assert_eq!(claimed.len(), 1000);
-    // SAFETY: looks at their addresses.
+    // SAFETY: only the addresses are used.
     let listed = unsafe { all_leases() }.filter(|lease| claimed.contains(&std::ptr::from_ref(*lease).addr()));
     assert_eq!(listed.count(), 1000);
-    // SAFETY: claimed above, and not used again.
+    // SAFETY: claimed above and not used again.
     unsafe { release(leases) };
 }
 
 #[test]
 fn threads_that_come_and_go_share_a_few_leases() {
-    // Some more than the first page has. Other tests hold a few at the same time.
+    // More than the first page has. Other tests claim a few at the same time.
     let used: HashSet<usize> = (0..200)
         .flat_map(|_| {
             let leases: Vec<_> = (0..100).map(|_| claim()).collect();
             let claimed = addresses(&leases);
-            // SAFETY: claimed above, and not used again.
+            // SAFETY: claimed above and not used again.
             unsafe { release(leases) };
             claimed
         })
@@ -50,7 +50,7 @@ fn threads_that_come_and_go_share_a_few_leases() {
     assert!(used.len() < 5000, "20,000 claims of 100 at a time took {} leases", used.len());
 }
 
-/// Whether a thread could take the lease for a new one.
+/// Whether the lease is like a new one.
 fn is_as_new(lease: &Lease) -> bool {
     !lease.is_busy()
         && lease.chunk().is_null()
@@ -59,12 +59,11 @@ fn is_as_new(lease: &Lease) -> bool {
         && !lease.settle()
 }
 
-/// A thread of the parent in the midst of an event, whose chunk is wanted by the drain thread.
+/// The lease of a thread in the middle of an event. The drain thread has asked for its chunk.
 fn in_an_event(region: &Arc<Region>) -> (&'static Lease, WriteChunk) {
     let lease = claim();
     let chunk = region.claim(ChunkInfo::default(), b"").expect("a chunk");
-    // SAFETY: this thread stands for the owner and for the drain thread; the chunk outlives the test's use of
-    // the lease.
+    // SAFETY: this thread plays the owner and the drain thread. The chunk outlives the use of the lease.
     unsafe { lease.set(&chunk, 2, 2, true) };
     lease.set_commit(Commit::new(7, 1));
     lease.set_room(99);
@@ -75,22 +74,21 @@ fn in_an_event(region: &Arc<Region>) -> (&'static Lease, WriteChunk) {
 }
 
 #[test]
-fn a_lease_that_was_given_back_is_as_new() {
+fn a_released_lease_is_like_a_new_one() {
     let region = Region::create(&RegionConfig::small()).unwrap();
     let (lease, chunk) = in_an_event(&region);
     lease.clear();
     lease.settle();
     drop(chunk);
     lease.give_up();
-    // Leases come from one pool, so another thread of this test's process may have it at once: it is looked
-    // at before.
+    // Checked before the release: after it, another test's thread may claim the lease at once.
     lease.reset();
     assert!(is_as_new(lease));
-    // SAFETY: claimed above, and not used again.
+    // SAFETY: claimed above and not used again.
     unsafe { release_lease(lease) };
 }
 
-/// Runs `body` in a child and returns what it returned. The child is made by `make`.
+/// Runs `body` in a child that `make` starts. Returns its result.
 fn in_child(make: impl FnOnce() -> libc::c_long, body: impl FnOnce() -> bool) -> bool {
     let child = make();
     if child == 0 {
@@ -104,22 +102,22 @@ fn in_child(make: impl FnOnce() -> libc::c_long, body: impl FnOnce() -> bool) ->
     status == 0
 }
 
-/// By a bare system call, which runs no handler.
+/// Forks with a bare system call, which runs no fork handler.
 #[cfg(target_os = "linux")]
 fn clone() -> libc::c_long {
-    // SAFETY: the child looks at memory of its own and ends.
+    // SAFETY: the child only reads its own memory and ends.
     unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) }
 }
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_child_that_nobody_announced_finds_the_pool_empty() {
+fn a_child_without_fork_handlers_finds_the_pool_empty() {
     let lease = claim();
     lease.set_commit(Commit::new(7, 1));
     assert!(!lost_to_fork());
     let is_well = in_child(clone, || {
         let is_wiped = lost_to_fork() && lease.commit() == Commit::default();
-        // SAFETY: the child has one thread, and this is it. Counts the leases.
+        // SAFETY: this is the only thread of the child, and it only counts the leases.
         let left = unsafe {
             start_pool_in_child(Some(lease));
             all_leases().count()
@@ -127,31 +125,31 @@ fn a_child_that_nobody_announced_finds_the_pool_empty() {
         is_wiped && !lost_to_fork() && left == 1
     });
     assert!(is_well);
-    // SAFETY: claimed above, and not used again.
+    // SAFETY: claimed above and not used again.
     unsafe { release_lease(lease) };
 }
 
-/// As Linux before 4.14, which has no `MADV_WIPEONFORK`.
+/// Makes forks keep the pool, as Linux before 4.14 does, which has no `MADV_WIPEONFORK`.
 #[cfg(target_os = "linux")]
 fn keep_on_fork() -> bool {
     pages().all(|page| {
         let start = page.as_ptr().cast_mut().cast();
-        // SAFETY: a mapping of the pool's own; the advice changes no byte in this process.
+        // SAFETY: a mapping of the pool. The advice changes no byte in this process.
         unsafe { libc::madvise(start, size_of_val(page), libc::MADV_KEEPONFORK) == 0 }
     })
 }
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_child_whose_pool_was_not_wiped_has_leases_like_new_ones_too() {
+fn a_child_whose_pool_was_not_wiped_has_new_leases_too() {
     let region = Region::create(&RegionConfig::small()).unwrap();
     let own = claim();
     let others: Vec<_> = (0..3).map(|_| in_an_event(&region)).collect();
-    // The child asks the kernel to keep the pool, and the grandchild is what it is about: the other tests
-    // need it wiped.
+    // The other tests need the wipe. So a child asks the kernel to keep the pool, and the grandchild is the
+    // one under test.
     let is_well = in_child(clone, || {
-        // What the wipe took, the child puts back.
-        // SAFETY: the child has one thread, and this is it.
+        // Puts back the leases that the wipe has removed.
+        // SAFETY: this is the only thread of the child.
         unsafe { start_pool_in_child(Some(own)) };
         if !keep_on_fork() {
             return false;
@@ -170,7 +168,7 @@ fn a_child_whose_pool_was_not_wiped_has_leases_like_new_ones_too() {
             let is_kept = others.iter().all(|(lease, _)| lease.is_busy() && !lease.chunk().is_null());
             // SAFETY: as above.
             unsafe { start_pool_in_child(Some(own)) };
-            // As many threads begin as the parent had, and two more.
+            // As many threads as the parent had claim a lease, and two more.
             let claimed: [Option<&Lease>; 5] = std::array::from_fn(|_| claim_lease());
             let are_new = claimed.iter().all(|lease| lease.is_some_and(is_as_new));
             is_kept && are_new && others.iter().all(|(lease, _)| is_as_new(lease))
@@ -182,25 +180,25 @@ fn a_child_whose_pool_was_not_wiped_has_leases_like_new_ones_too() {
             chunk.set_recalled();
         }
         lease.give_up();
-        // SAFETY: claimed above, and not used again.
+        // SAFETY: claimed above and not used again.
         unsafe { release_lease(lease) };
     }
     // SAFETY: as above.
     unsafe { release_lease(own) };
 }
 
-/// A stand-in for a lease, as a thread has it that has not recorded yet, must go on looking like one.
+/// A thread that has not recorded yet has a `Lease::barred`, which must stay as it is.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_lease_that_is_not_of_the_pool_is_not_changed_in_a_child() {
     static NONE: Lease = Lease::barred(false);
     let before = claim(); // so that there is a pool
     let is_well = in_child(clone, || {
-        // SAFETY: the child has one thread, and this is it.
+        // SAFETY: this is the only thread of the child.
         unsafe { start_pool_in_child(Some(&NONE)) };
         NONE.is_wiped() && !lost_to_fork()
     });
     assert!(is_well);
-    // SAFETY: claimed above, and not used again.
+    // SAFETY: claimed above and not used again.
     unsafe { release_lease(before) };
 }
