@@ -34,7 +34,7 @@ pub const LOSS_REASONS: [LossReason; 7] = [
 ];
 
 impl LossReason {
-    /// The reason in words, for summaries and traces.
+    /// The reason in words, as the tail of a trace has it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -42,9 +42,9 @@ impl LossReason {
             Self::Reentrant => "re-entrant",
             Self::TooLarge => "too large",
             Self::ThreadExit => "thread exit",
-            Self::Output => "output error",
-            Self::Argument => "argument",
-            Self::Damaged => "damaged chunk",
+            Self::Output => "output",
+            Self::Argument => "arguments",
+            Self::Damaged => "damaged chunks",
         }
     }
 }
