@@ -341,7 +341,7 @@ def self_test():
         ("", faces | {"a/mod.rs": "mod one; pub mod two; pub use one::One; pub struct Own(One);",
                       "a/one.rs": "pub struct One(super::Own);"}, "one.rs -> house/src/a/mod.rs: Own"),
         (layers, high | {"low.rs": "use crate::high; fn f() { high::g() }"}, "below house/src/high/mod.rs"),
-        (layers, high | {"low.rs": "macro_rules! m { () => { $crate::high::g() } }"}, "below house/src/high/mod.rs"),
+        (layers, high | {"low.rs": "macro_rules! m { () => { $crate::high::g() } }"}, "below house/src"),
         (layers, high | {"low.rs": "#[cfg(test)] mod tests { use crate::high::g; } // crate::high::g"}, None),
         (layers, high | {"low.rs": "#[cfg(test)] mod tests;", "low/tests.rs": "use crate::high::g;"}, None),
         (layers, high | {"low.rs": "use crate::middle::M;"}, "low.rs: cannot find `crate::middle::M`"),

@@ -1,5 +1,5 @@
-//! What is paid once, or once in a while: the start of a session, the first event of a thread and of a callsite, the next chunk, the
-//! first pass over the ring, an event that finds no room.
+//! Costs that are paid once or rarely: the start of a session, the first event of a thread and of a callsite,
+//! the next chunk, the first pass over the ring, an event without room.
 
 use std::hint::black_box;
 use std::io::{self, Write};
@@ -18,13 +18,13 @@ const MIB: u64 = 1 << 20;
 /// Bytes of a scope in the ring, in both formats.
 const SCOPE: u64 = 32;
 
-/// What new chunks may add to each scope, ns: a twentieth of two clock reads.
+/// The ns that new chunks may add to each scope: a twentieth of two clock reads.
 const SHARE: f64 = 1.0;
 
-/// All of them.
+/// Measures all of them.
 ///
 /// # Errors
-/// When a session cannot be started or stopped.
+/// If a session cannot be started or stopped.
 pub fn rows(rounds: usize) -> Result<Vec<Row>, Error> {
     let mut rows = starts(rounds)?;
     for format in [Format::Fxt, Format::TrackEvent] {
@@ -40,7 +40,7 @@ pub fn rows(rounds: usize) -> Result<Vec<Row>, Error> {
     Ok(rows)
 }
 
-/// Start of a session, and the first event of a thread.
+/// Measures the start of a session, and the first event of a thread.
 fn starts(rounds: usize) -> Result<Vec<Row>, Error> {
     let (mut start_ms, mut first_us) = (Samples::default(), Samples::default());
     for _ in 0..rounds {
@@ -62,7 +62,8 @@ fn starts(rounds: usize) -> Result<Vec<Row>, Error> {
     ])
 }
 
-/// The first event of a callsite in the process, and then on another thread, which has to say the strings again.
+/// Measures the first event of a callsite in the process, and then on another thread, which emits the strings
+/// again.
 fn first_hits(format: Format, rounds: usize) -> Result<Vec<Row>, Error> {
     const BATCH: usize = 100;
     let session =
@@ -89,8 +90,9 @@ fn first_hits(format: Format, rounds: usize) -> Result<Vec<Row>, Error> {
     ])
 }
 
-/// What the scope takes that needs a new chunk, above one that does not; and its share in each scope. Every scope is timed for itself,
-/// and in every run of them that is a little longer than a chunk the slowest is taken for the one that needed it.
+/// Measures the additional time of a scope that needs a new chunk, and the share of that in each scope. Each
+/// scope is timed alone. In each run that is a little longer than a chunk, the slowest scope counts as the
+/// one with a new chunk.
 fn chunk_switch(format: Format, overflow: Overflow) -> Result<Vec<Row>, Error> {
     const RUNS: usize = 1000;
     let is_recorder = overflow == Overflow::Overwrite;
@@ -126,7 +128,7 @@ fn chunk_switch(format: Format, overflow: Overflow) -> Result<Vec<Row>, Error> {
     ])
 }
 
-/// An output that takes nothing while somebody else has the lock.
+/// An output that blocks while another thread has the lock.
 struct Stuck(Arc<Mutex<()>>);
 
 impl Write for Stuck {
@@ -140,7 +142,8 @@ impl Write for Stuck {
     }
 }
 
-/// A scope for which a full ring has no room: on a thread that was there before, and on one that never had a chunk.
+/// Measures a scope for which a full ring has no room: on a thread with a chunk, and on one that never had a
+/// chunk.
 fn lost(format: Format, rounds: usize) -> Result<Vec<Row>, Error> {
     let lock = Arc::new(Mutex::new(()));
     let builder = Session::builder().output_writer(Stuck(Arc::clone(&lock))).format(format);
@@ -170,8 +173,8 @@ fn lost(format: Format, rounds: usize) -> Result<Vec<Row>, Error> {
     Ok(vec![row("", &of_old), row(", thread without a chunk", &of_new)])
 }
 
-/// The first pass over a fresh ring, at once after the start, beside later ones. A flight recorder's, since that goes through its ring from end
-/// to end; the pages are made present in the same way as for other sessions.
+/// Measures the first pass over a new ring, right after the start, beside later passes. In a flight recorder,
+/// since that uses its whole ring in order. Its pages are made present as in other sessions.
 fn first_pass(ring: u64, budget: f64, rounds: usize) -> Result<Vec<Row>, Error> {
     const LATER: usize = 3;
     let scopes = u32::try_from(ring / SCOPE).unwrap_or(u32::MAX);

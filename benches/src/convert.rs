@@ -1,4 +1,4 @@
-//! What a trace costs that is converted: megabytes of the input in a second, in memory, on one thread.
+//! The speed of conversions: megabytes of input in a second, in memory, on one thread.
 
 use std::io;
 use std::time::Instant;
@@ -13,7 +13,7 @@ use crate::timing::Samples;
 const FORMATS: [(Source, &str); 3] =
     [(Source::TrackEvent, "TrackEvent"), (Source::Fxt, "FXT"), (Source::Json, "JSON")];
 
-/// What a program records: scopes, one in four with arguments, instants and counters.
+/// Records as a program does: scopes, one in four with arguments, instants and counters.
 fn record(format: Format, scopes: u32) -> Outcome<Vec<u8>> {
     let memory = MemoryOutput::new();
     let session = Session::builder().output_memory(&memory).format(format).buffer_size(64 << 20).start()?;
@@ -31,7 +31,7 @@ fn record(format: Format, scopes: u32) -> Outcome<Vec<u8>> {
     Ok(memory.to_vec())
 }
 
-/// Bytes of the trace in the third format, which nobody records.
+/// The bytes of the trace in the third format, which no session records.
 fn written(input: &[u8], to: Source) -> Outcome<Vec<u8>> {
     let mut output = Vec::new();
     convert(input, Some(&mut output), to)?;
@@ -74,10 +74,10 @@ fn row(
     Ok(Row::figure(name, "MB/s", 1.0 / slowness.min(), 1.0 / slowness.median(), Budget::AtLeast, budget))
 }
 
-/// Each format read, and converted into each.
+/// Measures reading each format, and converting it into each.
 ///
 /// # Errors
-/// When a session cannot be started or stopped, or what it wrote is no trace.
+/// If a session cannot be started or stopped, or its output is no trace.
 pub fn rows(rounds: usize) -> Outcome<Vec<Row>> {
     const SCOPES: u32 = 150_000;
     let (packets, records) = (record(Format::TrackEvent, SCOPES)?, record(Format::Fxt, SCOPES)?);

@@ -1,4 +1,4 @@
-//! What an event costs, beside the clock reads that it cannot do without.
+//! The cost of an event, beside the clock reads that it needs.
 
 use std::hint::black_box;
 use std::io;
@@ -37,10 +37,10 @@ fn two_reads(_: u32) {
     clock_read();
 }
 
-/// Scopes of which nothing is recorded.
+/// Measures scopes that are not recorded.
 ///
 /// # Errors
-/// When the session cannot be started or stopped.
+/// If the session cannot be started or stopped.
 pub fn disabled(effort: Effort) -> Result<Vec<Row>, hairline::Error> {
     let more = Effort { operations: effort.operations * 8, ..effort };
     let off = |_| {
@@ -53,7 +53,7 @@ pub fn disabled(effort: Effort) -> Result<Vec<Row>, hairline::Error> {
     Ok(vec![no_session, filtered])
 }
 
-/// What events may cost, in the clock reads that they need.
+/// The budget of events, in units of the clock reads that they need.
 pub(crate) struct Budgets {
     pub(crate) scope: f64,
     arguments: f64,
@@ -69,10 +69,10 @@ impl Budgets {
     }
 }
 
-/// Events that are recorded, while the drain thread drains them.
+/// Measures events that are recorded while the drain thread drains them.
 ///
 /// # Errors
-/// When a session cannot be started or stopped.
+/// If a session cannot be started or stopped.
 pub fn enabled(effort: Effort, format: Format) -> Result<Vec<Row>, hairline::Error> {
     let (label, budgets) = (label(format), Budgets::of(format));
     let session =
@@ -102,11 +102,11 @@ pub fn enabled(effort: Effort, format: Format) -> Result<Vec<Row>, hairline::Err
     Ok(rows)
 }
 
-/// Scopes in a session that overwrites its ring all the time, inside of two that are told anew in each chunk. May cost 1.15 x
-/// what a streaming session may.
+/// Measures scopes in a session that overwrites its ring, inside of two open scopes that each chunk repeats.
+/// The budget is 1.15 times that of a streaming session.
 ///
 /// # Errors
-/// When the session cannot be started or stopped.
+/// If the session cannot be started or stopped.
 pub fn flight_recorder(effort: Effort, format: Format) -> Result<Row, hairline::Error> {
     let budget = (115.0 * Budgets::of(format).scope).round() / 100.0;
     let builder = Session::builder().overflow(Overflow::Overwrite).format(format).buffer_size(8 << 20);
@@ -122,7 +122,7 @@ pub fn flight_recorder(effort: Effort, format: Format) -> Result<Row, hairline::
     Ok(row)
 }
 
-/// Events with more to say, which are written by the plain encoders.
+/// Measures events with options, which take the cold path.
 fn rich(effort: Effort, name: &impl Fn(&str) -> String) -> Vec<Row> {
     let effort = Effort { operations: effort.operations / 4, ..effort };
     let (flow, track) = (Flow::new(), Track::new("track"));
@@ -153,7 +153,7 @@ fn rich(effort: Effort, name: &impl Fn(&str) -> String) -> Vec<Row> {
     ]
 }
 
-/// One poll of a future that is wrapped, which is to cost no more than three plain scopes, at what those may cost.
+/// Measures a poll of a wrapped future. Its budget is that of three plain scopes.
 fn poll(effort: Effort, name: &impl Fn(&str) -> String) -> Row {
     let mut future = std::pin::pin!(std::future::pending::<()>().traced("bench", "future"));
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
@@ -166,8 +166,8 @@ fn scope(_: u32) {
     trace_scope!("bench", "scope");
 }
 
-/// What an event on a track may cost, in clock reads: its bookkeeping takes a lock.
+/// The budget of an event on a track, in clock reads. The event takes a lock.
 const ON_TRACK: f64 = 6.0;
 
-/// What those may cost, in clock reads: they take the cold path, whose cost is in its bookkeeping.
+/// The budget of events on the cold path, in clock reads.
 pub(crate) const RICH: f64 = 20.0;

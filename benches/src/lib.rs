@@ -1,11 +1,12 @@
-//! What Hairline costs, each figure beside its floor, measured in the same run.
+//! The costs of Hairline. Each figure has its floor beside it, measured in the same run.
 //!
-//! A shared machine's speed wanders, so a subject and its floor are timed in turn, batch by batch, and
-//! what counts is the ratio of their medians. Nothing here fails a test: times are reported, never asserted.
+//! The speed of a shared machine varies. So a subject and its floor are timed in turn, batch by batch, and
+//! the ratio of their medians counts. No test depends on this crate: times are reported, never asserted.
 
 pub mod cold;
 pub mod convert;
 pub mod cost;
+pub mod drain_thread;
 pub mod growth;
 pub mod machine;
 pub mod made;
@@ -14,7 +15,6 @@ pub mod size;
 pub mod spans;
 pub mod tail;
 pub mod timing;
-pub mod writer;
 
-/// What is measured, or why it could not be.
+/// The rows that were measured, or the reason why they could not be.
 pub type Outcome<T> = Result<T, Box<dyn std::error::Error>>;

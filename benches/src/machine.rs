@@ -1,4 +1,4 @@
-//! The machine: pinning, the bare clock, what the kernel says of threads and memory.
+//! The machine: pinning, the bare clock, and facts of the kernel about threads and memory.
 
 #![allow(unsafe_code)] // rdtsc, sched_setaffinity and getrusage
 
@@ -6,18 +6,18 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// The clock read that an event cannot do without: the floor.
+/// The clock read that each event needs: the floor.
 #[inline(always)]
 pub fn clock_read() {
     black_box(ticks());
 }
 
-/// What the bare clock shows, in a unit of its own.
+/// The value of the bare clock, in its own unit.
 #[inline(always)]
 #[must_use]
 pub fn ticks() -> u64 {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: rdtsc is there on every x86-64 and touches no memory.
+    // SAFETY: every x86-64 has rdtsc, which touches no memory.
     unsafe {
         core::arch::x86_64::_rdtsc()
     }
@@ -28,7 +28,7 @@ pub fn ticks() -> u64 {
     }
 }
 
-/// How long one of [`ticks`] takes, ns.
+/// The ns of one of the [`ticks`].
 #[must_use]
 pub fn tick_ns() -> f64 {
     static TICK: std::sync::OnceLock<f64> = std::sync::OnceLock::new();
@@ -39,7 +39,8 @@ pub fn tick_ns() -> f64 {
     })
 }
 
-/// Runs `f` on a thread of its own, which it may pin: the caller is left where it is, and so are the threads it starts.
+/// Runs `f` on a thread of its own, which `f` may pin. The caller is not pinned, and neither are threads that
+/// it starts.
 pub fn aside<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     let outcome = std::thread::scope(|scope| scope.spawn(f).join());
     outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -58,7 +59,7 @@ pub fn cores() -> Vec<usize> {
     }
 }
 
-/// Keeps the calling thread on one core; threads it started before are left where they are.
+/// Pins the calling thread to one core. The threads that it has started before are not pinned.
 pub fn pin(core: usize) {
     // SAFETY: an all-zero cpu_set_t is an empty set, `CPU_SET` checks the number, the call reads only `set`.
     unsafe {
@@ -75,7 +76,7 @@ pub fn pin_to_last_core() {
     }
 }
 
-/// Page faults of the calling thread so far that needed no disk.
+/// The page faults of the calling thread so far, without those that needed the disk.
 #[must_use]
 pub fn page_faults() -> u64 {
     // SAFETY: an all-zero rusage is a valid one, and the call writes only that.
@@ -87,19 +88,19 @@ pub fn page_faults() -> u64 {
     u64::try_from(usage.ru_minflt).unwrap_or(0)
 }
 
-/// A thread of this process, as the kernel sees it.
+/// A thread of this process.
 #[derive(Debug)]
 pub struct Thread(PathBuf);
 
 impl Thread {
-    /// The drain thread of the running session. None without one, and before it has begun.
+    /// The drain thread of the running session. `None` without a session, and before the thread runs.
     #[must_use]
-    pub fn writer() -> Option<Self> {
+    pub fn drain_thread() -> Option<Self> {
         let mut tasks = std::fs::read_dir("/proc/self/task").ok()?.flatten().map(|task| Self(task.path()));
         tasks.find(|task| task.read("comm").trim() == "hairline-writer")
     }
 
-    /// The calling one.
+    /// The calling thread.
     #[must_use]
     pub fn current() -> Self {
         Self(PathBuf::from("/proc/thread-self"))
@@ -109,15 +110,15 @@ impl Thread {
         std::fs::read_to_string(self.0.join(file)).unwrap_or_default()
     }
 
-    /// CPU time so far, ns. Waits a moment, in which the thread goes to sleep if it has nothing to do: until then the kernel's
-    /// count may be a tick behind.
+    /// The CPU time so far, in ns. Waits a moment first, so that an idle thread goes to sleep: until then the
+    /// kernel's count can be a tick behind.
     #[must_use]
     pub fn cpu_ns(&self) -> u64 {
         std::thread::sleep(Duration::from_millis(20));
         self.read("schedstat").split_whitespace().next().and_then(|ns| ns.parse().ok()).unwrap_or(0)
     }
 
-    /// How often it has gone to sleep so far.
+    /// The number of times that the thread has gone to sleep.
     #[must_use]
     pub fn sleeps(&self) -> u64 {
         let status = self.read("status");
@@ -126,16 +127,17 @@ impl Thread {
     }
 }
 
-/// Gives back what the allocator keeps of memory that was freed, which would hide what is taken next.
+/// Makes the allocator give freed memory back to the system. Otherwise that memory would hide the next
+/// allocations.
 pub fn release_freed_memory() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: a call that may come at any time.
+    // SAFETY: may be called at any time.
     unsafe {
         libc::malloc_trim(0);
     }
 }
 
-/// Resident memory of this process, bytes: (all, shared with files and shared memory).
+/// The resident memory of this process in bytes: all of it, and the part in files and shared memory.
 #[must_use]
 pub fn resident() -> (u64, u64) {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
@@ -143,7 +145,7 @@ pub fn resident() -> (u64, u64) {
     (pages.next().unwrap_or(0), pages.next().unwrap_or(0))
 }
 
-/// Bytes of the first core's L2 cache. What is not told is taken to be of a usual size.
+/// The bytes of the first core's L2 cache, or a usual size if the system does not tell.
 #[must_use]
 pub fn l2_cache() -> usize {
     let told = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index2/size").ok();
@@ -151,7 +153,7 @@ pub fn l2_cache() -> usize {
         .map_or(1 << 20, |kib| kib << 10)
 }
 
-/// The processor's name.
+/// The name of the processor.
 #[must_use]
 pub fn processor() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -171,11 +173,11 @@ mod tests {
     }
 
     #[test]
-    fn the_writer_thread_is_found_while_a_session_runs() {
-        assert!(Thread::writer().is_none());
+    fn the_drain_thread_is_found_while_a_session_runs() {
+        assert!(Thread::drain_thread().is_none());
         let session = hairline::Session::builder().output_writer(std::io::sink()).start().unwrap();
         session.flush().unwrap(); // it has given itself its name
-        assert!(Thread::writer().unwrap().cpu_ns() > 0);
+        assert!(Thread::drain_thread().unwrap().cpu_ns() > 0);
         session.stop().unwrap();
     }
 }

@@ -1,11 +1,12 @@
-//! Callsites by the ten thousand.
+//! Ten thousands of callsites.
 //!
-//! As many macros would be a minute to compile, and would measure the machine's instruction cache as well. So these are made as the
-//! macros make theirs, but at run time; `growth::sites` has a thousand of the macros' own to compare with.
+//! That many macros would take a minute to compile, and would also measure the machine's instruction cache.
+//! So these are created at run time, in the same way as by the macros. `growth::sites` has a thousand real
+//! ones to compare with.
 
 use hairline::__private::{Callsite, CounterOptions, Kind, Scope, Site};
 
-/// Callsites of scopes that were never hit, each with a name of its own that begins with `prefix`.
+/// Creates callsites of scopes that were never hit. Each has its own name, which begins with `prefix`.
 pub fn callsites(prefix: &str, count: usize) -> &'static [Callsite] {
     static SITE: Site =
         Site { file: file!(), line: line!(), module: module_path!(), counter: CounterOptions::NONE };
@@ -13,7 +14,7 @@ pub fn callsites(prefix: &str, count: usize) -> &'static [Callsite] {
     (0..count).map(callsite).collect::<Vec<_>>().leak()
 }
 
-/// What [`trace_scope!`](hairline::trace_scope) does.
+/// Does the same as [`trace_scope!`](hairline::trace_scope).
 #[inline(always)]
 pub fn scope(callsite: &'static Callsite) {
     let _scope = match callsite.epoch() {

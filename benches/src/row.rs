@@ -5,70 +5,70 @@ use serde_json::{Value, json};
 
 use crate::timing::Samples;
 
-/// The format's name, as rows have it.
+/// The name of the format in the rows.
 #[must_use]
 pub fn label(format: Format) -> &'static str {
     if format == Format::Fxt { "FXT" } else { "TrackEvent" }
 }
 
-/// How a budget is meant.
+/// The rule by which a figure meets its budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Budget {
-    /// Median time at most so many times the floor's.
+    /// The median is at most the floor's median times this.
     Ratio,
-    /// Median time at most so many ns above the floor's.
+    /// The median is at most this many ns above the floor's median.
     Over,
-    /// The figure itself at most so much.
+    /// The figure itself is at most this.
     AtMost,
-    /// The figure itself at least so much.
+    /// The figure itself is at least this.
     AtLeast,
 }
 
 /// One figure with its floor and its budget.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// What was measured.
+    /// The name of the measured operation.
     pub name: String,
     /// Of one operation; or the figure itself in its own unit.
     pub min: f64,
     /// Of one operation; or the figure itself in its own unit.
     pub median: f64,
-    /// The floor's median; 0 where there is none.
+    /// The median of the floor; 0 without a floor.
     pub floor: f64,
-    /// What the budget says.
+    /// The budget.
     pub budget: f64,
-    /// How it is meant.
+    /// The rule of the budget.
     pub kind: Budget,
-    /// Unit of the figures.
+    /// The unit of the figures.
     pub unit: &'static str,
 }
 
 impl Row {
-    /// A figure that stands for itself.
+    /// A single figure.
     #[must_use]
     pub fn figure(name: &str, unit: &'static str, min: f64, median: f64, kind: Budget, budget: f64) -> Self {
         Self { name: name.to_owned(), min, median, floor: 0.0, budget, kind, unit }
     }
 
-    /// What was sampled, for itself.
+    /// Samples without a floor.
     #[must_use]
     pub fn sampled(name: &str, unit: &'static str, samples: &Samples, kind: Budget, budget: f64) -> Self {
         Self::figure(name, unit, samples.min(), samples.median(), kind, budget)
     }
 
-    /// What was sampled, beside its floor.
+    /// Samples beside their floor.
     #[must_use]
     pub fn beside(self, floor: &Samples) -> Self {
         Self { floor: floor.median(), ..self }
     }
 
-    /// Median over the floor's median; 0 without a floor.
+    /// The median divided by the floor's median; 0 without a floor.
     #[must_use]
     pub fn ratio(&self) -> f64 {
         if self.floor > 0.0 { self.median / self.floor } else { 0.0 }
     }
 
-    /// What is compared with the budget.
+    /// The number that is compared with the budget.
     #[must_use]
     pub fn judged(&self) -> f64 {
         match self.kind {
@@ -87,7 +87,7 @@ impl Row {
         }
     }
 
-    /// For machines.
+    /// The row as JSON.
     #[must_use]
     pub fn json(&self) -> Value {
         let meant = match self.kind {
@@ -97,7 +97,8 @@ impl Row {
             Budget::AtLeast => "at least",
         };
         json!({
-            "name": self.name, "unit": self.unit, "ns_min": self.min, "ns_median": self.median, "floor_ns": self.floor,
+            "name": self.name, "unit": self.unit, "ns_min": self.min, "ns_median": self.median,
+            "floor_ns": self.floor,
             "ratio": self.ratio(), "budget": self.budget, "budget_is": meant, "judged": self.judged(),
             "within": self.within(),
         })
@@ -107,12 +108,13 @@ impl Row {
     #[must_use]
     pub fn heading() -> String {
         format!(
-            "| {:<62} | {:>8} | {:>8} | {:>8} | {:>7} | {:>22} | {:<3} |\n|{:-<64}|{:->10}|{:->10}|{:->10}|{:->9}|{:->24}|{:-<5}|",
+            "| {:<62} | {:>8} | {:>8} | {:>8} | {:>7} | {:>22} | {:<3} |\n\
+             |{:-<64}|{:->10}|{:->10}|{:->10}|{:->9}|{:->24}|{:-<5}|",
             "what", "min", "median", "floor", "ratio", "budget", "ok", "", ":", ":", ":", ":", ":", ""
         )
     }
 
-    /// For people.
+    /// The row as a line of the table.
     #[must_use]
     pub fn line(&self) -> String {
         let budget = match self.kind {

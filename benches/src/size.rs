@@ -1,4 +1,4 @@
-//! What a trace and a session take: bytes of a scope, memory beside the ring.
+//! The sizes of a trace and of a session: bytes of a scope, memory beside the ring.
 
 use hairline::{Error, Format, MemoryOutput, Session, trace_scope};
 
@@ -7,10 +7,10 @@ use crate::row::{Budget, Row, label};
 
 const MIB: u64 = 1 << 20;
 
-/// Bytes of a scope in the trace; compressed, if that is asked for.
+/// The bytes of a scope in the trace, compressed or not.
 ///
 /// # Errors
-/// When a session cannot be started or stopped.
+/// If a session cannot be started or stopped.
 pub fn bytes_per_scope(format: Format, compress: bool) -> Result<Row, Error> {
     const SCOPES: u32 = 100_000;
     let builder = Session::builder().output_memory(&MemoryOutput::new()).format(format).compress(compress);
@@ -28,10 +28,10 @@ pub fn bytes_per_scope(format: Format, compress: bool) -> Result<Row, Error> {
     Ok(Row::figure(&name, "B", bytes, bytes, Budget::AtMost, budget))
 }
 
-/// Memory of a session beside the ring.
+/// The memory of a session beside the ring.
 ///
 /// # Errors
-/// When a session cannot be started or stopped.
+/// If a session cannot be started or stopped.
 pub fn memory_beside_the_ring() -> Result<Row, Error> {
     const RING: u64 = 16 * MIB;
     let (all_before, shared_before) = resident();

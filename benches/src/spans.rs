@@ -1,7 +1,8 @@
-//! What a span of `tracing` costs, beside listeners that do nothing.
+//! The cost of a span of `tracing`, beside listeners that do nothing.
 //!
-//! A process has one global listener, and any other way to have several puts a cost of its own on each span. So each listener
-//! lives in a child process, this same binary, and the parent asks for batches in turn: the listener's, then its floor's.
+//! A process has one global listener, and each way to have several would add a cost to each span. So each
+//! listener has a child process, which runs this same binary. The parent requests batches in turn: of the
+//! listener, then of its floor.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -15,10 +16,10 @@ use crate::Outcome;
 use crate::row::{Budget, Row};
 use crate::timing::{Effort, Samples, batch};
 
-/// The argument before a listener's name that makes a process serve batches.
+/// The argument that makes a process measure batches. The name of a listener follows it.
 pub const CHILD: &str = "--spans";
 
-/// Wants every span, and does nothing with it.
+/// A subscriber that enables each span and does nothing.
 #[derive(Debug)]
 pub struct Nothing;
 
@@ -48,11 +49,10 @@ pub struct NothingLayer;
 
 impl<S: Subscriber> tracing_subscriber::Layer<S> for NothingLayer {}
 
-/// Answers each line on stdin, the name of an operation, with the ns that one of it took in a batch of as many as the
-/// line says.
+/// Reads an operation and a batch size from each line of stdin. Answers with the ns of one operation.
 ///
 /// # Errors
-/// When the listener or its session cannot be started, or the parent is gone.
+/// If the listener or its session cannot be started, or the parent is gone.
 pub fn serve(listener: &str) -> Outcome<()> {
     let format = if listener.ends_with("FXT") { Format::Fxt } else { Format::TrackEvent };
     let start = || Session::builder().output_writer(io::sink()).format(format).buffer_size(64 << 20).start();
@@ -99,7 +99,7 @@ pub fn serve(listener: &str) -> Outcome<()> {
     Ok(())
 }
 
-/// A listener in its process.
+/// The child process of a listener.
 struct Listener {
     child: Child,
     ask: ChildStdin,
@@ -131,7 +131,7 @@ impl Listener {
     }
 }
 
-/// An operation of a listener, and what it is compared with.
+/// An operation of a listener, and its floor.
 struct Comparison {
     what: &'static str,
     operation: &'static str,
@@ -142,11 +142,12 @@ struct Comparison {
 enum Floor {
     /// The same operation of the listener that does nothing.
     Nothing,
-    /// A scope of Hairline's own, in the listener's process.
+    /// A scope of Hairline in the listener's process.
     Scope,
 }
 
-/// Processes of a listener: where the loader puts a program's memory moves the time of a span by a tenth.
+/// The number of processes for each listener: the addresses that the loader chooses change the time of a span
+/// by a tenth.
 const PROCESSES: usize = 5;
 
 fn compare(effort: Effort, name: &str, floor: &str, comparisons: &[Comparison]) -> Outcome<Vec<Row>> {
@@ -172,11 +173,11 @@ fn compare(effort: Effort, name: &str, floor: &str, comparisons: &[Comparison]) 
     Ok(rows.collect())
 }
 
-/// Spans of `tracing`: made, entered, left and closed, each listener beside one that does nothing; and an entry of a span that
-/// was entered before, which is a poll of an async one, beside a scope.
+/// Measures spans of `tracing`: created, entered, exited and closed, for each listener beside one that does
+/// nothing. Also measures a second entry of a span, as at a poll of an async one, beside a scope.
 ///
 /// # Errors
-/// When a child process or its session fails.
+/// If a child process or its session fails.
 pub fn rows(effort: Effort) -> Outcome<Vec<Row>> {
     let effort = Effort { batches: effort.batches / 2, ..effort };
     let mut rows = Vec::new();

@@ -1,5 +1,5 @@
-//! How long the slowest events take: each is timed for itself, beside a bare clock read that is timed in the same way in the same
-//! moment, so that what the machine does to both can be seen.
+//! The times of the slowest events. Each event is timed alone, beside a bare clock read that is timed in the
+//! same way at the same moment. So the influence of the machine on both is visible.
 
 use hairline::{Format, Session, trace_instant};
 
@@ -8,12 +8,13 @@ use crate::machine::{aside, clock_read, cores, pin, tick_ns, ticks};
 use crate::row::{Budget, Row, label};
 use crate::timing::Samples;
 
-/// Events of each thread in a round, and the time from one to the next: what a disk keeps up with, so that nothing is lost.
+/// The events of each thread in a round, and the time between two of them. A disk keeps up with that, so none
+/// is lost.
 const EVENTS: u32 = 1_000_000;
 const PERIOD_NS: f64 = 500.0;
 const THREADS: usize = 2;
 
-/// Shares of the events that are not slower, and what an event may then take above the bare read, ns.
+/// The percentiles, and the budget of each in ns above the bare read.
 const PERCENTILES: [(&str, f64, f64); 5] = [
     ("p50", 0.5, 20.0),
     ("p99", 0.99, 60.0),
@@ -22,7 +23,8 @@ const PERCENTILES: [(&str, f64, f64); 5] = [
     ("max", 1.0, 10_000_000.0),
 ];
 
-/// Times in ticks: exact, since the short ones are counted one by one and the long ones, which are few, are kept.
+/// A histogram of times in ticks. It is exact: it has a count for each short time, and a list of the few long
+/// ones.
 #[derive(Debug)]
 pub struct Times {
     short: Vec<u32>,
@@ -30,13 +32,13 @@ pub struct Times {
 }
 
 impl Times {
-    /// None yet.
+    /// An empty histogram.
     #[must_use]
     pub fn new() -> Self {
         Self { short: vec![0; 1 << 14], long: Vec::with_capacity(1 << 16) }
     }
 
-    /// Adds one.
+    /// Adds a time.
     #[inline(always)]
     pub fn push(&mut self, ticks: u64) {
         match usize::try_from(ticks).ok().and_then(|index| self.short.get_mut(index)) {
@@ -45,14 +47,14 @@ impl Times {
         }
     }
 
-    /// Adds all of another.
+    /// Adds all times of another one.
     pub fn append(&mut self, other: &Self) {
         self.short.iter_mut().zip(&other.short).for_each(|(sum, count)| *sum += count);
         self.long.extend_from_slice(&other.long);
         self.long.sort_unstable();
     }
 
-    /// The time that this share of all is not above; 0 without any. After [`append`](Self::append).
+    /// The percentile of this share; 0 without times. Call it after [`append`](Self::append).
     #[must_use]
     pub fn percentile(&self, share: f64) -> u64 {
         let short: u64 = self.short.iter().map(|count| u64::from(*count)).sum();
@@ -75,7 +77,7 @@ impl Default for Times {
     }
 }
 
-/// One thread's events, one each period: times of a bare read and of an instant.
+/// The events of one thread, one in each period: the times of a bare read and of an instant.
 fn load(core: usize) -> (Times, Times) {
     pin(core);
     for _ in 0..1000 {
@@ -98,7 +100,7 @@ fn load(core: usize) -> (Times, Times) {
     (reads, instants)
 }
 
-/// One round: both threads' times together.
+/// One round: the times of both threads together.
 fn round(format: Format) -> Outcome<(Times, Times)> {
     let directory = tempfile::tempdir()?;
     let session = Session::builder().output(directory.path().join("trace")).format(format).start()?;
@@ -118,10 +120,10 @@ fn round(format: Format) -> Outcome<(Times, Times)> {
     Ok((reads, instants))
 }
 
-/// Percentiles of single events, two threads on two cores recording into a file.
+/// Measures percentiles of single events, while two threads on two cores record into a file.
 ///
 /// # Errors
-/// When a session cannot be started or stopped.
+/// If a session cannot be started or stopped.
 pub fn rows(rounds: usize) -> Outcome<Vec<Row>> {
     aside(tick_ns); // takes a moment
     let mut rows = Vec::new();

@@ -3,12 +3,12 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Times of one operation, ns, batch by batch.
+/// The ns of one operation, for each batch.
 #[derive(Clone, Debug, Default)]
 pub struct Samples(Vec<f64>);
 
 impl Samples {
-    /// None yet.
+    /// No samples.
     #[must_use]
     pub const fn new() -> Self {
         Self(Vec::new())
@@ -20,7 +20,7 @@ impl Samples {
         self.0.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
-    /// The batch in the middle.
+    /// The median of the batches.
     #[must_use]
     pub fn median(&self) -> f64 {
         let mut sorted = self.0.clone();
@@ -28,13 +28,13 @@ impl Samples {
         sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
     }
 
-    /// Each of them times `factor`.
+    /// Multiplies each sample by `factor`.
     #[must_use]
     pub fn scaled(&self, factor: f64) -> Self {
         Self(self.0.iter().map(|ns| ns * factor).collect())
     }
 
-    /// Adds all of another.
+    /// Adds all samples of another one.
     pub fn append(&mut self, other: &Self) {
         self.0.extend_from_slice(&other.0);
     }
@@ -45,16 +45,16 @@ impl Samples {
     }
 }
 
-/// How much is measured.
+/// The amount of measuring.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// Batches of each subject.
+    /// The batches of each subject.
     pub batches: usize,
-    /// Operations in a batch.
+    /// The operations in a batch.
     pub operations: u32,
 }
 
-/// Times one batch: ns for one operation.
+/// Times one batch. Returns the ns of one operation.
 #[inline(never)]
 pub fn batch(operations: u32, mut operation: impl FnMut(u32)) -> f64 {
     let start = Instant::now();

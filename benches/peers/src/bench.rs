@@ -1,10 +1,10 @@
-//! What a peer's process measures: operations in batches, beside two bare clock reads.
+//! The measurements of a peer's process: operations in batches, beside two bare clock reads.
 
 use hairline_benches::machine::{self, clock_read};
 use hairline_benches::timing::{Effort, Samples, batch};
 use serde_json::{Value, json};
 
-/// What is measured of a peer, if it has it.
+/// An operation that is measured, if the peer has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Row {
     /// A scope while nothing is recorded.
@@ -15,7 +15,7 @@ pub enum Row {
     Arguments,
     Instant,
     Counter,
-    /// A span of `tracing`: made, entered, left, closed.
+    /// A span of `tracing`: created, entered, exited, closed.
     Span,
 }
 
@@ -41,11 +41,12 @@ pub fn two_clock_reads(_: u32) {
     clock_read();
 }
 
-/// Measures, in a process of its own. Two threads and the caches are measured in files of their own.
+/// The measurements of one process. Those of two threads and of the caches are in `threads.rs` and
+/// `footprint.rs`.
 #[derive(Debug)]
 pub struct Bench {
     pub effort: Effort,
-    /// All that the process may use, though it will soon be pinned to one.
+    /// The cores that the process may use before it is pinned to one.
     pub cores: Vec<usize>,
     rows: Vec<Value>,
     pub threads: Vec<Value>,
@@ -61,14 +62,14 @@ impl Bench {
         self.row_between(row, || {}, operation);
     }
 
-    /// As [`row`](Self::row), with something to be done before each batch that does not count: whatever a peer wants so that its
-    /// buffer neither overflows nor grows.
+    /// As [`row`](Self::row), and calls `between` before each batch, without measuring it. Peers use it to
+    /// keep their buffers from overflowing or growing.
     pub fn row_between(&mut self, row: Row, between: impl FnMut(), operation: impl FnMut(u32)) {
         self.measure(row, self.effort, between, operation);
     }
 
-    /// As [`row`](Self::row), in batches of 10,000, at whose begin the operation with number 0 may do what is to be done once for as
-    /// many, and counts.
+    /// As [`row`](Self::row), in batches of 10,000. The operation with number 0 may do the work that is
+    /// needed once for that many operations, and is measured too.
     pub fn row_of_ten_thousand(&mut self, row: Row, operation: impl FnMut(u32)) {
         let effort = Effort { batches: self.effort.batches.div_ceil(5), operations: 10_000 };
         self.measure(row, effort, || {}, operation);

@@ -1,11 +1,11 @@
-//! How many scopes a file holds: those whose end is in it.
+//! Counts the scopes in a file: those whose end is in it.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 
 use hairline_convert::{Context, EventKind, Item};
 
-/// Ends of scopes in a trace of any format, up to the first byte that cannot be read.
+/// Counts the ends of scopes in a trace of any format, up to the first byte that cannot be read.
 pub fn in_trace(file: File) -> u64 {
     let mut context = Context::new();
     let Ok(mut reader) = hairline_convert::open(file, None) else { return 0 };
@@ -16,7 +16,8 @@ pub fn in_trace(file: File) -> u64 {
     ends
 }
 
-/// Ends in a file of Chrome's JSON with an event a line: gigabytes of it, which are not worth a parser.
+/// Counts the ends in a file of Chrome's JSON with one event a line. The files have gigabytes, for which a
+/// parser would be slow.
 pub fn in_lines_of_json(file: File) -> u64 {
     let lines = BufReader::new(file).split(b'\n').map_while(io::Result::ok);
     lines.filter(|line| line.windows(8).any(|part| part == b"\"ph\":\"E\"")).count() as u64
@@ -35,7 +36,7 @@ mod tests {
     }
 
     #[test]
-    fn scopes_count_whose_end_is_in_the_file_also_in_one_that_is_cut_off() {
+    fn scopes_whose_end_is_in_the_file_are_counted_also_in_a_file_that_is_cut_off() {
         let memory = hairline::MemoryOutput::new();
         let session = hairline::Session::builder().output_memory(&memory).compress(true).start().unwrap();
         for _ in 0..1000 {

@@ -11,8 +11,8 @@ use crate::child;
 use crate::peer::{Failure, Peer, Trace};
 use crate::scopes::Run;
 
-/// The first argument of a process that floods. The name of the peer, the number of its flood, the file and the
-/// number of scopes follow.
+/// The first argument of a process that floods. The name of the peer, the number of its flood, the file and
+/// the number of scopes follow.
 pub const CHILD: &str = "--flooded";
 
 /// The number of processes for each flood, if one does not take [`LONG`].

@@ -1,4 +1,4 @@
-//! What a program loses to being traced that has the caches full of its own data.
+//! The slowdown of a program whose own data fill the caches.
 
 use std::hint::black_box;
 
@@ -8,10 +8,10 @@ use serde_json::json;
 
 use crate::bench::{Bench, two_clock_reads};
 
-/// Bytes that come and go together.
+/// The bytes of a cache line.
 const LINE: usize = 64;
 
-/// Instructions of a step of the walk: an index, its bound, a load, the count.
+/// The instructions of a step of the walk: an index, its bound, a load, the count.
 const STEP: u32 = 5;
 
 /// Instructions between two scopes.
@@ -20,16 +20,16 @@ const EVERY: [u32; 2] = [1_000, 10_000];
 /// Instructions of a batch.
 const BATCH: u32 = 1_000_000;
 
-/// A walk through memory in which each step's place is what the last one found: nothing can be fetched ahead.
+/// A walk through memory. Each step finds the place of the next one, so the processor cannot fetch ahead.
 pub struct Walk {
-    /// The next line for each line, one in each line's first word.
+    /// For each line the next one, in its first word.
     next: Vec<[u32; LINE / 4]>,
     at: u32,
     steps: u32,
 }
 
 impl Walk {
-    /// Through all lines of so many bytes, in an order that looks like none.
+    /// A walk through all lines of `bytes` bytes, in random order.
     fn through(bytes: usize) -> Self {
         let lines = (bytes / LINE).max(2);
         let mut order: Vec<u32> = (0..lines as u32).collect();
@@ -43,7 +43,7 @@ impl Walk {
         Self { next: order.into_iter().map(|next| [next; LINE / 4]).collect(), at: 0, steps: 0 }
     }
 
-    /// What the program does between two scopes.
+    /// The work of the program between two scopes.
     #[inline(never)]
     pub fn piece(&mut self) {
         let mut at = self.at;
@@ -55,9 +55,10 @@ impl Walk {
 }
 
 impl Bench {
-    /// Measures a walk through half of what the L2 cache holds, which is not missed where nobody else uses it: bare, with two clock reads a
-    /// [piece](Walk::piece), and with `traced`, which is a scope around a piece. (In the L3 cache, which others use too, no difference can be
-    /// told from noise.)
+    /// Measures a walk through half the bytes of the L2 cache, which has few misses if no other program uses
+    /// the cache. The walk is measured bare, with two clock reads a [piece](Walk::piece), and with `traced`,
+    /// a scope around a piece. (In the L3 cache, which other programs use too, the difference is lost in the
+    /// noise.)
     pub fn footprint(&mut self, mut traced: impl FnMut(&mut Walk)) {
         let mut walk = Walk::through(machine::l2_cache() / 2);
         let warm_up = self.effort.batches / 10;
@@ -92,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_walk_comes_to_every_line_before_it_is_back() {
+    fn a_walk_visits_each_line_before_it_returns() {
         let mut walk = Walk::through(1000 * LINE);
         walk.steps = 1;
         let way = std::iter::from_fn(|| {

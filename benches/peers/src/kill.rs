@@ -19,9 +19,8 @@ pub fn measured(peer: &Peer) -> Result<Option<Value>, Failure> {
     let Some(killed) = &peer.killed else { return Ok(None) };
     let counts = (0..KILLS).map(|_| once(peer, killed)).collect::<Result<Vec<(u64, u64)>, Failure>>()?;
     let (left, repaired): (Vec<u64>, Vec<u64>) = counts.into_iter().unzip();
-    Ok(Some(
-        json!({ "scopes": BEFORE_THE_KILL, "in_the_file": left, "after_repair": killed.repair.map(|_| repaired) }),
-    ))
+    let repaired = killed.repair.map(|_| repaired);
+    Ok(Some(json!({ "scopes": BEFORE_THE_KILL, "in_the_file": left, "after_repair": repaired })))
 }
 
 /// Kills one process. Returns the scopes in the file before and after its repair.

@@ -1,11 +1,12 @@
-//! Hairline and its peers, measured in one run: the same loop, on the same core, beside the same clock reads.
+//! Hairline and its peers, measured in one run: in the same loop, on the same core, beside the same clock
+//! reads.
 //!
 //! ```text
 //! cd benches/peers && cargo run --release [-- --json] [--quick] [--only NAME] [--scopes N]
 //! ```
 //!
-//! Each peer has a process of its own, this same binary, since nearly all have global state. README.md says how to read
-//! the tables and who is left out.
+//! Each peer has its own process, which runs this same binary, since nearly all peers have global state.
+//! README.md explains the tables and names the peers that are left out.
 
 mod bench;
 mod child;
@@ -36,10 +37,10 @@ const HELP: &str = "usage: hairline-peers [--json] [--quick] [--only NAME] [--sc
   --scopes N   scopes of a flood (10,000,000)
 exit: 0 measured; 1 no peer could be measured; 2 usage";
 
-/// Before the name of the peer that this process is to measure.
+/// The first argument of a process that measures a peer. The name of the peer follows.
 const CHILD: &str = "--peer";
 
-/// What is asked for.
+/// The options of the command.
 #[derive(Default)]
 struct Options {
     json: bool,
@@ -53,7 +54,7 @@ impl Options {
         self.scopes.unwrap_or(if self.quick { 1_000_000 } else { 10_000_000 })
     }
 
-    /// None: not understood, or asked for help.
+    /// Returns `None` for wrong arguments, and if the user asks for help.
     fn parse(mut arguments: impl Iterator<Item = String>) -> Option<Self> {
         let mut options = Self::default();
         while let Some(argument) = arguments.next() {
@@ -73,7 +74,7 @@ fn effort(quick: bool) -> Effort {
     Effort { batches: if quick { 30 } else { 300 }, operations: 2000 }
 }
 
-/// Does what a child is for, if this process is one: measures a peer, floods with it, or is killed while it records.
+/// Runs the task of a child process, if this is one: measures a peer, floods, or records until it is killed.
 fn as_child(arguments: &[String]) -> Option<Result<Value, Failure>> {
     let peer = |name: &String| peers::ALL.iter().find(|peer| peer.name == name).ok_or("no such peer");
     Some(match arguments {
@@ -93,7 +94,7 @@ fn as_child(arguments: &[String]) -> Option<Result<Value, Failure>> {
     })
 }
 
-/// Measures one peer, in processes of its own.
+/// Measures one peer, in its own processes.
 fn measured(peer: &Peer, options: &Options) -> Result<Value, Failure> {
     let mut child = child::command()?;
     let costs = child::said(child.args([CHILD, peer.name]).args(options.quick.then_some("--quick")))?;
@@ -107,7 +108,7 @@ fn measured(peer: &Peer, options: &Options) -> Result<Value, Failure> {
     Ok(all)
 }
 
-/// The version of a package that this was built with.
+/// The version of a package in Cargo.lock.
 fn version(package: &str) -> &'static str {
     let mut lines = include_str!("../Cargo.lock").lines();
     lines.find(|line| *line == format!("name = \"{package}\""));
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_has_ten_million_scopes_a_tenth_if_it_is_to_be_quick_or_as_many_as_are_asked_for() {
+    fn a_flood_has_ten_million_scopes_or_a_tenth_if_quick_or_the_given_number() {
         let scopes = |line: &str| parse(line).map(|options| options.scopes());
         assert_eq!(scopes("--only x"), Some(10_000_000));
         assert_eq!(scopes("--quick"), Some(1_000_000));

@@ -17,7 +17,8 @@ pub struct Peer {
     pub setup: &'static str,
     /// Measures the peer. The process is its own, so `cost` may set global state.
     pub cost: fn(&mut Bench) -> Result<(), Failure>,
-    /// The traces that the peer can write by itself. Empty if all events stay in memory or go over the network.
+    /// The traces that the peer can write by itself. Empty if all events stay in memory or go over the
+    /// network.
     pub floods: &'static [Flood],
     /// How to kill it while it records. `None` if all events are in the memory of the program.
     pub killed: Option<Killed>,

@@ -26,7 +26,8 @@ impl Run {
         self.scopes
     }
 
-    /// Records all scopes. The threads that the peer has started before are not bound to the core of this one.
+    /// Records all scopes. The threads that the peer has started before are not bound to the core of this
+    /// one.
     pub fn scopes(&mut self, mut scope: impl FnMut()) {
         pin_to_last_core();
         for _ in 0..100 {

@@ -16,17 +16,17 @@ fn name(peer: &Value) -> &str {
     peer["peer"].as_str().unwrap_or("")
 }
 
-/// What a peer's list has.
+/// A list of a peer.
 fn list<'v>(peer: &'v Value, key: &str) -> &'v [Value] {
     peer[key].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The figure of a peer in a row, if it has one.
+/// The figure of a peer in a row, if there is one.
 fn figure(peer: &Value, row: Row) -> Option<&Value> {
     list(peer, "rows").iter().find(|figure| figure["row"] == row.name())
 }
 
-/// All tables, and how each peer was set up.
+/// Returns all tables, and the setup of each peer.
 pub fn markdown(peers: &[Value]) -> String {
     let mut text = format!("{}\n", machine::processor());
     let events = [Row::Disabled, Row::Scope, Row::Arguments, Row::Instant, Row::Counter];
@@ -51,7 +51,8 @@ pub fn markdown(peers: &[Value]) -> String {
     text
 }
 
-/// A table under its title: the first column is of names, all others of numbers. Nothing where no peer has a row in it.
+/// Writes a table under its title, or nothing if there are no rows. The first column has names, the others
+/// numbers.
 fn section(text: &mut String, title: &str, columns: &[&str], rows: &str) {
     if !rows.is_empty() {
         let heads: String = columns.iter().map(|column| format!(" {column} |")).collect();
@@ -59,7 +60,7 @@ fn section(text: &mut String, title: &str, columns: &[&str], rows: &str) {
     }
 }
 
-/// Of the peers that have `main`.
+/// The table of the peers that have the row `main`.
 fn one_thread(text: &mut String, peers: &[Value], title: &str, rows: &[Row], main: Row) {
     let ratio = format!("{} / two clock reads", main.name());
     let names = rows.iter().map(|row| row.name());
@@ -113,7 +114,7 @@ fn two_threads(text: &mut String, peers: &[Value]) {
     section(text, title, &columns, &table);
 }
 
-/// A column of a flood's runs, sorted.
+/// One figure of all runs of a flood, sorted.
 fn column(runs: &[Value], key: &str) -> Vec<f64> {
     let mut column: Vec<f64> = runs.iter().filter_map(|run| run[key].as_f64()).collect();
     column.sort_by(f64::total_cmp);
@@ -134,7 +135,8 @@ fn floods(text: &mut String, peers: &[Value]) {
         "a plain write of the file, s",
     ];
     let title = format!(
-        "## Flood\n\n{scopes} scopes from one thread, as fast as they come; the fastest run, the most that was lost"
+        "## Flood\n\n{scopes} scopes from one thread, as fast as they come; the fastest run, \
+         the most that was lost"
     );
     let mut table = String::new();
     for peer in peers {
@@ -145,7 +147,7 @@ fn floods(text: &mut String, peers: &[Value]) {
             let most = |key: &str| column(runs, key).last().copied().unwrap_or(f64::NAN);
             let ns = least("ns").unwrap_or(f64::NAN);
             let ratio = row.map_or(f64::NAN, |row| ns / number(row, "ns_min"));
-            // Of those that were not lost; the stream's head and tail are in it.
+            // For each scope that was not lost. The head and the tail of the stream are included.
             let each = |run: &Value| number(run, "bytes") / (scopes as f64 - number(run, "lost"));
             let bytes = runs.last().map_or(f64::NAN, each);
             let plain = least("plain_write_s").map_or_else(String::new, |s| format!("{s:.2}"));

@@ -1,4 +1,4 @@
-//! Two threads at once, each on a core of its own: how much more they record than one.
+//! Two threads at the same time, each on its own core, and their throughput beside that of one.
 
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -11,23 +11,23 @@ use serde_json::{Value, json};
 
 use crate::bench::{Bench, Row, two_clock_reads};
 
-/// Operations in a batch: long enough that a thread which starts a little later does not matter, and what minitrace and fastrace keep in one
-/// go.
+/// The operations in a batch. With that many, a thread that starts a little later does not matter. It is also
+/// the number that minitrace and fastrace keep at once.
 const OPERATIONS: u32 = 10_000;
 
-/// The rounds come in so many stretches, with a pause between them: whoever else uses the same cores, behind the hypervisor, does so for a
-/// fraction of a second, or for seconds.
+/// The rounds are divided into stretches with a pause in between. Other virtual machines use the same cores
+/// for fractions of a second, or for seconds.
 const STRETCHES: usize = 5;
 const PAUSE: Duration = Duration::from_millis(300);
 
-/// Times of one thread in one round, ns for an operation. Only the first of the threads is ever alone.
+/// The times of one thread in one round, in ns for an operation. Only the first thread also runs alone.
 struct Round {
     floor: [f64; 2],
     arithmetic: [f64; 2],
     operation: [f64; 2],
 }
 
-/// What a thread does slower while another one uses the same core, which reading the clock does not show.
+/// Work that is slower while another thread uses the same core. Clock reads do not show that.
 fn arithmetic(n: u32) {
     let mut words = black_box([1_u64, 2, 3, 4, 5, 6]);
     for word in &mut words {
@@ -38,22 +38,22 @@ fn arithmetic(n: u32) {
     black_box(words);
 }
 
-/// In the two times of a [`Round`].
+/// The indices in the times of a [`Round`].
 const ALONE: usize = 0;
 const TOGETHER: usize = 1;
 
-/// Where the threads wait for each other.
+/// The point at which the threads wait for each other.
 struct Meeting {
     barrier: Barrier,
     arrived: AtomicUsize,
 }
 
 impl Meeting {
-    /// Both do it, from the same moment on.
+    /// Runs `timed` on both threads, from the same moment on.
     fn together(&self, timed: impl FnOnce() -> f64) -> f64 {
         self.barrier.wait();
-        // Both are awake, or about to be; the last microseconds are spun away.
-        // Relaxed: only the number counts, nothing is handed over by it.
+        // Both threads are awake or about to be, so the rest of the wait is a spin.
+        // Relaxed: only the number counts, and it publishes no other data.
         let all = (self.arrived.fetch_add(1, Ordering::Relaxed) + 1).next_multiple_of(2);
         while self.arrived.load(Ordering::Relaxed) < all {
             std::hint::spin_loop();
@@ -61,7 +61,7 @@ impl Meeting {
         timed()
     }
 
-    /// The first does it while the other sleeps.
+    /// Runs `timed` on the first thread while the other sleeps.
     fn alone(&self, is_first: bool, timed: impl FnOnce() -> f64) -> f64 {
         self.barrier.wait();
         if is_first { timed() } else { f64::NAN }
@@ -69,8 +69,9 @@ impl Meeting {
 }
 
 impl Bench {
-    /// Measures on one thread and on two, in turn. `thread` is called on each of them, for what it is to do before each batch, which
-    /// does not count, and for the operation. Nothing is measured where there is but one core.
+    /// Measures on one thread and on two, in turn. Each thread calls `thread`, which returns a function to
+    /// call before each batch, without measuring it, and the operation. Measures nothing on a machine with
+    /// one core.
     pub fn two_threads<B: FnMut(), O: FnMut(u32)>(&mut self, row: Row, thread: impl Fn() -> (B, O) + Sync) {
         let &[.., second, first] = self.cores.as_slice() else { return };
         let (rounds, warm_up) = (self.effort.batches, self.effort.batches / 10);
@@ -111,7 +112,7 @@ impl Bench {
     }
 }
 
-/// What two threads do beside one.
+/// The figures of two threads beside those of one.
 fn figures(first: &[Round], second: &[Round], times: impl Fn(&Round) -> [f64; 2]) -> Value {
     let (mut alone, mut each, mut gain) = (Samples::default(), Samples::default(), Samples::default());
     let mut fastest = [f64::INFINITY; 2];

@@ -1,6 +1,7 @@
-//! `instructions`: a fixed number of events of each kind, for callgrind to count what they execute. `ci/instructions.sh` runs it.
+//! `instructions`: a fixed number of events of each kind. `ci/instructions.sh` runs it under callgrind, which
+//! counts the instructions.
 //!
-//! Each line of its output names what one call of [`measured`] did, in the order of the calls.
+//! Each line of the output names the events of one call of [`measured`], in the order of the calls.
 
 use std::hint::black_box;
 use std::io;
@@ -12,13 +13,15 @@ use hairline::{
 use hairline_benches::made;
 use hairline_benches::row::label;
 
-/// Events in a call, and in the call whose count it is taken from: the difference is exactly so many events.
+/// The events in the shorter call. The longer one has twice as many, so the difference of their counts is
+/// that of exactly this many events.
 const EVENTS: u32 = 1000;
 
-/// Calls of each. A thread that was kept waiting for long takes the cold path once, so the least count is the true one.
+/// The calls of each length. A thread that was not scheduled for long takes the cold path once, so the least
+/// count is the true one.
 const CALLS: u32 = 8;
 
-/// What callgrind counts, by this name.
+/// The function that callgrind counts, by this name.
 #[inline(never)]
 fn measured(events: u32, event: &mut dyn FnMut(u32)) {
     for n in 0..events {
@@ -37,7 +40,7 @@ fn count(name: &str, event: &mut dyn FnMut(u32)) {
     }
 }
 
-/// With chunks that have room for all: what the next chunk costs is measured by `report --cold`.
+/// The chunks have room for all events. `report --cold` measures the cost of the next chunk.
 fn session(format: Format) -> SessionBuilder {
     Session::builder().output_writer(io::sink()).format(format).buffer_size(64 << 20).chunk_size(8 << 20)
 }

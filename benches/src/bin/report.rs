@@ -1,11 +1,11 @@
-//! `report`: what Hairline costs on this machine, every figure beside its floor and its budget.
+//! `report`: the costs of Hairline on this machine. Each figure has its floor and its budget beside it.
 //!
 //! ```text
 //! cargo run --release -p hairline-benches --bin report [-- --json] [--quick] [PART...]
 //! ```
 //!
-//! Each part is measured in a process of its own, this same binary: callsites have numbers in the order of their first hits, and
-//! those of one part shall not be paid for by another.
+//! Each part has a process of its own, which runs this same binary. Callsites are numbered in the order of
+//! their first hits, and those of one part must not make another part slower.
 
 use std::io::{self, ErrorKind, Write};
 use std::process::{Command, ExitCode, Stdio};
@@ -14,7 +14,7 @@ use hairline::Format;
 use hairline_benches::Outcome;
 use hairline_benches::row::Row;
 use hairline_benches::timing::Effort;
-use hairline_benches::{cold, convert, cost, growth, machine, size, spans, tail, writer};
+use hairline_benches::{cold, convert, cost, drain_thread, growth, machine, size, spans, tail};
 
 const HELP: &str = "usage: report [--json] [--quick] [PART...]
   --json   an array of {name, unit, ns_min, ns_median, floor_ns, ratio, budget, budget_is, judged, within}
@@ -45,7 +45,7 @@ fn events(effort: Effort) -> Outcome<Vec<Row>> {
 }
 
 fn sizes() -> Outcome<Vec<Row>> {
-    let memory = size::memory_beside_the_ring()?; // first: later there is memory of earlier sessions to be had
+    let memory = size::memory_beside_the_ring()?; // first, since later sessions reuse memory of earlier ones
     Ok(vec![
         size::bytes_per_scope(Format::Fxt, false)?,
         size::bytes_per_scope(Format::TrackEvent, false)?,
@@ -63,13 +63,13 @@ fn rows(part: &str, quick: bool) -> Outcome<Vec<Row>> {
         "--size" => sizes(),
         "--cold" => Ok(cold::rows(rounds)?),
         "--tail" => tail::rows(rounds),
-        "--writer" => writer::rows(rounds),
+        "--writer" => drain_thread::rows(rounds),
         "--growth" => growth::rows(rounds),
         _ => convert::rows(rounds),
     }
 }
 
-/// One part, in this process: its rows as they are printed, or as JSON.
+/// Measures one part in this process. Prints its rows as a table or as JSON.
 fn serve(part: &str, quick: bool, json: bool) -> Outcome<()> {
     let rows = rows(part, quick)?;
     let mut out = io::stdout().lock();
@@ -81,7 +81,7 @@ fn serve(part: &str, quick: bool, json: bool) -> Outcome<()> {
     Ok(())
 }
 
-/// Runs each part in its process, and prints what they measure.
+/// Runs each part in its own process, and prints all rows.
 fn print(parts: &[&str], quick: bool, json: bool) -> Outcome<()> {
     let mut out = io::stdout().lock();
     if !json {
@@ -108,7 +108,7 @@ fn print(parts: &[&str], quick: bool, json: bool) -> Outcome<()> {
     Ok(())
 }
 
-/// The argument before a part's name that makes a process measure just that.
+/// The argument that makes a process measure one part. The name of the part follows it.
 const CHILD: &str = "--part";
 
 fn run(arguments: &[&str]) -> Outcome<()> {

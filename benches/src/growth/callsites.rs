@@ -1,4 +1,4 @@
-//! Scopes at many callsites, each in its turn.
+//! Scopes at many callsites, one after the other.
 
 use std::hint::black_box;
 use std::io;
@@ -17,7 +17,7 @@ use crate::timing::{Effort, beside};
 /// Scopes in a batch.
 const BATCH: usize = 30_000;
 
-/// Up to a thousand callsites, each in a place of its own; or many, made at run time.
+/// Up to a thousand callsites in the code, or many that are created at run time.
 pub(super) fn rows(format: Format, few: bool, batches: usize) -> Result<Vec<Row>, Error> {
     let session =
         Session::builder().output_writer(io::sink()).format(format).buffer_size(64 << 20).start()?;
@@ -27,7 +27,7 @@ pub(super) fn rows(format: Format, few: bool, batches: usize) -> Result<Vec<Row>
     Ok(rows)
 }
 
-/// As many passes as a batch has.
+/// The number of passes in a batch.
 fn row(
     name: &str,
     per_pass: usize,

@@ -1,4 +1,4 @@
-//! What becomes of the cost of an event in a program with many threads or many callsites.
+//! The cost of an event in a program with many threads or many callsites.
 
 mod callsites;
 mod sites;
@@ -10,10 +10,10 @@ use crate::Outcome;
 use crate::machine::aside;
 use crate::row::Row;
 
-/// All of them. Has the first callsites of the process all to itself, or the counts are not those that the rows say.
+/// Measures all of them. Call it first in a process: the rows name the numbers of callsites in the process.
 ///
 /// # Errors
-/// When a session cannot be started or stopped, or a thread cannot.
+/// If a session cannot be started or stopped, or a thread cannot be started.
 pub fn rows(rounds: usize) -> Outcome<Vec<Row>> {
     let formats = [Format::Fxt, Format::TrackEvent];
     let mut rows = Vec::new();

@@ -1,16 +1,17 @@
-//! A thousand callsites in a thousand places of the code, each with a name of its own; and the floor at as many places.
+//! A thousand callsites at a thousand places in the code, each with its own name, and the floor at as many
+//! places.
 
 use hairline::trace_scope;
 
 use crate::machine::clock_read;
 
-/// Callsites in each function.
+/// The callsites in each function.
 pub(super) const PER_FUNCTION: usize = 10;
 
 /// Records a scope at each of its callsites, or reads the clock twice at as many places.
 pub(super) type Function = fn(traced: bool);
 
-/// A function whose callsites' names begin with these digits.
+/// A function. The names of its callsites begin with these digits.
 macro_rules! function {
     (@scopes $digits:tt $($last:tt)*) => { $(function!(@scope $digits $last);)* };
     (@scope [$($digit:tt)*] $last:tt) => {{
@@ -38,7 +39,7 @@ macro_rules! hundred_functions {
 
 static FUNCTIONS: [[Function; 10]; 10] = hundred_functions!();
 
-/// All of them, in the order of their names.
+/// All functions, in the order of their names.
 pub(super) fn functions() -> Vec<Function> {
     FUNCTIONS.as_flattened().to_vec()
 }

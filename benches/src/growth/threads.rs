@@ -1,5 +1,6 @@
-//! Scopes on many threads. All of them live at the same time, each with what it holds of the ring; as many as there are cores
-//! record at a time, one after the other. So a row shows what the number of threads costs, not what the cores' number does.
+//! Scopes on many threads. All threads exist at the same time, each with its chunk. Only as many as the
+//! machine has cores record at the same time. So a row shows the cost of the number of threads, not of the
+//! number of cores.
 
 use std::hint::black_box;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -16,17 +17,17 @@ use crate::timing::{Samples, batch};
 
 const MIB: u64 = 1 << 20;
 const RING: u64 = 64 * MIB;
-/// Scopes of all threads together: half of what the ring has room for.
+/// The scopes of all threads together: half the room of the ring.
 const SCOPES: u32 = 1_000_000;
-/// Turns in which a thread records its share.
+/// The turns in which a thread records its share.
 const TURNS: u32 = 2;
-/// Of each thread; what it does not touch is not there.
+/// The stack of each thread. Pages that the thread does not touch take no memory.
 const STACK: usize = 64 << 10;
 
-/// Scopes timed together, at most: short enough that few batches are interrupted.
+/// The most scopes in a batch: so few that the kernel interrupts few batches.
 const BATCH: u32 = 1000;
 
-/// What rounds have shown.
+/// The results of the rounds.
 #[derive(Default)]
 struct Outcomes {
     floor_ns: Samples,
@@ -35,14 +36,15 @@ struct Outcomes {
     beside_ring_mib: Samples,
 }
 
-/// Has the pages of the stack that recording will touch, which are the thread's own.
+/// Touches the pages of the stack that recording needs, so that their page faults are not measured.
 #[inline(never)]
 fn touch_stack() {
     black_box([1u8; STACK / 4]);
 }
 
-/// Waits for each of its turns, and then gives it to the next: one in which the thread only shows that it is there, one in which it records its
-/// first event, those that are timed, and one in which it leaves. The times of the floor and of a scope, batch by batch.
+/// The turns of one thread, each of which it hands to the next thread afterwards: one in which it only
+/// starts, one with its first event, the timed ones, and one in which it ends. Returns the times of the floor
+/// and of a scope for each batch.
 fn live(turn: &Receiver<()>, next: &SyncSender<()>, share: u32) -> (Samples, Samples) {
     let (mut floor, mut subject) = (Samples::new(), Samples::new());
     touch_stack();
@@ -76,7 +78,7 @@ fn round(format: Format, count: u32, outcomes: &mut Outcomes) -> Outcome<()> {
     let (done, lane_done) = sync_channel(lanes);
     let mut nexts: Vec<_> = channels.iter().skip(lanes).map(|(send, _)| send.clone()).collect();
     nexts.resize(channels.len(), done);
-    // What is moved in is gone when this fails, so that no thread waits for a turn for ever.
+    // If this fails, the moved senders are dropped, so that no thread waits for its turn for ever.
     scope(move |scope| {
         let pass = || {
             for start in &starts {
@@ -116,7 +118,7 @@ fn round(format: Format, count: u32, outcomes: &mut Outcomes) -> Outcome<()> {
     })
 }
 
-/// Cost of a scope, loss, and memory beside the ring.
+/// Measures the cost of a scope, the loss, and the memory beside the ring.
 pub(super) fn rows(format: Format, count: u32, rounds: usize) -> Outcome<Vec<Row>> {
     let mut outcomes = Outcomes::default();
     for _ in 0..rounds {

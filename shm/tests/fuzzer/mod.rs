@@ -74,11 +74,8 @@ impl Tally {
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { inputs, read, refused, fragments, damaged, peak } = self;
-        write!(
-            f,
-            "{inputs} inputs, {read} read, {refused} refused, {fragments} fragments, {damaged} damaged chunks, "
-        )?;
-        write!(f, "at most {peak} bytes of memory")
+        write!(f, "{inputs} inputs, {read} read, {refused} refused, {fragments} fragments, ")?;
+        write!(f, "{damaged} damaged chunks, at most {peak} bytes of memory")
     }
 }
 

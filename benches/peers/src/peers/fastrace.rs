@@ -1,4 +1,4 @@
-//! fastrace: spans of a thread in a queue, under a parent that the program gives them.
+//! fastrace: spans of a thread in a queue, under a parent from the program.
 
 use fastrace::Event;
 use fastrace::local::{LocalCollector, LocalSpan};
@@ -32,7 +32,7 @@ fn cost(bench: &mut Bench) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Empties the thread's collector when it is called.
+/// Returns a function that empties the thread's collector.
 fn collecting() -> impl FnMut() {
     let mut collector = None;
     move || {

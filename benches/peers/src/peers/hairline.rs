@@ -1,4 +1,4 @@
-//! Hairline: a session into a sink, its drain thread on another core.
+//! Hairline: a session with a sink. The drain thread runs on another core.
 
 use std::path::Path;
 use std::time::Duration;
@@ -139,7 +139,7 @@ fn killed(path: &Path, format: Format) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the ring held goes into the file.
+/// Writes the rest of the ring to the file.
 fn recover(pid: u32) -> Result<(), Failure> {
     for region in recovery::find()?.iter().filter(|region| region.pid == pid) {
         recovery::recover(&region.path, &RecoverOptions::new())?;

@@ -22,7 +22,8 @@ pub const PEER: Peer = Peer {
 
 pub const SMALL: Peer = Peer {
     name: "micromegas, small blocks",
-    setup: "blocks of 64 KiB, whose memory stays in the cache, to a sink that drops them; it says nothing of such, and a sink that sent them would be called 160 times as often",
+    setup: "blocks of 64 KiB, whose memory stays in the cache, to a sink that drops them; it says nothing of \
+            such, and a sink that sent them would be called 160 times as often",
     cost: |bench| cost(bench, 64 << 10),
     ..PEER
 };

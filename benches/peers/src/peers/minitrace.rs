@@ -1,4 +1,4 @@
-//! minitrace: spans of a thread in a queue, under a parent that the program gives them.
+//! minitrace: spans of a thread in a queue, under a parent from the program.
 
 use hairline_benches::machine::pin_to_last_core;
 use minitrace::local::{LocalCollector, LocalSpan};
@@ -30,7 +30,7 @@ fn cost(bench: &mut Bench) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Empties the thread's collector when it is called.
+/// Returns a function that empties the thread's collector.
 fn collecting() -> impl FnMut() {
     let mut collector = None;
     move || {

@@ -1,4 +1,4 @@
-//! Listeners to `tracing` that do nothing: what a span costs whoever listens.
+//! Listeners to `tracing` that do nothing: the cost of a span without its listener.
 
 use hairline_benches::machine::pin_to_last_core;
 use hairline_benches::spans::{Nothing, NothingLayer};

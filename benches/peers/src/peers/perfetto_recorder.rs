@@ -1,4 +1,4 @@
-//! perfetto-recorder: 16-byte events in a `Vec` of each thread, which the program takes when it likes.
+//! perfetto-recorder: 16-byte events in a `Vec` of each thread. The program takes them when it wants.
 
 use std::path::Path;
 
@@ -16,7 +16,8 @@ use crate::scopes::Run;
 pub const TAKEN: Peer = Peer {
     name: "perfetto-recorder",
     package: "perfetto-recorder",
-    setup: "feature fastant; the thread's buffer is taken every 10,000 operations, and room for the next reserved",
+    setup: "feature fastant; the thread's buffer is taken every 10,000 operations, and room for the next \
+            reserved",
     cost: taken,
     floods: &[Flood { name: "file", record: file }],
     killed: None,
@@ -31,13 +32,14 @@ pub const RESERVED: Peer = Peer {
     killed: None,
 };
 
-/// The thread's events so far, for whoever makes a trace of them: nobody, here. And room for so many operations.
+/// Takes the thread's events, which a program would make a trace of, and drops them. Then reserves room for
+/// `operations` operations.
 fn take(operations: usize) {
     drop(ThreadTraceData::take_current_thread());
     current_thread_reserve(operations * (EVENTS_PER_SPAN + 4));
 }
 
-/// What a program does now and then.
+/// Takes the events as a program does: once in 10,000 operations.
 fn take_at_first(operation: u32) {
     if operation == 0 {
         take(10_000);
@@ -109,7 +111,7 @@ fn reserved(bench: &mut Bench) -> Result<(), Failure> {
     Ok(())
 }
 
-/// As its documentation shows it: all is kept until the program writes a file of it.
+/// Floods as in its documentation: all events stay in memory until the program writes a file.
 fn file(path: &Path, run: &mut Run) -> Result<Trace, Failure> {
     start().map_err(|_| "not enabled")?;
     current_thread_reserve(run.count() as usize * EVENTS_PER_SPAN);

@@ -17,7 +17,8 @@ use crate::peer::{Failure, Flood, Peer, Trace};
 pub const PEER: Peer = Peer {
     name: "perfetto-sdk",
     package: "perfetto-sdk",
-    setup: "in process, 32 MiB of shared memory, a ring of 64 MiB (the feature `intrinsics` needs a nightly compiler)",
+    setup: "in process, 32 MiB of shared memory, a ring of 64 MiB (the feature `intrinsics` needs a nightly \
+            compiler)",
     cost,
     floods: &[Flood {
         name: "file",
@@ -40,7 +41,7 @@ perfetto_sdk::track_event_categories! {
     }
 }
 
-/// A session of this process that records `category`, into the ring if `output` says nothing else.
+/// Starts a session of this process that records `category`. `output` is [`RING`], or from [`to_file`].
 pub fn session(category: &str, output: &[u8]) -> Result<TracingSession, Failure> {
     let mut session = TracingSession::in_process()?;
     session.setup(&[config(category).as_slice(), output].concat());
@@ -48,8 +49,8 @@ pub fn session(category: &str, output: &[u8]) -> Result<TracingSession, Failure>
     Ok(session)
 }
 
-/// A TraceConfig: `buffers { size_kb: 65536 } data_sources { config { name: "track_event" track_event_config {
-/// disabled_categories: "*" enabled_categories: CATEGORY } } }`.
+/// A TraceConfig: `buffers { size_kb: 65536 } data_sources { config { name: "track_event" track_event_config
+/// { disabled_categories: "*" enabled_categories: CATEGORY } } }`.
 fn config(category: &str) -> Vec<u8> {
     let mut size = Vec::new();
     number(&mut size, 1, 64 << 10);
@@ -58,10 +59,11 @@ fn config(category: &str) -> Vec<u8> {
     [field(1, &size), field(2, &field(1, &source))].concat()
 }
 
-/// Nothing more in a TraceConfig: what is in the ring stays there.
+/// No more fields of a TraceConfig: the records stay in the ring.
 pub const RING: &[u8] = &[];
 
-/// More of a TraceConfig: `write_into_file: true file_write_period_ms: 100 output_path: PATH`. No shorter period is taken.
+/// More fields of a TraceConfig: `write_into_file: true file_write_period_ms: 100 output_path: PATH`.
+/// Perfetto allows no shorter period.
 pub fn to_file(path: &Path) -> Result<Vec<u8>, Failure> {
     let mut output = field(29, path.to_str().ok_or("a path that is not UTF-8")?.as_bytes());
     number(&mut output, 8, 1);
@@ -90,8 +92,8 @@ fn varint(to: &mut Vec<u8>, mut value: u32) {
     to.push(value as u8);
 }
 
-/// In process, with as much memory towards the service as it takes: with the usual 256 KiB most events of a flood are dropped, since its thread
-/// does not keep up.
+/// Starts the producer in this process, with the most shared memory that it allows. With the usual 256 KiB
+/// most events of a flood are dropped, because the thread of the service does not keep up.
 pub fn start_producer() {
     let producer = ProducerInitArgsBuilder::new().backends(Backends::IN_PROCESS);
     Producer::init(producer.shmem_size_hint_kb(32 << 10).build());

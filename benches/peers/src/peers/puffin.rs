@@ -29,7 +29,7 @@ fn cost(bench: &mut Bench) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Begins a frame when it is called, and a scope around what the thread then does.
+/// Returns a function that starts a frame, and a scope around the next operations of the thread.
 fn frames() -> impl FnMut() {
     let mut outer = None;
     move || {
@@ -39,7 +39,7 @@ fn frames() -> impl FnMut() {
     }
 }
 
-/// A scope around a batch.
+/// The scope around a batch.
 struct Outer {
     _scope: Option<puffin::ProfilerScope>,
 }

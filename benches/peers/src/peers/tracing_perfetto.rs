@@ -1,4 +1,4 @@
-//! tracing-perfetto: each span is a protobuf message that is written at once, when the span closes.
+//! tracing-perfetto: each span is a protobuf message, which is written when the span closes.
 
 use std::fs::File;
 use std::path::Path;
@@ -16,7 +16,8 @@ use crate::scopes::scopes_and_die;
 pub const PEER: Peer = Peer {
     name: "tracing-perfetto",
     package: "tracing-perfetto",
-    setup: "without debug annotations, into a sink; to a file as its documentation shows it, by a Mutex<File>",
+    setup: "without debug annotations, into a sink; to a file as its documentation shows it, by a \
+            Mutex<File>",
     cost: |bench| {
         pin_to_last_core();
         let layer = PerfettoLayer::new(std::io::sink).with_debug_annotations(false);
@@ -28,7 +29,7 @@ pub const PEER: Peer = Peer {
         name: "file",
         record: |path, run| {
             start(path)?;
-            run.scopes(span); // and each of them is in the file
+            run.scopes(span); // writes each of them at once
             Ok(Trace::InTheFile(ends::in_trace))
         },
     }],

@@ -1,4 +1,5 @@
-//! What the drain thread takes: CPU time by where the bytes go, bytes in a write, wake-ups while nothing happens.
+//! The costs of the drain thread: CPU time for each kind of output, bytes in a write, wake-ups of an idle
+//! session.
 
 use std::fs::File;
 use std::io::{self, IoSlice, Write};
@@ -15,15 +16,15 @@ use crate::row::{Budget, Row, label};
 use crate::timing::Samples;
 
 const SCOPES: u32 = 2_000_000;
-/// What they take in the ring, 32 bytes each, in both formats.
+/// The bytes of the scopes in the ring: 32 each in both formats.
 const BYTES: usize = SCOPES as usize * 32;
-/// Of which none is lost, however late the drain thread begins.
+/// The ring has room for all scopes, so none is lost if the drain thread starts late.
 const RING: u64 = 256 << 20;
 
-/// All of them.
+/// Measures all of them.
 ///
 /// # Errors
-/// When a session cannot be started or stopped, or a file cannot be written.
+/// If a session cannot be started or stopped, or a file cannot be written.
 pub fn rows(rounds: usize) -> Outcome<Vec<Row>> {
     let mut rows = Vec::new();
     for format in [Format::Fxt, Format::TrackEvent] {
@@ -36,15 +37,15 @@ pub fn rows(rounds: usize) -> Outcome<Vec<Row>> {
     Ok(rows)
 }
 
-/// What the drain thread has done.
+/// The work of the drain thread.
 struct Drained {
     cpu_ns: u64,
-    /// Bytes of the output.
+    /// The bytes of the output.
     bytes: u64,
 }
 
 impl Drained {
-    /// us of CPU for each MB of so many bytes from the ring.
+    /// The us of CPU time for each MB from the ring.
     fn us_per_mb(&self, bytes: u64) -> f64 {
         us_per_mb(self.cpu_ns, bytes)
     }
@@ -54,11 +55,11 @@ fn us_per_mb(cpu_ns: u64, bytes: u64) -> f64 {
     cpu_ns as f64 / 1e3 / (bytes as f64 / 1e6)
 }
 
-/// Has the drain thread drain what `event` records.
+/// Lets the drain thread drain the records of `event`.
 fn drain(builder: SessionBuilder, event: impl Fn(u32)) -> Outcome<Drained> {
     let session = builder.buffer_size(RING).start()?;
     sleep(Duration::from_millis(200)); // the ring's pages are there
-    let writer = Thread::writer().ok_or("no drain thread")?;
+    let writer = Thread::drain_thread().ok_or("no drain thread")?;
     let before = writer.cpu_ns();
     (0..SCOPES).for_each(event);
     session.flush()?;
@@ -74,7 +75,7 @@ fn plain(_: u32) {
     trace_scope!("bench", "scope");
 }
 
-/// What does not repeat itself all the time, as the one above would for a compressor.
+/// Records a scope with varying arguments, which a compressor cannot reduce to one repeated pattern.
 fn varied(n: u32) {
     let number = i64::from(n.wrapping_mul(0x9e37_79b9) >> 12);
     if n.is_multiple_of(2) {
@@ -84,7 +85,7 @@ fn varied(n: u32) {
     }
 }
 
-/// us of CPU for each MB of a thread that does `work` on as many bytes as the scopes take.
+/// The us of CPU time for each MB of a thread that does `work` on as many bytes as the scopes have.
 fn floor_cpu_per_mb(work: impl FnOnce() -> io::Result<()> + Send) -> Outcome<f64> {
     let cpu = aside(|| -> io::Result<u64> {
         let before = Thread::current().cpu_ns();
@@ -94,7 +95,7 @@ fn floor_cpu_per_mb(work: impl FnOnce() -> io::Result<()> + Send) -> Outcome<f64
     Ok(us_per_mb(cpu, BYTES as u64))
 }
 
-/// Into nothing, memory and a file; the last two beside a plain copy and plain writes.
+/// Measures three outputs: none, memory and a file. The last two stand beside a plain copy and plain writes.
 fn drained(format: Format, rounds: usize) -> Outcome<Vec<Row>> {
     let [mut nothing, mut memory, mut file] = [const { Samples::new() }; 3];
     let [mut copies, mut writes, mut sizes] = [const { Samples::new() }; 3];
@@ -136,7 +137,7 @@ fn drained(format: Format, rounds: usize) -> Outcome<Vec<Row>> {
     ])
 }
 
-/// Into a file, compressed: scopes with arguments that are not always the same.
+/// Measures a compressed file, with scopes whose arguments vary.
 fn compressed(rounds: usize) -> Outcome<Row> {
     let mut file = Samples::new();
     let bytes = drain(Session::builder().output_writer(io::sink()), varied)?.bytes;
@@ -149,7 +150,7 @@ fn compressed(rounds: usize) -> Outcome<Row> {
     Ok(Row::sampled(&name, "us/MB", &file, Budget::AtMost, 10_000.0)) // 100 MB/s
 }
 
-/// An output that counts how often it is written to.
+/// An output that counts its writes.
 struct Counting(Arc<AtomicU64>);
 
 impl Write for Counting {
@@ -168,13 +169,13 @@ impl Write for Counting {
     }
 }
 
-/// How often the drain thread wakes up in a second, and what CPU time that takes.
+/// Measures the wake-ups of the drain thread in a second, and their CPU time.
 fn idle(what: &str, builder: SessionBuilder, budget: f64) -> Outcome<Vec<Row>> {
     const SETTLED: Duration = Duration::from_secs(2); // its sleep has grown to the longest
     const WATCHED: Duration = Duration::from_secs(3);
     let session = builder.start()?;
     sleep(SETTLED);
-    let writer = Thread::writer().ok_or("no drain thread")?;
+    let writer = Thread::drain_thread().ok_or("no drain thread")?;
     let (sleeps, cpu) = (writer.sleeps(), writer.cpu_ns());
     sleep(WATCHED);
     let per_second = |n: u64| n as f64 / WATCHED.as_secs_f64();
