@@ -3,11 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use clap::CommandFactory;
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::text::{complain, put, written};
 
@@ -32,14 +31,13 @@ pub(crate) struct ManArguments {
     directory: Option<PathBuf>,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(arguments: &Arguments, mut command: clap::Command) -> Outcome {
     let mut all = Vec::new();
-    clap_complete::generate(arguments.shell, &mut crate::Arguments::command(), "hairline", &mut all);
+    clap_complete::generate(arguments.shell, &mut command, "hairline", &mut all);
     written(put(&all), "stdout")
 }
 
-pub(crate) fn run_man(arguments: &ManArguments) -> Outcome {
-    let command = crate::Arguments::command();
+pub(crate) fn run_man(arguments: &ManArguments, command: clap::Command) -> Outcome {
     match &arguments.directory {
         Some(directory) => run_pages(command, directory),
         None => {

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::Outcome;
-use crate::transfer::{self, Format, Transfer};
+use crate::format::Format;
+use crate::outcome::Outcome;
+use crate::transfer::{self, Transfer};
 
 /// Writes a trace in another format: Perfetto's, FXT or Trace Event JSON.
 ///

@@ -9,8 +9,8 @@ use clap::ValueEnum;
 use hairline_convert::slices::{Frame, Key, Sink, Slice, Slices};
 use hairline_convert::{Item, TrackId};
 
-use crate::Outcome;
 use crate::input::identity;
+use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::places::Places;
 use crate::text::{complain, grouped};

@@ -6,13 +6,16 @@
 mod completions;
 mod convert;
 mod flame;
+mod format;
 mod input;
 mod list;
 mod merge;
+mod outcome;
 mod output;
 mod places;
 mod record;
 mod recover;
+mod region;
 mod signals;
 mod snapshot;
 mod stats;
@@ -26,7 +29,7 @@ mod view;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Records traces, converts and shows them, and recovers those of processes that were killed.
 #[derive(Debug, Parser)]
@@ -63,24 +66,6 @@ const EXIT_CODES: &str = "Exit codes:
   5  --strict, and something could not be said as it was
 `hairline record` has those of its command.";
 
-/// What the shell is told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum Outcome {
-    #[default]
-    Done = 0,
-    Failed = 1,
-    Usage = 2,
-    NotFound = 3,
-    Alive = 4,
-    NotStrict = 5,
-}
-
-impl From<Outcome> for ExitCode {
-    fn from(outcome: Outcome) -> Self {
-        Self::from(outcome as u8)
-    }
-}
-
 /// Does what the process's arguments say.
 #[must_use]
 pub fn main() -> ExitCode {
@@ -96,7 +81,7 @@ pub fn main() -> ExitCode {
         Command::Validate(arguments) => validate::run(&arguments).into(),
         Command::Recover(arguments) => recover::run(&arguments).into(),
         Command::Ls(arguments) => list::run(&arguments).into(),
-        Command::Completions(arguments) => completions::run(&arguments).into(),
-        Command::Man(arguments) => completions::run_man(&arguments).into(),
+        Command::Completions(arguments) => completions::run(&arguments, Arguments::command()).into(),
+        Command::Man(arguments) => completions::run_man(&arguments, Arguments::command()).into(),
     }
 }

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 
 use hairline::recovery::{self, FoundRegion, ProcessState};
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 use crate::table::plain;
 use crate::text::{complain, say, size};
 

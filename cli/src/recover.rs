@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use hairline::recovery::{self, FoundRegion, ProcessState, RecoverError, RecoverOptions, Recovered};
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 use crate::text::{complain, count, is_pid, say, size, who};
 
 /// Completes the traces of processes that were killed, and removes what they left in /dev/shm.

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 use crate::table::plain;
 
 /// One line on stdout. A reader that went away is no reason to fail.

@@ -1,14 +1,15 @@
 //! A trace that a command looks at, from its first item to its last.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use hairline_convert::{Context, Item, Report, Source, open};
-use hairline_formats::DecodeError;
+use hairline_formats::{DecodeError, DecodeErrorKind};
 
-use crate::Outcome;
+use crate::format::Format;
 use crate::input::Input;
+use crate::outcome::Outcome;
 use crate::text::complain;
-use crate::transfer::{Format, ends_early};
 
 /// What a command that looks at a trace is given.
 #[derive(Debug, clap::Args)]
@@ -91,4 +92,10 @@ pub(crate) fn show<L: Look>(
         }
     };
     Ok(Looked { name, report: reader.report().clone(), stopped, bytes: reader.position() })
+}
+
+/// Whether the input merely ends early, compressed or not.
+pub(crate) fn ends_early(e: &DecodeError) -> bool {
+    let cut = |e: &io::Error| e.kind() == io::ErrorKind::UnexpectedEof;
+    e.is_truncated() || matches!(&e.kind, DecodeErrorKind::Io(e) if cut(e))
 }

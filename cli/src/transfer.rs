@@ -4,37 +4,16 @@ use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use hairline_convert::{Context, FileKind, Report, Source, Writer, create, open};
-use hairline_formats::{DecodeError, DecodeErrorKind};
 
-use crate::Outcome;
+use crate::format::Format;
 use crate::input::{Input, is_standard};
+use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::text::complain;
-
-/// A format, by the name that its files have.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Format {
-    /// Perfetto's own.
-    Pftrace,
-    /// The Fuchsia trace format.
-    Fxt,
-    /// Trace Event JSON.
-    Json,
-}
-
-impl From<Format> for Source {
-    fn from(format: Format) -> Self {
-        match format {
-            Format::Pftrace => Self::TrackEvent,
-            Format::Fxt => Self::Fxt,
-            Format::Json => Self::Json,
-        }
-    }
-}
+use crate::trace::ends_early;
 
 /// What is to be done.
 pub(crate) struct Transfer<'a> {
@@ -169,12 +148,6 @@ impl Transfer<'_> {
         report.add_all(reader.report());
         Ok(outcome)
     }
-}
-
-/// Whether the input merely ends early, compressed or not.
-pub(crate) fn ends_early(e: &DecodeError) -> bool {
-    let cut = |e: &io::Error| e.kind() == io::ErrorKind::UnexpectedEof;
-    e.is_truncated() || matches!(&e.kind, DecodeErrorKind::Io(e) if cut(e))
 }
 
 /// What was not said as it was.

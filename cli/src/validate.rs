@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use hairline_convert::slices::{Frame, Key, Sink, Slice, Slices, Wrong};
 use hairline_convert::{Event, EventKind, FlowStep, Item, TrackId};
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 use crate::places::Places;
 use crate::table::plain;
 use crate::text::{complain, count, duration, grouped, put, written};

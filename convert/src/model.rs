@@ -5,7 +5,8 @@ use hairline_formats::track_event::{
     ChildOrdering, CounterType, CounterValue, Priority, SiblingMerge, SourceLocation, Unit,
 };
 
-use crate::context::StringId;
+use crate::format::Source;
+use crate::strings::Text;
 
 /// What one record, packet or object says.
 #[derive(Debug)]
@@ -29,29 +30,6 @@ pub enum Item<'a> {
         /// of their source: only one that does not is worth copying.
         bytes: &'a [u8],
     },
-}
-
-/// A format, as where something is from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// FXT.
-    Fxt,
-    /// Perfetto's TracePackets.
-    TrackEvent,
-    /// Trace Event JSON.
-    Json,
-}
-
-impl Source {
-    /// What it is called.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Fxt => "FXT",
-            Self::TrackEvent => "a Perfetto trace",
-            Self::Json => "Trace Event JSON",
-        }
-    }
 }
 
 /// Of a trace as a whole; what is not known is None or 0.
@@ -187,21 +165,6 @@ impl Default for CounterTrack<'_> {
             number: 0,
             series: "",
         }
-    }
-}
-
-/// A string, with its number if it has one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Text<'a> {
-    /// The string.
-    pub text: &'a str,
-    /// Its number.
-    pub id: Option<StringId>,
-}
-
-impl<'a> From<&'a str> for Text<'a> {
-    fn from(text: &'a str) -> Self {
-        Self { text, id: None }
     }
 }
 

@@ -4,8 +4,10 @@ use std::io::{self, Cursor, Read, Write};
 
 use flate2::read::MultiGzDecoder;
 
-use crate::detect::{DETECTED_BY, detect, is_gzip};
-use crate::{Reader, Source, Writer, fxt, json, track_event};
+use crate::format::Source;
+use crate::format::{DETECTED_BY, detect, is_gzip};
+use crate::stream::{Reader, Writer};
+use crate::{fxt, json, track_event};
 
 /// Why an input cannot be read as a trace at all.
 #[derive(Debug, thiserror::Error)]

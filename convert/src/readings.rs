@@ -1,6 +1,6 @@
 //! Readings of the machine's clocks, of which importers complain where they go back in time, as those of traces that are merged may.
 
-use crate::Clock;
+use crate::model::Clock;
 
 /// When clocks were last read.
 #[derive(Debug, Default)]

@@ -11,9 +11,9 @@ use std::time::Duration;
 use hairline::Format;
 use hairline_convert::splice::Totals;
 
+use crate::record::command::{Command, NotStarted};
+use crate::record::parts::{Parts, Whole};
 use crate::text::{complain, count, grouped, size, who};
-use command::{Command, NotStarted};
-use parts::{Parts, Whole};
 
 /// Runs a command with tracing on, its children too, and leaves one trace of all of them.
 ///

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{By, Choice, Line, Stats};
+use crate::stats::tables::{By, Choice, Line, Stats};
 
 /// The numbers of a row, by their names.
 fn numbers(by: By, line: &Line<'_>) -> Vec<(&'static str, Value)> {

@@ -4,8 +4,8 @@ use hairline::__private::Filter;
 use hairline_convert::slices::{Frame, Key, Keys, Sink, Slice, Slices};
 use hairline_convert::{Event, EventKind, Item};
 
-use super::rows::Rows;
 use crate::places::Places;
+use crate::stats::rows::Rows;
 use crate::trace::Look;
 
 /// Of the trace as a whole.

@@ -2,7 +2,7 @@
 
 use hairline_convert::slices::{Key, Slice};
 
-use super::samples::Samples;
+use crate::stats::samples::Samples;
 
 /// Names that have a row of their own; what is called otherwise shares one.
 const MOST_ROWS: usize = 1 << 14;

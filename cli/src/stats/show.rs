@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{By, Choice, Line, Stats};
+use crate::stats::tables::{By, Choice, Line, Stats};
 use crate::table::{Table, in_colour, plain};
 use crate::text::{count, duration, grouped, size};
 

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use hairline_convert::{Context, open};
 
-use super::Source;
-use super::rates::Rates;
 use crate::input::{Identity, identity, identity_of, open_file};
 use crate::stats::Gather;
+use crate::top::rates::Rates;
+use crate::top::source::Source;
 use crate::trace::Look;
 
 /// How long is waited at the end of the file.

@@ -3,6 +3,7 @@
 mod follow;
 mod rates;
 mod recorder;
+mod source;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,14 +14,14 @@ use std::time::{Duration, Instant};
 use hairline::recovery::{self, FoundRegion, ProcessState};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::Outcome;
+use crate::outcome::Outcome;
+use crate::region::find;
 use crate::signals::heeded;
-use crate::snapshot;
 use crate::stats::Sort;
 use crate::text::{complain, put, who};
-use follow::Follow;
-use rates::Rates;
-use recorder::Recorder;
+use crate::top::follow::Follow;
+use crate::top::recorder::Recorder;
+use crate::top::source::Source;
 
 /// Shows what a running process spends its time on, by name.
 ///
@@ -60,14 +61,8 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Where slices are had from.
-trait Source {
-    /// Those of the time since it was asked last. Nothing, if `is_over` comes true before it has any.
-    fn take(&mut self, is_over: &AtomicBool) -> Result<Rates, String>;
-}
-
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let region = match snapshot::find(&arguments.region) {
+    let region = match find(&arguments.region) {
         Ok(region) => region,
         Err(outcome) => return outcome,
     };

@@ -7,9 +7,9 @@ use std::time::Duration;
 use hairline::recovery::{self, RecoverError};
 use tempfile::TempDir;
 
-use super::Source;
-use super::rates::Rates;
 use crate::stats::Gather;
+use crate::top::rates::Rates;
+use crate::top::source::Source;
 use crate::trace;
 
 pub(super) struct Recorder {

@@ -6,13 +6,12 @@
 
 use std::net::SocketAddr;
 
-use super::UI;
-use super::content::{Content, Wanted, media_type};
-use super::http::{Answer, Body, Request};
-use super::launch::Launch;
-use super::peer::Client;
 use crate::input::open_file;
 use crate::text::complain;
+use crate::view::content::{Content, UI, Wanted, media_type};
+use crate::view::http::{Answer, Body, Request};
+use crate::view::launch::Launch;
+use crate::view::peer::Client;
 
 /// An answer.
 pub(super) struct Reply {

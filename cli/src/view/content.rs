@@ -4,9 +4,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::launch::Launch;
-use super::peer::Trusted;
-use super::token::Token;
+use crate::view::launch::Launch;
+use crate::view::peer::Trusted;
+use crate::view::token::Token;
+
+/// Where the UI is.
+pub(super) const UI: &str = "https://ui.perfetto.dev";
 
 /// What is served.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::token::Token;
+use crate::view::token::Token;
 
 /// An address that leads to the link, once, and only this user.
 ///

@@ -14,15 +14,15 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::Outcome;
 use crate::input::open_file;
+use crate::outcome::Outcome;
 use crate::signals::remove_at_end;
 use crate::text::{complain, say};
-use content::Content;
-use launch::Launch;
-use peer::Trusted;
-use server::Server;
-use token::Token;
+use crate::view::content::{Content, UI};
+use crate::view::launch::Launch;
+use crate::view::peer::Trusted;
+use crate::view::server::Server;
+use crate::view::token::Token;
 
 /// Opens a trace in the Perfetto UI.
 ///
@@ -54,9 +54,6 @@ pub(crate) struct Arguments {
 
 /// The port of this machine that the UI's own rules let it fetch from.
 const UI_PORT: u16 = 9001;
-
-/// Where the UI is.
-const UI: &str = "https://ui.perfetto.dev";
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     match view(arguments) {

@@ -8,10 +8,10 @@ use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::Duration;
 
-use super::answers::{Reply, reply};
-use super::connections::{Connection, Connections};
-use super::content::Content;
-use super::http::{self, Answer, NoRequest, Request};
+use crate::view::answers::{Reply, reply};
+use crate::view::connections::{Connection, Connections};
+use crate::view::content::Content;
+use crate::view::http::{self, Answer, NoRequest, Request};
 
 /// How long a client may take to send its request.
 const REQUEST_PATIENCE: Duration = Duration::from_secs(5);

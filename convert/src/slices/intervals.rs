@@ -8,7 +8,8 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::{Frame, Key, Sink, Slice, Tell};
+use crate::slices::keys::Key;
+use crate::slices::slice::{Frame, Sink, Slice, Tell};
 
 /// How deep one that comes lies in others, and how many lie in it one inside the other: a tree is at most twice as deep.
 const MAX_DEPTH: usize = 512;

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::{Categories, Text};
+use crate::model::Categories;
+use crate::strings::Text;
 
 /// The number of a text, from 0, without gaps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

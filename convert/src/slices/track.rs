@@ -1,7 +1,9 @@
 //! What is open on one track.
 
-use super::intervals::{Intervals, Misplaced};
-use super::{Change, Entry, Frame, Key, Sink, Slice, Tell, Wrong};
+use crate::slices::entry::{Change, Entry};
+use crate::slices::intervals::{Intervals, Misplaced};
+use crate::slices::keys::Key;
+use crate::slices::slice::{Frame, Sink, Slice, Tell, Wrong};
 
 /// Slices that are open at the same time, on all tracks together: a begin is two bytes of the input, and its place here is many.
 const MOST_OPEN: usize = 1 << 19;

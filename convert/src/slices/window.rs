@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use super::Entry;
+use crate::slices::entry::Entry;
 
 /// Events that wait for others which may be earlier. Threads that write to one track are in the file one after the other, each with
 /// what it wrote since the last time; those events are few among all.

@@ -10,7 +10,10 @@ use hairline_formats::fxt::{
 };
 use hairline_formats::{DecodeError, Value};
 
-use super::{Salt, SpliceError, Totals, packets};
+use crate::splice::error::SpliceError;
+use crate::splice::packets;
+use crate::splice::salt::Salt;
+use crate::splice::totals::Totals;
 
 /// The rate of a clock that nobody told.
 const TICKS_PER_SECOND: u64 = 1_000_000_000;

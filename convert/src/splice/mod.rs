@@ -13,16 +13,19 @@
 //! numbers, by which they go from process to process. Foreign traces go through [`Reader`](crate::Reader) and
 //! [`Writer`](crate::Writer), which know what the numbers mean.
 
+mod error;
 mod fxt;
 mod packets;
 mod renumber;
+mod salt;
+mod totals;
 
-use std::collections::HashSet;
+pub use error::SpliceError;
+pub use totals::Totals;
+
 use std::io::{self, Read, Write};
 
-use hairline_formats::DecodeError;
-
-use crate::model::Source;
+use crate::format::Source;
 
 /// Writes parts one after the other as one trace. Needs memory for a record, the numbers of sequences, threads and providers, and
 /// some bytes a part.
@@ -38,55 +41,6 @@ pub struct Splice<W> {
 enum Parts {
     Packets(packets::Parts),
     Fxt(fxt::Parts),
-}
-
-/// What the parts hold together.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Events: two for a slice, one for an instant or a counter's value.
-    pub events: u64,
-    /// Events that their processes did not record, as they say.
-    pub lost: u64,
-    /// Bytes that were written.
-    pub bytes: u64,
-    /// Records that made no sense, and were left out.
-    pub damaged: u64,
-    pids: HashSet<u64>,
-    threads: HashSet<(u64, u64)>,
-}
-
-impl Totals {
-    /// How many processes.
-    #[must_use]
-    pub fn processes(&self) -> usize {
-        self.pids.len()
-    }
-
-    /// How many threads.
-    #[must_use]
-    pub fn threads(&self) -> usize {
-        self.threads.len()
-    }
-}
-
-/// Why a part could not be added.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SpliceError {
-    /// The part ends early, or is no trace of this format, or cannot be read. What stands before that place was added.
-    #[error("{0}")]
-    Part(#[from] DecodeError),
-    /// The output cannot be written.
-    #[error("{0}")]
-    Output(#[from] io::Error),
-}
-
-impl SpliceError {
-    /// Whether the part merely ends early, as that of a killed process may.
-    #[must_use]
-    pub fn is_truncated(&self) -> bool {
-        matches!(self, Self::Part(e) if e.is_truncated())
-    }
 }
 
 impl<W: Write> Splice<W> {
@@ -143,18 +97,5 @@ impl<W: Write> Write for Counted<W> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
-    }
-}
-
-/// What tells the tracks and the async intervals of a part from those of the others: a process that was forked has some numbers of
-/// its parent's. Those of the first part stay.
-#[derive(Clone, Copy, Debug)]
-struct Salt(u64);
-
-impl Salt {
-    /// Of the part with this number, from 0.
-    fn of(part: u64) -> Self {
-        // Odd multiples of the golden ratio: two parts differ in all digits.
-        Self(part.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 }

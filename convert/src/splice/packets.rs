@@ -10,8 +10,10 @@ use hairline_formats::DecodeError;
 use hairline_formats::track_event::fields::clock;
 use hairline_formats::track_event::{self as te, Data, MAX_COMPRESSED, Packet, Reader, TraceStats};
 
-use super::renumber::Renumber;
-use super::{Salt, SpliceError, Totals};
+use crate::splice::error::SpliceError;
+use crate::splice::renumber::Renumber;
+use crate::splice::salt::Salt;
+use crate::splice::totals::Totals;
 
 /// The most that a packet of compressed ones may hold. Recorders compress some 256 KiB at a time.
 const MAX_INFLATED: u64 = 64 << 20;

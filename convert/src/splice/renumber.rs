@@ -13,7 +13,7 @@ use hairline_formats::track_event::fields::{
     trace, trace_packet, trace_packet_defaults, track_descriptor, track_event, track_event_defaults,
 };
 
-use super::Salt;
+use crate::splice::salt::Salt;
 
 /// The fields of each message that name tracks.
 const EVENT: &[u32] = &[

@@ -10,9 +10,12 @@ use hairline_formats::proto::{Field, FieldValue, Fields};
 use hairline_formats::track_event::{CounterValue, fields::trace};
 use hairline_formats::{DecodeError, DecodeErrorKind};
 
-use super::tracks::Tracks;
+use crate::context::Context;
+use crate::fxt::read::tracks::Tracks;
+use crate::model::{Event, Item, Trace, Track, TrackId};
+use crate::report::Report;
+use crate::stream::Reader as _;
 use crate::track_event::Reader;
-use crate::{Context, Event, Item, Reader as _, Report, Trace, Track, TrackId};
 
 /// Bytes of a packet whose end did not come yet.
 const MAX_PACKET: usize = 16 << 20;

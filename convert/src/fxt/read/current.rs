@@ -6,8 +6,9 @@ use hairline_formats::Value;
 use hairline_formats::fxt::layout::{event, record};
 use hairline_formats::fxt::{self, ArgumentValue, EventKind, EventRecord, RecordType, StringRef};
 
-use super::tables::Tables;
-use crate::{Arguments, Text};
+use crate::fxt::read::tables::Tables;
+use crate::model::Arguments;
+use crate::strings::Text;
 
 #[derive(Debug)]
 pub(super) struct Current<R> {
@@ -80,7 +81,7 @@ pub(super) fn resolved<'a>(value: ArgumentValue<'a>, tables: &'a Tables) -> Valu
     match value {
         ArgumentValue::Value(value) => value,
         ArgumentValue::StringIndex(index) => match tables.string(StringRef::Index(index)) {
-            Some(Text { text, id: Some(id) }) => Value::Interned { iid: u64::from(id.0) + 1, text },
+            Some(Text { text, id: Some(id) }) => Value::Interned { iid: id.iid(), text },
             Some(Text { text, id: None }) => Value::Str(text),
             None => Value::Str(""),
         },

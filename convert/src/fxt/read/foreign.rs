@@ -7,9 +7,9 @@ use hairline_formats::fxt::{
     Mmap, Module, ProcessRef, Record, StringRef, ThreadRef, ThreadWakeup,
 };
 
-use super::current::resolved;
-use super::tables::Tables;
-use super::{Reason, TIME, UNKNOWN_STRING, UNKNOWN_THREAD};
+use crate::fxt::read::current::resolved;
+use crate::fxt::read::reason::{Reason, TIME, UNKNOWN_STRING, UNKNOWN_THREAD};
+use crate::fxt::read::tables::Tables;
 
 /// Puts the record into `out`, which is cleared, and says what it is; None if that is not known.
 pub(super) fn put(
@@ -30,31 +30,12 @@ pub(super) fn put(
             full.with(args, |args| fxt::userspace_object(out, *pointer, process, name, args))?;
             "user-space objects"
         }
-        Record::ContextSwitch(switch) => {
-            let ContextSwitch { cpu, outgoing, outgoing_state, incoming, .. } = *switch;
-            let timestamp = full.time(switch.timestamp)?;
-            full.with(&switch.args, |args| {
-                let switch = ContextSwitch { timestamp, cpu, outgoing, outgoing_state, incoming, args };
-                fxt::context_switch(out, &switch);
-            })?;
+        Record::ContextSwitch(_) | Record::LegacyContextSwitch(_) => {
+            full.scheduling(out, record)?;
             "context switches"
         }
-        Record::LegacyContextSwitch(switch) => {
-            let switch = LegacyContextSwitch {
-                timestamp: full.time(switch.timestamp)?,
-                outgoing: full.thread(switch.outgoing)?,
-                incoming: full.thread(switch.incoming)?,
-                ..*switch
-            };
-            fxt::legacy_context_switch(out, &switch);
-            "context switches"
-        }
-        Record::ThreadWakeup(wakeup) => {
-            let ThreadWakeup { cpu, thread, .. } = *wakeup;
-            let timestamp = full.time(wakeup.timestamp)?;
-            full.with(&wakeup.args, |args| {
-                fxt::thread_wakeup(out, &ThreadWakeup { timestamp, cpu, thread, args });
-            })?;
+        Record::ThreadWakeup(_) => {
+            full.scheduling(out, record)?;
             "thread wakeups"
         }
         Record::Module(module) => {
@@ -134,6 +115,38 @@ impl<'a> Full<'a> {
         }
         put(&all[..count]);
         Ok(())
+    }
+
+    /// A context switch of either kind, or a wake-up.
+    fn scheduling(&self, out: &mut Vec<u8>, record: &Record<'_>) -> Result<(), Reason> {
+        match record {
+            Record::ContextSwitch(switch) => {
+                let ContextSwitch { cpu, outgoing, outgoing_state, incoming, .. } = *switch;
+                let timestamp = self.time(switch.timestamp)?;
+                self.with(&switch.args, |args| {
+                    let switch = ContextSwitch { timestamp, cpu, outgoing, outgoing_state, incoming, args };
+                    fxt::context_switch(out, &switch);
+                })
+            }
+            Record::LegacyContextSwitch(switch) => {
+                let switch = LegacyContextSwitch {
+                    timestamp: self.time(switch.timestamp)?,
+                    outgoing: self.thread(switch.outgoing)?,
+                    incoming: self.thread(switch.incoming)?,
+                    ..*switch
+                };
+                fxt::legacy_context_switch(out, &switch);
+                Ok(())
+            }
+            Record::ThreadWakeup(wakeup) => {
+                let ThreadWakeup { cpu, thread, .. } = *wakeup;
+                let timestamp = self.time(wakeup.timestamp)?;
+                self.with(&wakeup.args, |args| {
+                    fxt::thread_wakeup(out, &ThreadWakeup { timestamp, cpu, thread, args });
+                })
+            }
+            _ => Ok(()),
+        }
     }
 
     fn large_blob(&self, out: &mut Vec<u8>, blob: &LargeBlob<'_, Arguments<'_>>) -> Result<(), Reason> {

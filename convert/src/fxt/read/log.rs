@@ -4,8 +4,8 @@
 use hairline_formats::Value;
 use hairline_formats::track_event::Priority;
 
-use crate::fxt::LEVELS;
-use crate::{Arguments, Event, EventKind, Log, NoArguments, TrackId};
+use crate::fxt::levels::LEVELS;
+use crate::model::{Arguments, Event, EventKind, Log, NoArguments, TrackId};
 
 /// The message of a log record, until it is known whether its instant follows.
 #[derive(Debug, Default)]

@@ -20,87 +20,32 @@ mod current;
 mod foreign;
 mod log;
 mod prepare;
+mod prepared;
 mod rate;
+mod reason;
+mod state;
 mod tables;
 mod tracks;
+
+pub use state::Reader;
 
 use std::io::Read;
 
 use hairline_formats::fxt::{self, EventKind, Record};
 use hairline_formats::{DecodeError, DecodeErrorKind};
 
-use crate::{Context, Item, Loss, Report, Source, Trace, TrackId};
-use blobs::Blobs;
-use current::Current;
-use log::Pending;
-use prepare::Prepared;
-use rate::Rate;
-use tracks::Tracks;
+use crate::context::Context;
+use crate::format::Source;
+use crate::fxt::read::current::Current;
+use crate::fxt::read::rate::Rate;
+use crate::fxt::read::reason::{DAMAGED, Reason, TIME, TOO_MANY_TRACKS, UNKNOWN_STRING};
+use crate::fxt::read::state::Step;
+use crate::model::{Item, Loss, Trace};
+use crate::report::Report;
 
-/// Reads FXT.
-#[derive(Debug)]
-pub struct Reader<R> {
-    current: Current<R>,
-    tracks: Tracks,
-    blobs: Blobs,
-    /// A message whose instant may follow.
-    log: Pending,
-    /// The record that was gone on to is to be looked at again.
-    held: bool,
-    /// What came of looking at it, to be told after its tracks.
-    ready: Option<Step>,
-    /// The event that it is.
-    prepared: Prepared,
-    /// Arguments of it that were given out already, as counters.
-    given: usize,
-    started: bool,
-    /// What a record says in its own words.
-    own: Vec<u8>,
-    provider: String,
-    report: Report,
-    position: u64,
-}
-
-/// What comes of looking at a record.
-#[derive(Debug)]
-enum Step {
-    /// Nothing that is to be told.
-    Nothing,
-    /// The input is at its end.
-    End,
-    /// The one that is prepared.
-    Event,
-    /// A message that no instant goes with.
-    Log(i64, TrackId),
-    Foreign(&'static str),
-    Provider,
-    /// So many events; 0: some.
-    Lost(u64),
-}
-
-/// Left out, and why.
-struct Reason(&'static str);
+const TOO_MANY_PROVIDERS: &str = "providers whose tables were forgotten";
 
 impl<R: Read> Reader<R> {
-    /// Reads from `input`, which needs no buffer.
-    pub fn new(input: R) -> Self {
-        Self {
-            current: Current::new(input),
-            tracks: Tracks::default(),
-            blobs: Blobs::default(),
-            log: Pending::default(),
-            held: false,
-            ready: None,
-            prepared: Prepared::default(),
-            given: 0,
-            started: false,
-            own: Vec::new(),
-            provider: String::new(),
-            report: Report::default(),
-            position: 0,
-        }
-    }
-
     /// Goes on to the next record, unless this one is to be looked at again; false at the end.
     fn advance(&mut self) -> Result<bool, DecodeError> {
         if std::mem::take(&mut self.held) {
@@ -154,16 +99,12 @@ impl<R: Read> Reader<R> {
         match record {
             Record::Magic => {}
             Record::ProviderInfo { id, name } => {
-                if !tables.new_provider(id) {
-                    self.report.add(TOO_MANY_PROVIDERS);
-                }
+                self.report.add_many(TOO_MANY_PROVIDERS, (!tables.new_provider(id)).into());
                 name.clone_into(&mut self.provider);
                 return Ok(Step::Provider);
             }
             Record::ProviderSection { id } => {
-                if !tables.section(id) {
-                    self.report.add(TOO_MANY_PROVIDERS);
-                }
+                self.report.add_many(TOO_MANY_PROVIDERS, (!tables.section(id)).into());
             }
             // Who lost them it does not say, nor when.
             Record::ProviderEvent { event: fxt::PROVIDER_EVENT_BUFFER_FULL, .. } => {
@@ -188,11 +129,10 @@ impl<R: Read> Reader<R> {
                 if [fxt::KERNEL_OBJECT_PROCESS, fxt::KERNEL_OBJECT_THREAD].contains(&object_type) =>
             {
                 let name = tables.string(name).ok_or(UNKNOWN_STRING)?;
-                let slot = if object_type == fxt::KERNEL_OBJECT_PROCESS {
-                    self.tracks.process(koid, context)
-                } else {
-                    let process = prepare::process_of(args, tables);
-                    self.tracks.thread(process.unwrap_or(0), koid, context)
+                let process = prepare::process_of(args, tables).unwrap_or(0);
+                let slot = match object_type {
+                    fxt::KERNEL_OBJECT_PROCESS => self.tracks.process(koid, context),
+                    _ => self.tracks.thread(process, koid, context),
                 };
                 self.tracks.set_name(slot.ok_or(TOO_MANY_TRACKS)?, name);
             }
@@ -215,14 +155,7 @@ impl<R: Read> Reader<R> {
     }
 }
 
-const DAMAGED: Reason = Reason("damaged records left out");
-const UNKNOWN_STRING: Reason = Reason("records with unknown strings left out");
-const UNKNOWN_THREAD: Reason = Reason("records of unknown threads left out");
-const TIME: Reason = Reason("records with times beyond 292 years left out");
-const TOO_MANY_TRACKS: Reason = Reason("records on more than 262144 tracks left out");
-const TOO_MANY_PROVIDERS: &str = "providers whose tables were forgotten";
-
-impl<R: Read> crate::Reader for Reader<R> {
+impl<R: Read> crate::stream::Reader for Reader<R> {
     fn next<'s>(&'s mut self, context: &'s mut Context) -> Result<Option<Item<'s>>, DecodeError> {
         loop {
             if let Some(slot) = self.tracks.untold() {

@@ -6,49 +6,14 @@ use hairline_formats::Value;
 use hairline_formats::fxt::{self, ThreadRef};
 use hairline_formats::track_event::CounterValue;
 
-use super::current::{Current, Place, resolved};
-use super::log::Pending;
-use super::tables::Tables;
-use super::tracks::{Tracks, numbered};
-use super::{DAMAGED, Reader, Reason, Step, TIME, TOO_MANY_TRACKS, UNKNOWN_STRING, UNKNOWN_THREAD};
-use crate::{Categories, Context, Event, EventKind, FlowStep, NoArguments, TrackId};
-
-/// An event, but for what it borrows.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Prepared {
-    time: i64,
-    track: TrackId,
-    kind: EventKind,
-    name: Place,
-    category: Place,
-    /// A message goes with it.
-    is_log: bool,
-}
-
-impl Default for Prepared {
-    fn default() -> Self {
-        let (name, category) = (Place::Empty, Place::Empty);
-        Self { time: 0, track: TrackId(0), kind: EventKind::Instant, name, category, is_log: false }
-    }
-}
-
-impl Prepared {
-    #[inline]
-    pub(super) fn event<'a, R: Read>(&self, current: &'a Current<R>, log: &'a Pending) -> Event<'a> {
-        // A counter's argument is its value.
-        let has_args = !matches!(self.kind, EventKind::Counter(_)) && !crate::Arguments::is_empty(current);
-        Event {
-            name: current.text(self.name, |event| event.name),
-            categories: match self.category {
-                Place::Empty => Categories::None,
-                place => Categories::One(current.text(place, |event| event.category)),
-            },
-            args: if has_args { current } else { &NoArguments },
-            log: self.is_log.then(|| log.log(current)),
-            ..Event::new(self.time, self.track, self.kind)
-        }
-    }
-}
+use crate::context::Context;
+use crate::fxt::read::current::{Current, Place, resolved};
+use crate::fxt::read::prepared::Prepared;
+use crate::fxt::read::reason::{DAMAGED, Reason, TIME, TOO_MANY_TRACKS, UNKNOWN_STRING, UNKNOWN_THREAD};
+use crate::fxt::read::state::{Reader, Step};
+use crate::fxt::read::tables::Tables;
+use crate::fxt::read::tracks::{Tracks, numbered};
+use crate::model::{EventKind, FlowStep};
 
 /// The thread that a reference means, among the tracks.
 #[inline]

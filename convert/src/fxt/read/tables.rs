@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use hairline_formats::fxt::{StringRef, ThreadRef};
 
-use super::rate::Rate;
-use crate::{StringId, Strings, Text};
+use crate::fxt::read::rate::Rate;
+use crate::strings::{StringId, Strings, Text};
 
 /// Entries of all tables together: an index is two bytes of the input, and room for all below it is much more.
 const MAX_ENTRIES: usize = 1 << 19;

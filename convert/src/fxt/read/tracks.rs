@@ -10,8 +10,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::asyncs::Asyncs;
-use crate::{Context, CounterTrack, StringId, Strings, Text, Track, TrackId, TrackKind};
+use crate::context::Context;
+use crate::fxt::read::asyncs::Asyncs;
+use crate::model::{CounterTrack, Track, TrackId, TrackKind};
+use crate::strings::{StringId, Strings, Text};
 
 /// Tracks that are kept, some 100 bytes each. What lies on others is left out.
 const MAX_TRACKS: usize = 1 << 18;

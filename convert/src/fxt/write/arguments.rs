@@ -3,8 +3,10 @@
 use hairline_formats::fxt::{self, MAX_ARGS, MAX_STRING, StringRef, layout::argument, put_argument};
 use hairline_formats::{Value, truncate_utf8};
 
-use super::strings::Strings;
-use crate::{Arguments, Report, StringId, Text};
+use crate::fxt::write::strings::Strings;
+use crate::model::Arguments;
+use crate::report::Report;
+use crate::strings::{StringId, Text};
 
 #[derive(Debug, Default)]
 pub(super) struct Encoded {
@@ -60,8 +62,7 @@ impl Encoded {
         };
         let value = match value {
             Value::Interned { iid, text } => {
-                let id = iid.checked_sub(1).and_then(|id| u32::try_from(id).ok()).map(StringId);
-                match strings.reference(Text { text, id }, out, report) {
+                match strings.reference(Text { text, id: StringId::of_iid(iid) }, out, report) {
                     StringRef::Index(index) => Value::Interned { iid: u64::from(index), text },
                     _ => Value::Str(text),
                 }

@@ -10,10 +10,10 @@ use hairline_formats::track_event::{
     self as te, EventType, Location, Name, SystemInfo, fields::track_event as fields,
 };
 
-use super::Writer;
-use super::record::join;
-use super::tracks::{Kept, Kind, Tracks, mix};
-use crate::{Categories, Event, EventKind, Trace, Track, TrackId};
+use crate::fxt::write::record::join;
+use crate::fxt::write::state::Writer;
+use crate::fxt::write::tracks::{Kept, Kind, Tracks, mix};
+use crate::model::{Categories, Event, EventKind, Trace, Track, TrackId};
 
 /// The number of the sequence that all packets are of.
 const SEQUENCE: u32 = 1;

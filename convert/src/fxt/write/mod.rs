@@ -15,84 +15,27 @@ mod blob;
 mod flows;
 mod output;
 mod record;
+mod state;
 mod strings;
 mod threads;
 mod tracks;
 
-use std::collections::HashMap;
+pub use state::Writer;
+
 use std::io::{self, Write};
 
 use hairline_formats::Value;
-use hairline_formats::fxt::{self, StringRef, ThreadRef};
+use hairline_formats::fxt::{self, StringRef};
 
-use crate::readings::Readings;
-use crate::report::LATE_THREADS;
-use crate::{Event, EventKind, FlowStep, Item, Loss, Report, Source, Trace, Track, TrackId, TrackKind};
-use arguments::Encoded;
-use flows::Flows;
-use output::Output;
-use strings::Strings;
-use threads::Threads;
-use tracks::{Kind, Tracks};
+use crate::format::Source;
+use crate::fxt::write::strings::Strings;
+use crate::fxt::write::tracks::Kind;
+use crate::model::{Categories, Event, EventKind, Item, Loss, Trace, Track, TrackId, TrackKind};
+use crate::report::{LATE_THREADS, Report};
 
 const NS: u64 = 1_000_000_000;
 
-/// Writes FXT.
-#[derive(Debug)]
-pub struct Writer<W> {
-    output: Output<W>,
-    strings: Strings,
-    threads: Threads,
-    tracks: Tracks,
-    flows: Flows,
-    /// Flows that go through the next slice of each thread.
-    waiting: HashMap<TrackId, Vec<Waiting>>,
-    args: Encoded,
-    /// Several categories in one text.
-    joined: String,
-    /// What goes into a blob.
-    packets: Vec<u8>,
-    /// Tracks that are to be described there.
-    branch: Vec<TrackId>,
-    /// The provider whose section it is; 0 before the first.
-    provider: u32,
-    provider_name: String,
-    last_time: u64,
-    readings: Readings,
-    report: Report,
-}
-
-#[derive(Debug)]
-struct Waiting {
-    id: u64,
-    step: FlowStep,
-}
-
-/// Flows of a thread that may wait for its next slice.
-const MAX_WAITING: usize = 1 << 10;
-
 impl<W: Write> Writer<W> {
-    /// Writes to `output`, which needs no buffer.
-    pub fn new(output: W) -> Self {
-        Self {
-            output: Output::new(output),
-            strings: Strings::default(),
-            threads: Threads::default(),
-            tracks: Tracks::default(),
-            flows: Flows::default(),
-            waiting: HashMap::new(),
-            args: Encoded::default(),
-            joined: String::new(),
-            packets: Vec::new(),
-            branch: Vec::new(),
-            provider: 0,
-            provider_name: String::new(),
-            last_time: 0,
-            readings: Readings::default(),
-            report: Report::default(),
-        }
-    }
-
     /// What follows is this provider's, which knows no strings and threads.
     fn start(&mut self, provider: &str) {
         let out = &mut self.output.bytes;
@@ -178,27 +121,10 @@ impl<W: Write> Writer<W> {
         }
         let shown = Event {
             name: "events lost".into(),
-            categories: crate::Categories::One("hairline".into()),
+            categories: Categories::One("hairline".into()),
             ..Event::new(0, TrackId(0), EventKind::Instant)
         };
         self.put_record(fxt::EventKind::Instant, time, thread, &shown, shown.name, None);
-    }
-
-    /// How a record names a thread; one that is none if there is none.
-    fn thread_ref(&mut self, track: Option<TrackId>) -> ThreadRef {
-        track
-            .and_then(|id| self.threads.reference(id, &mut self.tracks, &mut self.output.bytes))
-            .unwrap_or(ThreadRef::Inline { process: 0, thread: 0 })
-    }
-
-    /// The same, of any thread of the process above a track, or of any process.
-    fn thread_ref_above(&mut self, track: TrackId) -> ThreadRef {
-        let process = self.tracks.get(track).and_then(|track| track.parent).or(self.tracks.any_process);
-        match process.and_then(|id| self.tracks.get(id)).map(|parent| &parent.kind) {
-            Some(&Kind::Process { pid, any_thread: None }) => ThreadRef::Inline { process: pid, thread: pid },
-            Some(&Kind::Process { any_thread, .. }) => self.thread_ref(any_thread),
-            _ => self.thread_ref(self.tracks.any_thread),
-        }
     }
 
     fn foreign(&mut self, what: &'static str, source: Source, bytes: &[u8]) {
@@ -212,7 +138,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-impl<W: Write> crate::Writer for Writer<W> {
+impl<W: Write> crate::stream::Writer for Writer<W> {
     fn write(&mut self, item: &Item<'_>) -> io::Result<()> {
         if self.provider == 0 && !matches!(item, Item::Trace(Trace { writer: Some(_), .. })) {
             self.start("hairline");

@@ -6,9 +6,11 @@ use hairline_formats::fxt::{self, MAX_RECORD_WORDS, Put, StringRef, ThreadRef};
 use hairline_formats::track_event::{CounterValue, Priority, SourceLocation};
 use hairline_formats::{Value, truncate_utf8};
 
-use super::tracks::{Kept, Kind};
-use super::{MAX_WAITING, Waiting, Writer};
-use crate::{Categories, Event, EventKind, FlowStep, Log, Text, TrackId};
+use crate::fxt::levels::LEVELS;
+use crate::fxt::write::state::{MAX_WAITING, Waiting, Writer};
+use crate::fxt::write::tracks::{Kept, Kind};
+use crate::model::{Categories, Event, EventKind, FlowStep, Log, TrackId};
+use crate::strings::Text;
 
 /// Bytes that are kept back where flows may begin earlier than was known: more than programs record in the time by which their threads
 /// are told of too late.
@@ -306,5 +308,5 @@ fn says_message(event: &Event<'_>) -> bool {
 const MESSAGE: &str = "message";
 
 fn level(log: Log<'_>) -> Option<&'static str> {
-    crate::fxt::LEVELS.iter().find(|(priority, _)| *priority == log.priority).map(|(_, name)| *name)
+    LEVELS.iter().find(|(priority, _)| *priority == log.priority).map(|(_, name)| *name)
 }

@@ -3,7 +3,8 @@
 
 use hairline_formats::fxt::{self, MAX_ARGS, MAX_STRING, MAX_STRING_INDEX, StringRef};
 
-use crate::{Report, StringId, Text};
+use crate::report::Report;
+use crate::strings::{StringId, Text};
 
 /// Texts with numbers from here on are written in full.
 const MAX_NUMBERED: usize = 1 << 20;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use hairline_formats::track_event::{ChildOrdering, CounterType, SiblingMerge, Unit};
 
-use crate::{CounterTrack, Track, TrackId, TrackKind};
+use crate::model::{CounterTrack, Track, TrackId, TrackKind};
 
 /// Open slices of one async interval whose names are remembered.
 const MAX_OPEN: usize = 64;

@@ -4,10 +4,12 @@ use hairline_formats::Value;
 use hairline_formats::trace_event_json::{Event, InstantScope, Metadata, Phase, put_event};
 use hairline_formats::track_event::CounterValue;
 
-use super::numbers::{hash, number};
-use super::tracks::{About, Counter, Interval, Told};
-use super::{Ready, State};
-use crate::{Context, EventKind, FlowStep, TrackId};
+use crate::context::Context;
+use crate::json::read::numbers::{hash, number};
+use crate::json::read::pending::Ready;
+use crate::json::read::state::State;
+use crate::json::read::tracks::{About, Counter, Interval, Told};
+use crate::model::{EventKind, FlowStep, TrackId};
 
 /// Why an event is left out.
 type Reason = &'static str;

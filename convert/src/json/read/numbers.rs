@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use hairline_formats::trace_event_json::Id;
 
-use crate::Context;
+use crate::context::Context;
 
 /// A number of 64 bits for what may be of any length.
 pub(super) fn hash(of: impl Hash) -> u64 {

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use crate::TrackId;
+use crate::model::TrackId;
 
 /// Of each thread, the begin and duration of slices that one around them may yet follow.
 #[derive(Debug, Default)]

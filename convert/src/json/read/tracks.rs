@@ -4,9 +4,10 @@ use std::collections::{HashMap, VecDeque};
 
 use hairline_formats::track_event::{CounterType, Unit};
 
-use super::Ready;
-use super::numbers::{Made, hash};
-use crate::{Context, CounterTrack, Track, TrackId, TrackKind};
+use crate::context::Context;
+use crate::json::read::numbers::{Made, hash};
+use crate::json::read::pending::Ready;
+use crate::model::{CounterTrack, Track, TrackId, TrackKind};
 use hairline_formats::trace_event_json::Id;
 
 #[derive(Debug, Default)]

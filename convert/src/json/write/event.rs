@@ -3,17 +3,20 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
+use hairline_formats::Value;
 use hairline_formats::trace_event_json::{
     self as json, Args, Id, Id2, InstantScope, Phase, Plain, PlainKind,
 };
 use hairline_formats::track_event::CounterValue;
-use hairline_formats::{Entries, Value};
 
-use super::Writer;
-use super::flows::{Flows, Point, Role};
-use super::lanes::{Counter, Instants, Interval, Lane};
-use super::plain::{kind, only_category};
-use crate::{Event, EventKind, Report, Text, TrackId};
+use crate::json::write::arguments::Shown;
+use crate::json::write::flows::{Flows, Point, Role};
+use crate::json::write::lanes::{Counter, Instants, Interval, Lane};
+use crate::json::write::plain::{kind, only_category};
+use crate::json::write::state::{Writer, finished};
+use crate::model::{Event, EventKind, TrackId};
+use crate::report::Report;
+use crate::strings::Text;
 
 /// The name and category of flow events. Importers tell flows apart by them too; here a flow's number is enough.
 const FLOW: &str = "flow";
@@ -81,7 +84,7 @@ impl<W: Write> Writer<W> {
             _ => None,
         };
         let shown = Shown(event);
-        let Some(output) = &mut self.output else { return super::finished() };
+        let Some(output) = &mut self.output else { return finished() };
         output.event(&json::Event {
             name: event.name.text.into(),
             cat: Cow::Borrowed(&self.categories),
@@ -140,7 +143,7 @@ impl<W: Write> Writer<W> {
 
     fn of_interval(&mut self, event: &Event<'_>, ts: i64) -> io::Result<()> {
         let Some((interval, categories)) = self.lanes.interval_mut(event.track) else { return Ok(()) };
-        let Some(output) = &mut self.output else { return super::finished() };
+        let Some(output) = &mut self.output else { return finished() };
         let open = match event.kind {
             EventKind::End => interval.open.pop().flatten(),
             EventKind::Begin => {
@@ -153,66 +156,45 @@ impl<W: Write> Writer<W> {
             }
             _ => None,
         };
+        let ph = match interval_phase(event.kind, interval.instants) {
+            Ok(ph) => ph,
+            Err(reason) => {
+                self.report.add(reason);
+                return Ok(());
+            }
+        };
         let shown = Shown(event);
         let mut written = json::Event {
             name: event.name.text.into(),
             cat: Cow::Borrowed(open.map_or(&*self.categories, |open| categories.get(open))),
+            ph: Some(ph),
             ts: Some(ts),
             args: shown.args(),
             ..interval.event()
         };
-        match event.kind {
-            EventKind::Begin => {
-                written.ph = Some(Phase::AsyncBegin);
-                bind(&mut written, event, &mut self.flows, &mut self.report);
-                output.event(&written)
-            }
-            EventKind::End => {
-                written.ph = Some(Phase::AsyncEnd);
-                output.event(&written)
-            }
-            EventKind::Complete { duration } => {
-                written.ph = Some(Phase::AsyncBegin);
-                bind(&mut written, event, &mut self.flows, &mut self.report);
-                output.event(&written)?;
-                let end = json::Event {
-                    name: written.name,
-                    cat: written.cat,
-                    ph: Some(Phase::AsyncEnd),
-                    ts: Some(ts.saturating_add(duration)),
-                    ..interval.event()
-                };
-                output.event(&end)
-            }
-            EventKind::Instant if interval.instants != Instants::Interval => {
-                let scope = match interval.instants {
+        match ph {
+            Phase::AsyncEnd => {}
+            Phase::Instant => {
+                // It is known by its process alone, or by nothing.
+                (written.id, written.id2) = (None, Id2::default());
+                written.s = Some(match interval.instants {
                     Instants::Process => InstantScope::Process,
                     _ => InstantScope::Global,
-                };
+                });
                 let flows = event.flows.len() + event.ending_flows.len();
                 self.report.add_many("flows through instants of no thread", flows as u64);
-                output.event(&json::Event {
-                    ph: Some(Phase::Instant),
-                    s: Some(scope),
-                    id: None,
-                    id2: Id2::default(),
-                    ..written
-                })
             }
-            EventKind::Instant => {
-                written.ph = Some(Phase::AsyncInstant);
-                bind(&mut written, event, &mut self.flows, &mut self.report);
-                output.event(&written)
-            }
-            EventKind::Flow { .. } => {
-                self.report.add("points of flows on no thread");
-                Ok(())
-            }
-            EventKind::Counter(_) => {
-                self.report.add("values of counters on tracks that are none");
-                Ok(())
-            }
+            _ => bind(&mut written, event, &mut self.flows, &mut self.report),
         }
+        output.event(&written)?;
+        let EventKind::Complete { duration } = event.kind else { return Ok(()) };
+        output.event(&json::Event {
+            name: written.name,
+            cat: written.cat,
+            ph: Some(Phase::AsyncEnd),
+            ts: Some(ts.saturating_add(duration)),
+            ..interval.event()
+        })
     }
 
     fn counted(&mut self, event: &Event<'_>, ts: i64) -> io::Result<()> {
@@ -262,7 +244,7 @@ impl<W: Write> Writer<W> {
             self.report.add("values of counters that are no finite numbers");
             return Ok(());
         }
-        let Some(output) = &mut self.output else { return super::finished() };
+        let Some(output) = &mut self.output else { return finished() };
         if let Some(category) = category {
             counter.set_category(category);
         }
@@ -318,6 +300,18 @@ impl Counter {
     }
 }
 
+/// The phase of an event of an interval; `Err` has the reason why it has none.
+fn interval_phase(kind: EventKind, instants: Instants) -> Result<Phase, &'static str> {
+    match kind {
+        EventKind::Begin | EventKind::Complete { .. } => Ok(Phase::AsyncBegin),
+        EventKind::End => Ok(Phase::AsyncEnd),
+        EventKind::Instant if instants == Instants::Interval => Ok(Phase::AsyncInstant),
+        EventKind::Instant => Ok(Phase::Instant),
+        EventKind::Flow { .. } => Err("points of flows on no thread"),
+        EventKind::Counter(_) => Err("values of counters on tracks that are none"),
+    }
+}
+
 /// Says which flow an event of an interval is bound to: there can be one.
 fn bind(written: &mut json::Event<'_>, event: &Event<'_>, flows: &mut Flows, report: &mut Report) {
     let points = event.flows.iter().map(|flow| (*flow, Role::Through));
@@ -334,64 +328,3 @@ fn bind(written: &mut json::Event<'_>, event: &Event<'_>, flows: &mut Flows, rep
 
 /// Added to the numbers of flows that intervals are bound to: importers number those of threads themselves, from 0.
 const BOUND: u64 = 1 << 40;
-
-/// An event's arguments, with what else it says to people.
-pub(super) struct Shown<'a>(pub(super) &'a Event<'a>);
-
-impl Shown<'_> {
-    fn args(&self) -> Args<'_> {
-        let Event { log, location, correlation, args, .. } = self.0;
-        let is_empty = log.is_none() && location.is_none() && correlation.is_none() && args.is_empty();
-        if is_empty { Args::None } else { Args::Shown(self) }
-    }
-}
-
-impl Entries for Shown<'_> {
-    fn each(&self, show: &mut dyn FnMut(&str, Value<'_>)) {
-        self.0.args.each(&mut |name, value| exact(name.text, value, show));
-        if let Some(log) = &self.0.log {
-            show("message", Value::Str(log.body));
-            show("priority", Value::Str(&format!("{:?}", log.priority).to_lowercase()));
-        }
-        if let Some(correlation) = self.0.correlation {
-            show("correlation_id", Value::Str(correlation));
-        }
-        if let Some(location) = &self.0.location {
-            show("source", Value::Dict(&Location(location)));
-        }
-    }
-}
-
-/// Shows an integer beyond `i64` as text: trace_processor v52 makes -1 of it.
-fn exact(name: &str, value: Value<'_>, show: &mut dyn FnMut(&str, Value<'_>)) {
-    match value {
-        Value::U64(number) | Value::Koid(number) if i64::try_from(number).is_err() => {
-            show(name, Value::Str(&number.to_string()));
-        }
-        Value::Dict(entries) => show(name, Value::Dict(&Exact(entries))),
-        Value::Array(entries) => show(name, Value::Array(&Exact(entries))),
-        value => show(name, value),
-    }
-}
-
-struct Exact<'a>(&'a dyn Entries);
-
-impl Entries for Exact<'_> {
-    fn each(&self, show: &mut dyn FnMut(&str, Value<'_>)) {
-        self.0.each(&mut |name, value| exact(name, value, show));
-    }
-}
-
-struct Location<'a>(&'a hairline_formats::track_event::SourceLocation<'a>);
-
-impl Entries for Location<'_> {
-    fn each(&self, show: &mut dyn FnMut(&str, Value<'_>)) {
-        show("file_name", Value::Str(self.0.file));
-        if !self.0.function.is_empty() {
-            show("function_name", Value::Str(self.0.function));
-        }
-        if self.0.line > 0 {
-            show("line_number", Value::U64(self.0.line.into()));
-        }
-    }
-}

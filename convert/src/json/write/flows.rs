@@ -12,7 +12,8 @@ use std::collections::{BinaryHeap, HashMap};
 
 use hairline_formats::trace_event_json::Phase;
 
-use crate::{FlowStep, Report};
+use crate::model::FlowStep;
+use crate::report::Report;
 
 /// A point of a flow, on a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

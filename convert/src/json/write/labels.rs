@@ -2,7 +2,7 @@
 
 use hairline_formats::trace_event_json::Label;
 
-use crate::Text;
+use crate::strings::Text;
 
 /// The labels of names and categories that came lately: those of one place take turns.
 #[derive(Debug)]

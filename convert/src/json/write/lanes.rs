@@ -7,10 +7,12 @@ use hairline_formats::Value;
 use hairline_formats::trace_event_json::{Args, Event, Id, Label, Phase, Place};
 use hairline_formats::track_event::{CounterType, Unit};
 
-use super::flows::Point;
-use super::labels::number;
+use crate::json::write::flows::Point;
+use crate::json::write::labels::number;
+use crate::model::{CounterTrack, Track, TrackId, TrackKind};
 use crate::report::LATE_THREADS;
-use crate::{CounterTrack, Report, StringId, Strings, Text, Track, TrackId, TrackKind};
+use crate::report::Report;
+use crate::strings::{StringId, Strings, Text};
 
 #[derive(Debug, Default)]
 pub(super) struct Lanes {

@@ -4,10 +4,11 @@ use std::io::{self, Write};
 
 use hairline_formats::trace_event_json::{Args, Plain, PlainKind};
 
-use super::event::Shown;
-use super::lanes::Lane;
-use super::{Writer, finished};
-use crate::{Categories, Event, EventKind, Text};
+use crate::json::write::arguments::Shown;
+use crate::json::write::lanes::Lane;
+use crate::json::write::state::{Writer, finished};
+use crate::model::{Categories, Event, EventKind};
+use crate::strings::Text;
 
 impl<W: Write> Writer<W> {
     /// Writes an event of a thread, if it is such a one, from the pieces of text that there are of it.

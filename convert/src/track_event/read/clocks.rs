@@ -11,8 +11,8 @@ use std::collections::HashMap;
 use hairline_formats::DecodeError;
 use hairline_formats::track_event::{ClockReading, ClockReadings, fields::clock};
 
-use super::sequence::Sequence;
-use crate::Clock;
+use crate::model::Clock;
+use crate::track_event::read::sequence::Sequence;
 
 /// The snapshots that are kept of a clock. Of those that are left out, the nearest one that is there does as well.
 const MOST_SNAPSHOTS: usize = 64;

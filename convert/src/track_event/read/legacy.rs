@@ -2,10 +2,11 @@
 
 use hairline_formats::track_event::{FlowDirection, LegacyEvent, LegacyId};
 
-use super::event::Word;
-use super::state::State;
-use super::table::Name;
-use crate::{Categories, Context, EventKind, FlowStep};
+use crate::context::Context;
+use crate::model::{Categories, EventKind, FlowStep};
+use crate::track_event::read::current::Word;
+use crate::track_event::read::state::State;
+use crate::track_event::read::table::Name;
 
 impl State {
     /// What a legacy event is, which lies on the track or near it; false: nothing that can be said.

@@ -9,8 +9,11 @@
 //! what is noted. So no item borrows from a packet, and one packet may give many.
 
 mod clocks;
+mod current;
 mod event;
 mod legacy;
+mod packet;
+mod pending;
 mod plain;
 mod sequence;
 mod state;
@@ -23,8 +26,12 @@ use flate2::read::ZlibDecoder;
 use hairline_formats::DecodeError;
 use hairline_formats::track_event::{self, Data, Packet, PlainEvent};
 
-use self::state::State;
-use crate::{Context, Item, Report};
+use crate::context::Context;
+use crate::format::Source;
+use crate::model::{Item, Trace};
+use crate::report::Report;
+use crate::track_event::read::pending::Pending;
+use crate::track_event::read::state::State;
 
 /// Packets that are inflated as they are read.
 type Inner = track_event::Reader<ZlibDecoder<Cursor<Vec<u8>>>>;
@@ -62,6 +69,25 @@ impl<R: Read> Reader<R> {
             position: 0,
             skipped: 0,
             ended: false,
+        }
+    }
+
+    /// What is pending, as an item.
+    fn item(state: &State, pending: Pending) -> Item<'_> {
+        match pending {
+            Pending::Event => Item::Event(state.event()),
+            Pending::Track(index) => Item::Track(state.tracks.item(index)),
+            Pending::Loss(loss) => Item::Loss(loss),
+            Pending::Uuid(uuid) => Item::Trace(Trace { uuid: Some(uuid), ..Trace::default() }),
+            Pending::Clocks => Item::Trace(Trace { clocks: state.clocks.readings(), ..Trace::default() }),
+            Pending::System => Item::Trace(Trace {
+                writer: Some(&*state.writer).filter(|writer| !writer.is_empty()),
+                system: Some(state.system.each_ref().map(String::as_str)),
+                ..Trace::default()
+            }),
+            Pending::Foreign(what) => {
+                Item::Foreign { what, source: Source::TrackEvent, bytes: &state.foreign }
+            }
         }
     }
 
@@ -106,11 +132,11 @@ impl<R: Read> Reader<R> {
     }
 }
 
-impl<R: Read> crate::Reader for Reader<R> {
+impl<R: Read> crate::stream::Reader for Reader<R> {
     fn next<'s>(&'s mut self, context: &'s mut Context) -> Result<Option<Item<'s>>, DecodeError> {
         loop {
             if let Some(pending) = self.state.pending.pop_front() {
-                return Ok(Some(self.state.item(pending)));
+                return Ok(Some(Self::item(&self.state, pending)));
             }
             if self.ended {
                 return Ok(None);

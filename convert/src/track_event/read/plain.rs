@@ -2,9 +2,10 @@
 
 use hairline_formats::track_event::{EventType, PlainEvent, fields::sequence_flags};
 
-use super::event::Word;
-use super::state::State;
-use crate::{Context, EventKind};
+use crate::context::Context;
+use crate::model::EventKind;
+use crate::track_event::read::current::Word;
+use crate::track_event::read::state::State;
 
 impl State {
     /// Takes note of an event, as the current one; None, and nothing has changed, if its packet is to be read as any other.

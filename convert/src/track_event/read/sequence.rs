@@ -6,8 +6,9 @@ use std::sync::Arc;
 use hairline_formats::DecodeError;
 use hairline_formats::track_event::{CounterValue, Defaults, Interned, Packet, SourceLocation};
 
-use super::table::{Name, Table};
-use crate::{Context, Report};
+use crate::context::Context;
+use crate::report::Report;
+use crate::track_event::read::table::{Name, Table};
 
 /// A place in the source.
 #[derive(Clone, Debug, Default)]

@@ -1,34 +1,19 @@
-//! What a packet changes, and what it gives.
+//! What is known of the trace, and what is to be given out.
 
 use std::collections::VecDeque;
 
-use hairline_formats::DecodeError;
-use hairline_formats::track_event::{
-    Correlation, CounterValue, Data, EventType, Location, Name, Packet, SystemInfo, TrackEvent,
-    fields::sequence_flags,
-};
+use hairline_formats::track_event::CounterValue;
 
-use super::clocks::Clocks;
-use super::event::{Current, Word};
-use super::sequence::{Place, Sequence, Texts};
-use super::table::Table;
-use super::tracks::Tracks;
-use crate::{Context, EventKind, Item, Loss, Report, Source, Trace};
+use crate::report::Report;
+use crate::track_event::read::clocks::Clocks;
+use crate::track_event::read::current::Current;
+use crate::track_event::read::pending::Pending;
+use crate::track_event::read::sequence::{Sequence, Texts};
+use crate::track_event::read::table::Table;
+use crate::track_event::read::tracks::Tracks;
 
 /// Sequences beyond these are refused: they are threads, and a packet of 6 bytes makes one.
 const MOST_SEQUENCES: usize = 1 << 18;
-
-/// What is to be given out next. What it says stands in the state.
-#[derive(Debug)]
-pub(super) enum Pending {
-    Track(u32),
-    Event,
-    Loss(Loss),
-    Uuid(u128),
-    System,
-    Clocks,
-    Foreign(&'static str),
-}
 
 /// All that was said so far.
 #[derive(Debug, Default)]
@@ -43,33 +28,14 @@ pub(super) struct State {
     pub(super) pending: VecDeque<Pending>,
     pub(super) report: Report,
     /// Events that statistics said were lost.
-    lost: u64,
+    pub(super) lost: u64,
     /// Who wrote the trace; the machine, as `uname` has it.
-    writer: String,
-    system: [String; 4],
-    foreign: Vec<u8>,
+    pub(super) writer: String,
+    pub(super) system: [String; 4],
+    pub(super) foreign: Vec<u8>,
 }
 
 impl State {
-    /// What is pending, as an item.
-    pub(super) fn item(&self, pending: Pending) -> Item<'_> {
-        match pending {
-            Pending::Event => Item::Event(self.event()),
-            Pending::Track(index) => Item::Track(self.tracks.item(index)),
-            Pending::Loss(loss) => Item::Loss(loss),
-            Pending::Uuid(uuid) => Item::Trace(Trace { uuid: Some(uuid), ..Trace::default() }),
-            Pending::Clocks => Item::Trace(Trace { clocks: self.clocks.readings(), ..Trace::default() }),
-            Pending::System => Item::Trace(Trace {
-                writer: Some(&*self.writer).filter(|writer| !writer.is_empty()),
-                system: Some(self.system.each_ref().map(String::as_str)),
-                ..Trace::default()
-            }),
-            Pending::Foreign(what) => {
-                Item::Foreign { what, source: Source::TrackEvent, bytes: &self.foreign }
-            }
-        }
-    }
-
     #[inline]
     pub(super) fn sequence(&mut self, number: u32) -> Option<usize> {
         if self.sequences.get(self.current.sequence).is_some_and(|last| last.number == number) {
@@ -89,179 +55,6 @@ impl State {
         Some(place)
     }
 
-    /// Takes note of a packet.
-    pub(super) fn packet(&mut self, packet: &Packet<'_>, context: &mut Context) -> Result<(), DecodeError> {
-        let Some(place) = self.sequence(packet.sequence) else {
-            self.report.add("packets of too many sequences");
-            return Ok(());
-        };
-        let sequence = &mut self.sequences[place];
-        if packet.flags & sequence_flags::CLEARED != 0 {
-            sequence.clear();
-        } else if packet.dropped {
-            sequence.is_valid = false;
-        }
-        let is_known = packet.flags & sequence_flags::NEEDS == 0 || sequence.is_valid;
-        if is_known {
-            if let Some(defaults) = &packet.defaults {
-                sequence.set_defaults(defaults)?;
-            }
-            sequence.intern(packet, &mut self.texts, context, &mut self.report)?;
-        }
-        if let Some(Data::Clocks(readings)) = &packet.data
-            && self.clocks.snapshot(packet.sequence, readings.clone())?
-        {
-            self.pending.push_back(Pending::Clocks);
-        }
-        let sequence = &mut self.sequences[place];
-        let time = match packet.timestamp {
-            Some(timestamp) if is_known => self.clocks.time(sequence, packet.clock_id, timestamp),
-            _ => None,
-        };
-        if packet.dropped && !packet.first {
-            self.loss(place, time, context);
-        }
-        self.report.add_many("unknown fields", u64::from(packet.skipped));
-        match &packet.data {
-            None | Some(Data::Clocks(_) | Data::SynchronizationMarker) => Ok(()),
-            Some(_) if !is_known => {
-                self.report.add("packets that rely on packets that are missing");
-                Ok(())
-            }
-            Some(data) => self.data(place, data, packet, time, context),
-        }
-    }
-
-    /// Packets are missing before this one of the sequence.
-    fn loss(&mut self, place: usize, time: Option<i64>, context: &mut Context) {
-        let track = self.sequences[place].track;
-        let track = track.map(|uuid| self.tracks.used(uuid, context, &mut self.pending));
-        let track = track.map(|index| self.tracks.get(index).id);
-        self.pending.push_back(Pending::Loss(Loss { track, time, events: 0 }));
-    }
-
-    fn data(
-        &mut self,
-        place: usize,
-        data: &Data<'_>,
-        packet: &Packet<'_>,
-        time: Option<i64>,
-        context: &mut Context,
-    ) -> Result<(), DecodeError> {
-        match data {
-            Data::Event(event) => {
-                let Some(time) = time else {
-                    self.report.add(if packet.timestamp.is_some() {
-                        "events left out: nothing is known of their clock"
-                    } else {
-                        "events left out: they have no time"
-                    });
-                    return Ok(());
-                };
-                self.current.time = time;
-                self.take_event(place, event, context)?;
-            }
-            Data::Track(track) => {
-                let (texts, pending) = (&mut self.texts, &mut self.pending);
-                self.tracks.describe(track, texts, context, pending, &mut self.report)?;
-            }
-            Data::TraceUuid(uuid) => self.pending.push_back(Pending::Uuid(*uuid)),
-            Data::System(system) => self.system(system),
-            Data::Processes(processes) => {
-                for process in processes.clone() {
-                    self.tracks.describe_process(&process?, context, &mut self.pending)?;
-                }
-            }
-            Data::Stats(stats) if stats.events_lost > self.lost => {
-                let events = stats.events_lost - self.lost;
-                self.lost = stats.events_lost;
-                self.pending.push_back(Pending::Loss(Loss { events, ..Loss::default() }));
-            }
-            Data::Other { field, .. } => self.foreign(*field, packet),
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn system(&mut self, system: &SystemInfo<'_>) {
-        let words = [system.sysname, system.release, system.version, system.machine];
-        self.system = words.map(str::to_owned);
-        system.tracer.clone_into(&mut self.writer);
-        self.pending.push_back(Pending::System);
-    }
-
-    /// A packet that only TracePackets have a word for. It can be copied if it stands for itself.
-    fn foreign(&mut self, field: u32, packet: &Packet<'_>) {
-        let what = match field {
-            1 => "bundles of ftrace events",
-            7 | 9 => "statistics of the system",
-            33 => "configurations of tracing",
-            37 | 54 | 66 | 135 => "profiles",
-            69 => "events of the tracing service",
-            _ => "packets of other kinds",
-        };
-        if packet.flags & sequence_flags::NEEDS != 0 || packet.clock_id.is_some_and(|id| id >= 64) {
-            self.report.add(what);
-            return;
-        }
-        self.foreign.clear();
-        self.foreign.extend_from_slice(packet.bytes());
-        self.pending.push_back(Pending::Foreign(what));
-    }
-
-    fn take_event(
-        &mut self,
-        place: usize,
-        event: &TrackEvent<'_>,
-        context: &mut Context,
-    ) -> Result<(), DecodeError> {
-        self.report.add_many("unknown fields", u64::from(event.skipped));
-        let uuid = event.track_uuid.or(self.sequences[place].track).unwrap_or(0);
-        let track = self.tracks.used(uuid, context, &mut self.pending);
-        self.current.clear();
-        self.current.track = self.tracks.get(track).id;
-        self.current.name = match (event.name_iid, event.name) {
-            (Some(iid), _) => Word::Iid(iid),
-            (None, Some(name)) => self.current.keep(name),
-            (None, None) => Word::None,
-        };
-        self.current.take_lists(event, context)?;
-        let mut skipped = 0;
-        let legacy = event.legacy(&mut skipped)?;
-        self.report.add_many("unknown fields", u64::from(skipped));
-        if let Some(legacy) = legacy.filter(|legacy| legacy.phase != 0) {
-            if !self.legacy(track, &legacy, context) {
-                return Ok(());
-            }
-        } else {
-            self.current.kind = match event.kind {
-                Some(EventType::SliceBegin) => EventKind::Begin,
-                Some(EventType::SliceEnd) => EventKind::End,
-                Some(EventType::Instant) => EventKind::Instant,
-                Some(EventType::Counter) => {
-                    match event.counter.and_then(|v| self.counter(place, track, uuid, v)) {
-                        Some(value) => {
-                            self.current.counter = Some(track);
-                            EventKind::Counter(value)
-                        }
-                        None => {
-                            self.report.add("counter events without a counter, or without a value");
-                            return Ok(());
-                        }
-                    }
-                }
-                _ => {
-                    self.report.add("events of unknown types");
-                    return Ok(());
-                }
-            };
-        }
-        self.take_details(place, event);
-        self.take_extra_counters(place, event)?;
-        self.pending.push_back(Pending::Event);
-        Ok(())
-    }
-
     /// What a counter shows whose track says that its values are differences, or not.
     pub(super) fn counter(
         &mut self,
@@ -279,57 +72,6 @@ impl State {
             (a, b) => CounterValue::Double(double(a) + double(b)),
         };
         Some(*sum)
-    }
-
-    fn take_details(&mut self, place: usize, event: &TrackEvent<'_>) {
-        let location = |sequence: &Sequence, iid| sequence.places.get(iid).cloned();
-        self.current.place = match &event.location {
-            Some(Location::Iid(iid)) => location(&self.sequences[place], *iid),
-            Some(Location::At(at)) => Some(Place::of(at)),
-            None => None,
-        };
-        if let Some(log) = event.log {
-            self.current.log = Some((log.body_iid, log.priority));
-            if self.current.place.is_none() {
-                self.current.place = location(&self.sequences[place], log.source_location_iid);
-            }
-        }
-        self.current.correlation = match event.correlation {
-            Some(Correlation::Id(id)) => self.current.keep(&id.to_string()),
-            Some(Correlation::Name(Name::Iid(iid))) => Word::Iid(iid),
-            Some(Correlation::Name(Name::Text(text))) => self.current.keep(text),
-            None => Word::None,
-        };
-    }
-
-    fn take_extra_counters(&mut self, place: usize, event: &TrackEvent<'_>) -> Result<(), DecodeError> {
-        let mut uuids = event.extra_counter_track_uuids().peekable();
-        let mut defaults = uuids.peek().is_none().then_some(0..);
-        for value in event.extra_counters() {
-            let uuid = match &mut defaults {
-                None => uuids.next().transpose()?,
-                Some(places) => {
-                    places.next().and_then(|n: usize| self.sequences[place].extra_counters.get(n).copied())
-                }
-            };
-            self.extra_counter(place, uuid, CounterValue::Int(value?));
-        }
-        let mut uuids = event.extra_double_track_uuids();
-        for value in event.extra_doubles() {
-            let uuid = uuids.next().transpose()?;
-            self.extra_counter(place, uuid, CounterValue::Double(value?));
-        }
-        Ok(())
-    }
-
-    fn extra_counter(&mut self, place: usize, uuid: Option<u64>, value: CounterValue) {
-        let track = uuid.and_then(|uuid| Some((uuid, self.tracks.find(uuid)?)));
-        match track.and_then(|(uuid, track)| Some((track, self.counter(place, track, uuid, value)?))) {
-            Some((track, value)) => {
-                self.current.extra_counters.push((self.tracks.get(track).id, value));
-            }
-            None => self.report.add("counter events without a counter, or without a value"),
-        }
     }
 }
 

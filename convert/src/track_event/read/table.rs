@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::{StringId, Text};
+use crate::strings::{StringId, Text};
 
 /// A string that a number stands for.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,10 +8,12 @@ use hairline_formats::track_event::{
     ChildOrdering, CounterDescriptor, CounterType, SiblingMerge, TrackDescriptor, TreeProcess, Unit,
 };
 
-use super::sequence::Texts;
-use super::state::Pending;
-use super::table::Name;
-use crate::{Context, CounterTrack, Report, Track, TrackId, TrackKind};
+use crate::context::Context;
+use crate::model::{CounterTrack, Track, TrackId, TrackKind};
+use crate::report::Report;
+use crate::track_event::read::pending::Pending;
+use crate::track_event::read::sequence::Texts;
+use crate::track_event::read::table::Name;
 
 /// How deep tracks may lie below one another, as the importer has it.
 const MOST_ANCESTORS: usize = 100;
@@ -46,6 +48,22 @@ enum Kind {
     Slices,
     Async { id: u64, scope: Arc<str> },
     Counter(Counter),
+}
+
+impl Kind {
+    /// This, but for what a description does not say, which is as before.
+    fn or(self, before: Self) -> Self {
+        match (self, before) {
+            (Self::Process { pid, command_line }, Self::Process { command_line: old, .. })
+                if command_line.is_empty() =>
+            {
+                Self::Process { pid, command_line: old }
+            }
+            // A description without any of these may follow one that has it.
+            (Self::Slices, old) => old,
+            (kind, _) => kind,
+        }
+    }
 }
 
 /// Where a track may be found without hashing, which events would wait for.
@@ -301,16 +319,7 @@ impl Tracks {
             None => Known::new(context.new_track(), uuid, Kind::Slices),
         };
         new.uuid = uuid;
-        new.kind = match (kind, new.kind) {
-            (Kind::Process { pid, command_line }, Kind::Process { command_line: old, .. })
-                if command_line.is_empty() =>
-            {
-                Kind::Process { pid, command_line: old }
-            }
-            // A description without any of these may follow one that has it.
-            (Kind::Slices, old) => old,
-            (kind, _) => kind,
-        };
+        new.kind = kind.or(new.kind);
         let fits = above.filter(|above| place.is_none_or(|place| !self.is_above(place, *above)));
         if fits.is_some() || parent.is_some() {
             new.parent = fits;

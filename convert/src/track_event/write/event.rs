@@ -7,10 +7,12 @@ use hairline_formats::track_event::{
     fields::track_event, put_named,
 };
 
-use super::State;
-use super::sequence::{Kind, Sequence};
-use super::tracks::{Class, End};
-use crate::{Categories, Event, EventKind, FlowStep, StringId, Text, TrackId};
+use crate::model::{Categories, Event, EventKind, FlowStep, Texts, TrackId};
+use crate::report::Report;
+use crate::strings::{StringId, Text};
+use crate::track_event::write::sequence::{Kind, Sequence};
+use crate::track_event::write::state::State;
+use crate::track_event::write::tracks::{Class, End};
 
 /// Ends that are waited for on a track; where there are more, slices are written as they come.
 const MOST_ENDS: usize = 1024;
@@ -100,23 +102,9 @@ impl State {
     }
 
     fn packet(&mut self, event: &Event<'_>, form: Form) {
-        let time = u64::try_from(event.time).unwrap_or_else(|_| {
-            self.report.add("times before 0, which became 0");
-            0
-        });
-        self.time = time;
+        let time = self.set_time(event.time);
         self.describe(event, form, time);
-        let track = self.tracks.get(event.track);
-        let (class, uuid, counter_category) = (track.class, track.uuid, track.category);
-        if class == Class::Thread {
-            if track.sequence == 0 {
-                track.sequence = self.sequences.len();
-                #[allow(clippy::cast_possible_truncation)] // fewer than tracks
-                let number = self.sequences.len() as u32 + 1;
-                self.sequences.push(Sequence::new(number, uuid));
-            }
-            self.current = self.tracks.get(event.track).sequence;
-        }
+        let (class, uuid, counter_category) = self.enter(event.track);
         if !event.flows.is_empty() || !event.ending_flows.is_empty() {
             let cut = self.flows.through(event.flows) + self.flows.through(event.ending_flows);
             self.report.add_many(CUT, cut);
@@ -128,58 +116,29 @@ impl State {
         let Self { out, fields, sequences, places, report, .. } = self;
         let sequence = &mut sequences[self.current];
         sequence.begin(out, time);
-
         let one;
         let categories = match event.categories {
-            Categories::One(category) if class == Class::Counter && category.id == counter_category => {
-                &[][..]
-            }
+            Categories::None => &[][..],
+            Categories::One(category) if class == Class::Counter && category.id == counter_category => &[],
             Categories::One(category) => {
                 one = [sequence.name(out, Kind::Category, category)];
                 &one[..]
             }
-            Categories::None => &[],
             Categories::Many(many) => {
-                // Those by number are read before those in full: in their order they are only all in one way.
-                let mut all_known = true;
-                many.each(&mut |category| all_known &= category.id.is_some());
-                many.each(&mut |category| {
-                    let category = Text { id: category.id.filter(|_| all_known), ..category };
-                    match sequence.name(out, Kind::Category, category) {
-                        Name::Iid(iid) => put_uint(fields, track_event::CATEGORY_IIDS, iid),
-                        Name::Text(text) => put_str(fields, track_event::CATEGORIES, text),
-                    }
-                });
+                put_categories(out, fields, sequence, many);
                 &[]
             }
         };
         let has_name = event.name.id.is_some() || !event.name.text.is_empty();
         let name = has_name.then(|| sequence.name(out, Kind::EventName, event.name));
         if !event.args.is_empty() {
-            event.args.each(&mut |name, value| {
-                let name = sequence.name(out, Kind::AnnotationName, name);
-                match value {
-                    Value::Null => report.add("arguments without a value, left out"),
-                    Value::Interned { iid, text } => {
-                        let id = u32::try_from(iid).ok().and_then(|iid| iid.checked_sub(1)).map(StringId);
-                        sequence.name(out, Kind::AnnotationText, Text { text, id });
-                        put_named(fields, name, &if id.is_some() { value } else { Value::Str(text) });
-                    }
-                    value => {
-                        report.add_many(
-                            "bytes became text in hexadecimal",
-                            u64::from(matches!(value, Value::Blob(_))),
-                        );
-                        put_named(fields, name, &value);
-                    }
-                }
-            });
+            event.args.each(&mut |name, value| put_argument(out, fields, sequence, report, name, value));
         }
         let place = event.location.map(|at| sequence.place(out, places, at));
-        let log = event.log.map(|log| LogMessage {
-            body_iid: sequence.log_body(out, log.body),
-            priority: log.priority,
-            source_location_iid: if let Some(Location::Iid(iid)) = place { iid } else { 0 },
+        let at = if let Some(Location::Iid(iid)) = place { iid } else { 0 };
+        let log = event.log.map(|log| {
+            let body_iid = sequence.log_body(out, log.body);
+            LogMessage { body_iid, priority: log.priority, source_location_iid: at }
         });
         let (timestamp, clock_id) = sequence.timestamp(time);
         let packet = te::Event {
@@ -201,6 +160,33 @@ impl State {
                 put_message(e, track_event::LEGACY_EVENT, |l| legacy.put(l));
             }
         });
+    }
+
+    #[inline]
+    fn set_time(&mut self, time: i64) -> u64 {
+        self.time = u64::try_from(time).unwrap_or_else(|_| {
+            self.report.add("times before 0, which became 0");
+            0
+        });
+        self.time
+    }
+
+    /// Makes the sequence of the track's thread the current one. Returns what a packet needs to know of the track: its class, its uuid
+    /// and the category in its description.
+    #[inline]
+    fn enter(&mut self, id: TrackId) -> (Class, u64, Option<StringId>) {
+        let track = self.tracks.get(id);
+        let known = (track.class, track.uuid, track.category);
+        if track.class == Class::Thread {
+            if track.sequence == 0 {
+                track.sequence = self.sequences.len();
+                #[allow(clippy::cast_possible_truncation)] // fewer than tracks
+                let number = self.sequences.len() as u32 + 1;
+                self.sequences.push(Sequence::new(number, track.uuid));
+            }
+            self.current = track.sequence;
+        }
+        known
     }
 
     /// Tells of the event's track if that has not been done: a counter's categories are those of its first value.
@@ -256,4 +242,43 @@ fn complete(class: Class, duration: i64) -> Option<Form> {
     let is_whole = class == Class::Thread && duration >= 0 && duration % 1000 == 0;
     let legacy = LegacyEvent { phase: b'X', duration_us: Some(duration / 1000), ..LegacyEvent::default() };
     is_whole.then(|| Form::legacy(legacy))
+}
+
+/// Puts several categories into the event's fields. Readers take the ids before the texts, so the order is kept only if all have an id,
+/// or none is written as one.
+fn put_categories(out: &mut Vec<u8>, fields: &mut Vec<u8>, sequence: &mut Sequence, many: &dyn Texts) {
+    let mut all_known = true;
+    many.each(&mut |category| all_known &= category.id.is_some());
+    many.each(&mut |category| {
+        let category = Text { id: category.id.filter(|_| all_known), ..category };
+        match sequence.name(out, Kind::Category, category) {
+            Name::Iid(iid) => put_uint(fields, track_event::CATEGORY_IIDS, iid),
+            Name::Text(text) => put_str(fields, track_event::CATEGORIES, text),
+        }
+    });
+}
+
+/// Puts an argument into the event's fields.
+#[inline]
+fn put_argument(
+    out: &mut Vec<u8>,
+    fields: &mut Vec<u8>,
+    sequence: &mut Sequence,
+    report: &mut Report,
+    name: Text<'_>,
+    value: Value<'_>,
+) {
+    let name = sequence.name(out, Kind::AnnotationName, name);
+    match value {
+        Value::Null => report.add("arguments without a value, left out"),
+        Value::Interned { iid, text } => {
+            let id = StringId::of_iid(iid);
+            sequence.name(out, Kind::AnnotationText, Text { text, id });
+            put_named(fields, name, &if id.is_some() { value } else { Value::Str(text) });
+        }
+        value => {
+            report.add_many("bytes became text in hexadecimal", matches!(value, Value::Blob(_)).into());
+            put_named(fields, name, &value);
+        }
+    }
 }

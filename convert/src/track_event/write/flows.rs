@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use crate::FlowStep;
+use crate::model::FlowStep;
 
 /// What goes on in either way.
 #[derive(Debug, Default)]

@@ -7,6 +7,7 @@
 mod event;
 mod flows;
 mod sequence;
+mod state;
 mod tracks;
 
 use std::io::{self, Write};
@@ -15,14 +16,11 @@ use hairline_formats::proto::{Fields, put_field, put_message, put_uint};
 use hairline_formats::track_event::fields::{clock, trace, trace_packet};
 use hairline_formats::track_event::{self as te, SystemInfo, TraceStats};
 
-use self::flows::Flows;
-use self::sequence::{Places, Sequence};
-use self::tracks::{GENERAL, Tracks};
-use crate::readings::Readings;
-use crate::{Item, Loss, Report, Source, Trace};
-
-/// Bytes that are gathered before they are written.
-const GATHERED: usize = 256 * 1024;
+use crate::format::Source;
+use crate::model::{Item, Loss, Trace};
+use crate::report::Report;
+use crate::track_event::write::state::{GATHERED, State};
+use crate::track_event::write::tracks::GENERAL;
 
 /// The sequence of packets that are copied as they are.
 const COPIED: u32 = u32::MAX;
@@ -34,45 +32,10 @@ pub struct Writer<W> {
     state: State,
 }
 
-/// All but the output.
-#[derive(Debug)]
-struct State {
-    out: Vec<u8>,
-    report: Report,
-    tracks: Tracks,
-    /// The general one first, then those of threads.
-    sequences: Vec<Sequence>,
-    /// That of the thread that wrote last.
-    current: usize,
-    places: Places,
-    /// Fields of the event in hand.
-    fields: Vec<u8>,
-    /// The last time that was written.
-    time: u64,
-    lost: u64,
-    has_uuid: bool,
-    readings: Readings,
-    flows: Flows,
-}
-
 impl<W: Write> Writer<W> {
     /// Writes to `output`, which needs no buffer.
     pub fn new(output: W) -> Self {
-        let state = State {
-            out: Vec::with_capacity(2 * GATHERED),
-            report: Report::default(),
-            tracks: Tracks::default(),
-            sequences: vec![Sequence::new(GENERAL, 0)],
-            current: 0,
-            places: Places::default(),
-            fields: Vec::new(),
-            time: 0,
-            lost: 0,
-            has_uuid: false,
-            readings: Readings::default(),
-            flows: Flows::default(),
-        };
-        Self { output, state }
+        Self { output, state: State::default() }
     }
 
     fn pass_on(&mut self) -> io::Result<()> {
@@ -82,7 +45,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-impl<W: Write> crate::Writer for Writer<W> {
+impl<W: Write> crate::stream::Writer for Writer<W> {
     fn write(&mut self, item: &Item<'_>) -> io::Result<()> {
         let state = &mut self.state;
         match item {

@@ -6,7 +6,7 @@ use hairline_formats::track_event::{
     self as te, Interned, Location, Name, SequenceStart, SourceLocation, fields::clock,
 };
 
-use crate::{StringId, Strings, Text};
+use crate::strings::{StringId, Strings, Text};
 
 /// Numbers that were given out, a bit each.
 #[derive(Debug, Default)]
@@ -46,11 +46,6 @@ pub(super) struct Sequence {
     places: Known,
     /// Names of arguments that importers do not show as they are.
     pub(super) names_shown_otherwise: u64,
-}
-
-/// The number that stands for a string on each sequence: from 1.
-fn iid(id: StringId) -> u64 {
-    u64::from(id.0) + 1
 }
 
 /// What kind of string.
@@ -142,7 +137,7 @@ impl Sequence {
             Kind::AnnotationName => &mut self.annotation_names,
             Kind::AnnotationText => &mut self.annotation_texts,
         };
-        let (iid, name) = (iid(id), text.text);
+        let (iid, name) = (id.iid(), text.text);
         if known.add(id.0) {
             if matches!(kind, Kind::AnnotationName) {
                 self.count_name(name);

@@ -7,7 +7,9 @@ use hairline_formats::track_event::{
     Unit,
 };
 
-use crate::{CounterTrack, Report, StringId, Track, TrackId, TrackKind};
+use crate::model::{CounterTrack, Track, TrackId, TrackKind};
+use crate::report::Report;
+use crate::strings::StringId;
 
 /// The sequence of descriptions, and of what belongs to no thread.
 pub(super) const GENERAL: u32 = 1;

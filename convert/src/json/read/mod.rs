@@ -16,21 +16,20 @@ mod current;
 mod event;
 mod members;
 mod numbers;
+mod pending;
 mod starts;
+mod state;
 mod tracks;
 
-use std::collections::VecDeque;
 use std::io::Read;
 
 use hairline_formats::trace_event_json::{self as json, Item as Found};
 use hairline_formats::{DecodeError, DecodeErrorKind};
 
-use crate::{Context, Event, EventKind, Item, NoArguments, Report, Source, TrackId};
-use current::Current;
-use members::Facts;
-use numbers::Flows;
-use starts::Starts;
-use tracks::Tracks;
+use crate::context::Context;
+use crate::json::read::state::State;
+use crate::model::Item;
+use crate::report::Report;
 
 /// Reads Trace Event JSON, in both of its forms.
 #[derive(Debug)]
@@ -40,31 +39,6 @@ pub struct Reader<R> {
     ended: bool,
 }
 
-/// What is known of the trace, and what is to be given out.
-#[derive(Debug, Default)]
-struct State {
-    current: Current,
-    tracks: Tracks,
-    flows: Flows,
-    facts: Facts,
-    starts: Starts,
-    ready: VecDeque<Ready>,
-    report: Report,
-    position: u64,
-}
-
-/// What is to be given out next.
-#[derive(Clone, Copy, Debug)]
-enum Ready {
-    Trace,
-    /// The track in this place.
-    Track(usize),
-    Event(i64, TrackId, EventKind),
-    /// Of an event nothing but this.
-    Bare(i64, TrackId, EventKind),
-    Foreign(&'static str),
-}
-
 impl<R: Read> Reader<R> {
     /// Reads from `input`, which needs no buffer.
     pub fn new(input: R) -> Self {
@@ -72,7 +46,7 @@ impl<R: Read> Reader<R> {
     }
 }
 
-impl<R: Read> crate::Reader for Reader<R> {
+impl<R: Read> crate::stream::Reader for Reader<R> {
     fn next<'s>(&'s mut self, context: &'s mut Context) -> Result<Option<Item<'s>>, DecodeError> {
         let state = &mut self.state;
         while state.ready.is_empty() && !self.ended {
@@ -129,25 +103,6 @@ impl State {
             Found::Sample(_) => self.report.add("samples of a profiler"),
             Found::Member { key, value } => self.member(key, *value),
             _ => self.report.add("members that nobody knows"),
-        }
-    }
-
-    fn give<'s>(&'s self, ready: Ready, context: &'s Context) -> Item<'s> {
-        let current = &self.current;
-        match ready {
-            Ready::Trace => Item::Trace(self.facts.trace()),
-            Ready::Track(place) => Item::Track(self.tracks.get(place)),
-            Ready::Foreign(what) => Item::Foreign { what, source: Source::Json, bytes: &current.own },
-            Ready::Bare(time, track, kind) => Item::Event(Event::new(time, track, kind)),
-            Ready::Event(time, track, kind) => Item::Event(Event {
-                name: current.name.text(&context.strings),
-                categories: current.categories.all(&context.strings),
-                args: if current.args.is_none() { &NoArguments } else { &current.args },
-                flows: current.flows.as_slice(),
-                ending_flows: current.ending_flows.as_slice(),
-                extra_counters: &current.samples,
-                ..Event::new(time, track, kind)
-            }),
         }
     }
 }

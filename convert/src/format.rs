@@ -4,7 +4,28 @@ use std::path::Path;
 
 use hairline_formats::{fxt, proto, track_event::fields::trace};
 
-use crate::Source;
+/// A format, as where something is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// FXT.
+    Fxt,
+    /// Perfetto's TracePackets.
+    TrackEvent,
+    /// Trace Event JSON.
+    Json,
+}
+
+impl Source {
+    /// What it is called.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fxt => "FXT",
+            Self::TrackEvent => "a Perfetto trace",
+            Self::Json => "Trace Event JSON",
+        }
+    }
+}
 
 /// Bytes of an input that [`detect`] needs to be sure. JSON may have white space in front.
 pub(crate) const DETECTED_BY: usize = 4096;

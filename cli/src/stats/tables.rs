@@ -1,0 +1,144 @@
+//! The tables: what their rows are, and in which order.
+
+use clap::ValueEnum;
+use hairline_convert::slices::{Key, Keys};
+use hairline_convert::{Report, TrackId};
+
+use crate::places::Places;
+use crate::stats::gather::Gathered;
+use crate::stats::rows::Row;
+
+/// What of the tables is wanted.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Choice {
+    /// Only this table.
+    #[arg(long, value_enum)]
+    pub(crate) by: Option<By>,
+    /// What comes first: the most of this; of names, the first.
+    #[arg(long, value_enum, value_name = "COLUMN", default_value_t = Sort::Total)]
+    pub(crate) sort: Sort,
+    /// Rows of each table at most; 0: all. Tables for people have 25, if it is not said.
+    #[arg(long, value_name = "N")]
+    pub(crate) top: Option<usize>,
+}
+
+/// A table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    /// A row for each category
+    Category,
+    /// A row for each name
+    Name,
+    /// A row for each thread, and each other track that has slices
+    Thread,
+}
+
+impl By {
+    pub(super) const ALL: [Self; 3] = [Self::Category, Self::Name, Self::Thread];
+
+    /// What its rows are.
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Self::Category => "category",
+            Self::Name => "name",
+            Self::Thread => "thread",
+        }
+    }
+}
+
+/// A column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Sort {
+    /// The name, category or thread
+    Name,
+    /// How many slices
+    Count,
+    /// Their time, with that of the slices inside
+    Total,
+    /// Their time without that
+    #[value(name = "self")]
+    Own,
+    /// Time in which one of them was open and none around it: a thread's busy time
+    Busy,
+    /// The shortest
+    Min,
+    /// Half of them take no longer
+    P50,
+    /// Nine of ten take no longer
+    P90,
+    /// 99 of 100 take no longer
+    P99,
+    /// The longest
+    Max,
+}
+
+/// What there is to say of a trace.
+pub(crate) struct Stats<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) bytes: u64,
+    pub(crate) gathered: &'a Gathered,
+    pub(crate) keys: &'a Keys,
+    pub(crate) places: &'a Places,
+    pub(crate) report: &'a Report,
+}
+
+/// A row, put into words and numbers.
+pub(crate) struct Line<'a> {
+    pub(crate) what: String,
+    /// The category of a name, the process of a thread.
+    pub(crate) of: String,
+    pub(crate) row: &'a Row,
+    pub(crate) percentiles: [i64; 3],
+}
+
+impl Line<'_> {
+    fn column(&self, sort: Sort) -> i64 {
+        match sort {
+            Sort::Name => 0,
+            Sort::Count => i64::try_from(self.row.count).unwrap_or(i64::MAX),
+            Sort::Total => self.row.total,
+            Sort::Own => self.row.own,
+            Sort::Busy => self.row.busy,
+            Sort::Min => self.row.min,
+            Sort::P50 => self.percentiles[0],
+            Sort::P90 => self.percentiles[1],
+            Sort::P99 => self.percentiles[2],
+            Sort::Max => self.row.max,
+        }
+    }
+}
+
+impl Stats<'_> {
+    /// The lines of a table in the order that is asked for, all of them.
+    pub(crate) fn lines(&self, by: By, sort: Sort) -> Vec<Line<'_>> {
+        let Gathered { names, categories, tracks, .. } = self.gathered;
+        let rows = match by {
+            By::Category => categories,
+            By::Name => names,
+            By::Thread => tracks,
+        };
+        let line = |row| {
+            let (what, of) = self.words(by, row);
+            Line { what, of, row, percentiles: row.percentiles() }
+        };
+        let mut lines: Vec<Line<'_>> = rows.iter().map(line).collect();
+        lines.sort_by(|a, b| b.column(sort).cmp(&a.column(sort)).then_with(|| a.what.cmp(&b.what)));
+        lines
+    }
+
+    fn words(&self, by: By, row: &Row) -> (String, String) {
+        let text = |key| self.keys.text(key).to_owned();
+        let Some(what) = row.what else { return (text(Key::OTHER), String::new()) };
+        match by {
+            By::Category => (text(Key(what)), String::new()),
+            By::Name => (text(Key(what)), row.category.map_or_else(|| "*".to_owned(), text)),
+            By::Thread => {
+                let track = TrackId(what);
+                let places = self.places;
+                let process = places.process_of(track).filter(|process| *process != track);
+                let process = process.map(|process| places.name(process));
+                (places.name(track), process.unwrap_or_default())
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What is known of the output: its tables, its tracks, what waits to be written.
+
+use std::collections::HashMap;
+use std::io::Write;
+
+use hairline_formats::fxt::ThreadRef;
+
+use crate::fxt::write::arguments::Encoded;
+use crate::fxt::write::flows::Flows;
+use crate::fxt::write::output::Output;
+use crate::fxt::write::strings::Strings;
+use crate::fxt::write::threads::Threads;
+use crate::fxt::write::tracks::{Kind, Tracks};
+use crate::model::{FlowStep, TrackId};
+use crate::readings::Readings;
+use crate::report::Report;
+
+/// Writes FXT.
+#[derive(Debug)]
+pub struct Writer<W> {
+    pub(super) output: Output<W>,
+    pub(super) strings: Strings,
+    pub(super) threads: Threads,
+    pub(super) tracks: Tracks,
+    pub(super) flows: Flows,
+    /// Flows that go through the next slice of each thread.
+    pub(super) waiting: HashMap<TrackId, Vec<Waiting>>,
+    pub(super) args: Encoded,
+    /// Several categories in one text.
+    pub(super) joined: String,
+    /// What goes into a blob.
+    pub(super) packets: Vec<u8>,
+    /// Tracks that are to be described there.
+    pub(super) branch: Vec<TrackId>,
+    /// The provider whose section it is; 0 before the first.
+    pub(super) provider: u32,
+    pub(super) provider_name: String,
+    pub(super) last_time: u64,
+    pub(super) readings: Readings,
+    pub(super) report: Report,
+}
+
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) id: u64,
+    pub(super) step: FlowStep,
+}
+
+/// Flows of a thread that may wait for its next slice.
+pub(super) const MAX_WAITING: usize = 1 << 10;
+
+impl<W: Write> Writer<W> {
+    /// Writes to `output`, which needs no buffer.
+    pub fn new(output: W) -> Self {
+        Self {
+            output: Output::new(output),
+            strings: Strings::default(),
+            threads: Threads::default(),
+            tracks: Tracks::default(),
+            flows: Flows::default(),
+            waiting: HashMap::new(),
+            args: Encoded::default(),
+            joined: String::new(),
+            packets: Vec::new(),
+            branch: Vec::new(),
+            provider: 0,
+            provider_name: String::new(),
+            last_time: 0,
+            readings: Readings::default(),
+            report: Report::default(),
+        }
+    }
+
+    /// How a record names a thread; one that is none if there is none.
+    pub(super) fn thread_ref(&mut self, track: Option<TrackId>) -> ThreadRef {
+        track
+            .and_then(|id| self.threads.reference(id, &mut self.tracks, &mut self.output.bytes))
+            .unwrap_or(ThreadRef::Inline { process: 0, thread: 0 })
+    }
+
+    /// The same, of any thread of the process above a track, or of any process.
+    pub(super) fn thread_ref_above(&mut self, track: TrackId) -> ThreadRef {
+        let process = self.tracks.get(track).and_then(|track| track.parent).or(self.tracks.any_process);
+        match process.and_then(|id| self.tracks.get(id)).map(|parent| &parent.kind) {
+            Some(&Kind::Process { pid, any_thread: None }) => ThreadRef::Inline { process: pid, thread: pid },
+            Some(&Kind::Process { any_thread, .. }) => self.thread_ref(any_thread),
+            _ => self.thread_ref(self.tracks.any_thread),
+        }
+    }
+}

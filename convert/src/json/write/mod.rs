@@ -1,0 +1,106 @@
+//! Items to JSON.
+//!
+//! ```text
+//! {"displayTimeUnit":"ns",
+//! "otherData":{"timeOffsetNs":"...", ...},          what is known of the trace before its first event
+//! "traceEvents":[
+//! {"name":"thread_name","ph":"M", ...},             tracks, before the first event after they were told of
+//! {"name":"read","ph":"X","ts":1.5, ...}
+//! ],
+//! "lostEvents":3}                                   if events are missing
+//! ```
+//!
+//! | track | events |
+//! |---|---|
+//! | thread | B E X i, with s t f for flows |
+//! | process, async, any other | b n e with an id of its own, flows by `bind_id`; instants of a process, or of everything, are i |
+//! | counter | C |
+//!
+//! An async interval is known by its category too: an `e` has that of the `b`, whatever the item says.
+//!
+//! **Times.** Where the first event is later than floating point numbers of microseconds can say to the nanosecond, times are written
+//! less an offset, which `otherData` has and the [reader](super::Reader) adds again.
+
+mod arguments;
+mod event;
+mod flows;
+mod labels;
+mod lanes;
+mod plain;
+mod state;
+
+pub use state::Writer;
+
+use std::io::{self, Write};
+
+use hairline_formats::Value;
+use hairline_formats::trace_event_json::Json;
+
+use crate::format::Source;
+use crate::json::write::state::finished;
+use crate::model::{Item, Loss, Trace};
+use crate::report::Report;
+
+impl<W: Write> Writer<W> {
+    fn trace(&mut self, trace: &Trace<'_>) {
+        let takes = self.facts.take(trace);
+        if takes && self.offset.is_some() {
+            self.report.add("facts of the trace that came after its first event");
+        }
+    }
+
+    fn loss(&mut self, loss: &Loss) -> io::Result<()> {
+        self.lost = self.lost.saturating_add(loss.events.max(1));
+        if self.offset.is_none() && loss.time.is_none() {
+            self.lost_before = Some(self.lost_before.unwrap_or(0).saturating_add(loss.events));
+            return Ok(());
+        }
+        let time = loss.time.unwrap_or(self.last);
+        self.begin(time)?;
+        self.show_loss(loss, time)
+    }
+
+    fn foreign(&mut self, what: &'static str, source: Source, bytes: &[u8]) -> io::Result<()> {
+        if source != Source::Json {
+            self.report.add(what);
+            return Ok(());
+        }
+        self.begin(self.last)?;
+        let event = std::str::from_utf8(bytes).ok().and_then(Json::new);
+        match event {
+            Some(event) if self.offset == Some(0) => self.output()?.json(event),
+            _ => {
+                self.report.add(what);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl<W: Write> crate::stream::Writer for Writer<W> {
+    fn write(&mut self, item: &Item<'_>) -> io::Result<()> {
+        match item {
+            Item::Trace(trace) => self.trace(trace),
+            Item::Track(track) => self.lanes.add(track, &mut self.report),
+            Item::Event(event) => return self.event(event),
+            Item::Loss(loss) => return self.loss(loss),
+            Item::Foreign { what, source, bytes } => return self.foreign(what, *source, bytes),
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.begin(self.last)?;
+        self.finish_flows()?;
+        let lost = self.lost;
+        let mut output = self.output.take().map_or_else(finished, Ok)?;
+        if lost > 0 {
+            output.member("lostEvents", &Value::U64(lost))?;
+        }
+        output.finish()?.flush()
+    }
+
+    fn report(&self) -> &Report {
+        &self.report
+    }
+}

@@ -1,0 +1,122 @@
+//! What is known of the output: its offset, its tracks, what waits to be written.
+
+use std::io::{self, Write};
+
+use hairline_formats::Value;
+use hairline_formats::trace_event_json::{self as json, Id, InstantScope, Phase, TimeUnit};
+
+use crate::json::facts::Facts;
+use crate::json::write::flows::Flows;
+use crate::json::write::labels::Labels;
+use crate::json::write::lanes::{Lane, Lanes};
+use crate::model::Loss;
+use crate::report::Report;
+
+/// Writes Trace Event JSON, in the object form.
+#[derive(Debug)]
+pub struct Writer<W> {
+    /// None once it is finished.
+    pub(super) output: Option<json::Writer<W>>,
+    /// What times are written less; None before the first event.
+    pub(super) offset: Option<i64>,
+    pub(super) facts: Facts,
+    pub(super) lanes: Lanes,
+    pub(super) labels: Labels,
+    pub(super) flows: Flows,
+    pub(super) lost: u64,
+    /// What is missing before the first event, at a time that is not known: it is told with that, whose time the others go by.
+    pub(super) lost_before: Option<u64>,
+    /// The time of the last event.
+    pub(super) last: i64,
+    /// Categories with commas between them.
+    pub(super) categories: String,
+    pub(super) report: Report,
+}
+
+/// The importer's times are exact below this, in nanoseconds: 26 days.
+const EXACT: i64 = 1 << 51;
+
+/// So much earlier than the first event in the file may others be: a day.
+const EARLIER: i64 = 86_400_000_000_000;
+
+const SECOND: i64 = 1_000_000_000;
+
+impl<W: Write> Writer<W> {
+    /// Writes to `output`, which needs no buffer.
+    pub fn new(output: W) -> Self {
+        Self {
+            output: Some(json::Writer::object(output)),
+            offset: None,
+            facts: Facts::default(),
+            lanes: Lanes::default(),
+            labels: Labels::default(),
+            flows: Flows::default(),
+            lost: 0,
+            lost_before: None,
+            last: 0,
+            categories: String::new(),
+            report: Report::default(),
+        }
+    }
+
+    pub(super) fn output(&mut self) -> io::Result<&mut json::Writer<W>> {
+        self.output.as_mut().map_or_else(finished, Ok)
+    }
+
+    /// A time as it is written; None, which is counted, if it is before all that can be.
+    pub(super) fn time(&mut self, time: i64) -> Option<i64> {
+        let time = time.checked_sub(self.offset.unwrap_or(0)).filter(|time| *time >= 0);
+        if time.is_none() {
+            self.report.add("events of a time before 0");
+        }
+        time
+    }
+
+    /// Writes what stands before the events, and tells of tracks that are new.
+    #[inline]
+    pub(super) fn begin(&mut self, first: i64) -> io::Result<()> {
+        if self.offset.is_some() && !self.lanes.has_untold() { Ok(()) } else { self.tell(first) }
+    }
+
+    #[cold] // as often as there are tracks
+    fn tell(&mut self, first: i64) -> io::Result<()> {
+        if self.offset.is_none() {
+            let offset = if first < EXACT { 0 } else { (first - EARLIER) / SECOND * SECOND };
+            (self.offset, self.facts.offset) = (Some(offset), offset);
+            let output = self.output.as_mut().map_or_else(finished, Ok)?;
+            output.display_time_unit(TimeUnit::Nanoseconds)?;
+            if !self.facts.is_empty() {
+                output.member("otherData", &Value::Dict(&self.facts))?;
+            }
+        }
+        let Some(output) = &mut self.output else { return Ok(()) };
+        self.lanes.tell(|event| output.event(event))?;
+        match self.lost_before.take() {
+            Some(events) => self.show_loss(&Loss { events, ..Loss::default() }, first),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn show_loss(&mut self, loss: &Loss, time: i64) -> io::Result<()> {
+        let Some(ts) = self.time(time) else { return Ok(()) };
+        let thread = loss.track.and_then(|track| match self.lanes.get(track) {
+            Some(Lane::Thread { pid, tid, .. }) => Some((*pid, *tid)),
+            _ => None,
+        });
+        self.output()?.event(&json::Event {
+            name: "events lost".into(),
+            cat: "hairline".into(),
+            ph: Some(Phase::Instant),
+            ts: Some(ts),
+            pid: thread.map(|(pid, _)| Id::Number(pid.into())),
+            tid: thread.map(|(_, tid)| Id::Number(tid.into())),
+            s: thread.is_none().then_some(InstantScope::Global),
+            args: json::Args::List(&[("lost", Value::U64(loss.events))]),
+            ..json::Event::default()
+        })
+    }
+}
+
+pub(super) fn finished<T>() -> io::Result<T> {
+    Err(io::Error::other("the trace is finished"))
+}

@@ -1,0 +1,97 @@
+//! The strings of a conversion, each kept once.
+
+use std::collections::HashMap;
+
+/// The number of a string, from 0, without gaps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StringId(pub u32);
+
+impl StringId {
+    /// The interning id that stands for the string in [`Value::Interned`](hairline_formats::Value): from 1.
+    #[inline]
+    pub(crate) fn iid(self) -> u64 {
+        u64::from(self.0) + 1
+    }
+
+    /// The string of an interning id; `None` for 0, and for what is no id of this crate.
+    #[inline]
+    pub(crate) fn of_iid(iid: u64) -> Option<Self> {
+        iid.checked_sub(1).and_then(|id| u32::try_from(id).ok()).map(Self)
+    }
+}
+
+/// A string, with its number if it has one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Text<'a> {
+    /// The string.
+    pub text: &'a str,
+    /// Its number.
+    pub id: Option<StringId>,
+}
+
+impl<'a> From<&'a str> for Text<'a> {
+    fn from(text: &'a str) -> Self {
+        Self { text, id: None }
+    }
+}
+
+/// Strings that come again and again, each once, by their numbers.
+#[derive(Debug, Default)]
+pub struct Strings {
+    texts: Vec<Box<str>>,
+    ids: HashMap<Box<str>, StringId>,
+    bytes: usize,
+}
+
+/// Bytes of strings that are kept; those that come later have no number.
+const MOST_BYTES: usize = 16 << 20;
+
+impl Strings {
+    /// The number of `text`, which it is given if it has none. None: there are too many already.
+    pub fn number(&mut self, text: &str) -> Option<StringId> {
+        if let Some(id) = self.ids.get(text) {
+            return Some(*id);
+        }
+        let id = StringId(u32::try_from(self.texts.len()).ok()?);
+        self.bytes += 2 * text.len() + 64;
+        if self.bytes > MOST_BYTES {
+            return None;
+        }
+        self.texts.push(text.into());
+        self.ids.insert(text.into(), id);
+        Some(id)
+    }
+
+    /// The string of a number; "" for one that was not given out.
+    #[must_use]
+    pub fn get(&self, id: StringId) -> &str {
+        self.texts.get(id.0 as usize).map_or("", |text| text)
+    }
+
+    /// The string of a number, with it.
+    #[must_use]
+    pub fn text(&self, id: StringId) -> Text<'_> {
+        Text { text: self.get(id), id: Some(id) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_string_has_one_number() {
+        let mut strings = Strings::default();
+        let (a, b) = (strings.number("a").unwrap(), strings.number("b").unwrap());
+        assert_eq!((strings.number("a"), strings.get(b), strings.get(StringId(9))), (Some(a), "b", ""));
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut strings = Strings::default();
+        let long = "x".repeat(1 << 20);
+        let numbered = (0..100).filter(|n| strings.number(&format!("{n}{long}")).is_some()).count();
+        assert_eq!(numbered, 7);
+        assert!(strings.number("y").is_none(), "and stays so");
+    }
+}

@@ -1,0 +1,143 @@
+//! The event that is being read, taken out of its packet.
+
+use std::ops::Range;
+
+use hairline_formats::DecodeError;
+use hairline_formats::track_event::{self, CounterValue, Priority, TrackEvent};
+
+use crate::context::Context;
+use crate::model::{EventKind, TrackId};
+use crate::strings::Text;
+use crate::track_event::read::sequence::Place;
+use crate::track_event::read::table::{Name, Table};
+
+/// A string of the event that is being read.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Word {
+    /// There is none.
+    #[default]
+    None,
+    /// By its number on the sequence.
+    Iid(u64),
+    /// In full, a part of [`Current::own`].
+    Own(Range<usize>),
+}
+
+/// The event that is being read.
+#[derive(Debug)]
+pub(super) struct Current {
+    /// The place of its sequence among all.
+    pub(super) sequence: usize,
+    pub(super) time: i64,
+    pub(super) track: TrackId,
+    pub(super) kind: EventKind,
+    pub(super) name: Word,
+    pub(super) categories: Vec<Word>,
+    /// The counter whose categories it has, if it has none of its own.
+    pub(super) counter: Option<u32>,
+    pub(super) flows: Vec<u64>,
+    pub(super) ending_flows: Vec<u64>,
+    pub(super) extra_counters: Vec<(TrackId, CounterValue)>,
+    pub(super) correlation: Word,
+    pub(super) place: Option<Place>,
+    pub(super) log: Option<(u64, Priority)>,
+    /// Texts that the event has in full.
+    own: String,
+    /// The event as it stands in the packet, if it has arguments.
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Default for Current {
+    fn default() -> Self {
+        Self {
+            sequence: 0,
+            time: 0,
+            track: TrackId(0),
+            kind: EventKind::Instant,
+            name: Word::None,
+            categories: Vec::new(),
+            counter: None,
+            flows: Vec::new(),
+            ending_flows: Vec::new(),
+            extra_counters: Vec::new(),
+            correlation: Word::None,
+            place: None,
+            log: None,
+            own: String::new(),
+            bytes: Vec::new(),
+        }
+    }
+}
+
+impl Current {
+    /// Forgets the event before this one, and keeps what memory it had.
+    #[inline]
+    pub(super) fn clear(&mut self) {
+        self.name = Word::None;
+        self.categories.clear();
+        self.counter = None;
+        self.flows.clear();
+        self.ending_flows.clear();
+        self.extra_counters.clear();
+        self.correlation = Word::None;
+        self.place = None;
+        self.log = None;
+        self.own.clear();
+        self.bytes.clear();
+    }
+
+    /// Keeps a text that the event has in full.
+    pub(super) fn keep(&mut self, text: &str) -> Word {
+        let start = self.own.len();
+        self.own.push_str(text);
+        Word::Own(start..self.own.len())
+    }
+
+    /// Keeps a name or a category.
+    #[inline]
+    pub(super) fn word(&mut self, name: track_event::Name<'_>) -> Word {
+        match name {
+            track_event::Name::Iid(iid) => Word::Iid(iid),
+            track_event::Name::Text(text) => self.keep(text),
+        }
+    }
+
+    /// Keeps an event's bytes, for its arguments.
+    pub(super) fn keep_bytes(&mut self, event: &[u8]) {
+        self.bytes.extend_from_slice(event);
+    }
+
+    /// Takes what lists the event has.
+    pub(super) fn take_lists(
+        &mut self,
+        event: &TrackEvent<'_>,
+        context: &Context,
+    ) -> Result<(), DecodeError> {
+        for iid in event.category_iids() {
+            self.categories.push(Word::Iid(iid?));
+        }
+        for category in event.categories() {
+            let word = self.keep(category?);
+            self.categories.push(word);
+        }
+        for id in event.flow_ids() {
+            self.flows.push(context.flow(id?));
+        }
+        for id in event.terminating_flow_ids() {
+            self.ending_flows.push(context.flow(id?));
+        }
+        if event.has_annotations() {
+            self.keep_bytes(event.bytes());
+        }
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn text<'s>(&'s self, word: &Word, table: &'s Table<Name>) -> Text<'s> {
+        match word {
+            Word::None => Text::default(),
+            Word::Iid(iid) => table.get(*iid).map(Name::text).unwrap_or_default(),
+            Word::Own(range) => Text::from(&self.own[range.clone()]),
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! What is known of the output, and the bytes that are gathered for it.
+
+use crate::readings::Readings;
+use crate::report::Report;
+use crate::track_event::write::flows::Flows;
+use crate::track_event::write::sequence::{Places, Sequence};
+use crate::track_event::write::tracks::{GENERAL, Tracks};
+
+/// Bytes that are gathered before they are written.
+pub(super) const GATHERED: usize = 256 * 1024;
+
+/// All but the output.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) out: Vec<u8>,
+    pub(super) report: Report,
+    pub(super) tracks: Tracks,
+    /// The general one first, then those of threads.
+    pub(super) sequences: Vec<Sequence>,
+    /// That of the thread that wrote last.
+    pub(super) current: usize,
+    pub(super) places: Places,
+    /// Fields of the event in hand.
+    pub(super) fields: Vec<u8>,
+    /// The last time that was written.
+    pub(super) time: u64,
+    pub(super) lost: u64,
+    pub(super) has_uuid: bool,
+    pub(super) readings: Readings,
+    pub(super) flows: Flows,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            out: Vec::with_capacity(2 * GATHERED),
+            report: Report::default(),
+            tracks: Tracks::default(),
+            sequences: vec![Sequence::new(GENERAL, 0)],
+            current: 0,
+            places: Places::default(),
+            fields: Vec::new(),
+            time: 0,
+            lost: 0,
+            has_uuid: false,
+            readings: Readings::default(),
+            flows: Flows::default(),
+        }
+    }
+}
