@@ -4,14 +4,14 @@ use std::io;
 use std::time::Instant;
 
 use hairline::{Format, MemoryOutput, Session, trace_counter, trace_instant, trace_scope};
-use hairline_convert::{Context, Item, Source, create, open};
+use hairline_convert::{Context, Item, TraceFormat, create, open};
 
 use crate::Outcome;
 use crate::row::{Budget, Row};
 use crate::timing::Samples;
 
-const FORMATS: [(Source, &str); 3] =
-    [(Source::TrackEvent, "TrackEvent"), (Source::Fxt, "FXT"), (Source::Json, "JSON")];
+const FORMATS: [(TraceFormat, &str); 3] =
+    [(TraceFormat::TrackEvent, "TrackEvent"), (TraceFormat::Fxt, "FXT"), (TraceFormat::Json, "JSON")];
 
 /// Records as a program does: scopes, one in four with arguments, instants and counters.
 fn record(format: Format, scopes: u32) -> Outcome<Vec<u8>> {
@@ -32,17 +32,17 @@ fn record(format: Format, scopes: u32) -> Outcome<Vec<u8>> {
 }
 
 /// The bytes of the trace in the third format, which no session records.
-fn written(input: &[u8], to: Source) -> Outcome<Vec<u8>> {
+fn written(input: &[u8], to: TraceFormat) -> Outcome<Vec<u8>> {
     let mut output = Vec::new();
     convert(input, Some(&mut output), to)?;
     Ok(output)
 }
 
-fn convert(input: &[u8], output: Option<&mut Vec<u8>>, to: Source) -> Outcome<()> {
+fn convert(input: &[u8], output: Option<&mut Vec<u8>>, to: TraceFormat) -> Outcome<()> {
     let (mut context, mut reader) = (Context::new(), open(input, None)?);
     let mut writer = match output {
-        Some(output) => create(to, output)?,
-        None => create(to, io::sink())?,
+        Some(output) => create(to, output),
+        None => create(to, io::sink()),
     };
     while let Some(item) = &reader.next(&mut context)? {
         writer.write(item)?;
@@ -81,7 +81,7 @@ fn row(
 pub fn rows(rounds: usize) -> Outcome<Vec<Row>> {
     const SCOPES: u32 = 150_000;
     let (packets, records) = (record(Format::TrackEvent, SCOPES)?, record(Format::Fxt, SCOPES)?);
-    let json = written(&packets, Source::Json)?;
+    let json = written(&packets, TraceFormat::Json)?;
     let mut rows = Vec::new();
     for ((_, from), (input, budget)) in FORMATS.iter().zip([(packets, 200.0), (records, 200.0), (json, 80.0)])
     {

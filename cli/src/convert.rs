@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::format::Format;
+use crate::format::FormatArgument;
 use crate::outcome::Outcome;
 use crate::transfer::{self, Transfer};
 
@@ -26,10 +26,10 @@ pub(crate) struct Arguments {
     output: PathBuf,
     /// The input's format, if its first bytes are not to be believed.
     #[arg(long, value_name = "FORMAT")]
-    from: Option<Format>,
+    from: Option<FormatArgument>,
     /// The output's format, if its name does not say it.
     #[arg(long, value_name = "FORMAT")]
-    to: Option<Format>,
+    to: Option<FormatArgument>,
     /// Fails, and writes nothing, if anything could not be said as it was.
     #[arg(long)]
     strict: bool,

@@ -6,15 +6,15 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use hairline_convert::slices::{Frame, Key, Sink, Slice, Slices};
+use hairline_convert::slices::{Frame, Key, Slice, SliceSink, Slices};
 use hairline_convert::{Item, TrackId};
 
 use crate::input::identity;
 use crate::outcome::Outcome;
 use crate::output::Output;
-use crate::places::Places;
 use crate::text::{complain, grouped};
-use crate::trace::{Look, TraceArguments};
+use crate::trace::{ItemVisitor, TraceArguments};
+use crate::track_names::TrackNames;
 
 /// Writes where the time went as folded stacks, or as a flame graph.
 ///
@@ -57,8 +57,8 @@ enum By {
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let mut flame = Flame::default();
-    let looked = match arguments.trace.show(false, &mut flame) {
-        Ok(looked) => looked,
+    let summary = match arguments.trace.show(false, &mut flame) {
+        Ok(summary) => summary,
         Err(e) => {
             complain(e);
             return Outcome::Failed;
@@ -69,10 +69,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         let left_out = grouped(flame.stacks.left_out);
         complain(format_args!(
             "{}: {left_out} slices are not shown: there are too many different stacks",
-            looked.name
+            summary.name
         ));
     }
-    let outcome = looked.outcome();
+    let outcome = summary.outcome();
     match write(&flame.folded(arguments.by, arguments.total), arguments) {
         Ok(()) => outcome,
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => outcome,
@@ -109,13 +109,13 @@ fn title(path: &Path) -> String {
 struct Flame {
     slices: Slices,
     stacks: Stacks,
-    places: Places,
+    track_names: TrackNames,
 }
 
-impl Look for Flame {
+impl ItemVisitor for Flame {
     fn item(&mut self, item: &Item<'_>) {
         if let Item::Track(track) = item {
-            self.places.set(track);
+            self.track_names.set(track);
         }
         self.slices.item(item, &mut self.stacks);
     }
@@ -170,7 +170,7 @@ impl Stacks {
     }
 }
 
-impl Sink for Stacks {
+impl SliceSink for Stacks {
     fn slice(&mut self, slice: &Slice, above: &[Frame]) {
         self.add(slice, above);
     }
@@ -211,13 +211,16 @@ impl Flame {
     }
 
     fn place(&self, by: By, track: TrackId, steps: &mut Vec<String>) {
-        let process = self.places.process_of(track);
+        let process = self.track_names.process_of(track);
         if by == By::Thread && process != Some(track) {
-            steps.push(step(&self.places.name(track)));
+            steps.push(step(&self.track_names.name(track)));
         }
         if by != By::All {
             steps.push(
-                process.map_or_else(|| "(no process)".to_owned(), |process| step(&self.places.name(process))),
+                process.map_or_else(
+                    || "(no process)".to_owned(),
+                    |process| step(&self.track_names.name(process)),
+                ),
             );
         }
     }

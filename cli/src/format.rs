@@ -1,11 +1,11 @@
 //! The formats, as arguments name them.
 
 use clap::ValueEnum;
-use hairline_convert::Source;
+use hairline_convert::TraceFormat;
 
 /// A format, by the name that its files have.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum FormatArgument {
     /// Perfetto's own.
     Pftrace,
     /// The Fuchsia trace format.
@@ -14,12 +14,12 @@ pub(crate) enum Format {
     Json,
 }
 
-impl From<Format> for Source {
-    fn from(format: Format) -> Self {
+impl From<FormatArgument> for TraceFormat {
+    fn from(format: FormatArgument) -> Self {
         match format {
-            Format::Pftrace => Self::TrackEvent,
-            Format::Fxt => Self::Fxt,
-            Format::Json => Self::Json,
+            FormatArgument::Pftrace => Self::TrackEvent,
+            FormatArgument::Fxt => Self::Fxt,
+            FormatArgument::Json => Self::Json,
         }
     }
 }

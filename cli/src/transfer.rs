@@ -6,21 +6,20 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use hairline_convert::{Context, FileKind, Report, Source, Writer, create, open};
+use hairline_convert::{Context, FileFormat, Report, TraceFormat, TraceWriter, create, open};
 
-use crate::format::Format;
+use crate::format::FormatArgument;
 use crate::input::{Input, is_standard};
 use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::text::complain;
-use crate::trace::ends_early;
 
 /// What is to be done.
 pub(crate) struct Transfer<'a> {
     pub(crate) inputs: &'a [PathBuf],
     pub(crate) output: &'a Path,
-    pub(crate) from: Option<Format>,
-    pub(crate) to: Option<Format>,
+    pub(crate) from: Option<FormatArgument>,
+    pub(crate) to: Option<FormatArgument>,
     pub(crate) strict: bool,
 }
 
@@ -86,11 +85,11 @@ impl Transfer<'_> {
     }
 
     /// What the output is to be.
-    fn kind(&self) -> Result<FileKind, Failure> {
-        let by_name = FileKind::by_name(self.output);
+    fn kind(&self) -> Result<FileFormat, Failure> {
+        let by_name = FileFormat::by_name(self.output);
         let gzip = by_name.is_some_and(|kind| kind.gzip);
         match (self.to, by_name) {
-            (Some(format), _) => Ok(FileKind { format: format.into(), gzip }),
+            (Some(format), _) => Ok(FileFormat { format: format.into(), gzip }),
             (None, Some(kind)) => Ok(kind),
             (None, None) => {
                 let what = "its name says no format: end it in .pftrace, .fxt or .json, or give --to";
@@ -102,11 +101,11 @@ impl Transfer<'_> {
     fn write(
         &self,
         inputs: Vec<Input>,
-        format: Source,
+        format: TraceFormat,
         output: &mut dyn io::Write,
     ) -> Result<(Outcome, Report), Failure> {
         let fail = |e: io::Error| Failure::output(self.output, &e);
-        let mut writer = create(format, output).map_err(fail)?;
+        let mut writer = create(format, output);
         let (mut context, mut report, mut outcome) = (Context::new(), Report::default(), Outcome::Done);
         for input in inputs {
             outcome = outcome.max(self.copy(input, &mut context, &mut *writer, &mut report)?);
@@ -122,11 +121,11 @@ impl Transfer<'_> {
         &self,
         input: Input,
         context: &mut Context,
-        writer: &mut dyn Writer,
+        writer: &mut dyn TraceWriter,
         report: &mut Report,
     ) -> Result<Outcome, Failure> {
         let name = input.name().to_owned();
-        let mut reader = open(input, self.from.map(Source::from)).map_err(|e| Failure::of(&name, e))?;
+        let mut reader = open(input, self.from.map(TraceFormat::from)).map_err(|e| Failure::of(&name, e))?;
         let (mut outcome, mut is_empty) = (Outcome::Done, true);
         loop {
             match reader.next(context) {
@@ -137,7 +136,7 @@ impl Transfer<'_> {
                 }
                 Ok(None) => break,
                 // A length that goes beyond the end is all there is to see of what is no trace.
-                Err(e) if ends_early(&e) && !is_empty => {
+                Err(e) if e.is_truncated() && !is_empty => {
                     complain(format_args!("{name}: {e}; all before that is in the output"));
                     outcome = Outcome::Failed;
                     break;

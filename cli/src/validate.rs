@@ -3,18 +3,18 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use hairline_convert::slices::{Frame, Key, Sink, Slice, Slices, Wrong};
+use hairline_convert::slices::{Defect, Frame, Key, Slice, SliceSink, Slices};
 use hairline_convert::{Event, EventKind, FlowStep, Item, TrackId};
 
 use crate::outcome::Outcome;
-use crate::places::Places;
 use crate::table::plain;
 use crate::text::{complain, count, duration, grouped, put, written};
-use crate::trace::{Look, Looked, TraceArguments};
+use crate::trace::{ItemVisitor, ReadSummary, TraceArguments};
+use crate::track_names::TrackNames;
 
 /// Says what is wrong with a trace.
 ///
-/// It is read to its end, or to where it is no trace any more. What is looked for: bytes that make no sense, records that refer to what
+/// It is read to its end, or to where it is no trace any more. What is summary for: bytes that make no sense, records that refer to what
 /// is not there, begins without an end and ends without a begin, slices that lie across each other, threads whose events are not in
 /// order, flows with one end, events that the tracer lost. Of each kind the first three are shown, with the byte of the record that
 /// they were found at.
@@ -32,12 +32,12 @@ pub(crate) struct Arguments {
     trace: TraceArguments,
     /// What is not to count as wrong; it is shown all the same.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "KIND")]
-    ignore: Vec<Kind>,
+    ignore: Vec<DefectKind>,
 }
 
 /// What may be wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
-enum Kind {
+enum DefectKind {
     /// Ends without a begin
     NoBegin,
     /// Slices without an end
@@ -52,18 +52,18 @@ enum Kind {
     Loss,
 }
 
-impl Kind {
-    fn of(wrong: Wrong) -> (Self, &'static str) {
+impl DefectKind {
+    fn of(wrong: Defect) -> (Self, &'static str) {
         match wrong {
-            Wrong::EndWithoutBegin => (Self::NoBegin, "end without a begin"),
-            Wrong::NoEnd => (Self::NoEnd, "slice without an end"),
-            Wrong::EndsWithAnother => (Self::Nesting, "slice that is open when the one around it ends"),
-            Wrong::EndsBeforeBegin => (Self::Nesting, "slice that ends before it begins"),
-            Wrong::Overlaps => (Self::Nesting, "slice that lies partly in another"),
-            Wrong::TooDeep => (Self::Nesting, "slice with more than 512 around it or in it"),
-            Wrong::TooManyOpen => (Self::Nesting, "slice with more than 524288 others open"),
-            Wrong::OutOfOrder => (Self::Order, "thread whose events are not in order"),
-            Wrong::Late => (Self::Order, "event that comes too late to be put in order"),
+            Defect::EndWithoutBegin => (Self::NoBegin, "end without a begin"),
+            Defect::NoEnd => (Self::NoEnd, "slice without an end"),
+            Defect::EndsWithAnother => (Self::Nesting, "slice that is open when the one around it ends"),
+            Defect::EndsBeforeBegin => (Self::Nesting, "slice that ends before it begins"),
+            Defect::Overlaps => (Self::Nesting, "slice that lies partly in another"),
+            Defect::TooDeep => (Self::Nesting, "slice with more than 512 around it or in it"),
+            Defect::TooManyOpen => (Self::Nesting, "slice with more than 524288 others open"),
+            Defect::OutOfOrder => (Self::Order, "thread whose events are not in order"),
+            Defect::Late => (Self::Order, "event that comes too late to be put in order"),
             _ => (Self::Nesting, "something else"),
         }
     }
@@ -71,8 +71,8 @@ impl Kind {
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let mut check = Check::default();
-    let looked = match arguments.trace.show(true, &mut check) {
-        Ok(looked) => looked,
+    let summary = match arguments.trace.show(true, &mut check) {
+        Ok(summary) => summary,
         Err(e) => {
             complain(e);
             return Outcome::Failed;
@@ -81,9 +81,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     check.slices.finish(&mut check.found);
     check.settle(None);
     check.found.flows();
-    let said = written(put(check.report(&looked)), "stdout");
-    if let Some(e) = &looked.stopped {
-        complain(format_args!("{}: {e}", looked.name));
+    let said = written(put(check.report(&summary)), "stdout");
+    if let Some(e) = &summary.stopped {
+        complain(format_args!("{}: {e}", summary.name));
         return Outcome::Failed;
     }
     let counts = |finding: &&Finding| !arguments.ignore.contains(&finding.kind);
@@ -94,7 +94,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 #[derive(Default)]
 struct Check {
     slices: Slices,
-    places: Places,
+    track_names: TrackNames,
     found: Found,
     events: u64,
 }
@@ -111,7 +111,7 @@ struct Found {
 }
 
 struct Finding {
-    kind: Kind,
+    kind: DefectKind,
     what: &'static str,
     count: u64,
     /// Events, where one finding is about several.
@@ -120,7 +120,7 @@ struct Finding {
 }
 
 struct Example {
-    kind: Kind,
+    kind: DefectKind,
     what: &'static str,
     track: Option<TrackId>,
     time: Option<i64>,
@@ -141,7 +141,7 @@ const EXAMPLES: usize = 3;
 /// Flows that are followed.
 const MOST_FLOWS: usize = 1 << 20;
 
-impl Look for Check {
+impl ItemVisitor for Check {
     const NEEDS_PLACE: bool = true;
 
     fn item(&mut self, item: &Item<'_>) {
@@ -151,10 +151,10 @@ impl Look for Check {
                 self.events += 1;
                 self.found.flow(event);
             }
-            Item::Track(track) => self.places.set(track),
+            Item::Track(track) => self.track_names.set(track),
             Item::Loss(loss) => {
                 self.found.one(
-                    Kind::Loss,
+                    DefectKind::Loss,
                     "place where events are missing",
                     loss.track,
                     loss.time,
@@ -173,17 +173,17 @@ impl Look for Check {
     }
 }
 
-impl Sink for Found {
+impl SliceSink for Found {
     fn slice(&mut self, _: &Slice, _: &[Frame]) {}
 
-    fn wrong(&mut self, what: Wrong, track: TrackId, time: i64, name: Key) {
-        let (kind, what) = Kind::of(what);
+    fn defect(&mut self, what: Defect, track: TrackId, time: i64, name: Key) {
+        let (kind, what) = DefectKind::of(what);
         self.one(kind, what, Some(track), Some(time), name);
     }
 }
 
 impl Found {
-    fn finding(&mut self, kind: Kind, what: &'static str) -> &mut Finding {
+    fn finding(&mut self, kind: DefectKind, what: &'static str) -> &mut Finding {
         let known = self.findings.iter().position(|finding| finding.what == what);
         let place = known.unwrap_or_else(|| {
             self.findings.push(Finding { kind, what, count: 0, events: 0, examples: Vec::new() });
@@ -192,7 +192,14 @@ impl Found {
         &mut self.findings[place]
     }
 
-    fn one(&mut self, kind: Kind, what: &'static str, track: Option<TrackId>, time: Option<i64>, name: Key) {
+    fn one(
+        &mut self,
+        kind: DefectKind,
+        what: &'static str,
+        track: Option<TrackId>,
+        time: Option<i64>,
+        name: Key,
+    ) {
         let finding = self.finding(kind, what);
         finding.count += 1;
         if finding.count <= EXAMPLES as u64 {
@@ -201,7 +208,7 @@ impl Found {
     }
 
     fn lost(&mut self, events: u64) {
-        if let Some(finding) = self.findings.iter_mut().find(|finding| finding.kind == Kind::Loss) {
+        if let Some(finding) = self.findings.iter_mut().find(|finding| finding.kind == DefectKind::Loss) {
             finding.events = finding.events.saturating_add(events);
         }
     }
@@ -236,7 +243,7 @@ impl Found {
         };
         let single = self.flows.values().filter(|flow| !has_two_ends(flow)).count() as u64;
         if single > 0 {
-            self.finding(Kind::Flow, "flow with one end").count += single;
+            self.finding(DefectKind::Flow, "flow with one end").count += single;
         }
     }
 }
@@ -250,7 +257,7 @@ impl Check {
         }
     }
 
-    fn report(&self, looked: &Looked) -> String {
+    fn report(&self, summary: &ReadSummary) -> String {
         let mut out = String::new();
         for finding in &self.found.findings {
             let events = if finding.events > 0 {
@@ -261,17 +268,17 @@ impl Check {
             let _ = writeln!(out, "{} x {}{events}", grouped(finding.count), finding.what);
             finding.examples.iter().for_each(|example| self.example(&mut out, example));
         }
-        for (what, n) in looked.report.iter() {
+        for (what, n) in summary.report.iter() {
             let _ = writeln!(out, "{} x {what}", grouped(n));
         }
         if self.found.more_flows {
             let _ = writeln!(out, "flows beyond the first {} were not followed", grouped(MOST_FLOWS as u64));
         }
-        let name = plain(&looked.name);
+        let name = plain(&summary.name);
         let events = count(self.events, "event").replacen(&self.events.to_string(), &grouped(self.events), 1);
         let wrong = self.found.findings.len();
         let things = format!("{wrong} kind{} of things", if wrong == 1 { "" } else { "s" });
-        if looked.stopped.is_some() {
+        if summary.stopped.is_some() {
             let _ = writeln!(out, "{name}: {events} before it is no trace any more");
         } else if wrong == 0 {
             let _ = writeln!(out, "{name}: {events}, nothing is wrong");
@@ -288,7 +295,7 @@ impl Check {
             parts.push(format!("\"{}\"", plain(name)));
         }
         if let Some(track) = example.track {
-            parts.push(format!("on {}", plain(&self.places.name(track))));
+            parts.push(format!("on {}", plain(&self.track_names.name(track))));
         }
         if let Some(time) = example.time {
             parts.push(format!("at {time} ns ({})", duration(time)));

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use hairline_convert::{Context, Source, create, open};
+use hairline_convert::{Context, TraceFormat, create, open};
 use hairline_formats::Value;
 use hairline_formats::fxt::{self, Event, EventKind, StringRef, ThreadRef};
 use serde_json::json;
@@ -75,12 +75,14 @@ impl Trace {
 
     /// Writes it as `trace.fxt`, `trace.pftrace` and `trace.json`.
     fn write(self, folder: &Path) -> [&'static str; 3] {
-        let formats =
-            [("trace.fxt", Source::Fxt), ("trace.pftrace", Source::TrackEvent), ("trace.json", Source::Json)];
+        let formats = [
+            ("trace.fxt", TraceFormat::Fxt),
+            ("trace.pftrace", TraceFormat::TrackEvent),
+            ("trace.json", TraceFormat::Json),
+        ];
         formats.map(|(name, format)| {
             let mut reader = open(&self.0[..], None).expect("a trace");
-            let mut writer =
-                create(format, fs::File::create(folder.join(name)).expect("a file")).expect("a writer");
+            let mut writer = create(format, fs::File::create(folder.join(name)).expect("a file"));
             let mut context = Context::new();
             while let Some(item) = reader.next(&mut context).expect("a whole trace") {
                 writer.write(&item).expect("written");

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
-use hairline_convert::{Context, FileKind, Item, Source, create, open};
+use hairline_convert::{Context, FileFormat, Item, TraceFormat, create, open};
 use hairline_formats::fxt::{self, EventKind, StringRef, ThreadRef};
 use hairline_formats::{Value, truncate_utf8};
 
@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ["make", path, mib] => make(path, mib.parse()?)?,
         [path] => measure(path, None)?,
         [path, extension] => {
-            let kind = FileKind::by_name(format!("x.{extension}").as_ref()).ok_or("an unknown format")?;
+            let kind = FileFormat::by_name(format!("x.{extension}").as_ref()).ok_or("an unknown format")?;
             measure(path, Some(kind.format))?;
         }
         _ => return Err("what is asked for? See the top of the source".into()),
@@ -22,10 +22,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn measure(path: &str, to: Option<Source>) -> Result<(), Box<dyn std::error::Error>> {
+fn measure(path: &str, to: Option<TraceFormat>) -> Result<(), Box<dyn std::error::Error>> {
     let mut context = Context::new();
     let mut reader = open(File::open(path)?, None)?;
-    let mut writer = to.map(|format| create(format, io::sink())).transpose()?;
+    let mut writer = to.map(|format| create(format, io::sink()));
     let (mut events, mut tracks) = (0_u64, 0_u64);
     while let Some(item) = &reader.next(&mut context)? {
         events += u64::from(matches!(item, Item::Event(_)));

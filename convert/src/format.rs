@@ -6,7 +6,7 @@ use hairline_formats::{fxt, proto, track_event::fields::trace};
 
 /// A format, as where something is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum TraceFormat {
     /// FXT.
     Fxt,
     /// Perfetto's TracePackets.
@@ -15,7 +15,7 @@ pub enum Source {
     Json,
 }
 
-impl Source {
+impl TraceFormat {
     /// What it is called.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -46,13 +46,13 @@ pub fn is_gzip(beginning: &[u8]) -> bool {
 
 /// The format of a trace that begins so; None for what is none of them.
 #[must_use]
-pub fn detect(beginning: &[u8]) -> Option<Source> {
+pub fn detect(beginning: &[u8]) -> Option<TraceFormat> {
     if beginning.starts_with(&fxt::MAGIC.to_le_bytes()) {
-        Some(Source::Fxt)
+        Some(TraceFormat::Fxt)
     } else if is_json(beginning) {
-        Some(Source::Json)
+        Some(TraceFormat::Json)
     } else if beginning.first() == Some(&PACKET) {
-        Some(Source::TrackEvent)
+        Some(TraceFormat::TrackEvent)
     } else {
         None
     }
@@ -74,31 +74,31 @@ fn is_json(beginning: &[u8]) -> bool {
 
 /// What a file is to be, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileKind {
+pub struct FileFormat {
     /// Its format.
-    pub format: Source,
+    pub format: TraceFormat,
     /// Whether it is compressed with gzip.
     pub gzip: bool,
 }
 
-impl FileKind {
+impl FileFormat {
     /// By the name's extension; None if it has none that is known.
     ///
     /// ```
-    /// use hairline_convert::{FileKind, Source};
+    /// use hairline_convert::{FileFormat, TraceFormat};
     ///
-    /// let kind = FileKind::by_name("run.json.gz".as_ref());
-    /// assert_eq!(kind, Some(FileKind { format: Source::Json, gzip: true }));
-    /// assert_eq!(FileKind::by_name("run.txt".as_ref()), None);
+    /// let kind = FileFormat::by_name("run.json.gz".as_ref());
+    /// assert_eq!(kind, Some(FileFormat { format: TraceFormat::Json, gzip: true }));
+    /// assert_eq!(FileFormat::by_name("run.txt".as_ref()), None);
     /// ```
     #[must_use]
     pub fn by_name(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?.to_ascii_lowercase();
         let (name, gzip) = name.strip_suffix(".gz").map_or((name.as_str(), false), |name| (name, true));
         let format = match name.rsplit_once('.')?.1 {
-            "pftrace" | "perfetto-trace" | "perfetto" => Source::TrackEvent,
-            "fxt" => Source::Fxt,
-            "json" => Source::Json,
+            "pftrace" | "perfetto-trace" | "perfetto" => TraceFormat::TrackEvent,
+            "fxt" => TraceFormat::Fxt,
+            "json" => TraceFormat::Json,
             _ => return None,
         };
         Some(Self { format, gzip })
@@ -112,9 +112,9 @@ mod tests {
     #[test]
     fn formats_are_known_by_their_first_bytes() {
         let of = |bytes: &[u8]| detect(bytes);
-        assert_eq!(of(b"\x10\x00\x04FxT\x16\x00\x00"), Some(Source::Fxt));
+        assert_eq!(of(b"\x10\x00\x04FxT\x16\x00\x00"), Some(TraceFormat::Fxt));
         for json in [&b"[{"[..], b"{\"traceEvents\":", b"\n[\n{\"", b"\xef\xbb\xbf {}", b"[", b"[]"] {
-            assert_eq!(of(json), Some(Source::Json), "{}", json.escape_ascii());
+            assert_eq!(of(json), Some(TraceFormat::Json), "{}", json.escape_ascii());
         }
         for nothing in [&b""[..], b" \n", b"[1,2]", b"\x7fELF", b"hello", b"\x10\x00\x04Fx"] {
             assert_eq!(of(nothing), None, "{}", nothing.escape_ascii());
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_packet_as_long_as_a_bracket_is_a_packet() {
-        assert_eq!(detect(b"\x0a\x5b\x50\x01"), Some(Source::TrackEvent));
-        assert_eq!(detect(b"\x0a\x7b\x40\x01"), Some(Source::TrackEvent));
+        assert_eq!(detect(b"\x0a\x5b\x50\x01"), Some(TraceFormat::TrackEvent));
+        assert_eq!(detect(b"\x0a\x7b\x40\x01"), Some(TraceFormat::TrackEvent));
     }
 }

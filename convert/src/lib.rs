@@ -14,9 +14,10 @@
 //! [next one](Context::next_input).
 
 mod context;
+mod error;
 mod format;
-pub mod fxt;
-pub mod json;
+mod fxt;
+mod json;
 mod model;
 mod open;
 mod readings;
@@ -25,15 +26,19 @@ pub mod slices;
 pub mod splice;
 mod stream;
 mod strings;
-pub mod track_event;
+mod track_event;
 
 pub use context::Context;
-pub use format::{FileKind, Source, detect, is_gzip};
+pub use error::Error;
+pub use format::{FileFormat, TraceFormat, detect, is_gzip};
+pub use fxt::{FxtReader, FxtWriter};
+pub use json::{JsonReader, JsonWriter};
 pub use model::{
     Arguments, Categories, Clock, CounterTrack, Event, EventKind, FlowStep, Item, Log, Loss, NoArguments,
     Texts, Trace, Track, TrackId, TrackKind,
 };
-pub use open::{OpenError, create, open};
+pub use open::{create, open};
 pub use report::Report;
-pub use stream::{Reader, Writer};
+pub use stream::{TraceReader, TraceWriter};
 pub use strings::{StringId, Strings, Text};
+pub use track_event::{TrackEventReader, TrackEventWriter};

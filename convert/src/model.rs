@@ -5,7 +5,7 @@ use hairline_formats::track_event::{
     ChildOrdering, CounterType, CounterValue, Priority, SiblingMerge, SourceLocation, Unit,
 };
 
-use crate::format::Source;
+use crate::format::TraceFormat;
 use crate::strings::Text;
 
 /// What one record, packet or object says.
@@ -25,7 +25,7 @@ pub enum Item<'a> {
         /// What it is, as [`Report`](crate::Report) has it: "context switches".
         what: &'static str,
         /// Where it is from.
-        source: Source,
+        format: TraceFormat,
         /// Its bytes, whole: a record of FXT, a TracePacket without its length, an object of JSON. They may refer to strings and threads
         /// of their source: only one that does not is worth copying.
         bytes: &'a [u8],

@@ -2,20 +2,19 @@
 
 use std::io;
 
-use hairline_formats::DecodeError;
-
 use crate::context::Context;
+use crate::error::Error;
 use crate::model::Item;
 use crate::report::Report;
 
 /// Reads a trace, item by item.
-pub trait Reader {
+pub trait TraceReader {
     /// The next item; None after the last.
     ///
     /// # Errors
     /// Where the bytes are no trace of this format, with the place; after that there is nothing more. An input that ends early is one
-    /// too ([`DecodeError::is_truncated`]): what was given out before is good.
-    fn next<'s>(&'s mut self, context: &'s mut Context) -> Result<Option<Item<'s>>, DecodeError>;
+    /// too ([`Error::is_truncated`]): what was given out before is good.
+    fn next<'s>(&'s mut self, context: &'s mut Context) -> Result<Option<Item<'s>>, Error>;
 
     /// What was not understood, and was passed over.
     fn report(&self) -> &Report;
@@ -25,7 +24,7 @@ pub trait Reader {
 }
 
 /// Writes a trace, item by item.
-pub trait Writer {
+pub trait TraceWriter {
     /// Writes an item, in the nearest form that the format has; what is not said as it was is counted. A text's number may be
     /// the index of a table: each text of one [`Context`] has its own.
     ///

@@ -1,8 +1,8 @@
 //! FXT that is damaged, and FXT of anything that can be said in it.
 
 use hairline_convert::{
-    Arguments, Categories, Context, Event, EventKind, FlowStep, Item, Reader, Text, Track, TrackId,
-    TrackKind, Writer, fxt,
+    Arguments, Categories, Context, Event, EventKind, FlowStep, FxtReader, FxtWriter, Item, Text,
+    TraceReader, TraceWriter, Track, TrackId, TrackKind,
 };
 use hairline_formats::Value;
 use hairline_formats::fxt as format;
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 /// All items of a trace in short, up to where it is damaged.
 fn items(trace: &[u8]) -> Vec<String> {
-    let (mut reader, mut context, mut all) = (fxt::Reader::new(trace), Context::new(), Vec::new());
+    let (mut reader, mut context, mut all) = (FxtReader::new(trace), Context::new(), Vec::new());
     while let Ok(Some(item)) = reader.next(&mut context) {
         match item {
             // By its number it is told apart in one trace only.
@@ -36,7 +36,7 @@ fn short(event: &Event<'_>) -> String {
 
 fn again(trace: &[u8]) -> Vec<u8> {
     let (mut out, mut context) = (Vec::new(), Context::new());
-    let (mut reader, mut writer) = (fxt::Reader::new(trace), fxt::Writer::new(&mut out));
+    let (mut reader, mut writer) = (FxtReader::new(trace), FxtWriter::new(&mut out));
     while let Ok(Some(item)) = reader.next(&mut context) {
         writer.write(&item).unwrap();
     }
@@ -48,7 +48,7 @@ fn again(trace: &[u8]) -> Vec<u8> {
 /// A trace of what a strategy gave.
 fn trace(events: &[Told]) -> Vec<u8> {
     let mut out = Vec::new();
-    let mut writer = fxt::Writer::new(&mut out);
+    let mut writer = FxtWriter::new(&mut out);
     let process =
         Track { name: "app", ..Track::new(TrackId(0), TrackKind::Process { pid: 7, command_line: &[] }) };
     writer.write(&Item::Track(process)).unwrap();
@@ -212,7 +212,7 @@ proptest! {
 #[test]
 fn texts_stay_what_they_are_however_many_there_are() {
     let (mut out, mut context) = (Vec::new(), Context::new());
-    let mut writer = fxt::Writer::new(&mut out);
+    let mut writer = FxtWriter::new(&mut out);
     writer.write(&Item::Track(Track::new(TrackId(0), TrackKind::Thread { pid: 7, tid: 8 }))).unwrap();
     for time in 0..100_000 {
         let name = format!("{}", time / 2);
@@ -235,7 +235,7 @@ fn texts_stay_what_they_are_however_many_there_are() {
 #[test]
 fn what_is_no_trace_is_an_error() {
     for garbage in [&b""[..], b"hello", b"[{\"ph\":\"X\"}]     ", &[0xff; 64], &[0; 64]] {
-        let (mut reader, mut context) = (fxt::Reader::new(garbage), Context::new());
+        let (mut reader, mut context) = (FxtReader::new(garbage), Context::new());
         assert_eq!(reader.next(&mut context).is_ok(), garbage.is_empty(), "{garbage:?}");
     }
 }

@@ -1,15 +1,15 @@
 //! JSON that is damaged, and JSON of anything that can be said in it.
 
 use hairline_convert::{
-    Arguments, Categories, Context, Event, EventKind, Item, Loss, Reader, Text, Track, TrackId, TrackKind,
-    Writer, json,
+    Arguments, Categories, Context, Event, EventKind, Item, JsonReader, JsonWriter, Loss, Text, TraceReader,
+    TraceWriter, Track, TrackId, TrackKind,
 };
 use hairline_formats::Value;
 use proptest::prelude::*;
 
 /// All items of a trace in short. An error ends them.
 fn items(trace: &[u8]) -> Vec<String> {
-    let (mut reader, mut context, mut all) = (json::Reader::new(trace), Context::new(), Vec::new());
+    let (mut reader, mut context, mut all) = (JsonReader::new(trace), Context::new(), Vec::new());
     while let Ok(Some(item)) = reader.next(&mut context) {
         all.push(match item {
             Item::Event(event) => short(&event),
@@ -29,7 +29,7 @@ fn short(event: &Event<'_>) -> String {
 /// The trace, read and written again.
 fn again(trace: &[u8]) -> Vec<u8> {
     let mut context = Context::new();
-    let mut reader = json::Reader::new(trace);
+    let mut reader = JsonReader::new(trace);
     written(|put| {
         while let Ok(Some(item)) = reader.next(&mut context) {
             put(item);
@@ -40,7 +40,7 @@ fn again(trace: &[u8]) -> Vec<u8> {
 /// A trace of the items that `write` writes.
 fn written(write: impl FnOnce(&mut dyn FnMut(Item<'_>))) -> Vec<u8> {
     let mut out = Vec::new();
-    let mut writer = json::Writer::new(&mut out);
+    let mut writer = JsonWriter::new(&mut out);
     write(&mut |item| writer.write(&item).unwrap());
     writer.finish().unwrap();
     drop(writer);
@@ -211,8 +211,8 @@ fn it_is_said_that_a_flow_loses_its_name() {
     for (name, said) in [("flow", 0), ("request", 2)] {
         let point = |ph: char| format!(r#"{{"ph":"{ph}","id":1,"ts":1,"pid":1,"tid":2,"name":"{name}"}}"#);
         let trace = format!("[{},{}]", point('s'), point('t'));
-        let (mut reader, mut context) = (json::Reader::new(trace.as_bytes()), Context::new());
-        let mut writer = json::Writer::new(Vec::new());
+        let (mut reader, mut context) = (JsonReader::new(trace.as_bytes()), Context::new());
+        let mut writer = JsonWriter::new(Vec::new());
         while let Some(item) = reader.next(&mut context).unwrap() {
             writer.write(&item).unwrap();
         }
@@ -247,7 +247,7 @@ fn intervals_of_many_ids_share_tracks() {
 #[test]
 fn an_object_that_is_wrong_is_counted_and_those_after_it_are_read() {
     let trace = br#"[{"ph":"i" "ts":1}, {"ph":"i","ts":"x"}, {"ts":1}, {"ph":"i"}, 5, {"ph":"i","ts":3,"name":"good"}]"#;
-    let (mut reader, mut context) = (json::Reader::new(&trace[..]), Context::new());
+    let (mut reader, mut context) = (JsonReader::new(&trace[..]), Context::new());
     let mut events = 0;
     while let Some(item) = reader.next(&mut context).unwrap() {
         events += u32::from(matches!(item, Item::Event(Event { name: Text { text: "good", .. }, .. })));

@@ -1,13 +1,13 @@
 //! Items that are written as packets are read as they were; bytes that are no packets do no harm.
 
 use hairline_convert::{
-    Categories, Clock, Context, CounterTrack, Event, EventKind, FlowStep, Item, Log, Loss, Reader, Source,
-    Text, Trace, Track, TrackId, TrackKind, create, track_event,
+    Categories, Clock, Context, CounterTrack, Error, Event, EventKind, FlowStep, Item, Log, Loss, Text,
+    Trace, TraceFormat, TraceReader, Track, TrackEventReader, TrackId, TrackKind, create,
 };
+use hairline_formats::Value;
 use hairline_formats::track_event::{
     ChildOrdering, CounterValue, Priority, SiblingMerge, SourceLocation, Unit,
 };
-use hairline_formats::{DecodeError, Value};
 use proptest::prelude::*;
 
 const PROCESS: TrackId = TrackId(0);
@@ -201,7 +201,7 @@ fn write(items: &[Owned]) -> (Vec<u8>, Vec<String>) {
     let (mut out, mut said, mut context) = (Vec::new(), Vec::new(), Context::new());
     let command_line = ["process".to_owned(), "--flag".to_owned()];
     let tracks = tracks(&command_line);
-    let mut writer = create(Source::TrackEvent, &mut out).expect("a writer");
+    let mut writer = create(TraceFormat::TrackEvent, &mut out);
     let clocks = [Clock { id: 6, time: 5 }, Clock { id: 1, time: 1_000 }];
     let trace = Trace { uuid: Some(1 << 77), clocks: &clocks, ..Trace::default() };
     writer.write(&Item::Trace(trace)).expect("memory");
@@ -219,8 +219,8 @@ fn write(items: &[Owned]) -> (Vec<u8>, Vec<String>) {
 }
 
 /// What the events say, and what else there is.
-fn read(trace: &[u8]) -> (Vec<String>, Vec<String>, Option<DecodeError>) {
-    let (mut context, mut reader) = (Context::new(), track_event::Reader::new(trace));
+fn read(trace: &[u8]) -> (Vec<String>, Vec<String>, Option<Error>) {
+    let (mut context, mut reader) = (Context::new(), TrackEventReader::new(trace));
     let (mut events, mut others, mut names) = (Vec::new(), Vec::new(), Vec::<String>::new());
     loop {
         match reader.next(&mut context) {
@@ -311,7 +311,7 @@ fn a_loss_is_told_though_nothing_follows_it() {
     let of_thread = Loss { track: Some(THREADS[0]), time: Some(12), events: 0 };
     for loss in [of_thread, Loss::default(), Loss { events: u64::MAX, ..Loss::default() }] {
         let mut out = Vec::new();
-        let mut writer = create(Source::TrackEvent, &mut out).expect("a writer");
+        let mut writer = create(TraceFormat::TrackEvent, &mut out);
         tracks(&[]).iter().for_each(|track| writer.write(&Item::Track(*track)).expect("memory"));
         for item in [event(10), event(11), Item::Loss(loss), Item::Loss(loss)] {
             writer.write(&item).expect("memory");
@@ -326,7 +326,7 @@ fn a_loss_is_told_though_nothing_follows_it() {
 #[test]
 fn a_loss_is_told_where_it_is() {
     let mut out = Vec::new();
-    let mut writer = create(Source::TrackEvent, &mut out).expect("a writer");
+    let mut writer = create(TraceFormat::TrackEvent, &mut out);
     tracks(&[]).iter().for_each(|track| writer.write(&Item::Track(*track)).expect("memory"));
     let event = |time, track, kind| Item::Event(Event::new(time, track, kind));
     for item in [

@@ -1,7 +1,7 @@
 //! From Perfetto's packets to FXT, and from FXT to packets.
 
 use hairline::{Flow, Format, trace_scope};
-use hairline_convert::Source;
+use hairline_convert::TraceFormat;
 use hairline_tests::equal::Shown;
 use hairline_tests::recording::record;
 
@@ -12,7 +12,7 @@ use crate::{convert, read};
 const SAME: [&str; 4] = ["flows", "threads", "processes", "counters"];
 
 #[track_caller]
-fn shows_the_same(from: Format, to: Source, tables: &[&str], program: impl FnOnce()) -> [Shown; 2] {
+fn shows_the_same(from: Format, to: TraceFormat, tables: &[&str], program: impl FnOnce()) -> [Shown; 2] {
     let trace = read(record(from, |_| program()).path());
     let (converted, _) = convert(&trace, to);
     let shown = [Shown::of_clean(&trace), Shown::of_clean(&converted)];
@@ -30,19 +30,19 @@ fn slices(shown: &Shown) -> Vec<String> {
 
 #[test]
 fn packets_become_fxt() {
-    let [before, after] = shows_the_same(Format::TrackEvent, Source::Fxt, &SAME, everything);
+    let [before, after] = shows_the_same(Format::TrackEvent, TraceFormat::Fxt, &SAME, everything);
     assert_eq!(slices(&after), slices(&before));
 }
 
 #[test]
 fn fxt_becomes_packets() {
-    let [before, after] = shows_the_same(Format::Fxt, Source::TrackEvent, &SAME, everything);
+    let [before, after] = shows_the_same(Format::Fxt, TraceFormat::TrackEvent, &SAME, everything);
     assert_eq!(slices(&after), slices(&before));
 }
 
 #[test]
 fn flows_whose_threads_are_told_of_in_the_wrong_order_are_whole_in_fxt() {
-    let [before, _] = shows_the_same(Format::TrackEvent, Source::Fxt, &["flows"], || {
+    let [before, _] = shows_the_same(Format::TrackEvent, TraceFormat::Fxt, &["flows"], || {
         let mut flows: Vec<Flow> = (0..200).map(|_| Flow::new()).collect();
         for round in 0..4 {
             flows = std::thread::spawn(move || {

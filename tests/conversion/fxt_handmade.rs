@@ -1,6 +1,6 @@
 //! FXT of every record type, as other programs write it.
 
-use hairline_convert::Source;
+use hairline_convert::TraceFormat;
 use hairline_formats::Value;
 use hairline_formats::fxt::{
     self, ContextSwitch, Event, EventKind, LargeBlob, ProcessRef, StringRef, ThreadRef, ThreadState,
@@ -62,7 +62,7 @@ impl Trace {
     /// Requires that the trace shows the same when it is written again, and gives what it shows.
     #[track_caller]
     fn stays_the_same(&self) -> Shown {
-        let (converted, report) = convert(&self.0, Source::Fxt);
+        let (converted, report) = convert(&self.0, TraceFormat::Fxt);
         assert!(report.is_empty(), "{report:?}");
         let shown = Shown::of_clean(&self.0);
         shown.require_equal(&Shown::of_clean(&converted));
@@ -231,7 +231,7 @@ fn what_the_scheduler_did_stays_the_same() {
         incoming_priority: 4,
     };
     fxt::legacy_context_switch(&mut trace.0, &legacy);
-    let (converted, report) = convert(&trace.0, Source::Fxt);
+    let (converted, report) = convert(&trace.0, TraceFormat::Fxt);
     assert!(report.is_empty(), "{report:?}");
     let rows = |trace: &[u8]| {
         load_bytes(trace, &SCHEDULING).results.iter().map(|rows| rows.text()).collect::<Vec<_>>()
@@ -257,7 +257,7 @@ fn records_without_a_word_of_their_own_are_copied() {
     let metadata = Some(fxt::LargeBlobMetadata { timestamp: 1, thread, args: &args[..] });
     fxt::large_blob(&mut trace.0, &LargeBlob { category, name, metadata, bytes: b"more" });
     fxt::log(&mut trace.0, 5, MAIN, "a message");
-    let (converted, report) = convert(&trace.0, Source::Fxt);
+    let (converted, report) = convert(&trace.0, TraceFormat::Fxt);
     assert!(report.is_empty(), "{report:?}");
 
     let records = |trace: &[u8]| {
@@ -296,7 +296,7 @@ fn what_has_no_meaning_is_left_out_and_counted() {
         payload: None,
     };
     fxt::event(&mut trace.0, &unknown);
-    let (converted, report) = convert(&trace.0, Source::Fxt);
+    let (converted, report) = convert(&trace.0, TraceFormat::Fxt);
     let report: Vec<_> = report.iter().map(|(what, count)| format!("{count} {what}")).collect();
     let expected = [
         "1 records of unknown threads left out",

@@ -1,8 +1,8 @@
 //! What FXT has no place for, and what its importers ask for: items that come from other formats, written as FXT.
 
 use hairline_convert::{
-    Categories, CounterTrack, Event, EventKind, FlowStep, Item, Log, Loss, Report, Text, Track, TrackId,
-    TrackKind, Writer, fxt,
+    Categories, CounterTrack, Event, EventKind, FlowStep, FxtWriter, Item, Log, Loss, Report, Text,
+    TraceWriter, Track, TrackId, TrackKind,
 };
 use hairline_formats::track_event::{CounterValue, Priority, SourceLocation, Unit};
 use hairline_formats::{Entries, Value};
@@ -22,7 +22,7 @@ fn written(items: &[Item<'_>]) -> (Vec<u8>, Report) {
     let tracks =
         [Item::Track(Track { name: "app", ..process }), thread(MAIN, 8, "main"), thread(OTHER, 9, "other")];
     let mut out = Vec::new();
-    let mut writer = fxt::Writer::new(&mut out);
+    let mut writer = FxtWriter::new(&mut out);
     tracks.iter().chain(items).for_each(|item| writer.write(item).expect("memory"));
     writer.finish().expect("memory");
     let report = writer.report().clone();

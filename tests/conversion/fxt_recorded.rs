@@ -6,7 +6,7 @@ use hairline::{
     Flow, Format, Level, Ordering, Track, Unit, trace_async, trace_begin, trace_counter, trace_end,
     trace_instant, trace_log, trace_scope,
 };
-use hairline_convert::Source;
+use hairline_convert::TraceFormat;
 use hairline_tests::equal::Shown;
 use hairline_tests::recording::{record, record_with};
 
@@ -16,7 +16,7 @@ use crate::{convert, read};
 #[track_caller]
 fn stays_the_same(program: impl FnOnce()) {
     let trace = read(record(Format::Fxt, |_| program()).path());
-    let (converted, report) = convert(&trace, Source::Fxt);
+    let (converted, report) = convert(&trace, TraceFormat::Fxt);
     assert!(report.is_empty(), "{report:?}");
     Shown::of_clean(&trace).require_equal(&Shown::of_clean(&converted));
 }
@@ -150,7 +150,7 @@ fn a_loss_stays_visible() {
         },
     );
     let trace = read(trace.path());
-    let (converted, report) = convert(&trace, Source::Fxt);
+    let (converted, report) = convert(&trace, TraceFormat::Fxt);
     assert!(report.is_empty(), "{report:?}");
     Shown::of_clean(&trace).require_equal(&Shown::of_clean(&converted));
 }

@@ -3,7 +3,7 @@
 use hairline::{
     Flow, Track, Unit, trace_async, trace_begin, trace_counter, trace_end, trace_instant, trace_scope,
 };
-use hairline_convert::Source;
+use hairline_convert::TraceFormat;
 use hairline_tests::equal::Shown;
 use hairline_tests::recording::{FORMATS, record};
 
@@ -13,7 +13,7 @@ use crate::{convert, corpus, read};
 #[track_caller]
 fn same_again(name: &str) -> Vec<(&'static str, u64)> {
     let path = corpus(name);
-    let (again, report) = convert(&read(&path), Source::Json);
+    let (again, report) = convert(&read(&path), TraceFormat::Json);
     serde_json::from_slice::<serde_json::Value>(&again).expect("JSON for strict parsers too");
     Shown::of(&path).require_equal(&Shown::of_clean(&again));
     report.iter().collect()
@@ -50,7 +50,7 @@ fn what_chrome_writes_shows_the_same() {
 
 /// Requires that some tables of a converted trace show the same; returns all of the original's and the result's.
 #[track_caller]
-fn same_as(name: &str, format: Source, left_out: &[&str]) -> (Shown, Shown) {
+fn same_as(name: &str, format: TraceFormat, left_out: &[&str]) -> (Shown, Shown) {
     let path = corpus(name);
     let (converted, _) = convert(&read(&path), format);
     let (original, converted) = (Shown::of(&path), Shown::of_clean(&converted));
@@ -63,7 +63,7 @@ const SHOWN_OTHERWISE: [&str; 3] = ["arguments", "counters", "tracks"];
 
 #[test]
 fn slices_that_stand_after_their_children_are_around_them_in_other_formats_too() {
-    for format in [Source::TrackEvent, Source::Fxt] {
+    for format in [TraceFormat::TrackEvent, TraceFormat::Fxt] {
         let (_, converted) = same_as("viztracer.json", format, &SHOWN_OTHERWISE);
         let depth = |row: &String| row.split('\t').nth(2).map(str::to_owned);
         let deepest = converted.table("slices").iter().filter_map(depth).max();
@@ -73,7 +73,7 @@ fn slices_that_stand_after_their_children_are_around_them_in_other_formats_too()
 
 #[test]
 fn what_chrome_writes_is_the_same_in_other_formats() {
-    for format in [Source::TrackEvent, Source::Fxt] {
+    for format in [TraceFormat::TrackEvent, TraceFormat::Fxt] {
         // Instants of everything are on a track with their name there, and FXT has no intervals of a process.
         let left_out = ["arguments", "counters", "tracks", "slices"];
         let (original, converted) = same_as("chrome.json", format, &left_out);
@@ -86,7 +86,7 @@ fn what_chrome_writes_is_the_same_in_other_formats() {
 #[test]
 fn deprecated_intervals_are_shown_when_converted() {
     let trace = read(&corpus("old_async.json"));
-    for format in [Source::TrackEvent, Source::Fxt, Source::Json] {
+    for format in [TraceFormat::TrackEvent, TraceFormat::Fxt, TraceFormat::Json] {
         let shown = Shown::of_clean(&convert(&trace, format).0);
         let slices = shown.table("slices").join("\n");
         let begins: Vec<_> = slices.lines().map(|row| row.split('\t').take(2).collect::<Vec<_>>()).collect();
@@ -101,7 +101,7 @@ fn deprecated_intervals_are_shown_when_converted() {
 #[test]
 fn processes_and_threads_known_by_name_keep_it_and_an_end_may_be_missing() {
     let trace = read(&corpus("no_end.json"));
-    for format in [Source::TrackEvent, Source::Fxt, Source::Json] {
+    for format in [TraceFormat::TrackEvent, TraceFormat::Fxt, TraceFormat::Json] {
         let shown = Shown::of_clean(&convert(&trace, format).0);
         let slices = shown.table("slices").join("\n");
         assert_eq!(slices.matches("io thread\t1073741824\tserver").count(), 2, "{slices}");
@@ -132,7 +132,7 @@ fn recorded(format: hairline::Format) -> Vec<u8> {
 fn recorded_traces_show_the_same_in_json() {
     for format in FORMATS {
         let trace = recorded(format);
-        let (converted, report) = convert(&trace, Source::Json);
+        let (converted, report) = convert(&trace, TraceFormat::Json);
         // The name of a counter in JSON ends with its series, and trace_processor takes no command line from there.
         let left_out = ["counters", "tracks", "processes"];
         let (original, converted) = (Shown::of_clean(&trace), Shown::of_clean(&converted));
@@ -170,7 +170,7 @@ fn slices_on_tracks_become_intervals() {
             trace_counter!("mem", "of the queue", 1.5, track: &queue);
         });
         let trace = read(trace.path());
-        let (converted, report) = convert(&trace, Source::Json);
+        let (converted, report) = convert(&trace, TraceFormat::Json);
         let (original, converted) = (Shown::of_clean(&trace), Shown::of_clean(&converted));
         assert_eq!(without_track(&original), without_track(&converted), "{format:?} {report:?}");
         assert_eq!(original.table("arguments"), converted.table("arguments"), "{format:?} {report:?}");

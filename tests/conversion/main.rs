@@ -12,19 +12,19 @@ mod track_event;
 
 use std::path::{Path, PathBuf};
 
-use hairline_convert::{Context, Report, Source, create, open};
+use hairline_convert::{Context, Report, TraceFormat, create, open};
 
 /// What a trace becomes in another format, and what the reader and the writer have to say about it.
 #[track_caller]
-fn convert(trace: &[u8], to: Source) -> (Vec<u8>, Report) {
+fn convert(trace: &[u8], to: TraceFormat) -> (Vec<u8>, Report) {
     merge(&[trace], to)
 }
 
 /// The same of several traces, as one.
 #[track_caller]
-fn merge(traces: &[&[u8]], to: Source) -> (Vec<u8>, Report) {
+fn merge(traces: &[&[u8]], to: TraceFormat) -> (Vec<u8>, Report) {
     let (mut merged, mut report) = (Vec::new(), Report::default());
-    let mut writer = create(to, &mut merged).expect("a writer");
+    let mut writer = create(to, &mut merged);
     let mut context = Context::new();
     for trace in traces {
         let mut reader = open(*trace, None).expect("a trace");

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use hairline::{Flow, Format, Overflow, Session, SessionBuilder, Track};
 use hairline::{trace_begin, trace_counter, trace_end, trace_instant, trace_scope};
-use hairline_convert::{Report, Source};
+use hairline_convert::{Report, TraceFormat};
 use hairline_tests::equal::Shown;
 use hairline_tests::judge::encode;
 use hairline_tests::mortal::files;
@@ -14,7 +14,7 @@ use hairline_tests::recording::{FORMATS, record_with};
 
 use crate::track_event::everything;
 use crate::{convert, corpus, read};
-use Source::{Fxt, Json, TrackEvent};
+use TraceFormat::{Fxt, Json, TrackEvent};
 
 /// A trace, and what is shown of it.
 struct Entry {
@@ -46,7 +46,7 @@ enum Why {
 use Why::{Said, Shown as Only};
 
 /// A table that is not the same: of entries that begin so, in this format.
-type Exception = (&'static str, Source, &'static str, Why);
+type Exception = (&'static str, TraceFormat, &'static str, Why);
 
 #[rustfmt::skip] // a table
 const EXCEPTIONS: &[Exception] = &[
@@ -142,7 +142,7 @@ fn counter(name: &str) -> String {
     bare.unwrap_or(name)
 }
 
-fn exception<'e>(entry: &Entry, to: Source, table: &str) -> Option<&'e Why> {
+fn exception<'e>(entry: &Entry, to: TraceFormat, table: &str) -> Option<&'e Why> {
     EXCEPTIONS
         .iter()
         .find(|(name, format, of, _)| entry.name.starts_with(name) && (*format, *of) == (to, table))
@@ -150,7 +150,7 @@ fn exception<'e>(entry: &Entry, to: Source, table: &str) -> Option<&'e Why> {
 }
 
 /// All that is wrong with an entry in a format.
-fn wrong(entry: &Entry, to: Source) -> Vec<String> {
+fn wrong(entry: &Entry, to: TraceFormat) -> Vec<String> {
     let (converted, report) = convert(&entry.bytes, to);
     let shown = Shown::of_clean(&converted);
     let mut wrong = Vec::new();

@@ -1,13 +1,13 @@
 //! Several traces become one.
 
-use hairline_convert::Source;
+use hairline_convert::TraceFormat;
 use hairline_tests::equal::Shown;
 use hairline_tests::recording::{FORMATS, record};
 
 use crate::track_event::everything;
 use crate::{merge, read};
 
-const ALL: [Source; 3] = [Source::TrackEvent, Source::Fxt, Source::Json];
+const ALL: [TraceFormat; 3] = [TraceFormat::TrackEvent, TraceFormat::Fxt, TraceFormat::Json];
 
 /// Time, duration, depth, category and name of each slice.
 fn slices(shown: &[Shown]) -> Vec<String> {
@@ -27,7 +27,7 @@ fn recordings_of_one_machine_become_one() {
             let (merged, report) = merge(&order.map(|at| &traces[at][..]), to);
             let merged = Shown::of_clean(&merged);
             assert_eq!(slices(std::slice::from_ref(&merged)), slices(&shown), "{order:?} {to:?} {report:?}");
-            let processes = if to == Source::TrackEvent { 2 } else { 1 };
+            let processes = if to == TraceFormat::TrackEvent { 2 } else { 1 };
             assert_eq!(merged.table("processes").len(), processes, "{order:?} {to:?}");
             assert_eq!(merged.table("flows").len(), 2, "{order:?} {to:?}");
         }
@@ -38,7 +38,7 @@ fn recordings_of_one_machine_become_one() {
 fn clocks_that_were_read_earlier_are_not_told_later() {
     for format in FORMATS {
         let [first, second] = [0, 1].map(|_| read(record(format, |_| everything()).path()));
-        let _ = Shown::of_clean(&merge(&[&second, &first], Source::TrackEvent).0);
+        let _ = Shown::of_clean(&merge(&[&second, &first], TraceFormat::TrackEvent).0);
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the judge sees of items that only other formats have: as packets they mean the same.
 
 use hairline_convert::{
-    Categories, Event, EventKind, FlowStep, Item, Source, Text, Track, TrackId, TrackKind, create,
+    Categories, Event, EventKind, FlowStep, Item, Text, TraceFormat, Track, TrackId, TrackKind, create,
 };
 use hairline_tests::judge::load_bytes;
 
@@ -22,7 +22,7 @@ fn event(time: i64, track: TrackId, kind: EventKind, name: &'static str) -> Item
 #[track_caller]
 fn rows(events: &[Item<'_>], sql: &str) -> Vec<String> {
     let mut out = Vec::new();
-    let mut writer = create(Source::TrackEvent, &mut out).expect("a writer");
+    let mut writer = create(TraceFormat::TrackEvent, &mut out);
     for item in [
         track(PROCESS, TrackKind::Process { pid: 7, command_line: &[] }, "process"),
         track(THREAD, TrackKind::Thread { pid: 7, tid: 9 }, "thread"),

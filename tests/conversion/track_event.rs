@@ -7,7 +7,7 @@ use hairline::{Flow, Format, Level, Ordering, Session, SessionBuilder, Track, Un
 use hairline::{
     scope, trace_async, trace_begin, trace_counter, trace_end, trace_instant, trace_log, trace_scope,
 };
-use hairline_convert::{Report, Source};
+use hairline_convert::{Report, TraceFormat};
 use hairline_tests::equal::Shown;
 use hairline_tests::judge::encode;
 use hairline_tests::recording::record_with;
@@ -17,7 +17,7 @@ use crate::{convert, read};
 /// Requires that the judge sees the same in a trace and in what it becomes, and that nothing had to be said about it.
 #[track_caller]
 fn stays_the_same(trace: &[u8]) -> Vec<u8> {
-    let (converted, report) = convert(trace, Source::TrackEvent);
+    let (converted, report) = convert(trace, TraceFormat::TrackEvent);
     assert_eq!(report, Report::default());
     Shown::of_clean(trace).require_equal(&Shown::of_clean(&converted));
     converted
@@ -81,7 +81,7 @@ fn the_examples_of_the_document() {
     for entry in std::fs::read_dir(folder).expect("the examples") {
         let text = std::fs::read_to_string(entry.expect("an example").path()).expect("text");
         let trace = encode(&text);
-        let (converted, report) = convert(&trace, Source::TrackEvent);
+        let (converted, report) = convert(&trace, TraceFormat::TrackEvent);
         let (before, after) = (Shown::of_clean(&trace), Shown::of_clean(&converted));
         if report.is_empty() {
             before.require_equal(&after);

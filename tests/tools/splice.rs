@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use hairline_convert::Source;
+use hairline_convert::TraceFormat;
 use hairline_convert::splice::Splice;
 use hairline_tests::judge;
 use hairline_tests::recording::{FORMATS, record};
 
-fn source(format: hairline::Format) -> Source {
-    if format == hairline::Format::Fxt { Source::Fxt } else { Source::TrackEvent }
+fn source(format: hairline::Format) -> TraceFormat {
+    if format == hairline::Format::Fxt { TraceFormat::Fxt } else { TraceFormat::TrackEvent }
 }
 
 /// One of everything that has a number: threads, tracks, counters, async intervals, flows.

@@ -12,7 +12,7 @@ use hairline::Format;
 use hairline_convert::splice::Totals;
 
 use crate::record::command::{Command, NotStarted};
-use crate::record::parts::{Parts, Whole};
+use crate::record::parts::{Parts, RecordResult};
 use crate::text::{complain, count, grouped, size, who};
 
 /// Runs a command with tracing on, its children too, and leaves one trace of all of them.
@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     output: Option<PathBuf>,
     /// The trace's format; else as the output's name says.
     #[arg(long, value_enum)]
-    format: Option<FormatName>,
+    format: Option<RecordFormat>,
     /// What is recorded: "net,db.*,-db.verbose" (all, if it is not said).
     #[arg(long, value_name = "FILTER")]
     categories: Option<String>,
@@ -62,7 +62,7 @@ pub(crate) struct Arguments {
 
 /// A format by its name.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum FormatName {
+enum RecordFormat {
     /// Fuchsia's trace format, .fxt
     Fxt,
     /// Perfetto's TrackEvent, .pftrace
@@ -70,11 +70,11 @@ enum FormatName {
     TrackEvent,
 }
 
-impl From<FormatName> for Format {
-    fn from(name: FormatName) -> Self {
+impl From<RecordFormat> for Format {
+    fn from(name: RecordFormat) -> Self {
         match name {
-            FormatName::Fxt => Self::Fxt,
-            FormatName::TrackEvent => Self::TrackEvent,
+            RecordFormat::Fxt => Self::Fxt,
+            RecordFormat::TrackEvent => Self::TrackEvent,
         }
     }
 }
@@ -160,8 +160,8 @@ fn variables(arguments: &Arguments, parts: &Parts) -> Vec<(&'static str, OsStrin
 }
 
 /// What came of it.
-fn report(whole: &Whole, output: &Path, parts: &Parts) {
-    let Whole { totals, recovered, alive, notes, .. } = whole;
+fn report(whole: &RecordResult, output: &Path, parts: &Parts) {
+    let RecordResult { totals, recovered, alive, notes, .. } = whole;
     notes.iter().for_each(complain);
     for (pid, name, path) in alive {
         let who = who(*pid, name);

@@ -14,14 +14,14 @@ use std::time::{Duration, Instant};
 use hairline::__output::{Followed, follow};
 use hairline::Format;
 use hairline::recovery::{self, FoundRegion, ProcessState, RecoverOptions};
-use hairline_convert::Source;
-use hairline_convert::splice::{Splice, SpliceError, Totals};
+use hairline_convert::splice::{Splice, Totals};
+use hairline_convert::{Error, TraceFormat};
 use tempfile::TempDir;
 
 use crate::input::open_file;
 use crate::output::Output;
 
-/// How often processes that outlive the command are looked for.
+/// How often processes that outlive the command are summary for.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// What the name of a format's files ends with.
@@ -44,7 +44,7 @@ pub(super) struct Parts {
 
 /// What came of the parts.
 #[derive(Debug, Default)]
-pub(super) struct Whole {
+pub(super) struct RecordResult {
     pub(super) totals: Totals,
     /// How many there were.
     pub(super) parts: u64,
@@ -99,8 +99,8 @@ impl Parts {
         command: u32,
         wait: Duration,
         interrupted: &dyn Fn() -> bool,
-    ) -> Result<(Whole, Self), String> {
-        let mut whole = Whole::default();
+    ) -> Result<(RecordResult, Self), String> {
+        let mut whole = RecordResult::default();
         let until = Instant::now() + wait;
         loop {
             whole.alive = self.settle(&mut whole);
@@ -121,7 +121,7 @@ impl Parts {
     }
 
     /// Recovers the parts of processes that are dead by now. Those that are not.
-    fn settle(&mut self, whole: &mut Whole) -> Vec<(u32, String, PathBuf)> {
+    fn settle(&mut self, whole: &mut RecordResult) -> Vec<(u32, String, PathBuf)> {
         let mut alive = Vec::new();
         for region in recovery::find().unwrap_or_default() {
             let Some(output) = region.output.clone().filter(|o| o.starts_with(self.directory.path())) else {
@@ -136,7 +136,7 @@ impl Parts {
         alive
     }
 
-    fn recover(&mut self, region: &FoundRegion, whole: &mut Whole) {
+    fn recover(&mut self, region: &FoundRegion, whole: &mut RecordResult) {
         match recovery::recover(&region.path, &RecoverOptions::new()) {
             Ok(recovered) => whole.recovered += u64::from(recovered.path.is_some()),
             Err(e) => {
@@ -150,7 +150,7 @@ impl Parts {
     }
 
     /// The parts of processes that have ended, that of the command first.
-    fn list(&self, command: u32, whole: &Whole) -> Result<Vec<PathBuf>, String> {
+    fn list(&self, command: u32, whole: &RecordResult) -> Result<Vec<PathBuf>, String> {
         let directory = self.directory.path();
         let at = |e: io::Error| format!("{}: {e}", directory.display());
         let suffix = format!(".{}", extension(self.format));
@@ -173,7 +173,7 @@ impl Parts {
     fn write(
         &mut self,
         parts: &[PathBuf],
-        whole: &mut Whole,
+        whole: &mut RecordResult,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<(), String> {
         whole.parts = parts.len() as u64;
@@ -188,12 +188,13 @@ impl Parts {
         }
     }
 
-    fn is_whole(&self, part: &Path, whole: &mut Whole, interrupted: &dyn Fn() -> bool) -> bool {
-        let Some(mut nowhere) = Splice::new(source(self.format), Heeding { out: io::sink(), interrupted })
+    fn is_whole(&self, part: &Path, whole: &mut RecordResult, interrupted: &dyn Fn() -> bool) -> bool {
+        let Some(mut nowhere) =
+            Splice::new(trace_format(self.format), Interruptible { out: io::sink(), interrupted })
         else {
             return false;
         };
-        let added = open_file(part).map_err(SpliceError::from).and_then(|(file, _)| nowhere.add(file));
+        let added = open_file(part).map_err(Error::Input).and_then(|(file, _)| nowhere.add(file));
         let (Ok(()), Ok((_, totals))) = (added, nowhere.finish()) else { return false };
         whole.totals = totals;
         whole.totals.bytes = std::fs::metadata(part).map_or(0, |m| m.len());
@@ -203,20 +204,20 @@ impl Parts {
     fn splice(
         &mut self,
         parts: &[PathBuf],
-        whole: &mut Whole,
+        whole: &mut RecordResult,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<(), String> {
         let output = self.output.clone();
         let at = |e: io::Error| format!("{}: {e}", output.display());
         let unfinished = Output::create(&output, &[]).map_err(at)?;
-        let out = Heeding { out: BufWriter::with_capacity(1 << 16, unfinished), interrupted };
-        let mut splice = Splice::new(source(self.format), out).ok_or("no such format")?;
+        let out = Interruptible { out: BufWriter::with_capacity(1 << 16, unfinished), interrupted };
+        let mut splice = Splice::new(trace_format(self.format), out).ok_or("no such format")?;
         for part in parts {
             let name = part.file_name().unwrap_or_default().display();
             let (file, _) = open_file(part).map_err(|e| format!("{name}: {e}"))?;
             match splice.add(file) {
                 Ok(()) => {}
-                Err(SpliceError::Output(e)) => return Err(at(e)),
+                Err(Error::Output(e)) => return Err(at(e)),
                 Err(e) => {
                     self.is_kept |= !e.is_truncated();
                     whole.notes.push(format!("{name}: {e}; what stands before that is in the trace"));
@@ -238,20 +239,20 @@ impl Parts {
     }
 }
 
-fn source(format: Format) -> Source {
+fn trace_format(format: Format) -> TraceFormat {
     match format {
-        Format::Fxt => Source::Fxt,
-        _ => Source::TrackEvent,
+        Format::Fxt => TraceFormat::Fxt,
+        _ => TraceFormat::TrackEvent,
     }
 }
 
 /// An output that ends when it is interrupted.
-struct Heeding<'i, W> {
+struct Interruptible<'i, W> {
     out: W,
     interrupted: &'i dyn Fn() -> bool,
 }
 
-impl<W: Write> Write for Heeding<'_, W> {
+impl<W: Write> Write for Interruptible<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if (self.interrupted)() {
             // Not `Interrupted`, which asks to be tried again.

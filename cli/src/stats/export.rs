@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::stats::tables::{By, Choice, Line, Stats};
+use crate::stats::tables::{By, Line, Stats, TableArguments};
 
 /// The numbers of a row, by their names.
 fn numbers(by: By, line: &Line<'_>) -> Vec<(&'static str, Value)> {
@@ -38,7 +38,7 @@ fn words(by: By, line: &Line<'_>) -> Vec<(&'static str, Value)> {
 fn rows<'a, 's>(
     stats: &'s Stats<'a>,
     by: By,
-    choice: &Choice,
+    choice: &TableArguments,
 ) -> impl Iterator<Item = Vec<(&'static str, Value)>> + use<'a, 's> {
     let lines = stats.lines(by, choice.sort);
     let most = choice.top.filter(|top| *top > 0).unwrap_or(usize::MAX);
@@ -46,8 +46,8 @@ fn rows<'a, 's>(
     lines.into_iter().take(most).map(row)
 }
 
-pub(super) fn json(stats: &Stats<'_>, choice: &Choice) -> String {
-    let (t, places) = (&stats.gathered.totals, stats.places);
+pub(super) fn json(stats: &Stats<'_>, choice: &TableArguments) -> String {
+    let (t, track_names) = (&stats.gathered.totals, stats.track_names);
     let mut all = json!({
         "trace": stats.name,
         "bytes": stats.bytes,
@@ -57,8 +57,8 @@ pub(super) fn json(stats: &Stats<'_>, choice: &Choice) -> String {
         "instants": t.instants,
         "counter_values": t.counter_values,
         "flow_points": t.flow_points,
-        "processes": places.processes,
-        "threads": places.threads,
+        "processes": track_names.processes,
+        "threads": track_names.threads,
         "foreign_records": t.foreign,
         "losses": t.losses,
         "lost_events": t.lost_events,
@@ -79,7 +79,7 @@ pub(super) fn json(stats: &Stats<'_>, choice: &Choice) -> String {
     text
 }
 
-pub(super) fn csv(stats: &Stats<'_>, choice: &Choice) -> String {
+pub(super) fn csv(stats: &Stats<'_>, choice: &TableArguments) -> String {
     let mut out = csv::Writer::from_writer(Vec::new());
     let mut is_first = true;
     let cell = |value: Value| match value {

@@ -1,12 +1,12 @@
 //! Everything that is counted, in one pass.
 
 use hairline::__private::Filter;
-use hairline_convert::slices::{Frame, Key, Keys, Sink, Slice, Slices};
+use hairline_convert::slices::{Frame, Key, Keys, Slice, SliceSink, Slices};
 use hairline_convert::{Event, EventKind, Item};
 
-use crate::places::Places;
 use crate::stats::rows::Rows;
-use crate::trace::Look;
+use crate::trace::ItemVisitor;
+use crate::track_names::TrackNames;
 
 /// Of the trace as a whole.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ pub(crate) struct Totals {
     pub(crate) flow_points: u64,
     /// Records that no other format has a word for.
     pub(crate) foreign: u64,
-    /// Places where something is missing, and how many events, as far as that is said.
+    /// TrackNames where something is missing, and how many events, as far as that is said.
     pub(crate) losses: u64,
     pub(crate) lost_events: u64,
     pub(crate) first: Option<i64>,
@@ -46,7 +46,7 @@ pub(crate) struct Gathered {
 #[derive(Default)]
 pub(crate) struct Gather {
     slices: Slices,
-    places: Places,
+    track_names: TrackNames,
     counting: Counting,
 }
 
@@ -83,14 +83,14 @@ impl Gather {
     }
 
     /// Nothing more comes.
-    pub(crate) fn finish(mut self) -> (Gathered, Keys, Places) {
+    pub(crate) fn finish(mut self) -> (Gathered, Keys, TrackNames) {
         self.slices.finish(&mut self.counting);
         self.counting.settle();
-        (self.counting.gathered, self.slices.into_keys(), self.places)
+        (self.counting.gathered, self.slices.into_keys(), self.track_names)
     }
 }
 
-impl Look for Gather {
+impl ItemVisitor for Gather {
     fn item(&mut self, item: &Item<'_>) {
         self.slices.item(item, &mut self.counting);
         if let Some(filter) = &self.counting.filter {
@@ -103,7 +103,7 @@ impl Look for Gather {
         let gathered = &mut self.counting.gathered;
         match item {
             Item::Event(event) => gathered.totals.event(event),
-            Item::Track(track) => self.places.set(track),
+            Item::Track(track) => self.track_names.set(track),
             Item::Loss(loss) => {
                 gathered.totals.losses += 1;
                 gathered.totals.lost_events = gathered.totals.lost_events.saturating_add(loss.events);
@@ -145,7 +145,7 @@ impl Counting {
     }
 }
 
-impl Sink for Counting {
+impl SliceSink for Counting {
     #[inline]
     fn slice(&mut self, slice: &Slice, _: &[Frame]) {
         let is_wanted = self.wanted.get(slice.category.0 as usize) != Some(&false)

@@ -2,8 +2,8 @@
 
 mod export;
 mod gather;
+mod histogram;
 mod rows;
-mod samples;
 mod show;
 mod tables;
 
@@ -13,7 +13,7 @@ pub(crate) use tables::{By, Line, Sort, Stats};
 use hairline::__private::Filter;
 
 use crate::outcome::Outcome;
-use crate::stats::tables::Choice;
+use crate::stats::tables::TableArguments;
 use crate::text::{complain, put, written};
 use crate::trace::TraceArguments;
 
@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     trace: TraceArguments,
     #[command(flatten)]
-    choice: Choice,
+    choice: TableArguments,
     /// As JSON: all of it, times in nanoseconds.
     #[arg(long, conflicts_with = "csv")]
     json: bool,
@@ -48,18 +48,24 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let mut gather = Gather::new(arguments.category.clone());
-    let looked = match arguments.trace.show(false, &mut gather) {
-        Ok(looked) => looked,
+    let summary = match arguments.trace.show(false, &mut gather) {
+        Ok(summary) => summary,
         Err(e) => {
             complain(e);
             return Outcome::Failed;
         }
     };
-    let (gathered, keys, places) = gather.finish();
-    let report = &looked.report;
-    let bytes = std::fs::metadata(arguments.trace.path()).map_or(looked.bytes, |about| about.len());
-    let stats =
-        Stats { name: &looked.name, bytes, gathered: &gathered, keys: &keys, places: &places, report };
+    let (gathered, keys, track_names) = gather.finish();
+    let report = &summary.report;
+    let bytes = std::fs::metadata(arguments.trace.path()).map_or(summary.bytes, |about| about.len());
+    let stats = Stats {
+        name: &summary.name,
+        bytes,
+        gathered: &gathered,
+        keys: &keys,
+        track_names: &track_names,
+        report,
+    };
     let shown = if arguments.json {
         export::json(&stats, &arguments.choice)
     } else if arguments.csv {
@@ -67,5 +73,5 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     } else {
         show::text(&stats, &arguments.choice)
     };
-    written(put(&shown), "stdout").max(looked.outcome())
+    written(put(&shown), "stdout").max(summary.outcome())
 }

@@ -2,7 +2,7 @@
 
 use hairline_convert::slices::{Key, Slice};
 
-use crate::stats::samples::Samples;
+use crate::stats::histogram::Histogram;
 
 /// Names that have a row of their own; what is called otherwise shares one.
 const MOST_ROWS: usize = 1 << 14;
@@ -21,7 +21,7 @@ pub(crate) struct Row {
     pub(crate) max: i64,
     /// Their category, if they have the same.
     pub(crate) category: Option<Key>,
-    samples: Samples,
+    histogram: Histogram,
 }
 
 impl Row {
@@ -35,7 +35,7 @@ impl Row {
             min: i64::MAX,
             max: 0,
             category: Some(category),
-            samples: Samples::default(),
+            histogram: Histogram::default(),
         }
     }
 
@@ -50,12 +50,12 @@ impl Row {
         if self.category != Some(slice.category) {
             self.category = None;
         }
-        self.samples.add(slice.duration.unsigned_abs());
+        self.histogram.add(slice.duration.unsigned_abs());
     }
 
     /// Half, nine tenths, 99 of 100 take no longer.
     pub(crate) fn percentiles(&self) -> [i64; 3] {
-        let near = self.samples.percentiles([0.5, 0.9, 0.99], self.count);
+        let near = self.histogram.percentiles([0.5, 0.9, 0.99], self.count);
         near.map(|value| i64::try_from(value).unwrap_or(i64::MAX).clamp(self.min.min(self.max), self.max))
     }
 }
@@ -63,7 +63,7 @@ impl Row {
 /// Rows by a number.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
-    places: Vec<u32>,
+    indices: Vec<u32>,
     rows: Vec<Row>,
     others: Option<Box<Row>>,
 }
@@ -71,7 +71,7 @@ pub(crate) struct Rows {
 impl Rows {
     #[inline]
     pub(super) fn add(&mut self, what: u32, slice: &Slice) {
-        let place = self.places.get(what as usize).copied().unwrap_or(NONE);
+        let place = self.indices.get(what as usize).copied().unwrap_or(NONE);
         match self.rows.get_mut(place as usize) {
             Some(row) => row.add(slice),
             None => self.first(what, slice),
@@ -84,10 +84,10 @@ impl Rows {
             let others = self.others.get_or_insert_with(|| Box::new(Row::new(None, slice.category)));
             return others.add(slice);
         }
-        if self.places.len() <= what as usize {
-            self.places.resize(what as usize + 1, NONE);
+        if self.indices.len() <= what as usize {
+            self.indices.resize(what as usize + 1, NONE);
         }
-        self.places[what as usize] = self.rows.len() as u32; // at most MOST_ROWS
+        self.indices[what as usize] = self.rows.len() as u32; // at most MOST_ROWS
         let mut row = Row::new(Some(what), slice.category);
         row.add(slice);
         self.rows.push(row);

@@ -2,14 +2,14 @@
 
 use std::fmt::Write;
 
-use crate::stats::tables::{By, Choice, Line, Stats};
+use crate::stats::tables::{By, Line, Stats, TableArguments};
 use crate::table::{Table, in_colour, plain};
 use crate::text::{count, duration, grouped, size};
 
 /// Rows of a table, if it is not said how many.
 const ROWS: usize = 25;
 
-pub(super) fn text(stats: &Stats<'_>, choice: &Choice) -> String {
+pub(super) fn text(stats: &Stats<'_>, choice: &TableArguments) -> String {
     let mut out = totals(stats);
     for by in By::ALL.into_iter().filter(|by| choice.by.is_none_or(|only| only == *by)) {
         let lines = stats.lines(by, choice.sort);
@@ -29,13 +29,13 @@ pub(super) fn text(stats: &Stats<'_>, choice: &Choice) -> String {
 }
 
 fn totals(stats: &Stats<'_>) -> String {
-    let (t, places) = (&stats.gathered.totals, stats.places);
+    let (t, track_names) = (&stats.gathered.totals, stats.track_names);
     let number = |n: u64, what: &str| {
         let text = count(n, what);
         text.replacen(&n.to_string(), &grouped(n), 1)
     };
     let mut out = format!("{}: {}, {}\n", plain(stats.name), size(stats.bytes), duration(t.span()));
-    let parts = [(places.processes, "process"), (places.threads, "thread"), (t.slices, "slice")];
+    let parts = [(track_names.processes, "process"), (track_names.threads, "thread"), (t.slices, "slice")];
     let more = [(t.instants, "instant"), (t.counter_values, "counter value"), (t.flow_points, "flow point")];
     let parts: Vec<String> = parts
         .into_iter()

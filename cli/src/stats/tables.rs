@@ -4,13 +4,13 @@ use clap::ValueEnum;
 use hairline_convert::slices::{Key, Keys};
 use hairline_convert::{Report, TrackId};
 
-use crate::places::Places;
 use crate::stats::gather::Gathered;
 use crate::stats::rows::Row;
+use crate::track_names::TrackNames;
 
 /// What of the tables is wanted.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct Choice {
+pub(crate) struct TableArguments {
     /// Only this table.
     #[arg(long, value_enum)]
     pub(crate) by: Option<By>,
@@ -78,7 +78,7 @@ pub(crate) struct Stats<'a> {
     pub(crate) bytes: u64,
     pub(crate) gathered: &'a Gathered,
     pub(crate) keys: &'a Keys,
-    pub(crate) places: &'a Places,
+    pub(crate) track_names: &'a TrackNames,
     pub(crate) report: &'a Report,
 }
 
@@ -134,10 +134,10 @@ impl Stats<'_> {
             By::Name => (text(Key(what)), row.category.map_or_else(|| "*".to_owned(), text)),
             By::Thread => {
                 let track = TrackId(what);
-                let places = self.places;
-                let process = places.process_of(track).filter(|process| *process != track);
-                let process = process.map(|process| places.name(process));
-                (places.name(track), process.unwrap_or_default())
+                let track_names = self.track_names;
+                let process = track_names.process_of(track).filter(|process| *process != track);
+                let process = process.map(|process| track_names.name(process));
+                (track_names.name(track), process.unwrap_or_default())
             }
         }
     }

@@ -13,8 +13,8 @@ use hairline_convert::{Context, open};
 use crate::input::{Identity, identity, identity_of, open_file};
 use crate::stats::Gather;
 use crate::top::rates::Rates;
-use crate::top::source::Source;
-use crate::trace::Look;
+use crate::top::source::SliceSource;
+use crate::trace::ItemVisitor;
 
 /// How long is waited at the end of the file.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -111,7 +111,7 @@ impl Drop for Follow {
     }
 }
 
-impl Source for Follow {
+impl SliceSource for Follow {
     fn take(&mut self, is_over: &AtomicBool) -> Result<Rates, String> {
         // What was recorded before is no part of the first table.
         while !self.shared.is_read.load(Ordering::Relaxed) && !is_over.load(Ordering::Relaxed) {

@@ -21,7 +21,7 @@ use crate::stats::Sort;
 use crate::text::{complain, put, who};
 use crate::top::follow::Follow;
 use crate::top::recorder::Recorder;
-use crate::top::source::Source;
+use crate::top::source::SliceSource;
 
 /// Shows what a running process spends its time on, by name.
 ///
@@ -77,14 +77,14 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 }
 
 /// What the process writes to a file is read from there as it grows; what it keeps in its ring, there.
-fn source(region: &FoundRegion) -> Result<Box<dyn Source>, String> {
+fn source(region: &FoundRegion) -> Result<Box<dyn SliceSource>, String> {
     Ok(match &region.output {
         Some(output) if !region.overwrites && output.is_file() => Box::new(Follow::start(output)?),
         _ => Box::new(Recorder::start(&region.path)?),
     })
 }
 
-fn show(arguments: &Arguments, region: &FoundRegion, source: &mut dyn Source) -> Result<(), String> {
+fn show(arguments: &Arguments, region: &FoundRegion, source: &mut dyn SliceSource) -> Result<(), String> {
     let is_over = Arc::new(AtomicBool::new(false));
     for signal in heeded(&[SIGHUP, SIGINT, SIGTERM]) {
         signal_hook::flag::register(signal, Arc::clone(&is_over)).map_err(|e| e.to_string())?;

@@ -6,10 +6,10 @@ use std::time::Duration;
 use hairline_convert::Report;
 use hairline_convert::slices::Keys;
 
-use crate::places::Places;
 use crate::stats::{By, Gathered, Line, Sort, Stats};
 use crate::table::{Table, in_colour};
 use crate::text::{count, duration, grouped, size};
+use crate::track_names::TrackNames;
 
 /// What was gathered, with the names of what is in it.
 pub(super) struct Rates {
@@ -29,13 +29,13 @@ const CLEAR: &str = "\u{1b}[H\u{1b}[2J";
 
 impl Rates {
     pub(super) fn table(&self, name: &str, elapsed: Duration, sort: Sort, top: usize) -> String {
-        let (report, places) = (Report::default(), Places::default());
+        let (report, track_names) = (Report::default(), TrackNames::default());
         let stats = Stats {
             name,
             bytes: 0,
             gathered: &self.gathered,
             keys: &self.keys,
-            places: &places,
+            track_names: &track_names,
             report: &report,
         };
         let lines = stats.lines(By::Name, sort);

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::stats::Gather;
 use crate::top::rates::Rates;
-use crate::top::source::Source;
+use crate::top::source::SliceSource;
 use crate::trace;
 
 pub(super) struct Recorder {
@@ -44,7 +44,7 @@ impl Recorder {
     }
 }
 
-impl Source for Recorder {
+impl SliceSource for Recorder {
     fn take(&mut self, _: &AtomicBool) -> Result<Rates, String> {
         let path = self.folder.path().join("snapshot");
         self.snapshot(&path)?;

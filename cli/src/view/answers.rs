@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 
 use crate::input::open_file;
 use crate::text::complain;
-use crate::view::content::{Content, UI, Wanted, media_type};
+use crate::view::content::{Content, Resource, UI, media_type};
 use crate::view::http::{Answer, Body, Request};
 use crate::view::launch::Launch;
 use crate::view::peer::Client;
@@ -37,9 +37,9 @@ pub(super) fn reply(request: &Request, client: SocketAddr, server: SocketAddr, c
     }
     let wanted = content.wanted(&request.path);
     let (path, kind) = match &wanted {
-        Wanted::Trace => (content.trace.as_path(), "application/octet-stream"),
-        Wanted::File(path) => (path.as_path(), media_type(path)),
-        Wanted::Nothing => return Answer::new(404).into(),
+        Resource::Trace => (content.trace.as_path(), "application/octet-stream"),
+        Resource::File(path) => (path.as_path(), media_type(path)),
+        Resource::Nothing => return Answer::new(404).into(),
     };
     // After the token: a table of all sockets takes time to read, which nobody else can ask for.
     let client = content.trusted.client(client, server);
@@ -58,7 +58,7 @@ pub(super) fn reply(request: &Request, client: SocketAddr, server: SocketAddr, c
     let Ok((file, len)) = open_file(path) else { return Answer::new(404).into() };
     let body = if has_body { Body::File(file, len) } else { Body::Announced(len) };
     let answer = for_the_ui(Answer::new(200)).with("Content-Type", kind).with_body(body);
-    Reply { answer, has_trace: wanted == Wanted::Trace && has_body }
+    Reply { answer, has_trace: wanted == Resource::Trace && has_body }
 }
 
 /// Whether the request names this server. The owner of another web site can let its name lead here.

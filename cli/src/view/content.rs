@@ -29,7 +29,7 @@ pub(super) struct Content {
 
 /// What a path leads to.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum Resource {
     Trace,
     /// A file of the UI.
     File(PathBuf),
@@ -48,19 +48,19 @@ impl Content {
         format!("/{}/{folder}{}", self.token, encoded(&self.name))
     }
 
-    pub(super) fn wanted(&self, url: &str) -> Wanted {
+    pub(super) fn wanted(&self, url: &str) -> Resource {
         let path = url.split(['?', '#']).next().unwrap_or_default();
         if path == self.trace_path() {
-            return Wanted::Trace;
+            return Resource::Trace;
         }
-        let Some(ui) = &self.ui else { return Wanted::Nothing };
-        let Some(path) = path.strip_prefix(&self.ui_path()) else { return Wanted::Nothing };
+        let Some(ui) = &self.ui else { return Resource::Nothing };
+        let Some(path) = path.strip_prefix(&self.ui_path()) else { return Resource::Nothing };
         let path = if path.is_empty() { "index.html" } else { path };
         // The system resolves "..", links and all; what is not below the folder then is none of ours.
         let file = ui.join(decoded(path).trim_start_matches('/')).canonicalize();
         match file {
-            Ok(file) if file.starts_with(ui) && file.is_file() => Wanted::File(file),
-            _ => Wanted::Nothing,
+            Ok(file) if file.starts_with(ui) && file.is_file() => Resource::File(file),
+            _ => Resource::Nothing,
         }
     }
 }
@@ -128,25 +128,25 @@ mod tests {
         let at = |path: &str| format!("/{}{path}", "0123456789abcdef0123456789abcdef");
         let mut content =
             Content { trace: "/t".into(), name: "a b.fxt".into(), ui: None, token, launch: None, trusted };
-        assert_eq!(content.wanted(&at("/a%20b.fxt")), Wanted::Trace);
-        assert_eq!(content.wanted(&at("/a%20b.fxt?x=1")), Wanted::Trace);
+        assert_eq!(content.wanted(&at("/a%20b.fxt")), Resource::Trace);
+        assert_eq!(content.wanted(&at("/a%20b.fxt?x=1")), Resource::Trace);
         let without =
             ["/", "/index.html", "/etc/passwd", "", "/../t", "a%20b.fxt", "/a%20b.fxt", "//a%20b.fxt"];
         for url in without {
-            assert_eq!(content.wanted(url), Wanted::Nothing, "{url}");
+            assert_eq!(content.wanted(url), Resource::Nothing, "{url}");
         }
         for url in ["", "/", "/index.html", "/../t", "a%20b.fxt"] {
-            assert_eq!(content.wanted(&at(url)), Wanted::Nothing, "{url}");
+            assert_eq!(content.wanted(&at(url)), Resource::Nothing, "{url}");
         }
         content.ui = Some(ui.clone());
-        assert_eq!(content.wanted(&at("/trace/a%20b.fxt")), Wanted::Trace);
-        assert_eq!(content.wanted(&at("/")), Wanted::File(ui.join("index.html")));
+        assert_eq!(content.wanted(&at("/trace/a%20b.fxt")), Resource::Trace);
+        assert_eq!(content.wanted(&at("/")), Resource::File(ui.join("index.html")));
         for url in without.into_iter().chain(["/trace/a%20b.fxt", "/x/../index.html"]) {
-            assert_eq!(content.wanted(url), Wanted::Nothing, "{url}");
+            assert_eq!(content.wanted(url), Resource::Nothing, "{url}");
         }
         for url in ["", "/../secret", "/%2e%2e/secret", "/link", "//etc/passwd", "/trace/other", "/no", "/."]
         {
-            assert_eq!(content.wanted(&at(url)), Wanted::Nothing, "{url}");
+            assert_eq!(content.wanted(&at(url)), Resource::Nothing, "{url}");
         }
     }
 }

@@ -4,5 +4,5 @@ mod levels;
 mod read;
 mod write;
 
-pub use read::Reader;
-pub use write::Writer;
+pub use read::FxtReader;
+pub use write::FxtWriter;

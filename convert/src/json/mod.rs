@@ -6,5 +6,5 @@ mod facts;
 mod read;
 mod write;
 
-pub use read::Reader;
-pub use write::Writer;
+pub use read::JsonReader;
+pub use write::JsonWriter;

@@ -1,7 +1,7 @@
 //! Slices that came with begin and duration, in whatever order: a tree by time.
 //!
 //! Tracers write them at the begin (parents first) or at the end (children first), and sort them or not. So an interval is put
-//! where it belongs by time: into the innermost one that contains it, and around those that it contains. Nothing is told before it is
+//! where it belongs by time: into the innermost one that contains it, and around those that it contains. Nothing is emitted before it is
 //! certain to be whole, as far as memory allows; then the oldest go first, and what is left of them is one stretch of time,
 //! which an interval that comes later, and lies around it, takes from its own.
 
@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use crate::slices::keys::Key;
-use crate::slices::slice::{Frame, Sink, Slice, Tell};
+use crate::slices::slice::{Frame, Slice, SliceSink, TrackSink};
 
 /// How deep one that comes lies in others, and how many lie in it one inside the other: a tree is at most twice as deep.
 const MAX_DEPTH: usize = 512;
@@ -23,12 +23,12 @@ struct Node {
     end: i64,
     name: Key,
     category: Key,
-    /// It is what is left of slices that were told: only their time is known.
-    is_told: bool,
-    /// Time of slices directly below that were told; of what is told itself, all its time.
-    told: i64,
-    /// How much of that was told as time of nothing else.
-    told_busy: i64,
+    /// It is what is left of slices that were emitted: only their time is known.
+    is_emitted: bool,
+    /// Time of slices directly below that were emitted; of what is emitted itself, all its time.
+    emitted: i64,
+    /// How much of that was emitted as time of nothing else.
+    emitted_busy: i64,
     /// 1, and one more each time that one came around the highest.
     height: usize,
     below: Nodes,
@@ -37,7 +37,7 @@ struct Node {
 impl Node {
     /// Its time, which is not the parent's own.
     fn total(&self) -> i64 {
-        if self.is_told { self.told } else { self.end.saturating_sub(self.start) }
+        if self.is_emitted { self.emitted } else { self.end.saturating_sub(self.start) }
     }
 
     fn is_around(&self, start: i64, end: i64) -> bool {
@@ -69,18 +69,28 @@ impl Intervals {
 
     /// Takes one.
     pub(super) fn add(&mut self, start: i64, end: i64, name: Key, category: Key) -> Result<(), Misplaced> {
-        let (told, told_busy, height, below) = (0, 0, 1, Nodes::new());
-        let node = Node { start, end, name, category, is_told: false, told, told_busy, height, below };
+        let (emitted, emitted_busy, height, below) = (0, 0, 1, Nodes::new());
+        let node =
+            Node { start, end, name, category, is_emitted: false, emitted, emitted_busy, height, below };
         self.put(node)
     }
 
-    /// A slice that was told already, with the time that was told as that of nothing else: it is only here to be in others.
-    pub(super) fn add_told(&mut self, start: i64, end: i64, busy: i64) {
+    /// A slice that was emitted already, with the time that was emitted as that of nothing else: it is only here to be in others.
+    pub(super) fn add_emitted(&mut self, start: i64, end: i64, busy: i64) {
         let (name, category, below) = (Key::NONE, Key::NONE, Nodes::new());
-        let (told, told_busy) = (end.saturating_sub(start), busy);
+        let (emitted, emitted_busy) = (end.saturating_sub(start), busy);
         // One that does not nest is nobody's child.
-        let _ =
-            self.put(Node { start, end, name, category, is_told: true, told, told_busy, height: 1, below });
+        let _ = self.put(Node {
+            start,
+            end,
+            name,
+            category,
+            is_emitted: true,
+            emitted,
+            emitted_busy,
+            height: 1,
+            below,
+        });
     }
 
     fn put(&mut self, mut node: Node) -> Result<(), Misplaced> {
@@ -91,17 +101,17 @@ impl Intervals {
             let after = nodes.partition_point(|n| n.start <= node.start);
             let is_in = after
                 .checked_sub(1)
-                .filter(|&n| !nodes[n].is_told && nodes[n].is_around(node.start, node.end));
+                .filter(|&n| !nodes[n].is_emitted && nodes[n].is_around(node.start, node.end));
             let Some(outer) = is_in else { break };
             let outer = &mut nodes[outer];
-            if node.is_told {
-                outer.told = outer.told.saturating_add(node.told);
-                outer.told_busy = outer.told_busy.saturating_add(node.told_busy);
+            if node.is_emitted {
+                outer.emitted = outer.emitted.saturating_add(node.emitted);
+                outer.emitted_busy = outer.emitted_busy.saturating_add(node.emitted_busy);
                 return Ok(());
             }
             depth += 1;
             if depth > MAX_DEPTH {
-                outer.told = outer.told.saturating_add(node.total());
+                outer.emitted = outer.emitted.saturating_add(node.total());
                 return Err(Misplaced::TooDeep);
             }
             nodes = &mut outer.below;
@@ -113,12 +123,12 @@ impl Intervals {
         if nodes.range(from..to).any(|inner| inner.height >= MAX_DEPTH) {
             return Err(Misplaced::TooDeep);
         }
-        let overlaps = from > 0 && nodes[from - 1].end > node.start && !nodes[from - 1].is_told
+        let overlaps = from > 0 && nodes[from - 1].end > node.start && !nodes[from - 1].is_emitted
             || nodes.get(to).is_some_and(|n| n.start < node.end);
         for inner in nodes.drain(from..to) {
-            if inner.is_told {
-                node.told = node.told.saturating_add(inner.told);
-                node.told_busy = node.told_busy.saturating_add(inner.told_busy);
+            if inner.is_emitted {
+                node.emitted = node.emitted.saturating_add(inner.emitted);
+                node.emitted_busy = node.emitted_busy.saturating_add(inner.emitted_busy);
                 self.held -= 1;
             } else {
                 node.height = node.height.max(inner.height + 1);
@@ -131,29 +141,29 @@ impl Intervals {
     }
 
     /// Tells all that start at this time or later, as slices in those of `above`; their time.
-    pub(super) fn tell_from(
+    pub(super) fn emit_from(
         &mut self,
         start: i64,
         above: &mut Vec<Frame>,
-        tell: &mut Tell<'_, impl Sink>,
+        sink: &mut TrackSink<'_, impl SliceSink>,
     ) -> i64 {
         let from = self.roots.partition_point(|node| node.start < start);
         let mut total = 0_i64;
         for node in self.roots.drain(from..) {
             total = total.saturating_add(node.total());
-            self.held -= told(node, above, tell).count;
+            self.held -= emit_tree(node, above, sink).count;
         }
         total
     }
 
     /// Tells the older half, to have room for more.
-    pub(super) fn shrink(&mut self, above: &mut Vec<Frame>, tell: &mut Tell<'_, impl Sink>) {
+    pub(super) fn shrink(&mut self, above: &mut Vec<Frame>, sink: &mut TrackSink<'_, impl SliceSink>) {
         let half = self.roots.len() / 2;
         let is_top = above.is_empty();
         let mut rest: Option<Node> = None;
         for node in self.roots.drain(..half) {
             let (start, end, total) = (node.start, node.end, node.total());
-            let Told { count, mut busy } = told(node, above, tell);
+            let EmittedTree { count, mut busy } = emit_tree(node, above, sink);
             self.held -= count;
             if is_top {
                 busy = total;
@@ -163,15 +173,15 @@ impl Intervals {
                 end,
                 name: Key::NONE,
                 category: Key::NONE,
-                is_told: true,
-                told: 0,
-                told_busy: 0,
+                is_emitted: true,
+                emitted: 0,
+                emitted_busy: 0,
                 height: 1,
                 below: Nodes::new(),
             });
             rest.end = rest.end.max(end);
-            rest.told = rest.told.saturating_add(total);
-            rest.told_busy = rest.told_busy.saturating_add(busy);
+            rest.emitted = rest.emitted.saturating_add(total);
+            rest.emitted_busy = rest.emitted_busy.saturating_add(busy);
         }
         if let Some(rest) = rest {
             self.roots.push_front(rest);
@@ -184,10 +194,10 @@ impl Intervals {
             let half = node.below.len() / 2;
             above.push(Frame::new(node.name, node.category, node.start));
             for inner in node.below.drain(..half) {
-                node.told = node.told.saturating_add(inner.total());
-                let Told { count, busy } = told(inner, above, tell);
+                node.emitted = node.emitted.saturating_add(inner.total());
+                let EmittedTree { count, busy } = emit_tree(inner, above, sink);
                 self.held -= count;
-                node.told_busy = node.told_busy.saturating_add(busy);
+                node.emitted_busy = node.emitted_busy.saturating_add(busy);
             }
             last = node.below.back_mut();
         }
@@ -205,29 +215,29 @@ fn partition_point(nodes: &Nodes, range: Range<usize>, is_before: impl Fn(&Node)
     start
 }
 
-/// What was told of a tree.
-struct Told {
+/// What was emitted of a tree.
+struct EmittedTree {
     count: usize,
-    /// Time in it that had been told before as time of nothing else.
+    /// Time in it that had been emitted before as time of nothing else.
     busy: i64,
 }
 
-fn told(node: Node, above: &mut Vec<Frame>, tell: &mut Tell<'_, impl Sink>) -> Told {
-    if node.is_told {
-        return Told { count: 1, busy: node.told_busy };
+fn emit_tree(node: Node, above: &mut Vec<Frame>, sink: &mut TrackSink<'_, impl SliceSink>) -> EmittedTree {
+    if node.is_emitted {
+        return EmittedTree { count: 1, busy: node.emitted_busy };
     }
     let duration = node.end.saturating_sub(node.start);
-    let (mut inner, mut all) = (node.told, Told { count: 1, busy: node.told_busy });
+    let (mut inner, mut all) = (node.emitted, EmittedTree { count: 1, busy: node.emitted_busy });
     above.push(Frame::new(node.name, node.category, node.start));
     for below in node.below {
         inner = inner.saturating_add(below.total());
-        let Told { count, busy } = told(below, above, tell);
+        let EmittedTree { count, busy } = emit_tree(below, above, sink);
         all.count += count;
         all.busy = all.busy.saturating_add(busy);
     }
     above.pop();
     let slice = Slice {
-        track: tell.track,
+        track: sink.track,
         name: node.name,
         category: node.category,
         start: node.start,
@@ -235,6 +245,6 @@ fn told(node: Node, above: &mut Vec<Frame>, tell: &mut Tell<'_, impl Sink>) -> T
         self_time: duration.saturating_sub(inner).max(0),
         busy: if above.is_empty() { duration.saturating_sub(all.busy).max(0) } else { 0 },
     };
-    tell.sink.slice(&slice, above);
+    sink.sink.slice(&slice, above);
     all
 }

@@ -44,7 +44,7 @@ impl Frame {
 /// What does not go together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Wrong {
+pub enum Defect {
     /// No slice of its name is open on its track.
     EndWithoutBegin,
     /// It is open when the trace ends.
@@ -66,7 +66,7 @@ pub enum Wrong {
 }
 
 /// Who wants to know.
-pub trait Sink {
+pub trait SliceSink {
     /// A slice is over. `above`: those around it, the outermost first. What lies inside of it was told before.
     fn slice(&mut self, slice: &Slice, above: &[Frame]);
 
@@ -76,20 +76,20 @@ pub trait Sink {
     }
 
     /// Something does not go together: where, when, and what it is called.
-    fn wrong(&mut self, what: Wrong, track: TrackId, time: i64, name: Key) {
+    fn defect(&mut self, what: Defect, track: TrackId, time: i64, name: Key) {
         let _ = (what, track, time, name);
     }
 }
 
 /// A sink, for one track.
-pub(super) struct Tell<'s, S> {
+pub(super) struct TrackSink<'s, S> {
     pub(super) track: TrackId,
     pub(super) sink: &'s mut S,
 }
 
-impl<S: Sink> Tell<'_, S> {
+impl<S: SliceSink> TrackSink<'_, S> {
     #[cold]
-    pub(super) fn wrong(&mut self, what: Wrong, time: i64, name: Key) {
-        self.sink.wrong(what, self.track, time, name);
+    pub(super) fn defect(&mut self, what: Defect, time: i64, name: Key) {
+        self.sink.defect(what, self.track, time, name);
     }
 }

@@ -11,10 +11,10 @@ struct Told {
     slices: Vec<(i64, i64, i64, String)>,
     busy: i64,
     open: Vec<(Key, i64)>,
-    wrong: Vec<Wrong>,
+    wrong: Vec<Defect>,
 }
 
-impl Sink for Told {
+impl SliceSink for Told {
     fn slice(&mut self, slice: &Slice, above: &[Frame]) {
         let path: Vec<String> = above.iter().map(|frame| frame.name.0.to_string()).collect();
         let path = format!("{}>{}", path.join("/"), slice.name.0);
@@ -26,7 +26,7 @@ impl Sink for Told {
         self.open.push((slice.name, slice.duration));
     }
 
-    fn wrong(&mut self, what: Wrong, _: TrackId, _: i64, _: Key) {
+    fn defect(&mut self, what: Defect, _: TrackId, _: i64, _: Key) {
         self.wrong.push(what);
     }
 }
@@ -80,7 +80,7 @@ fn self_time_is_what_no_slice_inside_took() {
 fn an_end_closes_what_is_open_inside() {
     let told = told_of(THREAD, &[(0, BEGIN, "a"), (5, BEGIN, "b"), (9, END, "a"), (10, END, "b")]);
     assert_eq!(rows(&told), [(0, 9, 5, ">2"), (5, 4, 4, "2>3")]);
-    assert_eq!(told.wrong, [Wrong::EndsWithAnother, Wrong::EndWithoutBegin]);
+    assert_eq!(told.wrong, [Defect::EndsWithAnother, Defect::EndWithoutBegin]);
 }
 
 #[test]
@@ -105,20 +105,20 @@ struct Ends {
     without_begin: usize,
 }
 
-impl Sink for Ends {
+impl SliceSink for Ends {
     fn slice(&mut self, _: &Slice, _: &[Frame]) {
         self.slices += 1;
     }
 
-    fn wrong(&mut self, what: Wrong, _: TrackId, _: i64, _: Key) {
-        self.without_begin += usize::from(what == Wrong::EndWithoutBegin);
+    fn defect(&mut self, what: Defect, _: TrackId, _: i64, _: Key) {
+        self.without_begin += usize::from(what == Defect::EndWithoutBegin);
     }
 }
 
 #[test]
 fn what_never_ends_is_open_up_to_the_end_of_the_trace() {
     let told = told_of(THREAD, &[(0, BEGIN, "a"), (5, BEGIN, "b"), (9, END, "b")]);
-    assert_eq!((told.open, told.wrong), (vec![(Key(2), 9)], vec![Wrong::NoEnd]));
+    assert_eq!((told.open, told.wrong), (vec![(Key(2), 9)], vec![Defect::NoEnd]));
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn events_of_a_shared_track_may_come_out_of_order() {
     let told = told_of(TrackKind::Slices, &events);
     assert_eq!((rows(&told), told.wrong.len()), (vec![(0, 30, 20, ">2"), (10, 10, 10, "2>3")], 0));
     let told = told_of(THREAD, &[(10, BEGIN, "b"), (20, END, "b"), (0, BEGIN, "a")]);
-    assert_eq!(told.wrong, [Wrong::OutOfOrder, Wrong::Late, Wrong::NoEnd]);
+    assert_eq!(told.wrong, [Defect::OutOfOrder, Defect::Late, Defect::NoEnd]);
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn overlapping_slices_lie_side_by_side() {
     let told = told_of(THREAD, &[(0, complete(10), "a"), (5, complete(10), "b")]);
     assert_eq!(
         (rows(&told), told.wrong.clone()),
-        (vec![(0, 10, 10, ">2"), (5, 10, 10, ">3")], vec![Wrong::Overlaps])
+        (vec![(0, 10, 10, ">2"), (5, 10, 10, ">3")], vec![Defect::Overlaps])
     );
 }
 
@@ -175,7 +175,7 @@ fn slices_in_descending_order_are_as_good_as_any() {
 fn memory_is_bounded_and_no_depth_is_too_much() {
     let begins = 2 * (1 << 19);
     let told = told_of(THREAD, &vec![(0, BEGIN, "a"); begins]);
-    let too_many = told.wrong.iter().filter(|wrong| **wrong == Wrong::TooManyOpen).count();
+    let too_many = told.wrong.iter().filter(|wrong| **wrong == Defect::TooManyOpen).count();
     assert_eq!((told.open.len(), too_many), (begins / 2, begins / 2));
     let depth = 100_000;
     for inwards in [true, false] {
@@ -183,7 +183,7 @@ fn memory_is_bounded_and_no_depth_is_too_much() {
             |n| if inwards { (n, complete(2 * (depth - n)), "a") } else { (depth - n, complete(2 * n), "a") };
         let told = told_of(THREAD, &(0..depth).map(nested).collect::<Vec<_>>());
         assert_eq!(told.slices.len() as i64, depth);
-        assert!(told.wrong.contains(&Wrong::TooDeep));
+        assert!(told.wrong.contains(&Defect::TooDeep));
     }
 }
 

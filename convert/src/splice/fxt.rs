@@ -10,7 +10,7 @@ use hairline_formats::fxt::{
 };
 use hairline_formats::{DecodeError, Value};
 
-use crate::splice::error::SpliceError;
+use crate::error::Error;
 use crate::splice::packets;
 use crate::splice::salt::Salt;
 use crate::splice::totals::Totals;
@@ -23,7 +23,7 @@ const LOST: (&str, &str) = ("hairline", "lost in all");
 /// The argument of it that counts no events.
 const LOST_ARGUMENTS: &str = "arguments";
 
-/// What is known of the parts so far.
+/// Change is known of the parts so far.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     count: u64,
@@ -61,12 +61,12 @@ impl Parts {
         part: impl Read,
         out: &mut impl Write,
         totals: &mut Totals,
-    ) -> Result<(), SpliceError> {
+    ) -> Result<(), Error> {
         self.providers.of_part.clear();
         self.packets.next_part();
         let salt = Salt::of(self.count);
         let mut reader = Reader::new(part);
-        let mut wrong: Option<DecodeError> = None;
+        let mut error: Option<DecodeError> = None;
         let mut records = 0_u64;
         let end = loop {
             self.out.clear();
@@ -79,25 +79,25 @@ impl Parts {
                     self.look(&record, salt, totals)
                 }
                 // An error after which nothing comes is the part's; one after which more comes was a record's.
-                Ok(None) => break wrong.map_or(Ok(()), |e| Err(e.into())),
+                Ok(None) => break error.map_or(Ok(()), |e| Err(e.into())),
                 Err(e) if e.is_truncated() => break Err(e.into()),
                 Err(e) => {
-                    totals.damaged += u64::from(wrong.replace(e).is_some());
+                    totals.damaged += u64::from(error.replace(e).is_some());
                     continue;
                 }
             };
-            totals.damaged += u64::from(wrong.take().is_some());
+            totals.damaged += u64::from(error.take().is_some());
             records += 1;
             self.put(what, reader.bytes(), salt);
             if let Err(e) = out.write_all(&self.out) {
-                break Err(e.into());
+                break Err(Error::Output(e));
             }
         };
         self.count += u64::from(records > 0);
         end
     }
 
-    /// What stands before a part's first record: strings, threads and ticks of the part before must not be taken for its own.
+    /// Change stands before a part's first record: strings, threads and ticks of the part before must not be taken for its own.
     fn put_start(&mut self, first: &Record<'_>) {
         if self.count == 0 {
             magic(&mut self.out);
@@ -112,12 +112,12 @@ impl Parts {
         }
     }
 
-    /// What is to be done with a record.
-    fn look(&mut self, record: &Record<'_>, salt: Salt, totals: &mut Totals) -> What {
+    /// Change is to be done with a record.
+    fn look(&mut self, record: &Record<'_>, salt: Salt, totals: &mut Totals) -> Change {
         match record {
             Record::ProviderInfo { id, .. }
             | Record::ProviderSection { id }
-            | Record::ProviderEvent { id, .. } => return What::Provider(self.providers.of(*id)),
+            | Record::ProviderEvent { id, .. } => return Change::Provider(self.providers.of(*id)),
             Record::Event(event) => return look_at_event(event, totals),
             Record::Thread { process, thread, .. } => {
                 totals.threads.insert((*process, *thread));
@@ -130,40 +130,40 @@ impl Parts {
                 let is_first = self.count == 0;
                 self.packets.put_embedded(&mut self.packed, bytes, is_first, salt, totals);
                 blob(&mut self.out, *name, BLOB_PERFETTO, &self.packed);
-                return What::Done;
+                return Change::Done;
             }
             Record::TooLarge { .. } => {
                 totals.damaged += 1;
-                return What::Done;
+                return Change::Done;
             }
             _ => {}
         }
-        What::Copy
+        Change::Copy
     }
 
-    fn put(&mut self, what: What, bytes: &[u8], salt: Salt) {
+    fn put(&mut self, what: Change, bytes: &[u8], salt: Salt) {
         let start = self.out.len();
-        if matches!(what, What::Done) {
+        if matches!(what, Change::Done) {
             return;
         }
         self.out.extend_from_slice(bytes);
         match what {
-            What::Provider(id) => change_word(&mut self.out[start..start + 8], |header| {
+            Change::Provider(id) => change_word(&mut self.out[start..start + 8], |header| {
                 header - metadata::PROVIDER.set(metadata::PROVIDER.get(header))
                     + metadata::PROVIDER.set(u64::from(id))
             }),
-            What::Async => {
+            Change::Async => {
                 let len = self.out.len();
                 change_word(&mut self.out[len - 8..], |id| id ^ salt.0);
             }
-            What::Copy | What::Done => {}
+            Change::Copy | Change::Done => {}
         }
     }
 }
 
-/// What becomes of a record.
+/// Change becomes of a record.
 #[derive(Clone, Copy, Debug)]
-enum What {
+enum Change {
     Copy,
     /// Its provider's number becomes this.
     Provider(u32),
@@ -173,12 +173,12 @@ enum What {
     Done,
 }
 
-fn look_at_event(event: &EventRecord<'_>, totals: &mut Totals) -> What {
+fn look_at_event(event: &EventRecord<'_>, totals: &mut Totals) -> Change {
     match event.kind {
-        EventKind::FlowBegin | EventKind::FlowStep | EventKind::FlowEnd => return What::Copy,
+        EventKind::FlowBegin | EventKind::FlowStep | EventKind::FlowEnd => return Change::Copy,
         EventKind::AsyncBegin | EventKind::AsyncInstant | EventKind::AsyncEnd => {
             totals.events += 1;
-            return What::Async;
+            return Change::Async;
         }
         EventKind::Instant
             if (event.category, event.name) == (StringRef::Inline(LOST.0), StringRef::Inline(LOST.1)) =>
@@ -189,7 +189,7 @@ fn look_at_event(event: &EventRecord<'_>, totals: &mut Totals) -> What {
         _ => {}
     }
     totals.events += 1;
-    What::Copy
+    Change::Copy
 }
 
 fn lost(event: &EventRecord<'_>) -> u64 {

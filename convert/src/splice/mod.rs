@@ -10,28 +10,27 @@
 //!
 //! For parts that one run of a program and its children left: their clock is the same, and their numbers are the SDK's. What
 //! parts number each for itself is numbered anew here: sequences, tracks, FXT's providers and async intervals. Flows keep their
-//! numbers, by which they go from process to process. Foreign traces go through [`Reader`](crate::Reader) and
-//! [`Writer`](crate::Writer), which know what the numbers mean.
+//! numbers, by which they go from process to process. Foreign traces go through [`TraceReader`](crate::TraceReader) and
+//! [`TraceWriter`](crate::TraceWriter), which know what the numbers mean.
 
-mod error;
 mod fxt;
 mod packets;
 mod renumber;
 mod salt;
 mod totals;
 
-pub use error::SpliceError;
 pub use totals::Totals;
 
 use std::io::{self, Read, Write};
 
-use crate::format::Source;
+use crate::error::Error;
+use crate::format::TraceFormat;
 
 /// Writes parts one after the other as one trace. Needs memory for a record, the numbers of sequences, threads and providers, and
 /// some bytes a part.
 #[derive(Debug)]
 pub struct Splice<W> {
-    out: Counted<W>,
+    out: CountingWriter<W>,
     parts: Parts,
     totals: Totals,
 }
@@ -45,20 +44,20 @@ enum Parts {
 
 impl<W: Write> Splice<W> {
     /// Parts of this format. None: there is no splicing of such.
-    pub fn new(format: Source, out: W) -> Option<Self> {
+    pub fn new(format: TraceFormat, out: W) -> Option<Self> {
         let parts = match format {
-            Source::TrackEvent => Parts::Packets(packets::Parts::default()),
-            Source::Fxt => Parts::Fxt(fxt::Parts::default()),
-            Source::Json => return None,
+            TraceFormat::TrackEvent => Parts::Packets(packets::Parts::default()),
+            TraceFormat::Fxt => Parts::Fxt(fxt::Parts::default()),
+            TraceFormat::Json => return None,
         };
-        Some(Self { out: Counted { out, bytes: 0 }, parts, totals: Totals::default() })
+        Some(Self { out: CountingWriter { out, bytes: 0 }, parts, totals: Totals::default() })
     }
 
     /// Adds a part. An empty one adds nothing.
     ///
     /// # Errors
     /// When it cannot be read to its end, or the output cannot be written. After the first of these other parts can be added.
-    pub fn add(&mut self, part: impl Read) -> Result<(), SpliceError> {
+    pub fn add(&mut self, part: impl Read) -> Result<(), Error> {
         let Self { out, parts, totals } = self;
         match parts {
             Parts::Packets(parts) => parts.add(part, out, totals),
@@ -83,12 +82,12 @@ impl<W: Write> Splice<W> {
 
 /// An output that knows how much it took.
 #[derive(Debug)]
-struct Counted<W> {
+struct CountingWriter<W> {
     out: W,
     bytes: u64,
 }
 
-impl<W: Write> Write for Counted<W> {
+impl<W: Write> Write for CountingWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let n = self.out.write(bytes)?;
         self.bytes += n as u64;

@@ -10,7 +10,7 @@ use hairline_formats::DecodeError;
 use hairline_formats::track_event::fields::clock;
 use hairline_formats::track_event::{self as te, Data, MAX_COMPRESSED, Packet, Reader, TraceStats};
 
-use crate::splice::error::SpliceError;
+use crate::error::Error;
 use crate::splice::renumber::Renumber;
 use crate::splice::salt::Salt;
 use crate::splice::totals::Totals;
@@ -74,30 +74,30 @@ impl Parts {
         part: impl Read,
         out: &mut impl Write,
         totals: &mut Totals,
-    ) -> Result<(), SpliceError> {
+    ) -> Result<(), Error> {
         self.sequences.next_part();
         let mut part_state = Part { is_first: self.count == 0, salt: Salt::of(self.count), stats: None };
         let mut reader = Reader::new(part);
-        let mut wrong: Option<DecodeError> = None;
+        let mut error: Option<DecodeError> = None;
         let mut is_empty = true;
         let end = loop {
             match reader.next() {
                 Ok(Some((_, packet))) => {
                     is_empty = false;
-                    totals.damaged += u64::from(wrong.take().is_some());
+                    totals.damaged += u64::from(error.take().is_some());
                     self.out.clear();
                     match self.put(&packet, &mut part_state, totals) {
                         Ok(()) => {}
                         Err(_) => totals.damaged += 1,
                     }
                     if let Err(e) = out.write_all(&self.out) {
-                        break Err(e.into());
+                        break Err(Error::Output(e));
                     }
                 }
                 // An error after which nothing comes is the part's; one after which more comes was a packet's.
-                Ok(None) => break wrong.map_or(Ok(()), |e| Err(e.into())),
+                Ok(None) => break error.map_or(Ok(()), |e| Err(e.into())),
                 Err(e) if e.is_truncated() => break Err(e.into()),
-                Err(e) => totals.damaged += u64::from(wrong.replace(e).is_some()),
+                Err(e) => totals.damaged += u64::from(error.replace(e).is_some()),
             }
         };
         self.count += u64::from(!is_empty);

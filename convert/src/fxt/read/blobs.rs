@@ -14,8 +14,8 @@ use crate::context::Context;
 use crate::fxt::read::tracks::Tracks;
 use crate::model::{Event, Item, Trace, Track, TrackId};
 use crate::report::Report;
-use crate::stream::Reader as _;
-use crate::track_event::Reader;
+use crate::stream::TraceReader as _;
+use crate::track_event::TrackEventReader;
 
 /// Bytes of a packet whose end did not come yet.
 const MAX_PACKET: usize = 16 << 20;
@@ -25,7 +25,7 @@ pub(super) struct Blobs {
     /// The beginning of a packet.
     rest: Vec<u8>,
     packets: Pipe,
-    reader: Option<Reader<Pipe>>,
+    reader: Option<TrackEventReader<Pipe>>,
     /// Whether the reader may have more to say of the packets that it has.
     reads: bool,
     is_broken: bool,
@@ -73,14 +73,14 @@ impl Blobs {
         if std::mem::take(&mut self.is_broken) {
             self.close(report);
         }
-        let reader = self.reader.get_or_insert_with(|| Reader::new(self.packets.clone()));
+        let reader = self.reader.get_or_insert_with(|| TrackEventReader::new(self.packets.clone()));
         let same = |track: TrackId| self.same.get(&track).copied().unwrap_or(track);
         match reader.next(context) {
             Ok(Some(Item::Track(track))) => {
                 let known = tracks.adopt(&Track { parent: track.parent.map(same), ..track });
                 if known != track.id {
                     self.same.insert(track.id, known);
-                    return NOTHING; // it is told with the others
+                    return NOTHING; // it is emitted with the others
                 }
                 Item::Track(Track { parent: track.parent.map(same), ..track })
             }

@@ -45,13 +45,13 @@ impl<R: Read> Current<R> {
     #[inline]
     pub(super) fn text<'a>(
         &'a self,
-        place: Place,
+        place: StringForm,
         inline: impl Fn(&EventRecord<'a>) -> StringRef<'a>,
     ) -> Text<'a> {
         let string = match place {
-            Place::Empty => return Text::default(),
-            Place::Index(index) => StringRef::Index(index),
-            Place::Inline => self.event().map_or(StringRef::Empty, |event| inline(&event)),
+            StringForm::Empty => return Text::default(),
+            StringForm::Index(index) => StringRef::Index(index),
+            StringForm::Inline => self.event().map_or(StringRef::Empty, |event| inline(&event)),
         };
         self.tables.string(string).unwrap_or_default()
     }
@@ -59,14 +59,14 @@ impl<R: Read> Current<R> {
 
 /// Where a string of the record at hand is.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place {
+pub(super) enum StringForm {
     Empty,
     Index(u16),
     /// In the record.
     Inline,
 }
 
-impl From<StringRef<'_>> for Place {
+impl From<StringRef<'_>> for StringForm {
     fn from(string: StringRef<'_>) -> Self {
         match string {
             StringRef::Empty => Self::Empty,

@@ -18,7 +18,7 @@ pub(super) fn put(
     tables: &Tables,
 ) -> Result<Option<&'static str>, Reason> {
     out.clear();
-    let full = Full { tables };
+    let full = Resolver { tables };
     Ok(Some(match record {
         Record::KernelObject { object_type, koid, name, args } => {
             let name = full.string(*name)?;
@@ -69,11 +69,11 @@ pub(super) fn put(
     }))
 }
 
-struct Full<'a> {
+struct Resolver<'a> {
     tables: &'a Tables,
 }
 
-impl<'a> Full<'a> {
+impl<'a> Resolver<'a> {
     fn time(&self, ticks: u64) -> Result<u64, Reason> {
         self.tables.rate().ns(ticks).map(i64::cast_unsigned).ok_or(TIME)
     }

@@ -9,45 +9,45 @@ use crate::model::{Arguments, Event, EventKind, Log, NoArguments, TrackId};
 
 /// The message of a log record, until it is known whether its instant follows.
 #[derive(Debug, Default)]
-pub(super) struct Pending {
+pub(super) struct PendingLog {
     message: String,
     at: Option<(i64, TrackId)>,
-    told: bool,
+    emitted: bool,
 }
 
-impl Pending {
+impl PendingLog {
     pub(super) fn set(&mut self, time: i64, track: TrackId, message: &[u8]) {
         self.message.clear();
         self.message.push_str(&String::from_utf8_lossy(message));
-        (self.at, self.told) = (Some((time, track)), false);
+        (self.at, self.emitted) = (Some((time, track)), false);
     }
 
     #[inline]
-    pub(super) fn forget_told(&mut self) {
-        if self.told {
-            (self.at, self.told) = (None, false);
+    pub(super) fn forget_emitted(&mut self) {
+        if self.emitted {
+            (self.at, self.emitted) = (None, false);
         }
     }
 
     /// Its moment and its thread, once.
     #[inline]
-    pub(super) fn tell(&mut self) -> Option<(i64, TrackId)> {
-        let at = self.at.filter(|_| !self.told)?;
-        self.told = true;
+    pub(super) fn take(&mut self) -> Option<(i64, TrackId)> {
+        let at = self.at.filter(|_| !self.emitted)?;
+        self.emitted = true;
         Some(at)
     }
 
     /// The same, unless its instant may be the record at hand.
     #[inline]
-    pub(super) fn tell_unless(&mut self, may_be_met: bool) -> Option<(i64, TrackId)> {
-        if may_be_met { None } else { self.tell() }
+    pub(super) fn take_unless(&mut self, may_be_met: bool) -> Option<(i64, TrackId)> {
+        if may_be_met { None } else { self.take() }
     }
 
-    /// Whether an instant of that moment is its: then it is told with that.
+    /// Whether an instant of that moment is its: then it is emitted with that.
     #[inline]
     pub(super) fn is_met_by(&mut self, time: i64, track: TrackId) -> bool {
-        let is_met = self.at == Some((time, track)) && !self.told;
-        self.told |= is_met;
+        let is_met = self.at == Some((time, track)) && !self.emitted;
+        self.emitted |= is_met;
         is_met
     }
 

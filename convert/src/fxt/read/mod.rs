@@ -1,6 +1,6 @@
 //! FXT to items.
 //!
-//! A record is looked at once ([`Reader::step`]): what it defines goes into tables, and for what it says, the item is prepared in
+//! A record is looked at once ([`FxtReader::step`]): what it defines goes into tables, and for what it says, the item is prepared in
 //! numbers. The item itself borrows from the record, which stays where it is until the next one; before it come the tracks that it
 //! needs ([`tracks`]).
 //!
@@ -14,10 +14,10 @@
 //! | provider event | a loss |
 //! | scheduling, profiler, other objects and blobs | themselves, as they would stand in a trace of nanoseconds: see [`foreign`] |
 
-mod asyncs;
 mod blobs;
 mod current;
 mod foreign;
+mod intervals;
 mod log;
 mod prepare;
 mod prepared;
@@ -27,7 +27,7 @@ mod state;
 mod tables;
 mod tracks;
 
-pub use state::Reader;
+pub use state::FxtReader;
 
 use std::io::Read;
 
@@ -35,7 +35,8 @@ use hairline_formats::fxt::{self, EventKind, Record};
 use hairline_formats::{DecodeError, DecodeErrorKind};
 
 use crate::context::Context;
-use crate::format::Source;
+use crate::error::Error;
+use crate::format::TraceFormat;
 use crate::fxt::read::current::Current;
 use crate::fxt::read::rate::Rate;
 use crate::fxt::read::reason::{DAMAGED, Reason, TIME, TOO_MANY_TRACKS, UNKNOWN_STRING};
@@ -45,7 +46,7 @@ use crate::report::Report;
 
 const TOO_MANY_PROVIDERS: &str = "providers whose tables were forgotten";
 
-impl<R: Read> Reader<R> {
+impl<R: Read> FxtReader<R> {
     /// Goes on to the next record, unless this one is to be looked at again; false at the end.
     fn advance(&mut self) -> Result<bool, DecodeError> {
         if std::mem::take(&mut self.held) {
@@ -61,14 +62,14 @@ impl<R: Read> Reader<R> {
 
     /// Looks at the next record.
     fn step(&mut self, context: &mut Context) -> Result<Step, DecodeError> {
-        self.log.forget_told();
+        self.log.forget_emitted();
         if !self.advance()? {
-            return Ok(self.log.tell().map_or(Step::End, |(time, track)| Step::Log(time, track)));
+            return Ok(self.log.take().map_or(Step::End, |(time, track)| Step::Log(time, track)));
         }
         if !self.started {
             self.start()?;
         }
-        let step = match self.log.tell_unless(self.current.is(EventKind::Instant)) {
+        let step = match self.log.take_unless(self.current.is(EventKind::Instant)) {
             Some((time, track)) => {
                 self.held = true;
                 Ok(Step::Log(time, track))
@@ -155,10 +156,10 @@ impl<R: Read> Reader<R> {
     }
 }
 
-impl<R: Read> crate::stream::Reader for Reader<R> {
-    fn next<'s>(&'s mut self, context: &'s mut Context) -> Result<Option<Item<'s>>, DecodeError> {
+impl<R: Read> crate::stream::TraceReader for FxtReader<R> {
+    fn next<'s>(&'s mut self, context: &'s mut Context) -> Result<Option<Item<'s>>, Error> {
         loop {
-            if let Some(slot) = self.tracks.untold() {
+            if let Some(slot) = self.tracks.undescribed() {
                 return Ok(Some(Item::Track(self.tracks.track(slot, &context.strings))));
             }
             if self.blobs.has_packets() {
@@ -168,7 +169,7 @@ impl<R: Read> crate::stream::Reader for Reader<R> {
                 Some(step) => step,
                 None => self.step(context)?,
             };
-            if self.tracks.has_untold() {
+            if self.tracks.has_undescribed() {
                 self.ready = Some(step);
                 continue;
             }
@@ -182,7 +183,7 @@ impl<R: Read> crate::stream::Reader for Reader<R> {
                     return Ok(Some(Item::Event(self.prepared.event(&self.current, &self.log))));
                 }
                 Step::Log(time, track) => Item::Event(self.log.event(time, track)),
-                Step::Foreign(what) => Item::Foreign { what, source: Source::Fxt, bytes: &self.own },
+                Step::Foreign(what) => Item::Foreign { what, format: TraceFormat::Fxt, bytes: &self.own },
                 Step::Provider => Item::Trace(Trace { writer: Some(&self.provider), ..Trace::default() }),
                 Step::Lost(events) => Item::Loss(Loss { events, ..Loss::default() }),
             }));

@@ -7,10 +7,10 @@ use hairline_formats::fxt::{self, ThreadRef};
 use hairline_formats::track_event::CounterValue;
 
 use crate::context::Context;
-use crate::fxt::read::current::{Current, Place, resolved};
+use crate::fxt::read::current::{Current, StringForm, resolved};
 use crate::fxt::read::prepared::Prepared;
 use crate::fxt::read::reason::{DAMAGED, Reason, TIME, TOO_MANY_TRACKS, UNKNOWN_STRING, UNKNOWN_THREAD};
-use crate::fxt::read::state::{Reader, Step};
+use crate::fxt::read::state::{FxtReader, Step};
 use crate::fxt::read::tables::Tables;
 use crate::fxt::read::tracks::{Tracks, numbered};
 use crate::model::{EventKind, FlowStep};
@@ -40,7 +40,7 @@ pub(super) fn process_of(args: fxt::Arguments<'_>, tables: &Tables) -> Option<u6
     })
 }
 
-impl<R: Read> Reader<R> {
+impl<R: Read> FxtReader<R> {
     /// Looks at an event.
     pub(super) fn event(&mut self, context: &mut Context) -> Result<Step, Reason> {
         let Current { records, tables } = &mut self.current;
@@ -74,7 +74,7 @@ impl<R: Read> Reader<R> {
         };
         // An end closes the innermost slice, whatever it calls it: what other formats look for is the name of the begin.
         let (name, category) = match event.kind {
-            fxt::EventKind::DurationEnd => (Place::Empty, Place::Empty),
+            fxt::EventKind::DurationEnd => (StringForm::Empty, StringForm::Empty),
             _ => (event.name.into(), event.category.into()),
         };
         let track = match opened {
@@ -92,7 +92,7 @@ impl<R: Read> Reader<R> {
             }
         };
         let is_log = event.kind == fxt::EventKind::Instant && self.log.is_met_by(time, track);
-        if !is_log && let Some((time, track)) = self.log.tell() {
+        if !is_log && let Some((time, track)) = self.log.take() {
             self.held = true;
             return Ok(Step::Log(time, track));
         }

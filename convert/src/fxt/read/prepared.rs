@@ -2,8 +2,8 @@
 
 use std::io::Read;
 
-use crate::fxt::read::current::{Current, Place};
-use crate::fxt::read::log::Pending;
+use crate::fxt::read::current::{Current, StringForm};
+use crate::fxt::read::log::PendingLog;
 use crate::model::{Arguments, Categories, Event, EventKind, NoArguments, TrackId};
 
 /// An event, but for what it borrows.
@@ -12,28 +12,28 @@ pub(super) struct Prepared {
     pub(super) time: i64,
     pub(super) track: TrackId,
     pub(super) kind: EventKind,
-    pub(super) name: Place,
-    pub(super) category: Place,
+    pub(super) name: StringForm,
+    pub(super) category: StringForm,
     /// A message goes with it.
     pub(super) is_log: bool,
 }
 
 impl Default for Prepared {
     fn default() -> Self {
-        let (name, category) = (Place::Empty, Place::Empty);
+        let (name, category) = (StringForm::Empty, StringForm::Empty);
         Self { time: 0, track: TrackId(0), kind: EventKind::Instant, name, category, is_log: false }
     }
 }
 
 impl Prepared {
     #[inline]
-    pub(super) fn event<'a, R: Read>(&self, current: &'a Current<R>, log: &'a Pending) -> Event<'a> {
+    pub(super) fn event<'a, R: Read>(&self, current: &'a Current<R>, log: &'a PendingLog) -> Event<'a> {
         // A counter's argument is its value.
         let has_args = !matches!(self.kind, EventKind::Counter(_)) && !Arguments::is_empty(current);
         Event {
             name: current.text(self.name, |event| event.name),
             categories: match self.category {
-                Place::Empty => Categories::None,
+                StringForm::Empty => Categories::None,
                 place => Categories::One(current.text(place, |event| event.category)),
             },
             args: if has_args { current } else { &NoArguments },

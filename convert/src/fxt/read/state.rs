@@ -4,7 +4,7 @@ use std::io::Read;
 
 use crate::fxt::read::blobs::Blobs;
 use crate::fxt::read::current::Current;
-use crate::fxt::read::log::Pending;
+use crate::fxt::read::log::PendingLog;
 use crate::fxt::read::prepared::Prepared;
 use crate::fxt::read::tracks::Tracks;
 use crate::model::TrackId;
@@ -12,15 +12,15 @@ use crate::report::Report;
 
 /// Reads FXT.
 #[derive(Debug)]
-pub struct Reader<R> {
+pub struct FxtReader<R> {
     pub(super) current: Current<R>,
     pub(super) tracks: Tracks,
     pub(super) blobs: Blobs,
     /// A message whose instant may follow.
-    pub(super) log: Pending,
+    pub(super) log: PendingLog,
     /// The record that was gone on to is to be looked at again.
     pub(super) held: bool,
-    /// What came of looking at it, to be told after its tracks.
+    /// What came of looking at it, to be emitted after its tracks.
     pub(super) ready: Option<Step>,
     /// The event that it is.
     pub(super) prepared: Prepared,
@@ -37,7 +37,7 @@ pub struct Reader<R> {
 /// What comes of looking at a record.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// Nothing that is to be told.
+    /// Nothing that is to be emitted.
     Nothing,
     /// The input is at its end.
     End,
@@ -51,14 +51,14 @@ pub(super) enum Step {
     Lost(u64),
 }
 
-impl<R: Read> Reader<R> {
+impl<R: Read> FxtReader<R> {
     /// Reads from `input`, which needs no buffer.
     pub fn new(input: R) -> Self {
         Self {
             current: Current::new(input),
             tracks: Tracks::default(),
             blobs: Blobs::default(),
-            log: Pending::default(),
+            log: PendingLog::default(),
             held: false,
             ready: None,
             prepared: Prepared::default(),

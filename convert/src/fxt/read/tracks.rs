@@ -1,6 +1,6 @@
 //! The tracks that records lie on, each by what the format tells it by.
 //!
-//! | track | told by | above it |
+//! | track | emitted by | above it |
 //! |---|---|---|
 //! | process | koid | |
 //! | thread | koids of process and thread | its process |
@@ -11,7 +11,7 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::context::Context;
-use crate::fxt::read::asyncs::Asyncs;
+use crate::fxt::read::intervals::Intervals;
 use crate::model::{CounterTrack, Track, TrackId, TrackKind};
 use crate::strings::{StringId, Strings, Text};
 
@@ -20,28 +20,28 @@ const MAX_TRACKS: usize = 1 << 18;
 
 #[derive(Debug, Default)]
 pub(super) struct Tracks {
-    all: Vec<Kept>,
+    all: Vec<InputTrack>,
     processes: HashMap<u64, u32>,
     threads: HashMap<(u64, u64), u32>,
     counters: HashMap<Counter, u32>,
-    asyncs: Asyncs,
-    /// Those of which something is known that was not told.
-    untold: VecDeque<u32>,
+    intervals: Intervals,
+    /// Those of which something is known that was not emitted.
+    undescribed: VecDeque<u32>,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct InputTrack {
     id: TrackId,
     parent: Option<TrackId>,
-    kind: Kind,
-    name: Name,
+    kind: InputTrackKind,
+    name: TrackName,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum InputTrackKind {
     Process { pid: u64, command_line: Vec<String> },
     Thread { pid: u64, tid: u64 },
-    Counter { number: u64, series: Name },
+    Counter { number: u64, series: TrackName },
     Async { id: u64 },
 }
 
@@ -55,12 +55,12 @@ struct Counter {
 
 /// A name, by its number if it has one.
 #[derive(Debug, PartialEq)]
-enum Name {
+enum TrackName {
     Id(StringId),
     Own(Box<str>),
 }
 
-impl Name {
+impl TrackName {
     fn new(text: Text<'_>) -> Self {
         text.id.map_or_else(|| Self::Own(text.text.into()), Self::Id)
     }
@@ -91,13 +91,19 @@ pub(super) fn key(text: Text<'_>) -> u64 {
 }
 
 impl Tracks {
-    fn add(&mut self, id: TrackId, parent: Option<TrackId>, kind: Kind, name: Text<'_>) -> Option<u32> {
+    fn add(
+        &mut self,
+        id: TrackId,
+        parent: Option<TrackId>,
+        kind: InputTrackKind,
+        name: Text<'_>,
+    ) -> Option<u32> {
         if self.all.len() == MAX_TRACKS {
             return None;
         }
         let slot = self.all.len() as u32; // at most MAX_TRACKS
-        self.all.push(Kept { id, parent, kind, name: Name::new(name) });
-        self.untold.push_back(slot);
+        self.all.push(InputTrack { id, parent, kind, name: TrackName::new(name) });
+        self.undescribed.push_back(slot);
         Some(slot)
     }
 
@@ -114,7 +120,7 @@ impl Tracks {
         let slot = self.add(
             context.new_track(),
             None,
-            Kind::Process { pid, command_line: Vec::new() },
+            InputTrackKind::Process { pid, command_line: Vec::new() },
             Text::default(),
         )?;
         self.processes.insert(pid, slot);
@@ -127,33 +133,33 @@ impl Tracks {
         }
         let process = self.process(pid, context)?;
         let (id, parent) = (context.new_track(), Some(self.id(process)));
-        let slot = self.add(id, parent, Kind::Thread { pid, tid }, Text::default())?;
+        let slot = self.add(id, parent, InputTrackKind::Thread { pid, tid }, Text::default())?;
         self.threads.insert((pid, tid), slot);
         Some(slot)
     }
 
     /// Names a process or a thread.
     pub(super) fn set_name(&mut self, slot: u32, name: Text<'_>) {
-        let name = Name::new(name);
+        let name = TrackName::new(name);
         let kept = &mut self.all[slot as usize];
         if kept.name != name {
             kept.name = name;
-            self.tell(slot);
+            self.describe(slot);
         }
     }
 
-    fn set_command_line(&mut self, slot: u32, told: &[String]) {
-        if let Kind::Process { command_line, .. } = &mut self.all[slot as usize].kind
-            && command_line != told
+    fn set_command_line(&mut self, slot: u32, emitted: &[String]) {
+        if let InputTrackKind::Process { command_line, .. } = &mut self.all[slot as usize].kind
+            && command_line != emitted
         {
-            *command_line = told.to_vec();
-            self.tell(slot);
+            *command_line = emitted.to_vec();
+            self.describe(slot);
         }
     }
 
-    fn tell(&mut self, slot: u32) {
-        if !self.untold.contains(&slot) {
-            self.untold.push_back(slot);
+    fn describe(&mut self, slot: u32) {
+        if !self.undescribed.contains(&slot) {
+            self.undescribed.push_back(slot);
         }
     }
 
@@ -172,7 +178,7 @@ impl Tracks {
         }
         let process = self.process(pid, context)?;
         let parent = Some(self.id(process));
-        let kind = Kind::Counter { number, series: Name::new(series) };
+        let kind = InputTrackKind::Counter { number, series: TrackName::new(series) };
         let slot = self.add(context.new_track(), parent, kind, name)?;
         self.counters.insert(counter, slot);
         Some(self.id(slot))
@@ -188,50 +194,50 @@ impl Tracks {
         context: &mut Context,
     ) -> Option<TrackId> {
         let key = (key(name), id);
-        let slot = match self.asyncs.find(key, time) {
+        let slot = match self.intervals.find(key, time) {
             Some(slot) => slot,
-            // Only a begin: what comes without one may belong to one that is told later, and was earlier.
-            None => match (opened > 0).then(|| self.asyncs.reuse(key, time)).flatten() {
+            // Only a begin: what comes without one may belong to one that is emitted later, and was earlier.
+            None => match (opened > 0).then(|| self.intervals.reuse(key, time)).flatten() {
                 Some(slot) => {
-                    self.all[slot as usize].kind = Kind::Async { id };
-                    self.untold.push_back(slot);
+                    self.all[slot as usize].kind = InputTrackKind::Async { id };
+                    self.undescribed.push_back(slot);
                     slot
                 }
                 None => {
-                    let slot = self.add(context.new_track(), None, Kind::Async { id }, name)?;
-                    self.asyncs.add(key, slot);
+                    let slot = self.add(context.new_track(), None, InputTrackKind::Async { id }, name)?;
+                    self.intervals.add(key, slot);
                     slot
                 }
             },
         };
-        self.asyncs.passed(key, time, opened);
+        self.intervals.passed(key, time, opened);
         Some(self.id(slot))
     }
 
     #[inline]
-    pub(super) fn has_untold(&self) -> bool {
-        !self.untold.is_empty()
+    pub(super) fn has_undescribed(&self) -> bool {
+        !self.undescribed.is_empty()
     }
 
-    /// The next one that is to be told.
+    /// The next one that is to be emitted.
     #[inline]
-    pub(super) fn untold(&mut self) -> Option<u32> {
-        self.untold.pop_front()
+    pub(super) fn undescribed(&mut self) -> Option<u32> {
+        self.undescribed.pop_front()
     }
 
     pub(super) fn track<'a>(&'a self, slot: u32, strings: &'a Strings) -> Track<'a> {
         let kept = &self.all[slot as usize];
         let name = kept.name.get(strings);
         let kind = match &kept.kind {
-            Kind::Process { pid, command_line } => TrackKind::Process { pid: *pid, command_line },
-            Kind::Thread { pid, tid } => TrackKind::Thread { pid: *pid, tid: *tid },
-            Kind::Counter { number, series } => TrackKind::Counter(CounterTrack {
+            InputTrackKind::Process { pid, command_line } => TrackKind::Process { pid: *pid, command_line },
+            InputTrackKind::Thread { pid, tid } => TrackKind::Thread { pid: *pid, tid: *tid },
+            InputTrackKind::Counter { number, series } => TrackKind::Counter(CounterTrack {
                 number: *number,
                 series: series.get(strings),
                 ..CounterTrack::default()
             }),
-            // Equal numbers are told apart by the name.
-            Kind::Async { id } => TrackKind::Async { id: *id, scope: name },
+            // Equal numbers are emitted apart by the name.
+            InputTrackKind::Async { id } => TrackKind::Async { id: *id, scope: name },
         };
         Track { parent: kept.parent, name, ..Track::new(kept.id, kind) }
     }
@@ -247,21 +253,26 @@ impl Tracks {
             if !track.name.is_empty() {
                 self.set_name(slot, track.name.into());
             }
-            if let TrackKind::Process { command_line: told @ [_, ..], .. } = track.kind {
-                self.set_command_line(slot, told);
+            if let TrackKind::Process { command_line: emitted @ [_, ..], .. } = track.kind {
+                self.set_command_line(slot, emitted);
             }
             return self.id(slot);
         }
         let (kind, name) = match track.kind {
             TrackKind::Process { pid, command_line } => {
-                (Kind::Process { pid, command_line: command_line.to_vec() }, track.name)
+                (InputTrackKind::Process { pid, command_line: command_line.to_vec() }, track.name)
             }
-            TrackKind::Thread { pid, tid } => (Kind::Thread { pid, tid }, track.name),
+            TrackKind::Thread { pid, tid } => (InputTrackKind::Thread { pid, tid }, track.name),
             _ => return track.id,
         };
         if self.all.len() < MAX_TRACKS {
             let slot = self.all.len() as u32; // at most MAX_TRACKS
-            self.all.push(Kept { id: track.id, parent: track.parent, kind, name: Name::new(name.into()) });
+            self.all.push(InputTrack {
+                id: track.id,
+                parent: track.parent,
+                kind,
+                name: TrackName::new(name.into()),
+            });
             match track.kind {
                 TrackKind::Thread { pid, tid } => self.threads.insert((pid, tid), slot),
                 TrackKind::Process { pid, .. } => self.processes.insert(pid, slot),

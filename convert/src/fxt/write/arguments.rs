@@ -9,7 +9,7 @@ use crate::report::Report;
 use crate::strings::{StringId, Text};
 
 #[derive(Debug, Default)]
-pub(super) struct Encoded {
+pub(super) struct EncodedArguments {
     pub(super) bytes: Vec<u8>,
     /// Where each ends.
     ends: [usize; MAX_ARGS],
@@ -19,7 +19,7 @@ pub(super) struct Encoded {
     path: String,
 }
 
-impl Encoded {
+impl EncodedArguments {
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         (self.count, self.more) = (0, 0);

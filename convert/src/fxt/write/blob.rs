@@ -11,14 +11,14 @@ use hairline_formats::track_event::{
 };
 
 use crate::fxt::write::record::join;
-use crate::fxt::write::state::Writer;
-use crate::fxt::write::tracks::{Kept, Kind, Tracks, mix};
+use crate::fxt::write::state::FxtWriter;
+use crate::fxt::write::tracks::{OutputTrack, OutputTrackKind, Tracks, mix};
 use crate::model::{Categories, Event, EventKind, Trace, Track, TrackId};
 
 /// The number of the sequence that all packets are of.
 const SEQUENCE: u32 = 1;
 
-impl<W: Write> Writer<W> {
+impl<W: Write> FxtWriter<W> {
     /// What of the trace as a whole has a packet.
     pub(super) fn put_about_trace(&mut self, trace: &Trace<'_>) {
         let out = &mut self.packets;
@@ -149,26 +149,26 @@ impl<W: Write> Writer<W> {
     }
 }
 
-fn put_description(out: &mut Vec<u8>, track: TrackId, kept: &Kept, tracks: &Tracks, categories: &str) {
+fn put_description(out: &mut Vec<u8>, track: TrackId, kept: &OutputTrack, tracks: &Tracks, categories: &str) {
     let (own, name) = (uuid(tracks, track), &*kept.name);
     let parent =
         kept.parent.filter(|parent| tracks.get(*parent).is_some()).map(|parent| uuid(tracks, parent));
     let more = kept.more.as_deref();
     match kept.kind {
-        Kind::Process { pid, .. } => {
+        OutputTrackKind::Process { pid, .. } => {
             te::process_descriptor(
                 out,
                 SEQUENCE,
                 &te::ProcessTrack { uuid: own, pid: pid as i32, name, cmdline: &[] },
             );
         }
-        Kind::Thread { pid, tid, .. } => {
+        OutputTrackKind::Thread { pid, tid, .. } => {
             let parent_uuid = parent.unwrap_or(0);
             let thread =
                 te::ThreadTrack { uuid: own, parent_uuid, pid: pid as i32, tid: tid.cast_signed(), name };
             te::thread_descriptor(out, SEQUENCE, &thread);
         }
-        Kind::Counter { .. } => {
+        OutputTrackKind::Counter { .. } => {
             let categories: Vec<&str> =
                 categories.split(',').filter(|category| !category.is_empty()).collect();
             let plain = te::CounterTrack::new(own, parent.unwrap_or(0), name);
@@ -183,7 +183,7 @@ fn put_description(out: &mut Vec<u8>, track: TrackId, kept: &Kept, tracks: &Trac
             });
             te::counter_descriptor(out, SEQUENCE, &counter);
         }
-        Kind::Slices | Kind::Async { .. } => {
+        OutputTrackKind::Slices | OutputTrackKind::Async { .. } => {
             let plain =
                 te::CustomTrack { uuid: own, parent_uuid: parent, name, ..te::CustomTrack::default() };
             let custom = more.map_or(plain, |more| te::CustomTrack {
@@ -203,8 +203,8 @@ fn put_description(out: &mut Vec<u8>, track: TrackId, kept: &Kept, tracks: &Trac
 /// equal numbers importers take the later for another one.
 fn uuid(tracks: &Tracks, track: TrackId) -> u64 {
     match tracks.get(track).map(|kept| &kept.kind) {
-        Some(Kind::Process { pid, .. }) => mix(mix(*pid) ^ 1),
-        Some(Kind::Thread { pid, tid, .. }) => mix(mix(mix(*pid) ^ 2) ^ tid),
+        Some(OutputTrackKind::Process { pid, .. }) => mix(mix(*pid) ^ 1),
+        Some(OutputTrackKind::Thread { pid, tid, .. }) => mix(mix(mix(*pid) ^ 2) ^ tid),
         _ => mix(u64::from(track.0)),
     }
 }

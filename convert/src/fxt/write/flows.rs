@@ -11,11 +11,11 @@ const MAX_KNOWN: usize = 1 << 17;
 
 #[derive(Debug, Default)]
 pub(super) struct Flows {
-    known: HashMap<u64, Known>,
+    known: HashMap<u64, KnownFlow>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct KnownFlow {
     /// The earliest time, and where the begin's record stands, if it has one.
     first: i64,
     at: Option<u64>,
@@ -41,7 +41,7 @@ impl Flows {
             }
         }
         let point = |kind| Point { kind, no_begin: None };
-        let flow = self.known.entry(id).or_insert(Known { first: i64::MAX, at: None, ended: None });
+        let flow = self.known.entry(id).or_insert(KnownFlow { first: i64::MAX, at: None, ended: None });
         if ends {
             flow.ended = flow.ended.max(Some(time));
             point(EventKind::FlowEnd)
@@ -49,7 +49,7 @@ impl Flows {
             flow.first = time;
             Point { kind: EventKind::FlowBegin, no_begin: std::mem::replace(&mut flow.at, at) }
         } else if flow.ended.is_some_and(|ended| ended < time) {
-            *flow = Known { first: time, at, ended: None }; // the number is used again
+            *flow = KnownFlow { first: time, at, ended: None }; // the number is used again
             point(EventKind::FlowBegin)
         } else {
             point(EventKind::FlowStep)

@@ -20,22 +20,22 @@ mod strings;
 mod threads;
 mod tracks;
 
-pub use state::Writer;
+pub use state::FxtWriter;
 
 use std::io::{self, Write};
 
 use hairline_formats::Value;
 use hairline_formats::fxt::{self, StringRef};
 
-use crate::format::Source;
+use crate::format::TraceFormat;
 use crate::fxt::write::strings::Strings;
-use crate::fxt::write::tracks::Kind;
+use crate::fxt::write::tracks::OutputTrackKind;
 use crate::model::{Categories, Event, EventKind, Item, Loss, Trace, Track, TrackId, TrackKind};
 use crate::report::{LATE_THREADS, Report};
 
 const NS: u64 = 1_000_000_000;
 
-impl<W: Write> Writer<W> {
+impl<W: Write> FxtWriter<W> {
     /// What follows is this provider's, which knows no strings and threads.
     fn start(&mut self, provider: &str) {
         let out = &mut self.output.bytes;
@@ -63,7 +63,8 @@ impl<W: Write> Writer<W> {
     }
 
     fn track(&mut self, track: &Track<'_>) {
-        let was_slices = self.tracks.get(track.id).is_some_and(|kept| matches!(kept.kind, Kind::Slices));
+        let was_slices =
+            self.tracks.get(track.id).is_some_and(|kept| matches!(kept.kind, OutputTrackKind::Slices));
         if was_slices && matches!(track.kind, TrackKind::Thread { .. }) {
             self.report.add(LATE_THREADS);
         }
@@ -92,9 +93,9 @@ impl<W: Write> Writer<W> {
         self.last_time = time;
         let is_counter = matches!(event.kind, EventKind::Counter(_));
         match self.tracks.get(event.track).map(|track| &track.kind) {
-            Some(Kind::Thread { .. }) if !is_counter => self.thread_event(event, time),
-            Some(Kind::Async { .. }) if !is_counter => self.async_event(event, time),
-            Some(Kind::Counter { is_plain: true, .. }) => self.counter_event(event, time),
+            Some(OutputTrackKind::Thread { .. }) if !is_counter => self.thread_event(event, time),
+            Some(OutputTrackKind::Async { .. }) if !is_counter => self.async_event(event, time),
+            Some(OutputTrackKind::Counter { is_plain: true, .. }) => self.counter_event(event, time),
             Some(_) => self.blob_event(event, time),
             None => self.report.add("events on unknown tracks left out"),
         }
@@ -110,8 +111,9 @@ impl<W: Write> Writer<W> {
             return;
         }
         let time = loss.time.and_then(|time| u64::try_from(time).ok()).unwrap_or(self.last_time);
-        let is_thread =
-            |id: &TrackId| matches!(self.tracks.get(*id).map(|t| &t.kind), Some(Kind::Thread { .. }));
+        let is_thread = |id: &TrackId| {
+            matches!(self.tracks.get(*id).map(|t| &t.kind), Some(OutputTrackKind::Thread { .. }))
+        };
         let track = loss.track.filter(is_thread).or(self.tracks.any_thread);
         let thread = self.thread_ref(track);
         self.args.clear();
@@ -127,10 +129,10 @@ impl<W: Write> Writer<W> {
         self.put_record(fxt::EventKind::Instant, time, thread, &shown, shown.name, None);
     }
 
-    fn foreign(&mut self, what: &'static str, source: Source, bytes: &[u8]) {
+    fn foreign(&mut self, what: &'static str, format: TraceFormat, bytes: &[u8]) {
         // A larger one, or one that is cut, would make importers refuse all of the trace.
         let is_good = bytes.len().is_multiple_of(8) && bytes.len() / 8 <= fxt::MAX_RECORD_WORDS;
-        if source == Source::Fxt && is_good {
+        if format == TraceFormat::Fxt && is_good {
             self.output.bytes.extend_from_slice(bytes);
         } else {
             self.report.add(what);
@@ -138,7 +140,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-impl<W: Write> crate::stream::Writer for Writer<W> {
+impl<W: Write> crate::stream::TraceWriter for FxtWriter<W> {
     fn write(&mut self, item: &Item<'_>) -> io::Result<()> {
         if self.provider == 0 && !matches!(item, Item::Trace(Trace { writer: Some(_), .. })) {
             self.start("hairline");
@@ -148,7 +150,7 @@ impl<W: Write> crate::stream::Writer for Writer<W> {
             Item::Track(track) => self.track(track),
             Item::Event(event) => self.event(event),
             Item::Loss(loss) => self.loss(loss),
-            Item::Foreign { what, source, bytes } => self.foreign(what, *source, bytes),
+            Item::Foreign { what, format, bytes } => self.foreign(what, *format, bytes),
         }
         self.output.settle()
     }

@@ -7,8 +7,8 @@ use hairline_formats::track_event::{CounterValue, Priority, SourceLocation};
 use hairline_formats::{Value, truncate_utf8};
 
 use crate::fxt::levels::LEVELS;
-use crate::fxt::write::state::{MAX_WAITING, Waiting, Writer};
-use crate::fxt::write::tracks::{Kept, Kind};
+use crate::fxt::write::state::{FxtWriter, MAX_WAITING, WaitingFlow};
+use crate::fxt::write::tracks::{OutputTrack, OutputTrackKind};
 use crate::model::{Categories, Event, EventKind, FlowStep, Log, TrackId};
 use crate::strings::Text;
 
@@ -16,7 +16,7 @@ use crate::strings::Text;
 /// are told of too late.
 const FLOW_WINDOW: usize = 4 << 20;
 
-impl<W: Write> Writer<W> {
+impl<W: Write> FxtWriter<W> {
     pub(super) fn thread_event(&mut self, event: &Event<'_>, time: u64) {
         let thread = self.thread_ref(Some(event.track));
         let flows = !(event.flows.is_empty() && event.ending_flows.is_empty());
@@ -52,7 +52,7 @@ impl<W: Write> Writer<W> {
             EventKind::Flow { id, step, to_next } => {
                 let waiting = to_next.then(|| self.waiting.entry(event.track).or_default());
                 match waiting.filter(|waiting| waiting.len() < MAX_WAITING) {
-                    Some(waiting) => waiting.push(Waiting { id, step }),
+                    Some(waiting) => waiting.push(WaitingFlow { id, step }),
                     None => self.put(kind_of(step), time, thread, event, Some(id)),
                 }
             }
@@ -65,7 +65,10 @@ impl<W: Write> Writer<W> {
 
     pub(super) fn async_event(&mut self, event: &Event<'_>, time: u64) {
         let thread = self.thread_ref_above(event.track);
-        let Some(Kept { kind: Kind::Async { id, .. }, .. }) = self.tracks.get(event.track) else { return };
+        let Some(OutputTrack { kind: OutputTrackKind::Async { id, .. }, .. }) = self.tracks.get(event.track)
+        else {
+            return;
+        };
         let id = Some(*id);
         match event.kind {
             EventKind::Begin => {
@@ -94,14 +97,18 @@ impl<W: Write> Writer<W> {
     }
 
     fn open(&mut self, track: TrackId, name: &str) {
-        if let Some(Kept { kind: Kind::Async { open, .. }, .. }) = self.tracks.get_mut(track) {
+        if let Some(OutputTrack { kind: OutputTrackKind::Async { open, .. }, .. }) =
+            self.tracks.get_mut(track)
+        {
             open.begin(name);
         }
     }
 
     /// The name of the slice that ends on an interval, if it is asked for; if it is not known, that of the interval.
     fn close(&mut self, track: TrackId, is_asked: bool) -> Option<String> {
-        let Some(Kept { kind: Kind::Async { open, .. }, name, .. }) = self.tracks.get_mut(track) else {
+        let Some(OutputTrack { kind: OutputTrackKind::Async { open, .. }, name, .. }) =
+            self.tracks.get_mut(track)
+        else {
             return None;
         };
         let own = open.end();
@@ -111,7 +118,8 @@ impl<W: Write> Writer<W> {
     pub(super) fn counter_event(&mut self, event: &Event<'_>, time: u64) {
         let thread = self.thread_ref_above(event.track);
         let Self { tracks, strings, output, args, report, .. } = self;
-        let Some(Kept { kind: Kind::Counter { number, series, .. }, name, .. }) = tracks.get(event.track)
+        let Some(OutputTrack { kind: OutputTrackKind::Counter { number, series, .. }, name, .. }) =
+            tracks.get(event.track)
         else {
             return;
         };

@@ -5,27 +5,27 @@ use std::io::Write;
 
 use hairline_formats::fxt::ThreadRef;
 
-use crate::fxt::write::arguments::Encoded;
+use crate::fxt::write::arguments::EncodedArguments;
 use crate::fxt::write::flows::Flows;
 use crate::fxt::write::output::Output;
 use crate::fxt::write::strings::Strings;
 use crate::fxt::write::threads::Threads;
-use crate::fxt::write::tracks::{Kind, Tracks};
+use crate::fxt::write::tracks::{OutputTrackKind, Tracks};
 use crate::model::{FlowStep, TrackId};
 use crate::readings::Readings;
 use crate::report::Report;
 
 /// Writes FXT.
 #[derive(Debug)]
-pub struct Writer<W> {
+pub struct FxtWriter<W> {
     pub(super) output: Output<W>,
     pub(super) strings: Strings,
     pub(super) threads: Threads,
     pub(super) tracks: Tracks,
     pub(super) flows: Flows,
     /// Flows that go through the next slice of each thread.
-    pub(super) waiting: HashMap<TrackId, Vec<Waiting>>,
-    pub(super) args: Encoded,
+    pub(super) waiting: HashMap<TrackId, Vec<WaitingFlow>>,
+    pub(super) args: EncodedArguments,
     /// Several categories in one text.
     pub(super) joined: String,
     /// What goes into a blob.
@@ -41,7 +41,7 @@ pub struct Writer<W> {
 }
 
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct WaitingFlow {
     pub(super) id: u64,
     pub(super) step: FlowStep,
 }
@@ -49,7 +49,7 @@ pub(super) struct Waiting {
 /// Flows of a thread that may wait for its next slice.
 pub(super) const MAX_WAITING: usize = 1 << 10;
 
-impl<W: Write> Writer<W> {
+impl<W: Write> FxtWriter<W> {
     /// Writes to `output`, which needs no buffer.
     pub fn new(output: W) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl<W: Write> Writer<W> {
             tracks: Tracks::default(),
             flows: Flows::default(),
             waiting: HashMap::new(),
-            args: Encoded::default(),
+            args: EncodedArguments::default(),
             joined: String::new(),
             packets: Vec::new(),
             branch: Vec::new(),
@@ -82,8 +82,10 @@ impl<W: Write> Writer<W> {
     pub(super) fn thread_ref_above(&mut self, track: TrackId) -> ThreadRef {
         let process = self.tracks.get(track).and_then(|track| track.parent).or(self.tracks.any_process);
         match process.and_then(|id| self.tracks.get(id)).map(|parent| &parent.kind) {
-            Some(&Kind::Process { pid, any_thread: None }) => ThreadRef::Inline { process: pid, thread: pid },
-            Some(&Kind::Process { any_thread, .. }) => self.thread_ref(any_thread),
+            Some(&OutputTrackKind::Process { pid, any_thread: None }) => {
+                ThreadRef::Inline { process: pid, thread: pid }
+            }
+            Some(&OutputTrackKind::Process { any_thread, .. }) => self.thread_ref(any_thread),
             _ => self.thread_ref(self.tracks.any_thread),
         }
     }

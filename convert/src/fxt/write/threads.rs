@@ -2,7 +2,7 @@
 
 use hairline_formats::fxt::{self, MAX_THREAD_INDEX, ThreadRef};
 
-use crate::fxt::write::tracks::{Kept, Kind, Tracks};
+use crate::fxt::write::tracks::{OutputTrack, OutputTrackKind, Tracks};
 use crate::model::TrackId;
 
 #[derive(Debug, Default)]
@@ -23,12 +23,12 @@ impl Threads {
         out: &mut Vec<u8>,
     ) -> Option<ThreadRef> {
         match tracks.get(track)?.kind {
-            Kind::Thread { index: 0, pid, tid } => {
+            OutputTrackKind::Thread { index: 0, pid, tid } => {
                 let index = self.give_out(track, tracks);
                 fxt::thread_record(out, index, pid, tid);
                 Some(ThreadRef::Index(index))
             }
-            Kind::Thread { index, .. } => Some(ThreadRef::Index(index)),
+            OutputTrackKind::Thread { index, .. } => Some(ThreadRef::Index(index)),
             _ => None,
         }
     }
@@ -52,7 +52,7 @@ impl Threads {
 }
 
 fn set_index(tracks: &mut Tracks, track: TrackId, to: u8) {
-    if let Some(Kept { kind: Kind::Thread { index, .. }, .. }) = tracks.get_mut(track) {
+    if let Some(OutputTrack { kind: OutputTrackKind::Thread { index, .. }, .. }) = tracks.get_mut(track) {
         *index = to;
     }
 }

@@ -6,12 +6,12 @@ use hairline_formats::track_event::{ChildOrdering, CounterType, SiblingMerge, Un
 
 use crate::model::{CounterTrack, Track, TrackId, TrackKind};
 
-/// Open slices of one async interval whose names are remembered.
+/// OpenNames slices of one async interval whose names are remembered.
 const MAX_OPEN: usize = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct Tracks {
-    all: Vec<Option<Kept>>,
+    all: Vec<Option<OutputTrack>>,
     /// Whose an interval's id is.
     ids: HashMap<(u64, Box<str>), TrackId>,
     /// A process and a thread, for records that must have one.
@@ -20,33 +20,33 @@ pub(super) struct Tracks {
 }
 
 #[derive(Debug)]
-pub(super) struct Kept {
-    pub(super) kind: Kind,
+pub(super) struct OutputTrack {
+    pub(super) kind: OutputTrackKind,
     pub(super) parent: Option<TrackId>,
     pub(super) name: Box<str>,
     /// What only a Perfetto blob has a place for.
-    pub(super) more: Option<Box<More>>,
+    pub(super) more: Option<Box<TrackExtras>>,
     /// Whether it was described in one.
     pub(super) is_described: bool,
 }
 
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum OutputTrackKind {
     Process { pid: u64, any_thread: Option<TrackId> },
     Thread { pid: u64, tid: u64, index: u8 },
     Slices,
-    Async { id: u64, open: Open },
+    Async { id: u64, open: OpenNames },
     Counter { is_plain: bool, number: u64, series: Box<str> },
 }
 
 /// The names of the slices that are open on an async interval: an end needs that of its begin.
 #[derive(Debug, Default)]
-pub(super) struct Open {
+pub(super) struct OpenNames {
     names: Vec<String>,
     count: usize,
 }
 
-impl Open {
+impl OpenNames {
     pub(super) fn begin(&mut self, name: &str) {
         match self.names.get_mut(self.count) {
             Some(kept) => name.clone_into(kept),
@@ -64,7 +64,7 @@ impl Open {
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) struct More {
+pub(super) struct TrackExtras {
     pub(super) description: Box<str>,
     pub(super) child_ordering: ChildOrdering,
     pub(super) rank: i32,
@@ -77,7 +77,7 @@ pub(super) struct More {
     pub(super) y_axis_share_key: Box<str>,
 }
 
-impl More {
+impl TrackExtras {
     fn of(track: &Track<'_>) -> Option<Box<Self>> {
         let plain = CounterTrack::default();
         let counter = if let TrackKind::Counter(counter) = track.kind { counter } else { plain };
@@ -100,11 +100,11 @@ impl More {
 
 impl Tracks {
     #[inline]
-    pub(super) fn get(&self, id: TrackId) -> Option<&Kept> {
+    pub(super) fn get(&self, id: TrackId) -> Option<&OutputTrack> {
         self.all.get(id.0 as usize)?.as_ref()
     }
 
-    pub(super) fn get_mut(&mut self, id: TrackId) -> Option<&mut Kept> {
+    pub(super) fn get_mut(&mut self, id: TrackId) -> Option<&mut OutputTrack> {
         self.all.get_mut(id.0 as usize)?.as_mut()
     }
 
@@ -115,45 +115,58 @@ impl Tracks {
             self.all.resize_with(place + 1, || None);
         }
         let before = self.all[place].take().map(|kept| kept.kind);
-        let more = More::of(track);
+        let more = TrackExtras::of(track);
         let kind = match (track.kind, before) {
             (TrackKind::Process { pid, .. }, before) => {
                 self.any_process.get_or_insert(track.id);
                 let any_thread = match before {
-                    Some(Kind::Process { any_thread, .. }) => any_thread,
+                    Some(OutputTrackKind::Process { any_thread, .. }) => any_thread,
                     _ => None,
                 };
-                Kind::Process { pid, any_thread }
+                OutputTrackKind::Process { pid, any_thread }
             }
-            (TrackKind::Thread { pid, tid }, Some(Kind::Thread { index, .. })) => {
-                Kind::Thread { pid, tid, index }
+            (TrackKind::Thread { pid, tid }, Some(OutputTrackKind::Thread { index, .. })) => {
+                OutputTrackKind::Thread { pid, tid, index }
             }
-            (TrackKind::Thread { pid, tid }, _) => Kind::Thread { pid, tid, index: 0 },
-            (TrackKind::Slices, _) => Kind::Slices,
+            (TrackKind::Thread { pid, tid }, _) => OutputTrackKind::Thread { pid, tid, index: 0 },
+            (TrackKind::Slices, _) => OutputTrackKind::Slices,
             (TrackKind::Async { id, scope }, before) => {
-                let open = if let Some(Kind::Async { open, .. }) = before { open } else { Open::default() };
-                Kind::Async { id: self.unique_id(id, scope, track), open }
+                let open = if let Some(OutputTrackKind::Async { open, .. }) = before {
+                    open
+                } else {
+                    OpenNames::default()
+                };
+                OutputTrackKind::Async { id: self.unique_id(id, scope, track), open }
             }
             (TrackKind::Counter(counter), _) => {
                 // A thread's, or the trace's, would become its process's, or one of no process.
                 let of_process = track
                     .parent
                     .and_then(|id| self.get(id))
-                    .is_some_and(|parent| matches!(parent.kind, Kind::Process { .. }));
+                    .is_some_and(|parent| matches!(parent.kind, OutputTrackKind::Process { .. }));
                 let series = if counter.series.is_empty() { "value" } else { counter.series }.into();
-                Kind::Counter { is_plain: of_process && more.is_none(), number: counter.number, series }
+                OutputTrackKind::Counter {
+                    is_plain: of_process && more.is_none(),
+                    number: counter.number,
+                    series,
+                }
             }
         };
-        if let Kind::Thread { .. } = kind {
+        if let OutputTrackKind::Thread { .. } = kind {
             self.any_thread.get_or_insert(track.id);
-            if let Some(Kept { kind: Kind::Process { any_thread, .. }, .. }) =
+            if let Some(OutputTrack { kind: OutputTrackKind::Process { any_thread, .. }, .. }) =
                 track.parent.and_then(|id| self.get_mut(id))
             {
                 any_thread.get_or_insert(track.id);
             }
         }
-        self.all[place] =
-            Some(Kept { kind, parent: track.parent, name: track.name.into(), more, is_described: false });
+        self.all[place] = Some(OutputTrack {
+            kind,
+            parent: track.parent,
+            name: track.name.into(),
+            more,
+            is_described: false,
+        });
     }
 
     /// An id that no other interval has: FXT knows nothing of processes and scopes, but names.

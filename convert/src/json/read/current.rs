@@ -10,9 +10,9 @@ use crate::strings::{StringId, Strings, Text};
 
 #[derive(Debug, Default)]
 pub(super) struct Current {
-    pub(super) name: Kept,
-    pub(super) categories: Kinds,
-    pub(super) args: Object,
+    pub(super) name: OwnedText,
+    pub(super) categories: CategoryList,
+    pub(super) args: ArgumentObject,
     pub(super) flows: Option<u64>,
     pub(super) ending_flows: Option<u64>,
     pub(super) samples: Vec<(TrackId, CounterValue)>,
@@ -33,12 +33,12 @@ impl Current {
 
 /// A text, by its number if it has one.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct OwnedText {
     id: Option<StringId>,
     own: String,
 }
 
-impl Kept {
+impl OwnedText {
     fn set(&mut self, text: &str, strings: &mut Strings) {
         self.id = if text.is_empty() { None } else { strings.number(text) };
         self.own.clear();
@@ -54,13 +54,13 @@ impl Kept {
 
 /// Categories with commas between them. They are those of the event before, as a rule.
 #[derive(Debug, Default)]
-pub(super) struct Kinds {
+pub(super) struct CategoryList {
     text: String,
     /// Of each that is not empty.
     ids: Vec<Option<StringId>>,
 }
 
-impl Kinds {
+impl CategoryList {
     fn set(&mut self, text: &str, strings: &mut Strings) {
         if self.text != text {
             text.clone_into(&mut self.text);
@@ -78,7 +78,7 @@ impl Kinds {
     }
 }
 
-impl Texts for Kinds {
+impl Texts for CategoryList {
     fn each(&self, show: &mut dyn FnMut(Text<'_>)) {
         split(&self.text).zip(&self.ids).for_each(|(text, id)| show(Text { text, id: *id }));
     }
@@ -90,9 +90,9 @@ fn split(categories: &str) -> impl Iterator<Item = &str> {
 
 /// An object, as it stands in the trace; "" is none.
 #[derive(Debug, Default)]
-pub(super) struct Object(String);
+pub(super) struct ArgumentObject(String);
 
-impl Object {
+impl ArgumentObject {
     /// False: it is something else.
     fn set(&mut self, args: &Args<'_>) -> bool {
         self.0.clear();
@@ -113,7 +113,7 @@ impl Object {
     }
 }
 
-impl Arguments for Object {
+impl Arguments for ArgumentObject {
     fn each(&self, show: &mut dyn FnMut(Text<'_>, Value<'_>)) {
         Json::valid(&self.0).each_member(|name, value| value.with(|value| show((&*name).into(), value)));
     }

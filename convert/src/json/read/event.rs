@@ -6,16 +6,16 @@ use hairline_formats::track_event::CounterValue;
 
 use crate::context::Context;
 use crate::json::read::numbers::{hash, number};
-use crate::json::read::pending::Ready;
+use crate::json::read::pending::Pending;
 use crate::json::read::state::State;
-use crate::json::read::tracks::{About, Counter, Interval, Told};
+use crate::json::read::tracks::{Counter, Interval, NewTracks, TrackFact};
 use crate::model::{EventKind, FlowStep, TrackId};
 
 /// Why an event is left out.
 type Reason = &'static str;
 
 impl State {
-    /// Makes ready what an event says.
+    /// Makes pending what an event says.
     pub(super) fn event(&mut self, event: &Event<'_>, context: &mut Context) -> Result<(), Reason> {
         self.count(event);
         match event.ph.ok_or("events without a phase")? {
@@ -68,7 +68,7 @@ impl State {
             self.report.add("arguments that are no object");
         }
         self.bind(event, context);
-        self.ready.push_back(Ready::Event(at.0, at.1, kind));
+        self.pending.push_back(Pending::Event(at.0, at.1, kind));
     }
 
     /// The flow that an event is bound to.
@@ -85,19 +85,19 @@ impl State {
     }
 
     fn thread(&mut self, event: &Event<'_>, context: &mut Context) -> TrackId {
-        let to = &mut Told { context, ready: &mut self.ready };
+        let to = &mut NewTracks { context, pending: &mut self.pending };
         self.tracks.thread(event.pid.as_ref(), event.tid.as_ref(), to)
     }
 
     fn process(&mut self, event: &Event<'_>, context: &mut Context) -> TrackId {
-        self.tracks.process(event.pid.as_ref(), &mut Told { context, ready: &mut self.ready })
+        self.tracks.process(event.pid.as_ref(), &mut NewTracks { context, pending: &mut self.pending })
     }
 
     fn on_thread(&mut self, event: &Event<'_>, kind: EventKind, context: &mut Context) -> Result<(), Reason> {
         let time = self.time(event)?;
         let thread = self.thread(event, context);
         let cpu = event.tts.map(|tts| {
-            let to = &mut Told { context, ready: &mut self.ready };
+            let to = &mut NewTracks { context, pending: &mut self.pending };
             (self.tracks.time(thread, to), tts)
         });
         self.put(event, (time, thread), kind, context);
@@ -116,7 +116,7 @@ impl State {
             return Err("slices of less than no time");
         }
         self.on_thread(event, EventKind::Complete { duration }, context)?;
-        if let Some(Ready::Event(time, thread, _)) = self.ready.back()
+        if let Some(Pending::Event(time, thread, _)) = self.pending.back()
             && self.starts.is_late(*thread, *time, duration)
         {
             self.report.add(
@@ -132,7 +132,7 @@ impl State {
         let track = match event.s {
             Some(InstantScope::Process) => self.process(event, context),
             Some(InstantScope::Global) => {
-                self.tracks.everything(&mut Told { context, ready: &mut self.ready })
+                self.tracks.everything(&mut NewTracks { context, pending: &mut self.pending })
             }
             _ => return self.on_thread(event, EventKind::Instant, context),
         };
@@ -151,9 +151,9 @@ impl State {
                 return self.report.add("values of counters that are no numbers");
             };
             let counter = Counter { process, name: &event.name, number: id, series };
-            let to = &mut Told { context, ready: &mut self.ready };
+            let to = &mut NewTracks { context, pending: &mut self.pending };
             let track = self.tracks.counter(&counter, to);
-            self.ready.push_back(Ready::Bare(time, track, EventKind::Counter(value)));
+            self.pending.push_back(Pending::Bare(time, track, EventKind::Counter(value)));
         });
         Ok(())
     }
@@ -172,7 +172,7 @@ impl State {
             scope: &event.scope,
             id,
         };
-        let to = &mut Told { context, ready: &mut self.ready };
+        let to = &mut NewTracks { context, pending: &mut self.pending };
         let opens = match kind {
             EventKind::Begin => 1,
             EventKind::End => -1,
@@ -204,14 +204,14 @@ impl State {
         };
         let rank = |index| i32::try_from(index).map_err(|_| "places beyond 32 bits");
         let about = match &metadata {
-            Metadata::ProcessName(name) | Metadata::ThreadName(name) => About::Name(name),
-            Metadata::ProcessLabels(labels) => About::Description(labels),
+            Metadata::ProcessName(name) | Metadata::ThreadName(name) => TrackFact::Name(name),
+            Metadata::ProcessLabels(labels) => TrackFact::Description(labels),
             Metadata::ProcessSortIndex(index) | Metadata::ThreadSortIndex(index) => {
-                About::Rank(rank(*index)?)
+                TrackFact::Rank(rank(*index)?)
             }
             _ => return Err("other metadata"),
         };
-        self.tracks.about(track, &about, &mut self.ready);
+        self.tracks.about(track, &about, &mut self.pending);
         Ok(())
     }
 
@@ -220,7 +220,7 @@ impl State {
         let ts = event.ts.map(|_| self.time(event)).transpose()?;
         self.current.own.clear();
         put_event(&mut self.current.own, &Event { ts, ..event.clone() });
-        self.ready.push_back(Ready::Foreign(what));
+        self.pending.push_back(Pending::Foreign(what));
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use hairline_formats::trace_event_json::Json;
 
-use crate::json::read::pending::Ready;
+use crate::json::read::pending::Pending;
 use crate::json::read::state::State;
 
 impl State {
@@ -19,7 +19,7 @@ impl State {
                     }
                 });
                 if known {
-                    self.ready.push_back(Ready::Trace);
+                    self.pending.push_back(Pending::Trace);
                 }
             }
             "systemTraceEvents" => self.report.add("traces of the system (systemTraceEvents)"),

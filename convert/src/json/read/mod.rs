@@ -23,52 +23,55 @@ mod tracks;
 
 use std::io::Read;
 
+use hairline_formats::DecodeErrorKind;
 use hairline_formats::trace_event_json::{self as json, Item as Found};
-use hairline_formats::{DecodeError, DecodeErrorKind};
 
 use crate::context::Context;
+use crate::error::Error;
 use crate::json::read::state::State;
 use crate::model::Item;
 use crate::report::Report;
 
 /// Reads Trace Event JSON, in both of its forms.
 #[derive(Debug)]
-pub struct Reader<R> {
+pub struct JsonReader<R> {
     input: json::Reader<R>,
     state: State,
     ended: bool,
 }
 
-impl<R: Read> Reader<R> {
+impl<R: Read> JsonReader<R> {
     /// Reads from `input`, which needs no buffer.
     pub fn new(input: R) -> Self {
         Self { input: json::Reader::new(input), state: State::default(), ended: false }
     }
 }
 
-impl<R: Read> crate::stream::Reader for Reader<R> {
-    fn next<'s>(&'s mut self, context: &'s mut Context) -> Result<Option<Item<'s>>, DecodeError> {
+impl<R: Read> crate::stream::TraceReader for JsonReader<R> {
+    fn next<'s>(&'s mut self, context: &'s mut Context) -> Result<Option<Item<'s>>, Error> {
         let state = &mut self.state;
-        while state.ready.is_empty() && !self.ended {
+        while state.pending.is_empty() && !self.ended {
             match self.input.next() {
                 Ok(Some((offset, found))) => state.look(offset, &found, context),
                 Ok(None) => {
                     self.ended = true;
                     state.report.add_many("values that are no events", self.input.skipped());
                     state.report.add_many("events that were not UTF-8", self.input.repairs());
-                    let made = state.tracks.made();
-                    state.report.add_many("processes and threads known by text, which were numbered", made);
+                    let made_ids = state.tracks.made_ids();
+                    state
+                        .report
+                        .add_many("processes and threads known by text, which were numbered", made_ids);
                 }
                 Err(e) => match passed_over(&e.kind) {
                     Some(what) => state.report.add(what),
                     None => {
                         self.ended = true;
-                        return Err(e);
+                        return Err(e.into());
                     }
                 },
             }
         }
-        Ok(state.ready.pop_front().map(|ready| state.give(ready, context)))
+        Ok(state.pending.pop_front().map(|pending| state.give(pending, context)))
     }
 
     fn report(&self) -> &Report {

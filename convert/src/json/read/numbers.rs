@@ -21,15 +21,15 @@ pub(super) fn number(id: &Id<'_>) -> u64 {
 
 /// Numbers of processes and threads.
 #[derive(Debug, Default)]
-pub(super) struct Made(HashMap<String, u64>);
+pub(super) struct MadeIds(HashMap<String, u64>);
 
-impl Made {
-    /// How many were made up.
+impl MadeIds {
+    /// How many were made_ids up.
     pub(super) fn count(&self) -> u64 {
         self.0.len() as u64
     }
 
-    /// The number that `id` is, or one made up, with the text that it stands for.
+    /// The number that `id` is, or one made_ids up, with the text that it stands for.
     pub(super) fn number<'t>(&mut self, id: &'t Id<'_>, context: &mut Context) -> (u64, Option<&'t str>) {
         if let Some(number) = id.number().and_then(|number| u64::try_from(number).ok()) {
             return (number, None);

@@ -4,7 +4,7 @@ use crate::model::{EventKind, TrackId};
 
 /// What is to be given out next.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Ready {
+pub(super) enum Pending {
     Trace,
     /// The track in this place.
     Track(usize),

@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 
 use crate::context::Context;
-use crate::format::Source;
+use crate::format::TraceFormat;
 use crate::json::facts::Facts;
 use crate::json::read::current::Current;
 use crate::json::read::numbers::Flows;
-use crate::json::read::pending::Ready;
+use crate::json::read::pending::Pending;
 use crate::json::read::starts::Starts;
 use crate::json::read::tracks::Tracks;
 use crate::model::{Event, Item, NoArguments};
@@ -21,20 +21,20 @@ pub(super) struct State {
     pub(super) flows: Flows,
     pub(super) facts: Facts,
     pub(super) starts: Starts,
-    pub(super) ready: VecDeque<Ready>,
+    pub(super) pending: VecDeque<Pending>,
     pub(super) report: Report,
     pub(super) position: u64,
 }
 
 impl State {
-    pub(super) fn give<'s>(&'s self, ready: Ready, context: &'s Context) -> Item<'s> {
+    pub(super) fn give<'s>(&'s self, pending: Pending, context: &'s Context) -> Item<'s> {
         let current = &self.current;
-        match ready {
-            Ready::Trace => Item::Trace(self.facts.trace()),
-            Ready::Track(place) => Item::Track(self.tracks.get(place)),
-            Ready::Foreign(what) => Item::Foreign { what, source: Source::Json, bytes: &current.own },
-            Ready::Bare(time, track, kind) => Item::Event(Event::new(time, track, kind)),
-            Ready::Event(time, track, kind) => Item::Event(Event {
+        match pending {
+            Pending::Trace => Item::Trace(self.facts.trace()),
+            Pending::Track(place) => Item::Track(self.tracks.get(place)),
+            Pending::Foreign(what) => Item::Foreign { what, format: TraceFormat::Json, bytes: &current.own },
+            Pending::Bare(time, track, kind) => Item::Event(Event::new(time, track, kind)),
+            Pending::Event(time, track, kind) => Item::Event(Event {
                 name: current.name.text(&context.strings),
                 categories: current.categories.all(&context.strings),
                 args: if current.args.is_none() { &NoArguments } else { &current.args },

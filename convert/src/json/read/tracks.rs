@@ -5,26 +5,26 @@ use std::collections::{HashMap, VecDeque};
 use hairline_formats::track_event::{CounterType, Unit};
 
 use crate::context::Context;
-use crate::json::read::numbers::{Made, hash};
-use crate::json::read::pending::Ready;
+use crate::json::read::numbers::{MadeIds, hash};
+use crate::json::read::pending::Pending;
 use crate::model::{CounterTrack, Track, TrackId, TrackKind};
 use hairline_formats::trace_event_json::Id;
 
 #[derive(Debug, Default)]
 pub(super) struct Tracks {
-    all: Vec<Known>,
+    all: Vec<InputTrack>,
     /// Places in `all`, by what tells tracks apart.
-    places: HashMap<Key, usize>,
+    places: HashMap<TrackKey, usize>,
     /// Tracks of intervals that are over, by what new ones must have in common with them.
     over: HashMap<u64, VecDeque<usize>>,
-    made: Made,
+    made_ids: MadeIds,
     /// The last thread that was asked for, as it was asked for.
     last: Option<(Id<'static>, Id<'static>, usize)>,
 }
 
 /// What tells a track from others; longer keys are hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Key {
+pub(super) enum TrackKey {
     Process(u64),
     Thread(u64, u64),
     /// Of the CPU time of a thread: its place.
@@ -34,9 +34,9 @@ pub(super) enum Key {
 }
 
 #[derive(Debug)]
-struct Known {
+struct InputTrack {
     id: TrackId,
-    kind: Kind,
+    kind: InputTrackKind,
     parent: Option<TrackId>,
     name: String,
     description: String,
@@ -44,19 +44,19 @@ struct Known {
 }
 
 #[derive(Debug)]
-enum Kind {
+enum InputTrackKind {
     Process { pid: u64 },
     Thread { pid: u64, tid: u64 },
     Everything,
-    Async { id: u64, scope: String, now: Lives },
+    Async { id: u64, scope: String, now: LiveInterval },
     Counter { number: u64, series: String },
     Time,
 }
 
 /// The interval that a track has at the moment.
 #[derive(Clone, Copy, Debug)]
-struct Lives {
-    key: Key,
+struct LiveInterval {
+    key: TrackKey,
     /// What it has in common with others that may follow it on its track.
     kin: u64,
     /// Slices that are open.
@@ -89,7 +89,7 @@ pub(super) struct Interval<'e> {
 
 /// What is said of a track besides its events.
 #[derive(Debug)]
-pub(super) enum About<'e> {
+pub(super) enum TrackFact<'e> {
     Name(&'e str),
     Description(&'e str),
     Rank(i32),
@@ -99,14 +99,14 @@ impl Tracks {
     pub(super) fn get(&self, place: usize) -> Track<'_> {
         let known = &self.all[place];
         let kind = match &known.kind {
-            Kind::Process { pid } => TrackKind::Process { pid: *pid, command_line: &[] },
-            Kind::Thread { pid, tid } => TrackKind::Thread { pid: *pid, tid: *tid },
-            Kind::Everything => TrackKind::Slices,
-            Kind::Async { id, scope, .. } => TrackKind::Async { id: *id, scope },
-            Kind::Counter { number, series } => {
+            InputTrackKind::Process { pid } => TrackKind::Process { pid: *pid, command_line: &[] },
+            InputTrackKind::Thread { pid, tid } => TrackKind::Thread { pid: *pid, tid: *tid },
+            InputTrackKind::Everything => TrackKind::Slices,
+            InputTrackKind::Async { id, scope, .. } => TrackKind::Async { id: *id, scope },
+            InputTrackKind::Counter { number, series } => {
                 TrackKind::Counter(CounterTrack { number: *number, series, ..CounterTrack::default() })
             }
-            Kind::Time => TrackKind::Counter(CounterTrack {
+            InputTrackKind::Time => TrackKind::Counter(CounterTrack {
                 unit: Unit::TimeNs,
                 builtin: CounterType::ThreadTimeNs,
                 ..CounterTrack::default()
@@ -121,40 +121,46 @@ impl Tracks {
         }
     }
 
-    /// Processes and threads whose numbers were made up.
-    pub(super) fn made(&self) -> u64 {
-        self.made.count()
+    /// Processes and threads whose numbers were made_ids up.
+    pub(super) fn made_ids(&self) -> u64 {
+        self.made_ids.count()
     }
 
     fn id(&self, place: usize) -> TrackId {
         self.all[place].id
     }
 
-    fn find(&self, key: Key) -> Option<TrackId> {
+    fn find(&self, key: TrackKey) -> Option<TrackId> {
         self.places.get(&key).map(|place| self.id(*place))
     }
 
     /// A new track, which is told of at once.
-    fn add(&mut self, key: Key, kind: Kind, of: (Option<TrackId>, &str), to: &mut Told<'_>) -> usize {
+    fn add(
+        &mut self,
+        key: TrackKey,
+        kind: InputTrackKind,
+        of: (Option<TrackId>, &str),
+        to: &mut NewTracks<'_>,
+    ) -> usize {
         let place = self.all.len();
         let (parent, name) = of;
         let (id, name) = (to.context.new_track(), name.to_owned());
-        self.all.push(Known { id, kind, parent, name, description: String::new(), rank: None });
+        self.all.push(InputTrack { id, kind, parent, name, description: String::new(), rank: None });
         self.places.insert(key, place);
-        to.ready.push_back(Ready::Track(place));
+        to.pending.push_back(Pending::Track(place));
         place
     }
 
     /// A process; without a number it is 0.
-    pub(super) fn process(&mut self, pid: Option<&Id<'_>>, to: &mut Told<'_>) -> TrackId {
-        let (pid, name) = pid.map_or((0, None), |pid| self.made.number(pid, to.context));
+    pub(super) fn process(&mut self, pid: Option<&Id<'_>>, to: &mut NewTracks<'_>) -> TrackId {
+        let (pid, name) = pid.map_or((0, None), |pid| self.made_ids.number(pid, to.context));
         self.process_of(pid, name, to)
     }
 
-    fn process_of(&mut self, pid: u64, name: Option<&str>, to: &mut Told<'_>) -> TrackId {
-        let key = Key::Process(pid);
+    fn process_of(&mut self, pid: u64, name: Option<&str>, to: &mut NewTracks<'_>) -> TrackId {
+        let key = TrackKey::Process(pid);
         self.find(key).unwrap_or_else(|| {
-            let place = self.add(key, Kind::Process { pid }, (None, name.unwrap_or_default()), to);
+            let place = self.add(key, InputTrackKind::Process { pid }, (None, name.unwrap_or_default()), to);
             self.id(place)
         })
     }
@@ -164,7 +170,7 @@ impl Tracks {
         &mut self,
         pid: Option<&Id<'_>>,
         tid: Option<&Id<'_>>,
-        to: &mut Told<'_>,
+        to: &mut NewTracks<'_>,
     ) -> TrackId {
         let pid = pid.unwrap_or(&Id::Number(0));
         let tid = tid.unwrap_or(pid);
@@ -180,38 +186,38 @@ impl Tracks {
         }
     }
 
-    fn thread_place(&mut self, pid: &Id<'_>, tid: &Id<'_>, to: &mut Told<'_>) -> usize {
-        let (pid, process) = self.made.number(pid, to.context);
-        let (tid, name) = self.made.number(tid, to.context);
-        let key = Key::Thread(pid, tid);
+    fn thread_place(&mut self, pid: &Id<'_>, tid: &Id<'_>, to: &mut NewTracks<'_>) -> usize {
+        let (pid, process) = self.made_ids.number(pid, to.context);
+        let (tid, name) = self.made_ids.number(tid, to.context);
+        let key = TrackKey::Thread(pid, tid);
         if let Some(place) = self.places.get(&key) {
             return *place;
         }
         let parent = self.process_of(pid, process, to);
-        self.add(key, Kind::Thread { pid, tid }, (Some(parent), name.unwrap_or_default()), to)
+        self.add(key, InputTrackKind::Thread { pid, tid }, (Some(parent), name.unwrap_or_default()), to)
     }
 
     /// The counter of a thread's CPU time.
-    pub(super) fn time(&mut self, thread: TrackId, to: &mut Told<'_>) -> TrackId {
-        let key = Key::Time(thread.0 as usize);
+    pub(super) fn time(&mut self, thread: TrackId, to: &mut NewTracks<'_>) -> TrackId {
+        let key = TrackKey::Time(thread.0 as usize);
         self.find(key).unwrap_or_else(|| {
-            let place = self.add(key, Kind::Time, (Some(thread), "thread_time"), to);
+            let place = self.add(key, InputTrackKind::Time, (Some(thread), "thread_time"), to);
             self.id(place)
         })
     }
 
     /// The track of instants that concern everything.
-    pub(super) fn everything(&mut self, to: &mut Told<'_>) -> TrackId {
-        self.find(Key::Everything).unwrap_or_else(|| {
-            let place = self.add(Key::Everything, Kind::Everything, (None, ""), to);
+    pub(super) fn everything(&mut self, to: &mut NewTracks<'_>) -> TrackId {
+        self.find(TrackKey::Everything).unwrap_or_else(|| {
+            let place = self.add(TrackKey::Everything, InputTrackKind::Everything, (None, ""), to);
             self.id(place)
         })
     }
 
-    pub(super) fn counter(&mut self, counter: &Counter<'_>, to: &mut Told<'_>) -> TrackId {
-        let key = Key::Other(hash(counter));
+    pub(super) fn counter(&mut self, counter: &Counter<'_>, to: &mut NewTracks<'_>) -> TrackId {
+        let key = TrackKey::Other(hash(counter));
         self.find(key).unwrap_or_else(|| {
-            let kind = Kind::Counter { number: counter.number, series: counter.series.to_owned() };
+            let kind = InputTrackKind::Counter { number: counter.number, series: counter.series.to_owned() };
             let place = self.add(key, kind, (Some(counter.process), counter.name), to);
             self.id(place)
         })
@@ -222,15 +228,15 @@ impl Tracks {
         &mut self,
         interval: &Interval<'_>,
         (name, time, opens): (&str, i64, i32),
-        to: &mut Told<'_>,
+        to: &mut NewTracks<'_>,
     ) -> TrackId {
-        let key = Key::Other(hash(interval));
+        let key = TrackKey::Other(hash(interval));
         let place = self.places.get(&key).copied().unwrap_or_else(|| {
             let kin = hash((interval.process, interval.category, interval.scope, name));
-            let now = Lives { key, kin, open: 0, until: time };
+            let now = LiveInterval { key, kin, open: 0, until: time };
             self.reused(now).unwrap_or_else(|| {
                 let scope = if interval.scope.is_empty() { interval.category } else { interval.scope };
-                let kind = Kind::Async { id: interval.id, scope: scope.to_owned(), now };
+                let kind = InputTrackKind::Async { id: interval.id, scope: scope.to_owned(), now };
                 self.add(key, kind, (interval.process, name), to)
             })
         });
@@ -239,11 +245,11 @@ impl Tracks {
     }
 
     /// A track whose interval was over before this one, which is on it from now on.
-    fn reused(&mut self, next: Lives) -> Option<usize> {
+    fn reused(&mut self, next: LiveInterval) -> Option<usize> {
         let over = self.over.get_mut(&next.kin)?;
         let place = *over.front()?;
         match &mut self.all[place].kind {
-            Kind::Async { now, .. } if now.until < next.until => *now = next,
+            InputTrackKind::Async { now, .. } if now.until < next.until => *now = next,
             _ => return None,
         }
         over.pop_front();
@@ -254,7 +260,7 @@ impl Tracks {
     /// Something happened on the track of an interval: so many more slices are open.
     fn passed(&mut self, place: usize, time: i64, opens: i32) {
         let are_many = self.all.len() > MANY;
-        let Kind::Async { now, .. } = &mut self.all[place].kind else { return };
+        let InputTrackKind::Async { now, .. } = &mut self.all[place].kind else { return };
         now.open = now.open.saturating_add(opens);
         now.until = now.until.max(time);
         if are_many && opens < 0 && now.open == 0 {
@@ -264,7 +270,7 @@ impl Tracks {
     }
 
     /// Something is said of a track, which is told of again if it is new.
-    pub(super) fn about(&mut self, track: TrackId, about: &About<'_>, ready: &mut VecDeque<Ready>) {
+    pub(super) fn about(&mut self, track: TrackId, about: &TrackFact<'_>, pending: &mut VecDeque<Pending>) {
         // Numbers grow.
         let Ok(place) = self.all.binary_search_by_key(&track, |known| known.id) else { return };
         let known = &mut self.all[place];
@@ -274,21 +280,22 @@ impl Tracks {
             is_new
         };
         let is_new = match about {
-            About::Name(name) => put(name, &mut known.name),
-            About::Description(text) => put(text, &mut known.description),
-            About::Rank(rank) => known.rank.replace(*rank) != Some(*rank),
+            TrackFact::Name(name) => put(name, &mut known.name),
+            TrackFact::Description(text) => put(text, &mut known.description),
+            TrackFact::Rank(rank) => known.rank.replace(*rank) != Some(*rank),
         };
-        if is_new && !ready.iter().any(|ready| matches!(ready, Ready::Track(told) if *told == place)) {
-            ready.push_back(Ready::Track(place));
+        if is_new && !pending.iter().any(|pending| matches!(pending, Pending::Track(told) if *told == place))
+        {
+            pending.push_back(Pending::Track(place));
         }
     }
 }
 
 /// What a new track needs, and where it is told of.
 #[derive(Debug)]
-pub(super) struct Told<'c> {
+pub(super) struct NewTracks<'c> {
     pub(super) context: &'c mut Context,
-    pub(super) ready: &'c mut VecDeque<Ready>,
+    pub(super) pending: &'c mut VecDeque<Pending>,
 }
 
 /// An id that is a number.

@@ -6,9 +6,9 @@ use hairline_formats::{Entries, Value};
 use crate::model::Event;
 
 /// An event's arguments, with what else it says to people.
-pub(super) struct Shown<'a>(pub(super) &'a Event<'a>);
+pub(super) struct EventArguments<'a>(pub(super) &'a Event<'a>);
 
-impl Shown<'_> {
+impl EventArguments<'_> {
     pub(super) fn args(&self) -> Args<'_> {
         let Event { log, location, correlation, args, .. } = self.0;
         let is_empty = log.is_none() && location.is_none() && correlation.is_none() && args.is_empty();
@@ -16,7 +16,7 @@ impl Shown<'_> {
     }
 }
 
-impl Entries for Shown<'_> {
+impl Entries for EventArguments<'_> {
     fn each(&self, show: &mut dyn FnMut(&str, Value<'_>)) {
         self.0.args.each(&mut |name, value| exact(name.text, value, show));
         if let Some(log) = &self.0.log {

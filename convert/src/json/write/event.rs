@@ -9,19 +9,19 @@ use hairline_formats::trace_event_json::{
 };
 use hairline_formats::track_event::CounterValue;
 
-use crate::json::write::arguments::Shown;
+use crate::json::write::arguments::EventArguments;
 use crate::json::write::flows::{Flows, Point, Role};
-use crate::json::write::lanes::{Counter, Instants, Interval, Lane};
 use crate::json::write::plain::{kind, only_category};
-use crate::json::write::state::{Writer, finished};
+use crate::json::write::state::{JsonWriter, finished};
+use crate::json::write::tracks::{Counter, Instants, Interval, OutputTrack};
 use crate::model::{Event, EventKind, TrackId};
 use crate::report::Report;
 use crate::strings::Text;
 
-/// The name and category of flow events. Importers tell flows apart by them too; here a flow's number is enough.
+/// The name and category of flow events. Importers describe flows apart by them too; here a flow's number is enough.
 const FLOW: &str = "flow";
 
-impl<W: Write> Writer<W> {
+impl<W: Write> JsonWriter<W> {
     pub(super) fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
         self.begin(event.time)?;
         self.last = event.time;
@@ -37,10 +37,10 @@ impl<W: Write> Writer<W> {
             }
             self.categories.push_str(category.text);
         });
-        match self.lanes.get_mut(event.track) {
-            Some(Lane::Thread { .. }) => self.on_thread(event, ts),
-            Some(Lane::Interval(_)) => self.of_interval(event, ts),
-            Some(Lane::Counter(_)) => self.counted(event, ts),
+        match self.tracks.get_mut(event.track) {
+            Some(OutputTrack::Thread { .. }) => self.on_thread(event, ts),
+            Some(OutputTrack::Interval(_)) => self.of_interval(event, ts),
+            Some(OutputTrack::Counter(_)) => self.counted(event, ts),
             None => {
                 self.report.add("events on tracks of which nothing is known");
                 Ok(())
@@ -49,7 +49,7 @@ impl<W: Write> Writer<W> {
     }
 
     fn on_thread(&mut self, event: &Event<'_>, ts: i64) -> io::Result<()> {
-        let Some(Lane::Thread { pid, tid, flows, .. }) = self.lanes.get_mut(event.track) else {
+        let Some(OutputTrack::Thread { pid, tid, flows, .. }) = self.tracks.get_mut(event.track) else {
             return Ok(());
         };
         let (pid, tid) = (*pid, *tid);
@@ -83,7 +83,7 @@ impl<W: Write> Writer<W> {
             PlainKind::Complete { dur } => Some(dur),
             _ => None,
         };
-        let shown = Shown(event);
+        let shown = EventArguments(event);
         let Some(output) = &mut self.output else { return finished() };
         output.event(&json::Event {
             name: event.name.text.into(),
@@ -106,7 +106,7 @@ impl<W: Write> Writer<W> {
 
     fn wait(&mut self, track: TrackId, (pid, tid, time): (u32, u32, i64), flow: u64, role: Role) {
         let order = self.flows.order();
-        if let Some(Lane::Thread { flows, .. }) = self.lanes.get_mut(track) {
+        if let Some(OutputTrack::Thread { flows, .. }) = self.tracks.get_mut(track) {
             flows.push(Point { time, order, flow, role, pid, tid });
         }
     }
@@ -121,7 +121,7 @@ impl<W: Write> Writer<W> {
 
     pub(super) fn finish_flows(&mut self) -> io::Result<()> {
         let flows = &mut self.flows;
-        self.lanes.each_waiting(|point| flows.wait(point));
+        self.tracks.each_waiting(|point| flows.wait(point));
         self.write_ready(true)
     }
 
@@ -142,7 +142,7 @@ impl<W: Write> Writer<W> {
     }
 
     fn of_interval(&mut self, event: &Event<'_>, ts: i64) -> io::Result<()> {
-        let Some((interval, categories)) = self.lanes.interval_mut(event.track) else { return Ok(()) };
+        let Some((interval, categories)) = self.tracks.interval_mut(event.track) else { return Ok(()) };
         let Some(output) = &mut self.output else { return finished() };
         let open = match event.kind {
             EventKind::End => interval.open.pop().flatten(),
@@ -163,7 +163,7 @@ impl<W: Write> Writer<W> {
                 return Ok(());
             }
         };
-        let shown = Shown(event);
+        let shown = EventArguments(event);
         let mut written = json::Event {
             name: event.name.text.into(),
             cat: Cow::Borrowed(open.map_or(&*self.categories, |open| categories.get(open))),
@@ -228,7 +228,7 @@ impl<W: Write> Writer<W> {
         ts: i64,
         category: Option<Text<'_>>,
     ) -> io::Result<()> {
-        let Some(Lane::Counter(counter)) = self.lanes.get_mut(track) else {
+        let Some(OutputTrack::Counter(counter)) = self.tracks.get_mut(track) else {
             self.report.add("values of counters on tracks that are none");
             return Ok(());
         };
@@ -258,7 +258,7 @@ impl<W: Write> Writer<W> {
     }
 
     fn is_cpu_time(&self, counter: TrackId, of: TrackId) -> bool {
-        matches!(self.lanes.get(counter), Some(Lane::Counter(Counter { time_of: Some(thread), .. })) if *thread == of)
+        matches!(self.tracks.get(counter), Some(OutputTrack::Counter(Counter { time_of: Some(thread), .. })) if *thread == of)
     }
 
     /// The thread's CPU time at an event, and how much of it a complete slice took.

@@ -62,8 +62,8 @@ pub(super) struct Flows {
     waiting: BinaryHeap<Reverse<Point>>,
     order: u64,
     /// Those on threads, and those of intervals, which importers do not connect with each other.
-    threads: Numbers,
-    intervals: Numbers,
+    threads: FlowIds,
+    intervals: FlowIds,
 }
 
 /// Points that wait; some 3 MB.
@@ -103,9 +103,9 @@ impl Flows {
 
 const CROSSING: &str = "flows between threads and intervals, cut in two";
 
-/// Numbers of flows: each has its own, from 1, since importers do not forget one that has ended.
+/// FlowIds of flows: each has its own, from 1, since importers do not forget one that has ended.
 #[derive(Debug, Default)]
-struct Numbers {
+struct FlowIds {
     /// Those that were seen lately, and those before them, which are forgotten next.
     recent: HashMap<u64, Flow>,
     older: HashMap<u64, Flow>,
@@ -121,7 +121,7 @@ struct Flow {
 /// Flows in either half of what is remembered; some 10 MB.
 const REMEMBERED: usize = 1 << 17;
 
-impl Numbers {
+impl FlowIds {
     fn knows(&self, id: u64) -> bool {
         self.recent.contains_key(&id) || self.older.contains_key(&id)
     }
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     fn steps(roles: &[Role]) -> Vec<Option<(Phase, u64)>> {
-        let (mut numbers, mut report) = (Numbers::default(), Report::default());
+        let (mut numbers, mut report) = (FlowIds::default(), Report::default());
         roles.iter().map(|role| numbers.step(7, *role, &mut report)).collect()
     }
 
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn memory_is_bounded() {
-        let (mut numbers, mut report) = (Numbers::default(), Report::default());
+        let (mut numbers, mut report) = (FlowIds::default(), Report::default());
         for id in 0..5 * REMEMBERED as u64 {
             numbers.step(id, Role::Through, &mut report);
         }

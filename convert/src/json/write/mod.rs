@@ -25,23 +25,23 @@ mod arguments;
 mod event;
 mod flows;
 mod labels;
-mod lanes;
 mod plain;
 mod state;
+mod tracks;
 
-pub use state::Writer;
+pub use state::JsonWriter;
 
 use std::io::{self, Write};
 
 use hairline_formats::Value;
 use hairline_formats::trace_event_json::Json;
 
-use crate::format::Source;
+use crate::format::TraceFormat;
 use crate::json::write::state::finished;
 use crate::model::{Item, Loss, Trace};
 use crate::report::Report;
 
-impl<W: Write> Writer<W> {
+impl<W: Write> JsonWriter<W> {
     fn trace(&mut self, trace: &Trace<'_>) {
         let takes = self.facts.take(trace);
         if takes && self.offset.is_some() {
@@ -60,8 +60,8 @@ impl<W: Write> Writer<W> {
         self.show_loss(loss, time)
     }
 
-    fn foreign(&mut self, what: &'static str, source: Source, bytes: &[u8]) -> io::Result<()> {
-        if source != Source::Json {
+    fn foreign(&mut self, what: &'static str, format: TraceFormat, bytes: &[u8]) -> io::Result<()> {
+        if format != TraceFormat::Json {
             self.report.add(what);
             return Ok(());
         }
@@ -77,14 +77,14 @@ impl<W: Write> Writer<W> {
     }
 }
 
-impl<W: Write> crate::stream::Writer for Writer<W> {
+impl<W: Write> crate::stream::TraceWriter for JsonWriter<W> {
     fn write(&mut self, item: &Item<'_>) -> io::Result<()> {
         match item {
             Item::Trace(trace) => self.trace(trace),
-            Item::Track(track) => self.lanes.add(track, &mut self.report),
+            Item::Track(track) => self.tracks.add(track, &mut self.report),
             Item::Event(event) => return self.event(event),
             Item::Loss(loss) => return self.loss(loss),
-            Item::Foreign { what, source, bytes } => return self.foreign(what, *source, bytes),
+            Item::Foreign { what, format, bytes } => return self.foreign(what, *format, bytes),
         }
         Ok(())
     }

@@ -4,13 +4,13 @@ use std::io::{self, Write};
 
 use hairline_formats::trace_event_json::{Args, Plain, PlainKind};
 
-use crate::json::write::arguments::Shown;
-use crate::json::write::lanes::Lane;
-use crate::json::write::state::{Writer, finished};
+use crate::json::write::arguments::EventArguments;
+use crate::json::write::state::{JsonWriter, finished};
+use crate::json::write::tracks::OutputTrack;
 use crate::model::{Categories, Event, EventKind};
 use crate::strings::Text;
 
-impl<W: Write> Writer<W> {
+impl<W: Write> JsonWriter<W> {
     /// Writes an event of a thread, if it is such a one, from the pieces of text that there are of it.
     #[inline]
     pub(super) fn plain(&mut self, event: &Event<'_>, ts: i64) -> Option<io::Result<()>> {
@@ -24,12 +24,14 @@ impl<W: Write> Writer<W> {
         {
             return None;
         }
-        let Some(Lane::Thread { place, flows, .. }) = self.lanes.get(event.track) else { return None };
+        let Some(OutputTrack::Thread { place, flows, .. }) = self.tracks.get(event.track) else {
+            return None;
+        };
         if !flows.is_empty() {
             return None;
         }
         let label = self.labels.get(event.name, category)?;
-        let shown = Shown(event);
+        let shown = EventArguments(event);
         let args = if event.args.is_empty() { Args::None } else { Args::Shown(&shown) };
         Some(match &mut self.output {
             Some(output) => output.plain(&Plain { label, kind, ts, place, args }),

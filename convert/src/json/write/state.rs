@@ -8,19 +8,19 @@ use hairline_formats::trace_event_json::{self as json, Id, InstantScope, Phase, 
 use crate::json::facts::Facts;
 use crate::json::write::flows::Flows;
 use crate::json::write::labels::Labels;
-use crate::json::write::lanes::{Lane, Lanes};
+use crate::json::write::tracks::{OutputTrack, Tracks};
 use crate::model::Loss;
 use crate::report::Report;
 
 /// Writes Trace Event JSON, in the object form.
 #[derive(Debug)]
-pub struct Writer<W> {
+pub struct JsonWriter<W> {
     /// None once it is finished.
     pub(super) output: Option<json::Writer<W>>,
     /// What times are written less; None before the first event.
     pub(super) offset: Option<i64>,
     pub(super) facts: Facts,
-    pub(super) lanes: Lanes,
+    pub(super) tracks: Tracks,
     pub(super) labels: Labels,
     pub(super) flows: Flows,
     pub(super) lost: u64,
@@ -41,14 +41,14 @@ const EARLIER: i64 = 86_400_000_000_000;
 
 const SECOND: i64 = 1_000_000_000;
 
-impl<W: Write> Writer<W> {
+impl<W: Write> JsonWriter<W> {
     /// Writes to `output`, which needs no buffer.
     pub fn new(output: W) -> Self {
         Self {
             output: Some(json::Writer::object(output)),
             offset: None,
             facts: Facts::default(),
-            lanes: Lanes::default(),
+            tracks: Tracks::default(),
             labels: Labels::default(),
             flows: Flows::default(),
             lost: 0,
@@ -75,11 +75,11 @@ impl<W: Write> Writer<W> {
     /// Writes what stands before the events, and tells of tracks that are new.
     #[inline]
     pub(super) fn begin(&mut self, first: i64) -> io::Result<()> {
-        if self.offset.is_some() && !self.lanes.has_untold() { Ok(()) } else { self.tell(first) }
+        if self.offset.is_some() && !self.tracks.has_undescribed() { Ok(()) } else { self.describe(first) }
     }
 
     #[cold] // as often as there are tracks
-    fn tell(&mut self, first: i64) -> io::Result<()> {
+    fn describe(&mut self, first: i64) -> io::Result<()> {
         if self.offset.is_none() {
             let offset = if first < EXACT { 0 } else { (first - EARLIER) / SECOND * SECOND };
             (self.offset, self.facts.offset) = (Some(offset), offset);
@@ -90,7 +90,7 @@ impl<W: Write> Writer<W> {
             }
         }
         let Some(output) = &mut self.output else { return Ok(()) };
-        self.lanes.tell(|event| output.event(event))?;
+        self.tracks.describe(|event| output.event(event))?;
         match self.lost_before.take() {
             Some(events) => self.show_loss(&Loss { events, ..Loss::default() }, first),
             None => Ok(()),
@@ -99,8 +99,8 @@ impl<W: Write> Writer<W> {
 
     pub(super) fn show_loss(&mut self, loss: &Loss, time: i64) -> io::Result<()> {
         let Some(ts) = self.time(time) else { return Ok(()) };
-        let thread = loss.track.and_then(|track| match self.lanes.get(track) {
-            Some(Lane::Thread { pid, tid, .. }) => Some((*pid, *tid)),
+        let thread = loss.track.and_then(|track| match self.tracks.get(track) {
+            Some(OutputTrack::Thread { pid, tid, .. }) => Some((*pid, *tid)),
             _ => None,
         });
         self.output()?.event(&json::Event {

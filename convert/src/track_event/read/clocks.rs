@@ -18,7 +18,7 @@ use crate::track_event::read::sequence::Sequence;
 const MOST_SNAPSHOTS: usize = 64;
 
 #[derive(Debug, Default)]
-struct State {
+struct ClockState {
     multiplier: u64,
     is_incremental: bool,
     /// The clock's time of the last packet, or of the snapshot.
@@ -33,7 +33,7 @@ pub(super) struct Clocks {
     /// That of the trace's own time.
     primary: u32,
     known: HashMap<(u32, u32), usize>,
-    states: Vec<State>,
+    states: Vec<ClockState>,
     /// What builtin clocks showed, the trace's first, in the last snapshot of several of them.
     readings: Vec<Clock>,
 }
@@ -87,7 +87,7 @@ impl Clocks {
             }
             let place = *self.known.entry(key(sequence, reading.clock_id)).or_insert(self.states.len());
             if place == self.states.len() {
-                self.states.push(State::default());
+                self.states.push(ClockState::default());
             }
             let state = &mut self.states[place];
             (state.multiplier, state.is_incremental, state.last) =
@@ -139,7 +139,7 @@ impl Clocks {
     }
 }
 
-impl State {
+impl ClockState {
     fn trace_time(&self, own: u64) -> Option<i64> {
         let (clock, trace) = match self.snapshots.last()? {
             last if last.0 <= own => *last,

@@ -8,12 +8,12 @@ use hairline_formats::track_event::{self, CounterValue, Priority, TrackEvent};
 use crate::context::Context;
 use crate::model::{EventKind, TrackId};
 use crate::strings::Text;
-use crate::track_event::read::sequence::Place;
-use crate::track_event::read::table::{Name, Table};
+use crate::track_event::read::sequence::OwnedLocation;
+use crate::track_event::read::table::{InternedText, Table};
 
 /// A string of the event that is being read.
 #[derive(Clone, Debug, Default)]
-pub(super) enum Word {
+pub(super) enum TextRef {
     /// There is none.
     #[default]
     None,
@@ -31,17 +31,17 @@ pub(super) struct Current {
     pub(super) time: i64,
     pub(super) track: TrackId,
     pub(super) kind: EventKind,
-    pub(super) name: Word,
-    pub(super) categories: Vec<Word>,
+    pub(super) name: TextRef,
+    pub(super) categories: Vec<TextRef>,
     /// The counter whose categories it has, if it has none of its own.
     pub(super) counter: Option<u32>,
     pub(super) flows: Vec<u64>,
     pub(super) ending_flows: Vec<u64>,
     pub(super) extra_counters: Vec<(TrackId, CounterValue)>,
-    pub(super) correlation: Word,
-    pub(super) place: Option<Place>,
+    pub(super) correlation: TextRef,
+    pub(super) place: Option<OwnedLocation>,
     pub(super) log: Option<(u64, Priority)>,
-    /// Texts that the event has in full.
+    /// SharedTexts that the event has in full.
     own: String,
     /// The event as it stands in the packet, if it has arguments.
     pub(super) bytes: Vec<u8>,
@@ -54,13 +54,13 @@ impl Default for Current {
             time: 0,
             track: TrackId(0),
             kind: EventKind::Instant,
-            name: Word::None,
+            name: TextRef::None,
             categories: Vec::new(),
             counter: None,
             flows: Vec::new(),
             ending_flows: Vec::new(),
             extra_counters: Vec::new(),
-            correlation: Word::None,
+            correlation: TextRef::None,
             place: None,
             log: None,
             own: String::new(),
@@ -73,13 +73,13 @@ impl Current {
     /// Forgets the event before this one, and keeps what memory it had.
     #[inline]
     pub(super) fn clear(&mut self) {
-        self.name = Word::None;
+        self.name = TextRef::None;
         self.categories.clear();
         self.counter = None;
         self.flows.clear();
         self.ending_flows.clear();
         self.extra_counters.clear();
-        self.correlation = Word::None;
+        self.correlation = TextRef::None;
         self.place = None;
         self.log = None;
         self.own.clear();
@@ -87,17 +87,17 @@ impl Current {
     }
 
     /// Keeps a text that the event has in full.
-    pub(super) fn keep(&mut self, text: &str) -> Word {
+    pub(super) fn keep(&mut self, text: &str) -> TextRef {
         let start = self.own.len();
         self.own.push_str(text);
-        Word::Own(start..self.own.len())
+        TextRef::Own(start..self.own.len())
     }
 
     /// Keeps a name or a category.
     #[inline]
-    pub(super) fn word(&mut self, name: track_event::Name<'_>) -> Word {
+    pub(super) fn word(&mut self, name: track_event::Name<'_>) -> TextRef {
         match name {
-            track_event::Name::Iid(iid) => Word::Iid(iid),
+            track_event::Name::Iid(iid) => TextRef::Iid(iid),
             track_event::Name::Text(text) => self.keep(text),
         }
     }
@@ -114,7 +114,7 @@ impl Current {
         context: &Context,
     ) -> Result<(), DecodeError> {
         for iid in event.category_iids() {
-            self.categories.push(Word::Iid(iid?));
+            self.categories.push(TextRef::Iid(iid?));
         }
         for category in event.categories() {
             let word = self.keep(category?);
@@ -133,11 +133,11 @@ impl Current {
     }
 
     #[inline]
-    pub(super) fn text<'s>(&'s self, word: &Word, table: &'s Table<Name>) -> Text<'s> {
+    pub(super) fn text<'s>(&'s self, word: &TextRef, table: &'s Table<InternedText>) -> Text<'s> {
         match word {
-            Word::None => Text::default(),
-            Word::Iid(iid) => table.get(*iid).map(Name::text).unwrap_or_default(),
-            Word::Own(range) => Text::from(&self.own[range.clone()]),
+            TextRef::None => Text::default(),
+            TextRef::Iid(iid) => table.get(*iid).map(InternedText::text).unwrap_or_default(),
+            TextRef::Own(range) => Text::from(&self.own[range.clone()]),
         }
     }
 }

@@ -6,10 +6,10 @@ use hairline_formats::{Entries, Value};
 
 use crate::model::{Arguments, Categories, Event, Log, NoArguments, Texts};
 use crate::strings::Text;
-use crate::track_event::read::current::Word;
-use crate::track_event::read::sequence::{Place, Sequence};
+use crate::track_event::read::current::TextRef;
+use crate::track_event::read::sequence::{OwnedLocation, Sequence};
 use crate::track_event::read::state::State;
-use crate::track_event::read::table::Name;
+use crate::track_event::read::table::InternedText;
 
 impl State {
     fn current_sequence(&self) -> &Sequence {
@@ -37,10 +37,10 @@ impl State {
             ending_flows: &current.ending_flows,
             extra_counters: &current.extra_counters,
             correlation: match &current.correlation {
-                Word::None => None,
+                TextRef::None => None,
                 word => Some(current.text(word, &sequence.correlations).text),
             },
-            location: current.place.as_ref().map(Place::location),
+            location: current.place.as_ref().map(OwnedLocation::location),
             log: current.log.map(|(body, priority)| Log {
                 body: sequence.log_bodies.get(body).map_or("", |body| &body.text),
                 priority,
@@ -73,15 +73,15 @@ impl Arguments for State {
 
 fn name<'a>(annotation: &Annotation<'a>, sequence: &'a Sequence) -> Text<'a> {
     let known = annotation.name_iid.and_then(|iid| sequence.annotation_names.get(iid));
-    known.map_or_else(|| Text::from(annotation.name.unwrap_or_default()), Name::text)
+    known.map_or_else(|| Text::from(annotation.name.unwrap_or_default()), InternedText::text)
 }
 
 fn with_value(annotation: &Annotation<'_>, sequence: &Sequence, show: &mut dyn FnMut(Value<'_>)) {
     match &annotation.value {
         AnnotationValue::Value(value) => show(*value),
         AnnotationValue::StringIid(iid) => show(match sequence.annotation_texts.get(*iid) {
-            Some(Name { text, id: Some(id) }) => Value::Interned { iid: id.iid(), text },
-            Some(Name { text, id: None }) => Value::Str(text),
+            Some(InternedText { text, id: Some(id) }) => Value::Interned { iid: id.iid(), text },
+            Some(InternedText { text, id: None }) => Value::Str(text),
             None => Value::Null,
         }),
         AnnotationValue::Json(text) => match Json::new(text) {

@@ -4,15 +4,15 @@ use hairline_formats::track_event::{FlowDirection, LegacyEvent, LegacyId};
 
 use crate::context::Context;
 use crate::model::{Categories, EventKind, FlowStep};
-use crate::track_event::read::current::Word;
+use crate::track_event::read::current::TextRef;
 use crate::track_event::read::state::State;
-use crate::track_event::read::table::Name;
+use crate::track_event::read::table::InternedText;
 
 impl State {
     /// What a legacy event is, which lies on the track or near it; false: nothing that can be said.
     pub(super) fn legacy(&mut self, track: u32, legacy: &LegacyEvent<'_>, context: &mut Context) -> bool {
-        if let (Word::None, Some(iid)) = (&self.current.name, legacy.name_iid) {
-            self.current.name = Word::Iid(iid);
+        if let (TextRef::None, Some(iid)) = (&self.current.name, legacy.name_iid) {
+            self.current.name = TextRef::Iid(iid);
         }
         match legacy.bind {
             Some((id, FlowDirection { comes: true, goes: false })) => {
@@ -50,7 +50,7 @@ impl State {
             };
             // Kept once for all intervals: it may be a long text, and an interval is a few bytes of the input.
             let scope = self.texts.name(&self.scope(legacy), context);
-            let Some(Name { text: scope, .. }) = scope else {
+            let Some(InternedText { text: scope, .. }) = scope else {
                 self.report.add("strings left out: there are too many");
                 return false;
             };

@@ -27,7 +27,8 @@ use hairline_formats::DecodeError;
 use hairline_formats::track_event::{self, Data, Packet, PlainEvent};
 
 use crate::context::Context;
-use crate::format::Source;
+use crate::error::Error;
+use crate::format::TraceFormat;
 use crate::model::{Item, Trace};
 use crate::report::Report;
 use crate::track_event::read::pending::Pending;
@@ -38,7 +39,7 @@ type Inner = track_event::Reader<ZlibDecoder<Cursor<Vec<u8>>>>;
 
 /// Reads Perfetto's TracePackets.
 #[derive(Debug)]
-pub struct Reader<R> {
+pub struct TrackEventReader<R> {
     packets: track_event::Reader<R>,
     /// Packets that are compressed in one, which stands there.
     inner: Option<(Inner, u64)>,
@@ -59,7 +60,7 @@ enum Step {
     Ended,
 }
 
-impl<R: Read> Reader<R> {
+impl<R: Read> TrackEventReader<R> {
     /// Reads from `input`, which needs no buffer.
     pub fn new(input: R) -> Self {
         Self {
@@ -86,7 +87,7 @@ impl<R: Read> Reader<R> {
                 ..Trace::default()
             }),
             Pending::Foreign(what) => {
-                Item::Foreign { what, source: Source::TrackEvent, bytes: &state.foreign }
+                Item::Foreign { what, format: TraceFormat::TrackEvent, bytes: &state.foreign }
             }
         }
     }
@@ -132,8 +133,8 @@ impl<R: Read> Reader<R> {
     }
 }
 
-impl<R: Read> crate::stream::Reader for Reader<R> {
-    fn next<'s>(&'s mut self, context: &'s mut Context) -> Result<Option<Item<'s>>, DecodeError> {
+impl<R: Read> crate::stream::TraceReader for TrackEventReader<R> {
+    fn next<'s>(&'s mut self, context: &'s mut Context) -> Result<Option<Item<'s>>, Error> {
         loop {
             if let Some(pending) = self.state.pending.pop_front() {
                 return Ok(Some(Self::item(&self.state, pending)));

@@ -8,9 +8,9 @@ use hairline_formats::track_event::{
 
 use crate::context::Context;
 use crate::model::{EventKind, Loss};
-use crate::track_event::read::current::Word;
+use crate::track_event::read::current::TextRef;
 use crate::track_event::read::pending::Pending;
-use crate::track_event::read::sequence::{Place, Sequence};
+use crate::track_event::read::sequence::{OwnedLocation, Sequence};
 use crate::track_event::read::state::State;
 
 impl State {
@@ -146,9 +146,9 @@ impl State {
         self.current.clear();
         self.current.track = self.tracks.get(track).id;
         self.current.name = match (event.name_iid, event.name) {
-            (Some(iid), _) => Word::Iid(iid),
+            (Some(iid), _) => TextRef::Iid(iid),
             (None, Some(name)) => self.current.keep(name),
-            (None, None) => Word::None,
+            (None, None) => TextRef::None,
         };
         self.current.take_lists(event, context)?;
         let mut skipped = 0;
@@ -188,10 +188,10 @@ impl State {
     }
 
     fn take_details(&mut self, place: usize, event: &TrackEvent<'_>) {
-        let location = |sequence: &Sequence, iid| sequence.places.get(iid).cloned();
+        let location = |sequence: &Sequence, iid| sequence.locations.get(iid).cloned();
         self.current.place = match &event.location {
             Some(Location::Iid(iid)) => location(&self.sequences[place], *iid),
-            Some(Location::At(at)) => Some(Place::of(at)),
+            Some(Location::At(at)) => Some(OwnedLocation::of(at)),
             None => None,
         };
         if let Some(log) = event.log {
@@ -202,9 +202,9 @@ impl State {
         }
         self.current.correlation = match event.correlation {
             Some(Correlation::Id(id)) => self.current.keep(&id.to_string()),
-            Some(Correlation::Name(Name::Iid(iid))) => Word::Iid(iid),
+            Some(Correlation::Name(Name::Iid(iid))) => TextRef::Iid(iid),
             Some(Correlation::Name(Name::Text(text))) => self.current.keep(text),
-            None => Word::None,
+            None => TextRef::None,
         };
     }
 

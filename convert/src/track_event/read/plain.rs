@@ -4,7 +4,7 @@ use hairline_formats::track_event::{EventType, PlainEvent, fields::sequence_flag
 
 use crate::context::Context;
 use crate::model::EventKind;
-use crate::track_event::read::current::Word;
+use crate::track_event::read::current::TextRef;
 use crate::track_event::read::state::State;
 
 impl State {
@@ -38,7 +38,7 @@ impl State {
         };
         let current = &mut self.current;
         (current.time, current.kind, current.track) = (time, kind, self.tracks.get(track).id);
-        current.name = event.name.map_or(Word::None, |name| current.word(name));
+        current.name = event.name.map_or(TextRef::None, |name| current.word(name));
         if let Some(category) = event.category {
             let category = current.word(category);
             current.categories.push(category);

@@ -8,17 +8,17 @@ use hairline_formats::track_event::{CounterValue, Defaults, Interned, Packet, So
 
 use crate::context::Context;
 use crate::report::Report;
-use crate::track_event::read::table::{Name, Table};
+use crate::track_event::read::table::{InternedText, Table};
 
 /// A place in the source.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct OwnedLocation {
     pub(super) file: Arc<str>,
     pub(super) function: Arc<str>,
     pub(super) line: u32,
 }
 
-impl Place {
+impl OwnedLocation {
     pub(super) fn of(at: &SourceLocation<'_>) -> Self {
         Self { file: at.file.into(), function: at.function.into(), line: at.line }
     }
@@ -45,18 +45,18 @@ pub(super) struct Sequence {
     pub(super) extra_counters: Vec<u64>,
     /// What counters showed whose values are differences, by their tracks.
     pub(super) counters: BTreeMap<u64, CounterValue>,
-    pub(super) categories: Table<Name>,
-    pub(super) names: Table<Name>,
-    pub(super) annotation_names: Table<Name>,
-    pub(super) annotation_texts: Table<Name>,
-    pub(super) log_bodies: Table<Name>,
-    pub(super) correlations: Table<Name>,
-    pub(super) places: Table<Place>,
+    pub(super) categories: Table<InternedText>,
+    pub(super) names: Table<InternedText>,
+    pub(super) annotation_names: Table<InternedText>,
+    pub(super) annotation_texts: Table<InternedText>,
+    pub(super) log_bodies: Table<InternedText>,
+    pub(super) correlations: Table<InternedText>,
+    pub(super) locations: Table<OwnedLocation>,
 }
 
 /// The texts of a conversion's strings, each once however many sequences give it a number.
 #[derive(Debug, Default)]
-pub(super) struct Texts {
+pub(super) struct SharedTexts {
     numbered: Vec<Option<Arc<str>>>,
     /// Bytes of texts that have no number of the conversion's.
     others: usize,
@@ -65,18 +65,18 @@ pub(super) struct Texts {
 /// Bytes of texts without a number of the conversion's that are kept at most.
 const MOST_BYTES: usize = 16 << 20;
 
-impl Texts {
-    pub(super) fn name(&mut self, text: &str, context: &mut Context) -> Option<Name> {
+impl SharedTexts {
+    pub(super) fn name(&mut self, text: &str, context: &mut Context) -> Option<InternedText> {
         let Some(id) = context.strings.number(text) else {
             self.others += text.len() + 64;
-            return (self.others <= MOST_BYTES).then(|| Name { text: text.into(), id: None });
+            return (self.others <= MOST_BYTES).then(|| InternedText { text: text.into(), id: None });
         };
         let index = id.0 as usize;
         if index >= self.numbered.len() {
             self.numbered.resize(index + 1, None);
         }
         let text = self.numbered[index].get_or_insert_with(|| text.into());
-        Some(Name { text: Arc::clone(text), id: Some(id) })
+        Some(InternedText { text: Arc::clone(text), id: Some(id) })
     }
 }
 
@@ -94,7 +94,7 @@ impl Sequence {
         ] {
             table.clear();
         }
-        self.places.clear();
+        self.locations.clear();
         self.counters.clear();
         self.extra_counters.clear();
         (self.number, self.is_valid, self.track, self.clock) = (number, true, None, None);
@@ -114,7 +114,7 @@ impl Sequence {
     pub(super) fn intern(
         &mut self,
         packet: &Packet<'_>,
-        texts: &mut Texts,
+        texts: &mut SharedTexts,
         context: &mut Context,
         report: &mut Report,
     ) -> Result<(), DecodeError> {
@@ -127,7 +127,7 @@ impl Sequence {
                 Interned::LogBody { iid, name } => (&mut self.log_bodies, iid, name),
                 Interned::CorrelationId { iid, name } => (&mut self.correlations, iid, name),
                 Interned::Location { iid, at } => {
-                    self.places.set(iid, Place::of(&at));
+                    self.locations.set(iid, OwnedLocation::of(&at));
                     continue;
                 }
             };

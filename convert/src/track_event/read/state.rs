@@ -8,7 +8,7 @@ use crate::report::Report;
 use crate::track_event::read::clocks::Clocks;
 use crate::track_event::read::current::Current;
 use crate::track_event::read::pending::Pending;
-use crate::track_event::read::sequence::{Sequence, Texts};
+use crate::track_event::read::sequence::{Sequence, SharedTexts};
 use crate::track_event::read::table::Table;
 use crate::track_event::read::tracks::Tracks;
 
@@ -23,7 +23,7 @@ pub(super) struct State {
     places: Table<usize>,
     pub(super) tracks: Tracks,
     pub(super) clocks: Clocks,
-    pub(super) texts: Texts,
+    pub(super) texts: SharedTexts,
     pub(super) current: Current,
     pub(super) pending: VecDeque<Pending>,
     pub(super) report: Report,

@@ -7,12 +7,12 @@ use crate::strings::{StringId, Text};
 
 /// A string that a number stands for.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Name {
+pub(super) struct InternedText {
     pub(super) text: Arc<str>,
     pub(super) id: Option<StringId>,
 }
 
-impl Name {
+impl InternedText {
     pub(super) fn text(&self) -> Text<'_> {
         Text { text: &self.text, id: self.id }
     }

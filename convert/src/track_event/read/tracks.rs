@@ -12,8 +12,8 @@ use crate::context::Context;
 use crate::model::{CounterTrack, Track, TrackId, TrackKind};
 use crate::report::Report;
 use crate::track_event::read::pending::Pending;
-use crate::track_event::read::sequence::Texts;
-use crate::track_event::read::table::Name;
+use crate::track_event::read::sequence::SharedTexts;
+use crate::track_event::read::table::InternedText;
 
 /// How deep tracks may lie below one another, as the importer has it.
 const MOST_ANCESTORS: usize = 100;
@@ -26,10 +26,10 @@ const DEFAULT_TRACK: &str = "Default Track";
 
 /// A track.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Known {
+pub(super) struct InputTrack {
     pub(super) id: TrackId,
     uuid: u64,
-    kind: Kind,
+    kind: InputTrackKind,
     parent: Option<u32>,
     /// The uuid of the parent, as long as nothing is known of it.
     missing_parent: Option<u64>,
@@ -42,7 +42,7 @@ pub(super) struct Known {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Kind {
+enum InputTrackKind {
     Process { pid: u64, command_line: Vec<String> },
     Thread { pid: u64, tid: u64 },
     Slices,
@@ -50,7 +50,7 @@ enum Kind {
     Counter(Counter),
 }
 
-impl Kind {
+impl InputTrackKind {
     /// This, but for what a description does not say, which is as before.
     fn or(self, before: Self) -> Self {
         match (self, before) {
@@ -83,13 +83,13 @@ pub(super) struct Counter {
     /// Whether its values are differences.
     pub(super) is_incremental: bool,
     /// Its categories, with commas between them.
-    pub(super) categories: Option<Name>,
+    pub(super) categories: Option<InternedText>,
 }
 
 /// What is known of tracks.
 #[derive(Debug, Default)]
 pub(super) struct Tracks {
-    all: Vec<Known>,
+    all: Vec<InputTrack>,
     by_uuid: HashMap<u64, u32>,
     /// Some of these, each at the place of its [`slot`].
     recent: [Option<(u64, u32)>; 1 << SLOT_BITS],
@@ -100,8 +100,8 @@ pub(super) struct Tracks {
     asyncs: HashMap<(Option<u32>, u64, Arc<str>), u32>,
 }
 
-impl Known {
-    fn new(id: TrackId, uuid: u64, kind: Kind) -> Self {
+impl InputTrack {
+    fn new(id: TrackId, uuid: u64, kind: InputTrackKind) -> Self {
         Self {
             id,
             uuid,
@@ -120,14 +120,14 @@ impl Known {
     /// What it counts, if it is a counter.
     pub(super) fn counter(&self) -> Option<&Counter> {
         match &self.kind {
-            Kind::Counter(counter) => Some(counter),
+            InputTrackKind::Counter(counter) => Some(counter),
             _ => None,
         }
     }
 }
 
 impl Tracks {
-    pub(super) fn get(&self, index: u32) -> &Known {
+    pub(super) fn get(&self, index: u32) -> &InputTrack {
         &self.all[index as usize]
     }
 
@@ -155,11 +155,13 @@ impl Tracks {
         Track {
             id: known.id,
             kind: match &known.kind {
-                Kind::Process { pid, command_line } => TrackKind::Process { pid: *pid, command_line },
-                Kind::Thread { pid, tid } => TrackKind::Thread { pid: *pid, tid: *tid },
-                Kind::Slices => TrackKind::Slices,
-                Kind::Async { id, scope } => TrackKind::Async { id: *id, scope },
-                Kind::Counter(counter) => TrackKind::Counter(CounterTrack {
+                InputTrackKind::Process { pid, command_line } => {
+                    TrackKind::Process { pid: *pid, command_line }
+                }
+                InputTrackKind::Thread { pid, tid } => TrackKind::Thread { pid: *pid, tid: *tid },
+                InputTrackKind::Slices => TrackKind::Slices,
+                InputTrackKind::Async { id, scope } => TrackKind::Async { id: *id, scope },
+                InputTrackKind::Counter(counter) => TrackKind::Counter(CounterTrack {
                     unit: counter.unit,
                     unit_name: &counter.unit_name,
                     multiplier: counter.multiplier,
@@ -185,14 +187,14 @@ impl Tracks {
         if let Some(index) = self.find_again(uuid) {
             return index;
         }
-        let mut known = Known::new(context.new_track(), uuid, Kind::Slices);
+        let mut known = InputTrack::new(context.new_track(), uuid, InputTrackKind::Slices);
         if uuid == 0 {
             DEFAULT_TRACK.clone_into(&mut known.name);
         }
         self.add(known, pending)
     }
 
-    fn add(&mut self, known: Known, pending: &mut VecDeque<Pending>) -> u32 {
+    fn add(&mut self, known: InputTrack, pending: &mut VecDeque<Pending>) -> u32 {
         #[allow(clippy::cast_possible_truncation)]
         // a track takes bytes of the input, of which there are not that many
         let index = self.all.len() as u32;
@@ -205,7 +207,7 @@ impl Tracks {
     fn changed(&mut self, index: u32, pending: &mut VecDeque<Pending>) {
         let known = self.get(index);
         let (uuid, is_orphan) = (known.uuid, known.missing_parent.is_some());
-        if let Kind::Process { pid, .. } = known.kind {
+        if let InputTrackKind::Process { pid, .. } = known.kind {
             self.by_pid.insert(pid, index);
         }
         if is_orphan && self.orphans.len() < MOST_ORPHANS && !self.orphans.contains(&index) {
@@ -259,8 +261,8 @@ impl Tracks {
         if let Some(index) = self.asyncs.get(&key) {
             return *index;
         }
-        let kind = Kind::Async { id, scope: Arc::clone(&key.2) };
-        let index = self.add(Known { parent, ..Known::new(context.new_track(), 0, kind) }, pending);
+        let kind = InputTrackKind::Async { id, scope: Arc::clone(&key.2) };
+        let index = self.add(InputTrack { parent, ..InputTrack::new(context.new_track(), 0, kind) }, pending);
         self.asyncs.insert(key, index);
         index
     }
@@ -269,7 +271,7 @@ impl Tracks {
         let mut at = Some(track);
         for _ in 0..MOST_ANCESTORS {
             match self.get(at?).kind {
-                Kind::Process { .. } => return at,
+                InputTrackKind::Process { .. } => return at,
                 _ => at = self.get(at?).parent,
             }
         }
@@ -281,15 +283,15 @@ impl Tracks {
         if let Some(index) = self.by_pid.get(&pid) {
             return *index;
         }
-        let kind = Kind::Process { pid, command_line: Vec::new() };
-        self.add(Known::new(context.new_track(), 0, kind), pending)
+        let kind = InputTrackKind::Process { pid, command_line: Vec::new() };
+        self.add(InputTrack::new(context.new_track(), 0, kind), pending)
     }
 
     /// Takes note of a track's description.
     pub(super) fn describe(
         &mut self,
         track: &TrackDescriptor<'_>,
-        texts: &mut Texts,
+        texts: &mut SharedTexts,
         context: &mut Context,
         pending: &mut VecDeque<Pending>,
         report: &mut Report,
@@ -304,11 +306,11 @@ impl Tracks {
         let mut place = self.find(uuid);
         let above = match kind {
             // The process may be known by its number only.
-            Kind::Process { pid, .. } => {
+            InputTrackKind::Process { pid, .. } => {
                 place = place.or_else(|| self.by_pid.get(&pid).copied().filter(|at| self.get(*at).uuid == 0));
                 parent.and_then(|parent| self.find(parent))
             }
-            Kind::Thread { pid, .. } => {
+            InputTrackKind::Thread { pid, .. } => {
                 let above = parent.take().and_then(|parent| self.find(parent));
                 Some(above.unwrap_or_else(|| self.process(pid, context, pending)))
             }
@@ -316,7 +318,7 @@ impl Tracks {
         };
         let mut new = match place {
             Some(index) => self.get(index).clone(),
-            None => Known::new(context.new_track(), uuid, Kind::Slices),
+            None => InputTrack::new(context.new_track(), uuid, InputTrackKind::Slices),
         };
         new.uuid = uuid;
         new.kind = kind.or(new.kind);
@@ -353,7 +355,7 @@ impl Tracks {
         if words.is_empty() {
             return Ok(());
         }
-        if let Kind::Process { command_line, .. } = &mut self.all[index as usize].kind
+        if let InputTrackKind::Process { command_line, .. } = &mut self.all[index as usize].kind
             // The first word is the process's name there; its track has all of them as they were.
             && (command_line.len() != words.len() || command_line[1..] != words[1..])
         {
@@ -365,7 +367,7 @@ impl Tracks {
 }
 
 /// Names and the like: what a description does not say stays as it is.
-fn add_words(known: &mut Known, track: &TrackDescriptor<'_>, report: &mut Report) {
+fn add_words(known: &mut InputTrack, track: &TrackDescriptor<'_>, report: &mut Report) {
     let process = track.process.as_ref().and_then(|process| process.name);
     let thread = track.thread.as_ref().and_then(|thread| thread.name);
     let set = |word: &mut String, new: Option<&str>| {
@@ -386,24 +388,28 @@ fn add_words(known: &mut Known, track: &TrackDescriptor<'_>, report: &mut Report
     known.merge = track.merge.filter(|merge| *merge != SiblingMerge::Unspecified).unwrap_or(known.merge);
 }
 
-fn kind(track: &TrackDescriptor<'_>, texts: &mut Texts, context: &mut Context) -> Result<Kind, DecodeError> {
+fn kind(
+    track: &TrackDescriptor<'_>,
+    texts: &mut SharedTexts,
+    context: &mut Context,
+) -> Result<InputTrackKind, DecodeError> {
     if let Some(thread) = &track.thread {
         let pid = u64::from(thread.pid.unwrap_or(0).cast_unsigned());
-        return Ok(Kind::Thread { pid, tid: thread.tid.unwrap_or(0).cast_unsigned() });
+        return Ok(InputTrackKind::Thread { pid, tid: thread.tid.unwrap_or(0).cast_unsigned() });
     }
     if let Some(process) = &track.process {
         let words = process.cmdline().map(|word| word.map(str::to_owned)).collect::<Result<_, _>>()?;
         let pid = u64::from(process.pid.unwrap_or(0).cast_unsigned());
-        return Ok(Kind::Process { pid, command_line: words });
+        return Ok(InputTrackKind::Process { pid, command_line: words });
     }
-    let Some(counter) = &track.counter else { return Ok(Kind::Slices) };
-    Ok(Kind::Counter(Counter::of(counter, texts, context)?))
+    let Some(counter) = &track.counter else { return Ok(InputTrackKind::Slices) };
+    Ok(InputTrackKind::Counter(Counter::of(counter, texts, context)?))
 }
 
 impl Counter {
     fn of(
         counter: &CounterDescriptor<'_>,
-        texts: &mut Texts,
+        texts: &mut SharedTexts,
         context: &mut Context,
     ) -> Result<Self, DecodeError> {
         let mut categories = String::new();

@@ -10,9 +10,9 @@ use hairline_formats::track_event::{
 use crate::model::{Categories, Event, EventKind, FlowStep, Texts, TrackId};
 use crate::report::Report;
 use crate::strings::{StringId, Text};
-use crate::track_event::write::sequence::{Kind, Sequence};
+use crate::track_event::write::sequence::{Sequence, StringKind};
 use crate::track_event::write::state::State;
-use crate::track_event::write::tracks::{Class, End};
+use crate::track_event::write::tracks::{SliceEnd, TrackClass};
 
 /// Ends that are waited for on a track; where there are more, slices are written as they come.
 const MOST_ENDS: usize = 1024;
@@ -21,13 +21,13 @@ const CUT: &str = "flows between slices of threads and of tracks, cut in two";
 
 /// The form that an event takes.
 #[derive(Clone, Copy, Default)]
-struct Form {
+struct EventForm {
     kind: EventType,
     legacy: Option<LegacyEvent<'static>>,
     counter: Option<CounterValue>,
 }
 
-impl Form {
+impl EventForm {
     fn of(kind: EventType) -> Self {
         Self { kind, ..Self::default() }
     }
@@ -43,18 +43,18 @@ impl State {
         let track = self.tracks.get(event.track);
         let (class, has_ends) = (track.class, !track.ends.is_empty());
         let form = match event.kind {
-            EventKind::Begin => Form::of(EventType::SliceBegin),
-            EventKind::End => Form::of(EventType::SliceEnd),
-            EventKind::Instant => Form::of(EventType::Instant),
+            EventKind::Begin => EventForm::of(EventType::SliceBegin),
+            EventKind::End => EventForm::of(EventType::SliceEnd),
+            EventKind::Instant => EventForm::of(EventType::Instant),
             EventKind::Complete { duration } => match complete(class, duration) {
                 Some(form) => form,
                 None => return self.slice(event, duration),
             },
-            EventKind::Counter(value) if class == Class::Counter => {
-                Form { kind: EventType::Counter, counter: Some(value), legacy: None }
+            EventKind::Counter(value) if class == TrackClass::Counter => {
+                EventForm { kind: EventType::Counter, counter: Some(value), legacy: None }
             }
             EventKind::Counter(_) => return self.report.add("counter values on tracks that are no counters"),
-            EventKind::Flow { id, step, to_next } if class == Class::Thread => {
+            EventKind::Flow { id, step, to_next } if class == TrackClass::Thread => {
                 self.report.add_many(CUT, self.flows.step(id, step).into());
                 let phase = match step {
                     FlowStep::Begin => b's',
@@ -62,7 +62,12 @@ impl State {
                     FlowStep::End => b'f',
                 };
                 let id = Some(LegacyId::Unscoped(id));
-                Form::legacy(LegacyEvent { phase, id, bind_to_enclosing: !to_next, ..LegacyEvent::default() })
+                EventForm::legacy(LegacyEvent {
+                    phase,
+                    id,
+                    bind_to_enclosing: !to_next,
+                    ..LegacyEvent::default()
+                })
             }
             EventKind::Flow { .. } => return self.report.add("steps of flows on tracks that are no threads"),
         };
@@ -75,8 +80,8 @@ impl State {
     /// A slice that is over, as begin and end: the end is written when something later is.
     fn slice(&mut self, event: &Event<'_>, duration: i64) {
         self.end_slices(event.track, event.time);
-        self.packet(event, Form::of(EventType::SliceBegin));
-        let end = End { begin: event.time, time: event.time.saturating_add(duration.max(0)) };
+        self.packet(event, EventForm::of(EventType::SliceBegin));
+        let end = SliceEnd { begin: event.time, time: event.time.saturating_add(duration.max(0)) };
         let ends = &mut self.tracks.get(event.track).ends;
         if duration <= 0 || ends.len() >= MOST_ENDS {
             return self.end(event.track, end);
@@ -97,11 +102,11 @@ impl State {
         }
     }
 
-    fn end(&mut self, track: TrackId, end: End) {
-        self.packet(&Event::new(end.time, track, EventKind::End), Form::of(EventType::SliceEnd));
+    fn end(&mut self, track: TrackId, end: SliceEnd) {
+        self.packet(&Event::new(end.time, track, EventKind::End), EventForm::of(EventType::SliceEnd));
     }
 
-    fn packet(&mut self, event: &Event<'_>, form: Form) {
+    fn packet(&mut self, event: &Event<'_>, form: EventForm) {
         let time = self.set_time(event.time);
         self.describe(event, form, time);
         let (class, uuid, counter_category) = self.enter(event.track);
@@ -113,15 +118,17 @@ impl State {
         if !event.extra_counters.is_empty() {
             self.extra_counters(event, time);
         }
-        let Self { out, fields, sequences, places, report, .. } = self;
+        let Self { out, fields, sequences, locations, report, .. } = self;
         let sequence = &mut sequences[self.current];
         sequence.begin(out, time);
         let one;
         let categories = match event.categories {
             Categories::None => &[][..],
-            Categories::One(category) if class == Class::Counter && category.id == counter_category => &[],
+            Categories::One(category) if class == TrackClass::Counter && category.id == counter_category => {
+                &[]
+            }
             Categories::One(category) => {
-                one = [sequence.name(out, Kind::Category, category)];
+                one = [sequence.name(out, StringKind::Category, category)];
                 &one[..]
             }
             Categories::Many(many) => {
@@ -130,11 +137,11 @@ impl State {
             }
         };
         let has_name = event.name.id.is_some() || !event.name.text.is_empty();
-        let name = has_name.then(|| sequence.name(out, Kind::EventName, event.name));
+        let name = has_name.then(|| sequence.name(out, StringKind::EventName, event.name));
         if !event.args.is_empty() {
             event.args.each(&mut |name, value| put_argument(out, fields, sequence, report, name, value));
         }
-        let place = event.location.map(|at| sequence.place(out, places, at));
+        let place = event.location.map(|at| sequence.place(out, locations, at));
         let at = if let Some(Location::Iid(iid)) = place { iid } else { 0 };
         let log = event.log.map(|log| {
             let body_iid = sequence.log_body(out, log.body);
@@ -145,7 +152,7 @@ impl State {
             clock_id,
             categories,
             name,
-            track_uuid: (class != Class::Thread).then_some(uuid),
+            track_uuid: (class != TrackClass::Thread).then_some(uuid),
             counter: form.counter,
             flow_ids: event.flows,
             terminating_flow_ids: event.ending_flows,
@@ -174,10 +181,10 @@ impl State {
     /// Makes the sequence of the track's thread the current one. Returns what a packet needs to know of the track: its class, its uuid
     /// and the category in its description.
     #[inline]
-    fn enter(&mut self, id: TrackId) -> (Class, u64, Option<StringId>) {
+    fn enter(&mut self, id: TrackId) -> (TrackClass, u64, Option<StringId>) {
         let track = self.tracks.get(id);
         let known = (track.class, track.uuid, track.category);
-        if track.class == Class::Thread {
+        if track.class == TrackClass::Thread {
             if track.sequence == 0 {
                 track.sequence = self.sequences.len();
                 #[allow(clippy::cast_possible_truncation)] // fewer than tracks
@@ -190,7 +197,7 @@ impl State {
     }
 
     /// Tells of the event's track if that has not been done: a counter's categories are those of its first value.
-    fn describe(&mut self, event: &Event<'_>, form: Form, time: u64) {
+    fn describe(&mut self, event: &Event<'_>, form: EventForm, time: u64) {
         if form.counter.is_none() {
             return self.tracks.describe(&mut self.out, event.track, &[], time);
         }
@@ -238,10 +245,10 @@ impl State {
 }
 
 /// The form in which a slice that is over is one event: on threads, where it takes whole microseconds.
-fn complete(class: Class, duration: i64) -> Option<Form> {
-    let is_whole = class == Class::Thread && duration >= 0 && duration % 1000 == 0;
+fn complete(class: TrackClass, duration: i64) -> Option<EventForm> {
+    let is_whole = class == TrackClass::Thread && duration >= 0 && duration % 1000 == 0;
     let legacy = LegacyEvent { phase: b'X', duration_us: Some(duration / 1000), ..LegacyEvent::default() };
-    is_whole.then(|| Form::legacy(legacy))
+    is_whole.then(|| EventForm::legacy(legacy))
 }
 
 /// Puts several categories into the event's fields. Readers take the ids before the texts, so the order is kept only if all have an id,
@@ -251,7 +258,7 @@ fn put_categories(out: &mut Vec<u8>, fields: &mut Vec<u8>, sequence: &mut Sequen
     many.each(&mut |category| all_known &= category.id.is_some());
     many.each(&mut |category| {
         let category = Text { id: category.id.filter(|_| all_known), ..category };
-        match sequence.name(out, Kind::Category, category) {
+        match sequence.name(out, StringKind::Category, category) {
             Name::Iid(iid) => put_uint(fields, track_event::CATEGORY_IIDS, iid),
             Name::Text(text) => put_str(fields, track_event::CATEGORIES, text),
         }
@@ -268,12 +275,12 @@ fn put_argument(
     name: Text<'_>,
     value: Value<'_>,
 ) {
-    let name = sequence.name(out, Kind::AnnotationName, name);
+    let name = sequence.name(out, StringKind::AnnotationName, name);
     match value {
         Value::Null => report.add("arguments without a value, left out"),
         Value::Interned { iid, text } => {
             let id = StringId::of_iid(iid);
-            sequence.name(out, Kind::AnnotationText, Text { text, id });
+            sequence.name(out, StringKind::AnnotationText, Text { text, id });
             put_named(fields, name, &if id.is_some() { value } else { Value::Str(text) });
         }
         value => {

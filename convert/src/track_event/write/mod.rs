@@ -16,23 +16,23 @@ use hairline_formats::proto::{Fields, put_field, put_message, put_uint};
 use hairline_formats::track_event::fields::{clock, trace, trace_packet};
 use hairline_formats::track_event::{self as te, SystemInfo, TraceStats};
 
-use crate::format::Source;
+use crate::format::TraceFormat;
 use crate::model::{Item, Loss, Trace};
 use crate::report::Report;
 use crate::track_event::write::state::{GATHERED, State};
-use crate::track_event::write::tracks::GENERAL;
+use crate::track_event::write::tracks::GENERAL_SEQUENCE;
 
 /// The sequence of packets that are copied as they are.
 const COPIED: u32 = u32::MAX;
 
 /// Writes Perfetto's TracePackets.
 #[derive(Debug)]
-pub struct Writer<W> {
+pub struct TrackEventWriter<W> {
     output: W,
     state: State,
 }
 
-impl<W: Write> Writer<W> {
+impl<W: Write> TrackEventWriter<W> {
     /// Writes to `output`, which needs no buffer.
     pub fn new(output: W) -> Self {
         Self { output, state: State::default() }
@@ -45,7 +45,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-impl<W: Write> crate::stream::Writer for Writer<W> {
+impl<W: Write> crate::stream::TraceWriter for TrackEventWriter<W> {
     fn write(&mut self, item: &Item<'_>) -> io::Result<()> {
         let state = &mut self.state;
         match item {
@@ -53,7 +53,7 @@ impl<W: Write> crate::stream::Writer for Writer<W> {
             Item::Track(track) => state.tracks.add(track, &mut state.report),
             Item::Trace(trace) => state.trace(trace),
             Item::Loss(loss) => state.loss(*loss),
-            Item::Foreign { source: Source::TrackEvent, bytes, .. } => state.copy(bytes),
+            Item::Foreign { format: TraceFormat::TrackEvent, bytes, .. } => state.copy(bytes),
             Item::Foreign { what, .. } => state.report.add(what),
         }
         if self.state.out.len() >= GATHERED { self.pass_on() } else { Ok(()) }
@@ -73,14 +73,14 @@ impl<W: Write> crate::stream::Writer for Writer<W> {
 impl State {
     fn trace(&mut self, trace: &Trace<'_>) {
         if let Some(uuid) = trace.uuid.filter(|_| !self.has_uuid) {
-            te::trace_uuid(&mut self.out, GENERAL, uuid);
+            te::trace_uuid(&mut self.out, GENERAL_SEQUENCE, uuid);
             self.has_uuid = true;
         }
         if trace.writer.is_some() || trace.system.is_some() {
             let [sysname, release, version, machine] = trace.system.unwrap_or_default();
             let tracer = trace.writer.unwrap_or_default();
             let info = SystemInfo { sysname, release, version, machine, tracer, ..SystemInfo::default() };
-            te::system_info(&mut self.out, GENERAL, &info);
+            te::system_info(&mut self.out, GENERAL_SEQUENCE, &info);
         }
         match trace.clocks {
             [first, _, ..] if first.id == clock::BOOTTIME => {
@@ -88,10 +88,10 @@ impl State {
                     return;
                 }
                 let clocks: Vec<_> = trace.clocks.iter().map(|clock| (clock.id, clock.time)).collect();
-                te::clock_snapshot(&mut self.out, GENERAL, &clocks);
+                te::clock_snapshot(&mut self.out, GENERAL_SEQUENCE, &clocks);
                 self.time = self.time.max(first.time);
             }
-            [_, _, ..] => self.report.add("snapshots of clocks that do not tell the time since boot"),
+            [_, _, ..] => self.report.add("snapshots of clocks that do not emit_string the time since boot"),
             _ => {}
         }
     }
@@ -128,13 +128,13 @@ impl State {
             self.tracks.describe(&mut self.out, id, &[], self.time);
         }
         for sequence in &mut self.sequences {
-            sequence.tell_loss(&mut self.out, self.time);
+            sequence.emit_loss(&mut self.out, self.time);
             let what = "names of arguments with . or [ ] in them, for which importers show _";
             self.report.add_many(what, sequence.names_shown_otherwise);
         }
         if self.lost > 0 {
             let stats = TraceStats { events_lost: self.lost, ..TraceStats::default() };
-            te::trace_stats(&mut self.out, GENERAL, &stats);
+            te::trace_stats(&mut self.out, GENERAL_SEQUENCE, &stats);
         }
     }
 }

@@ -10,9 +10,9 @@ use crate::strings::{StringId, Strings, Text};
 
 /// Numbers that were given out, a bit each.
 #[derive(Debug, Default)]
-struct Known(Vec<u64>);
+struct EmittedIds(Vec<u64>);
 
-impl Known {
+impl EmittedIds {
     /// Whether it is new.
     fn add(&mut self, number: u32) -> bool {
         let (word, bit) = (number as usize / 64, 1 << (number % 64));
@@ -35,22 +35,22 @@ pub(super) struct Sequence {
     pub(super) extra_counters: Vec<u64>,
     /// Whether it has begun at all, and whether its state is good.
     has_begun: bool,
-    is_good: bool,
+    is_valid: bool,
     dropped: bool,
     last: u64,
     log_bodies: u64,
-    categories: Known,
-    names: Known,
-    annotation_names: Known,
-    annotation_texts: Known,
-    places: Known,
+    categories: EmittedIds,
+    names: EmittedIds,
+    annotation_names: EmittedIds,
+    annotation_texts: EmittedIds,
+    locations: EmittedIds,
     /// Names of arguments that importers do not show as they are.
     pub(super) names_shown_otherwise: u64,
 }
 
 /// What kind of string.
 #[derive(Clone, Copy)]
-pub(super) enum Kind {
+pub(super) enum StringKind {
     Category,
     EventName,
     AnnotationName,
@@ -64,16 +64,16 @@ impl Sequence {
 
     /// Something is missing before what comes next.
     pub(super) fn drop_state(&mut self) {
-        (self.is_good, self.dropped) = (false, true);
+        (self.is_valid, self.dropped) = (false, true);
     }
 
     /// The samples that come now are of other counters.
     pub(super) fn set_extra_counters(&mut self, uuids: Vec<u64>) {
-        (self.is_good, self.extra_counters) = (false, uuids);
+        (self.is_valid, self.extra_counters) = (false, uuids);
     }
 
     /// Says that something is missing, if nothing came that says it.
-    pub(super) fn tell_loss(&mut self, out: &mut Vec<u8>, time: u64) {
+    pub(super) fn emit_loss(&mut self, out: &mut Vec<u8>, time: u64) {
         if self.dropped {
             self.begin(out, time);
         }
@@ -82,7 +82,7 @@ impl Sequence {
     /// Has the state begin, if it has not.
     #[inline]
     pub(super) fn begin(&mut self, out: &mut Vec<u8>, time: u64) {
-        if !self.is_good {
+        if !self.is_valid {
             self.begin_anew(out, time);
         }
     }
@@ -99,13 +99,13 @@ impl Sequence {
             timestamp_ns: time,
         };
         te::sequence_start(out, &start);
-        (self.has_begun, self.is_good, self.dropped, self.last) = (true, true, false, time);
+        (self.has_begun, self.is_valid, self.dropped, self.last) = (true, true, false, time);
         for known in [
             &mut self.categories,
             &mut self.names,
             &mut self.annotation_names,
             &mut self.annotation_texts,
-            &mut self.places,
+            &mut self.locations,
         ] {
             known.0.clear();
         }
@@ -124,37 +124,37 @@ impl Sequence {
 
     /// A string, by its number if it has one.
     #[inline]
-    pub(super) fn name<'a>(&mut self, out: &mut Vec<u8>, kind: Kind, text: Text<'a>) -> Name<'a> {
+    pub(super) fn name<'a>(&mut self, out: &mut Vec<u8>, kind: StringKind, text: Text<'a>) -> Name<'a> {
         let Some(id) = text.id else {
-            if matches!(kind, Kind::AnnotationName) {
+            if matches!(kind, StringKind::AnnotationName) {
                 self.count_name(text.text);
             }
             return Name::Text(text.text);
         };
         let known = match kind {
-            Kind::Category => &mut self.categories,
-            Kind::EventName => &mut self.names,
-            Kind::AnnotationName => &mut self.annotation_names,
-            Kind::AnnotationText => &mut self.annotation_texts,
+            StringKind::Category => &mut self.categories,
+            StringKind::EventName => &mut self.names,
+            StringKind::AnnotationName => &mut self.annotation_names,
+            StringKind::AnnotationText => &mut self.annotation_texts,
         };
         let (iid, name) = (id.iid(), text.text);
         if known.add(id.0) {
-            if matches!(kind, Kind::AnnotationName) {
+            if matches!(kind, StringKind::AnnotationName) {
                 self.count_name(name);
             }
-            self.tell(out, kind, iid, name);
+            self.emit_string(out, kind, iid, name);
         }
         Name::Iid(iid)
     }
 
     /// Writes which string a number stands for.
     #[cold]
-    fn tell(&self, out: &mut Vec<u8>, kind: Kind, iid: u64, name: &str) {
+    fn emit_string(&self, out: &mut Vec<u8>, kind: StringKind, iid: u64, name: &str) {
         let string = match kind {
-            Kind::Category => Interned::Category { iid, name },
-            Kind::EventName => Interned::EventName { iid, name },
-            Kind::AnnotationName => Interned::AnnotationName { iid, name },
-            Kind::AnnotationText => Interned::AnnotationText { iid, name },
+            StringKind::Category => Interned::Category { iid, name },
+            StringKind::EventName => Interned::EventName { iid, name },
+            StringKind::AnnotationName => Interned::AnnotationName { iid, name },
+            StringKind::AnnotationText => Interned::AnnotationText { iid, name },
         };
         te::interned(out, self.number, &[string]);
     }
@@ -174,36 +174,36 @@ impl Sequence {
     pub(super) fn place<'a>(
         &mut self,
         out: &mut Vec<u8>,
-        places: &mut Places,
+        locations: &mut Locations,
         at: SourceLocation<'a>,
     ) -> Location<'a> {
-        let Some(number) = places.number(at) else { return Location::At(at) };
+        let Some(number) = locations.number(at) else { return Location::At(at) };
         let iid = u64::from(number);
-        if self.places.add(number) {
+        if self.locations.add(number) {
             te::interned(out, self.number, &[Interned::Location { iid, at }]);
         }
         Location::Iid(iid)
     }
 }
 
-/// Places in the source: files and functions by their numbers, and lines.
+/// Locations in the source: files and functions by their numbers, and lines.
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub(super) struct Locations {
     names: Strings,
     numbers: HashMap<(StringId, StringId, u32), u32>,
 }
 
-/// Places that have numbers, some 30 bytes each; those that come later are written in full.
-const MOST_PLACES: usize = 1 << 18;
+/// Locations that have numbers, some 30 bytes each; those that come later are written in full.
+const MOST_LOCATIONS: usize = 1 << 18;
 
-impl Places {
+impl Locations {
     /// The number of a place, from 1. None: there are too many already.
     fn number(&mut self, at: SourceLocation<'_>) -> Option<u32> {
         let key = (self.names.number(at.file)?, self.names.number(at.function)?, at.line);
         let next = u32::try_from(self.numbers.len() + 1).ok()?;
         match self.numbers.entry(key) {
             Entry::Occupied(known) => Some(*known.get()),
-            Entry::Vacant(_) if next as usize > MOST_PLACES => None,
+            Entry::Vacant(_) if next as usize > MOST_LOCATIONS => None,
             Entry::Vacant(new) => Some(*new.insert(next)),
         }
     }
@@ -215,12 +215,12 @@ mod tests {
 
     #[test]
     fn a_place_has_one_number_and_there_are_not_more_than_so_many() {
-        let mut places = Places::default();
-        let mut number = |file, function, line| places.number(SourceLocation { file, function, line });
+        let mut locations = Locations::default();
+        let mut number = |file, function, line| locations.number(SourceLocation { file, function, line });
         let all = [("a", "f", 1), ("a", "f", 2), ("a", "g", 1), ("b", "f", 1), ("a", "f", 1)];
         assert_eq!(all.map(|(file, function, line)| number(file, function, line)), [1, 2, 3, 4, 1].map(Some));
-        let more = (10..).take(MOST_PLACES).filter(|line| number("a", "f", *line).is_some());
-        assert_eq!(more.count(), MOST_PLACES - 4);
+        let more = (10..).take(MOST_LOCATIONS).filter(|line| number("a", "f", *line).is_some());
+        assert_eq!(more.count(), MOST_LOCATIONS - 4);
         assert_eq!((number("a", "f", 2), number("a", "f", 9)), (Some(2), None));
     }
 }

@@ -3,8 +3,8 @@
 use crate::readings::Readings;
 use crate::report::Report;
 use crate::track_event::write::flows::Flows;
-use crate::track_event::write::sequence::{Places, Sequence};
-use crate::track_event::write::tracks::{GENERAL, Tracks};
+use crate::track_event::write::sequence::{Locations, Sequence};
+use crate::track_event::write::tracks::{GENERAL_SEQUENCE, Tracks};
 
 /// Bytes that are gathered before they are written.
 pub(super) const GATHERED: usize = 256 * 1024;
@@ -19,7 +19,7 @@ pub(super) struct State {
     pub(super) sequences: Vec<Sequence>,
     /// That of the thread that wrote last.
     pub(super) current: usize,
-    pub(super) places: Places,
+    pub(super) locations: Locations,
     /// Fields of the event in hand.
     pub(super) fields: Vec<u8>,
     /// The last time that was written.
@@ -36,9 +36,9 @@ impl Default for State {
             out: Vec::with_capacity(2 * GATHERED),
             report: Report::default(),
             tracks: Tracks::default(),
-            sequences: vec![Sequence::new(GENERAL, 0)],
+            sequences: vec![Sequence::new(GENERAL_SEQUENCE, 0)],
             current: 0,
-            places: Places::default(),
+            locations: Locations::default(),
             fields: Vec::new(),
             time: 0,
             lost: 0,

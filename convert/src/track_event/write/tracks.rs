@@ -12,32 +12,32 @@ use crate::report::Report;
 use crate::strings::StringId;
 
 /// The sequence of descriptions, and of what belongs to no thread.
-pub(super) const GENERAL: u32 = 1;
+pub(super) const GENERAL_SEQUENCE: u32 = 1;
 
 /// A track.
 #[derive(Debug, Default)]
-pub(super) struct Out {
+pub(super) struct OutputTrack {
     pub(super) uuid: u64,
-    pub(super) class: Class,
+    pub(super) class: TrackClass,
     /// The place of a thread's sequence among all; 0, which is the general one, is none.
     pub(super) sequence: usize,
     /// The category of a counter, as its description has it.
     pub(super) category: Option<StringId>,
     /// Slices that have begun and whose ends are known, the first to end last.
-    pub(super) ends: Vec<End>,
+    pub(super) ends: Vec<SliceEnd>,
     description: Option<Box<Description>>,
 }
 
 /// When a slice that has been begun began, and when it ends.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct End {
+pub(super) struct SliceEnd {
     pub(super) begin: i64,
     pub(super) time: i64,
 }
 
 /// As which a track takes events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Class {
+pub(super) enum TrackClass {
     #[default]
     Slices,
     Thread,
@@ -47,7 +47,7 @@ pub(super) enum Class {
 /// What has not been written of a track.
 #[derive(Debug)]
 struct Description {
-    kind: Kind,
+    kind: OutputTrackKind,
     parent: Option<TrackId>,
     name: String,
     description: String,
@@ -58,7 +58,7 @@ struct Description {
 }
 
 #[derive(Debug)]
-enum Kind {
+enum OutputTrackKind {
     Process { pid: u64, command_line: Vec<String> },
     Thread { pid: u64, tid: u64 },
     Custom,
@@ -68,7 +68,7 @@ enum Kind {
 /// All tracks.
 #[derive(Debug, Default)]
 pub(super) struct Tracks {
-    all: Vec<Out>,
+    all: Vec<OutputTrack>,
     uuids: HashSet<u64>,
     next: u64,
 }
@@ -81,7 +81,7 @@ fn place(id: TrackId) -> usize {
 impl Tracks {
     /// A track; of one that was never told of an empty one.
     #[inline]
-    pub(super) fn get(&mut self, id: TrackId) -> &mut Out {
+    pub(super) fn get(&mut self, id: TrackId) -> &mut OutputTrack {
         if self.all.get(place(id)).is_none_or(|track| track.uuid == 0) {
             self.make(id, 0);
         }
@@ -92,7 +92,7 @@ impl Tracks {
     #[cold]
     fn make(&mut self, id: TrackId, source: u64) {
         if place(id) >= self.all.len() {
-            self.all.resize_with(place(id) + 1, Out::default);
+            self.all.resize_with(place(id) + 1, OutputTrack::default);
         }
         self.all[place(id)].uuid = self.new_uuid(source);
     }
@@ -123,9 +123,9 @@ impl Tracks {
         }
         let out = &mut self.all[place(track.id)];
         out.class = match track.kind {
-            TrackKind::Thread { .. } => Class::Thread,
-            TrackKind::Counter(_) => Class::Counter,
-            _ => Class::Slices,
+            TrackKind::Thread { .. } => TrackClass::Thread,
+            TrackKind::Counter(_) => TrackClass::Counter,
+            _ => TrackClass::Slices,
         };
         // Of a track that is no more than a number nothing can be told yet, and nothing need be.
         let is_bare =
@@ -157,19 +157,19 @@ impl Description {
     fn of(track: &Track<'_>, report: &mut Report) -> Self {
         let kind = match track.kind {
             TrackKind::Process { pid, command_line } => {
-                Kind::Process { pid, command_line: command_line.to_vec() }
+                OutputTrackKind::Process { pid, command_line: command_line.to_vec() }
             }
-            TrackKind::Thread { pid, tid } => Kind::Thread { pid, tid },
-            TrackKind::Counter(counter) => Kind::Counter {
+            TrackKind::Thread { pid, tid } => OutputTrackKind::Thread { pid, tid },
+            TrackKind::Counter(counter) => OutputTrackKind::Counter {
                 unit: counter.unit,
                 unit_name: counter.unit_name.to_owned(),
                 multiplier: counter.multiplier,
                 builtin: counter.builtin,
                 share_key: counter.y_axis_share_key.to_owned(),
             },
-            _ => Kind::Custom,
+            _ => OutputTrackKind::Custom,
         };
-        if let Kind::Process { pid, .. } | Kind::Thread { pid, .. } = kind {
+        if let OutputTrackKind::Process { pid, .. } | OutputTrackKind::Thread { pid, .. } = kind {
             report.add_many(
                 "process numbers of more than 32 bits, cut",
                 u64::from(u32::try_from(pid).is_err()),
@@ -191,23 +191,31 @@ impl Description {
     fn write(&self, out: &mut Vec<u8>, uuid: u64, parent_uuid: Option<u64>, categories: &[&str], time: u64) {
         let name = &*self.name;
         match &self.kind {
-            Kind::Process { pid, command_line } => {
+            OutputTrackKind::Process { pid, command_line } => {
                 let mut cmdline: Vec<_> = command_line.iter().map(String::as_str).collect();
                 let pid = *pid as i32;
-                te::process_descriptor(out, GENERAL, &ProcessTrack { uuid, pid, name, cmdline: &cmdline });
+                te::process_descriptor(
+                    out,
+                    GENERAL_SEQUENCE,
+                    &ProcessTrack { uuid, pid, name, cmdline: &cmdline },
+                );
                 // Importers take the command line from here, and with it the name, which is its first word.
                 if let Some(first) = cmdline.first_mut() {
                     *first = if name.is_empty() { *first } else { name };
                     let process = Process { pid, parent: None, command_line: &cmdline };
-                    te::process_tree(out, GENERAL, time, &process);
+                    te::process_tree(out, GENERAL_SEQUENCE, time, &process);
                 }
             }
-            Kind::Thread { pid, tid } => {
+            OutputTrackKind::Thread { pid, tid } => {
                 let (pid, tid) = (*pid as i32, tid.cast_signed());
                 let parent_uuid = parent_uuid.unwrap_or(0);
-                te::thread_descriptor(out, GENERAL, &ThreadTrack { uuid, parent_uuid, pid, tid, name });
+                te::thread_descriptor(
+                    out,
+                    GENERAL_SEQUENCE,
+                    &ThreadTrack { uuid, parent_uuid, pid, tid, name },
+                );
             }
-            Kind::Counter { unit, unit_name, multiplier, builtin, share_key } => {
+            OutputTrackKind::Counter { unit, unit_name, multiplier, builtin, share_key } => {
                 let counter = te::CounterTrack {
                     unit: *unit,
                     unit_name: (!unit_name.is_empty()).then_some(unit_name),
@@ -217,9 +225,9 @@ impl Description {
                     y_axis_share_key: share_key,
                     ..te::CounterTrack::new(uuid, parent_uuid.unwrap_or(0), name)
                 };
-                te::counter_descriptor(out, GENERAL, &counter);
+                te::counter_descriptor(out, GENERAL_SEQUENCE, &counter);
             }
-            Kind::Custom => {
+            OutputTrackKind::Custom => {
                 let track = CustomTrack {
                     uuid,
                     parent_uuid,
@@ -230,7 +238,7 @@ impl Description {
                     merge: self.merge,
                     merge_key: &self.merge_key,
                 };
-                te::custom_descriptor(out, GENERAL, &track);
+                te::custom_descriptor(out, GENERAL_SEQUENCE, &track);
             }
         }
     }

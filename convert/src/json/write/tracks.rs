@@ -15,12 +15,12 @@ use crate::report::Report;
 use crate::strings::{StringId, Strings, Text};
 
 #[derive(Debug, Default)]
-pub(super) struct Lanes {
-    all: Vec<Option<Lane>>,
-    labels: Vec<Labels>,
+pub(super) struct Tracks {
+    all: Vec<Option<OutputTrack>>,
+    labels: Vec<TrackLabels>,
     /// Tracks whose labels are not told.
-    untold: VecDeque<TrackId>,
-    short: HashMap<u64, u32>,
+    undescribed: VecDeque<TrackId>,
+    short_ids: HashMap<u64, u32>,
     /// Whose an id of async intervals is: those of several traces that become one may be equal.
     ids: HashMap<(Option<u32>, u64, String), TrackId>,
     /// Those of slices of intervals, with commas between them.
@@ -29,7 +29,7 @@ pub(super) struct Lanes {
 
 /// Where events lie.
 #[derive(Debug)]
-pub(super) enum Lane {
+pub(super) enum OutputTrack {
     Thread {
         pid: u32,
         tid: u32,
@@ -50,7 +50,7 @@ pub(super) struct Interval {
     pub(super) scope: String,
     /// How an instant is written that belongs to no interval.
     pub(super) instants: Instants,
-    /// Categories of the slices that are open, by their numbers among [`Lanes::categories`]; None is one too many for those.
+    /// Categories of the slices that are open, by their numbers among [`Tracks::categories`]; None is one too many for those.
     pub(super) open: Vec<Option<StringId>>,
 }
 
@@ -91,7 +91,7 @@ impl Counter {
 
 /// What is told of a process or thread by metadata events.
 #[derive(Debug, Default)]
-struct Labels {
+struct TrackLabels {
     name: String,
     labels: String,
     rank: Option<i32>,
@@ -102,19 +102,19 @@ struct Labels {
 /// The first number for what has one beyond 32 bits.
 const FIRST: u32 = 1 << 30;
 
-impl Lanes {
-    pub(super) fn get(&self, track: TrackId) -> Option<&Lane> {
+impl Tracks {
+    pub(super) fn get(&self, track: TrackId) -> Option<&OutputTrack> {
         self.all.get(track.0 as usize)?.as_ref()
     }
 
-    pub(super) fn get_mut(&mut self, track: TrackId) -> Option<&mut Lane> {
+    pub(super) fn get_mut(&mut self, track: TrackId) -> Option<&mut OutputTrack> {
         self.all.get_mut(track.0 as usize)?.as_mut()
     }
 
     /// An interval, and what its slices' categories are kept in.
     pub(super) fn interval_mut(&mut self, track: TrackId) -> Option<(&mut Interval, &mut Strings)> {
         match self.all.get_mut(track.0 as usize)? {
-            Some(Lane::Interval(interval)) => Some((interval, &mut self.categories)),
+            Some(OutputTrack::Interval(interval)) => Some((interval, &mut self.categories)),
             _ => None,
         }
     }
@@ -122,19 +122,19 @@ impl Lanes {
     /// A track's process.
     fn pid(&self, track: Option<TrackId>) -> Option<u32> {
         match self.get(track?)? {
-            Lane::Thread { pid, .. } => Some(*pid),
-            Lane::Interval(interval) => interval.pid,
-            Lane::Counter(counter) => counter.pid,
+            OutputTrack::Thread { pid, .. } => Some(*pid),
+            OutputTrack::Interval(interval) => interval.pid,
+            OutputTrack::Counter(counter) => counter.pid,
         }
     }
 
     /// A number of 32 bits: importers cut longer ones off.
-    fn short(&mut self, id: u64, report: &mut Report) -> u32 {
+    fn short_id(&mut self, id: u64, report: &mut Report) -> u32 {
         if let Ok(id) = u32::try_from(id) {
             return id;
         }
-        let next = FIRST.saturating_add(u32::try_from(self.short.len()).unwrap_or(u32::MAX));
-        *self.short.entry(id).or_insert_with(|| {
+        let next = FIRST.saturating_add(u32::try_from(self.short_ids.len()).unwrap_or(u32::MAX));
+        *self.short_ids.entry(id).or_insert_with(|| {
             report.add("numbers of processes and threads beyond 32 bits, replaced");
             next
         })
@@ -144,16 +144,16 @@ impl Lanes {
         let place = track.id.0 as usize;
         if self.all.len() <= place {
             self.all.resize_with(place + 1, || None);
-            self.labels.resize_with(place + 1, Labels::default);
+            self.labels.resize_with(place + 1, TrackLabels::default);
         }
-        let mut lane = self.lane(track, report);
-        match (&mut lane, self.all[place].take()) {
-            (Lane::Thread { flows: new, .. }, Some(Lane::Thread { flows, .. })) => *new = flows,
-            (Lane::Interval(new), Some(Lane::Interval(old))) => new.open = old.open,
-            (Lane::Thread { .. }, Some(_)) => report.add(LATE_THREADS),
+        let mut output_track = self.output_track(track, report);
+        match (&mut output_track, self.all[place].take()) {
+            (OutputTrack::Thread { flows: new, .. }, Some(OutputTrack::Thread { flows, .. })) => *new = flows,
+            (OutputTrack::Interval(new), Some(OutputTrack::Interval(old))) => new.open = old.open,
+            (OutputTrack::Thread { .. }, Some(_)) => report.add(LATE_THREADS),
             _ => {}
         }
-        self.all[place] = Some(lane);
+        self.all[place] = Some(output_track);
         if matches!(track.kind, TrackKind::Process { .. } | TrackKind::Thread { .. }) {
             self.label(track);
         }
@@ -164,30 +164,30 @@ impl Lanes {
         track.name.clone_into(&mut labels.name);
         track.description.clone_into(&mut labels.labels);
         labels.rank = track.rank;
-        if self.untold.back() != Some(&track.id) {
-            self.untold.push_back(track.id);
+        if self.undescribed.back() != Some(&track.id) {
+            self.undescribed.push_back(track.id);
         }
     }
 
-    fn lane(&mut self, track: &Track<'_>, report: &mut Report) -> Lane {
+    fn output_track(&mut self, track: &Track<'_>, report: &mut Report) -> OutputTrack {
         let parent = self.pid(track.parent);
         match track.kind {
             TrackKind::Thread { pid, tid } => {
-                let (pid, tid) = (self.short(pid, report), self.short(tid, report));
-                Lane::Thread { pid, tid, place: Place::thread(pid, tid), flows: Vec::new() }
+                let (pid, tid) = (self.short_id(pid, report), self.short_id(tid, report));
+                OutputTrack::Thread { pid, tid, place: Place::thread(pid, tid), flows: Vec::new() }
             }
             TrackKind::Process { pid, command_line } => {
                 let labels = &mut self.labels[track.id.0 as usize];
                 if !command_line.is_empty() && !std::mem::replace(&mut labels.has_command_line, true) {
                     report.add("command lines");
                 }
-                let pid = Some(self.short(pid, report));
+                let pid = Some(self.short_id(pid, report));
                 self.interval(track, pid, Instants::Process)
             }
             TrackKind::Async { id, scope } if !self.is_own(track, (parent, id, scope.to_owned())) => {
                 self.interval(track, parent, Instants::Interval)
             }
-            TrackKind::Async { id, scope } => Lane::Interval(Interval {
+            TrackKind::Async { id, scope } => OutputTrack::Interval(Interval {
                 pid: parent,
                 id: format!("{id:#x}"),
                 scope: scope.to_owned(),
@@ -210,9 +210,9 @@ impl Lanes {
     }
 
     /// A track that has no id in JSON. No other has one like it: those of async tracks are numbers.
-    fn interval(&self, track: &Track<'_>, pid: Option<u32>, instants: Instants) -> Lane {
+    fn interval(&self, track: &Track<'_>, pid: Option<u32>, instants: Instants) -> OutputTrack {
         let id = format!("track {}", track.id.0);
-        Lane::Interval(Interval { pid, id, scope: String::new(), instants, open: Vec::new() })
+        OutputTrack::Interval(Interval { pid, id, scope: String::new(), instants, open: Vec::new() })
     }
 
     fn counter(
@@ -221,8 +221,9 @@ impl Lanes {
         counter: &CounterTrack<'_>,
         pid: Option<u32>,
         report: &mut Report,
-    ) -> Lane {
-        let thread = track.parent.filter(|parent| matches!(self.get(*parent), Some(Lane::Thread { .. })));
+    ) -> OutputTrack {
+        let thread =
+            track.parent.filter(|parent| matches!(self.get(*parent), Some(OutputTrack::Thread { .. })));
         let is_time = counter.builtin == CounterType::ThreadTimeNs;
         let unit = unit(counter);
         let series = match (counter.series, unit) {
@@ -234,14 +235,14 @@ impl Lanes {
             report.add("units of counters");
         }
         let of_thread = thread.filter(|_| !is_time).and_then(|thread| match self.get(thread) {
-            Some(Lane::Thread { tid, .. }) => Some(u64::from(*tid)),
+            Some(OutputTrack::Thread { tid, .. }) => Some(u64::from(*tid)),
             _ => None,
         });
         if of_thread.is_some() {
             report.add("counters of threads, which became their process's with the thread as id");
         }
         let number = if counter.number == 0 { of_thread } else { Some(counter.number) };
-        Lane::Counter(Counter {
+        OutputTrack::Counter(Counter {
             pid,
             number,
             place: Place::counter(pid, number),
@@ -256,27 +257,29 @@ impl Lanes {
 
     /// Shows the points of flows that lie with the threads, and lets go of them.
     pub(super) fn each_waiting(&mut self, mut show: impl FnMut(Point)) {
-        for lane in self.all.iter_mut().flatten() {
-            if let Lane::Thread { flows, .. } = lane {
+        for output_track in self.all.iter_mut().flatten() {
+            if let OutputTrack::Thread { flows, .. } = output_track {
                 flows.drain(..).for_each(&mut show);
             }
         }
     }
 
-    pub(super) fn has_untold(&self) -> bool {
-        !self.untold.is_empty()
+    pub(super) fn has_undescribed(&self) -> bool {
+        !self.undescribed.is_empty()
     }
 
     /// Tells what is not told yet of processes and threads.
-    pub(super) fn tell(&mut self, mut put: impl FnMut(&Event<'_>) -> io::Result<()>) -> io::Result<()> {
-        while let Some(track) = self.untold.pop_front() {
+    pub(super) fn describe(&mut self, mut put: impl FnMut(&Event<'_>) -> io::Result<()>) -> io::Result<()> {
+        while let Some(track) = self.undescribed.pop_front() {
             let labels = &self.labels[track.0 as usize];
             let (of, pid, tid) = match self.get(track) {
-                Some(Lane::Thread { pid, tid, .. }) => ("thread", *pid, Some(Id::Number((*tid).into()))),
-                Some(Lane::Interval(Interval { pid: Some(pid), .. })) => ("process", *pid, None),
+                Some(OutputTrack::Thread { pid, tid, .. }) => {
+                    ("thread", *pid, Some(Id::Number((*tid).into())))
+                }
+                Some(OutputTrack::Interval(Interval { pid: Some(pid), .. })) => ("process", *pid, None),
                 _ => continue,
             };
-            let mut tell = |what: &str, argument: &str, value: Value<'_>| {
+            let mut describe = |what: &str, argument: &str, value: Value<'_>| {
                 put(&Event {
                     name: format!("{of}_{what}").into(),
                     ph: Some(Phase::Metadata),
@@ -287,13 +290,13 @@ impl Lanes {
                 })
             };
             if !labels.name.is_empty() {
-                tell("name", "name", Value::Str(&labels.name))?;
+                describe("name", "name", Value::Str(&labels.name))?;
             }
             if !labels.labels.is_empty() {
-                tell("labels", "labels", Value::Str(&labels.labels))?;
+                describe("labels", "labels", Value::Str(&labels.labels))?;
             }
             if let Some(rank) = labels.rank {
-                tell("sort_index", "sort_index", Value::I64(rank.into()))?;
+                describe("sort_index", "sort_index", Value::I64(rank.into()))?;
             }
         }
         Ok(())

@@ -10,7 +10,7 @@ const BLOCKS: usize = 64 - PARTS_BITS as usize + 1;
 
 /// How often which values came: exact for few, else within 0.8 %.
 #[derive(Debug, Default)]
-pub(super) struct Samples {
+pub(super) struct Histogram {
     few: Vec<u64>,
     many: Option<Box<Many>>,
 }
@@ -19,11 +19,11 @@ pub(super) struct Samples {
 #[derive(Debug)]
 struct Many {
     /// 1 and the place of the block; 0 is none.
-    places: [u8; BLOCKS],
+    indices: [u8; BLOCKS],
     blocks: Vec<[u32; PARTS]>,
 }
 
-impl Samples {
+impl Histogram {
     /// One more.
     #[inline]
     pub(super) fn add(&mut self, value: u64) {
@@ -38,7 +38,7 @@ impl Samples {
 
     #[cold]
     fn grow(&mut self) {
-        let mut many = Box::new(Many { places: [0; BLOCKS], blocks: Vec::new() });
+        let mut many = Box::new(Many { indices: [0; BLOCKS], blocks: Vec::new() });
         std::mem::take(&mut self.few).into_iter().for_each(|value| many.add(value));
         self.many = Some(many);
     }
@@ -78,11 +78,11 @@ impl Many {
     #[inline]
     fn add(&mut self, value: u64) {
         let (block, part) = place(value);
-        let mut at = self.places[block];
+        let mut at = self.indices[block];
         if at == 0 {
             self.blocks.push([0; PARTS]);
             at = self.blocks.len() as u8; // at most BLOCKS
-            self.places[block] = at;
+            self.indices[block] = at;
         }
         let count = &mut self.blocks[usize::from(at) - 1][part];
         *count = count.saturating_add(1);
@@ -90,7 +90,7 @@ impl Many {
 
     fn at(&self, rank: u64) -> u64 {
         let mut before = 0;
-        for (block, at) in self.places.iter().enumerate().filter(|(_, at)| **at > 0) {
+        for (block, at) in self.indices.iter().enumerate().filter(|(_, at)| **at > 0) {
             for (part, count) in self.blocks[usize::from(*at) - 1].iter().enumerate() {
                 before += u64::from(*count);
                 if before >= rank {
@@ -106,19 +106,19 @@ impl Many {
 mod tests {
     use super::*;
 
-    fn of(values: impl IntoIterator<Item = u64>) -> (Samples, u64) {
-        let (mut samples, mut count) = (Samples::default(), 0);
+    fn of(values: impl IntoIterator<Item = u64>) -> (Histogram, u64) {
+        let (mut histogram, mut count) = (Histogram::default(), 0);
         for value in values {
-            samples.add(value);
+            histogram.add(value);
             count += 1;
         }
-        (samples, count)
+        (histogram, count)
     }
 
     #[test]
     fn few_values_are_exact() {
-        let (samples, count) = of([1_000_003, 7, 5]);
-        assert_eq!(samples.percentiles([0.0, 0.5, 0.9, 1.0], count), [5, 7, 1_000_003, 1_000_003]);
+        let (histogram, count) = of([1_000_003, 7, 5]);
+        assert_eq!(histogram.percentiles([0.0, 0.5, 0.9, 1.0], count), [5, 7, 1_000_003, 1_000_003]);
     }
 
     #[test]
@@ -134,12 +134,12 @@ mod tests {
     #[test]
     fn percentiles_of_many_values_are_within_one_percent() {
         let values: Vec<u64> = (0..100_000_u64).map(|n| n * n % 1_000_003 * 17).collect();
-        let (samples, count) = of(values.iter().copied());
+        let (histogram, count) = of(values.iter().copied());
         let mut sorted = values;
         sorted.sort_unstable();
         for part in [0.01, 0.5, 0.9, 0.99, 0.999, 1.0] {
             let exact = sorted[(part * 1e5) as usize - 1];
-            let [found] = samples.percentiles([part], count);
+            let [found] = histogram.percentiles([part], count);
             assert!(found.abs_diff(exact) * 100 <= exact, "{part}: {found} is not {exact}");
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Ids may be as many as intervals. Once there are many, a track whose interval is over goes to the next one of the same name that
 //! begins later, so there are about as many tracks as intervals are open at once. Not before: writers that use their ids again, on
-//! whichever thread, have few of them, and one thread's events are told after another's.
+//! whichever thread, have few of them, and one thread's events are emitted after another's.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,16 +13,16 @@ pub(super) type Key = (u64, u64);
 const OWN_TRACKS: usize = 1024;
 
 #[derive(Debug)]
-pub(super) struct Asyncs {
+pub(super) struct Intervals {
     /// Of so many intervals the tracks are their own.
     own_tracks: usize,
-    known: HashMap<Key, Known>,
+    known: HashMap<Key, Interval>,
     /// Intervals that are over, by name, in the order in which they were found to be.
     over: HashMap<u64, VecDeque<Key>>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct Interval {
     slot: u32,
     open: i32,
     /// Before that its track was another one's.
@@ -32,13 +32,13 @@ struct Known {
     is_over: bool,
 }
 
-impl Default for Asyncs {
+impl Default for Intervals {
     fn default() -> Self {
         Self { own_tracks: OWN_TRACKS, known: HashMap::new(), over: HashMap::new() }
     }
 }
 
-impl Asyncs {
+impl Intervals {
     /// The track of the interval, if what happens at this time can be on it.
     pub(super) fn find(&self, key: Key, time: i64) -> Option<u32> {
         self.known.get(&key).filter(|known| known.since <= time).map(|known| known.slot)
@@ -74,7 +74,7 @@ impl Asyncs {
     }
 
     fn add_since(&mut self, key: Key, slot: u32, since: i64) {
-        self.known.insert(key, Known { slot, open: 0, since, until: i64::MIN, is_over: false });
+        self.known.insert(key, Interval { slot, open: 0, since, until: i64::MIN, is_over: false });
     }
 
     /// Something happened on an interval: `opened` more slices are open on it.
@@ -93,43 +93,43 @@ impl Asyncs {
 mod tests {
     use super::*;
 
-    fn none_of_its_own() -> Asyncs {
-        Asyncs { own_tracks: 0, ..Asyncs::default() }
+    fn none_of_its_own() -> Intervals {
+        Intervals { own_tracks: 0, ..Intervals::default() }
     }
 
     #[test]
     fn what_was_before_a_track_was_taken_over_is_not_on_it() {
-        let mut asyncs = none_of_its_own();
-        asyncs.add((1, 1), 0);
-        asyncs.passed((1, 1), 10, 1);
-        asyncs.passed((1, 1), 20, -1);
-        assert_eq!(asyncs.reuse((1, 2), 30), Some(0));
-        assert_eq!((asyncs.find((1, 2), 30), asyncs.find((1, 2), 15)), (Some(0), None));
-        assert_eq!(Asyncs::default().reuse((1, 2), 30), None, "there are few");
+        let mut intervals = none_of_its_own();
+        intervals.add((1, 1), 0);
+        intervals.passed((1, 1), 10, 1);
+        intervals.passed((1, 1), 20, -1);
+        assert_eq!(intervals.reuse((1, 2), 30), Some(0));
+        assert_eq!((intervals.find((1, 2), 30), intervals.find((1, 2), 15)), (Some(0), None));
+        assert_eq!(Intervals::default().reuse((1, 2), 30), None, "there are few");
     }
 
     #[test]
     fn a_track_goes_to_the_next_interval_of_its_name_that_begins_later() {
-        let mut asyncs = none_of_its_own();
-        asyncs.add((1, 1), 0);
-        asyncs.passed((1, 1), 10, 1);
-        assert_eq!(asyncs.reuse((1, 2), 15), None, "it is open");
-        asyncs.passed((1, 1), 20, -1);
-        assert_eq!(asyncs.reuse((1, 2), 20), None, "another thread's events are told later");
-        assert_eq!(asyncs.reuse((2, 2), 30), None, "another name");
-        assert_eq!(asyncs.find((1, 1), 21), Some(0));
-        assert_eq!((asyncs.reuse((1, 2), 21), asyncs.find((1, 1), 21)), (Some(0), None));
+        let mut intervals = none_of_its_own();
+        intervals.add((1, 1), 0);
+        intervals.passed((1, 1), 10, 1);
+        assert_eq!(intervals.reuse((1, 2), 15), None, "it is open");
+        intervals.passed((1, 1), 20, -1);
+        assert_eq!(intervals.reuse((1, 2), 20), None, "another thread's events are emitted later");
+        assert_eq!(intervals.reuse((2, 2), 30), None, "another name");
+        assert_eq!(intervals.find((1, 1), 21), Some(0));
+        assert_eq!((intervals.reuse((1, 2), 21), intervals.find((1, 1), 21)), (Some(0), None));
     }
 
     #[test]
     fn one_that_is_opened_again_is_not_free() {
-        let mut asyncs = none_of_its_own();
-        asyncs.add((1, 1), 0);
+        let mut intervals = none_of_its_own();
+        intervals.add((1, 1), 0);
         for (time, opened) in [(10, 1), (20, -1), (30, 1)] {
-            asyncs.passed((1, 1), time, opened);
+            intervals.passed((1, 1), time, opened);
         }
-        assert_eq!(asyncs.reuse((1, 2), 40), None);
-        asyncs.passed((1, 1), 50, -1);
-        assert_eq!(asyncs.reuse((1, 2), 60), Some(0));
+        assert_eq!(intervals.reuse((1, 2), 40), None);
+        intervals.passed((1, 1), 50, -1);
+        assert_eq!(intervals.reuse((1, 2), 60), Some(0));
     }
 }

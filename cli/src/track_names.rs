@@ -1,0 +1,69 @@
+//! What the tracks of a trace are called.
+
+use hairline_convert::{Track, TrackId, TrackKind};
+
+/// Tracks, by their numbers.
+#[derive(Debug, Default)]
+pub(crate) struct TrackNames {
+    tracks: Vec<NamedTrack>,
+    pub(crate) processes: u64,
+    pub(crate) threads: u64,
+}
+
+#[derive(Debug, Default)]
+struct NamedTrack {
+    name: String,
+    parent: Option<TrackId>,
+    kind: Owner,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Owner {
+    Process(u64),
+    Thread(u64),
+    #[default]
+    Other,
+}
+
+impl TrackNames {
+    /// Takes note of what is known of a track.
+    pub(crate) fn set(&mut self, track: &Track<'_>) {
+        let index = track.id.0 as usize;
+        if self.tracks.len() <= index {
+            self.tracks.resize_with(index + 1, NamedTrack::default);
+        }
+        let named = &mut self.tracks[index];
+        let (kind, count) = match track.kind {
+            TrackKind::Process { pid, .. } => (Owner::Process(pid), Some(&mut self.processes)),
+            TrackKind::Thread { tid, .. } => (Owner::Thread(tid), Some(&mut self.threads)),
+            _ => (Owner::Other, None),
+        };
+        // It may be told of again.
+        if let Some(count) = count.filter(|_| named.kind == Owner::Other) {
+            *count += 1;
+        }
+        *named = NamedTrack { name: track.name.to_owned(), parent: track.parent, kind };
+    }
+
+    /// What a track is called.
+    pub(crate) fn name(&self, track: TrackId) -> String {
+        let Some(named) = self.tracks.get(track.0 as usize) else { return format!("track {}", track.0) };
+        match (named.kind, named.name.as_str()) {
+            (Owner::Process(pid), "") => format!("process {pid}"),
+            (Owner::Process(pid), name) => format!("{name} (process {pid})"),
+            (Owner::Thread(tid), "") => format!("thread {tid}"),
+            (Owner::Thread(tid), name) => format!("{name} ({tid})"),
+            (Owner::Other, "") => format!("track {}", track.0),
+            (Owner::Other, name) => format!("track {name}"),
+        }
+    }
+
+    /// The process of a track, if it has one: itself, or one above it.
+    pub(crate) fn process_of(&self, track: TrackId) -> Option<TrackId> {
+        // No track lies deeper, but what is told of them again may lead in a circle.
+        const DEEPEST: usize = 64;
+        let named = |id: &TrackId| self.tracks.get(id.0 as usize);
+        let mut above = std::iter::successors(Some(track), |id| named(id)?.parent).take(DEEPEST);
+        above.find(|id| named(id).is_some_and(|named| matches!(named.kind, Owner::Process(_))))
+    }
+}
