@@ -1,4 +1,4 @@
-//! `hairline completions` and `hairline man`: what a shell and `man` want to know, made of the arguments themselves.
+//! `hairline completions` and `hairline man`: generated from the command line definition.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::text::{complain, put, written};
 
-/// Writes the completions of a shell to stdout.
+/// Prints the completions for a shell.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline completions bash > ~/.local/share/bash-completion/completions/hairline
@@ -21,13 +21,15 @@ pub(crate) struct Arguments {
     shell: Shell,
 }
 
-/// Writes the manual's pages: to a directory, one for each command, or the first one to stdout.
+/// Writes the manual pages.
+///
+/// With a directory, writes one page for each command. Without one, prints the page of `hairline`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline man | man -l -
   hairline man ~/.local/share/man/man1")]
 pub(crate) struct ManArguments {
-    /// A directory that is there.
+    /// An existing directory.
     directory: Option<PathBuf>,
 }
 
@@ -48,7 +50,7 @@ pub(crate) fn run_man(arguments: &ManArguments, command: clap::Command) -> Outco
     }
 }
 
-/// Writes the page of each command. Not by clap_mangen itself, which follows every link at a page's name.
+/// Writes one page for each command. clap_mangen's own function would follow a link in place of a page.
 fn run_pages(command: clap::Command, directory: &Path) -> Outcome {
     let mut command = command.disable_help_subcommand(true);
     command.build();

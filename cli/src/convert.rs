@@ -6,11 +6,12 @@ use crate::format::FormatArgument;
 use crate::outcome::Outcome;
 use crate::transfer::{self, Transfer};
 
-/// Writes a trace in another format: Perfetto's, FXT or Trace Event JSON.
+/// Converts a trace to another format: Perfetto, FXT or Trace Event JSON.
 ///
-/// The input's format is known by its first bytes, compressed with gzip or not; the output's by its name. What the format cannot say is
-/// written in its nearest form and counted on stderr. The output appears when it is whole, the input stays as it is. Of an
-/// input that ends early all that is whole is converted, and the exit code is 1.
+/// The first bytes decide the input's format, compressed with gzip or not. The name decides the output's
+/// format. Data that the format cannot express is written in the nearest form and counted on stderr. The
+/// output appears when it is complete; the input does not change. If the input ends early, its valid part is
+/// converted, and the exit code is 1.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline convert run.fxt run.pftrace
@@ -18,19 +19,19 @@ use crate::transfer::{self, Transfer};
   hairline convert run.pftrace - --to json | jq .
   hairline convert --strict run.pftrace run.fxt     fails if FXT has no word for something")]
 pub(crate) struct Arguments {
-    /// The trace; - is stdin.
+    /// The trace; - for stdin.
     #[arg(value_name = "IN")]
     input: PathBuf,
-    /// Where to: .pftrace, .fxt or .json, with .gz after it to compress; - is stdout.
+    /// The output: .pftrace, .fxt or .json, with .gz appended for compression; - for stdout.
     #[arg(value_name = "OUT")]
     output: PathBuf,
-    /// The input's format, if its first bytes are not to be believed.
+    /// The input's format, if the first bytes are misleading.
     #[arg(long, value_name = "FORMAT")]
     from: Option<FormatArgument>,
-    /// The output's format, if its name does not say it.
+    /// The output's format, if its name has no known extension.
     #[arg(long, value_name = "FORMAT")]
     to: Option<FormatArgument>,
-    /// Fails, and writes nothing, if anything could not be said as it was.
+    /// Fail and write nothing if the format cannot express all data.
     #[arg(long)]
     strict: bool,
 }

@@ -16,10 +16,11 @@ use crate::text::{complain, grouped};
 use crate::trace::{ItemVisitor, TraceArguments};
 use crate::track_names::TrackNames;
 
-/// Writes where the time went as folded stacks, or as a flame graph.
+/// Writes folded stacks or a flame graph.
 ///
-/// A line a stack: the slices from the outermost to the innermost with `;` between, and the time of the last one in nanoseconds, without
-/// that of the slices inside it. inferno, speedscope and flamegraph.pl read that. A slice without an end lasts to the end of the trace.
+/// Each line is a stack: the names of the slices from the outermost to the innermost, separated by `;`, and
+/// the innermost slice's own time in nanoseconds. inferno, speedscope and flamegraph.pl read this form. A
+/// slice without an end lasts to the end of the trace.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline flame trace.pftrace --svg -o trace.svg
@@ -28,19 +29,19 @@ use crate::track_names::TrackNames;
 pub(crate) struct Arguments {
     #[command(flatten)]
     trace: TraceArguments,
-    /// Where it is written; replaced if it is there. `-`, or not said: stdout.
+    /// The output file, which is replaced; - for stdout.
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
-    /// A flame graph, for browsers.
+    /// Draw a flame graph as SVG, for browsers.
     #[arg(long, conflicts_with = "total")]
     svg: bool,
-    /// What stands below the slices.
+    /// The lowest level of each stack.
     #[arg(long, value_enum, default_value_t = By::Thread)]
     by: By,
-    /// Weights without the time of the slices inside: what is read by other programs. This is so by default.
+    /// Weights without the time of inner slices, as other programs expect (default).
     #[arg(long = "self", conflicts_with = "total")]
     own: bool,
-    /// Weights with the time of the slices inside: for people, since programs would count it twice.
+    /// Weights with the time of inner slices. For people: programs would count that time twice.
     #[arg(long)]
     total: bool,
 }
@@ -49,9 +50,9 @@ pub(crate) struct Arguments {
 enum By {
     /// Process and thread
     Thread,
-    /// The process: its threads in one
+    /// Process: all its threads together
     Process,
-    /// Nothing: all processes and threads in one
+    /// Nothing: all processes and threads together
     All,
 }
 
@@ -104,7 +105,7 @@ fn title(path: &Path) -> String {
     path.file_name().map_or_else(|| "trace".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// Gathers stacks.
+/// Collects stacks.
 #[derive(Default)]
 struct Flame {
     slices: Slices,
@@ -121,21 +122,21 @@ impl ItemVisitor for Flame {
     }
 }
 
-/// Different stacks that are told apart.
+/// The limit for different stacks.
 const MOST_STACKS: usize = 1 << 20;
 
-/// All stacks, as a tree: a node is a stack, whose last slice is this one.
+/// All stacks as a tree. A node is a stack that ends with its slice.
 #[derive(Default)]
 struct Stacks {
     nodes: Vec<Node>,
-    /// By the node below and what is on it.
+    /// Nodes by their parent and the key of their name.
     by_step: HashMap<(Option<u32>, u32), u32>,
     left_out: u64,
 }
 
 struct Node {
     below: Option<u32>,
-    /// The number of its name; of the lowest, of its track.
+    /// The key of the name; on the lowest level, the number of the track.
     what: u32,
     own: i64,
     total: i64,
@@ -181,9 +182,9 @@ impl SliceSink for Stacks {
 }
 
 impl Flame {
-    /// A line for each stack that has time.
+    /// One line for each stack with a weight.
     fn folded(&self, by: By, is_total: bool) -> String {
-        // What is the same but for the track may be the same now.
+        // Stacks of different tracks may be equal now.
         let mut weights: HashMap<String, i64> = HashMap::new();
         let mut steps = Vec::new();
         for node in &self.stacks.nodes {
@@ -233,7 +234,7 @@ impl Flame {
     }
 }
 
-/// A name, without what ends one in folded stacks.
+/// Replaces the characters that separate names in folded stacks.
 fn step(name: &str) -> String {
     name.chars()
         .map(|c| {

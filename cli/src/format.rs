@@ -1,12 +1,12 @@
-//! The formats, as arguments name them.
+//! Trace formats as command line arguments.
 
 use clap::ValueEnum;
 use hairline_convert::TraceFormat;
 
-/// A format, by the name that its files have.
+/// A trace format, named after its file extension.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum FormatArgument {
-    /// Perfetto's own.
+    /// Perfetto's format.
     Pftrace,
     /// The Fuchsia trace format.
     Fxt,

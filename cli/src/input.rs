@@ -1,4 +1,4 @@
-//! What a command reads.
+//! The input of a command.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use indicatif::{ProgressBar, ProgressStyle};
 use rustix::fs::OFlags;
 
-/// An input: a file, or stdin for `-`. How far it has been read is shown on a terminal.
+/// An input: a file, or stdin for `-`. Shows a progress bar on a terminal.
 pub(crate) struct Input {
     name: String,
     reader: Box<dyn Read>,
@@ -16,20 +16,20 @@ pub(crate) struct Input {
     bar: ProgressBar,
 }
 
-/// A file, whatever the path to it: device and inode.
+/// Identifies a file independent of its path: device and inode.
 pub(crate) type Identity = (u64, u64);
 
-/// Whether a path stands for stdin or stdout.
+/// Whether a path means stdin or stdout.
 pub(crate) fn is_standard(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Which file is at a path, if there is one.
+/// The identity of the file at a path, if it exists.
 pub(crate) fn identity(path: &Path) -> Option<Identity> {
     std::fs::metadata(path).ok().map(|about| identity_of(&about))
 }
 
-/// Which file it is that is so.
+/// The identity of a file.
 pub(crate) fn identity_of(about: &Metadata) -> Identity {
     (about.dev(), about.ino())
 }
@@ -37,7 +37,7 @@ pub(crate) fn identity_of(about: &Metadata) -> Identity {
 /// Opens a regular file for reading. Returns it with its length.
 ///
 /// # Errors
-/// Anything else at the path is an error, at once: a FIFO is not waited for.
+/// Fails at once if the path is no regular file. Never waits for a FIFO.
 pub(crate) fn open_file(path: &Path) -> io::Result<(File, u64)> {
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
@@ -46,8 +46,8 @@ pub(crate) fn open_file(path: &Path) -> io::Result<(File, u64)> {
 }
 
 impl Input {
-    /// Opens what a path says. A FIFO is waited for, as by every program that reads: whoever writes to it may
-    /// come later, and the shell's `<(...)` is one.
+    /// Opens a path. Waits for the writer of a FIFO, as other programs do, because the shell's `<(...)` is
+    /// one.
     pub(crate) fn open(path: &PathBuf) -> io::Result<Self> {
         if is_standard(path) {
             let reader = Box::new(io::stdin().lock());
@@ -63,12 +63,12 @@ impl Input {
         Ok(Self { name, reader: Box::new(file), identity: Some(identity_of(&about)), bar })
     }
 
-    /// What it is called.
+    /// The input's name in messages.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Which file it is.
+    /// The identity of the file.
     pub(crate) fn identity(&self) -> Option<Identity> {
         self.identity
     }
@@ -88,7 +88,7 @@ impl Drop for Input {
     }
 }
 
-/// A bar on stderr, which shows nothing where that is no terminal.
+/// A progress bar on stderr, which is invisible without a terminal.
 fn bar(len: Option<u64>, name: &str) -> ProgressBar {
     let (bar, template) = match len {
         Some(len) => (ProgressBar::new(len), "{msg} [{bar:30}] {bytes}/{total_bytes} {bytes_per_sec} {eta}"),

@@ -1,7 +1,6 @@
-//! `hairline`: records what a command and its children do, works with traces, and looks after what traced processes leave on a
-//! machine.
+//! `hairline`: records, converts and inspects traces, and recovers traces of killed processes.
 //!
-//! A library only so that the tests of the whole can run the command; [`main`] is all of it.
+//! This is a library only for the integration tests. [`main`] is its whole interface.
 
 mod completions;
 mod convert;
@@ -31,7 +30,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-/// Records traces, converts and shows them, and recovers those of processes that were killed.
+/// Records, converts and inspects traces, and recovers traces of killed processes.
 #[derive(Debug, Parser)]
 #[command(name = "hairline", version, after_help = EXIT_CODES)]
 struct Arguments {
@@ -66,7 +65,7 @@ const EXIT_CODES: &str = "Exit codes:
   5  --strict, and something could not be said as it was
 `hairline record` has those of its command.";
 
-/// Does what the process's arguments say.
+/// Runs the command in the process's arguments.
 #[must_use]
 pub fn main() -> ExitCode {
     match Arguments::parse().command {

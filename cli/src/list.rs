@@ -8,10 +8,10 @@ use crate::outcome::Outcome;
 use crate::table::plain;
 use crate::text::{complain, say, size};
 
-/// Lists the processes that are being traced, and those that left something to recover.
+/// Lists traced processes, and killed ones with a recoverable trace.
 ///
-/// One line a region: pid, state, size, executable, output. `dead` is for `hairline recover`; `alive` is not. Empty output
-/// means that there is none.
+/// Each line is a region: pid, state, size, executable, output. A `dead` process can be recovered with
+/// `hairline recover`. Empty output means that there are no regions.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline ls

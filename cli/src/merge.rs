@@ -6,26 +6,26 @@ use crate::format::FormatArgument;
 use crate::outcome::Outcome;
 use crate::transfer::{self, Transfer};
 
-/// Makes one trace of several, whatever their formats.
+/// Merges traces of any format into one.
 ///
-/// Their times must be of one clock, as those of traces of one machine are. A process or thread that several traces have is one in
-/// FXT and JSON, where it is known by its number; in a Perfetto trace those of each are kept apart, as intervals and tracks of the
-/// program's own always are. Flows go from trace to trace by their numbers.
+/// The traces must have one clock, like traces of one machine. A process or thread that occurs in several
+/// traces becomes one in FXT and JSON, which identify it by its id. A Perfetto trace keeps those of each
+/// input apart, like async intervals and custom tracks in all formats. Flows connect traces by their ids.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline merge server.pftrace client.fxt -o both.pftrace
   hairline merge run-*.fxt -o run.json.gz")]
 pub(crate) struct Arguments {
-    /// The traces; - is stdin.
+    /// The traces; - for stdin.
     #[arg(value_name = "TRACE", required = true)]
     inputs: Vec<PathBuf>,
-    /// Where to: .pftrace, .fxt or .json, with .gz after it to compress; - is stdout.
+    /// The output: .pftrace, .fxt or .json, with .gz appended for compression; - for stdout.
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
-    /// The output's format, if its name does not say it.
+    /// The output's format, if its name has no known extension.
     #[arg(long, value_name = "FORMAT")]
     to: Option<FormatArgument>,
-    /// Fails, and writes nothing, if anything could not be said as it was.
+    /// Fail and write nothing if the format cannot express all data.
     #[arg(long)]
     strict: bool,
 }

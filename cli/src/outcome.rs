@@ -1,8 +1,8 @@
-//! How a command ended.
+//! The exit code of a command.
 
 use std::process::ExitCode;
 
-/// What the shell is told.
+/// The exit code of a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Outcome {
     #[default]

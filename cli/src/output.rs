@@ -1,4 +1,4 @@
-//! What a command writes: whole, or not at all.
+//! The output of a command, written completely or not at all.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};
@@ -12,31 +12,31 @@ use tempfile::NamedTempFile;
 use crate::input::{Identity, identity_of, is_standard};
 use crate::signals::remove_at_end;
 
-/// An output. A file is written beside its place and takes it when it is whole: nobody ever sees a part of it, and an input that fails
-/// leaves what was there before.
+/// An output. A new file is written beside its path and renamed when it is complete. So nobody sees an
+/// incomplete file, and a failure leaves the old file unchanged.
 pub(crate) enum Output {
     /// A file.
     File {
-        /// Where it is being written.
+        /// The new file.
         written: NamedTempFile,
-        /// Its place.
+        /// The path that it gets at the end.
         path: PathBuf,
     },
-    /// Something that cannot be replaced: stdout, a pipe, a device.
+    /// An output that cannot be replaced: stdout, a pipe, a device.
     Stream(Box<dyn Write>),
 }
 
 impl Output {
-    /// An output at `path`, or on stdout for `-`.
+    /// Creates an output at `path`, or on stdout for `-`.
     ///
     /// # Errors
-    /// When `path` is an input, a folder, a link of another user, or a FIFO that nobody reads, and when no
-    /// file can be made beside it.
+    /// Fails if `path` is an input, a directory, another user's link, or a FIFO without a reader, and if no
+    /// file can be created beside it.
     pub(crate) fn create(path: &Path, inputs: &[Option<Identity>]) -> io::Result<Self> {
         if is_standard(path) {
             let stdout = io::stdout();
             let about = File::from(stdout.as_fd().try_clone_to_owned()?).metadata()?;
-            // What is appended to it would be read again, without end.
+            // The command would read its own output without end.
             if about.is_file() && is_input(&about, inputs) {
                 return Err(an_input());
             }
@@ -47,7 +47,7 @@ impl Output {
             Followed::Name(path) => path,
             Followed::OfProc(link) => return Self::stream(&link, inputs),
         };
-        // Of the name itself: a link that has come meanwhile is replaced or refused.
+        // Checks the name itself: a link created meanwhile is replaced or refused.
         if let Ok(about) = std::fs::symlink_metadata(&path) {
             if is_input(&about, inputs) {
                 return Err(an_input());
@@ -60,15 +60,15 @@ impl Output {
             }
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        // Made here, and not by the crate, which names the file in its errors. Until it is whole only its
-        // user may read it.
+        // The `tempfile` crate would name the new file in its errors. Only its user may read it until it is
+        // complete.
         let create =
             |path: &Path| OpenOptions::new().write(true).read(true).create_new(true).mode(0o600).open(path);
         let written = tempfile::Builder::new().prefix(".hairline-").make_in(folder, create)?;
         Ok(Self::File { written, path })
     }
 
-    /// What is written to as it is: a FIFO, a device, an open file of a process.
+    /// Opens an output that is written in place: a FIFO, a device, an open file of a process.
     fn stream(path: &Path, inputs: &[Option<Identity>]) -> io::Result<Self> {
         let file = open(path, OpenOptions::new().write(true))?;
         let about = file.metadata()?;
@@ -81,7 +81,7 @@ impl Output {
         Ok(Self::Stream(Box::new(file)))
     }
 
-    /// The same, which leaves nothing half written when a signal ends this process.
+    /// Removes the incomplete file if a signal ends this process.
     pub(crate) fn or_nothing(self) -> io::Result<Self> {
         if let Self::File { written, .. } = &self {
             remove_at_end(written.path())?;
@@ -89,7 +89,7 @@ impl Output {
         Ok(self)
     }
 
-    /// Puts it in its place.
+    /// Moves the complete file to its path.
     pub(crate) fn keep(mut self) -> io::Result<()> {
         self.flush()?;
         match self {

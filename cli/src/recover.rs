@@ -7,11 +7,11 @@ use hairline::recovery::{self, FoundRegion, ProcessState, RecoverError, RecoverO
 use crate::outcome::Outcome;
 use crate::text::{complain, count, is_pid, say, size, who};
 
-/// Completes the traces of processes that were killed, and removes what they left in /dev/shm.
+/// Completes the traces of killed processes, and removes their regions from /dev/shm.
 ///
-/// The trace is repaired where it is: what was half written at its end is cut off, what the ring still held is appended. If it is
-/// gone, or another trace is in its place, what is left is written beside it, to OUTPUT.recovered-PID. Processes
-/// that live are never touched.
+/// Repairs each trace in place: removes an incomplete record at its end, and appends the records left in the
+/// ring. If the trace is missing or replaced by another one, the records go to OUTPUT.recovered-PID. Running
+/// processes are never touched.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline recover --all                       all that can be recovered on this machine
@@ -19,20 +19,20 @@ use crate::text::{complain, count, is_pid, say, size, who};
   hairline recover 4711 -o whole.pftrace       into a new file; the original stays as it is
   hairline recover --keep /dev/shm/hairline-4711-0123456789abcdef")]
 pub(crate) struct Arguments {
-    /// A process's number, or the path of a region in /dev/shm (see `hairline ls`).
+    /// A pid, or the path of a region in /dev/shm (see `hairline ls`).
     #[arg(value_name = "PID|REGION", required_unless_present = "all", conflicts_with = "all")]
     region: Option<PathBuf>,
-    /// Every region whose process is gone.
+    /// Recover all regions of dead processes.
     #[arg(long)]
     all: bool,
-    /// Writes the whole trace there and leaves the original as it is.
+    /// Write the complete trace to this file, and leave the original unchanged.
     #[arg(short, long, value_name = "FILE", conflicts_with = "all")]
     output: Option<PathBuf>,
-    /// Leaves the region in its place.
+    /// Keep the region.
     #[arg(long)]
     keep: bool,
-    /// Recovers also where it cannot be told whether the process lives (a region of another container, or a
-    /// process that /proc hides). If it does, its trace is spoilt.
+    /// Also recover if the state of the process is unknown (a region of another container, or a process that
+    /// /proc hides). This damages the trace of a running process.
     #[arg(long)]
     assume_dead: bool,
 }
@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     regions.iter().map(outcome).max().unwrap_or_default()
 }
 
-/// The dead regions of a process, or of all.
+/// The regions of a process, or all dead regions.
 fn find(pid: Option<&Path>, assume_dead: bool) -> Result<Vec<PathBuf>, Outcome> {
     let mut found = recovery::find().map_err(|e| {
         complain(e);
@@ -77,7 +77,7 @@ fn find(pid: Option<&Path>, assume_dead: bool) -> Result<Vec<PathBuf>, Outcome> 
             complain(format_args!("process {} has left nothing", pid.display()));
             return Err(Outcome::NotFound);
         }
-        // The one that is asked for is tried whatever it is: the answer says why not.
+        // A requested region is always tried: the error explains why it cannot be recovered.
         return Ok(found.into_iter().map(|region| region.path).collect());
     }
     let wanted = |region: &FoundRegion| {

@@ -1,4 +1,4 @@
-//! Which region an argument names.
+//! Finds the region that an argument names.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use hairline::recovery::{self, FoundRegion, ProcessState};
 use crate::outcome::Outcome;
 use crate::text::{complain, is_pid};
 
-/// The region of this path, or of the session of this process. One of a session that is over, or of the program that the process was
-/// before, may be there too.
+/// Finds the newest region with this path or pid. Older regions may be left of an earlier session, or of the
+/// program before an exec.
 pub(crate) fn find(wanted: &Path) -> Result<FoundRegion, Outcome> {
     let mut found = recovery::find().map_err(|e| {
         complain(e);

@@ -1,4 +1,4 @@
-//! Signals that end a command, and what is done before.
+//! Signals that end a command.
 
 use std::io;
 use std::path::Path;
@@ -7,8 +7,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
-/// Those of them that this process was not told to ignore, as by `nohup`, or by a shell that started it with `&`. A handler would undo that,
-/// for the programs that it starts too.
+/// Filters out the signals that this process ignores, because of `nohup` or because a shell started it with
+/// `&`. A handler would reset that for the programs it starts too.
 pub(crate) fn heeded(signals: &[i32]) -> Vec<i32> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -16,13 +16,13 @@ pub(crate) fn heeded(signals: &[i32]) -> Vec<i32> {
     signals.iter().copied().filter(|signal| ignored >> (signal - 1) & 1 == 0).collect()
 }
 
-/// Removes a file that is not whole when a signal ends this process. It ends of that signal.
+/// Removes an incomplete file if a signal ends this process. The process then ends with that signal.
 pub(crate) fn remove_at_end(path: &Path) -> io::Result<()> {
     let mut signals = Signals::new(heeded(&[SIGHUP, SIGINT, SIGTERM]))?;
     let path = path.to_owned();
     let heed = move || {
         for signal in signals.forever() {
-            let _ = std::fs::remove_file(&path); // it may have its own name by now
+            let _ = std::fs::remove_file(&path); // it may be renamed already
             let _ = emulate_default_handler(signal);
         }
     };

@@ -9,21 +9,21 @@ use crate::outcome::Outcome;
 use crate::region::find;
 use crate::text::{complain, count, is_pid, say, size, who};
 
-/// Writes the trace of a running process as it is now, without the process's help.
+/// Writes the current trace of a running process, without its help.
 ///
-/// Of a flight recorder (HAIRLINE_OVERFLOW=overwrite) it is the last of what was recorded, as much as its ring holds; slices on tracks
-/// that are still open are missing, since only the process has them. Of any other session it is a copy of its output with what is still
-/// in the ring. The process notices nothing.
+/// For a flight recorder (HAIRLINE_OVERFLOW=overwrite), writes the latest events in its ring. Slices on
+/// custom tracks that are still open are missing, because only the process has them. For any other session,
+/// writes a copy of its output and of the records still in the ring. The process does not notice.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline snapshot 4711                       to snapshot-4711.pftrace, or .fxt
   hairline snapshot $(pidof server) -o now.pftrace
   hairline ls                                  which processes there are")]
 pub(crate) struct Arguments {
-    /// A process's number, or the path of a region in /dev/shm (see `hairline ls`).
+    /// A pid, or the path of a region in /dev/shm (see `hairline ls`).
     #[arg(value_name = "PID|REGION")]
     region: PathBuf,
-    /// Where it is written; replaced if it is there. The format is the session's.
+    /// The output file, which is replaced. Its format is that of the session.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }

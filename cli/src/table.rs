@@ -1,22 +1,22 @@
-//! Tables for people: columns as wide as what is in them is on a terminal.
+//! Tables for people, with columns as wide as their content appears on a terminal.
 
 use std::fmt::Write;
 use std::io::IsTerminal;
 
 use unicode_width::UnicodeWidthStr;
 
-/// A name is cut here: the numbers beside it are what the table is for.
+/// Longer names are cut, because the numbers beside them are more important.
 const WIDEST: usize = 60;
 
-/// A table that is being filled.
+/// A table.
 pub(crate) struct Table {
-    /// The first columns are texts, which begin at the left; the others end at the right.
+    /// The number of text columns, which are first and left-aligned. The others are right-aligned.
     texts: usize,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// With these titles; as many of them as this are titles of texts.
+    /// Creates a table. The first `texts` titles are those of text columns.
     pub(crate) fn new(texts: usize, titles: &[&str]) -> Self {
         Self { texts, rows: vec![titles.iter().map(|&title| title.to_owned()).collect()] }
     }
@@ -25,7 +25,7 @@ impl Table {
         self.rows.push(row.iter().map(|cell| plain(cell)).collect());
     }
 
-    /// As lines; the titles stand out, if that is wanted.
+    /// The lines of the table, with bold titles if `in_colour`.
     pub(crate) fn lines(&self, in_colour: bool) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column| {
@@ -57,7 +57,7 @@ impl Table {
     }
 }
 
-/// A text from a trace, as it may stand on a terminal: in one line, without anything that steers it, not too wide.
+/// Prepares a text from a trace for a terminal: one line, no control characters, limited width.
 pub(crate) fn plain(text: &str) -> String {
     let mut plain: String = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
     if plain.width() > WIDEST {
@@ -69,7 +69,7 @@ pub(crate) fn plain(text: &str) -> String {
     plain
 }
 
-/// Whether stdout is to be in colour: a terminal that can, and a user who has not said no (<https://no-color.org>).
+/// Whether stdout supports colours, and the user did not turn them off (<https://no-color.org>).
 pub(crate) fn in_colour() -> bool {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     std::io::stdout().is_terminal()
@@ -94,7 +94,7 @@ mod tests {
     fn names_cannot_steer_the_terminal_or_push_the_numbers_away() {
         assert_eq!(plain("a\u{1b}[2J\nb"), "a\u{fffd}[2J\u{fffd}b");
         assert_eq!(plain(&"x".repeat(100)).width(), WIDEST);
-        // One cell on the terminal, many characters; and none at all.
+        // One cell on the terminal but many characters, or no cell at all.
         assert!(plain(&"\u{301}".repeat(100)).width() <= WIDEST);
     }
 }

@@ -1,4 +1,4 @@
-//! What is said, and how.
+//! Output and the form of numbers.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -7,18 +7,18 @@ use std::path::Path;
 use crate::outcome::Outcome;
 use crate::table::plain;
 
-/// One line on stdout. A reader that went away is no reason to fail.
+/// Prints a line. A closed pipe is no failure.
 pub(crate) fn say(line: impl Display) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
-/// All that a command has to show, on stdout.
+/// Prints the whole output of a command.
 pub(crate) fn put(all: impl AsRef<[u8]>) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(all.as_ref()).and_then(|()| stdout.flush())
 }
 
-/// What comes of having written it. A reader that went away is no reason to fail.
+/// The outcome of printing. A closed pipe is no failure.
 pub(crate) fn written(result: io::Result<()>, place: impl Display) -> Outcome {
     match result {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
@@ -29,12 +29,12 @@ pub(crate) fn written(result: io::Result<()>, place: impl Display) -> Outcome {
     }
 }
 
-/// One line on stderr.
+/// Prints a line on stderr.
 pub(crate) fn complain(what: impl Display) {
     let _ = writeln!(std::io::stderr(), "hairline: {what}");
 }
 
-/// Bytes, for people.
+/// Bytes with a unit.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     if bytes < 1024 {
@@ -46,7 +46,7 @@ pub(crate) fn size(bytes: u64) -> String {
     format!("{value:.1} {}", UNITS[power - 1])
 }
 
-/// Nanoseconds, for people: three digits and a unit.
+/// Nanoseconds as three digits and a unit.
 pub(crate) fn duration(ns: i64) -> String {
     const UNITS: [(&str, f64); 3] = [("us", 1e3), ("ms", 1e6), ("s", 1e9)];
     if ns.unsigned_abs() < 1000 {
@@ -54,7 +54,7 @@ pub(crate) fn duration(ns: i64) -> String {
     }
     #[allow(clippy::cast_precision_loss)] // three digits are shown
     let ns = ns as f64;
-    // What would be rounded to 1000 is 1.00 of the next.
+    // A value that rounds to 1000 becomes 1.00 of the next unit.
     let fits = |(_, unit): &&(&str, f64)| (ns / unit).abs() < 999.5;
     let (unit, size) = UNITS.iter().find(fits).unwrap_or(&UNITS[2]);
     let value = ns / size;
@@ -68,12 +68,12 @@ pub(crate) fn count(n: u64, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { plural })
 }
 
-/// A process, as it is called: by itself, so it may be anything.
+/// A process with its name. The process chose the name, so it may have any characters.
 pub(crate) fn who(pid: u32, name: &str) -> String {
     if name.is_empty() { pid.to_string() } else { format!("{pid} ({})", plain(name)) }
 }
 
-/// Whether it is a process's number, and not a path.
+/// Whether a text is a pid, not a path.
 pub(crate) fn is_pid(text: &Path) -> bool {
     text.to_str().is_some_and(|t| t.parse::<u32>().is_ok())
 }

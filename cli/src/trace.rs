@@ -1,4 +1,4 @@
-//! A trace that a command looks at, from its first item to its last.
+//! Reads a whole trace for a command.
 
 use std::path::{Path, PathBuf};
 
@@ -9,44 +9,44 @@ use crate::input::Input;
 use crate::outcome::Outcome;
 use crate::text::complain;
 
-/// What a command that looks at a trace is given.
+/// The arguments of a command that reads a trace.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TraceArguments {
-    /// The trace: .pftrace, .fxt or .json, compressed by gzip or not; `-` is stdin.
+    /// The trace: .pftrace, .fxt or .json, compressed with gzip or not; - for stdin.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
-    /// Its format; else it is known by its first bytes.
+    /// The format of the trace. Default: by its first bytes.
     #[arg(long, value_enum, value_name = "FORMAT")]
     from: Option<FormatArgument>,
 }
 
-/// How reading it ended.
+/// How reading ended.
 pub(crate) struct ReadSummary {
-    /// What it is called.
+    /// The name of the trace in messages.
     pub(crate) name: String,
-    /// What its reader passed over.
+    /// The report of the reader.
     pub(crate) report: Report,
-    /// Why not all of it was read.
+    /// The error, if not all was read.
     pub(crate) stopped: Option<Error>,
-    /// Where its last record begins.
+    /// The offset of the last record.
     pub(crate) bytes: u64,
 }
 
-/// Who looks at a trace.
+/// Receives the items of a trace.
 pub(crate) trait ItemVisitor {
-    /// Whether it wants to know where each item is from.
+    /// Whether `was_at` is called.
     const NEEDS_PLACE: bool = false;
 
     fn item(&mut self, item: &Item<'_>);
 
-    /// The place in the input of the record that the item was from.
+    /// Receives the offset of the record of the previous item.
     fn was_at(&mut self, place: u64) {
         let _ = place;
     }
 }
 
 impl ReadSummary {
-    /// Says that it ends early, if it does.
+    /// Reports an early end of the trace.
     pub(crate) fn outcome(&self) -> Outcome {
         let Some(e) = &self.stopped else { return Outcome::Done };
         complain(format_args!("{}: {e}; what comes before that is shown", self.name));
@@ -55,19 +55,19 @@ impl ReadSummary {
 }
 
 impl TraceArguments {
-    /// Where it is.
+    /// The path of the trace.
     pub(crate) fn path(&self) -> &Path {
         &self.trace
     }
 
-    /// Shows it to `look`, item by item. `to_error`: an input that is no trace somewhere in the middle is read up to there, as one that
-    /// merely ends early is.
+    /// Passes all items to `visitor`. With `to_error`, reading ends without failure at any decode error;
+    /// otherwise only if the input ends early.
     pub(crate) fn show<L: ItemVisitor>(&self, to_error: bool, look: &mut L) -> Result<ReadSummary, String> {
         show(&self.trace, self.from, to_error, look)
     }
 }
 
-/// As [`TraceArguments::show`], of any file.
+/// As [`TraceArguments::show`], for any file.
 pub(crate) fn show<L: ItemVisitor>(
     path: &PathBuf,
     from: Option<FormatArgument>,

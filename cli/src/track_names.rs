@@ -1,8 +1,8 @@
-//! What the tracks of a trace are called.
+//! The names of tracks.
 
 use hairline_convert::{Track, TrackId, TrackKind};
 
-/// Tracks, by their numbers.
+/// Tracks by number.
 #[derive(Debug, Default)]
 pub(crate) struct TrackNames {
     tracks: Vec<NamedTrack>,
@@ -26,7 +26,7 @@ enum Owner {
 }
 
 impl TrackNames {
-    /// Takes note of what is known of a track.
+    /// Stores the description of a track.
     pub(crate) fn set(&mut self, track: &Track<'_>) {
         let index = track.id.0 as usize;
         if self.tracks.len() <= index {
@@ -38,14 +38,14 @@ impl TrackNames {
             TrackKind::Thread { tid, .. } => (Owner::Thread(tid), Some(&mut self.threads)),
             _ => (Owner::Other, None),
         };
-        // It may be told of again.
+        // A track may be described again.
         if let Some(count) = count.filter(|_| named.kind == Owner::Other) {
             *count += 1;
         }
         *named = NamedTrack { name: track.name.to_owned(), parent: track.parent, kind };
     }
 
-    /// What a track is called.
+    /// The name of a track.
     pub(crate) fn name(&self, track: TrackId) -> String {
         let Some(named) = self.tracks.get(track.0 as usize) else { return format!("track {}", track.0) };
         match (named.kind, named.name.as_str()) {
@@ -58,9 +58,9 @@ impl TrackNames {
         }
     }
 
-    /// The process of a track, if it has one: itself, or one above it.
+    /// The process of a track: the track itself or an ancestor.
     pub(crate) fn process_of(&self, track: TrackId) -> Option<TrackId> {
-        // No track lies deeper, but what is told of them again may lead in a circle.
+        // Tracks are not nested deeper, but changed descriptions may form a cycle.
         const DEEPEST: usize = 64;
         let named = |id: &TrackId| self.tracks.get(id.0 as usize);
         let mut above = std::iter::successors(Some(track), |id| named(id)?.parent).take(DEEPEST);

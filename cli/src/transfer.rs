@@ -1,4 +1,4 @@
-//! From traces to a trace: what `convert` and `merge` have in common.
+//! Traces to a trace: the common part of `convert` and `merge`.
 
 use std::fmt::Display;
 use std::io;
@@ -14,7 +14,7 @@ use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::text::complain;
 
-/// What is to be done.
+/// The arguments of a conversion.
 pub(crate) struct Transfer<'a> {
     pub(crate) inputs: &'a [PathBuf],
     pub(crate) output: &'a Path,
@@ -23,11 +23,11 @@ pub(crate) struct Transfer<'a> {
     pub(crate) strict: bool,
 }
 
-/// Why it was not done.
+/// Why a conversion failed.
 enum Failure {
-    /// To be said.
+    /// A failure to report.
     Said(Outcome, String),
-    /// Whoever read the output does not want more.
+    /// The reader of the output closed the pipe.
     NotWanted,
 }
 
@@ -45,7 +45,7 @@ impl Failure {
     }
 }
 
-/// Does it, and says what there is to say.
+/// Converts, and reports the result.
 pub(crate) fn run(transfer: &Transfer<'_>) -> Outcome {
     match transfer.run() {
         Ok(outcome) => outcome,
@@ -84,7 +84,7 @@ impl Transfer<'_> {
         Ok(outcome)
     }
 
-    /// What the output is to be.
+    /// The format of the output.
     fn kind(&self) -> Result<FileFormat, Failure> {
         let by_name = FileFormat::by_name(self.output);
         let gzip = by_name.is_some_and(|kind| kind.gzip);
@@ -116,7 +116,7 @@ impl Transfer<'_> {
         Ok((outcome, report))
     }
 
-    /// Copies all of an input, or all of it that is whole.
+    /// Copies an input, or the valid part of it.
     fn copy(
         &self,
         input: Input,
@@ -129,13 +129,13 @@ impl Transfer<'_> {
         let (mut outcome, mut is_empty) = (Outcome::Done, true);
         loop {
             match reader.next(context) {
-                // By reference: an item is large, and is not moved for nothing.
+                // By reference, because an item is large.
                 Ok(Some(ref item)) => {
                     is_empty = false;
                     writer.write(item).map_err(|e| Failure::output(self.output, &e))?;
                 }
                 Ok(None) => break,
-                // A length that goes beyond the end is all there is to see of what is no trace.
+                // If there is no item, an early end usually means that the input is no trace.
                 Err(e) if e.is_truncated() && !is_empty => {
                     complain(format_args!("{name}: {e}; all before that is in the output"));
                     outcome = Outcome::Failed;
@@ -149,7 +149,7 @@ impl Transfer<'_> {
     }
 }
 
-/// What was not said as it was.
+/// Prints the report.
 fn say(report: &Report) {
     if !report.is_empty() {
         complain("not all is said as it was:");

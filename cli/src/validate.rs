@@ -12,12 +12,12 @@ use crate::text::{complain, count, duration, grouped, put, written};
 use crate::trace::{ItemVisitor, ReadSummary, TraceArguments};
 use crate::track_names::TrackNames;
 
-/// Says what is wrong with a trace.
+/// Checks a trace for defects.
 ///
-/// It is read to its end, or to where it is no trace any more. What is summary for: bytes that make no sense, records that refer to what
-/// is not there, begins without an end and ends without a begin, slices that lie across each other, threads whose events are not in
-/// order, flows with one end, events that the tracer lost. Of each kind the first three are shown, with the byte of the record that
-/// they were found at.
+/// Reads the trace to its end, or to the first byte that is invalid. Finds malformed bytes, records that
+/// refer to undefined entries, begins without an end, ends without a begin, overlapping slices, threads whose
+/// events are out of order, flows with one end, and lost events. Shows the first three of each kind with the
+/// offset of the record.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline validate trace.pftrace
@@ -30,25 +30,25 @@ Exit codes:
 pub(crate) struct Arguments {
     #[command(flatten)]
     trace: TraceArguments,
-    /// What is not to count as wrong; it is shown all the same.
+    /// Kinds of defects that do not affect the exit code. They are still shown.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "KIND")]
     ignore: Vec<DefectKind>,
 }
 
-/// What may be wrong.
+/// A kind of defect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
 enum DefectKind {
     /// Ends without a begin
     NoBegin,
     /// Slices without an end
     NoEnd,
-    /// Slices that lie across each other, or end before they begin
+    /// Slices that overlap, or end before they begin
     Nesting,
-    /// Threads whose events are not in order
+    /// Threads whose events are out of order
     Order,
     /// Flows with one end
     Flow,
-    /// Events that are missing: lost by the tracer, or not to be understood
+    /// Missing events: lost by the tracer, or not understood
     Loss,
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     if check.found.findings.iter().any(|finding| counts(&finding)) { Outcome::Failed } else { said }
 }
 
-/// Looks for it.
+/// Collects the defects of a trace.
 #[derive(Default)]
 struct Check {
     slices: Slices,
@@ -99,14 +99,14 @@ struct Check {
     events: u64,
 }
 
-/// What was found.
+/// The defects found.
 #[derive(Default)]
 struct Found {
     findings: Vec<Finding>,
-    /// Found since the place was last known.
+    /// Defects of the current item, whose offset is not known yet.
     pending: Vec<Example>,
     flows: HashMap<u64, Flow>,
-    /// Flows that there was no room for.
+    /// Whether there were more flows than can be followed.
     more_flows: bool,
 }
 
@@ -114,7 +114,7 @@ struct Finding {
     kind: DefectKind,
     what: &'static str,
     count: u64,
-    /// Events, where one finding is about several.
+    /// The number of lost events.
     events: u64,
     examples: Vec<Example>,
 }
@@ -128,17 +128,17 @@ struct Example {
     place: Option<u64>,
 }
 
-/// Ends of a flow that were met.
+/// The ends of a flow that were found.
 #[derive(Clone, Copy, Default)]
 struct Flow {
     begins: bool,
     ends: bool,
-    /// Points at slices that do not say which end they are.
+    /// The number of points, up to 2, whose role is not known.
     points: u8,
 }
 
 const EXAMPLES: usize = 3;
-/// Flows that are followed.
+/// The limit for flows.
 const MOST_FLOWS: usize = 1 << 20;
 
 impl ItemVisitor for Check {
@@ -236,7 +236,7 @@ impl Found {
         flow.points = flow.points.saturating_add(point.points).min(2);
     }
 
-    /// Which of them lead nowhere.
+    /// Counts the flows that have only one end.
     fn flows(&mut self) {
         let has_two_ends = |flow: &Flow| {
             flow.points > 1 || flow.begins && flow.ends || flow.points > 0 && (flow.begins || flow.ends)
@@ -249,7 +249,7 @@ impl Found {
 }
 
 impl Check {
-    /// What was found is at this place.
+    /// Sets the offset of the pending defects.
     fn settle(&mut self, place: Option<u64>) {
         for example in std::mem::take(&mut self.found.pending) {
             let finding = self.found.finding(example.kind, example.what);

@@ -1,49 +1,51 @@
-//! What holds for a whole conversion: the numbers of strings and tracks, and which numbers of its inputs mean the same.
+//! The state that all readers of one conversion share.
 
 use crate::model::TrackId;
 use crate::strings::Strings;
 
-/// What all readers of a conversion share.
+/// The state that all readers of one conversion share: the numbers of strings and tracks.
 #[derive(Debug, Default)]
 pub struct Context {
     /// The strings so far.
     pub strings: Strings,
     tracks: u32,
-    /// Inputs before the one that is read.
+    /// The number of inputs that were read completely.
     inputs: u32,
-    /// Processes and threads that have no number in their input.
+    /// The number of processes and threads without an id in their input.
     unnumbered: u32,
 }
 
-/// The first number for a process or thread that has only a name: no kernel counts that far, and it has 32 bits in every format.
+/// The first id for a process or thread that has only a name. It is larger than any kernel's id, and has 32
+/// bits for every format.
 const FIRST_MADE: u64 = 1 << 30;
 
 impl Context {
-    /// Nothing is numbered yet.
+    /// Creates an empty context.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A number for a track.
+    /// Returns the number for a new track.
     pub fn new_track(&mut self) -> TrackId {
         let id = TrackId(self.tracks);
         self.tracks += 1;
         id
     }
 
-    /// What is read from here on is another input, to become one trace with those before it.
+    /// Starts the next input. All inputs become one trace.
     pub fn next_input(&mut self) {
         self.inputs += 1;
     }
 
-    /// The number of an input's flow. Random ones mean the same flow wherever they are; one that an input has counted up to is its own.
+    /// The id of an input's flow in the conversion. A random 64-bit id means the same flow in each input. A
+    /// small id comes from a counter, so it gets the number of its input in the upper 32 bits.
     #[inline]
     pub(crate) fn flow(&self, id: u64) -> u64 {
         if id <= u64::from(u32::MAX) { id | u64::from(self.inputs) << 32 } else { id }
     }
 
-    /// A number for a process or thread that has only a name.
+    /// Returns an id for a process or thread that has only a name.
     pub(crate) fn new_owner(&mut self) -> u64 {
         let number = FIRST_MADE + u64::from(self.unnumbered);
         self.unnumbered += 1;

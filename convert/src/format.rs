@@ -1,13 +1,13 @@
-//! Which format a file is in: by its first bytes if it is there, by its name if it is to be written.
+//! The format of a trace, detected from its first bytes or from its file name.
 
 use std::path::Path;
 
 use hairline_formats::{fxt, proto, track_event::fields::trace};
 
-/// A format, as where something is from.
+/// The format of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceFormat {
-    /// FXT.
+    /// FXT, the Fuchsia trace format.
     Fxt,
     /// Perfetto's TracePackets.
     TrackEvent,
@@ -16,7 +16,7 @@ pub enum TraceFormat {
 }
 
 impl TraceFormat {
-    /// What it is called.
+    /// The name of the format in messages.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -27,7 +27,7 @@ impl TraceFormat {
     }
 }
 
-/// Bytes of an input that [`detect`] needs to be sure. JSON may have white space in front.
+/// The number of bytes that [`detect`] needs at most. JSON may begin with white space.
 pub(crate) const DETECTED_BY: usize = 4096;
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -38,13 +38,13 @@ const PACKET: u8 = {
     tag as u8
 };
 
-/// Whether an input that begins so is compressed with gzip.
+/// Whether these first bytes begin a gzip stream.
 #[must_use]
 pub fn is_gzip(beginning: &[u8]) -> bool {
     beginning.starts_with(&GZIP)
 }
 
-/// The format of a trace that begins so; None for what is none of them.
+/// Detects the format from the first bytes of a trace. Returns `None` for an unknown format.
 #[must_use]
 pub fn detect(beginning: &[u8]) -> Option<TraceFormat> {
     if beginning.starts_with(&fxt::MAGIC.to_le_bytes()) {
@@ -58,7 +58,8 @@ pub fn detect(beginning: &[u8]) -> Option<TraceFormat> {
     }
 }
 
-/// A packet's tag is a line feed, and its length may be a bracket: JSON is known by what may follow that in JSON only.
+/// A packet begins with a line feed (its tag), and its length may look like a bracket. Only JSON has one of
+/// these characters after the bracket.
 fn is_json(beginning: &[u8]) -> bool {
     let text = beginning.strip_prefix(BYTE_ORDER_MARK).unwrap_or(beginning).trim_ascii_start();
     let (Some(bracket), then) = (text.first(), text.get(1..).unwrap_or_default().trim_ascii_start().first())
@@ -72,12 +73,12 @@ fn is_json(beginning: &[u8]) -> bool {
     }
 }
 
-/// What a file is to be, by its name.
+/// The format of a file, as its name says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileFormat {
-    /// Its format.
+    /// The trace format.
     pub format: TraceFormat,
-    /// Whether it is compressed with gzip.
+    /// Whether the file is compressed with gzip.
     pub gzip: bool,
 }
 

@@ -1,17 +1,33 @@
-//! One vocabulary for the three formats: a reader of each gives out [`Item`]s, a writer of each takes them.
+//! Reads, writes and converts traces in three formats: FXT, Perfetto's TracePackets and Trace Event JSON.
 //!
 //! ```text
-//! .pftrace ─┐                                      ┌─ .pftrace
-//! .fxt ─────┼─ Reader ── Item, Item, Item ── Writer ┼─ .fxt
-//! .json ────┘     └───── Context ─────┘             └─ .json
+//! .pftrace ─┐                                                 ┌─ .pftrace
+//! .fxt ─────┼─ TraceReader ── Item, Item, Item ── TraceWriter ┼─ .fxt
+//! .json ────┘       └──────────── Context ────────────┘       └─ .json
 //! ```
 //!
-//! An item is what one record, packet or object says, with all references resolved: tracks and strings have numbers of their own
-//! ([`TrackId`], [`StringId`]) that hold for the whole conversion, times are nanoseconds. It borrows what it can, so that nothing is
-//! allocated for an event. Nothing is sorted and nothing is matched: memory is a buffer, the strings, and what is known of tracks.
+//! An [`Item`] is the content of one record, packet or object. All references in it are resolved: tracks and strings
+//! have numbers ([`TrackId`], [`StringId`]) that are valid for the whole conversion, and times are in nanoseconds. Items
+//! borrow from the reader, so an event needs no allocation. The conversion neither sorts events nor pairs begins with
+//! ends. It stores a buffer, the strings, and the descriptions of tracks.
 //!
-//! Several traces become one by reading them one after the other with the same [`Context`], which is told of each
-//! [next one](Context::next_input).
+//! To merge traces, read them one after the other with the same [`Context`], and call [`Context::next_input`] between
+//! them.
+//!
+//! ```
+//! use hairline_convert::{Context, TraceFormat, create, open};
+//!
+//! let json = br#"[{"name":"read","ph":"X","ts":1,"dur":2,"pid":1,"tid":1}]"#;
+//! let mut fxt = Vec::new();
+//! let (mut reader, mut context) = (open(&json[..], None)?, Context::new());
+//! let mut writer = create(TraceFormat::Fxt, &mut fxt);
+//! while let Some(item) = reader.next(&mut context)? {
+//!     writer.write(&item)?;
+//! }
+//! writer.finish()?;
+//! assert!(writer.report().is_empty() && reader.report().is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod context;
 mod error;

@@ -1,4 +1,4 @@
-//! What a trace says, whatever its format.
+//! The content of a trace, independent of its format.
 
 use hairline_formats::Value;
 use hairline_formats::track_event::{
@@ -8,83 +8,86 @@ use hairline_formats::track_event::{
 use crate::format::TraceFormat;
 use crate::strings::Text;
 
-/// What one record, packet or object says.
+/// The content of one record, packet or JSON object.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Item<'a> {
-    /// Of the trace as a whole. May come more than once, each time with what is new.
+    /// Facts about the whole trace. May occur several times, each time with the new facts only.
     Trace(Trace<'a>),
-    /// What is known of a track. Comes before the first event on it, and again when more is known: it then replaces what was said.
+    /// The description of a track. Precedes the first event on the track. A later description of the same
+    /// track replaces it.
     Track(Track<'a>),
-    /// Something that happened.
+    /// An event.
     Event(Event<'a>),
-    /// Something is not in the trace.
+    /// Events are missing from the trace.
     Loss(Loss),
-    /// Something that no other format has a word for, as it stands in its own: a writer of that format may copy it. Others count it.
+    /// Data that only its own format can express. A writer of the same format may copy it; other writers
+    /// count it.
     Foreign {
-        /// What it is, as [`Report`](crate::Report) has it: "context switches".
+        /// The plural name for the [`Report`](crate::Report), for example "context switches".
         what: &'static str,
-        /// Where it is from.
+        /// The format of the bytes.
         format: TraceFormat,
-        /// Its bytes, whole: a record of FXT, a TracePacket without its length, an object of JSON. They may refer to strings and threads
-        /// of their source: only one that does not is worth copying.
+        /// The whole record (FXT), TracePacket without its length, or JSON object. A reader passes on only
+        /// data that does not depend on string or thread tables of its input.
         bytes: &'a [u8],
     },
 }
 
-/// Of a trace as a whole; what is not known is None or 0.
+/// Facts about the whole trace. An unknown fact is `None` or empty.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Trace<'a> {
-    /// Its own number.
+    /// The trace's UUID.
     pub uuid: Option<u128>,
-    /// The program that wrote it, or the provider.
+    /// The program or provider that wrote the trace.
     pub writer: Option<&'a str>,
-    /// The machine: `uname`'s sysname, release, version, machine.
+    /// The machine, as in `uname`: sysname, release, version, machine.
     pub system: Option<[&'a str; 4]>,
-    /// What clocks showed at one moment: the first is that of the events' times.
+    /// Readings of several clocks at one moment. The first is the clock of the event times.
     pub clocks: &'a [Clock],
 }
 
-/// What a clock showed.
+/// The reading of a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
-    /// Which: a [builtin clock](hairline_formats::track_event::fields::clock).
+    /// The clock's id: a [builtin clock](hairline_formats::track_event::fields::clock).
     pub id: u32,
-    /// Nanoseconds.
+    /// In nanoseconds.
     pub time: u64,
 }
 
-/// The number of a track, from 0, without gaps.
+/// The number of a track in one conversion: from 0, without gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TrackId(pub u32);
 
-/// Where events lie. What is not known is None, "" or a default.
+/// The description of a track. An unknown property is `None`, "" or its default.
 #[derive(Clone, Copy, Debug)]
 pub struct Track<'a> {
-    /// Its number.
+    /// The track's number.
     pub id: TrackId,
-    /// What it is.
+    /// The kind of track.
     pub kind: TrackKind<'a>,
-    /// The track above it: a thread's is its process. One that was told of before.
+    /// The parent track. For a thread it is the process. The parent is always described first.
     pub parent: Option<TrackId>,
-    /// Its name: of a process, a thread, a counter.
+    /// The name of the process, thread, counter or track.
     pub name: &'a str,
-    /// What it is about, in a sentence or two.
+    /// A description in one or two sentences.
     pub description: &'a str,
-    /// How the tracks below it are shown.
+    /// The order in which child tracks are shown.
     pub child_ordering: ChildOrdering,
-    /// Its place among its siblings, the smallest first, where the parent's order is explicit.
+    /// The position among the siblings, smallest first, if the parent's child ordering is explicit.
     pub rank: Option<i32>,
-    /// Which of its siblings are shown in one row with it.
+    /// Which siblings share a row with this track.
     pub merge: SiblingMerge,
-    /// What those have in common with it, with [`SiblingMerge::ByKey`].
+    /// The key that siblings in one row have in common, for [`SiblingMerge::ByKey`].
     pub merge_key: &'a str,
-    /// The number that its source has for it (a track's uuid), to tell it from others of the same name; 0 is none.
+    /// The track's id in its input (the UUID of a TrackEvent track), or 0. It distinguishes tracks of equal
+    /// name.
     pub source_id: u64,
 }
 
 impl<'a> Track<'a> {
-    /// A track of which nothing more is known.
+    /// Creates a track with no further properties.
     #[must_use]
     pub fn new(id: TrackId, kind: TrackKind<'a>) -> Self {
         Self {
@@ -102,59 +105,60 @@ impl<'a> Track<'a> {
     }
 }
 
-/// What a track is.
+/// The kind of a track.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum TrackKind<'a> {
-    /// A process; events on it are of no thread in particular.
+    /// A process. Events on it belong to no particular thread.
     Process {
-        /// Its number.
+        /// The process id.
         pid: u64,
-        /// Program and arguments.
+        /// The program and its arguments.
         command_line: &'a [String],
     },
-    /// A thread: slices on it nest.
+    /// A thread. Its slices nest.
     Thread {
-        /// The process's number.
+        /// The process id.
         pid: u64,
-        /// Its number.
+        /// The thread id.
         tid: u64,
     },
-    /// A place for slices that nest. Without a parent: a tree of its own.
+    /// A track for nested slices. Without a parent, it is a root of its own.
     Slices,
-    /// An interval that lives on no thread, by the number that it has in FXT and JSON ("async events"). What begins and ends
-    /// with one number lies on one such track.
+    /// An async interval, identified by its id in FXT or JSON ("async events"). All events with one id are on
+    /// one such track.
     Async {
-        /// The number: unique in its process if there is a parent, in the trace if not.
+        /// The id: unique in its process if there is a parent, otherwise in the trace.
         id: u64,
-        /// What tells equal numbers apart: its category, or a scope.
+        /// Distinguishes equal ids: the category, or a scope.
         scope: &'a str,
     },
-    /// A place for samples of a number.
+    /// A counter.
     Counter(CounterTrack<'a>),
 }
 
-/// Of a counter.
+/// The properties of a counter track.
 #[derive(Clone, Copy, Debug)]
 pub struct CounterTrack<'a> {
-    /// What its numbers count.
+    /// The unit of the values.
     pub unit: Unit,
-    /// The same in a word, where [`Unit`] has none for it.
+    /// The name of the unit, if [`Unit`] has no variant for it.
     pub unit_name: &'a str,
-    /// What a number is to be multiplied with to be in that unit.
+    /// The factor that converts a value to the unit.
     pub multiplier: i64,
-    /// What it is, if it is one that importers know.
+    /// The type, if it is one that importers know.
     pub builtin: CounterType,
     /// Counters with the same key share one scale.
     pub y_axis_share_key: &'a str,
-    /// The number that tells counters of one name apart (FXT's counter id, JSON's id); 0 is none.
+    /// Distinguishes counters of one name (FXT's counter id, JSON's id), or 0.
     pub number: u64,
-    /// The series: FXT's argument name, JSON's key. "" or "value" is the only one.
+    /// The series: FXT's argument name or JSON's key. "" or "value" means that the counter has one series
+    /// only.
     pub series: &'a str,
 }
 
 impl Default for CounterTrack<'_> {
-    /// A counter of bare numbers.
+    /// A counter without a unit.
     fn default() -> Self {
         Self {
             unit: Unit::Unspecified,
@@ -168,20 +172,21 @@ impl Default for CounterTrack<'_> {
     }
 }
 
-/// An event's categories: nearly always one, which is here by value, since a reader has nowhere to keep a slice of what it borrows.
+/// The categories of an event. Nearly all events have exactly one. It is stored by value because a reader has
+/// no place for a slice of borrowed texts.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Categories<'a> {
-    /// There is none.
+    /// No category.
     #[default]
     None,
-    /// There is one.
+    /// One category.
     One(Text<'a>),
-    /// There are more, read where they stand.
+    /// Several categories, decoded on demand.
     Many(&'a dyn Texts),
 }
 
 impl Categories<'_> {
-    /// Shows each, in their order.
+    /// Calls `show` for each category, in order.
     pub fn each(&self, show: &mut dyn FnMut(Text<'_>)) {
         match self {
             Self::None => {}
@@ -191,9 +196,9 @@ impl Categories<'_> {
     }
 }
 
-/// Texts, read where they stand.
+/// A list of texts, decoded on demand.
 pub trait Texts {
-    /// Shows each, in their order.
+    /// Calls `show` for each text, in order.
     fn each(&self, show: &mut dyn FnMut(Text<'_>));
 }
 
@@ -213,38 +218,38 @@ impl Texts for &[Text<'_>] {
     }
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'a> {
-    /// When, in nanoseconds on the trace's clock.
+    /// The time in nanoseconds, on the trace's clock.
     pub time: i64,
-    /// Where.
+    /// The track of the event.
     pub track: TrackId,
-    /// What.
+    /// The kind of event.
     pub kind: EventKind,
-    /// Its name; "" is none.
+    /// The name, or "".
     pub name: Text<'a>,
-    /// Its categories.
+    /// The categories.
     pub categories: Categories<'a>,
-    /// Names and values.
+    /// The arguments.
     pub args: &'a dyn Arguments,
-    /// Flows that go through it.
+    /// Ids of the flows that go through the event.
     pub flows: &'a [u64],
-    /// Flows that end at it.
+    /// Ids of the flows that end at the event.
     pub ending_flows: &'a [u64],
-    /// What else was sampled at that moment: counter tracks, and the values (never differences). Of a complete slice, the second value on
-    /// a track is that at its end.
+    /// Values of other counters at the same moment, as absolute values. For a complete slice, the second
+    /// value of a counter is the value at the end of the slice.
     pub extra_counters: &'a [(TrackId, CounterValue)],
-    /// What it shares with others.
+    /// An id that correlated events share.
     pub correlation: Option<&'a str>,
-    /// Where in the source it is.
+    /// The source location.
     pub location: Option<SourceLocation<'a>>,
-    /// What it says to people.
+    /// The log message.
     pub log: Option<Log<'a>>,
 }
 
 impl<'a> Event<'a> {
-    /// An event that says nothing but what happened when.
+    /// Creates an event with a time, a track and a kind only.
     #[inline]
     #[must_use]
     pub fn new(time: i64, track: TrackId, kind: EventKind) -> Self {
@@ -265,73 +270,75 @@ impl<'a> Event<'a> {
     }
 }
 
-/// What happened.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum EventKind {
     /// A slice begins.
     Begin,
-    /// The innermost open slice of the track ends. A name, if it has one, must be that of the begin.
+    /// The innermost open slice of the track ends. If the event has a name, it equals the name of the begin.
     End,
-    /// A slice that is over: begin and duration, in nanoseconds. It may come before the slices around it, even before one that begins at
-    /// the same time: tracers write it when it ends.
+    /// A slice with begin and duration. It may precede its enclosing slices, even those with the same begin,
+    /// because tracers write it when it ends.
     Complete {
-        /// Nanoseconds.
+        /// In nanoseconds.
         duration: i64,
     },
-    /// A moment.
+    /// An instant.
     Instant,
-    /// A counter showed this. Never a difference: readers add those up.
+    /// A counter value. Always absolute: readers add up increments.
     Counter(CounterValue),
-    /// A flow begins at, goes through or ends at the slice of this thread that is open at this time. Formats that say this with the
-    /// slice itself use [`Event::flows`].
+    /// A flow begins at, passes through or ends at the slice of this thread that is open at this time.
+    /// Formats that list the flows of a slice use [`Event::flows`].
     Flow {
-        /// The flow's number.
+        /// The flow's id.
         id: u64,
-        /// Which of its ends.
+        /// Whether the flow begins, passes through or ends.
         step: FlowStep,
-        /// At the slice that begins next on this thread, not the one that is open: JSON's flow ends without `bp`.
+        /// The flow belongs to the next slice that begins on this thread, not to the open one: JSON's flow
+        /// ends without `bp`.
         to_next: bool,
     },
 }
 
-/// A point of a flow.
+/// The role of an event in a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FlowStep {
-    /// Its first.
+    /// The first event.
     Begin,
-    /// One between.
+    /// An event between the first and the last.
     Step,
-    /// Its last.
+    /// The last event.
     End,
 }
 
-/// A message to be read by people.
+/// A log message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Log<'a> {
     /// The text.
     pub body: &'a str,
-    /// How much it matters.
+    /// The priority.
     pub priority: Priority,
 }
 
-/// Something is not in the trace.
+/// Events are missing from the trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loss {
-    /// Where events are missing, if that is known.
+    /// The track with missing events, if known.
     pub track: Option<TrackId>,
-    /// When, if that is known.
+    /// The time of the loss, if known.
     pub time: Option<i64>,
-    /// How many; 0: some.
+    /// The number of missing events; 0 if unknown.
     pub events: u64,
 }
 
-/// An event's arguments, read where they stand.
+/// The arguments of an event, decoded on demand.
 pub trait Arguments {
-    /// Shows each, in their order: name and value. The number of a [`Value::Interned`] is its [`StringId`] and 1.
+    /// Calls `show` with the name and value of each argument, in order. The id of a [`Value::Interned`] is
+    /// its [`StringId`] plus 1.
     fn each(&self, show: &mut dyn FnMut(Text<'_>, Value<'_>));
 
-    /// Whether there is none.
+    /// Whether there are no arguments.
     fn is_empty(&self) -> bool {
         let mut is_empty = true;
         self.each(&mut |_, _| is_empty = false);
@@ -349,7 +356,7 @@ impl std::fmt::Debug for dyn Arguments + '_ {
     }
 }
 
-/// No arguments.
+/// An empty list of arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct NoArguments;
 

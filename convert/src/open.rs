@@ -1,4 +1,4 @@
-//! From a stream of bytes to a reader, from a format to a writer.
+//! Opens readers and writers.
 
 use std::io::{Cursor, Read, Write};
 
@@ -11,11 +11,11 @@ use crate::json::{JsonReader, JsonWriter};
 use crate::stream::{TraceReader, TraceWriter};
 use crate::track_event::{TrackEventReader, TrackEventWriter};
 
-/// A reader for the format that the input is in: `format` if it is given, else what its first bytes say. What is compressed with gzip
-/// is inflated.
+/// Opens a reader for a trace. Without a `format`, the first bytes of the input decide. A gzip stream is
+/// inflated.
 ///
 /// # Errors
-/// If it is empty, of no known format, or cannot be read.
+/// Fails if the input is empty, has an unknown format, or cannot be read.
 pub fn open<'r>(
     input: impl Read + 'r,
     format: Option<TraceFormat>,
@@ -43,16 +43,16 @@ fn reader<'r>(
     })
 }
 
-/// The first bytes of a stream, and the stream with them still in it.
+/// Reads the first bytes of a stream. Returns them with a stream that starts with the same bytes.
 fn peek<R: Read>(mut input: R) -> Result<(Vec<u8>, impl Read), Error> {
     let mut beginning = Vec::new();
     let read = input.by_ref().take(DETECTED_BY as u64).read_to_end(&mut beginning);
-    // Where something came before the error, the reader comes upon it after that.
+    // If bytes precede the error, the reader returns them and then meets the error itself.
     read.map(drop).or_else(|e| if beginning.is_empty() { Err(Error::Input(e)) } else { Ok(()) })?;
     Ok((beginning.clone(), Cursor::new(beginning).chain(input)))
 }
 
-/// A writer of a format. It gathers what it writes: `output` needs no buffer.
+/// Creates a writer. It collects its output in large blocks, so `output` needs no buffer.
 pub fn create<'w>(format: TraceFormat, output: impl Write + 'w) -> Box<dyn TraceWriter + 'w> {
     match format {
         TraceFormat::TrackEvent => Box::new(TrackEventWriter::new(output)),

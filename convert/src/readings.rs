@@ -1,13 +1,14 @@
-//! Readings of the machine's clocks, of which importers complain where they go back in time, as those of traces that are merged may.
+//! Clock readings in order of time. Importers report readings that go back in time as errors, and merged
+//! traces may contain such readings.
 
 use crate::model::Clock;
 
-/// When clocks were last read.
+/// The time of the latest clock reading.
 #[derive(Debug, Default)]
 pub(crate) struct Readings(Option<u64>);
 
 impl Readings {
-    /// Whether these are later than all before them.
+    /// Returns whether these readings are later than all before, and records them.
     pub(crate) fn are_later(&mut self, clocks: &[Clock]) -> bool {
         let time = clocks.first().map(|clock| clock.time);
         let are_later = time > self.0;

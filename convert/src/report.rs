@@ -1,43 +1,44 @@
-//! What was lost on the way from one format to another.
+//! Counts of the data that a conversion changes or omits.
 
 use std::collections::BTreeMap;
 
-/// Said by writers whose threads have events of their own from the first on.
+/// Counted by writers that give each thread its own events from the start.
 pub(crate) const LATE_THREADS: &str = "tracks that are said to be threads after their first event";
 
-/// Counts what a reader did not understand, or a writer could not say, by what it is.
+/// Counts what a reader did not understand, or what a writer could not express, by a description.
 ///
-/// Texts are of the kind "log messages became instants" or "user-space objects left out": they follow a number.
+/// A description follows a number, for example "log messages became instants" or "user-space objects left
+/// out".
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     counts: BTreeMap<&'static str, u64>,
 }
 
 impl Report {
-    /// One more of these.
+    /// Adds one.
     pub fn add(&mut self, what: &'static str) {
         self.add_many(what, 1);
     }
 
-    /// So many more of these.
+    /// Adds `count`.
     pub fn add_many(&mut self, what: &'static str, count: u64) {
         if count > 0 {
             *self.counts.entry(what).or_default() += count;
         }
     }
 
-    /// All that another one has.
+    /// Adds all counts of another report.
     pub fn add_all(&mut self, other: &Self) {
         other.iter().for_each(|(what, count)| self.add_many(what, count));
     }
 
-    /// Whether all was said as it was.
+    /// Whether nothing was counted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty()
     }
 
-    /// What, and how many of them.
+    /// Iterates over the descriptions and their counts.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
         self.counts.iter().map(|(what, count)| (*what, *count))
     }

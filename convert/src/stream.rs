@@ -1,4 +1,4 @@
-//! What all readers, and all writers, have in common.
+//! The interface of all readers and all writers.
 
 use std::io;
 
@@ -7,37 +7,37 @@ use crate::error::Error;
 use crate::model::Item;
 use crate::report::Report;
 
-/// Reads a trace, item by item.
+/// Reads a trace item by item.
 pub trait TraceReader {
-    /// The next item; None after the last.
+    /// Returns the next item, or `None` at the end of the trace.
     ///
     /// # Errors
-    /// Where the bytes are no trace of this format, with the place; after that there is nothing more. An input that ends early is one
-    /// too ([`Error::is_truncated`]): what was given out before is good.
+    /// Fails with the byte offset if the input is not valid in its format. Later calls return `None`. An
+    /// input that ends early is also an error ([`Error::is_truncated`]); all items before it are valid.
     fn next<'s>(&'s mut self, context: &'s mut Context) -> Result<Option<Item<'s>>, Error>;
 
-    /// What was not understood, and was passed over.
+    /// Counts the data that the reader did not understand and skipped.
     fn report(&self) -> &Report;
 
-    /// Bytes of the input that have been read.
+    /// The number of bytes that were read from the input.
     fn position(&self) -> u64;
 }
 
-/// Writes a trace, item by item.
+/// Writes a trace item by item.
 pub trait TraceWriter {
-    /// Writes an item, in the nearest form that the format has; what is not said as it was is counted. A text's number may be
-    /// the index of a table: each text of one [`Context`] has its own.
+    /// Writes an item in the nearest form that the format has, and counts what changes by that. A writer may
+    /// use the number of a text as a table index, so all texts must come from one [`Context`].
     ///
     /// # Errors
-    /// Those of the output.
+    /// Fails if the output cannot be written.
     fn write(&mut self, item: &Item<'_>) -> io::Result<()>;
 
-    /// Writes what stands at a trace's end, and flushes the output.
+    /// Writes the end of the trace, and flushes the output.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Fails if the output cannot be written.
     fn finish(&mut self) -> io::Result<()>;
 
-    /// What could not be said, or not as it was.
+    /// Counts the data that the format cannot express, or only in another form.
     fn report(&self) -> &Report;
 }

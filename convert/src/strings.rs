@@ -2,18 +2,18 @@
 
 use std::collections::HashMap;
 
-/// The number of a string, from 0, without gaps.
+/// The number of a string in one conversion: from 0, without gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StringId(pub u32);
 
 impl StringId {
-    /// The interning id that stands for the string in [`Value::Interned`](hairline_formats::Value): from 1.
+    /// The interning id of the string in [`Value::Interned`](hairline_formats::Value): its number plus 1.
     #[inline]
     pub(crate) fn iid(self) -> u64 {
         u64::from(self.0) + 1
     }
 
-    /// The string of an interning id; `None` for 0, and for what is no id of this crate.
+    /// The string with an interning id. Returns `None` for 0 and for ids beyond 32 bits.
     #[inline]
     pub(crate) fn of_iid(iid: u64) -> Option<Self> {
         iid.checked_sub(1).and_then(|id| u32::try_from(id).ok()).map(Self)
@@ -23,9 +23,9 @@ impl StringId {
 /// A string, with its number if it has one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Text<'a> {
-    /// The string.
+    /// The text.
     pub text: &'a str,
-    /// Its number.
+    /// The number.
     pub id: Option<StringId>,
 }
 
@@ -35,7 +35,7 @@ impl<'a> From<&'a str> for Text<'a> {
     }
 }
 
-/// Strings that come again and again, each once, by their numbers.
+/// Strings that occur many times, each stored once.
 #[derive(Debug, Default)]
 pub struct Strings {
     texts: Vec<Box<str>>,
@@ -43,11 +43,12 @@ pub struct Strings {
     bytes: usize,
 }
 
-/// Bytes of strings that are kept; those that come later have no number.
+/// The limit for the bytes of all strings. Strings beyond it get no number.
 const MOST_BYTES: usize = 16 << 20;
 
 impl Strings {
-    /// The number of `text`, which it is given if it has none. None: there are too many already.
+    /// Returns the number of `text`, and assigns one if it is new. Returns `None` if the limit for all
+    /// strings is reached.
     pub fn number(&mut self, text: &str) -> Option<StringId> {
         if let Some(id) = self.ids.get(text) {
             return Some(*id);
@@ -62,13 +63,13 @@ impl Strings {
         Some(id)
     }
 
-    /// The string of a number; "" for one that was not given out.
+    /// Returns the string with a number, or "" if there is none.
     #[must_use]
     pub fn get(&self, id: StringId) -> &str {
         self.texts.get(id.0 as usize).map_or("", |text| text)
     }
 
-    /// The string of a number, with it.
+    /// Returns the string with a number, and the number itself.
     #[must_use]
     pub fn text(&self, id: StringId) -> Text<'_> {
         Text { text: self.get(id), id: Some(id) }

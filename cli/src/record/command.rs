@@ -1,7 +1,8 @@
-//! The command while it runs: who gets which signal, and how it ended.
+//! The recorded command: its signals and its exit code.
 //!
-//! A terminal sends Ctrl-C to the command itself, which is in the same process group; only what is sent to this process alone is passed
-//! on. Handlers, and not "ignore": that the command would inherit. What is ignored already stays so.
+//! A terminal sends Ctrl-C to the command too, because it is in the same process group. Only signals sent to
+//! this process alone are passed on. Signals are handled, not ignored: the command would inherit an ignored
+//! signal. A signal that is already ignored stays ignored.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -17,10 +18,10 @@ use signal_hook::iterator::{Handle, Signals};
 
 use crate::signals::heeded;
 
-/// Two Ctrl-C within this time end a command that does not heed one.
+/// Two Ctrl-C within this time kill a command that does not react to one.
 const TWICE: Duration = Duration::from_secs(1);
 
-/// Why a command does not run.
+/// Why a command did not start.
 #[derive(Debug)]
 pub(super) enum NotStarted {
     NotFound(String),
@@ -35,12 +36,12 @@ impl std::fmt::Display for NotStarted {
     }
 }
 
-/// What signals are for.
+/// The receiver of signals.
 #[derive(Debug, Default)]
 struct Target {
-    /// The command, until it has ended. Then its number may be another's.
+    /// The command. After its end its pid may belong to another process.
     state: Mutex<State>,
-    /// A signal came after that.
+    /// Whether a signal came after the end.
     interrupted: AtomicBool,
 }
 
@@ -50,7 +51,7 @@ enum State {
     Starting,
     Running {
         pid: Pid,
-        /// Whether a signal came meanwhile.
+        /// Whether a signal came while it ran.
         heard: bool,
     },
     Ended {
@@ -68,7 +69,7 @@ pub(super) struct Command {
     signals: Handle,
 }
 
-/// A command that has ended. Signals are still heeded.
+/// A command that has ended. Signals are still handled.
 #[derive(Debug)]
 pub(super) struct Ended {
     status: Option<ExitStatus>,
@@ -114,9 +115,9 @@ impl Command {
         self.child.id()
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the command.
     pub(super) fn wait(mut self) -> Ended {
-        // First without reaping it: as long as it is a zombie its number is its own.
+        // A zombie keeps its pid, so the command is not reaped before the state is set.
         let pid = if let State::Running { pid, .. } = *lock(&self.target.state) { Some(pid) } else { None };
         if let Some(pid) = pid {
             let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
@@ -138,14 +139,14 @@ impl Target {
                 *heard = true;
                 *pid
             }
-            // What ended the command comes to this thread too, and may come later.
+            // The signal that ended the command also reaches this thread, maybe later.
             State::Ended { at, heard } if !*heard && at.elapsed() < TWICE => {
                 *heard = true;
                 return;
             }
             State::Starting | State::Ended { .. } => return self.interrupted.store(true, Ordering::Relaxed),
         };
-        // What cannot be sent has nobody to go to.
+        // If the command has ended, nobody needs the signal.
         let _ = match signal {
             SIGINT => {
                 let is_second = last.replace(Instant::now()).is_some_and(|first| first.elapsed() < TWICE);
@@ -159,14 +160,14 @@ impl Target {
 }
 
 impl Ended {
-    /// As a shell has it.
+    /// The exit code, in the form that shells use.
     pub(super) fn code(&self) -> u8 {
         let code =
             self.status.map_or(1, |s| s.code().unwrap_or_else(|| 128 + s.signal().unwrap_or_default()));
         u8::try_from(code).unwrap_or(u8::MAX)
     }
 
-    /// Whether a signal came since.
+    /// Whether a signal came after the end.
     pub(super) fn is_interrupted(&self) -> bool {
         self.target.interrupted.load(Ordering::Relaxed)
     }

@@ -15,11 +15,11 @@ use crate::record::command::{Command, NotStarted};
 use crate::record::parts::{Parts, RecordResult};
 use crate::text::{complain, count, grouped, size, who};
 
-/// Runs a command with tracing on, its children too, and leaves one trace of all of them.
+/// Runs a command and records one trace of all its processes.
 ///
-/// The command's programs must have Hairline's macros in them; nothing has to be changed or built anew for it. What was killed is
-/// recovered. Ctrl-C goes to the command, and the trace is kept; twice within a second, it kills the command. The exit code is the
-/// command's.
+/// The programs must contain Hairline's macros. They need no change and no rebuild. Traces of killed
+/// processes are recovered. Ctrl-C goes to the command, and the trace is kept. Two Ctrl-C within a second
+/// kill the command. The exit code is the command's.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline record -- ./server --port 80
@@ -33,26 +33,26 @@ Exit codes:
   126  the command cannot be run
   127  there is no such command")]
 pub(crate) struct Arguments {
-    /// The trace; replaced if it is there. trace.pftrace or trace.fxt, if it is not said.
+    /// The trace file, which is replaced. Default: trace.pftrace or trace.fxt.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The trace's format; else as the output's name says.
+    /// The trace's format. Default: by the name of the output.
     #[arg(long, value_enum)]
     format: Option<RecordFormat>,
-    /// What is recorded: "net,db.*,-db.verbose" (all, if it is not said).
+    /// The categories to record: "net,db.*,-db.verbose". Default: all.
     #[arg(long, value_name = "FILTER")]
     categories: Option<String>,
-    /// Memory for what was recorded and not yet written, of each process: "4M", "64MiB".
+    /// The memory of each process for events that are not written yet: "4M", "64MiB".
     #[arg(long, value_name = "SIZE")]
     buffer: Option<String>,
-    /// What happens when that is full: drop (lose events, and count them), block (the program waits), block:500ms, or overwrite (keep
-    /// the last of what was recorded only).
+    /// The policy for a full buffer: drop (lose and count events), block (the program waits), block:500ms, or
+    /// overwrite (keep only the latest events).
     #[arg(long, value_name = "POLICY")]
     overflow: Option<String>,
-    /// Keeps each process's own trace too.
+    /// Also keep the trace of each process.
     #[arg(long)]
     keep_parts: bool,
-    /// How long processes that outlive the command are waited for, in seconds.
+    /// The time in seconds to wait for processes that outlive the command.
     #[arg(long, value_name = "SECONDS", default_value_t = 1)]
     wait: u32,
     /// The command and its arguments.
@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
     command: Vec<OsString>,
 }
 
-/// A format by its name.
+/// A trace format that can be recorded.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum RecordFormat {
     /// Fuchsia's trace format, .fxt
@@ -79,7 +79,7 @@ impl From<RecordFormat> for Format {
     }
 }
 
-/// The tracer has failed, not the command: as with `env` and `timeout`.
+/// The exit code for a failure of the tracer, as in `env` and `timeout`.
 const FAILED: u8 = 125;
 
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
@@ -92,7 +92,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// There is no trace.
+/// Why there is no trace.
 struct Failed {
     why: String,
     code: u8,
@@ -117,12 +117,12 @@ fn record(arguments: &Arguments) -> Result<u8, Failed> {
             parts.end();
             Ok(code)
         }
-        // The command's own failure is what matters more.
+        // The command's own failure is more important.
         Err(why) => Err(Failed { why, code: if code == 0 { FAILED } else { code } }),
     }
 }
 
-/// That the processes will make sense of what they are told: they would go on without a trace.
+/// Checks the arguments that the processes receive. A process with wrong settings would run without a trace.
 fn check(arguments: &Arguments) -> Result<(), String> {
     let Arguments { categories, buffer, overflow, .. } = arguments;
     let option = |name: &str, value: &Option<String>, check: fn(&str) -> Result<(), hairline::Error>| {
@@ -133,7 +133,7 @@ fn check(arguments: &Arguments) -> Result<(), String> {
     option("overflow", overflow, |policy| policy.parse::<hairline::Overflow>().map(drop))
 }
 
-/// Where the trace goes, and what it is.
+/// The path and the format of the trace.
 fn output(arguments: &Arguments) -> Result<(PathBuf, Format), String> {
     let asked = arguments.format.map(Format::from);
     let Some(output) = &arguments.output else {
@@ -147,7 +147,7 @@ fn output(arguments: &Arguments) -> Result<(PathBuf, Format), String> {
     Ok((output.clone(), format))
 }
 
-/// What the processes find in their environment.
+/// The environment variables for the processes.
 fn variables(arguments: &Arguments, parts: &Parts) -> Vec<(&'static str, OsString)> {
     let text = |value: &Option<String>| value.as_ref().map(OsString::from);
     let options = [
@@ -159,7 +159,7 @@ fn variables(arguments: &Arguments, parts: &Parts) -> Vec<(&'static str, OsStrin
     options.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-/// What came of it.
+/// Prints the result.
 fn report(whole: &RecordResult, output: &Path, parts: &Parts) {
     let RecordResult { totals, recovered, alive, notes, .. } = whole;
     notes.iter().for_each(complain);
@@ -204,6 +204,6 @@ fn about(totals: &Totals, output: &Path) -> String {
     format!("{}: {}", output.display(), parts.join(", "))
 }
 
-/// No process was traced.
+/// The message if no process recorded anything.
 const NOTHING: &str = "no trace: no process of the command recorded anything. Has it Hairline's macros in it, \
      and the crate feature `enable` on? Does it start a session of its own (Session::builder), or is nothing left by --categories?";

@@ -1,8 +1,8 @@
-//! The traces of the command's processes, and how they become one.
+//! The traces of the command's processes, and their merge.
 //!
 //! ```text
-//! out.pftrace.parts-x1Y2z3/      beside the output: on the same disk, and to be found if this process is killed itself
-//!     4711-make.pftrace          each process has its own, by its number and its program (after exec it has two)
+//! out.pftrace.parts-x1Y2z3/      beside the output: on the same disk, and easy to find if this process is killed
+//!     4711-make.pftrace          one for each process, by pid and program (after exec there are two)
 //!     4712-cc.pftrace
 //! ```
 
@@ -21,10 +21,10 @@ use tempfile::TempDir;
 use crate::input::open_file;
 use crate::output::Output;
 
-/// How often processes that outlive the command are summary for.
+/// The interval of checks for processes that outlive the command.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// What the name of a format's files ends with.
+/// The file extension of a format.
 pub(super) fn extension(format: Format) -> &'static str {
     match format {
         Format::Fxt => "fxt",
@@ -38,25 +38,25 @@ pub(super) struct Parts {
     directory: TempDir,
     output: PathBuf,
     format: Format,
-    /// Whether it is asked for, or something in it is needed further on.
+    /// Whether the directory is kept: the user asked for it, or a part is still needed.
     is_kept: bool,
 }
 
-/// What came of the parts.
+/// The result of recording.
 #[derive(Debug, Default)]
 pub(super) struct RecordResult {
     pub(super) totals: Totals,
-    /// How many there were.
+    /// The number of parts.
     pub(super) parts: u64,
-    /// Processes that were killed.
+    /// The number of killed processes.
     pub(super) recovered: u64,
-    /// Processes that go on: number, name, their part.
+    /// Running processes: pid, name, part.
     pub(super) alive: Vec<(u32, String, PathBuf)>,
     pub(super) notes: Vec<String>,
 }
 
 impl Parts {
-    /// Makes the directory: when that can be done, so can the output.
+    /// Creates the directory. If that is possible, the output can be created too.
     pub(super) fn begin(output: &Path, format: Format, keep: bool) -> Result<Self, String> {
         let at = |e: io::Error| format!("{}: {e}", output.display());
         let no_file = || format!("{}: is there, and is no file", output.display());
@@ -67,7 +67,7 @@ impl Parts {
         }
         let name = place.file_name().ok_or_else(|| at(io::ErrorKind::InvalidInput.into()))?;
         let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        // The processes may work in other directories.
+        // The processes may have other working directories.
         let folder = folder.canonicalize().map_err(at)?;
         let mut prefix = name.to_owned();
         prefix.push(".parts-");
@@ -78,9 +78,9 @@ impl Parts {
         Ok(Self { directory, output: folder.join(name), format, is_kept: keep })
     }
 
-    /// What `HAIRLINE` is to be.
+    /// The value of `HAIRLINE` for the processes.
     pub(super) fn template(&self) -> OsString {
-        // Checked to be UTF-8.
+        // The path is UTF-8, as checked.
         let directory = self.directory.path().to_string_lossy().replace('%', "%%");
         format!("{directory}/%p-%e.{}", extension(self.format)).into()
     }
@@ -93,7 +93,8 @@ impl Parts {
         self.is_kept
     }
 
-    /// Recovers what was killed, and writes the output, unless it is `interrupted`. Processes that go on are waited for.
+    /// Recovers the parts of killed processes, and writes the output, unless `interrupted`. Waits for running
+    /// processes up to `wait`.
     pub(super) fn make_whole(
         mut self,
         command: u32,
@@ -120,7 +121,7 @@ impl Parts {
         }
     }
 
-    /// Recovers the parts of processes that are dead by now. Those that are not.
+    /// Recovers the parts of dead processes. Returns the running ones.
     fn settle(&mut self, whole: &mut RecordResult) -> Vec<(u32, String, PathBuf)> {
         let mut alive = Vec::new();
         for region in recovery::find().unwrap_or_default() {
@@ -149,7 +150,7 @@ impl Parts {
         }
     }
 
-    /// The parts of processes that have ended, that of the command first.
+    /// The parts of ended processes, the command's part first.
     fn list(&self, command: u32, whole: &RecordResult) -> Result<Vec<PathBuf>, String> {
         let directory = self.directory.path();
         let at = |e: io::Error| format!("{}: {e}", directory.display());
@@ -158,7 +159,7 @@ impl Parts {
         for entry in std::fs::read_dir(directory).map_err(at)? {
             let entry = entry.map_err(at)?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            // A second one of its name is what `recover` saved of a program that started itself anew.
+            // A recovered file exists if a program replaced itself by exec and was then killed.
             let is_part = name.ends_with(&suffix) || name.contains(&format!("{suffix}.recovered-"));
             let goes_on = whole.alive.iter().any(|(_, _, path)| *path == entry.path());
             if is_part && !goes_on && entry.metadata().is_ok_and(|m| m.len() > 0) {
@@ -179,7 +180,7 @@ impl Parts {
         whole.parts = parts.len() as u64;
         match parts {
             [] => Ok(()),
-            // The only one is the whole, if nothing is wrong with it.
+            // A single valid part is the whole trace.
             [only] if self.is_whole(only, whole, interrupted) => {
                 let at = |e: io::Error| format!("{}: {e}", self.output.display());
                 std::fs::rename(only, &self.output).map_err(at)
@@ -231,11 +232,11 @@ impl Parts {
         Ok(())
     }
 
-    /// Removes what is not needed any more.
+    /// Removes the directory if it is not kept.
     pub(super) fn end(self) {
         if self.is_kept {
             let _ = self.directory.keep();
-        } // else it goes
+        } // otherwise dropping it removes it
     }
 }
 
@@ -246,7 +247,7 @@ fn trace_format(format: Format) -> TraceFormat {
     }
 }
 
-/// An output that ends when it is interrupted.
+/// An output that fails when the command is interrupted.
 struct Interruptible<'i, W> {
     out: W,
     interrupted: &'i dyn Fn() -> bool,
@@ -255,7 +256,7 @@ struct Interruptible<'i, W> {
 impl<W: Write> Write for Interruptible<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if (self.interrupted)() {
-            // Not `Interrupted`, which asks to be tried again.
+            // `Interrupted` would cause a retry.
             return Err(io::Error::other("interrupted"));
         }
         self.out.write(bytes)

@@ -1,10 +1,10 @@
-//! For programs: names of columns and their units are a promise.
+//! Output for programs. The column names and units are stable.
 
 use serde_json::{Map, Value, json};
 
 use crate::stats::tables::{By, Line, Stats, TableArguments};
 
-/// The numbers of a row, by their names.
+/// The numeric columns of a row.
 fn numbers(by: By, line: &Line<'_>) -> Vec<(&'static str, Value)> {
     let row = line.row;
     let [p50, p90, p99] = line.percentiles;
@@ -24,7 +24,7 @@ fn numbers(by: By, line: &Line<'_>) -> Vec<(&'static str, Value)> {
     numbers
 }
 
-/// What the rows are, and whose.
+/// The text columns of a row.
 fn words(by: By, line: &Line<'_>) -> Vec<(&'static str, Value)> {
     let mut words = vec![(by.title(), json!(line.what))];
     match by {
@@ -88,7 +88,7 @@ pub(super) fn csv(stats: &Stats<'_>, choice: &TableArguments) -> String {
     };
     for row in rows(stats, choice.by.unwrap_or(By::Name), choice) {
         let (names, values): (Vec<_>, Vec<_>) = row.into_iter().unzip();
-        // Memory takes all that is written.
+        // Writing to memory cannot fail.
         if std::mem::take(&mut is_first) {
             let _ = out.write_record(names);
         }

@@ -1,4 +1,4 @@
-//! Everything that is counted, in one pass.
+//! Counts all items in one pass.
 
 use hairline::__private::Filter;
 use hairline_convert::slices::{Frame, Key, Keys, Slice, SliceSink, Slices};
@@ -8,7 +8,7 @@ use crate::stats::rows::Rows;
 use crate::trace::ItemVisitor;
 use crate::track_names::TrackNames;
 
-/// Of the trace as a whole.
+/// Totals of the trace.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) events: u64,
@@ -17,9 +17,9 @@ pub(crate) struct Totals {
     pub(crate) instants: u64,
     pub(crate) counter_values: u64,
     pub(crate) flow_points: u64,
-    /// Records that no other format has a word for.
+    /// Records that no other format can express.
     pub(crate) foreign: u64,
-    /// TrackNames where something is missing, and how many events, as far as that is said.
+    /// The number of places with missing events, and the known number of these events.
     pub(crate) losses: u64,
     pub(crate) lost_events: u64,
     pub(crate) first: Option<i64>,
@@ -27,13 +27,13 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// From the first event to the last.
+    /// The time from the first event to the last.
     pub(crate) fn span(&self) -> i64 {
         self.last.unwrap_or_default().saturating_sub(self.first.unwrap_or_default())
     }
 }
 
-/// All of it.
+/// All counts.
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
     pub(crate) totals: Totals,
@@ -42,7 +42,7 @@ pub(crate) struct Gathered {
     pub(crate) tracks: Rows,
 }
 
-/// Gathers it.
+/// Counts items.
 #[derive(Default)]
 pub(crate) struct Gather {
     slices: Slices,
@@ -54,35 +54,35 @@ pub(crate) struct Gather {
 struct Counting {
     gathered: Gathered,
     filter: Option<Filter>,
-    /// Whether a category is one that is asked for, by its key.
+    /// Whether a category passes the filter, by key.
     wanted: Vec<bool>,
     since: Option<i64>,
-    /// Slices that are in no table yet.
+    /// Slices that are not in the tables yet.
     pending: Vec<Slice>,
 }
 
-/// Slices that are counted at once. Each goes to cells that the one before was not in: done one after the other without anything between,
-/// the processor fetches several at a time, which makes them three times as fast.
+/// The number of slices counted together. Each slice updates cells that the previous one did not touch. In a
+/// batch the processor fetches several of them at once, which is three times as fast.
 const BATCH: usize = 256;
 
 impl Gather {
-    /// Counts the slices of these categories only.
+    /// Counts only slices whose category passes the filter.
     pub(crate) fn new(filter: Option<Filter>) -> Self {
         Self { counting: Counting { filter, ..Counting::default() }, ..Self::default() }
     }
 
-    /// Counts the slices that ended after this time only.
+    /// Counts only slices that end after `time`.
     pub(crate) fn since(&mut self, time: Option<i64>) {
         self.counting.since = time;
     }
 
-    /// What was gathered so far, which is then forgotten; with a copy of the names.
+    /// Returns and clears the counts, with a copy of the keys.
     pub(crate) fn take(&mut self) -> (Gathered, Keys) {
         self.counting.settle();
         (std::mem::take(&mut self.counting.gathered), self.slices.keys().clone())
     }
 
-    /// Nothing more comes.
+    /// Ends the trace, and returns the counts.
     pub(crate) fn finish(mut self) -> (Gathered, Keys, TrackNames) {
         self.slices.finish(&mut self.counting);
         self.counting.settle();
@@ -96,7 +96,7 @@ impl ItemVisitor for Gather {
         if let Some(filter) = &self.counting.filter {
             let (keys, wanted) = (self.slices.keys(), &mut self.counting.wanted);
             while wanted.len() < keys.len() {
-                let categories = keys.text(Key(wanted.len() as u32)); // a key's number
+                let categories = keys.text(Key(wanted.len() as u32)); // the number of a key
                 wanted.push(categories.split(',').any(|category| filter.matches(category)));
             }
         }
@@ -134,7 +134,7 @@ impl Totals {
 }
 
 impl Counting {
-    /// Counts what is pending.
+    /// Counts the pending slices.
     fn settle(&mut self) {
         let Gathered { totals, names, categories, tracks, .. } = &mut self.gathered;
         totals.slices += self.pending.len() as u64;

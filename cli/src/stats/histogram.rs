@@ -1,30 +1,30 @@
 //! Percentiles in bounded memory.
 
-/// Values up to here are kept as they are: most names of most traces come a few times only.
+/// The limit for exact values. Most names of most traces have fewer slices.
 const FEW: usize = 32;
-/// Of a power of two, as a power of two: one value stands for those within 1/128 of it.
+/// The number of cells for each power of two, as a power of two: a cell's value differs by at most 1/128.
 const PARTS_BITS: u32 = 6;
 const PARTS: usize = 1 << PARTS_BITS;
-/// Values below [`PARTS`], and the powers of two from there on.
+/// One block for values below [`PARTS`], and one for each power of two from there on.
 const BLOCKS: usize = 64 - PARTS_BITS as usize + 1;
 
-/// How often which values came: exact for few, else within 0.8 %.
+/// A histogram: exact for few values, otherwise within 0.8 %.
 #[derive(Debug, Default)]
 pub(super) struct Histogram {
     few: Vec<u64>,
     many: Option<Box<Many>>,
 }
 
-/// A block for each power of two that there is a value of.
+/// Blocks for the powers of two that occur.
 #[derive(Debug)]
 struct Many {
-    /// 1 and the place of the block; 0 is none.
+    /// The index of each block plus 1; 0 is none.
     indices: [u8; BLOCKS],
     blocks: Vec<[u32; PARTS]>,
 }
 
 impl Histogram {
-    /// One more.
+    /// Adds a value.
     #[inline]
     pub(super) fn add(&mut self, value: u64) {
         if let Some(many) = &mut self.many {
@@ -43,7 +43,7 @@ impl Histogram {
         self.many = Some(many);
     }
 
-    /// The smallest value that is not exceeded by this part of all, for each part; of `count` values.
+    /// For each fraction in `parts`, the smallest value that this fraction of `count` values does not exceed.
     pub(super) fn percentiles<const N: usize>(&self, parts: [f64; N], count: u64) -> [u64; N] {
         #[allow(clippy::cast_precision_loss, clippy::cast_sign_loss, clippy::cast_possible_truncation)]
         let rank = |part: f64| ((part * count as f64).ceil() as u64).clamp(1, count.max(1));
@@ -58,7 +58,7 @@ impl Histogram {
     }
 }
 
-/// Which block a value is in, and where.
+/// The block of a value, and its cell.
 #[inline]
 fn place(value: u64) -> (usize, usize) {
     let bits = u64::BITS - value.leading_zeros();
@@ -67,7 +67,7 @@ fn place(value: u64) -> (usize, usize) {
     (block, (value >> shift) as usize % PARTS)
 }
 
-/// The middle of the values there.
+/// The middle value of a cell.
 fn value(block: usize, part: usize) -> u64 {
     let Some(shift) = block.checked_sub(1) else { return part as u64 };
     let from = ((PARTS + part) as u64) << shift;

@@ -17,11 +17,12 @@ use crate::stats::tables::TableArguments;
 use crate::text::{complain, put, written};
 use crate::trace::TraceArguments;
 
-/// Says what is in a trace, and where the time went.
+/// Shows what a trace contains, and where the time went.
 ///
-/// Totals, then a table by category, by name and by thread: how many slices, their time with and without that of the slices inside
-/// them (total, self), the shortest and the longest, and percentiles. Percentiles are exact for up to 32 slices, else within 1 %. A
-/// thread is busy while a slice is open on it. Slices without an end are counted, and are in no table.
+/// Prints totals, then a table by category, by name and by thread: the number of slices, their time with and
+/// without inner slices (total, self), minimum, maximum and percentiles. Percentiles are exact for up to 32
+/// slices, otherwise within 1 %. A thread is busy while a slice is open on it. Slices without an end are
+/// counted, but are in no table.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline stats trace.pftrace
@@ -34,14 +35,14 @@ pub(crate) struct Arguments {
     trace: TraceArguments,
     #[command(flatten)]
     choice: TableArguments,
-    /// As JSON: all of it, times in nanoseconds.
+    /// Print everything as JSON, times in nanoseconds.
     #[arg(long, conflicts_with = "csv")]
     json: bool,
-    /// One table as CSV, times in nanoseconds: that of names, or that of --by.
+    /// Print one table as CSV, times in nanoseconds: by name, or as in --by.
     #[arg(long)]
     csv: bool,
-    /// Slices of these categories only: "net,db.*,-db.verbose", as in HAIRLINE_CATEGORIES. Time of others inside them is still not
-    /// their own.
+    /// Count only slices of these categories: "net,db.*,-db.verbose", as in HAIRLINE_CATEGORIES. The time of
+    /// other slices inside them is still not part of their own time.
     #[arg(long, visible_alias = "categories", value_name = "FILTER", value_parser = Filter::parse, allow_hyphen_values = true)]
     category: Option<Filter>,
 }

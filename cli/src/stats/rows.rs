@@ -1,17 +1,17 @@
-//! What is counted by name, by category, by thread.
+//! Counts by name, by category and by track.
 
 use hairline_convert::slices::{Key, Slice};
 
 use crate::stats::histogram::Histogram;
 
-/// Names that have a row of their own; what is called otherwise shares one.
+/// The limit for rows. All further names share one row.
 const MOST_ROWS: usize = 1 << 14;
 const NONE: u32 = u32::MAX;
 
-/// Slices that have something in common.
+/// The slices of one row.
 #[derive(Debug)]
 pub(crate) struct Row {
-    /// What: a [`Key`]'s number, or a track's. None: all for which there was no room.
+    /// The number of the [`Key`] or of the track. `None` for the row that all others share.
     pub(crate) what: Option<u32>,
     pub(crate) count: u64,
     pub(crate) total: i64,
@@ -19,7 +19,7 @@ pub(crate) struct Row {
     pub(crate) busy: i64,
     pub(crate) min: i64,
     pub(crate) max: i64,
-    /// Their category, if they have the same.
+    /// The category of all slices, if they have the same.
     pub(crate) category: Option<Key>,
     histogram: Histogram,
 }
@@ -53,14 +53,14 @@ impl Row {
         self.histogram.add(slice.duration.unsigned_abs());
     }
 
-    /// Half, nine tenths, 99 of 100 take no longer.
+    /// The 50th, 90th and 99th percentile.
     pub(crate) fn percentiles(&self) -> [i64; 3] {
         let near = self.histogram.percentiles([0.5, 0.9, 0.99], self.count);
         near.map(|value| i64::try_from(value).unwrap_or(i64::MAX).clamp(self.min.min(self.max), self.max))
     }
 }
 
-/// Rows by a number.
+/// Rows by number.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
     indices: Vec<u32>,
@@ -93,7 +93,7 @@ impl Rows {
         self.rows.push(row);
     }
 
-    /// The rows, as they came.
+    /// The rows, in order of their first slice.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Row> {
         self.rows.iter().chain(self.others.as_deref())
     }

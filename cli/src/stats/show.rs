@@ -1,4 +1,4 @@
-//! For people.
+//! Output for people.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use crate::stats::tables::{By, Line, Stats, TableArguments};
 use crate::table::{Table, in_colour, plain};
 use crate::text::{count, duration, grouped, size};
 
-/// Rows of a table, if it is not said how many.
+/// The default number of rows.
 const ROWS: usize = 25;
 
 pub(super) fn text(stats: &Stats<'_>, choice: &TableArguments) -> String {

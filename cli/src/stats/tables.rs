@@ -1,4 +1,4 @@
-//! The tables: what their rows are, and in which order.
+//! The tables: their rows and their order.
 
 use clap::ValueEnum;
 use hairline_convert::slices::{Key, Keys};
@@ -8,16 +8,16 @@ use crate::stats::gather::Gathered;
 use crate::stats::rows::Row;
 use crate::track_names::TrackNames;
 
-/// What of the tables is wanted.
+/// Arguments that choose tables and rows.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct TableArguments {
-    /// Only this table.
+    /// Print only this table.
     #[arg(long, value_enum)]
     pub(crate) by: Option<By>,
-    /// What comes first: the most of this; of names, the first.
+    /// The column to sort by, largest first; names in alphabetical order.
     #[arg(long, value_enum, value_name = "COLUMN", default_value_t = Sort::Total)]
     pub(crate) sort: Sort,
-    /// Rows of each table at most; 0: all. Tables for people have 25, if it is not said.
+    /// The number of rows of each table; 0 for all. Default: 25 in tables for people, all otherwise.
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
 }
@@ -36,7 +36,7 @@ pub(crate) enum By {
 impl By {
     pub(super) const ALL: [Self; 3] = [Self::Category, Self::Name, Self::Thread];
 
-    /// What its rows are.
+    /// The title of the first column.
     pub(super) fn title(self) -> &'static str {
         match self {
             Self::Category => "category",
@@ -51,28 +51,28 @@ impl By {
 pub(crate) enum Sort {
     /// The name, category or thread
     Name,
-    /// How many slices
+    /// The number of slices
     Count,
-    /// Their time, with that of the slices inside
+    /// Their time, inner slices included
     Total,
-    /// Their time without that
+    /// Their time without inner slices
     #[value(name = "self")]
     Own,
-    /// Time in which one of them was open and none around it: a thread's busy time
+    /// Their time without enclosing slices: the busy time of a thread
     Busy,
     /// The shortest
     Min,
-    /// Half of them take no longer
+    /// The 50th percentile
     P50,
-    /// Nine of ten take no longer
+    /// The 90th percentile
     P90,
-    /// 99 of 100 take no longer
+    /// The 99th percentile
     P99,
     /// The longest
     Max,
 }
 
-/// What there is to say of a trace.
+/// The statistics of a trace.
 pub(crate) struct Stats<'a> {
     pub(crate) name: &'a str,
     pub(crate) bytes: u64,
@@ -82,10 +82,10 @@ pub(crate) struct Stats<'a> {
     pub(crate) report: &'a Report,
 }
 
-/// A row, put into words and numbers.
+/// A row with its texts and percentiles.
 pub(crate) struct Line<'a> {
     pub(crate) what: String,
-    /// The category of a name, the process of a thread.
+    /// The category of a name, or the process of a thread.
     pub(crate) of: String,
     pub(crate) row: &'a Row,
     pub(crate) percentiles: [i64; 3],
@@ -109,7 +109,7 @@ impl Line<'_> {
 }
 
 impl Stats<'_> {
-    /// The lines of a table in the order that is asked for, all of them.
+    /// All rows of a table in the given order.
     pub(crate) fn lines(&self, by: By, sort: Sort) -> Vec<Line<'_>> {
         let Gathered { names, categories, tracks, .. } = self.gathered;
         let rows = match by {

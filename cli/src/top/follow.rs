@@ -1,4 +1,4 @@
-//! Of a process that writes its trace to a file: the file is read as it grows.
+//! Follows the trace file of a process as it grows.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -16,10 +16,10 @@ use crate::top::rates::Rates;
 use crate::top::source::SliceSource;
 use crate::trace::ItemVisitor;
 
-/// How long is waited at the end of the file.
+/// The pause at the end of the file.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A thread reads, and shares what it gathers.
+/// Reads the file on a thread of its own, and shares the counts.
 pub(super) struct Follow {
     shared: Arc<Shared>,
     path: PathBuf,
@@ -28,21 +28,22 @@ pub(super) struct Follow {
 
 struct Shared {
     gather: Mutex<Gather>,
-    /// All that the file had at first was read.
+    /// Whether the initial content of the file was read.
     is_read: AtomicBool,
-    /// How far it was read.
+    /// The number of bytes read.
     position: AtomicU64,
-    /// Somebody waits for what was gathered: who locks for each item would never let go of it long enough.
+    /// Whether another thread waits for the counts. The reading thread would otherwise take the lock again at
+    /// once.
     is_wanted: AtomicBool,
-    /// Nobody wants more.
+    /// Whether reading should stop.
     is_over: AtomicBool,
     failed: Mutex<Option<String>>,
 }
 
-/// A file that grows: at its end, it is waited for more.
+/// A growing file: waits for more bytes at its end.
 struct Growing {
     file: File,
-    /// Bytes that it had at first.
+    /// The initial length in bytes.
     first: u64,
     shared: Arc<Shared>,
 }
@@ -52,7 +53,7 @@ impl Read for Growing {
         loop {
             let read = self.file.read(buffer)?;
             let position = self.shared.position.fetch_add(read as u64, Ordering::Relaxed) + read as u64;
-            // A file that was cut has less by now.
+            // A truncated file is shorter by now.
             if position >= self.first || read == 0 {
                 self.shared.is_read.store(true, Ordering::Relaxed);
             }
@@ -90,13 +91,13 @@ impl Follow {
     }
 }
 
-/// Reads all of it, item by item.
+/// Reads all items.
 fn read(growing: Growing) -> Result<(), String> {
     let shared = Arc::clone(&growing.shared);
     let mut reader = open(growing, None).map_err(|e| e.to_string())?;
     let mut context = Context::new();
     loop {
-        // The lock is not held while it is waited for more.
+        // The lock is free while this waits.
         let Some(item) = reader.next(&mut context).map_err(|e| e.to_string())? else { return Ok(()) };
         while shared.is_wanted.load(Ordering::Relaxed) {
             thread::yield_now();
@@ -113,7 +114,7 @@ impl Drop for Follow {
 
 impl SliceSource for Follow {
     fn take(&mut self, is_over: &AtomicBool) -> Result<Rates, String> {
-        // What was recorded before is no part of the first table.
+        // The first table excludes earlier events.
         while !self.shared.is_read.load(Ordering::Relaxed) && !is_over.load(Ordering::Relaxed) {
             thread::sleep(PAUSE);
         }
@@ -126,7 +127,7 @@ impl SliceSource for Follow {
         self.shared.is_wanted.store(false, Ordering::Relaxed);
         let len = std::fs::metadata(&self.path).map_or(0, |about| about.len());
         let behind = len.saturating_sub(self.shared.position.load(Ordering::Relaxed));
-        // The output goes on in another file, which has its place (HAIRLINE_ROTATE).
+        // The output was rotated: a new file has its path (HAIRLINE_ROTATE).
         if identity(&self.path).is_some_and(|now| now != self.identity) {
             *self = Self::start(&self.path)?;
         }

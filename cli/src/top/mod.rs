@@ -23,11 +23,11 @@ use crate::top::follow::Follow;
 use crate::top::recorder::Recorder;
 use crate::top::source::SliceSource;
 
-/// Shows what a running process spends its time on, by name.
+/// Shows where a running process spends its time, by name.
 ///
-/// Each second a table of the slices that ended in that second: how many, their time with and without that of the slices inside them,
-/// percentiles. It is read from outside, from the trace that the process writes or from its ring; the process does nothing for it.
-/// Times are those of the threads together: ten threads in one slice are 10 s a second.
+/// Each second prints a table of the slices that ended in that second: their number, their time with and
+/// without inner slices, percentiles. It reads the trace file of the process or its ring from outside, so the
+/// process has no extra work. Times are sums over threads: ten threads in one slice take 10 s a second.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline top 4711
@@ -35,19 +35,19 @@ use crate::top::source::SliceSource;
   hairline top 4711 --interval 10 --once > table.txt
   hairline ls                                  which processes there are")]
 pub(crate) struct Arguments {
-    /// A process's number, or the path of a region in /dev/shm (see `hairline ls`).
+    /// A pid, or the path of a region in /dev/shm (see `hairline ls`).
     #[arg(value_name = "PID|REGION")]
     region: PathBuf,
-    /// Seconds from table to table.
+    /// The interval between tables, in seconds.
     #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     interval: Duration,
-    /// One table, and no more.
+    /// Print one table only.
     #[arg(long)]
     once: bool,
-    /// What comes first: the most of this; of names, the first.
+    /// The column to sort by, largest first; names in alphabetical order.
     #[arg(long, value_enum, value_name = "COLUMN", default_value_t = Sort::Total)]
     sort: Sort,
-    /// Rows at most; 0: all.
+    /// The number of rows; 0 for all.
     #[arg(long, value_name = "N", default_value_t = 25)]
     top: usize,
 }
@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// What the process writes to a file is read from there as it grows; what it keeps in its ring, there.
+/// Reads the trace from the output file if there is one, otherwise from the ring.
 fn source(region: &FoundRegion) -> Result<Box<dyn SliceSource>, String> {
     Ok(match &region.output {
         Some(output) if !region.overwrites && output.is_file() => Box::new(Follow::start(output)?),
@@ -96,13 +96,13 @@ fn show(arguments: &Arguments, region: &FoundRegion, source: &mut dyn SliceSourc
         let now = Instant::now();
         let rates = match source.take(&is_over) {
             Ok(rates) => rates,
-            // What it was read from has gone with the process.
+            // The trace is gone because the process has ended.
             Err(_) if !lives => break,
             Err(e) => return Err(e),
         };
         let name = who(region.pid, &region.process_name);
         match put(rates.table(&name, now - began, arguments.sort, arguments.top)) {
-            // Nobody reads any more.
+            // The pipe was closed.
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
             put => put.map_err(|e| format!("stdout: {e}"))?,
         }
@@ -117,7 +117,7 @@ fn show(arguments: &Arguments, region: &FoundRegion, source: &mut dyn SliceSourc
     Ok(())
 }
 
-/// Waits until then, or until the process ends, or nobody wants to see more. Whether it lives.
+/// Waits until a time, until the process ends, or until the user stops. Returns whether the process is alive.
 fn wait(until: Instant, region: &Path, is_over: &AtomicBool) -> bool {
     const STEP: Duration = Duration::from_millis(50);
     loop {

@@ -1,4 +1,4 @@
-//! The slices of some seconds, as a table.
+//! The slices of an interval as a table.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -11,20 +11,21 @@ use crate::table::{Table, in_colour};
 use crate::text::{count, duration, grouped, size};
 use crate::track_names::TrackNames;
 
-/// What was gathered, with the names of what is in it.
+/// The counts of an interval, and the names in them.
 pub(super) struct Rates {
     pub(super) gathered: Gathered,
     pub(super) keys: Keys,
-    /// Bytes of the trace that were not read yet: the process writes faster than they can be.
+    /// The bytes of the trace that are not read yet, because the process writes faster than this command
+    /// reads.
     pub(super) behind: u64,
-    /// How much time it is about, if the ring did not hold all since the last table.
+    /// The covered time, if the ring did not hold the whole interval.
     pub(super) covered: Option<Duration>,
 }
 
-/// What a process may write while a table is made.
+/// The bytes that a process may write while a table is made.
 const MUCH: u64 = 64 << 20;
 
-/// To the upper left corner of a terminal, and nothing left on it.
+/// Moves to the upper left corner of a terminal, and clears it.
 const CLEAR: &str = "\u{1b}[H\u{1b}[2J";
 
 impl Rates {
@@ -72,7 +73,7 @@ fn cells(line: &Line<'_>, seconds: f64) -> Vec<String> {
     cells
 }
 
-#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // it is rounded anyway
+#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // the result is rounded anyway
 fn per_second(n: u64, seconds: f64) -> u64 {
     (n as f64 / seconds).round() as u64
 }

@@ -1,4 +1,4 @@
-//! Of a process that keeps what it records in its ring: each time a snapshot of that.
+//! Takes snapshots of the ring of a flight recorder.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -15,7 +15,7 @@ use crate::trace;
 pub(super) struct Recorder {
     region: PathBuf,
     folder: TempDir,
-    /// Up to when slices were shown already.
+    /// The time of the latest event shown.
     since: Option<i64>,
 }
 
@@ -26,7 +26,7 @@ impl Recorder {
     }
 }
 
-/// How often a snapshot is tried, and the time between: of a ring that turns fast, one may fail.
+/// The number of attempts, and the pause between them. A snapshot of a ring that changes fast may fail.
 const TRIES: usize = 50;
 const PAUSE: Duration = Duration::from_millis(2);
 

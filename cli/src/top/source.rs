@@ -1,11 +1,11 @@
-//! Where slices are had from.
+//! Sources of slices.
 
 use std::sync::atomic::AtomicBool;
 
 use crate::top::rates::Rates;
 
-/// Where slices are had from.
+/// A source of slices.
 pub(super) trait SliceSource {
-    /// Those of the time since it was asked last. Nothing, if `is_over` comes true before it has any.
+    /// The slices since the last call. Returns nothing if `is_over` becomes true before there are any.
     fn take(&mut self, is_over: &AtomicBool) -> Result<Rates, String>;
 }

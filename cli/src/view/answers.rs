@@ -13,10 +13,10 @@ use crate::view::http::{Answer, Body, Request};
 use crate::view::launch::Launch;
 use crate::view::peer::Client;
 
-/// An answer.
+/// An answer, and its content.
 pub(super) struct Reply {
     pub(super) answer: Answer,
-    /// Whether the trace is in it, all of it.
+    /// Whether it contains the whole trace.
     pub(super) has_trace: bool,
 }
 
@@ -41,7 +41,8 @@ pub(super) fn reply(request: &Request, client: SocketAddr, server: SocketAddr, c
         Resource::File(path) => (path.as_path(), media_type(path)),
         Resource::Nothing => return Answer::new(404).into(),
     };
-    // After the token: a table of all sockets takes time to read, which nobody else can ask for.
+    // Checked after the token, because reading a table of all sockets takes time that only the owner of the
+    // token may use.
     let client = content.trusted.client(client, server);
     if client != Client::Trusted {
         if let Client::Other(user) = client {
@@ -61,7 +62,7 @@ pub(super) fn reply(request: &Request, client: SocketAddr, server: SocketAddr, c
     Reply { answer, has_trace: wanted == Resource::Trace && has_body }
 }
 
-/// Whether the request names this server. The owner of another web site can let its name lead here.
+/// Whether the request names this server. Another web site's name may resolve to this address.
 fn is_meant(request: &Request, server: SocketAddr) -> bool {
     let names = [format!("127.0.0.1:{}", server.port()), format!("localhost:{}", server.port())];
     request.host.as_ref().is_some_and(|host| names.contains(host))

@@ -1,7 +1,7 @@
-//! The open connections: a bounded number, of which none that waits keeps out a new one.
+//! The open connections. Their number is limited, and no waiting connection blocks a new one.
 //!
-//! Every user of the machine can open connections and send nothing. So when there are too many, the oldest
-//! one that the server waits for is closed. A client that sends its request at once is answered, however many
+//! Every user of the machine can open connections and send nothing. So at the limit the server closes the
+//! oldest connection that it waits for. A client that sends its request at once is answered, however many
 //! idle connections there are.
 
 use std::collections::BTreeMap;
@@ -42,7 +42,7 @@ impl Connections {
         let mut open = self.lock();
         while open.count >= MOST {
             if let Some((_, oldest)) = open.waiting.pop_first() {
-                // Wakes its thread. One that is closed already has a thread that is about to end.
+                // Wakes its thread. If it is closed already, its thread is about to end.
                 let _ = oldest.shutdown(Shutdown::Both);
             }
             open = self.one_ended.wait(open).unwrap_or_else(PoisonError::into_inner);

@@ -8,26 +8,26 @@ use crate::view::launch::Launch;
 use crate::view::peer::Trusted;
 use crate::view::token::Token;
 
-/// Where the UI is.
+/// The address of the UI.
 pub(super) const UI: &str = "https://ui.perfetto.dev";
 
-/// What is served.
+/// The served files.
 #[derive(Debug)]
 pub(super) struct Content {
     pub(super) trace: PathBuf,
-    /// What the trace is called.
+    /// The trace's name.
     pub(super) name: String,
-    /// The UI's files, if they are served too.
+    /// The directory of the UI, if it is served too.
     pub(super) ui: Option<PathBuf>,
-    /// What all paths on the server begin with.
+    /// The first part of all paths.
     pub(super) token: Token,
-    /// What the browser that this command starts is given.
+    /// The address for the browser that this command starts.
     pub(super) launch: Option<Launch>,
-    /// The users who are answered.
+    /// The users whose requests are answered.
     pub(super) trusted: Trusted,
 }
 
-/// What a path leads to.
+/// The resource at a path.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Resource {
     Trace,
@@ -37,12 +37,12 @@ pub(super) enum Resource {
 }
 
 impl Content {
-    /// Where the UI is on the server, if it is served.
+    /// The path of the UI, if it is served.
     pub(super) fn ui_path(&self) -> String {
         format!("/{}/", self.token)
     }
 
-    /// Where the trace is on the server. In a folder of its own where the UI has files too.
+    /// The path of the trace, in a directory of its own if the UI is served too.
     pub(super) fn trace_path(&self) -> String {
         let folder = if self.ui.is_some() { "trace/" } else { "" };
         format!("/{}/{folder}{}", self.token, encoded(&self.name))
@@ -56,7 +56,7 @@ impl Content {
         let Some(ui) = &self.ui else { return Resource::Nothing };
         let Some(path) = path.strip_prefix(&self.ui_path()) else { return Resource::Nothing };
         let path = if path.is_empty() { "index.html" } else { path };
-        // The system resolves "..", links and all; what is not below the folder then is none of ours.
+        // The system resolves ".." and links. A file outside the directory is not served.
         let file = ui.join(decoded(path).trim_start_matches('/')).canonicalize();
         match file {
             Ok(file) if file.starts_with(ui) && file.is_file() => Resource::File(file),
@@ -65,7 +65,7 @@ impl Content {
     }
 }
 
-/// A name as a part of a link: all but letters, digits and `-._~` by their bytes.
+/// Encodes a name for a link: all bytes except letters, digits and `-._~`.
 fn encoded(name: &str) -> String {
     let byte = |b: u8| {
         let is_plain = b.is_ascii_alphanumeric() || b"-._~".contains(&b);

@@ -1,8 +1,8 @@
-//! One request and one answer on a connection: as much of HTTP/1.1 as `hairline view` needs.
+//! One request and one answer on a connection: the part of HTTP/1.1 that `hairline view` needs.
 //!
-//! A client can send anything. So the head of a request has a length limit and a time limit, and nothing
-//! after the head is read for its meaning: no announcement of a body has an effect. The server closes the
-//! connection after the answer, so nobody takes the rest of a request for the next one.
+//! A client can send anything. So the head of a request has a length limit and a time limit, and the server
+//! ignores everything after the head. It closes the connection after the answer, so the rest of a request is
+//! never taken for a new one.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -23,16 +23,16 @@ const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
 pub(super) struct Request {
     pub(super) method: String,
     pub(super) path: String,
-    /// The field `Host`. `None` if it is missing, comes twice or is no text.
+    /// The field `Host`. `None` if it is missing, repeated or not UTF-8.
     pub(super) host: Option<String>,
 }
 
 /// Why there is no request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NoRequest {
-    /// The client closed the connection, or the time is over.
+    /// The client closed the connection, or sent no complete head in time.
     Silence,
-    /// The client sent something else. The status of the answer.
+    /// The client sent something else. The value is the status of the answer.
     Refused(u16),
 }
 
@@ -43,7 +43,7 @@ impl Request {
         let mut head = [0; LONGEST_HEAD];
         let mut len = 0;
         while len < head.len() {
-            // The time that is left for the whole head: a limit for one read would begin anew with each byte.
+            // The remaining time for the whole head. A limit for each read would restart with each byte.
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() || stream.set_read_timeout(Some(left)).is_err() {
                 return Err(NoRequest::Silence);
@@ -86,7 +86,7 @@ pub(super) enum Body {
     None,
     /// Nothing, but the head has the length in bytes: the answer to HEAD.
     Announced(u64),
-    /// The first bytes of a file, so many. A file that grows is sent as long as the head says.
+    /// The first bytes of a file. A growing file is sent up to the length in the head.
     File(File, u64),
 }
 
@@ -135,7 +135,7 @@ impl Answer {
     /// Sends the answer.
     ///
     /// # Errors
-    /// When the client goes away or takes nothing for `patience`, or the file has become shorter.
+    /// Fails if the client goes away or accepts nothing for `patience`, or if the file became shorter.
     pub(super) fn send(self, mut stream: &TcpStream, patience: Duration) -> io::Result<()> {
         stream.set_write_timeout(Some(patience))?;
         stream.write_all(self.head().as_bytes())?;
@@ -147,8 +147,8 @@ impl Answer {
     }
 }
 
-/// Closes a connection so that the client gets the answer. What the client has sent must have been read then,
-/// or the system resets the connection, and the client loses the answer.
+/// Closes a connection after the client received the answer. Reads the rest of the request first, because the
+/// system would otherwise reset the connection and discard the answer.
 pub(super) fn close(mut stream: &TcpStream) {
     let until = Instant::now() + CLOSE_PATIENCE;
     let mut rest = [0; 4096];
@@ -211,7 +211,7 @@ mod tests {
         let client = TcpStream::connect(listener.local_addr().expect("an address")).expect("connected");
         let (server, _) = listener.accept().expect("accepted");
         let file = tempfile::tempfile().expect("a file");
-        // More than what the system takes off the server's hands.
+        // More than the system buffers.
         file.set_len(64 << 20).expect("grown");
         let answer = Answer::new(200).with_body(Body::File(file, 64 << 20));
         let sent = thread::spawn(move || answer.send(&server, Duration::from_millis(100)));

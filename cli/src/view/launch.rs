@@ -1,4 +1,4 @@
-//! The way of the link into the browser that this command starts.
+//! Passes the link to the browser.
 
 use std::io;
 use std::net::SocketAddr;
@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::view::token::Token;
 
-/// An address that leads to the link, once, and only this user.
+/// An address that leads this user to the link, once.
 ///
 /// Every user of the machine can read the arguments of every process, so the link is no argument for a
-/// browser. Nor is a file with the link in it: a browser in a sandbox of its own sees other files than this
+/// browser. A file with the link does not work either: a sandboxed browser sees other files than this
 /// process.
 #[derive(Debug)]
 pub(super) struct Launch {
@@ -32,7 +32,7 @@ impl Launch {
         format!("http://{server}{}", self.path())
     }
 
-    /// The link, for the first caller.
+    /// Returns the link to the first caller.
     pub(super) fn take_link(&self) -> Option<&str> {
         // The flag guards nothing but itself.
         (!self.is_used.swap(true, Ordering::Relaxed)).then_some(&self.link)

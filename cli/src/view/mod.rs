@@ -26,33 +26,34 @@ use crate::view::token::Token;
 
 /// Opens a trace in the Perfetto UI.
 ///
-/// The trace stays on this machine: the UI in the browser fetches it from this command, which ends when it
-/// has. Only this user can fetch it, and only by the link, which has a random number in it. A trace of any
-/// format that the UI knows will do.
+/// The trace stays on this machine: the UI in the browser fetches it from this command, which then ends. Only
+/// this user can fetch it, and only with the link, which contains a random number. The trace may have any
+/// format that the UI knows.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline view trace.pftrace
   hairline view --no-open trace.fxt            prints the link only
   hairline view --ui ~/perfetto-ui trace.fxt   with a copy of the UI, on a machine without internet")]
 pub(crate) struct Arguments {
-    /// The trace; - is stdin.
+    /// The trace; - for stdin.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
-    /// Opens no browser.
+    /// Open no browser.
     #[arg(long)]
     no_open: bool,
-    /// Goes on when the trace was fetched, until Ctrl-C: the page may be loaded again.
+    /// Keep serving until Ctrl-C, so the page can be reloaded.
     #[arg(long)]
     keep: bool,
-    /// A build of the UI (the folder with its index.html), to be served in place of ui.perfetto.dev, until Ctrl-C.
+    /// A build of the UI (the directory with its index.html), served in place of ui.perfetto.dev until
+    /// Ctrl-C.
     #[arg(long, value_name = "DIR")]
     ui: Option<PathBuf>,
-    /// Another port. The UI at ui.perfetto.dev reaches only this one, a copy of it any; 0 is one that is free.
+    /// The port; 0 for any free one. ui.perfetto.dev can reach only the default, a copy of the UI any port.
     #[arg(long, value_name = "PORT", default_value_t = UI_PORT)]
     port: u16,
 }
 
-/// The port of this machine that the UI's own rules let it fetch from.
+/// The only local port that the UI's security policy allows.
 const UI_PORT: u16 = 9001;
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
@@ -87,7 +88,7 @@ fn view(arguments: &Arguments) -> Result<(), String> {
     server.serve(content, for_ever).map_err(|e| format!("{address}: {e}"))
 }
 
-/// The file, what it is called, and what removes it again.
+/// The file, its name, and the handle that removes a temporary file.
 fn trace(path: &Path) -> Result<(PathBuf, String, Option<tempfile::NamedTempFile>), String> {
     let at = |e: io::Error| format!("{}: {e}", path.display());
     if path == Path::new("-") {
@@ -96,7 +97,7 @@ fn trace(path: &Path) -> Result<(PathBuf, String, Option<tempfile::NamedTempFile
         io::copy(&mut io::stdin().lock(), &mut spooled).map_err(at)?;
         return Ok((spooled.path().to_owned(), "stdin".to_owned(), Some(spooled)));
     }
-    // Found out now, and not when the UI asks for it.
+    // Checked now, not when the UI fetches it.
     let (_, len) = open_file(path).map_err(|e| match e.kind() {
         io::ErrorKind::Other => at(e) + "; `hairline view -` takes a trace from stdin",
         _ => at(e),
@@ -108,7 +109,7 @@ fn trace(path: &Path) -> Result<(PathBuf, String, Option<tempfile::NamedTempFile
     Ok((path.to_owned(), name, None))
 }
 
-/// The UI's folder, as the system knows it: what is served is compared with it.
+/// The canonical path of the UI's directory, which served paths are compared with.
 fn ui_build(folder: &Path) -> Result<PathBuf, String> {
     if !folder.join("index.html").is_file() {
         return Err(format!("{}: has no index.html, and so is no build of the UI", folder.display()));
@@ -136,7 +137,7 @@ fn link(content: &Content, address: SocketAddr) -> String {
     format!("{ui}#!/?url=http://{address}{}", content.trace_path())
 }
 
-/// Whether a browser was told.
+/// Starts a browser. Returns whether there is one.
 fn open(link: &str) -> bool {
     let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     let has_screen = cfg!(target_os = "macos")

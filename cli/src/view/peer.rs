@@ -1,28 +1,27 @@
-//! Whose the other end of a connection is, and who of them is answered.
+//! Finds the user at the other end of a connection.
 //!
-//! The kernel's tables of sockets have a line for each end of a connection in this machine, with the user of
-//! the socket. Where the tables cannot be read, or have no such line, nobody is trusted.
+//! The kernel's socket tables have a line for each end of a local connection, with the socket's user. If the
+//! tables cannot be read or have no such line, the client is not trusted.
 
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
 
-/// The sockets of IPv4 and of IPv6. One of IPv6 can be connected to an address of IPv4.
+/// The sockets of IPv4 and of IPv6. An IPv6 socket can connect to an IPv4 address.
 const TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
 
-/// How often the tables are read. The kernel does not stop the sockets meanwhile, so one reading can miss a
-/// line.
+/// The number of reads. The tables change while they are read, so one read can miss a line.
 const TRIES: u32 = 3;
 
 /// Root, who can read the trace anyway. Tools that forward ports run as root.
 const ROOT: u32 = 0;
 
-/// The users who are answered.
+/// The users whose requests are answered.
 #[derive(Debug)]
 pub(super) struct Trusted {
     /// The user of this process.
     own: u32,
-    /// The user who has called it by sudo: the browser is theirs.
+    /// The user who called sudo. The browser runs as this user.
     caller: Option<u32>,
 }
 
@@ -32,13 +31,15 @@ pub(super) enum Client {
     Trusted,
     /// Another user, by number.
     Other(u32),
-    /// The system does not say. Also a client that has closed the connection.
+    /// Unknown, for example because the client closed the connection.
     Unknown,
 }
 
 impl Trusted {
+    /// Creates the list of trusted users.
+    ///
     /// # Errors
-    /// When the system does not say who connects, so that everybody would be refused.
+    /// Fails if the system does not tell which user connects, because all clients would be refused.
     pub(super) fn new() -> io::Result<Self> {
         let at = |e: io::Error| {
             let what = format!("{}: {e}; it says which user connects, and others get no trace", TABLES[0]);
@@ -46,7 +47,7 @@ impl Trusted {
         };
         fs::read(TABLES[0]).map_err(at)?;
         let own = rustix::process::geteuid().as_raw();
-        // The variable is as trustworthy as root, who has set it.
+        // Only root can have set the variable.
         let caller = std::env::var("SUDO_UID").ok().filter(|_| own == ROOT);
         Ok(Self { own, caller: caller.and_then(|uid| uid.parse().ok()) })
     }
@@ -67,19 +68,19 @@ impl Trusted {
 
 /// The user of the client's socket. `None` if the system does not say.
 fn user_of(client: SocketAddr, server: SocketAddr) -> Option<u32> {
-    // The server has an address of IPv4, so its clients have.
+    // The server has an IPv4 address, so its clients have one too.
     let (Some(client), Some(server)) = (Columns::new(client), Columns::new(server)) else { return None };
     TABLES.iter().find_map(|table| user_in(&fs::read_to_string(table).ok()?, &client, &server))
 }
 
-/// An address as the two tables have it.
+/// An address in the form of the two tables.
 struct Columns([String; 2]);
 
 impl Columns {
     fn new(address: SocketAddr) -> Option<Self> {
         let SocketAddr::V4(address) = address else { return None };
         let mapped = address.ip().to_ipv6_mapped().octets();
-        // Words of four bytes, each as a number in the machine's order.
+        // Words of four bytes, each as a number in native byte order.
         let words: String = mapped
             .chunks_exact(4)
             .map(|word| format!("{:08X}", u32::from_ne_bytes([word[0], word[1], word[2], word[3]])))
@@ -101,7 +102,7 @@ fn user_in(table: &str, client: &Columns, server: &Columns) -> Option<u32> {
         let columns: Vec<_> = line.split_ascii_whitespace().collect();
         // number, local, remote, state, queues, timer, retransmits, user, timeout, inode
         let [_, local, remote, _, _, _, _, user, _, inode, ..] = columns[..] else { return None };
-        // A socket that its process has closed has no inode, and of some kernels the user 0.
+        // A socket closed by its process has no inode, and on some kernels user 0.
         let is_it = client.are(local) && server.are(remote) && inode != "0";
         if is_it { user.parse().ok() } else { None }
     })

@@ -1,5 +1,4 @@
-//! Serves one trace to the UI, to this machine only: a thread for each connection, none of which keeps the
-//! others waiting.
+//! Serves one trace to the UI on this machine, with a thread for each connection.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -13,14 +12,13 @@ use crate::view::connections::{Connection, Connections};
 use crate::view::content::Content;
 use crate::view::http::{self, Answer, NoRequest, Request};
 
-/// How long a client may take to send its request.
+/// The time for a client to send its request.
 const REQUEST_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long a client may take nothing of its answer. The UI takes the trace as fast as it reads it.
+/// The time that a client may accept nothing. The UI accepts the trace as fast as it reads it.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long no connection is accepted after one could not be: there are too many open files, of all processes
-/// for example.
+/// The pause after a connection could not be accepted, for example because of too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// A port of this machine that no other machine can reach.
@@ -40,7 +38,7 @@ impl Server {
         self.address
     }
 
-    /// Answers until a client has the trace, or for ever.
+    /// Answers requests until a client has the trace, or forever.
     pub(super) fn serve(self, content: Content, for_ever: bool) -> io::Result<()> {
         let (fetched, is_fetched) = mpsc::channel();
         let accept = move || self.accept(&Arc::new(content), &fetched);
@@ -65,16 +63,16 @@ impl Server {
             let (content, fetched) = (Arc::clone(content), fetched.clone());
             let answer = move || {
                 if answer(&connection, server, &content) {
-                    let _ = fetched.send(()); // nobody waits for it if the process is about to end
+                    let _ = fetched.send(()); // the process may be about to end
                 }
             };
-            // Where no thread can be had the connection is closed.
+            // If no thread can be started, the connection is closed.
             let _ = thread::Builder::new().name("answer".to_owned()).spawn(answer);
         }
     }
 }
 
-/// Answers the request of a connection. Returns whether the client has the trace, all of it.
+/// Answers the request of a connection. Returns whether the client received the whole trace.
 fn answer(connection: &Connection, server: SocketAddr, content: &Content) -> bool {
     let stream = connection.stream();
     let request = Request::read(stream, REQUEST_PATIENCE);

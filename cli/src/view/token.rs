@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 
-/// 128 random bits from the system as text: only who was given the link knows it.
+/// 128 random bits from the system as text. Only the owner of the link knows them.
 #[derive(Debug)]
 pub(super) struct Token(String);
 

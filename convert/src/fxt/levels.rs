@@ -2,7 +2,7 @@
 
 use hairline_formats::track_event::Priority;
 
-/// How log messages name their priorities in an argument "level".
+/// The values of the argument "level", which holds the priority of a log message.
 pub(super) const LEVELS: [(Priority, &str); 6] = [
     (Priority::Verbose, "trace"),
     (Priority::Debug, "debug"),

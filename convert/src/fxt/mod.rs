@@ -1,4 +1,4 @@
-//! FXT.
+//! FXT, the Fuchsia trace format.
 
 mod levels;
 mod read;

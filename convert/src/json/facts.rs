@@ -1,16 +1,17 @@
-//! The facts of a trace as a whole, as members of `otherData`.
+//! The facts about a whole trace, stored as members of `otherData`.
 
 use hairline_formats::trace_event_json::Json;
 use hairline_formats::{Entries, Value};
 
 use crate::model::{Clock, Trace};
 
-/// The member of `otherData` that has the nanoseconds to be added to each time, as text.
+/// The member with the nanoseconds to add to each time, as text.
 ///
-/// Importers hold microseconds as floating point numbers, which are exact to the nanosecond for 26 days only.
+/// Importers store microseconds as floating point numbers, which are exact to the nanosecond for the first 26
+/// days only.
 const TIME_OFFSET: &str = "timeOffsetNs";
 
-/// The other members of `otherData` that this crate knows.
+/// The names of the other members that this crate writes and reads.
 const UUID: &str = "uuid";
 const WRITER: &str = "writer";
 const SYSTEM: &str = "system";
@@ -18,10 +19,10 @@ const CLOCKS: &str = "clocks";
 const CLOCK_ID: &str = "id";
 const CLOCK_TIME: &str = "timeNs";
 
-/// What is known of the trace as a whole.
+/// The known facts about the whole trace.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
-    /// Nanoseconds that are to be added to all times.
+    /// The nanoseconds to add to each time.
     pub(super) offset: i64,
     uuid: Option<u128>,
     writer: Option<String>,
@@ -39,7 +40,7 @@ impl Facts {
         }
     }
 
-    /// Takes a member of `otherData`; false if it is none that is known.
+    /// Reads a member of `otherData`. Returns whether the member is known.
     pub(super) fn take_member(&mut self, key: &str, value: Json<'_>) -> bool {
         let text = value.as_str();
         match (key, text) {
@@ -74,7 +75,7 @@ impl Facts {
         self.offset == 0 && self.known() == [false; 4]
     }
 
-    /// Takes note of the first of each. Whether there was something new.
+    /// Stores each fact that is not known yet. Returns whether one was new.
     pub(super) fn take(&mut self, trace: &Trace<'_>) -> bool {
         let before = self.known();
         self.uuid = self.uuid.or(trace.uuid);
@@ -129,7 +130,7 @@ impl Entries for Clocks<'_> {
 
 impl Entries for Clock {
     fn each(&self, show: &mut dyn FnMut(&str, Value<'_>)) {
-        // As text: floating point numbers do not have all of its digits.
+        // As text, because floating point numbers do not have all digits.
         show(CLOCK_ID, Value::Str(&self.id.to_string()));
         show(CLOCK_TIME, Value::Str(&self.time.to_string()));
     }

@@ -1,6 +1,6 @@
 //! Trace Event JSON.
 //!
-//! What trace_processor v52 makes of an event is what is meant here too, where the document leaves it open.
+//! Where the format's document is ambiguous, this module follows trace_processor v52.
 
 mod facts;
 mod read;

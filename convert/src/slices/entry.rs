@@ -3,7 +3,7 @@
 use crate::model::TrackId;
 use crate::slices::keys::Key;
 
-/// A begin, an end, or both.
+/// The begin of a slice, its end, or both.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) time: i64,

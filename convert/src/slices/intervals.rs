@@ -1,9 +1,10 @@
-//! Slices that came with begin and duration, in whatever order: a tree by time.
+//! A tree of the complete slices of a track, here called intervals.
 //!
-//! Tracers write them at the begin (parents first) or at the end (children first), and sort them or not. So an interval is put
-//! where it belongs by time: into the innermost one that contains it, and around those that it contains. Nothing is emitted before it is
-//! certain to be whole, as far as memory allows; then the oldest go first, and what is left of them is one stretch of time,
-//! which an interval that comes later, and lies around it, takes from its own.
+//! Tracers write intervals at their begin (parents first) or at their end (children first), sorted or not. So
+//! an interval is inserted where it belongs by time: into the innermost interval around it, and around the
+//! intervals inside it. An interval is emitted when it is certain to be complete. If memory runs out, the
+//! oldest intervals are emitted first. A stretch of time remains in their place, and an enclosing interval
+//! that comes later subtracts it from its own time.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -11,10 +12,12 @@ use std::ops::Range;
 use crate::slices::keys::Key;
 use crate::slices::slice::{Frame, Slice, SliceSink, TrackSink};
 
-/// How deep one that comes lies in others, and how many lie in it one inside the other: a tree is at most twice as deep.
+/// The limit for the intervals around a new one, and for the depth of those inside it. The tree is at most
+/// twice as deep.
 const MAX_DEPTH: usize = 512;
 
-/// In the order of their starts, side by side. Those that come in the order of time go to the back, those that come against it to the front.
+/// Intervals side by side, in order of their start. Intervals in ascending order are appended, those in
+/// descending order are prepended.
 type Nodes = VecDeque<Node>;
 
 #[derive(Debug)]
@@ -23,19 +26,19 @@ struct Node {
     end: i64,
     name: Key,
     category: Key,
-    /// It is what is left of slices that were emitted: only their time is known.
+    /// Whether this is the remaining stretch of emitted slices. Only its time is known.
     is_emitted: bool,
-    /// Time of slices directly below that were emitted; of what is emitted itself, all its time.
+    /// The time of emitted slices directly below. For an emitted stretch, its whole time.
     emitted: i64,
-    /// How much of that was emitted as time of nothing else.
+    /// The part of `emitted` that was counted as busy time.
     emitted_busy: i64,
-    /// 1, and one more each time that one came around the highest.
+    /// The height of the tree below, plus 1.
     height: usize,
     below: Nodes,
 }
 
 impl Node {
-    /// Its time, which is not the parent's own.
+    /// The time to subtract from the parent's own time.
     fn total(&self) -> i64 {
         if self.is_emitted { self.emitted } else { self.end.saturating_sub(self.start) }
     }
@@ -45,16 +48,16 @@ impl Node {
     }
 }
 
-/// Why an interval could not be put where it belongs.
+/// Why an interval is not in its regular place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Misplaced {
-    /// It lies partly in another, partly beside it: it was put beside.
+    /// It overlaps another interval, so it is beside it.
     Overlaps,
-    /// Too many lie around it, or in it: it was not taken.
+    /// There are too many levels around it or inside it, so it was not inserted.
     TooDeep,
 }
 
-/// Intervals of one track.
+/// The intervals of one track.
 #[derive(Debug, Default)]
 pub(super) struct Intervals {
     roots: Nodes,
@@ -62,12 +65,12 @@ pub(super) struct Intervals {
 }
 
 impl Intervals {
-    /// How many are held.
+    /// The number of stored intervals.
     pub(super) fn held(&self) -> usize {
         self.held
     }
 
-    /// Takes one.
+    /// Inserts an interval.
     pub(super) fn add(&mut self, start: i64, end: i64, name: Key, category: Key) -> Result<(), Misplaced> {
         let (emitted, emitted_busy, height, below) = (0, 0, 1, Nodes::new());
         let node =
@@ -75,11 +78,11 @@ impl Intervals {
         self.put(node)
     }
 
-    /// A slice that was emitted already, with the time that was emitted as that of nothing else: it is only here to be in others.
+    /// Inserts the time of a slice that was emitted already. `busy` is the part counted as busy time.
     pub(super) fn add_emitted(&mut self, start: i64, end: i64, busy: i64) {
         let (name, category, below) = (Key::NONE, Key::NONE, Nodes::new());
         let (emitted, emitted_busy) = (end.saturating_sub(start), busy);
-        // One that does not nest is nobody's child.
+        // A slice that overlaps others has no parent.
         let _ = self.put(Node {
             start,
             end,
@@ -97,7 +100,7 @@ impl Intervals {
         let mut depth = 1;
         let mut nodes = &mut self.roots;
         loop {
-            // The last that starts before it, or with it, may be around it.
+            // The last interval that starts at or before this one may enclose it.
             let after = nodes.partition_point(|n| n.start <= node.start);
             let is_in = after
                 .checked_sub(1)
@@ -140,7 +143,7 @@ impl Intervals {
         if overlaps { Err(Misplaced::Overlaps) } else { Ok(()) }
     }
 
-    /// Tells all that start at this time or later, as slices in those of `above`; their time.
+    /// Emits all intervals from `start` on, as slices below `above`. Returns their time.
     pub(super) fn emit_from(
         &mut self,
         start: i64,
@@ -156,7 +159,7 @@ impl Intervals {
         total
     }
 
-    /// Tells the older half, to have room for more.
+    /// Emits the older half.
     pub(super) fn shrink(&mut self, above: &mut Vec<Frame>, sink: &mut TrackSink<'_, impl SliceSink>) {
         let half = self.roots.len() / 2;
         let is_top = above.is_empty();
@@ -187,7 +190,7 @@ impl Intervals {
             self.roots.push_front(rest);
             self.held += 1;
         }
-        // The last one may be still to be filled: of what is in it, the older half goes too.
+        // The last interval may still grow. The older half of its children is emitted too, on each level.
         let depth = above.len();
         let mut last = self.roots.back_mut();
         while let Some(node) = last {
@@ -205,7 +208,7 @@ impl Intervals {
     }
 }
 
-/// The first in the range for which `is_before` does not hold, where it holds for all before that.
+/// The first index in the range for which `is_before` is false.
 fn partition_point(nodes: &Nodes, range: Range<usize>, is_before: impl Fn(&Node) -> bool) -> usize {
     let Range { mut start, mut end } = range;
     while start < end {
@@ -215,10 +218,10 @@ fn partition_point(nodes: &Nodes, range: Range<usize>, is_before: impl Fn(&Node)
     start
 }
 
-/// What was emitted of a tree.
+/// The result of emitting a tree.
 struct EmittedTree {
     count: usize,
-    /// Time in it that had been emitted before as time of nothing else.
+    /// The part of its time that was counted as busy time before.
     busy: i64,
 }
 

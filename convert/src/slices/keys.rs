@@ -1,34 +1,34 @@
-//! Names and categories by numbers of their own: one for each text, whether it came with a number or not.
+//! Keys for names and categories. Equal texts have one key, with or without a number in the conversion.
 
 use std::collections::HashMap;
 
 use crate::model::Categories;
 use crate::strings::Text;
 
-/// The number of a text, from 0, without gaps.
+/// The key of a text: from 0, without gaps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key(pub u32);
 
 impl Key {
-    /// That of the empty text: there is no name, or no category.
+    /// The empty text: no name, or no category.
     pub const NONE: Self = Self(0);
-    /// That of all texts that came when there were too many already.
+    /// All texts beyond the limit.
     pub const OTHER: Self = Self(1);
 }
 
-/// Texts, each once.
+/// Texts and their keys.
 #[derive(Clone, Debug)]
 pub struct Keys {
     texts: Vec<Box<str>>,
     by_text: HashMap<Box<str>, Key>,
-    /// By the conversion's own numbers of strings, [`UNKNOWN`] for one that was not met yet.
+    /// The keys by string number, or [`UNKNOWN`].
     by_id: Vec<u32>,
     bytes: usize,
     joined: String,
 }
 
 const UNKNOWN: u32 = u32::MAX;
-/// Bytes of the texts that are told apart; those that come later are [`Key::OTHER`].
+/// The limit for the bytes of texts with a key of their own. Further texts share [`Key::OTHER`].
 const MOST_BYTES: usize = 8 << 20;
 
 impl Default for Keys {
@@ -48,7 +48,7 @@ impl Default for Keys {
 }
 
 impl Keys {
-    /// The number of a text, which it is given if it has none.
+    /// Returns the key of a text, and assigns one if it is new.
     #[inline]
     pub fn key(&mut self, text: Text<'_>) -> Key {
         if text.text.is_empty() {
@@ -81,13 +81,13 @@ impl Keys {
         if self.bytes > MOST_BYTES {
             return Key::OTHER;
         }
-        let key = Key(self.texts.len() as u32); // far fewer than 2^32, by their bytes
+        let key = Key(self.texts.len() as u32); // far fewer than 2^32, because of the limit
         self.texts.push(text.into());
         self.by_text.insert(text.into(), key);
         key
     }
 
-    /// The number of an event's categories: of several, that of them all, with commas between.
+    /// Returns the key of an event's categories. Several categories are joined with commas.
     #[inline]
     pub fn categories(&mut self, categories: &Categories<'_>) -> Key {
         match categories {
@@ -109,19 +109,19 @@ impl Keys {
         }
     }
 
-    /// The text of a number.
+    /// Returns the text of a key.
     #[must_use]
     pub fn text(&self, key: Key) -> &str {
         self.texts.get(key.0 as usize).map_or("", |text| text)
     }
 
-    /// How many there are.
+    /// The number of keys.
     #[must_use]
     pub fn len(&self) -> usize {
         self.texts.len()
     }
 
-    /// Never: the empty text is always there.
+    /// Always `false`, because the empty text has a key.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.texts.is_empty()

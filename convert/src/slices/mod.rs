@@ -1,17 +1,17 @@
-//! From events to slices: what began when, how long it took, what of that was its own.
+//! Events to slices: begin, duration and own time.
 //!
 //! ```text
-//! Item ──> [window] ──> stack of a track ──> Slice, with those around it
-//!             │               └ intervals: slices that came with begin and duration, in any order
-//!             └ only tracks that several threads write to, or whose events were seen to be out of order
+//! Item ──> [window] ──> stack of a track ──> Slice, with the enclosing slices
+//!             │               └ intervals: complete slices, in any order
+//!             └ only tracks that several threads write to, or whose events were out of order
 //! ```
 //!
-//! * A thread's events come in order and go straight to its stack: nothing is allocated or searched for one.
-//! * Others may come out of order, by as much as a writer gathers of one thread before it goes on to the next. They wait in a window of
-//!   65,536 events; one that is later still is counted ([`Defect::Late`]).
-//! * What nests how is Perfetto's trace_processor's rule: an end is that of the innermost open slice of its name, and what is open inside
-//!   ends with it (16,384 slices at most); an end without a begin is nothing.
-//! * Memory is bounded whatever the input: 524,288 slices that are open at a time, 65,536 intervals that wait, 8 MiB of texts.
+//! * The events of a thread are in order and go straight to its stack, without allocation or search.
+//! * The events of other tracks may be out of order by the size of a writer's chunk. They wait in a window of 65,536
+//!   events. An event that comes even later is a defect ([`Defect::Late`]).
+//! * Slices nest as in Perfetto's trace_processor: an end closes the innermost open slice of its name, and all slices
+//!   inside it (at most 16,384). An end without a begin has no effect.
+//! * Memory is bounded for any input: 524,288 open slices, 65,536 stored intervals, 8 MiB of texts.
 
 mod entry;
 mod intervals;
@@ -31,47 +31,47 @@ use crate::slices::slice::TrackSink;
 use crate::slices::track::TrackSlices;
 use crate::slices::window::Window;
 
-/// Intervals that wait until it is certain what lies in them, on all tracks together.
+/// The limit for stored intervals on all tracks together.
 const MOST_HELD: usize = 1 << 16;
 
-/// Makes slices of events.
+/// Builds slices from events.
 #[derive(Debug, Default)]
 pub struct Slices {
     keys: Keys,
     tracks: Vec<TrackSlices>,
     window: Window,
-    /// Slices that are open.
+    /// The number of open slices.
     open: usize,
-    /// Intervals that wait.
+    /// The number of stored intervals.
     held: usize,
     last: Option<i64>,
 }
 
 impl Slices {
-    /// Nothing is open.
+    /// Creates an empty builder.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Names and categories of the slices so far.
+    /// The names and categories of the slices so far.
     #[must_use]
     pub fn keys(&self) -> &Keys {
         &self.keys
     }
 
-    /// The same, when nothing more comes.
+    /// Returns the keys, when no more items follow.
     #[must_use]
     pub fn into_keys(self) -> Keys {
         self.keys
     }
 
-    /// The same, to give numbers to more.
+    /// The keys, to add further texts.
     pub fn keys_mut(&mut self) -> &mut Keys {
         &mut self.keys
     }
 
-    /// Takes an item, and tells `sink` of the slices that are over by it.
+    /// Adds an item, and emits the slices that it completes to `sink`.
     #[inline]
     pub fn item(&mut self, item: &Item<'_>, sink: &mut impl SliceSink) {
         match item {
@@ -93,7 +93,7 @@ impl Slices {
             _ => return,
         };
         let name = self.keys.key(event.name);
-        // An end's categories say nothing.
+        // The categories of an end have no meaning.
         let category =
             if change == Change::End { Key::NONE } else { self.keys.categories(&event.categories) };
         let entry = Entry { time: event.time, track: event.track, change, name, category };
@@ -156,7 +156,7 @@ impl Slices {
         }
     }
 
-    /// Nothing more comes: tells what is still to be emitted.
+    /// Ends the trace: emits all remaining slices.
     pub fn finish(&mut self, sink: &mut impl SliceSink) {
         while let Some(entry) = self.window.pop() {
             self.take(&entry, sink);

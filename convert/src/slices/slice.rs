@@ -1,37 +1,37 @@
-//! A slice that is over, and the parts of a trace that do not fit together.
+//! Completed slices, and defects of a trace.
 
 use crate::model::TrackId;
 use crate::slices::keys::Key;
 
-/// A slice that is over.
+/// A completed slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
-    /// Where.
+    /// Its track.
     pub track: TrackId,
     /// Its name.
     pub name: Key,
     /// Its categories.
     pub category: Key,
-    /// When it began, in nanoseconds.
+    /// Its begin, in nanoseconds.
     pub start: i64,
-    /// How long it took.
+    /// Its duration, in nanoseconds.
     pub duration: i64,
-    /// What of that no slice inside took.
+    /// Its duration without the slices inside it.
     pub self_time: i64,
-    /// What the track's busy time is more for it: nothing, if another is around it.
+    /// Its share in the track's busy time: its duration, or 0 if another slice encloses it.
     pub busy: i64,
 }
 
-/// A slice around others.
+/// An enclosing slice.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
     /// Its name.
     pub name: Key,
     /// Its categories.
     pub category: Key,
-    /// When it began.
+    /// Its begin, in nanoseconds.
     pub start: i64,
-    /// Time of the slices in it, as far as they are known.
+    /// The time of the slices inside it, as far as known.
     pub(super) inner: i64,
 }
 
@@ -41,47 +41,48 @@ impl Frame {
     }
 }
 
-/// What does not go together.
+/// A defect of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Defect {
-    /// No slice of its name is open on its track.
+    /// An end without an open slice of its name on its track.
     EndWithoutBegin,
-    /// It is open when the trace ends.
+    /// A slice that is open at the end of the trace.
     NoEnd,
-    /// It is open when a slice around it ends.
+    /// A slice that is open when an enclosing slice ends.
     EndsWithAnother,
-    /// It ends before it begins.
+    /// A slice that ends before it begins.
     EndsBeforeBegin,
-    /// It lies partly in another one.
+    /// A slice that overlaps another one.
     Overlaps,
-    /// It came so late that others of its track were told already.
+    /// An event that came after later events of its track were emitted.
     Late,
-    /// A thread's begin or end is earlier than the one before it.
+    /// A thread's begin or end that is earlier than the one before it.
     OutOfOrder,
-    /// More than 512 slices lie around it or in it, one in the other: it is counted by itself.
+    /// A slice with more than 512 levels around it or inside it. It is emitted without them.
     TooDeep,
-    /// More than 524,288 are open: it is left out.
+    /// A slice that begins while 524,288 are open. It is omitted.
     TooManyOpen,
 }
 
-/// Who wants to know.
+/// Receives slices and defects.
 pub trait SliceSink {
-    /// A slice is over. `above`: those around it, the outermost first. What lies inside of it was told before.
+    /// A slice is complete. `above` are the enclosing slices, the outermost first. The slices inside it
+    /// precede it.
     fn slice(&mut self, slice: &Slice, above: &[Frame]);
 
-    /// A slice is open at the end of the trace; its duration is up to there.
+    /// A slice is open at the end of the trace. Its duration is up to there.
     fn open_slice(&mut self, slice: &Slice, above: &[Frame]) {
         let _ = (slice, above);
     }
 
-    /// Something does not go together: where, when, and what it is called.
+    /// A defect: where, when, and the name of the slice.
     fn defect(&mut self, what: Defect, track: TrackId, time: i64, name: Key) {
         let _ = (what, track, time, name);
     }
 }
 
-/// A sink, for one track.
+/// A sink for the slices of one track.
 pub(super) struct TrackSink<'s, S> {
     pub(super) track: TrackId,
     pub(super) sink: &'s mut S,

@@ -5,16 +5,16 @@ use proptest::prelude::*;
 use super::*;
 use crate::{Event, Track};
 
-/// What was told, in words: `a/b 10+5 self 5`, sorted.
+/// What was emitted, in words: `a/b 10+5 self 5`, sorted.
 #[derive(Default)]
-struct Told {
+struct Emitted {
     slices: Vec<(i64, i64, i64, String)>,
     busy: i64,
     open: Vec<(Key, i64)>,
     wrong: Vec<Defect>,
 }
 
-impl SliceSink for Told {
+impl SliceSink for Emitted {
     fn slice(&mut self, slice: &Slice, above: &[Frame]) {
         let path: Vec<String> = above.iter().map(|frame| frame.name.0.to_string()).collect();
         let path = format!("{}>{}", path.join("/"), slice.name.0);
@@ -31,7 +31,7 @@ impl SliceSink for Told {
     }
 }
 
-impl Told {
+impl Emitted {
     fn sorted(mut self) -> Self {
         self.slices.sort();
         self
@@ -40,18 +40,18 @@ impl Told {
 
 type Simple = (i64, EventKind, &'static str);
 
-fn told_of(kind: TrackKind<'_>, events: &[Simple]) -> Told {
-    let (mut slices, mut told) = (Slices::new(), Told::default());
+fn slices_of(kind: TrackKind<'_>, events: &[Simple]) -> Emitted {
+    let (mut slices, mut emitted) = (Slices::new(), Emitted::default());
     for name in ["a", "b", "c"] {
         slices.keys_mut().key(name.into()); // a is 2, b is 3, c is 4
     }
-    slices.item(&Item::Track(Track::new(TrackId(0), kind)), &mut told);
+    slices.item(&Item::Track(Track::new(TrackId(0), kind)), &mut emitted);
     for &(time, kind, name) in events {
         let event = Event { name: name.into(), ..Event::new(time, TrackId(0), kind) };
-        slices.item(&Item::Event(event), &mut told);
+        slices.item(&Item::Event(event), &mut emitted);
     }
-    slices.finish(&mut told);
-    told.sorted()
+    slices.finish(&mut emitted);
+    emitted.sorted()
 }
 
 const THREAD: TrackKind<'_> = TrackKind::Thread { pid: 1, tid: 1 };
@@ -62,25 +62,29 @@ fn complete(duration: i64) -> EventKind {
     EventKind::Complete { duration }
 }
 
-fn rows(told: &Told) -> Vec<(i64, i64, i64, &str)> {
-    told.slices.iter().map(|(start, duration, own, path)| (*start, *duration, *own, path.as_str())).collect()
+fn rows(emitted: &Emitted) -> Vec<(i64, i64, i64, &str)> {
+    emitted
+        .slices
+        .iter()
+        .map(|(start, duration, own, path)| (*start, *duration, *own, path.as_str()))
+        .collect()
 }
 
 #[test]
 fn self_time_is_what_no_slice_inside_took() {
-    let told = told_of(
+    let emitted = slices_of(
         THREAD,
         &[(0, BEGIN, "a"), (10, BEGIN, "b"), (30, END, ""), (40, BEGIN, "b"), (50, END, "b"), (60, END, "a")],
     );
-    assert_eq!(rows(&told), [(0, 60, 30, ">2"), (10, 20, 20, "2>3"), (40, 10, 10, "2>3")]);
-    assert_eq!((told.busy, told.wrong.len()), (60, 0));
+    assert_eq!(rows(&emitted), [(0, 60, 30, ">2"), (10, 20, 20, "2>3"), (40, 10, 10, "2>3")]);
+    assert_eq!((emitted.busy, emitted.wrong.len()), (60, 0));
 }
 
 #[test]
 fn an_end_closes_what_is_open_inside() {
-    let told = told_of(THREAD, &[(0, BEGIN, "a"), (5, BEGIN, "b"), (9, END, "a"), (10, END, "b")]);
-    assert_eq!(rows(&told), [(0, 9, 5, ">2"), (5, 4, 4, "2>3")]);
-    assert_eq!(told.wrong, [Defect::EndsWithAnother, Defect::EndWithoutBegin]);
+    let emitted = slices_of(THREAD, &[(0, BEGIN, "a"), (5, BEGIN, "b"), (9, END, "a"), (10, END, "b")]);
+    assert_eq!(rows(&emitted), [(0, 9, 5, ">2"), (5, 4, 4, "2>3")]);
+    assert_eq!(emitted.wrong, [Defect::EndsWithAnother, Defect::EndWithoutBegin]);
 }
 
 #[test]
@@ -89,12 +93,12 @@ fn an_end_looks_for_its_begin_below_thousands_of_others_and_no_further() {
         let mut events = vec![(0, BEGIN, "a")];
         events.extend((0..others).map(|n| (n, BEGIN, "b")));
         events.push((others, END, "a"));
-        let (mut slices, mut told) = (Slices::new(), Ends::default());
+        let (mut slices, mut emitted) = (Slices::new(), Ends::default());
         for (time, kind, name) in events {
             let event = Event { name: name.into(), ..Event::new(time, TrackId(0), kind) };
-            slices.item(&Item::Event(event), &mut told);
+            slices.item(&Item::Event(event), &mut emitted);
         }
-        assert_eq!((told.slices > 0, told.without_begin), (found, usize::from(!found)), "{others}");
+        assert_eq!((emitted.slices > 0, emitted.without_begin), (found, usize::from(!found)), "{others}");
     }
 }
 
@@ -117,33 +121,33 @@ impl SliceSink for Ends {
 
 #[test]
 fn what_never_ends_is_open_up_to_the_end_of_the_trace() {
-    let told = told_of(THREAD, &[(0, BEGIN, "a"), (5, BEGIN, "b"), (9, END, "b")]);
-    assert_eq!((told.open, told.wrong), (vec![(Key(2), 9)], vec![Defect::NoEnd]));
+    let emitted = slices_of(THREAD, &[(0, BEGIN, "a"), (5, BEGIN, "b"), (9, END, "b")]);
+    assert_eq!((emitted.open, emitted.wrong), (vec![(Key(2), 9)], vec![Defect::NoEnd]));
 }
 
 #[test]
 fn events_of_a_shared_track_may_come_out_of_order() {
     let events = [(10, BEGIN, "b"), (20, END, "b"), (0, BEGIN, "a"), (30, END, "a")];
-    let told = told_of(TrackKind::Slices, &events);
-    assert_eq!((rows(&told), told.wrong.len()), (vec![(0, 30, 20, ">2"), (10, 10, 10, "2>3")], 0));
-    let told = told_of(THREAD, &[(10, BEGIN, "b"), (20, END, "b"), (0, BEGIN, "a")]);
-    assert_eq!(told.wrong, [Defect::OutOfOrder, Defect::Late, Defect::NoEnd]);
+    let emitted = slices_of(TrackKind::Slices, &events);
+    assert_eq!((rows(&emitted), emitted.wrong.len()), (vec![(0, 30, 20, ">2"), (10, 10, 10, "2>3")], 0));
+    let emitted = slices_of(THREAD, &[(10, BEGIN, "b"), (20, END, "b"), (0, BEGIN, "a")]);
+    assert_eq!(emitted.wrong, [Defect::OutOfOrder, Defect::Late, Defect::NoEnd]);
 }
 
 #[test]
 fn complete_slices_nest_in_begun_ones_and_around_them() {
-    let told = told_of(THREAD, &[(0, BEGIN, "a"), (5, complete(10), "c"), (20, END, "a")]);
-    assert_eq!(rows(&told), [(0, 20, 10, ">2"), (5, 10, 10, "2>4")]);
-    let told = told_of(THREAD, &[(5, BEGIN, "a"), (10, END, "a"), (0, complete(20), "c")]);
-    assert_eq!(rows(&told), [(0, 20, 15, ">4"), (5, 5, 5, ">2")]);
-    assert_eq!(told.busy, 20, "not twice");
+    let emitted = slices_of(THREAD, &[(0, BEGIN, "a"), (5, complete(10), "c"), (20, END, "a")]);
+    assert_eq!(rows(&emitted), [(0, 20, 10, ">2"), (5, 10, 10, "2>4")]);
+    let emitted = slices_of(THREAD, &[(5, BEGIN, "a"), (10, END, "a"), (0, complete(20), "c")]);
+    assert_eq!(rows(&emitted), [(0, 20, 15, ">4"), (5, 5, 5, ">2")]);
+    assert_eq!(emitted.busy, 20, "not twice");
 }
 
 #[test]
 fn overlapping_slices_lie_side_by_side() {
-    let told = told_of(THREAD, &[(0, complete(10), "a"), (5, complete(10), "b")]);
+    let emitted = slices_of(THREAD, &[(0, complete(10), "a"), (5, complete(10), "b")]);
     assert_eq!(
-        (rows(&told), told.wrong.clone()),
+        (rows(&emitted), emitted.wrong.clone()),
         (vec![(0, 10, 10, ">2"), (5, 10, 10, ">3")], vec![Defect::Overlaps])
     );
 }
@@ -154,10 +158,14 @@ fn a_parent_that_comes_after_more_children_than_are_kept_still_has_its_own_time(
     let mut events: Vec<Simple> = (0..children).map(|n| (10 * n, complete(4), "b")).collect();
     events.push((0, complete(10 * children), "a"));
     for is_parent_first in [false, true] {
-        let told = told_of(THREAD, &events);
-        let parent = told.slices.iter().find(|(_, duration, ..)| *duration > 4).expect("the parent");
-        assert_eq!((told.slices.len() as i64, parent.2), (children + 1, 6 * children), "{is_parent_first}");
-        assert_eq!((told.busy, told.wrong.len()), (10 * children, 0));
+        let emitted = slices_of(THREAD, &events);
+        let parent = emitted.slices.iter().find(|(_, duration, ..)| *duration > 4).expect("the parent");
+        assert_eq!(
+            (emitted.slices.len() as i64, parent.2),
+            (children + 1, 6 * children),
+            "{is_parent_first}"
+        );
+        assert_eq!((emitted.busy, emitted.wrong.len()), (10 * children, 0));
         events.rotate_right(1);
     }
 }
@@ -166,24 +174,24 @@ fn a_parent_that_comes_after_more_children_than_are_kept_still_has_its_own_time(
 fn slices_in_descending_order_are_as_good_as_any() {
     const MANY: i64 = 200_000;
     let events: Vec<Simple> = (0..MANY).rev().map(|n| (n * 10, complete(5), "a")).collect();
-    let told = told_of(THREAD, &events);
-    assert_eq!(told.slices.len() as i64, MANY);
-    assert!(told.slices.iter().all(|(_, duration, own, _)| (*duration, *own) == (5, 5)));
+    let emitted = slices_of(THREAD, &events);
+    assert_eq!(emitted.slices.len() as i64, MANY);
+    assert!(emitted.slices.iter().all(|(_, duration, own, _)| (*duration, *own) == (5, 5)));
 }
 
 #[test]
 fn memory_is_bounded_and_no_depth_is_too_much() {
     let begins = 2 * (1 << 19);
-    let told = told_of(THREAD, &vec![(0, BEGIN, "a"); begins]);
-    let too_many = told.wrong.iter().filter(|wrong| **wrong == Defect::TooManyOpen).count();
-    assert_eq!((told.open.len(), too_many), (begins / 2, begins / 2));
+    let emitted = slices_of(THREAD, &vec![(0, BEGIN, "a"); begins]);
+    let too_many = emitted.wrong.iter().filter(|wrong| **wrong == Defect::TooManyOpen).count();
+    assert_eq!((emitted.open.len(), too_many), (begins / 2, begins / 2));
     let depth = 100_000;
     for inwards in [true, false] {
         let nested =
             |n| if inwards { (n, complete(2 * (depth - n)), "a") } else { (depth - n, complete(2 * n), "a") };
-        let told = told_of(THREAD, &(0..depth).map(nested).collect::<Vec<_>>());
-        assert_eq!(told.slices.len() as i64, depth);
-        assert!(told.wrong.contains(&Defect::TooDeep));
+        let emitted = slices_of(THREAD, &(0..depth).map(nested).collect::<Vec<_>>());
+        assert_eq!(emitted.slices.len() as i64, depth);
+        assert!(emitted.wrong.contains(&Defect::TooDeep));
     }
 }
 
@@ -226,19 +234,19 @@ fn at_their_ends(events: &[Simple]) -> Vec<Simple> {
 proptest! {
     #[test]
     fn however_slices_are_written_they_are_the_same(events in tree(), seed in any::<u64>()) {
-        let expected = told_of(THREAD, &events);
+        let expected = slices_of(THREAD, &events);
         prop_assert!(expected.wrong.is_empty());
         let mut others = at_their_ends(&events);
-        let children_first = told_of(THREAD, &others);
+        let children_first = slices_of(THREAD, &others);
         others.sort_by_key(|(start, ..)| *start);
-        let parents_first = told_of(THREAD, &others);
+        let parents_first = slices_of(THREAD, &others);
         others.sort_by_key(|(start, ..)| (*start as u64 ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let any_order = told_of(THREAD, &others);
+        let any_order = slices_of(THREAD, &others);
         let mut shuffled = events.clone();
         shuffled.sort_by_key(|(time, ..)| (*time as u64 ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let in_a_window = told_of(TrackKind::Slices, &shuffled);
-        for told in [children_first, parents_first, any_order, in_a_window] {
-            prop_assert_eq!((&told.slices, told.busy, told.wrong.len()), (&expected.slices, expected.busy, 0));
+        let in_a_window = slices_of(TrackKind::Slices, &shuffled);
+        for emitted in [children_first, parents_first, any_order, in_a_window] {
+            prop_assert_eq!((&emitted.slices, emitted.busy, emitted.wrong.len()), (&expected.slices, expected.busy, 0));
         }
     }
 }

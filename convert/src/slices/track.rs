@@ -1,34 +1,35 @@
-//! What is open on one track.
+//! The open slices of one track.
 
 use crate::slices::entry::{Change, Entry};
 use crate::slices::intervals::{Intervals, Misplaced};
 use crate::slices::keys::Key;
 use crate::slices::slice::{Defect, Frame, Slice, SliceSink, TrackSink};
 
-/// Slices that are open at the same time, on all tracks together: a begin is two bytes of the input, and its place here is many.
+/// The limit for open slices on all tracks together. A begin has a few bytes of input, but an open slice
+/// needs many times more memory.
 const MOST_OPEN: usize = 1 << 19;
 
-/// How many open slices an end may end together with its own. Without a limit, ends that have no begin look at all that is open, each of
-/// them.
+/// The limit for slices that one end may close. Without it, each end without a begin would search all open
+/// slices.
 const FARTHEST: usize = 1 << 14;
 
 #[derive(Debug, Default)]
 pub(super) struct TrackSlices {
-    /// Its events wait for others that may be earlier.
+    /// Whether events wait in the window for earlier ones.
     pub(super) is_windowed: bool,
-    /// Of a begin or an end.
+    /// The time of the latest begin or end.
     pub(super) last: Option<i64>,
     stack: Vec<Frame>,
-    /// Begins that found no room, and whose ends are still to come.
+    /// The number of begins beyond the limit whose ends are still to come.
     without_room: u64,
-    /// From where to where slices were emitted that have begins and ends, and their time.
+    /// The first begin, the last end and the total time of the emitted top-level slices.
     before: Option<(i64, i64, i64)>,
-    /// Slices that came with begin and duration.
+    /// Complete slices, if there are any.
     intervals: Option<Box<Intervals>>,
 }
 
 impl TrackSlices {
-    /// How many intervals wait to be emitted.
+    /// The number of stored intervals.
     pub(super) fn held(&self) -> usize {
         self.intervals.as_ref().map_or(0, |intervals| intervals.held())
     }
@@ -73,7 +74,7 @@ impl TrackSlices {
         self.close(time, sink);
     }
 
-    /// Ends the innermost one.
+    /// Ends the innermost slice.
     #[inline]
     fn close(&mut self, time: i64, sink: &mut TrackSink<'_, impl SliceSink>) {
         let Some(slice) = self.pop(time, sink) else { return };
@@ -92,7 +93,7 @@ impl TrackSlices {
         }
     }
 
-    /// Takes the innermost one off as a slice up to this time, when all that lies in it was emitted.
+    /// Removes the innermost slice and ends it at `time`. Emits the intervals inside it first.
     #[inline]
     fn pop(&mut self, time: i64, sink: &mut TrackSink<'_, impl SliceSink>) -> Option<Slice> {
         let &Frame { name, category, start, mut inner } = self.stack.last()?;
@@ -132,7 +133,7 @@ impl TrackSlices {
         }
     }
 
-    /// Tells the older half of the intervals, or all.
+    /// Emits the older half of the intervals, or all.
     pub(super) fn shrink(&mut self, all: bool, sink: &mut TrackSink<'_, impl SliceSink>) {
         let Some(intervals) = &mut self.intervals else { return };
         if all {
@@ -145,7 +146,7 @@ impl TrackSlices {
         }
     }
 
-    /// Nothing more comes.
+    /// Ends the trace.
     pub(super) fn finish(&mut self, last: i64, sink: &mut TrackSink<'_, impl SliceSink>) {
         while let Some(slice) = self.pop(last, sink) {
             sink.defect(Defect::NoEnd, slice.start, slice.name);

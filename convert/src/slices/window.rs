@@ -1,15 +1,15 @@
-//! Puts in order what comes out of order by some thousand events.
+//! Sorts events that are out of order by some thousand events.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use crate::slices::entry::Entry;
 
-/// Events that wait for others which may be earlier. Threads that write to one track are in the file one after the other, each with
-/// what it wrote since the last time; those events are few among all.
+/// The limit for waiting events. The threads that write to one track follow each other in the file, each with
+/// its events since its previous chunk.
 const LONGEST: usize = 1 << 16;
 
-/// What waits, the earliest first; of one moment, what came first.
+/// The waiting events, the earliest first. Events of equal time stay in order of arrival.
 #[derive(Debug, Default)]
 pub(super) struct Window {
     waiting: BinaryHeap<Waiting>,
@@ -30,7 +30,7 @@ impl Waiting {
 
 impl Ord for Waiting {
     fn cmp(&self, other: &Self) -> Ordering {
-        other.order().cmp(&self.order()) // the heap's greatest is the earliest
+        other.order().cmp(&self.order()) // a heap's maximum is popped first
     }
 }
 
@@ -49,14 +49,14 @@ impl PartialEq for Waiting {
 impl Eq for Waiting {}
 
 impl Window {
-    /// Takes one, and gives the earliest if there are too many.
+    /// Adds an event. Returns the earliest one if the window is full.
     pub(super) fn push(&mut self, entry: Entry) -> Option<Entry> {
         self.came += 1;
         self.waiting.push(Waiting { entry, came: self.came });
         if self.waiting.len() > LONGEST { self.pop() } else { None }
     }
 
-    /// The earliest.
+    /// Removes the earliest event.
     pub(super) fn pop(&mut self) -> Option<Entry> {
         self.waiting.pop().map(|waiting| waiting.entry)
     }

@@ -1,4 +1,4 @@
-//! Parts of FXT records.
+//! Splices FXT records.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{Read, Write};
@@ -15,26 +15,26 @@ use crate::splice::packets;
 use crate::splice::salt::Salt;
 use crate::splice::totals::Totals;
 
-/// The rate of a clock that nobody told.
+/// The rate of a clock without an initialization record.
 const TICKS_PER_SECOND: u64 = 1_000_000_000;
 
-/// The event by which a session says what it lost: the SDK's `session/tail.rs`.
+/// The event with a session's losses: see the SDK's trace tail.
 const LOST: (&str, &str) = ("hairline", "lost in all");
-/// The argument of it that counts no events.
+/// The argument of that event that does not count events.
 const LOST_ARGUMENTS: &str = "arguments";
 
-/// Change is known of the parts so far.
+/// The state that is kept from part to part.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     count: u64,
     providers: Providers,
-    /// Sequences of the packets in blobs.
+    /// The state for the packets in blobs.
     packets: packets::Parts,
     out: Vec<u8>,
     packed: Vec<u8>,
 }
 
-/// The numbers of the parts' providers, under which importers keep strings and threads.
+/// The provider ids of the parts. Importers use them to keep strings and threads apart.
 #[derive(Debug, Default)]
 struct Providers {
     taken: HashSet<u32>,
@@ -42,13 +42,13 @@ struct Providers {
 }
 
 impl Providers {
-    /// The number of this part's provider: its own if no other part has it.
+    /// The new id of a provider: the old one if no other part has it.
     fn of(&mut self, old: u32) -> u32 {
         let taken = &mut self.taken;
         *self.of_part.entry(old).or_insert_with(|| {
             let mut new = old;
             while !taken.insert(new) && taken.len() < u32::MAX as usize {
-                new = new.wrapping_add(0x9e37_79b9); // odd: comes by every number
+                new = new.wrapping_add(0x9e37_79b9); // odd, so it visits all numbers
             }
             new
         })
@@ -78,7 +78,8 @@ impl Parts {
                     }
                     self.look(&record, salt, totals)
                 }
-                // An error after which nothing comes is the part's; one after which more comes was a record's.
+                // An error at the end of the input is an error of the part. An error with records after it is
+                // an error of one record.
                 Ok(None) => break error.map_or(Ok(()), |e| Err(e.into())),
                 Err(e) if e.is_truncated() => break Err(e.into()),
                 Err(e) => {
@@ -97,7 +98,8 @@ impl Parts {
         end
     }
 
-    /// Change stands before a part's first record: strings, threads and ticks of the part before must not be taken for its own.
+    /// Writes the records that must precede a part's first record. They clear the strings, the threads and
+    /// the clock of the previous part.
     fn put_start(&mut self, first: &Record<'_>) {
         if self.count == 0 {
             magic(&mut self.out);
@@ -112,7 +114,7 @@ impl Parts {
         }
     }
 
-    /// Change is to be done with a record.
+    /// Decides what happens to a record.
     fn look(&mut self, record: &Record<'_>, salt: Salt, totals: &mut Totals) -> Change {
         match record {
             Record::ProviderInfo { id, .. }
@@ -161,15 +163,15 @@ impl Parts {
     }
 }
 
-/// Change becomes of a record.
+/// What happens to a record.
 #[derive(Clone, Copy, Debug)]
 enum Change {
     Copy,
-    /// Its provider's number becomes this.
+    /// It gets another provider id.
     Provider(u32),
-    /// Its last word, the number of an interval, is salted.
+    /// Its last word, the id of an interval, is salted.
     Async,
-    /// It was put already, or is left out.
+    /// It is written already, or omitted.
     Done,
 }
 
@@ -185,7 +187,7 @@ fn look_at_event(event: &EventRecord<'_>, totals: &mut Totals) -> Change {
         {
             totals.lost = totals.lost.saturating_add(lost(event));
         }
-        EventKind::DurationComplete => totals.events += 1, // and once more below: a begin and an end
+        EventKind::DurationComplete => totals.events += 1, // plus 1 below: a begin and an end
         _ => {}
     }
     totals.events += 1;

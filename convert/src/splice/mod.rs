@@ -1,17 +1,16 @@
-//! Traces of one format that belong together become one, byte by byte: no model, nothing that could be lost on the way.
+//! Joins traces of one format byte by byte, without the model, so nothing is lost.
 //!
 //! ```text
 //! part of process 1   [head][records of its threads][tail]   sequences 1 2 3   tracks a b
-//! part of process 2   [head][records of its threads][tail]   sequences 1 2     tracks a c    (forked: some numbers are its parent's)
+//! part of process 2   [head][records of its threads][tail]   sequences 1 2     tracks a c    (a forked child)
 //!
-//! the whole           [part 1 ....................][part 2 ....................][what was lost, of all]
+//! the whole           [part 1 ....................][part 2 ....................][losses of all parts]
 //!                      sequences 1 2 3, tracks a b   sequences 4 5, tracks a' c'
 //! ```
 //!
-//! For parts that one run of a program and its children left: their clock is the same, and their numbers are the SDK's. What
-//! parts number each for itself is numbered anew here: sequences, tracks, FXT's providers and async intervals. Flows keep their
-//! numbers, by which they go from process to process. Foreign traces go through [`TraceReader`](crate::TraceReader) and
-//! [`TraceWriter`](crate::TraceWriter), which know what the numbers mean.
+//! The parts must come from one run of a program and its children, recorded by the SDK with one clock. Ids that each part
+//! assigns itself are changed: sequences, tracks, FXT's providers and async intervals. Flow ids stay, because they connect
+//! processes. For other traces use [`TraceReader`](crate::TraceReader) and [`TraceWriter`](crate::TraceWriter).
 
 mod fxt;
 mod packets;
@@ -26,8 +25,8 @@ use std::io::{self, Read, Write};
 use crate::error::Error;
 use crate::format::TraceFormat;
 
-/// Writes parts one after the other as one trace. Needs memory for a record, the numbers of sequences, threads and providers, and
-/// some bytes a part.
+/// Joins parts to one trace. Stores one record, the numbers of sequences, threads and providers, and some
+/// bytes for each part.
 #[derive(Debug)]
 pub struct Splice<W> {
     out: CountingWriter<W>,
@@ -35,7 +34,7 @@ pub struct Splice<W> {
     totals: Totals,
 }
 
-/// What is kept from part to part.
+/// The state that is kept from part to part.
 #[derive(Debug)]
 enum Parts {
     Packets(packets::Parts),
@@ -43,7 +42,7 @@ enum Parts {
 }
 
 impl<W: Write> Splice<W> {
-    /// Parts of this format. None: there is no splicing of such.
+    /// Creates a splice of parts in one format. Returns `None` for JSON, which cannot be spliced.
     pub fn new(format: TraceFormat, out: W) -> Option<Self> {
         let parts = match format {
             TraceFormat::TrackEvent => Parts::Packets(packets::Parts::default()),
@@ -53,10 +52,11 @@ impl<W: Write> Splice<W> {
         Some(Self { out: CountingWriter { out, bytes: 0 }, parts, totals: Totals::default() })
     }
 
-    /// Adds a part. An empty one adds nothing.
+    /// Adds a part. An empty part adds nothing.
     ///
     /// # Errors
-    /// When it cannot be read to its end, or the output cannot be written. After the first of these other parts can be added.
+    /// [`Error::Decode`] if the part cannot be read to its end; other parts can still be added.
+    /// [`Error::Output`] if the output cannot be written.
     pub fn add(&mut self, part: impl Read) -> Result<(), Error> {
         let Self { out, parts, totals } = self;
         match parts {
@@ -65,10 +65,10 @@ impl<W: Write> Splice<W> {
         }
     }
 
-    /// Writes what stands at the end of all, and gives the output back.
+    /// Writes the end of the trace, and returns the output.
     ///
     /// # Errors
-    /// Those of the output.
+    /// Fails if the output cannot be written.
     pub fn finish(self) -> io::Result<(W, Totals)> {
         let Self { mut out, parts, totals } = self;
         match parts {
@@ -80,7 +80,7 @@ impl<W: Write> Splice<W> {
     }
 }
 
-/// An output that knows how much it took.
+/// An output that counts its bytes.
 #[derive(Debug)]
 struct CountingWriter<W> {
     out: W,

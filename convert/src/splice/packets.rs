@@ -1,4 +1,4 @@
-//! Parts of `TrackEvent` packets.
+//! Splices TrackEvent packets.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -15,28 +15,28 @@ use crate::splice::renumber::Renumber;
 use crate::splice::salt::Salt;
 use crate::splice::totals::Totals;
 
-/// The most that a packet of compressed ones may hold. Recorders compress some 256 KiB at a time.
+/// The limit for the content of a compressed packet. Recorders compress some 256 KiB at a time.
 const MAX_INFLATED: u64 = 64 << 20;
 
-/// What is known of the parts so far.
+/// The state that is kept from part to part.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     count: u64,
     sequences: Sequences,
     renumber: Renumber,
-    /// The last statistics of each part that has any.
+    /// The last statistics of each part.
     stats: Vec<TraceStats>,
     out: Vec<u8>,
     block: Vec<u8>,
 }
 
-/// The new numbers of a part's sequences.
+/// The new ids of a part's sequences.
 #[derive(Debug, Default)]
 struct Sequences {
-    /// How many there are in all parts.
+    /// The number of sequences in all parts.
     count: u32,
     of_part: HashMap<u32, u32>,
-    /// The one that was asked for last: the same comes again and again.
+    /// The old and the new id of the latest sequence.
     last: (u32, u32),
 }
 
@@ -50,7 +50,7 @@ impl Sequences {
         if self.last.0 != old {
             let count = &mut self.count;
             let new = *self.of_part.entry(old).or_insert_with(|| {
-                // After four billion sequences they share one.
+                // Beyond 2^32 - 1 sequences, all further ones share an id.
                 *count = count.saturating_add(1);
                 *count
             });
@@ -60,7 +60,7 @@ impl Sequences {
     }
 }
 
-/// A part while it is added.
+/// The part that is being added.
 #[derive(Debug)]
 struct Part {
     is_first: bool,
@@ -94,7 +94,8 @@ impl Parts {
                         break Err(Error::Output(e));
                     }
                 }
-                // An error after which nothing comes is the part's; one after which more comes was a packet's.
+                // An error at the end of the input is an error of the part. An error with packets after it is
+                // an error of one packet.
                 Ok(None) => break error.map_or(Ok(()), |e| Err(e.into())),
                 Err(e) if e.is_truncated() => break Err(e.into()),
                 Err(e) => totals.damaged += u64::from(error.replace(e).is_some()),
@@ -105,7 +106,7 @@ impl Parts {
         end
     }
 
-    /// Puts what becomes of a packet into `self.out`.
+    /// Writes the spliced packet to `self.out`.
     fn put(&mut self, packet: &Packet<'_>, part: &mut Part, totals: &mut Totals) -> Result<(), DecodeError> {
         let Some(Data::Compressed { bytes, .. }) = packet.data else {
             return self.put_plain(packet, part, totals);
@@ -115,7 +116,7 @@ impl Parts {
         let mut end = Ok(());
         loop {
             match reader.next() {
-                // None that were compressed twice: nobody writes such.
+                // No writer compresses packets twice.
                 Ok(Some((_, inner))) if !matches!(inner.data, Some(Data::Compressed { .. })) => {
                     end = end.and(self.put_plain(&inner, part, totals));
                 }
@@ -142,14 +143,14 @@ impl Parts {
     ) -> Result<(), DecodeError> {
         match &packet.data {
             Some(Data::Event(_)) => totals.events += 1,
-            Some(Data::TraceUuid(_)) if !part.is_first => return Ok(()), // the whole has one number
-            // All have one machine's clocks, and an importer wants their readings in the order of time. Those of a sequence's own
-            // clock stay.
+            Some(Data::TraceUuid(_)) if !part.is_first => return Ok(()), // the whole trace has one UUID
+            // All parts have the same clocks, and importers want their readings in order of time. Readings of
+            // a sequence's own clock are kept.
             Some(Data::Clocks(readings)) if !part.is_first && all_builtin(readings.clone()) => return Ok(()),
             Some(Data::Stats(stats)) => {
                 let before = part.stats.replace(*stats).map_or(0, |before| before.events_lost);
                 totals.lost = totals.lost.saturating_sub(before).saturating_add(stats.events_lost);
-                return Ok(()); // importers count those of the last packet only
+                return Ok(()); // importers read the last statistics only
             }
             Some(Data::Track(track)) => {
                 let pid = |pid: Option<i32>| pid.map(|pid| u64::from(pid.cast_unsigned()));
@@ -164,7 +165,7 @@ impl Parts {
         self.renumber.put(&mut self.out, packet.bytes(), part.salt, |old| sequences.of(old))
     }
 
-    /// Packets that stand for themselves in another format, renumbered; as they are where they are something else.
+    /// Splices packets that are embedded in another format. Bytes that are no packets are copied.
     pub(super) fn put_embedded(
         &mut self,
         out: &mut Vec<u8>,
@@ -185,12 +186,12 @@ impl Parts {
         }
     }
 
-    /// The sequences that follow are another part's.
+    /// Starts the sequences of another part.
     pub(super) fn next_part(&mut self) {
         self.sequences.next_part();
     }
 
-    /// The statistics of all parts.
+    /// Writes the statistics of all parts.
     pub(super) fn finish(mut self, out: &mut impl Write) -> std::io::Result<()> {
         if self.stats.is_empty() {
             return Ok(());
@@ -206,7 +207,7 @@ fn all_builtin(mut readings: te::ClockReadings<'_>) -> bool {
     readings.all(|reading| reading.is_ok_and(|reading| reading.clock_id <= clock::BUILTIN_MAX))
 }
 
-/// Compresses whole packets again; those that do not get smaller stay as they are.
+/// Compresses packets. Packets that do not get smaller are copied.
 fn put_compressed(out: &mut Vec<u8>, block: &[u8]) {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
     let deflated = encoder.write_all(block).and_then(|()| encoder.finish());

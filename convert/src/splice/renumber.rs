@@ -1,7 +1,7 @@
-//! Gives the sequence and the tracks of a packet other numbers, and leaves all else as it is.
+//! Changes the sequence and track ids of a packet.
 //!
-//! A sequence's number may get longer: it stands in the packet itself. The numbers of tracks stand in messages inside of messages,
-//! whose lengths would change with them: so a track's new number is as long as the old one.
+//! A sequence id is a field of the packet itself, so its length may change. Track ids are in nested messages,
+//! whose lengths must not change, so a new track id is as long as the old one.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use hairline_formats::track_event::fields::{
 
 use crate::splice::salt::Salt;
 
-/// The fields of each message that name tracks.
+/// The fields with track ids, for each message.
 const EVENT: &[u32] = &[
     track_event::TRACK_UUID,
     track_event::EXTRA_COUNTER_TRACK_UUIDS,
@@ -28,19 +28,19 @@ const DEFAULTS: &[u32] = &[
     track_event_defaults::EXTRA_DOUBLE_COUNTER_TRACK_UUIDS,
 ];
 
-/// Renumbers packets. Keeps its buffers.
+/// Changes ids in packets. Reuses its buffers.
 #[derive(Debug, Default)]
 pub(super) struct Renumber {
     packet: Vec<u8>,
-    /// Where numbers of tracks stand in it.
+    /// The positions of the track ids in the packet.
     tracks: Vec<Range<usize>>,
 }
 
 impl Renumber {
-    /// Appends the packet with tag and length. `sequence` gives the new number of a sequence.
+    /// Appends the packet with tag and length. `sequence` maps the old sequence id to the new one.
     ///
     /// # Errors
-    /// When a message in it contradicts itself; then nothing is appended.
+    /// Fails and appends nothing if a message in the packet is malformed.
     pub(super) fn put(
         &mut self,
         out: &mut Vec<u8>,
@@ -52,7 +52,7 @@ impl Renumber {
         tracks.clear();
         copy.clear();
         copy.extend_from_slice(packet);
-        // One at most, but who repeats a field says that the last one counts.
+        // If the field is repeated, the last one counts.
         let mut own: Option<(Range<usize>, u32)> = None;
         for field in Fields::new(packet, 0) {
             let field = field?;
@@ -76,7 +76,7 @@ impl Renumber {
     }
 }
 
-/// The packet, with its sequence's number, tag included, in that place.
+/// Writes the packet with another sequence id. The range includes the tag of the field.
 fn put_with(out: &mut Vec<u8>, packet: &[u8], own: Option<(Range<usize>, u32)>) {
     const SEQUENCE: u32 = trace_packet::TRUSTED_PACKET_SEQUENCE_ID;
     put_varint(out, u64::from(tag(trace::PACKET, WireType::Bytes)));
@@ -92,7 +92,7 @@ fn put_with(out: &mut Vec<u8>, packet: &[u8], own: Option<(Range<usize>, u32)>) 
     out.extend_from_slice(&packet[place.end..]);
 }
 
-/// The numbers of tracks in a message of a packet.
+/// Collects the positions of the track ids in a message of a packet.
 fn find_tracks(
     packet: &[u8],
     number: u32,
@@ -118,7 +118,7 @@ fn find_tracks(
     collect(packet, message, fields, tracks)
 }
 
-/// Whether a number stands for itself or is packed together with others.
+/// Collects the positions of track ids, packed or not.
 fn collect(
     packet: &[u8],
     message: Fields<'_>,
@@ -146,7 +146,7 @@ fn collect(
     Ok(())
 }
 
-/// Where the varint of a field stands, which was read there.
+/// The position of a field's varint.
 fn value_of(packet: &[u8], field: &Field<'_>) -> Range<usize> {
     let start = varint_end(packet, field.offset as usize);
     start..varint_end(packet, start)
@@ -157,7 +157,8 @@ fn varint_end(packet: &[u8], at: usize) -> usize {
     at + rest.iter().take(MAX_VARINT).position(|byte| byte & 0x80 == 0).map_or(rest.len(), |last| last + 1)
 }
 
-/// Changes the varint in these bytes to another of the same length, one to one: its last digits of seven bits but the first.
+/// Maps a varint to another one of the same length, one to one. Changes all digits of seven bits except the
+/// last.
 fn salted(varint: &mut [u8], salt: Salt) {
     let digits = varint.len().saturating_sub(1);
     for (n, byte) in varint[..digits].iter_mut().enumerate() {
@@ -180,7 +181,7 @@ mod tests {
     fn a_sequence_gets_its_number_whatever_its_length_and_the_rest_stays() {
         for (old, new) in [(1, 1), (1, 300), (300, 1), (1, u32::MAX)] {
             let (mut before, mut after) = (Vec::new(), Vec::new());
-            // Long enough that a length of another length is met.
+            // Long enough that the packet's length changes its own length.
             let text = "x".repeat(115);
             for (out, sequence) in [(&mut before, old), (&mut after, new)] {
                 let event = te::Event {

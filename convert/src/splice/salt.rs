@@ -1,14 +1,14 @@
-//! The numbers of a part, made different from those of the others.
+//! The salt that makes the ids of a part unique.
 
-/// What tells the tracks and the async intervals of a part from those of the others: a process that was forked has some numbers of
-/// its parent's. Those of the first part stay.
+/// Distinguishes the tracks and async intervals of a part from those of other parts, because a forked process
+/// shares ids with its parent. The ids of the first part do not change.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Salt(pub(super) u64);
 
 impl Salt {
-    /// Of the part with this number, from 0.
+    /// The salt of the part with this number, from 0.
     pub(super) fn of(part: u64) -> Self {
-        // Odd multiples of the golden ratio: two parts differ in all digits.
+        // Multiples of an odd constant (from the golden ratio): the salts of two parts differ in many bits.
         Self(part.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 }

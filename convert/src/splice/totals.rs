@@ -1,30 +1,30 @@
-//! What the parts hold together.
+//! Totals of all parts.
 
 use std::collections::HashSet;
 
-/// What the parts hold together.
+/// Totals of all parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Events: two for a slice, one for an instant or a counter's value.
+    /// The number of events: two for a slice, one for an instant or a counter value.
     pub events: u64,
-    /// Events that their processes did not record, as they say.
+    /// The number of events that the processes lost, as they report it.
     pub lost: u64,
-    /// Bytes that were written.
+    /// The number of bytes written.
     pub bytes: u64,
-    /// Records that made no sense, and were left out.
+    /// The number of malformed records, which are omitted.
     pub damaged: u64,
     pub(super) pids: HashSet<u64>,
     pub(super) threads: HashSet<(u64, u64)>,
 }
 
 impl Totals {
-    /// How many processes.
+    /// The number of processes.
     #[must_use]
     pub fn processes(&self) -> usize {
         self.pids.len()
     }
 
-    /// How many threads.
+    /// The number of threads.
     #[must_use]
     pub fn threads(&self) -> usize {
         self.threads.len()

@@ -1,4 +1,4 @@
-//! Perfetto's TrackEvent.
+//! Perfetto's TracePackets.
 
 mod read;
 mod write;

@@ -1,5 +1,5 @@
-//! Traces of Perfetto in blobs: what FXT has no place for. Their bytes are one stream of packets, cut anywhere; what they say of
-//! processes and threads is about those that FXT's records are about.
+//! Perfetto blobs, which hold what FXT cannot express. The bytes of all blobs form one stream of packets; a
+//! packet may be split over blobs. The processes and threads in the packets are those of the FXT records.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
@@ -17,24 +17,24 @@ use crate::report::Report;
 use crate::stream::TraceReader as _;
 use crate::track_event::TrackEventReader;
 
-/// Bytes of a packet whose end did not come yet.
+/// The limit for the bytes of an incomplete packet.
 const MAX_PACKET: usize = 16 << 20;
 
 #[derive(Debug, Default)]
 pub(super) struct Blobs {
-    /// The beginning of a packet.
+    /// The beginning of an incomplete packet.
     rest: Vec<u8>,
     packets: Pipe,
     reader: Option<TrackEventReader<Pipe>>,
-    /// Whether the reader may have more to say of the packets that it has.
+    /// Whether the reader may return more items for the packets it has.
     reads: bool,
     is_broken: bool,
-    /// Its tracks that are known by other numbers.
+    /// Tracks of the packets that equal a track of the records.
     same: HashMap<TrackId, TrackId>,
     extra_counters: Vec<(TrackId, CounterValue)>,
 }
 
-/// Whole packets that were not read yet.
+/// Complete packets that the reader has not read yet.
 #[derive(Clone, Debug, Default)]
 struct Pipe(Rc<RefCell<VecDeque<u8>>>);
 
@@ -45,7 +45,7 @@ impl Read for Pipe {
 }
 
 impl Blobs {
-    /// Adds a blob's bytes; false if they are not, with what came before, a row of packets.
+    /// Adds the bytes of a blob. Returns whether they continue the stream of packets.
     pub(super) fn push(&mut self, bytes: &[u8]) -> bool {
         self.rest.extend_from_slice(bytes);
         let Some(whole) = whole_packets(&self.rest).filter(|whole| self.rest.len() - whole <= MAX_PACKET)
@@ -63,7 +63,8 @@ impl Blobs {
         self.reads
     }
 
-    /// What the packets say. Where that is at its end, which is only known afterwards, something that says nothing.
+    /// Returns the next item of the packets. After the last one, returns an empty item, because the end is
+    /// known only then.
     pub(super) fn next<'s>(
         &'s mut self,
         tracks: &mut Tracks,
@@ -80,7 +81,7 @@ impl Blobs {
                 let known = tracks.adopt(&Track { parent: track.parent.map(same), ..track });
                 if known != track.id {
                     self.same.insert(track.id, known);
-                    return NOTHING; // it is emitted with the others
+                    return NOTHING; // the track's own queue returns it
                 }
                 Item::Track(Track { parent: track.parent.map(same), ..track })
             }
@@ -97,13 +98,13 @@ impl Blobs {
             }
             Err(_) => {
                 report.add("damaged Perfetto packets left out");
-                self.is_broken = true; // it has nothing more to say, but another one may
+                self.is_broken = true; // this reader is done, but the next packets may be valid
                 NOTHING
             }
         }
     }
 
-    /// Gives up the reader, and counts what it did not understand.
+    /// Drops the reader, and adds its report.
     pub(super) fn close(&mut self, report: &mut Report) {
         if let Some(reader) = self.reader.take() {
             report.add_all(reader.report());
@@ -113,7 +114,7 @@ impl Blobs {
 
 const NOTHING: Item<'static> = Item::Trace(Trace { uuid: None, writer: None, system: None, clocks: &[] });
 
-/// Bytes of the packets that are whole. None: this is not how packets begin.
+/// The length of the complete packets in `bytes`. Returns `None` if `bytes` are no packets.
 fn whole_packets(bytes: &[u8]) -> Option<usize> {
     let mut whole = 0;
     for field in Fields::new(bytes, 0) {

@@ -1,4 +1,4 @@
-//! The record at hand, with what its indices mean: what an item borrows from.
+//! The current record, and the tables for its indices. Items borrow from both.
 
 use std::io::Read;
 
@@ -31,7 +31,7 @@ impl<R: Read> Current<R> {
         record::TYPE.get(self.header()) == RecordType::Event as u64
     }
 
-    /// Whether it is an event of this kind.
+    /// Whether the record is an event of this kind.
     #[inline]
     pub(super) fn is(&self, kind: EventKind) -> bool {
         self.is_event() && event::KIND.get(self.header()) == kind as u64
@@ -41,7 +41,7 @@ impl<R: Read> Current<R> {
         self.records.event().ok().flatten()
     }
 
-    /// A string of the event at hand; "" for one without a meaning.
+    /// A string of the event; "" for an undefined index.
     #[inline]
     pub(super) fn text<'a>(
         &'a self,
@@ -57,12 +57,12 @@ impl<R: Read> Current<R> {
     }
 }
 
-/// Where a string of the record at hand is.
+/// The form of a string in the current record.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum StringForm {
     Empty,
     Index(u16),
-    /// In the record.
+    /// The text is in the record.
     Inline,
 }
 
@@ -76,7 +76,7 @@ impl From<StringRef<'_>> for StringForm {
     }
 }
 
-/// An argument's value, with the text that its index means.
+/// The value of an argument, with a string index replaced by its text.
 pub(super) fn resolved<'a>(value: ArgumentValue<'a>, tables: &'a Tables) -> Value<'a> {
     match value {
         ArgumentValue::Value(value) => value,

@@ -1,5 +1,5 @@
-//! Records that the model has no word for: put down as they would stand in a trace whose ticks are nanoseconds, with their strings and
-//! threads in full, so that they mean the same wherever they are copied to.
+//! Records without an equivalent in the model. Their copy has times in nanoseconds and inline strings and
+//! threads, so it is valid in any trace with that clock.
 
 use hairline_formats::Value;
 use hairline_formats::fxt::{
@@ -11,7 +11,7 @@ use crate::fxt::read::current::resolved;
 use crate::fxt::read::reason::{Reason, TIME, UNKNOWN_STRING, UNKNOWN_THREAD};
 use crate::fxt::read::tables::Tables;
 
-/// Puts the record into `out`, which is cleared, and says what it is; None if that is not known.
+/// Writes a copy of the record to `out`. Returns what it is, or `None` for an unknown record.
 pub(super) fn put(
     out: &mut Vec<u8>,
     record: &Record<'_>,
@@ -97,7 +97,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Gives the arguments to what writes them.
+    /// Passes the resolved arguments to `put`.
     fn with(
         &self,
         args: &Arguments<'_>,
@@ -117,7 +117,7 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    /// A context switch of either kind, or a wake-up.
+    /// Copies a context switch of either kind, or a thread wakeup.
     fn scheduling(&self, out: &mut Vec<u8>, record: &Record<'_>) -> Result<(), Reason> {
         match record {
             Record::ContextSwitch(switch) => {

@@ -1,23 +1,24 @@
-//! Which async intervals are open, and which tracks are free.
+//! Open async intervals, and the tracks that new ones can reuse.
 //!
-//! Ids may be as many as intervals. Once there are many, a track whose interval is over goes to the next one of the same name that
-//! begins later, so there are about as many tracks as intervals are open at once. Not before: writers that use their ids again, on
-//! whichever thread, have few of them, and one thread's events are emitted after another's.
+//! A trace may have as many ids as intervals. Above `OWN_TRACKS` intervals, a track whose interval is over
+//! goes to the next interval of the same name that begins later. The number of tracks is then about the
+//! number of intervals open at once. Below the limit no track is reused: some writers reuse a few ids on any
+//! thread, and the events of one thread precede those of another.
 
 use std::collections::{HashMap, VecDeque};
 
-/// What tells an interval from others: its name's [`key`](super::tracks::key) and its id.
+/// Identifies an interval: the [key](crate::fxt::read::tracks::key) of its name, and its id.
 pub(super) type Key = (u64, u64);
 
-/// Intervals whose tracks are their own.
+/// The number of intervals that have a track of their own.
 const OWN_TRACKS: usize = 1024;
 
 #[derive(Debug)]
 pub(super) struct Intervals {
-    /// Of so many intervals the tracks are their own.
+    /// The number of intervals that have a track of their own.
     own_tracks: usize,
     known: HashMap<Key, Interval>,
-    /// Intervals that are over, by name, in the order in which they were found to be.
+    /// Intervals that are over, by name, in the order in which they ended.
     over: HashMap<u64, VecDeque<Key>>,
 }
 
@@ -25,9 +26,9 @@ pub(super) struct Intervals {
 struct Interval {
     slot: u32,
     open: i32,
-    /// Before that its track was another one's.
+    /// The begin of the interval on a reused track.
     since: i64,
-    /// The latest time on it.
+    /// The time of the latest event.
     until: i64,
     is_over: bool,
 }
@@ -39,18 +40,18 @@ impl Default for Intervals {
 }
 
 impl Intervals {
-    /// The track of the interval, if what happens at this time can be on it.
+    /// Returns the track of the interval, if an event at `time` can be on it.
     pub(super) fn find(&self, key: Key, time: i64) -> Option<u32> {
         self.known.get(&key).filter(|known| known.since <= time).map(|known| known.slot)
     }
 
-    /// A track for an interval that is new at `time`, if one is free.
+    /// Returns a free track for an interval that begins at `time`.
     pub(super) fn reuse(&mut self, key: Key, time: i64) -> Option<u32> {
         if self.known.len() < self.own_tracks {
             return None;
         }
         let over = self.over.get_mut(&key.0)?;
-        // One that was opened again meanwhile has left, and comes back.
+        // An interval that was opened again leaves the queue, and returns to it at its end.
         while let Some(first) = over.front() {
             let known = self.known.get(first)?;
             if known.open == 0 {
@@ -77,7 +78,7 @@ impl Intervals {
         self.known.insert(key, Interval { slot, open: 0, since, until: i64::MIN, is_over: false });
     }
 
-    /// Something happened on an interval: `opened` more slices are open on it.
+    /// Records an event on an interval. `opened` is the change in the number of open slices.
     pub(super) fn passed(&mut self, key: Key, time: i64, opened: i32) {
         let Some(known) = self.known.get_mut(&key) else { return };
         known.open = known.open.saturating_add(opened);

@@ -1,5 +1,5 @@
-//! Log records. Importers pass over them, so writers put an instant of the same moment after one, which says the same in its arguments:
-//! the two are one event.
+//! Log records. Importers ignore them, so writers add an instant with the same time and with the message as
+//! an argument. The two become one event.
 
 use hairline_formats::Value;
 use hairline_formats::track_event::Priority;
@@ -7,7 +7,7 @@ use hairline_formats::track_event::Priority;
 use crate::fxt::levels::LEVELS;
 use crate::model::{Arguments, Event, EventKind, Log, NoArguments, TrackId};
 
-/// The message of a log record, until it is known whether its instant follows.
+/// A log message that may belong to the next instant.
 #[derive(Debug, Default)]
 pub(super) struct PendingLog {
     message: String,
@@ -29,7 +29,7 @@ impl PendingLog {
         }
     }
 
-    /// Its moment and its thread, once.
+    /// Returns the time and the track of the message, once.
     #[inline]
     pub(super) fn take(&mut self) -> Option<(i64, TrackId)> {
         let at = self.at.filter(|_| !self.emitted)?;
@@ -37,13 +37,13 @@ impl PendingLog {
         Some(at)
     }
 
-    /// The same, unless its instant may be the record at hand.
+    /// As `take`, unless the current record may be the instant of the message.
     #[inline]
     pub(super) fn take_unless(&mut self, may_be_met: bool) -> Option<(i64, TrackId)> {
         if may_be_met { None } else { self.take() }
     }
 
-    /// Whether an instant of that moment is its: then it is emitted with that.
+    /// Whether an instant belongs to the message. The message is then returned with it.
     #[inline]
     pub(super) fn is_met_by(&mut self, time: i64, track: TrackId) -> bool {
         let is_met = self.at == Some((time, track)) && !self.emitted;
@@ -51,7 +51,7 @@ impl PendingLog {
         is_met
     }
 
-    /// The message; `args` are those of its instant, and may say how much it matters.
+    /// The log message. `args` are the arguments of its instant, which may have the priority.
     pub(super) fn log(&self, args: &dyn Arguments) -> Log<'_> {
         let mut priority = Priority::Unspecified;
         args.each(&mut |name, value| {

@@ -1,18 +1,18 @@
 //! FXT to items.
 //!
-//! A record is looked at once ([`FxtReader::step`]): what it defines goes into tables, and for what it says, the item is prepared in
-//! numbers. The item itself borrows from the record, which stays where it is until the next one; before it come the tracks that it
-//! needs ([`tracks`]).
+//! `FxtReader::step` reads each record once. It stores definitions in tables, and prepares the item of an event without
+//! borrowing. The item then borrows from the record, which stays in the buffer until the next one. The descriptions of
+//! new tracks precede the item ([`tracks`]).
 //!
 //! | record | item |
 //! |---|---|
 //! | provider info | the trace's writer |
 //! | kernel object of a process or thread | its track, with its name |
-//! | event | an event; a counter with several values, one for each |
-//! | log record | the instant that follows it, if that is of the same moment, else one of its own: see [`log`] |
-//! | Perfetto blob | what its packets say: see [`blobs`] |
+//! | event | an event; for a counter with several values, one event for each |
+//! | log record | part of the next instant with the same time, otherwise an instant: see [`log`] |
+//! | Perfetto blob | the items of its packets: see [`blobs`] |
 //! | provider event | a loss |
-//! | scheduling, profiler, other objects and blobs | themselves, as they would stand in a trace of nanoseconds: see [`foreign`] |
+//! | scheduling, profiler, other objects and blobs | foreign items, with times in nanoseconds: see [`foreign`] |
 
 mod blobs;
 mod current;
@@ -47,7 +47,7 @@ use crate::report::Report;
 const TOO_MANY_PROVIDERS: &str = "providers whose tables were forgotten";
 
 impl<R: Read> FxtReader<R> {
-    /// Goes on to the next record, unless this one is to be looked at again; false at the end.
+    /// Advances to the next record, unless the current one is held. Returns `false` at the end.
     fn advance(&mut self) -> Result<bool, DecodeError> {
         if std::mem::take(&mut self.held) {
             return Ok(true);
@@ -60,7 +60,7 @@ impl<R: Read> FxtReader<R> {
         Ok(true)
     }
 
-    /// Looks at the next record.
+    /// Reads the next record.
     fn step(&mut self, context: &mut Context) -> Result<Step, DecodeError> {
         self.log.forget_emitted();
         if !self.advance()? {
@@ -83,7 +83,7 @@ impl<R: Read> FxtReader<R> {
         }))
     }
 
-    /// A trace begins with its magic number.
+    /// Checks that the trace begins with the magic number.
     fn start(&mut self) -> Result<(), DecodeError> {
         if !matches!(self.current.records.record(), Ok(Record::Magic)) {
             let kind = DecodeErrorKind::Unexpected("the magic number of FXT");
@@ -93,7 +93,7 @@ impl<R: Read> FxtReader<R> {
         Ok(())
     }
 
-    /// Any record but events.
+    /// Reads any record except an event.
     fn other(&mut self, context: &mut Context) -> Result<Step, Reason> {
         let Current { records, tables } = &mut self.current;
         let record = records.record().map_err(|_| DAMAGED)?;
@@ -107,7 +107,7 @@ impl<R: Read> FxtReader<R> {
             Record::ProviderSection { id } => {
                 self.report.add_many(TOO_MANY_PROVIDERS, (!tables.section(id)).into());
             }
-            // Who lost them it does not say, nor when.
+            // The record has neither a thread nor a time.
             Record::ProviderEvent { event: fxt::PROVIDER_EVENT_BUFFER_FULL, .. } => {
                 return Ok(Step::Lost(0));
             }

@@ -1,4 +1,4 @@
-//! Events: what they say in numbers, before anything is borrowed from their record.
+//! Prepares events: everything except what an item borrows from the record.
 
 use std::io::Read;
 
@@ -15,7 +15,7 @@ use crate::fxt::read::tables::Tables;
 use crate::fxt::read::tracks::{Tracks, numbered};
 use crate::model::{EventKind, FlowStep};
 
-/// The thread that a reference means, among the tracks.
+/// The index of the track that a thread reference means.
 #[inline]
 pub(super) fn thread_slot(
     tables: &mut Tables,
@@ -32,7 +32,7 @@ pub(super) fn thread_slot(
     Ok(slot)
 }
 
-/// The process of a thread's kernel object.
+/// The process in the kernel object of a thread.
 pub(super) fn process_of(args: fxt::Arguments<'_>, tables: &Tables) -> Option<u64> {
     args.flatten().find_map(|(name, value)| match resolved(value, tables) {
         Value::Koid(koid) if tables.string(name)?.text == "process" => Some(koid),
@@ -41,7 +41,7 @@ pub(super) fn process_of(args: fxt::Arguments<'_>, tables: &Tables) -> Option<u6
 }
 
 impl<R: Read> FxtReader<R> {
-    /// Looks at an event.
+    /// Prepares an event.
     pub(super) fn event(&mut self, context: &mut Context) -> Result<Step, Reason> {
         let Current { records, tables } = &mut self.current;
         let event = records.event().map_err(|_| DAMAGED)?;
@@ -72,14 +72,15 @@ impl<R: Read> FxtReader<R> {
             fxt::EventKind::FlowStep => (flow(FlowStep::Step), None),
             fxt::EventKind::FlowEnd => (flow(FlowStep::End), None),
         };
-        // An end closes the innermost slice, whatever it calls it: what other formats look for is the name of the begin.
+        // An end closes the innermost slice, whatever its name. Other formats look for a begin of that name,
+        // so it is omitted.
         let (name, category) = match event.kind {
             fxt::EventKind::DurationEnd => (StringForm::Empty, StringForm::Empty),
             _ => (event.name.into(), event.category.into()),
         };
         let track = match opened {
             Some(opened) => {
-                // Of no thread, but importers hear of the process.
+                // The event belongs to no thread, but importers show its process.
                 let thread = tables.thread(event.thread).ok_or(UNKNOWN_THREAD)?;
                 self.tracks.process(thread.process, context).ok_or(TOO_MANY_TRACKS)?;
                 let name = tables.string(event.name).ok_or(UNKNOWN_STRING)?;
@@ -100,7 +101,7 @@ impl<R: Read> FxtReader<R> {
         Ok(Step::Event)
     }
 
-    /// The next value of a counter's record.
+    /// Prepares the next value of a counter record.
     fn counter(&mut self, time: i64, context: &mut Context) -> Result<Step, Reason> {
         let Current { records, tables } = &mut self.current;
         let Ok(Some(event)) = records.event() else {

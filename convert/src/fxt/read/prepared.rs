@@ -1,4 +1,4 @@
-//! An event in numbers, before anything is borrowed from its record.
+//! The part of an event that does not borrow from its record.
 
 use std::io::Read;
 
@@ -6,7 +6,7 @@ use crate::fxt::read::current::{Current, StringForm};
 use crate::fxt::read::log::PendingLog;
 use crate::model::{Arguments, Categories, Event, EventKind, NoArguments, TrackId};
 
-/// An event, but for what it borrows.
+/// An event without its texts and arguments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Prepared {
     pub(super) time: i64,
@@ -14,7 +14,7 @@ pub(super) struct Prepared {
     pub(super) kind: EventKind,
     pub(super) name: StringForm,
     pub(super) category: StringForm,
-    /// A message goes with it.
+    /// Whether a log message belongs to it.
     pub(super) is_log: bool,
 }
 
@@ -28,7 +28,7 @@ impl Default for Prepared {
 impl Prepared {
     #[inline]
     pub(super) fn event<'a, R: Read>(&self, current: &'a Current<R>, log: &'a PendingLog) -> Event<'a> {
-        // A counter's argument is its value.
+        // The argument of a counter is its value.
         let has_args = !matches!(self.kind, EventKind::Counter(_)) && !Arguments::is_empty(current);
         Event {
             name: current.text(self.name, |event| event.name),

@@ -1,6 +1,6 @@
-//! From ticks to nanoseconds.
+//! Ticks to nanoseconds.
 
-/// What a tick is worth.
+/// The rate of a clock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rate {
     ticks_per_second: u64,
@@ -15,12 +15,12 @@ impl Default for Rate {
 }
 
 impl Rate {
-    /// None for a clock that stands still.
+    /// Returns `None` for a rate of 0.
     pub(super) fn new(ticks_per_second: u64) -> Option<Self> {
         (ticks_per_second != 0).then_some(Self { ticks_per_second })
     }
 
-    /// Rounded down; None for what has no room in 63 bits, which is 292 years.
+    /// Rounds down. Returns `None` beyond 63 bits of nanoseconds, which are 292 years.
     #[inline]
     pub(super) fn ns(self, ticks: u64) -> Option<i64> {
         if self.ticks_per_second == NS { i64::try_from(ticks).ok() } else { self.scaled(ticks) }
@@ -30,7 +30,7 @@ impl Rate {
         let (seconds, rest) = (ticks / self.ticks_per_second, ticks % self.ticks_per_second);
         let rest = match rest.checked_mul(NS) {
             Some(scaled) => scaled / self.ticks_per_second,
-            // Less than a second.
+            // The result is less than a second.
             None => (u128::from(rest) * u128::from(NS) / u128::from(self.ticks_per_second)) as u64,
         };
         i64::try_from(seconds.checked_mul(NS)?.checked_add(rest)?).ok()

@@ -1,6 +1,6 @@
-//! Why a record is left out.
+//! Why a record is skipped.
 
-/// Left out, and why.
+/// Why a record is skipped, as its report counts it.
 pub(super) struct Reason(pub(super) &'static str);
 
 pub(super) const DAMAGED: Reason = Reason("damaged records left out");

@@ -1,4 +1,4 @@
-//! What is known of the trace, and of the record at hand.
+//! The state of an FXT reader.
 
 use std::io::Read;
 
@@ -16,43 +16,43 @@ pub struct FxtReader<R> {
     pub(super) current: Current<R>,
     pub(super) tracks: Tracks,
     pub(super) blobs: Blobs,
-    /// A message whose instant may follow.
+    /// A log message whose instant may follow.
     pub(super) log: PendingLog,
-    /// The record that was gone on to is to be looked at again.
+    /// Whether the current record is to be read again.
     pub(super) held: bool,
-    /// What came of looking at it, to be emitted after its tracks.
+    /// The result for the current record, returned after its tracks.
     pub(super) ready: Option<Step>,
-    /// The event that it is.
+    /// The current event.
     pub(super) prepared: Prepared,
-    /// Arguments of it that were given out already, as counters.
+    /// The number of values of the current counter record that were returned.
     pub(super) given: usize,
     pub(super) started: bool,
-    /// What a record says in its own words.
+    /// The copy of a foreign record.
     pub(super) own: Vec<u8>,
     pub(super) provider: String,
     pub(super) report: Report,
     pub(super) position: u64,
 }
 
-/// What comes of looking at a record.
+/// The result of reading a record.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// Nothing that is to be emitted.
+    /// No item.
     Nothing,
-    /// The input is at its end.
+    /// The end of the input.
     End,
-    /// The one that is prepared.
+    /// The prepared event.
     Event,
-    /// A message that no instant goes with.
+    /// A log message without an instant.
     Log(i64, TrackId),
     Foreign(&'static str),
     Provider,
-    /// So many events; 0: some.
+    /// The number of lost events; 0 if unknown.
     Lost(u64),
 }
 
 impl<R: Read> FxtReader<R> {
-    /// Reads from `input`, which needs no buffer.
+    /// Creates a reader. `input` needs no buffer.
     pub fn new(input: R) -> Self {
         Self {
             current: Current::new(input),

@@ -1,5 +1,5 @@
-//! What a provider's indices mean: each provider has strings, threads and a clock of its own, which its records define and may define
-//! anew at any place.
+//! The tables of the providers. Each provider has its own strings, threads and clock. Its records may
+//! redefine them at any time.
 
 use std::collections::HashMap;
 
@@ -8,20 +8,21 @@ use hairline_formats::fxt::{StringRef, ThreadRef};
 use crate::fxt::read::rate::Rate;
 use crate::strings::{StringId, Strings, Text};
 
-/// Entries of all tables together: an index is two bytes of the input, and room for all below it is much more.
+/// The limit for the entries of all tables. A definition has a few bytes, but an index needs memory for all
+/// indices below it.
 const MAX_ENTRIES: usize = 1 << 19;
-/// Bytes of the strings in all tables.
+/// The limit for the bytes of all strings.
 const MAX_BYTES: usize = 16 << 20;
-/// Providers whose tables are kept.
+/// The limit for stored providers.
 const MAX_PROVIDERS: usize = 1 << 12;
 
-/// The tables of the provider whose section it is, and of those that had a section before.
+/// The tables of the current provider, and of the earlier ones.
 #[derive(Debug, Default)]
 pub(super) struct Tables {
     current: Provider,
     id: u32,
     others: HashMap<u32, Provider>,
-    /// Entries and bytes of strings, of all providers.
+    /// Entries and bytes of the strings of all providers.
     entries: usize,
     bytes: usize,
 }
@@ -39,7 +40,7 @@ struct Entry {
     id: Option<StringId>,
 }
 
-/// A thread, and the place among the tracks that it has since its first event.
+/// A thread, and the index of its track after its first event.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Thread {
     pub(super) process: u64,
@@ -57,7 +58,7 @@ impl Tables {
         self.current.rate = rate;
     }
 
-    /// What follows is this provider's; false if there are too many to know what it said before.
+    /// Switches to a provider. Returns `false` if the tables of the previous one could not be kept.
     pub(super) fn section(&mut self, id: u32) -> bool {
         if id == self.id {
             return true;
@@ -74,7 +75,7 @@ impl Tables {
         is_kept
     }
 
-    /// The same, for one that begins anew.
+    /// As `section`, for a provider that starts with empty tables.
     pub(super) fn new_provider(&mut self, id: u32) -> bool {
         let is_kept = self.section(id);
         let before = std::mem::take(&mut self.current);
@@ -87,7 +88,7 @@ impl Tables {
         self.bytes -= provider.strings.iter().flatten().map(|entry| entry.text.len()).sum::<usize>();
     }
 
-    /// An index has a meaning from here on; false if there is no room for more.
+    /// Defines a string index. Returns `false` if there is no room for it.
     pub(super) fn set_string(&mut self, index: u16, value: &[u8], strings: &mut Strings) -> bool {
         let index = usize::from(index);
         let table = &mut self.current.strings;
@@ -109,7 +110,7 @@ impl Tables {
         true
     }
 
-    /// None: the index has no meaning.
+    /// Returns `None` for an undefined index.
     #[inline]
     pub(super) fn string<'a>(&'a self, string: StringRef<'a>) -> Option<Text<'a>> {
         match string {
@@ -122,7 +123,7 @@ impl Tables {
         }
     }
 
-    /// Whether a reference means something.
+    /// Whether the index is defined.
     #[inline]
     pub(super) fn has_string(&self, string: StringRef<'_>) -> bool {
         self.string(string).is_some()
@@ -137,7 +138,7 @@ impl Tables {
         table[index] = Some(Thread { process, thread, track: None });
     }
 
-    /// None: the index has no meaning.
+    /// Returns `None` for an undefined index.
     #[inline]
     pub(super) fn thread(&self, thread: ThreadRef) -> Option<Thread> {
         match thread {
@@ -146,7 +147,7 @@ impl Tables {
         }
     }
 
-    /// The place of a thread among the tracks, to find it there without a search.
+    /// Stores the index of a thread's track, so that later events need no search.
     pub(super) fn set_track(&mut self, thread: ThreadRef, track: u32) {
         if let ThreadRef::Index(index) = thread
             && let Some(Some(thread)) = self.current.threads.get_mut(usize::from(index))

@@ -1,11 +1,11 @@
-//! The tracks that records lie on, each by what the format tells it by.
+//! The tracks of an FXT trace, and their identities.
 //!
-//! | track | emitted by | above it |
+//! | track | identity | parent |
 //! |---|---|---|
 //! | process | koid | |
 //! | thread | koids of process and thread | its process |
 //! | counter | process, name, the argument's name, counter id | its process |
-//! | async interval | name and id, whatever the process | |
+//! | async interval | name and id, independent of the process | |
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,7 +15,7 @@ use crate::fxt::read::intervals::Intervals;
 use crate::model::{CounterTrack, Track, TrackId, TrackKind};
 use crate::strings::{StringId, Strings, Text};
 
-/// Tracks that are kept, some 100 bytes each. What lies on others is left out.
+/// The limit for tracks, some 100 bytes each. Events on further tracks are skipped.
 const MAX_TRACKS: usize = 1 << 18;
 
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ pub(super) struct Tracks {
     threads: HashMap<(u64, u64), u32>,
     counters: HashMap<Counter, u32>,
     intervals: Intervals,
-    /// Those of which something is known that was not emitted.
+    /// Tracks whose description must be returned next.
     undescribed: VecDeque<u32>,
 }
 
@@ -53,7 +53,7 @@ struct Counter {
     number: u64,
 }
 
-/// A name, by its number if it has one.
+/// A name. Only one without a number is stored here.
 #[derive(Debug, PartialEq)]
 enum TrackName {
     Id(StringId),
@@ -73,12 +73,12 @@ impl TrackName {
     }
 }
 
-/// With its number, if there is room for one.
+/// Assigns a number to the text if possible.
 pub(super) fn numbered<'a>(text: Text<'a>, strings: &mut Strings) -> Text<'a> {
     Text { id: text.id.or_else(|| strings.number(text.text)), ..text }
 }
 
-/// What tells a [`numbered`] text from others.
+/// Identifies a [`numbered`] text.
 pub(super) fn key(text: Text<'_>) -> u64 {
     text.id.map_or_else(
         || {
@@ -138,7 +138,7 @@ impl Tracks {
         Some(slot)
     }
 
-    /// Names a process or a thread.
+    /// Sets the name of a process or a thread.
     pub(super) fn set_name(&mut self, slot: u32, name: Text<'_>) {
         let name = TrackName::new(name);
         let kept = &mut self.all[slot as usize];
@@ -163,7 +163,7 @@ impl Tracks {
         }
     }
 
-    /// Both texts are [`numbered`].
+    /// The track of a counter. Both texts are [`numbered`].
     pub(super) fn counter(
         &mut self,
         pid: u64,
@@ -184,7 +184,8 @@ impl Tracks {
         Some(self.id(slot))
     }
 
-    /// The track of an interval at a `time`, at which `opened` more slices are open on it than before. The name is [`numbered`].
+    /// The track of an interval at `time`. `opened` is the change in the number of open slices. The name is
+    /// [`numbered`].
     pub(super) fn interval(
         &mut self,
         name: Text<'_>,
@@ -196,7 +197,8 @@ impl Tracks {
         let key = (key(name), id);
         let slot = match self.intervals.find(key, time) {
             Some(slot) => slot,
-            // Only a begin: what comes without one may belong to one that is emitted later, and was earlier.
+            // Only a begin may reuse a track. An end or instant may belong to an earlier begin that follows
+            // in the file.
             None => match (opened > 0).then(|| self.intervals.reuse(key, time)).flatten() {
                 Some(slot) => {
                     self.all[slot as usize].kind = InputTrackKind::Async { id };
@@ -219,7 +221,7 @@ impl Tracks {
         !self.undescribed.is_empty()
     }
 
-    /// The next one that is to be emitted.
+    /// Removes the next track to describe.
     #[inline]
     pub(super) fn undescribed(&mut self) -> Option<u32> {
         self.undescribed.pop_front()
@@ -236,13 +238,13 @@ impl Tracks {
                 series: series.get(strings),
                 ..CounterTrack::default()
             }),
-            // Equal numbers are emitted apart by the name.
+            // The name distinguishes equal ids.
             InputTrackKind::Async { id } => TrackKind::Async { id: *id, scope: name },
         };
         Track { parent: kept.parent, name, ..Track::new(kept.id, kind) }
     }
 
-    /// The process or thread that a track which another reader found is: the one that is known already, else that one.
+    /// Returns the known process or thread that equals a track of the packets. A new track is added as known.
     pub(super) fn adopt(&mut self, track: &Track<'_>) -> TrackId {
         let known = match track.kind {
             TrackKind::Process { pid, .. } => self.processes.get(&pid),

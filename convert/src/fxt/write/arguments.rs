@@ -1,4 +1,4 @@
-//! Arguments, encoded before their record, whose header says how many they are.
+//! The arguments of a record, encoded before it, because the record's header has their count.
 
 use hairline_formats::fxt::{self, MAX_ARGS, MAX_STRING, StringRef, layout::argument, put_argument};
 use hairline_formats::{Value, truncate_utf8};
@@ -11,10 +11,10 @@ use crate::strings::{StringId, Text};
 #[derive(Debug, Default)]
 pub(super) struct EncodedArguments {
     pub(super) bytes: Vec<u8>,
-    /// Where each ends.
+    /// The end of each argument.
     ends: [usize; MAX_ARGS],
     count: usize,
-    /// Those there was no room for.
+    /// The number of arguments that had no room.
     more: u64,
     path: String,
 }
@@ -25,7 +25,7 @@ impl EncodedArguments {
         (self.count, self.more) = (0, 0);
     }
 
-    /// All of an event's. The strings that they need go into `out`.
+    /// Adds all arguments of an event. Writes records for new string indices to `out`.
     pub(super) fn add_all(
         &mut self,
         args: &dyn Arguments,
@@ -56,7 +56,7 @@ impl EncodedArguments {
             return;
         }
         let name = match strings.reference(name, out, report) {
-            // Both of an argument's strings are to have room in it.
+            // Leaves room for the value.
             StringRef::Inline(name) => StringRef::Inline(truncate_utf8(name, MAX_NAME)),
             name => name,
         };
@@ -83,7 +83,7 @@ impl EncodedArguments {
         self.count += 1;
     }
 
-    /// How many there are, once those at the end are left out that a record with so many words of `room` does not hold.
+    /// Drops the last arguments until the others fit into `room` words. Returns their count.
     pub(super) fn fitted(&mut self, room: usize, report: &mut Report) -> u64 {
         while self.bytes.len() > room * 8 {
             self.count = self.count.saturating_sub(1);
@@ -95,5 +95,5 @@ impl EncodedArguments {
     }
 }
 
-/// Bytes of an argument's name: what a text of 32,000 bytes leaves.
+/// The limit for the bytes of a name: the rest beside a text of 32,000 bytes.
 const MAX_NAME: usize = 512;

@@ -1,5 +1,5 @@
-//! What FXT has no place for: TrackEvent packets in blobs. Each stands for itself, with its strings in full and its time on the trace's
-//! clock, and the tracks that it needs are described in the same blob.
+//! Events that FXT cannot express, as TrackEvent packets in Perfetto blobs. A packet has its strings inline
+//! and its time on the trace's clock. Its tracks are described in the same blob.
 
 use std::io::Write;
 
@@ -15,11 +15,11 @@ use crate::fxt::write::state::FxtWriter;
 use crate::fxt::write::tracks::{OutputTrack, OutputTrackKind, Tracks, mix};
 use crate::model::{Categories, Event, EventKind, Trace, Track, TrackId};
 
-/// The number of the sequence that all packets are of.
+/// The packet sequence of all packets.
 const SEQUENCE: u32 = 1;
 
 impl<W: Write> FxtWriter<W> {
-    /// What of the trace as a whole has a packet.
+    /// Writes the facts about the trace that have a packet.
     pub(super) fn put_about_trace(&mut self, trace: &Trace<'_>) {
         let out = &mut self.packets;
         if let Some(uuid) = trace.uuid {
@@ -37,8 +37,8 @@ impl<W: Write> FxtWriter<W> {
         self.put_blob();
     }
 
-    /// A process's program and arguments. Importers read them from the process tree, and with them the name, which is the first of
-    /// them: the program's path stands with the process's track.
+    /// Writes the command line of a process. Importers read it from the process tree, where its first word is
+    /// the process's name. The path of the program is in the track descriptor.
     pub(super) fn put_command_line(&mut self, track: &Track<'_>, pid: u64, command_line: &[String]) {
         let mut cmdline: Vec<&str> = command_line.iter().map(String::as_str).collect();
         let (uuid, pid, name, out) =
@@ -70,7 +70,7 @@ impl<W: Write> FxtWriter<W> {
             self.put_event(&Event::new(event.time, event.track, EventKind::End), EventType::SliceEnd, end);
         }
         self.put_blob();
-        // The importer tells begins and steps apart, but records of the same flows must know of these.
+        // Importers find the role of these points themselves, but records of the same flows depend on them.
         for id in event.flows {
             self.flow_kind(*id, event.time, false, None);
         }
@@ -79,7 +79,7 @@ impl<W: Write> FxtWriter<W> {
         }
     }
 
-    /// Each as an event of its own.
+    /// Writes each value as an event of its own.
     pub(super) fn put_extra_counters(&mut self, event: &Event<'_>, time: u64) {
         for (track, value) in event.extra_counters {
             self.describe(*track, Categories::None);
@@ -125,11 +125,11 @@ impl<W: Write> FxtWriter<W> {
         }
     }
 
-    /// A track and all above it that were not described yet, from the root down. A counter's samples have no categories: those of
-    /// the first are the track's.
+    /// Describes a track and its ancestors, from the root down, if that is not done. The categories of a
+    /// counter's first value become those of its track.
     fn describe(&mut self, track: TrackId, categories: Categories<'_>) {
         let mut next = Some(track);
-        // Marked on the way up: no chain of parents is then without an end.
+        // Each track is marked first, so a cycle of parents ends.
         while let Some(track) = next
             && let Some(kept) = self.tracks.get_mut(track)
             && !std::mem::replace(&mut kept.is_described, true)
@@ -199,8 +199,8 @@ fn put_description(out: &mut Vec<u8>, track: TrackId, kept: &OutputTrack, tracks
     }
 }
 
-/// A track's number, the same in all of the trace. A process or thread that several traces have is one, as in records: of two with
-/// equal numbers importers take the later for another one.
+/// The UUID of a track in the whole output. A process or thread of several inputs has one UUID, because
+/// importers take the later of two equal processes for a new one.
 fn uuid(tracks: &Tracks, track: TrackId) -> u64 {
     match tracks.get(track).map(|kept| &kept.kind) {
         Some(OutputTrackKind::Process { pid, .. }) => mix(mix(*pid) ^ 1),

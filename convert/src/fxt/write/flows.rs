@@ -1,12 +1,13 @@
-//! Flows that events only have a part in. In FXT a flow has a begin, and what comes before it in time is passed over; but threads
-//! are told of one after the other, so the earliest of a flow's records may be one that comes later. It then becomes the begin, and
-//! the one that was it a step: see [`Output`](super::output::Output), which keeps the last records back for that.
+//! The role of an event in a flow. FXT flows have a begin, and importers ignore points before it in time. The
+//! threads of a trace occur in any order, so a later record may be the earliest point. It then becomes the
+//! begin, and the former begin becomes a step: [`Output`](crate::fxt::write::output::Output) holds the latest
+//! records back for this change.
 
 use std::collections::HashMap;
 
 use hairline_formats::fxt::EventKind;
 
-/// Flows that are remembered, some 60 bytes each.
+/// The limit for flows, some 60 bytes each.
 const MAX_KNOWN: usize = 1 << 17;
 
 #[derive(Debug, Default)]
@@ -16,26 +17,27 @@ pub(super) struct Flows {
 
 #[derive(Debug)]
 struct KnownFlow {
-    /// The earliest time, and where the begin's record stands, if it has one.
+    /// The earliest time, and the position of the begin's record, if it has one.
     first: i64,
     at: Option<u64>,
     ended: Option<i64>,
 }
 
-/// What a record of a flow is.
+/// The role of a record in a flow.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Point {
     pub(super) kind: EventKind,
-    /// Where the record stands that was the begin, and is a step now.
+    /// The position of the former begin, which becomes a step.
     pub(super) no_begin: Option<u64>,
 }
 
 impl Flows {
-    /// An event at a `time` has a part in a flow, or `ends` it; `at` is where its record will stand, if it is one of FXT.
+    /// Adds an event at `time` to a flow. `ends`: the flow ends at it. `at`: the position of its record, if
+    /// it is an FXT record.
     pub(super) fn point(&mut self, id: u64, time: i64, ends: bool, at: Option<u64>) -> Point {
         if self.known.len() >= MAX_KNOWN && !self.known.contains_key(&id) {
             self.known.retain(|_, flow| flow.ended.is_none());
-            // With less room than that it would soon be looked for again.
+            // With more flows left, the next cleanup would follow soon.
             if self.known.len() > MAX_KNOWN / 2 {
                 self.known.clear();
             }
@@ -49,7 +51,7 @@ impl Flows {
             flow.first = time;
             Point { kind: EventKind::FlowBegin, no_begin: std::mem::replace(&mut flow.at, at) }
         } else if flow.ended.is_some_and(|ended| ended < time) {
-            *flow = KnownFlow { first: time, at, ended: None }; // the number is used again
+            *flow = KnownFlow { first: time, at, ended: None }; // the id is used for a new flow
             point(EventKind::FlowBegin)
         } else {
             point(EventKind::FlowStep)

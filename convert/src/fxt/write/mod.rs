@@ -1,14 +1,14 @@
 //! Items to FXT.
 //!
-//! | item | how |
+//! | item | form |
 //! |---|---|
 //! | names of processes and threads | kernel objects |
 //! | slices, instants and flows of threads; counters of processes | their own records |
-//! | async intervals | async records, by a number that no other process has |
-//! | log messages | log records, and the instant with the text as an argument: importers pass over the former |
+//! | async intervals | async records with an id that is unique in the trace |
+//! | log messages | log records, and an instant with the text as an argument, because importers ignore log records |
 //! | other tracks, other counters, several values at one moment | TrackEvent packets in Perfetto blobs: see [`blob`] |
-//! | losses | provider events, and an instant that shows them |
-//! | FXT's own records | as they are |
+//! | losses | provider events, and an instant that importers show |
+//! | foreign records of FXT | copies |
 
 mod arguments;
 mod blob;
@@ -36,7 +36,7 @@ use crate::report::{LATE_THREADS, Report};
 const NS: u64 = 1_000_000_000;
 
 impl<W: Write> FxtWriter<W> {
-    /// What follows is this provider's, which knows no strings and threads.
+    /// Starts the section of a provider, with empty tables.
     fn start(&mut self, provider: &str) {
         let out = &mut self.output.bytes;
         if self.provider == 0 {
@@ -53,7 +53,8 @@ impl<W: Write> FxtWriter<W> {
     }
 
     fn trace(&mut self, trace: &Trace<'_>) {
-        // With a system it is the program that wrote packets, of which there may be some in a provider's section.
+        // With a system, `writer` is the program that wrote packets. Such packets may be part of a provider's
+        // section.
         if let Some(writer) = trace.writer
             && (self.provider == 0 || trace.system.is_none())
         {
@@ -106,7 +107,7 @@ impl<W: Write> FxtWriter<W> {
 
     fn loss(&mut self, loss: &Loss) {
         fxt::provider_event(&mut self.output.bytes, self.provider, fxt::PROVIDER_EVENT_BUFFER_FULL);
-        // Importers pass over that; where more is known, it is shown as well.
+        // Importers ignore the provider event, so known details are written as an instant too.
         if *loss == Loss::default() {
             return;
         }
@@ -130,7 +131,7 @@ impl<W: Write> FxtWriter<W> {
     }
 
     fn foreign(&mut self, what: &'static str, format: TraceFormat, bytes: &[u8]) {
-        // A larger one, or one that is cut, would make importers refuse all of the trace.
+        // Importers refuse a trace with a record that is too large or incomplete.
         let is_good = bytes.len().is_multiple_of(8) && bytes.len() / 8 <= fxt::MAX_RECORD_WORDS;
         if format == TraceFormat::Fxt && is_good {
             self.output.bytes.extend_from_slice(bytes);

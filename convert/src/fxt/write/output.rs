@@ -1,18 +1,18 @@
-//! What was written and is not with the output yet: the last of it is kept back, where a later record may change it.
+//! The output buffer. It holds back the latest records, because a later record may change them.
 
 use std::io::{self, Write};
 
-/// Bytes that the output is given at once.
+/// The number of bytes written at once.
 const GATHERED: usize = 64 << 10;
 
 #[derive(Debug)]
 pub(super) struct Output<W> {
     inner: W,
-    /// What is not with the output yet. Records are appended here.
+    /// The bytes that are not written yet. New records are appended here.
     pub(super) bytes: Vec<u8>,
-    /// Bytes that are.
+    /// The number of bytes written.
     given: u64,
-    /// Bytes that are kept back.
+    /// The number of bytes to hold back.
     kept: usize,
 }
 
@@ -21,26 +21,26 @@ impl<W: Write> Output<W> {
         Self { inner, bytes: Vec::with_capacity(2 * GATHERED), given: 0, kept: 0 }
     }
 
-    /// Keeps so many bytes back from here on.
+    /// Holds back the latest `bytes` bytes from now on.
     pub(super) fn keep(&mut self, bytes: usize) {
         self.kept = bytes;
     }
 
-    /// Where the next record will stand.
+    /// The position of the next record.
     pub(super) fn position(&self) -> u64 {
         self.given + self.bytes.len() as u64
     }
 
-    /// The 8 bytes at a position; None if they are with the output.
+    /// The 8 bytes at a position; `None` if they are written already.
     pub(super) fn word(&mut self, position: u64) -> Option<&mut [u8; 8]> {
         let at = usize::try_from(position.checked_sub(self.given)?).ok()?;
         self.bytes.get_mut(at..)?.first_chunk_mut()
     }
 
-    /// Gives what has gathered to the output, if it is enough.
+    /// Writes the buffer if it is full.
     #[inline]
     pub(super) fn settle(&mut self) -> io::Result<()> {
-        // Moving what is kept costs as much as writing what is not: it is done once in so many bytes.
+        // Moving the kept bytes costs as much as writing others, so it happens once in that many bytes.
         if self.bytes.len() < self.kept + self.kept.max(GATHERED) { Ok(()) } else { self.give(self.kept) }
     }
 

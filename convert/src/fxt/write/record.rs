@@ -1,4 +1,4 @@
-//! Events that FXT has records for.
+//! Events with an FXT record of their own.
 
 use std::io::Write;
 
@@ -12,8 +12,8 @@ use crate::fxt::write::tracks::{OutputTrack, OutputTrackKind};
 use crate::model::{Categories, Event, EventKind, FlowStep, Log, TrackId};
 use crate::strings::Text;
 
-/// Bytes that are kept back where flows may begin earlier than was known: more than programs record in the time by which their threads
-/// are told of too late.
+/// The bytes held back once a flow may get an earlier begin. More than a program records before the drain
+/// thread reaches each thread.
 const FLOW_WINDOW: usize = 4 << 20;
 
 impl<W: Write> FxtWriter<W> {
@@ -36,7 +36,7 @@ impl<W: Write> FxtWriter<W> {
                 self.put(fxt::EventKind::DurationComplete, time, thread, event, Some(end));
                 self.put_waiting(event.track, time, thread);
             }
-            // A flow goes through a slice: one without length stands in for the instant.
+            // A flow needs a slice, so an instant with flows becomes a slice without duration.
             EventKind::Instant if flows => {
                 self.put(fxt::EventKind::DurationBegin, time, thread, event, None);
                 self.put_flows(event, time, thread);
@@ -77,7 +77,7 @@ impl<W: Write> FxtWriter<W> {
             }
             EventKind::End => {
                 self.add_args(event);
-                // By its name it finds its begin.
+                // Importers find the begin by the name.
                 let own = self.close(event.track, event.name.text.is_empty());
                 let name = own.as_deref().map_or(event.name, Text::from);
                 self.put_record(fxt::EventKind::AsyncEnd, time, thread, event, name, id);
@@ -104,7 +104,8 @@ impl<W: Write> FxtWriter<W> {
         }
     }
 
-    /// The name of the slice that ends on an interval, if it is asked for; if it is not known, that of the interval.
+    /// Removes the innermost open slice of an interval. If `is_asked`, returns its name, or the interval's
+    /// name if it is unknown.
     fn close(&mut self, track: TrackId, is_asked: bool) -> Option<String> {
         let Some(OutputTrack { kind: OutputTrackKind::Async { open, .. }, name, .. }) =
             self.tracks.get_mut(track)
@@ -132,7 +133,7 @@ impl<W: Write> FxtWriter<W> {
         };
         args.clear();
         args.add(series.as_ref().into(), value, strings, &mut output.bytes, report);
-        // The event's may have a number.
+        // The name of the event may have a number.
         let name: &str = name;
         let (number, own) = (Some(*number), event.name.text == name);
         if own {
@@ -142,7 +143,7 @@ impl<W: Write> FxtWriter<W> {
         self.put_record(fxt::EventKind::Counter, time, thread, event, name.as_str().into(), number);
     }
 
-    /// The event's record, with all its arguments.
+    /// Writes the record of an event with all its arguments.
     fn put(
         &mut self,
         kind: fxt::EventKind,
@@ -175,7 +176,7 @@ impl<W: Write> FxtWriter<W> {
         }
     }
 
-    /// A record with the arguments that were gathered.
+    /// Writes a record with the encoded arguments.
     pub(super) fn put_record(
         &mut self,
         kind: fxt::EventKind,
@@ -196,7 +197,7 @@ impl<W: Write> FxtWriter<W> {
             }
         };
         let name = strings.reference(name, out, report);
-        // Importers show the message with the event that follows it.
+        // Importers show the message with the next event.
         if let Some(log) = event.log {
             fxt::log(out, time, thread, log.body);
         }
@@ -225,7 +226,7 @@ impl<W: Write> FxtWriter<W> {
         strings.end_record();
     }
 
-    /// The flows that the event has a part in, in the slice that is open.
+    /// Writes the flows of an event into the open slice.
     fn put_flows(&mut self, event: &Event<'_>, time: u64, thread: ThreadRef) {
         self.output.keep(FLOW_WINDOW);
         let flows = event.flows.iter().map(|id| (*id, false));
@@ -236,7 +237,7 @@ impl<W: Write> FxtWriter<W> {
         }
     }
 
-    /// What an event's part in a flow is, once another that was taken for its begin is a step.
+    /// Returns the role of an event in a flow. If the flow had a later begin, that record becomes a step.
     pub(super) fn flow_kind(&mut self, id: u64, time: i64, ends: bool, at: Option<u64>) -> fxt::EventKind {
         let point = self.flows.point(id, time, ends, at);
         if let Some(position) = point.no_begin {
@@ -261,7 +262,7 @@ impl<W: Write> FxtWriter<W> {
         );
     }
 
-    /// The flows that waited for this slice.
+    /// Writes the flows that waited for this slice.
     fn put_waiting(&mut self, track: TrackId, time: u64, thread: ThreadRef) {
         if self.waiting.is_empty() {
             return;
@@ -272,7 +273,7 @@ impl<W: Write> FxtWriter<W> {
     }
 }
 
-/// Puts categories into one text, as importers do.
+/// Joins categories to one text with commas, as importers do.
 pub(super) fn join(joined: &mut String, categories: Categories<'_>) {
     joined.clear();
     categories.each(&mut |category| {
@@ -289,7 +290,7 @@ fn kind_of(step: FlowStep) -> fxt::EventKind {
     }
 }
 
-/// The same, with at most so many words following.
+/// Cuts an inline string to the given number of words.
 #[inline]
 fn within(string: StringRef<'_>, words: usize) -> StringRef<'_> {
     match string {
@@ -298,7 +299,7 @@ fn within(string: StringRef<'_>, words: usize) -> StringRef<'_> {
     }
 }
 
-/// Whether the event is nothing but a message, as a log record is.
+/// Whether the event is only a log message, like a log record.
 fn is_only_log(event: &Event<'_>) -> bool {
     event.log.is_some_and(|log| log.priority == Priority::Unspecified)
         && event.name.text.is_empty()
@@ -306,7 +307,7 @@ fn is_only_log(event: &Event<'_>) -> bool {
         && event.args.is_empty()
 }
 
-/// Whether an argument has the message's text.
+/// Whether an argument has the text of the message.
 fn says_message(event: &Event<'_>) -> bool {
     let mut says = false;
     event.args.each(&mut |name, _| says |= name.text == MESSAGE);

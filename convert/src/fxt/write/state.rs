@@ -1,4 +1,4 @@
-//! What is known of the output: its tables, its tracks, what waits to be written.
+//! The state of an FXT writer.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -23,16 +23,16 @@ pub struct FxtWriter<W> {
     pub(super) threads: Threads,
     pub(super) tracks: Tracks,
     pub(super) flows: Flows,
-    /// Flows that go through the next slice of each thread.
+    /// Flows that wait for the next slice of each thread.
     pub(super) waiting: HashMap<TrackId, Vec<WaitingFlow>>,
     pub(super) args: EncodedArguments,
-    /// Several categories in one text.
+    /// Several categories as one text.
     pub(super) joined: String,
-    /// What goes into a blob.
+    /// The packets of the next blob.
     pub(super) packets: Vec<u8>,
-    /// Tracks that are to be described there.
+    /// The tracks to describe in the next blob.
     pub(super) branch: Vec<TrackId>,
-    /// The provider whose section it is; 0 before the first.
+    /// The current provider; 0 before the first.
     pub(super) provider: u32,
     pub(super) provider_name: String,
     pub(super) last_time: u64,
@@ -46,11 +46,11 @@ pub(super) struct WaitingFlow {
     pub(super) step: FlowStep,
 }
 
-/// Flows of a thread that may wait for its next slice.
+/// The limit for waiting flows of a thread.
 pub(super) const MAX_WAITING: usize = 1 << 10;
 
 impl<W: Write> FxtWriter<W> {
-    /// Writes to `output`, which needs no buffer.
+    /// Creates a writer. `output` needs no buffer.
     pub fn new(output: W) -> Self {
         Self {
             output: Output::new(output),
@@ -71,14 +71,14 @@ impl<W: Write> FxtWriter<W> {
         }
     }
 
-    /// How a record names a thread; one that is none if there is none.
+    /// The reference to a thread. Without a thread, the reference is to thread 0 of process 0.
     pub(super) fn thread_ref(&mut self, track: Option<TrackId>) -> ThreadRef {
         track
             .and_then(|id| self.threads.reference(id, &mut self.tracks, &mut self.output.bytes))
             .unwrap_or(ThreadRef::Inline { process: 0, thread: 0 })
     }
 
-    /// The same, of any thread of the process above a track, or of any process.
+    /// The reference to any thread of the process above a track. Without such a process, any thread.
     pub(super) fn thread_ref_above(&mut self, track: TrackId) -> ThreadRef {
         let process = self.tracks.get(track).and_then(|track| track.parent).or(self.tracks.any_process);
         match process.and_then(|id| self.tracks.get(id)).map(|parent| &parent.kind) {

@@ -1,34 +1,34 @@
-//! The string table: texts that have a number get an index, of which there are 32,767. When all are in use, the one that was given out
-//! first is given out anew, but not one that the record at hand has already: it would mean another text before the record is read.
+//! The string table with its 32,767 indices. If all are in use, the index assigned first is assigned again.
+//! An index that the current record uses is not, because its text would change before the record is read.
 
 use hairline_formats::fxt::{self, MAX_ARGS, MAX_STRING, MAX_STRING_INDEX, StringRef};
 
 use crate::report::Report;
 use crate::strings::{StringId, Text};
 
-/// Texts with numbers from here on are written in full.
+/// Texts with this number or a larger one are written inline.
 const MAX_NUMBERED: usize = 1 << 20;
 
-/// Indices that one record takes at the most: category, name, and both texts of each argument.
+/// The most indices of one record: category, name, and two texts for each argument.
 const MAX_OF_RECORD: usize = 2 + 2 * MAX_ARGS;
 
-/// Where so many indices have an owner, one that a record took first may be given out anew before its end.
+/// With more indices in use than this, an index may be reassigned within one record.
 const FEW_FREE: usize = MAX_STRING_INDEX as usize - MAX_OF_RECORD;
 
 #[derive(Debug, Default)]
 pub(super) struct Strings {
     /// The index of each text; 0 is none.
     index: Vec<u16>,
-    /// Whose each index is.
+    /// The text of each index.
     owner: Vec<StringId>,
-    /// The index that was given out last.
+    /// The latest assigned index.
     last: u16,
-    /// Those of the record at hand, once there are few that nobody has.
+    /// The indices of the current record, when few are free.
     in_use: Vec<u16>,
 }
 
 impl Strings {
-    /// How a record names a text: the index's own record goes before it into `out`.
+    /// The reference to a text. Writes the record of a new index to `out`.
     #[inline]
     pub(super) fn reference<'a>(
         &mut self,
@@ -65,7 +65,7 @@ impl Strings {
         }
     }
 
-    /// The record is written: its indices may mean something else.
+    /// Ends the record. Its indices may be reassigned.
     #[inline]
     pub(super) fn end_record(&mut self) {
         self.in_use.clear();

@@ -1,4 +1,4 @@
-//! The thread table: 255 indices. When all are in use, the one that was given out first is given out anew.
+//! The thread table with its 255 indices. If all are in use, the index assigned first is assigned again.
 
 use hairline_formats::fxt::{self, MAX_THREAD_INDEX, ThreadRef};
 
@@ -7,14 +7,15 @@ use crate::model::TrackId;
 
 #[derive(Debug, Default)]
 pub(super) struct Threads {
-    /// Whose each index is, from 1.
+    /// The thread of each index, from 1.
     owner: Vec<TrackId>,
-    /// The index that was given out last.
+    /// The latest assigned index.
     last: u8,
 }
 
 impl Threads {
-    /// How a record names a thread: the index's own record goes before it into `out`. None for a track that is no thread.
+    /// The reference to a thread. Writes the record of a new index to `out`. Returns `None` for a track that
+    /// is no thread.
     #[inline]
     pub(super) fn reference(
         &mut self,
@@ -44,7 +45,7 @@ impl Threads {
         self.last
     }
 
-    /// No thread has an index.
+    /// Clears the table.
     pub(super) fn clear(&mut self, tracks: &mut Tracks) {
         self.owner.drain(..).for_each(|track| set_index(tracks, track, 0));
         self.last = 0;

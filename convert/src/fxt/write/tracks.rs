@@ -1,4 +1,4 @@
-//! What is known of tracks, and whether FXT has records for what lies on them.
+//! The tracks of the output, and whether FXT has records for their events.
 
 use std::collections::HashMap;
 
@@ -6,15 +6,15 @@ use hairline_formats::track_event::{ChildOrdering, CounterType, SiblingMerge, Un
 
 use crate::model::{CounterTrack, Track, TrackId, TrackKind};
 
-/// OpenNames slices of one async interval whose names are remembered.
+/// The limit for stored names of open slices on one async interval.
 const MAX_OPEN: usize = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct Tracks {
     all: Vec<Option<OutputTrack>>,
-    /// Whose an interval's id is.
+    /// The first track with each id of an interval.
     ids: HashMap<(u64, Box<str>), TrackId>,
-    /// A process and a thread, for records that must have one.
+    /// A process and a thread for records that need one.
     pub(super) any_process: Option<TrackId>,
     pub(super) any_thread: Option<TrackId>,
 }
@@ -24,9 +24,9 @@ pub(super) struct OutputTrack {
     pub(super) kind: OutputTrackKind,
     pub(super) parent: Option<TrackId>,
     pub(super) name: Box<str>,
-    /// What only a Perfetto blob has a place for.
+    /// The properties that only a Perfetto blob can express.
     pub(super) more: Option<Box<TrackExtras>>,
-    /// Whether it was described in one.
+    /// Whether a blob describes the track.
     pub(super) is_described: bool,
 }
 
@@ -39,7 +39,7 @@ pub(super) enum OutputTrackKind {
     Counter { is_plain: bool, number: u64, series: Box<str> },
 }
 
-/// The names of the slices that are open on an async interval: an end needs that of its begin.
+/// The names of the open slices on an async interval. An end needs the name of its begin.
 #[derive(Debug, Default)]
 pub(super) struct OpenNames {
     names: Vec<String>,
@@ -56,7 +56,7 @@ impl OpenNames {
         self.count += 1;
     }
 
-    /// The name of the slice that ends, if it is known.
+    /// Removes the innermost slice, and returns its name if it is known.
     pub(super) fn end(&mut self) -> Option<&str> {
         self.count = self.count.checked_sub(1)?;
         self.names.get(self.count).map(String::as_str)
@@ -108,7 +108,7 @@ impl Tracks {
         self.all.get_mut(id.0 as usize)?.as_mut()
     }
 
-    /// What is known of a track from here on.
+    /// Sets the description of a track.
     pub(super) fn set(&mut self, track: &Track<'_>) {
         let place = track.id.0 as usize;
         if place >= self.all.len() {
@@ -139,7 +139,7 @@ impl Tracks {
                 OutputTrackKind::Async { id: self.unique_id(id, scope, track), open }
             }
             (TrackKind::Counter(counter), _) => {
-                // A thread's, or the trace's, would become its process's, or one of no process.
+                // A record has only a process, so a counter of a thread or of the trace needs a blob.
                 let of_process = track
                     .parent
                     .and_then(|id| self.get(id))
@@ -169,8 +169,8 @@ impl Tracks {
         });
     }
 
-    /// An id that no other interval has: FXT knows nothing of processes and scopes, but names.
-    /// Of several traces that become one, the first to have an id keeps it.
+    /// An id that no other interval has. FXT distinguishes intervals by name and id only. The first of
+    /// several equal intervals keeps its id.
     fn unique_id(&mut self, id: u64, scope: &str, track: &Track<'_>) -> u64 {
         let is_as_it_was = track.parent.is_none() && scope == track.name;
         if is_as_it_was && *self.ids.entry((id, scope.into())).or_insert(track.id) == track.id {
@@ -181,7 +181,7 @@ impl Tracks {
     }
 }
 
-/// Numbers far apart for numbers close together: the last step of SplitMix64.
+/// Maps close numbers to distant ones: the last step of SplitMix64.
 pub(super) fn mix(number: u64) -> u64 {
     let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

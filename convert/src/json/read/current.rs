@@ -1,4 +1,4 @@
-//! The event at hand: what an item borrows from.
+//! The event that is being read. Items borrow from it.
 
 use hairline_formats::Value;
 use hairline_formats::trace_event_json::{Args, Event, Json};
@@ -16,12 +16,13 @@ pub(super) struct Current {
     pub(super) flows: Option<u64>,
     pub(super) ending_flows: Option<u64>,
     pub(super) samples: Vec<(TrackId, CounterValue)>,
-    /// All of it, in JSON.
+    /// The whole event as JSON.
     pub(super) own: Vec<u8>,
 }
 
 impl Current {
-    /// Takes what an item may say of an event, but for what comes from elsewhere. False: its arguments are no object.
+    /// Copies the name, the categories and the arguments of an event. Returns whether the arguments are an
+    /// object, or missing.
     pub(super) fn take(&mut self, event: &Event<'_>, context: &mut Context) -> bool {
         self.name.set(&event.name, &mut context.strings);
         self.categories.set(&event.cat, &mut context.strings);
@@ -31,7 +32,7 @@ impl Current {
     }
 }
 
-/// A text, by its number if it has one.
+/// A text. Only one without a number is stored here.
 #[derive(Debug, Default)]
 pub(super) struct OwnedText {
     id: Option<StringId>,
@@ -52,11 +53,12 @@ impl OwnedText {
     }
 }
 
-/// Categories with commas between them. They are those of the event before, as a rule.
+/// A list of categories, separated by commas. Usually equal to the list of the previous event, which is then
+/// reused.
 #[derive(Debug, Default)]
 pub(super) struct CategoryList {
     text: String,
-    /// Of each that is not empty.
+    /// The numbers of the categories, empty ones excluded.
     ids: Vec<Option<StringId>>,
 }
 
@@ -88,12 +90,12 @@ fn split(categories: &str) -> impl Iterator<Item = &str> {
     categories.split(',').filter(|category| !category.is_empty())
 }
 
-/// An object, as it stands in the trace; "" is none.
+/// The JSON text of an object; "" for an empty object.
 #[derive(Debug, Default)]
 pub(super) struct ArgumentObject(String);
 
 impl ArgumentObject {
-    /// False: it is something else.
+    /// Returns whether `args` is an object, or missing.
     fn set(&mut self, args: &Args<'_>) -> bool {
         self.0.clear();
         match args {

@@ -1,4 +1,4 @@
-//! What an event says.
+//! Events to items.
 
 use hairline_formats::Value;
 use hairline_formats::trace_event_json::{Event, InstantScope, Metadata, Phase, put_event};
@@ -11,11 +11,11 @@ use crate::json::read::state::State;
 use crate::json::read::tracks::{Counter, Interval, NewTracks, TrackFact};
 use crate::model::{EventKind, FlowStep, TrackId};
 
-/// Why an event is left out.
+/// Why an event is skipped.
 type Reason = &'static str;
 
 impl State {
-    /// Makes pending what an event says.
+    /// Queues the items of an event.
     pub(super) fn event(&mut self, event: &Event<'_>, context: &mut Context) -> Result<(), Reason> {
         self.count(event);
         match event.ph.ok_or("events without a phase")? {
@@ -45,7 +45,7 @@ impl State {
         }
     }
 
-    /// Counts what an event has that no item can say.
+    /// Counts the members of an event that no item can express.
     fn count(&mut self, event: &Event<'_>) {
         if !event.cname.is_empty() {
             self.report.add("names of colours");
@@ -56,13 +56,13 @@ impl State {
         self.report.add_many("fields that nobody knows", event.skipped.into());
     }
 
-    /// Its time.
+    /// The time of an event, in nanoseconds.
     fn time(&self, event: &Event<'_>) -> Result<i64, Reason> {
         let time = event.ts.ok_or("events without a time")?;
         time.checked_add(self.facts.offset).ok_or("events beyond 292 years")
     }
 
-    /// Where something in the whole of an event lies comes before it; what it says is kept for it.
+    /// Stores the content of an event and queues it. Its track must be queued before.
     fn put(&mut self, event: &Event<'_>, at: (i64, TrackId), kind: EventKind, context: &mut Context) {
         if !self.current.take(event, context) {
             self.report.add("arguments that are no object");
@@ -71,7 +71,7 @@ impl State {
         self.pending.push_back(Pending::Event(at.0, at.1, kind));
     }
 
-    /// The flow that an event is bound to.
+    /// Stores the flow that an event is bound to.
     fn bind(&mut self, event: &Event<'_>, context: &Context) {
         let Some(id) = &event.bind_id else { return };
         let Some(flow) = self.flows.number("", "", id, context) else {
@@ -127,7 +127,7 @@ impl State {
     }
 
     fn instant(&mut self, event: &Event<'_>, context: &mut Context) -> Result<(), Reason> {
-        // What instants are bound to, importers do not look at.
+        // Importers ignore the flow that an instant is bound to.
         let event = &Event { bind_id: None, ..event.clone() };
         let track = match event.s {
             Some(InstantScope::Process) => self.process(event, context),
@@ -163,7 +163,7 @@ impl State {
         let (everywhere, within) =
             (event.id.as_ref().or(event.id2.global.as_ref()), event.id2.local.as_ref());
         let id = number(everywhere.or(within).ok_or("intervals without an id")?);
-        // The deprecated ones do not nest: those of one id and several names are several.
+        // Deprecated intervals do not nest: one id with several names means several intervals.
         let is_old = !matches!(event.ph, Some(Phase::AsyncBegin | Phase::AsyncInstant | Phase::AsyncEnd));
         let id = if is_old { hash((id, &event.name)) } else { id };
         let interval = Interval {
@@ -215,7 +215,7 @@ impl State {
         Ok(())
     }
 
-    /// What has no other word.
+    /// Queues an event that no other format can express.
     fn foreign(&mut self, event: &Event<'_>, what: &'static str) -> Result<(), Reason> {
         let ts = event.ts.map(|_| self.time(event)).transpose()?;
         self.current.own.clear();
@@ -225,7 +225,7 @@ impl State {
     }
 }
 
-/// The number that an argument is, or says in text.
+/// The number in an argument, which may be written as text.
 fn counted(value: Value<'_>) -> Option<CounterValue> {
     match value {
         Value::I64(number) => Some(CounterValue::Int(number)),

@@ -1,4 +1,4 @@
-//! What the object form says of the trace as a whole.
+//! The members of the object form.
 
 use hairline_formats::trace_event_json::Json;
 
@@ -8,7 +8,7 @@ use crate::json::read::state::State;
 impl State {
     pub(super) fn member(&mut self, key: &str, value: Json<'_>) {
         match key {
-            "displayTimeUnit" => {} // how a viewer shows times, not what they are
+            "displayTimeUnit" => {} // affects only how a viewer shows times
             "otherData" => {
                 let mut known = false;
                 value.each_member(|key, value| {

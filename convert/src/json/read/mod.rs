@@ -1,16 +1,16 @@
 //! JSON to items.
 //!
-//! An object is looked at once ([`State::look`]): what it says is copied to where items can borrow it from, for a reader cannot lend
-//! what it holds itself. Then come the tracks that are new with it, and what happened.
+//! [`State::look`] reads each object once. It copies the content to a place that items can borrow from, and queues the
+//! descriptions of new tracks before the event.
 //!
 //! | phase | item |
 //! |---|---|
-//! | B E X i I R | the same, on a thread; i and I on the process or on a track for all, by `s` |
-//! | b n e, S T p F | begin, instant, end on a track of their own, by category, scope and id; those by `id2.local`, of the process |
-//! | C | a counter's value for each argument |
+//! | B E X i I R | the same, on a thread; i and I on the process or on a global track, as `s` says |
+//! | b n e, S T p F | begin, instant, end on a track of its own, by category, scope and id; with `id2.local`, in the process |
+//! | C | one counter value for each argument |
 //! | s t f; `bind_id` | a flow |
-//! | M | tracks' names, labels and places |
-//! | P N O D V v c ( ) = and other M | themselves |
+//! | M | names, labels and ranks of tracks |
+//! | P N O D V v c ( ) = and other M | foreign items |
 
 mod current;
 mod event;
@@ -83,7 +83,8 @@ impl<R: Read> crate::stream::TraceReader for JsonReader<R> {
     }
 }
 
-/// What an object is that does no harm to those after it.
+/// Describes an error after which the next events can still be read. Returns `None` if the error ends the
+/// trace.
 fn passed_over(kind: &DecodeErrorKind) -> Option<&'static str> {
     match kind {
         DecodeErrorKind::Json(_) => Some("events that are not JSON"),

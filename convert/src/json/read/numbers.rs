@@ -1,4 +1,4 @@
-//! Ids that are text, and what tells equal ids apart, as numbers.
+//! Numbers for ids that are text, or that are unique only with other values.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,7 +7,7 @@ use hairline_formats::trace_event_json::Id;
 
 use crate::context::Context;
 
-/// A number of 64 bits for what may be of any length.
+/// Hashes a value of any length to 64 bits.
 pub(super) fn hash(of: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     of.hash(&mut hasher);
@@ -19,23 +19,24 @@ pub(super) fn number(id: &Id<'_>) -> u64 {
     id.number().and_then(|number| u64::try_from(number).ok()).unwrap_or_else(|| hash(id))
 }
 
-/// Numbers of processes and threads.
+/// The numbers of processes and threads whose id is a text.
 #[derive(Debug, Default)]
 pub(super) struct MadeIds(HashMap<String, u64>);
 
 impl MadeIds {
-    /// How many were made_ids up.
+    /// The count of such ids.
     pub(super) fn count(&self) -> u64 {
         self.0.len() as u64
     }
 
-    /// The number that `id` is, or one made_ids up, with the text that it stands for.
+    /// Returns the number of a process or thread. If `id` is a text, assigns a new number, and returns the
+    /// text as well.
     pub(super) fn number<'t>(&mut self, id: &'t Id<'_>, context: &mut Context) -> (u64, Option<&'t str>) {
         if let Some(number) = id.number().and_then(|number| u64::try_from(number).ok()) {
             return (number, None);
         }
         let Id::Text(text) = id else {
-            // Below zero: as the importers of 32 bits do, but without a sign.
+            // A negative id becomes its lower 32 bits, as in importers with 32-bit ids.
             return (id.number().map_or(0, |number| number as u32).into(), None);
         };
         if let Some(number) = self.0.get(&**text) {
@@ -47,17 +48,18 @@ impl MadeIds {
     }
 }
 
-/// Numbers of flows. In JSON a flow is known by its name and category too, but for one that slices are bound to.
+/// The numbers of flows. In JSON, name and category are part of a flow's identity, except for flows that
+/// slices are bound to.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
-    /// Nothing is mixed into the numbers of the first category and name: nearly always there are no others.
+    /// The first category and name. Their flow ids stay unchanged, because nearly all traces have no others.
     first: Option<(String, String)>,
-    /// The last ones, and what is mixed into their numbers.
+    /// The latest category and name, and the value that is mixed into their flow ids.
     last: (String, String, u64),
 }
 
 impl Flows {
-    /// The number of a flow; None if it has none.
+    /// Returns the number of a flow, or `None` if its id is not a number.
     pub(super) fn number(
         &mut self,
         category: &str,
@@ -68,7 +70,7 @@ impl Flows {
         let id = match id {
             Id::Number(number) => *number,
             Id::Negative(_) => return None,
-            // Text is hexadecimal, whether it says so or not.
+            // A text id is hexadecimal, with or without 0x.
             Id::Text(text) => u64::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16).ok()?,
         };
         if (self.last.0.as_str(), self.last.1.as_str()) != (category, name) || self.first.is_none() {

@@ -1,15 +1,15 @@
-//! What is to be given out next.
+//! The queue of items.
 
 use crate::model::{EventKind, TrackId};
 
-/// What is to be given out next.
+/// An item that the reader returns next.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Pending {
     Trace,
-    /// The track in this place.
+    /// The track with this index.
     Track(usize),
     Event(i64, TrackId, EventKind),
-    /// Of an event nothing but this.
+    /// An event without name, categories and arguments.
     Bare(i64, TrackId, EventKind),
     Foreign(&'static str),
 }

@@ -1,22 +1,22 @@
-//! Slices that begin together with an inner one that stands before them.
+//! Finds slices that follow a shorter slice with the same begin.
 //!
-//! Tracers that write a slice when it ends write it after those inside. Importers put that right by the times, but where both begin at one
-//! moment: of FXT and TrackEvent, those take the one that comes first for the outer one, and drop the other. Nothing is sorted here, so it
-//! is counted.
+//! Tracers that write a slice when it ends write inner slices first. Importers of JSON sort such slices by
+//! time and duration. Importers of FXT and TrackEvent take the first of two slices with equal begin as the
+//! outer one, and drop the other. The converter does not sort, so it counts these slices.
 
 use std::collections::HashMap;
 
 use crate::model::TrackId;
 
-/// Of each thread, the begin and duration of slices that one around them may yet follow.
+/// For each thread: the begin and duration of slices that an enclosing slice may still follow.
 #[derive(Debug, Default)]
 pub(super) struct Starts(HashMap<TrackId, Vec<(i64, i64)>>);
 
-/// Slices that are remembered of a thread; 64 KiB.
+/// The limit for the slices of one thread; 64 KiB.
 const MOST: usize = 4096;
 
 impl Starts {
-    /// Whether a slice is around one that began together with it and was there before.
+    /// Returns whether the slice encloses an earlier one with the same begin.
     pub(super) fn is_late(&mut self, thread: TrackId, time: i64, duration: i64) -> bool {
         let seen = self.0.entry(thread).or_default();
         while seen.pop_if(|(begin, _)| *begin > time).is_some() {}

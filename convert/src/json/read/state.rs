@@ -1,4 +1,4 @@
-//! What is known of the trace, and what is to be given out.
+//! The state of a JSON reader.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use crate::json::read::tracks::Tracks;
 use crate::model::{Event, Item, NoArguments};
 use crate::report::Report;
 
-/// What is known of the trace, and what is to be given out.
+/// The state of a JSON reader, without its input.
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) current: Current,

@@ -1,4 +1,4 @@
-//! Which tracks there are.
+//! The tracks of a JSON trace.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,21 +13,22 @@ use hairline_formats::trace_event_json::Id;
 #[derive(Debug, Default)]
 pub(super) struct Tracks {
     all: Vec<InputTrack>,
-    /// Places in `all`, by what tells tracks apart.
+    /// The indices of tracks in `all`.
     places: HashMap<TrackKey, usize>,
-    /// Tracks of intervals that are over, by what new ones must have in common with them.
+    /// The indices of tracks whose interval is over, by the hash of name and category. New intervals reuse
+    /// them.
     over: HashMap<u64, VecDeque<usize>>,
     made_ids: MadeIds,
-    /// The last thread that was asked for, as it was asked for.
+    /// The ids of the latest thread, and its index.
     last: Option<(Id<'static>, Id<'static>, usize)>,
 }
 
-/// What tells a track from others; longer keys are hashed.
+/// Identifies a track. Longer identities are hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum TrackKey {
     Process(u64),
     Thread(u64, u64),
-    /// Of the CPU time of a thread: its place.
+    /// The CPU time of the thread with this number.
     Time(usize),
     Everything,
     Other(u64),
@@ -53,41 +54,42 @@ enum InputTrackKind {
     Time,
 }
 
-/// The interval that a track has at the moment.
+/// The interval that occupies a track now.
 #[derive(Clone, Copy, Debug)]
 struct LiveInterval {
     key: TrackKey,
-    /// What it has in common with others that may follow it on its track.
+    /// The hash of name and category. An interval with the same hash may reuse the track.
     kin: u64,
-    /// Slices that are open.
+    /// The number of open slices.
     open: i32,
     until: i64,
 }
 
-/// Tracks above this number are given to the next interval once theirs is over: ids may be as many as intervals.
+/// With more tracks than this, a track is reused when its interval is over, because a trace may have as many
+/// ids as intervals.
 const MANY: usize = 1 << 12;
 
-/// A counter, as its events tell of it.
+/// The identity of a counter.
 #[derive(Debug, Hash)]
 pub(super) struct Counter<'e> {
     pub(super) process: TrackId,
     pub(super) name: &'e str,
-    /// 0 is none.
+    /// The counter's id, or 0.
     pub(super) number: u64,
     pub(super) series: &'e str,
 }
 
-/// An interval, as its events tell of it.
+/// The identity of an interval.
 #[derive(Debug, Hash)]
 pub(super) struct Interval<'e> {
-    /// None: it is one of the whole trace.
+    /// `None` for an interval of the whole trace.
     pub(super) process: Option<TrackId>,
     pub(super) category: &'e str,
     pub(super) scope: &'e str,
     pub(super) id: u64,
 }
 
-/// What is said of a track besides its events.
+/// A property of a track from a metadata event.
 #[derive(Debug)]
 pub(super) enum TrackFact<'e> {
     Name(&'e str),
@@ -121,7 +123,7 @@ impl Tracks {
         }
     }
 
-    /// Processes and threads whose numbers were made_ids up.
+    /// The count of processes and threads with a text id.
     pub(super) fn made_ids(&self) -> u64 {
         self.made_ids.count()
     }
@@ -134,7 +136,7 @@ impl Tracks {
         self.places.get(&key).map(|place| self.id(*place))
     }
 
-    /// A new track, which is told of at once.
+    /// Adds a track and queues its description. Returns its index.
     fn add(
         &mut self,
         key: TrackKey,
@@ -151,7 +153,7 @@ impl Tracks {
         place
     }
 
-    /// A process; without a number it is 0.
+    /// The track of a process. Without an id it is process 0.
     pub(super) fn process(&mut self, pid: Option<&Id<'_>>, to: &mut NewTracks<'_>) -> TrackId {
         let (pid, name) = pid.map_or((0, None), |pid| self.made_ids.number(pid, to.context));
         self.process_of(pid, name, to)
@@ -165,7 +167,7 @@ impl Tracks {
         })
     }
 
-    /// A thread; without a number it is its process's first.
+    /// The track of a thread. Without a thread id it is the main thread.
     pub(super) fn thread(
         &mut self,
         pid: Option<&Id<'_>>,
@@ -197,7 +199,7 @@ impl Tracks {
         self.add(key, InputTrackKind::Thread { pid, tid }, (Some(parent), name.unwrap_or_default()), to)
     }
 
-    /// The counter of a thread's CPU time.
+    /// The counter track for a thread's CPU time.
     pub(super) fn time(&mut self, thread: TrackId, to: &mut NewTracks<'_>) -> TrackId {
         let key = TrackKey::Time(thread.0 as usize);
         self.find(key).unwrap_or_else(|| {
@@ -206,7 +208,7 @@ impl Tracks {
         })
     }
 
-    /// The track of instants that concern everything.
+    /// The track for instants of global scope.
     pub(super) fn everything(&mut self, to: &mut NewTracks<'_>) -> TrackId {
         self.find(TrackKey::Everything).unwrap_or_else(|| {
             let place = self.add(TrackKey::Everything, InputTrackKind::Everything, (None, ""), to);
@@ -223,7 +225,7 @@ impl Tracks {
         })
     }
 
-    /// The track of an interval, on which something of this name happens: it has the name of the first event on it.
+    /// The track of an interval. Its name is that of its first event.
     pub(super) fn interval(
         &mut self,
         interval: &Interval<'_>,
@@ -244,7 +246,7 @@ impl Tracks {
         self.id(place)
     }
 
-    /// A track whose interval was over before this one, which is on it from now on.
+    /// Reuses the track of an interval that ended before this one begins. Returns its index.
     fn reused(&mut self, next: LiveInterval) -> Option<usize> {
         let over = self.over.get_mut(&next.kin)?;
         let place = *over.front()?;
@@ -257,7 +259,7 @@ impl Tracks {
         Some(place)
     }
 
-    /// Something happened on the track of an interval: so many more slices are open.
+    /// Records an event on an interval's track. `opens` is the change in the number of open slices.
     fn passed(&mut self, place: usize, time: i64, opens: i32) {
         let are_many = self.all.len() > MANY;
         let InputTrackKind::Async { now, .. } = &mut self.all[place].kind else { return };
@@ -269,9 +271,9 @@ impl Tracks {
         }
     }
 
-    /// Something is said of a track, which is told of again if it is new.
+    /// Sets a property of a track. Queues the description again if the property changed.
     pub(super) fn about(&mut self, track: TrackId, about: &TrackFact<'_>, pending: &mut VecDeque<Pending>) {
-        // Numbers grow.
+        // Tracks are sorted by number.
         let Ok(place) = self.all.binary_search_by_key(&track, |known| known.id) else { return };
         let known = &mut self.all[place];
         let put = |text: &str, into: &mut String| {
@@ -284,21 +286,22 @@ impl Tracks {
             TrackFact::Description(text) => put(text, &mut known.description),
             TrackFact::Rank(rank) => known.rank.replace(*rank) != Some(*rank),
         };
-        if is_new && !pending.iter().any(|pending| matches!(pending, Pending::Track(told) if *told == place))
+        if is_new
+            && !pending.iter().any(|pending| matches!(pending, Pending::Track(queued) if *queued == place))
         {
             pending.push_back(Pending::Track(place));
         }
     }
 }
 
-/// What a new track needs, and where it is told of.
+/// The context for numbers of new tracks, and the queue for their descriptions.
 #[derive(Debug)]
 pub(super) struct NewTracks<'c> {
     pub(super) context: &'c mut Context,
     pub(super) pending: &'c mut VecDeque<Pending>,
 }
 
-/// An id that is a number.
+/// The id if it is a number.
 fn plain(id: &Id<'_>) -> Id<'static> {
     match id {
         Id::Number(number) => Id::Number(*number),

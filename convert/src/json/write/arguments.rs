@@ -5,7 +5,7 @@ use hairline_formats::{Entries, Value};
 
 use crate::model::Event;
 
-/// An event's arguments, with what else it says to people.
+/// The arguments of an event, with its log message, correlation id and source location.
 pub(super) struct EventArguments<'a>(pub(super) &'a Event<'a>);
 
 impl EventArguments<'_> {
@@ -32,7 +32,7 @@ impl Entries for EventArguments<'_> {
     }
 }
 
-/// Shows an integer beyond `i64` as text: trace_processor v52 makes -1 of it.
+/// Shows an integer beyond `i64` as text, because trace_processor v52 reads it as -1.
 fn exact(name: &str, value: Value<'_>, show: &mut dyn FnMut(&str, Value<'_>)) {
     match value {
         Value::U64(number) | Value::Koid(number) if i64::try_from(number).is_err() => {

@@ -1,4 +1,4 @@
-//! An event.
+//! Writes events.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -18,7 +18,8 @@ use crate::model::{Event, EventKind, TrackId};
 use crate::report::Report;
 use crate::strings::Text;
 
-/// The name and category of flow events. Importers describe flows apart by them too; here a flow's number is enough.
+/// The name and category of flow events. Importers use them to distinguish flows; here the flow's id is
+/// unique.
 const FLOW: &str = "flow";
 
 impl<W: Write> JsonWriter<W> {
@@ -53,7 +54,8 @@ impl<W: Write> JsonWriter<W> {
             return Ok(());
         };
         let (pid, tid) = (*pid, *tid);
-        // What happens at the moment of a point that waits would be taken for what it belongs to.
+        // An event at the same time would take over the flows of the events before it, so they are written
+        // first.
         let waiting = std::mem::take(flows);
         for point in waiting {
             if point.time == ts { self.write_point(point)? } else { self.flows.wait(point) }
@@ -70,7 +72,7 @@ impl<W: Write> JsonWriter<W> {
             self.report.add("values of counters on tracks that are none");
             return Ok(());
         };
-        // A slice that ends is the one that is open only before.
+        // A flow belongs to the open slice, so the flows of an end precede it.
         let ends = kind == PlainKind::End;
         let points = event.flows.iter().map(|flow| (*flow, Role::Through));
         let points = points.chain(event.ending_flows.iter().map(|flow| (*flow, Role::Ends)));
@@ -111,7 +113,7 @@ impl<W: Write> JsonWriter<W> {
         }
     }
 
-    /// Writes the points that do not wait any longer.
+    /// Writes the flow points that need not wait any longer.
     fn write_ready(&mut self, at_end: bool) -> io::Result<()> {
         while let Some(point) = self.flows.ready(at_end) {
             self.write_point(point)?;
@@ -175,7 +177,7 @@ impl<W: Write> JsonWriter<W> {
         match ph {
             Phase::AsyncEnd => {}
             Phase::Instant => {
-                // It is known by its process alone, or by nothing.
+                // An instant has no id: its scope identifies it.
                 (written.id, written.id2) = (None, Id2::default());
                 written.s = Some(match interval.instants {
                     Instants::Process => InstantScope::Process,
@@ -205,7 +207,7 @@ impl<W: Write> JsonWriter<W> {
         self.write_value(event.track, value, ts, only_category(event))
     }
 
-    /// Writes what else was sampled with an event, but for its thread's CPU time.
+    /// Writes the extra counters of an event, except for its thread's CPU time.
     fn write_samples(&mut self, event: &Event<'_>, ts: i64) -> io::Result<()> {
         for (at, (track, value)) in event.extra_counters.iter().enumerate() {
             if !self.is_cpu_time(*track, event.track) {
@@ -220,7 +222,7 @@ impl<W: Write> JsonWriter<W> {
         Ok(())
     }
 
-    /// Writes a counter's value, of a category or, if that is None, of all that the event has.
+    /// Writes a counter value. With `category` = `None` the value gets all categories of the event.
     fn write_value(
         &mut self,
         track: TrackId,
@@ -239,7 +241,7 @@ impl<W: Write> JsonWriter<W> {
             (CounterValue::Double(value), 1) => Value::F64(value),
             (CounterValue::Double(value), by) => Value::F64(value * by as f64),
         };
-        // Written as text, an importer may take one for a number, and does not come to an end with it.
+        // An importer may read a non-finite number in text form as a number and then never finish.
         if matches!(value, Value::F64(value) if !value.is_finite()) {
             self.report.add("values of counters that are no finite numbers");
             return Ok(());
@@ -261,7 +263,7 @@ impl<W: Write> JsonWriter<W> {
         matches!(self.tracks.get(counter), Some(OutputTrack::Counter(Counter { time_of: Some(thread), .. })) if *thread == of)
     }
 
-    /// The thread's CPU time at an event, and how much of it a complete slice took.
+    /// The thread's CPU time at the begin of an event, and the CPU time that a complete slice took.
     fn cpu_time(&self, event: &Event<'_>) -> (Option<i64>, Option<i64>) {
         let mut times = event.extra_counters.iter().filter_map(|(track, value)| match value {
             CounterValue::Int(time) if self.is_cpu_time(*track, event.track) => Some(*time),
@@ -273,14 +275,14 @@ impl<W: Write> JsonWriter<W> {
 }
 
 impl Interval {
-    /// What all of its events have.
+    /// The members that all events of an interval share.
     fn event(&self) -> json::Event<'_> {
         let id = Some(Id::Text(Cow::Borrowed(&self.id)));
         let (id, id2) = match self.pid {
             Some(_) => (None, Id2 { local: id, global: None }),
             None => (id, Id2::default()),
         };
-        // Without a process it is passed over.
+        // Importers ignore an interval without a process id.
         let pid = Some(Id::Number(self.pid.unwrap_or(0).into()));
         json::Event { pid, id, id2, scope: Cow::Borrowed(&self.scope), ..json::Event::default() }
     }
@@ -300,7 +302,7 @@ impl Counter {
     }
 }
 
-/// The phase of an event of an interval; `Err` has the reason why it has none.
+/// The phase of an event of an interval. The error describes why there is none.
 fn interval_phase(kind: EventKind, instants: Instants) -> Result<Phase, &'static str> {
     match kind {
         EventKind::Begin | EventKind::Complete { .. } => Ok(Phase::AsyncBegin),
@@ -312,7 +314,7 @@ fn interval_phase(kind: EventKind, instants: Instants) -> Result<Phase, &'static
     }
 }
 
-/// Says which flow an event of an interval is bound to: there can be one.
+/// Binds an event of an interval to its first flow. JSON has room for one.
 fn bind(written: &mut json::Event<'_>, event: &Event<'_>, flows: &mut Flows, report: &mut Report) {
     let points = event.flows.iter().map(|flow| (*flow, Role::Through));
     let mut points = points.chain(event.ending_flows.iter().map(|flow| (*flow, Role::Ends)));
@@ -326,5 +328,5 @@ fn bind(written: &mut json::Event<'_>, event: &Event<'_>, flows: &mut Flows, rep
     report.add_many("further flows through slices of no thread", points.count() as u64);
 }
 
-/// Added to the numbers of flows that intervals are bound to: importers number those of threads themselves, from 0.
+/// Added to the flow ids of intervals. Importers number the flows of threads from 0.
 const BOUND: u64 = 1 << 40;

@@ -1,11 +1,12 @@
-//! Which point of a flow is its first.
+//! Orders flow points by time.
 //!
-//! JSON says it of each point: s is the first, t those between, f the last; an importer that comes upon a t before its s, in time, complains.
-//! A slice that lists its flows does not say it, and threads stand in a trace in any order. So points wait here, to be written in the order
-//! of their times: any number of them for a trace of as many, up to a limit.
+//! JSON distinguishes the first point of a flow (`s`) from the others (`t`, `f`), and importers report a `t`
+//! that precedes its `s` in time. A slice that lists its flows does not say which point it is, and the
+//! threads of a trace occur in any order. So points wait in this queue and are written in order of time. The
+//! order is exact for traces with up to `WAITING` points.
 //!
-//! A point belongs to the slice that is open at its time, which is a question of the order in the file where something else
-//! happens on the thread at the same time. It then does not wait any longer.
+//! A point belongs to the slice that is open at its time. If another event on the thread has the same time,
+//! the order in the file decides, so the point is written before that event.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -15,11 +16,11 @@ use hairline_formats::trace_event_json::Phase;
 use crate::model::FlowStep;
 use crate::report::Report;
 
-/// A point of a flow, on a thread.
+/// A flow point on a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Point {
     pub(super) time: i64,
-    /// In the order in which they came.
+    /// The order of arrival.
     pub(super) order: u64,
     pub(super) flow: u64,
     pub(super) role: Role,
@@ -27,18 +28,18 @@ pub(super) struct Point {
     pub(super) tid: u32,
 }
 
-/// What is known of a point.
+/// The role of a point, as far as known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Role {
-    /// The flow goes through, or begins.
+    /// The flow passes through or begins.
     Through,
-    /// It goes through, and ends.
+    /// The flow passes through and ends.
     Ends,
     Begin,
     Step,
-    /// It ends at the slice that is open.
+    /// The flow ends at the open slice.
     End,
-    /// It ends at the next slice.
+    /// The flow ends at the next slice.
     EndAtNext,
 }
 
@@ -61,16 +62,16 @@ impl Role {
 pub(super) struct Flows {
     waiting: BinaryHeap<Reverse<Point>>,
     order: u64,
-    /// Those on threads, and those of intervals, which importers do not connect with each other.
+    /// The flows of threads, and those of intervals. Importers do not connect the two.
     threads: FlowIds,
     intervals: FlowIds,
 }
 
-/// Points that wait; some 3 MB.
+/// The limit for waiting points; some 3 MB.
 const WAITING: usize = 1 << 16;
 
 impl Flows {
-    /// The next in the order in which points come.
+    /// Returns the next number for the order of arrival.
     pub(super) fn order(&mut self) -> u64 {
         self.order += 1;
         self.order
@@ -80,20 +81,21 @@ impl Flows {
         self.waiting.push(Reverse(point));
     }
 
-    /// The next point that does not wait any longer: none must, once the trace is at its end.
+    /// Returns the next point if too many wait, or if the trace is `at_end`.
     pub(super) fn ready(&mut self, at_end: bool) -> Option<Point> {
         let most = if at_end { 0 } else { WAITING };
         (self.waiting.len() > most).then(|| self.waiting.pop())?.map(|Reverse(point)| point)
     }
 
-    /// What a point on a thread is, and its flow's number in JSON. None, which is counted, if it is of no flow.
+    /// The phase of a point on a thread, and its flow's id in JSON. Returns `None` and counts the point if it
+    /// belongs to no flow.
     pub(super) fn on_thread(&mut self, point: &Point, report: &mut Report) -> Option<(Phase, u64)> {
         let crosses = self.intervals.knows(point.flow) && !self.threads.knows(point.flow);
         report.add_many(CROSSING, crosses.into());
         self.threads.step(point.flow, point.role, report)
     }
 
-    /// The same for an interval, which writes it down itself.
+    /// As `on_thread`, for an interval.
     pub(super) fn of_interval(&mut self, flow: u64, role: Role, report: &mut Report) -> Option<(Phase, u64)> {
         let crosses = self.threads.knows(flow) && !self.intervals.knows(flow);
         report.add_many(CROSSING, crosses.into());
@@ -103,10 +105,11 @@ impl Flows {
 
 const CROSSING: &str = "flows between threads and intervals, cut in two";
 
-/// FlowIds of flows: each has its own, from 1, since importers do not forget one that has ended.
+/// The ids of flows in JSON, from 1. An id is never reused, because importers do not forget a flow that
+/// ended.
 #[derive(Debug, Default)]
 struct FlowIds {
-    /// Those that were seen lately, and those before them, which are forgotten next.
+    /// The recently used flows, and those before them, which are forgotten next.
     recent: HashMap<u64, Flow>,
     older: HashMap<u64, Flow>,
     last: u64,
@@ -118,7 +121,7 @@ struct Flow {
     has_ended: bool,
 }
 
-/// Flows in either half of what is remembered; some 10 MB.
+/// The limit for each of the two maps; some 10 MB in total.
 const REMEMBERED: usize = 1 << 17;
 
 impl FlowIds {
@@ -129,7 +132,7 @@ impl FlowIds {
     fn step(&mut self, id: u64, role: Role, report: &mut Report) -> Option<(Phase, u64)> {
         let known = self.recent.get(&id).copied().or_else(|| self.older.remove(&id));
         let (phase, number) = match (role, known) {
-            // One that ends several times goes to several slices.
+            // A flow that ends several times leads to several slices.
             (_, Some(flow)) if role.is_end() => (Phase::FlowEnd, flow.number),
             (Role::Step | Role::Through, Some(Flow { has_ended: false, number })) => {
                 (Phase::FlowStep, number)

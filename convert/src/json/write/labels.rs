@@ -1,21 +1,21 @@
-//! The text of names and categories, which comes again and again.
+//! The JSON text of names and categories.
 
 use hairline_formats::trace_event_json::Label;
 
 use crate::strings::Text;
 
-/// The labels of names and categories that came lately: those of one place take turns.
+/// A cache of labels: the JSON text of a name and a category.
 #[derive(Debug)]
 pub(super) struct Labels {
     all: Vec<Entry>,
-    /// That of texts without numbers.
+    /// The label of texts without numbers.
     other: Option<Label>,
 }
 
-/// Half a megabyte of them, for a thousand names and more.
+/// The size of the cache: half a megabyte, enough for more than a thousand names.
 const PLACES: usize = 1 << 12;
 
-/// The numbers of a name and a category, and what they are together: the label is None if it is too long.
+/// A cached label with the numbers of its name and category. The label is `None` if it is too long.
 #[derive(Clone, Debug)]
 struct Entry {
     name: u32,
@@ -25,21 +25,21 @@ struct Entry {
 
 impl Default for Labels {
     fn default() -> Self {
-        // 0 is the number of "".
+        // Number 0 is the empty text.
         let unnamed = Entry { name: 0, category: 0, label: Label::new("", "") };
         Self { all: vec![unnamed; PLACES], other: None }
     }
 }
 
 impl Labels {
-    /// The label of a name and a category; None if it is too long.
+    /// Returns the label of a name and a category, or `None` if it is too long.
     #[inline]
     pub(super) fn get(&mut self, name: Text<'_>, category: Text<'_>) -> Option<&Label> {
         let (Some(name_number), Some(category_number)) = (number(name), number(category)) else {
             self.other = Label::new(name.text, category.text);
             return self.other.as_ref();
         };
-        // Names come in a row; those of another category begin elsewhere.
+        // Names have consecutive numbers. The factor keeps the names of another category apart.
         let place = name_number.wrapping_add(category_number.wrapping_mul(619)) as usize % PLACES;
         let entry = self.all.get_mut(place)?;
         if (entry.name, entry.category) != (name_number, category_number) {
@@ -50,7 +50,7 @@ impl Labels {
     }
 }
 
-/// A number from 1, 0 for no text; None if it has none.
+/// A number from 1, or 0 for the empty text. Returns `None` for a text without a number.
 #[inline]
 pub(super) fn number(text: Text<'_>) -> Option<u32> {
     match text.id {

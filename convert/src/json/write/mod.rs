@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! {"displayTimeUnit":"ns",
-//! "otherData":{"timeOffsetNs":"...", ...},          what is known of the trace before its first event
+//! "otherData":{"timeOffsetNs":"...", ...},          facts about the trace, known before its first event
 //! "traceEvents":[
-//! {"name":"thread_name","ph":"M", ...},             tracks, before the first event after they were told of
+//! {"name":"thread_name","ph":"M", ...},             a new track, before the next event
 //! {"name":"read","ph":"X","ts":1.5, ...}
 //! ],
 //! "lostEvents":3}                                   if events are missing
@@ -13,13 +13,14 @@
 //! | track | events |
 //! |---|---|
 //! | thread | B E X i, with s t f for flows |
-//! | process, async, any other | b n e with an id of its own, flows by `bind_id`; instants of a process, or of everything, are i |
+//! | process, async, any other | b n e with an id, flows with `bind_id`; instants of a process or of the trace are i |
 //! | counter | C |
 //!
-//! An async interval is known by its category too: an `e` has that of the `b`, whatever the item says.
+//! The category is part of an async interval's identity, so an `e` has the category of its `b`.
 //!
-//! **Times.** Where the first event is later than floating point numbers of microseconds can say to the nanosecond, times are written
-//! less an offset, which `otherData` has and the [reader](super::Reader) adds again.
+//! **Times.** Importers store microseconds as floating point numbers. If the first event is too late for exact
+//! nanoseconds, an offset is subtracted from all times. `otherData` has the offset, and the
+//! [reader](crate::JsonReader) adds it.
 
 mod arguments;
 mod event;

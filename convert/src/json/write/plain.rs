@@ -1,4 +1,4 @@
-//! Events that say what happened where and when, and nothing else that JSON has a member for: nearly all.
+//! Writes plain events: nearly all events have a name, at most one category, and arguments only.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,8 @@ use crate::model::{Categories, Event, EventKind};
 use crate::strings::Text;
 
 impl<W: Write> JsonWriter<W> {
-    /// Writes an event of a thread, if it is such a one, from the pieces of text that there are of it.
+    /// Writes an event of a thread from cached pieces of text. Returns `None` and writes nothing if the event
+    /// is not plain.
     #[inline]
     pub(super) fn plain(&mut self, event: &Event<'_>, ts: i64) -> Option<io::Result<()>> {
         let kind = kind(event.kind)?;
@@ -40,7 +41,7 @@ impl<W: Write> JsonWriter<W> {
     }
 }
 
-/// What an event of a thread is; None if it is a flow's or a counter's.
+/// The kind of a thread's event. Returns `None` for flows and counters.
 #[inline]
 pub(super) fn kind(kind: EventKind) -> Option<PlainKind> {
     Some(match kind {
@@ -52,7 +53,7 @@ pub(super) fn kind(kind: EventKind) -> Option<PlainKind> {
     })
 }
 
-/// An event's category, "" for none; None if it has several.
+/// The category of an event, or the empty text. Returns `None` for several categories.
 #[inline]
 pub(super) fn only_category<'a>(event: &Event<'a>) -> Option<Text<'a>> {
     match event.categories {

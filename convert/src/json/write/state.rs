@@ -1,4 +1,4 @@
-//! What is known of the output: its offset, its tracks, what waits to be written.
+//! The state of a JSON writer.
 
 use std::io::{self, Write};
 
@@ -12,37 +12,38 @@ use crate::json::write::tracks::{OutputTrack, Tracks};
 use crate::model::Loss;
 use crate::report::Report;
 
-/// Writes Trace Event JSON, in the object form.
+/// Writes Trace Event JSON in the object form.
 #[derive(Debug)]
 pub struct JsonWriter<W> {
-    /// None once it is finished.
+    /// `None` when the trace is finished.
     pub(super) output: Option<json::Writer<W>>,
-    /// What times are written less; None before the first event.
+    /// The nanoseconds subtracted from each time; `None` before the first event.
     pub(super) offset: Option<i64>,
     pub(super) facts: Facts,
     pub(super) tracks: Tracks,
     pub(super) labels: Labels,
     pub(super) flows: Flows,
     pub(super) lost: u64,
-    /// What is missing before the first event, at a time that is not known: it is told with that, whose time the others go by.
+    /// Events lost at an unknown time before the first event. The loss is written with the first event,
+    /// because the first time written decides the offset.
     pub(super) lost_before: Option<u64>,
-    /// The time of the last event.
+    /// The time of the latest event.
     pub(super) last: i64,
-    /// Categories with commas between them.
+    /// The categories of the current event, separated by commas.
     pub(super) categories: String,
     pub(super) report: Report,
 }
 
-/// The importer's times are exact below this, in nanoseconds: 26 days.
+/// Importers store times below this limit exactly. In nanoseconds: 26 days.
 const EXACT: i64 = 1 << 51;
 
-/// So much earlier than the first event in the file may others be: a day.
+/// Other events may be earlier than the first event in the file by this much: a day.
 const EARLIER: i64 = 86_400_000_000_000;
 
 const SECOND: i64 = 1_000_000_000;
 
 impl<W: Write> JsonWriter<W> {
-    /// Writes to `output`, which needs no buffer.
+    /// Creates a writer. `output` needs no buffer.
     pub fn new(output: W) -> Self {
         Self {
             output: Some(json::Writer::object(output)),
@@ -63,7 +64,7 @@ impl<W: Write> JsonWriter<W> {
         self.output.as_mut().map_or_else(finished, Ok)
     }
 
-    /// A time as it is written; None, which is counted, if it is before all that can be.
+    /// A time relative to the offset. Returns `None` and counts the event if the result is negative.
     pub(super) fn time(&mut self, time: i64) -> Option<i64> {
         let time = time.checked_sub(self.offset.unwrap_or(0)).filter(|time| *time >= 0);
         if time.is_none() {
@@ -72,13 +73,13 @@ impl<W: Write> JsonWriter<W> {
         time
     }
 
-    /// Writes what stands before the events, and tells of tracks that are new.
+    /// Writes the head of the trace if it is missing, and the descriptions of new tracks.
     #[inline]
     pub(super) fn begin(&mut self, first: i64) -> io::Result<()> {
         if self.offset.is_some() && !self.tracks.has_undescribed() { Ok(()) } else { self.describe(first) }
     }
 
-    #[cold] // as often as there are tracks
+    #[cold] // runs once for each new track
     fn describe(&mut self, first: i64) -> io::Result<()> {
         if self.offset.is_none() {
             let offset = if first < EXACT { 0 } else { (first - EARLIER) / SECOND * SECOND };

@@ -1,4 +1,4 @@
-//! What tracks are in JSON.
+//! The form of each track in JSON.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -18,39 +18,40 @@ use crate::strings::{StringId, Strings, Text};
 pub(super) struct Tracks {
     all: Vec<Option<OutputTrack>>,
     labels: Vec<TrackLabels>,
-    /// Tracks whose labels are not told.
+    /// Tracks whose metadata events are not written yet.
     undescribed: VecDeque<TrackId>,
     short_ids: HashMap<u64, u32>,
-    /// Whose an id of async intervals is: those of several traces that become one may be equal.
+    /// The first track with each id of an async interval. Several input traces may use the same id.
     ids: HashMap<(Option<u32>, u64, String), TrackId>,
-    /// Those of slices of intervals, with commas between them.
+    /// The categories of open slices on intervals, separated by commas.
     pub(super) categories: Strings,
 }
 
-/// Where events lie.
+/// The form in which the events of a track are written.
 #[derive(Debug)]
 pub(super) enum OutputTrack {
     Thread {
         pid: u32,
         tid: u32,
         place: Place,
-        /// Flow points of the moment of its last event.
+        /// Flow points at the time of the thread's latest event.
         flows: Vec<Point>,
     },
-    /// By an id of its own.
+    /// Events with an id.
     Interval(Interval),
     Counter(Counter),
 }
 
 #[derive(Debug)]
 pub(super) struct Interval {
-    /// None: it belongs to the whole trace.
+    /// `None` for an interval of the whole trace.
     pub(super) pid: Option<u32>,
     pub(super) id: String,
     pub(super) scope: String,
-    /// How an instant is written that belongs to no interval.
+    /// The form of an instant on this track.
     pub(super) instants: Instants,
-    /// Categories of the slices that are open, by their numbers among [`Tracks::categories`]; None is one too many for those.
+    /// The categories of the open slices, by their numbers in [`Tracks::categories`]. `None` if the category
+    /// has no number.
     pub(super) open: Vec<Option<StringId>>,
 }
 
@@ -64,21 +65,22 @@ pub(super) enum Instants {
 #[derive(Debug)]
 pub(super) struct Counter {
     pub(super) pid: Option<u32>,
-    /// Tells it from others of its name.
+    /// Distinguishes counters of one name.
     pub(super) number: Option<u64>,
     pub(super) place: Place,
     pub(super) name: String,
-    /// The number of its last value's category, and the label with it; None if that has none, or is too long.
+    /// The number of the latest value's category, or `None`; and the label with that category, or `None` if
+    /// it is too long.
     category: Option<u32>,
     pub(super) label: Option<Box<Label>>,
     pub(super) series: String,
     pub(super) multiplier: i64,
-    /// It is the CPU time of this thread.
+    /// The thread whose CPU time this counter shows.
     pub(super) time_of: Option<TrackId>,
 }
 
 impl Counter {
-    /// Makes the label that of a category.
+    /// Sets the label for a category.
     #[inline]
     pub(super) fn set_category(&mut self, category: Text<'_>) {
         let number = number(category);
@@ -89,17 +91,17 @@ impl Counter {
     }
 }
 
-/// What is told of a process or thread by metadata events.
+/// The metadata of a process or thread.
 #[derive(Debug, Default)]
 struct TrackLabels {
     name: String,
     labels: String,
     rank: Option<i32>,
-    /// Nothing is told of it, but it counts once.
+    /// JSON has no place for a command line, so it is counted once.
     has_command_line: bool,
 }
 
-/// The first number for what has one beyond 32 bits.
+/// The first replacement for an id beyond 32 bits.
 const FIRST: u32 = 1 << 30;
 
 impl Tracks {
@@ -111,7 +113,7 @@ impl Tracks {
         self.all.get_mut(track.0 as usize)?.as_mut()
     }
 
-    /// An interval, and what its slices' categories are kept in.
+    /// An interval, and the store of its slices' categories.
     pub(super) fn interval_mut(&mut self, track: TrackId) -> Option<(&mut Interval, &mut Strings)> {
         match self.all.get_mut(track.0 as usize)? {
             Some(OutputTrack::Interval(interval)) => Some((interval, &mut self.categories)),
@@ -119,7 +121,7 @@ impl Tracks {
         }
     }
 
-    /// A track's process.
+    /// The process id of a track.
     fn pid(&self, track: Option<TrackId>) -> Option<u32> {
         match self.get(track?)? {
             OutputTrack::Thread { pid, .. } => Some(*pid),
@@ -128,7 +130,7 @@ impl Tracks {
         }
     }
 
-    /// A number of 32 bits: importers cut longer ones off.
+    /// An id of 32 bits. Importers cut longer ids.
     fn short_id(&mut self, id: u64, report: &mut Report) -> u32 {
         if let Ok(id) = u32::try_from(id) {
             return id;
@@ -209,7 +211,7 @@ impl Tracks {
         *self.ids.entry(id).or_insert(track.id) == track.id
     }
 
-    /// A track that has no id in JSON. No other has one like it: those of async tracks are numbers.
+    /// The form of a track without an id in JSON. The prefix keeps it apart from the ids of async intervals.
     fn interval(&self, track: &Track<'_>, pid: Option<u32>, instants: Instants) -> OutputTrack {
         let id = format!("track {}", track.id.0);
         OutputTrack::Interval(Interval { pid, id, scope: String::new(), instants, open: Vec::new() })
@@ -255,7 +257,7 @@ impl Tracks {
         })
     }
 
-    /// Shows the points of flows that lie with the threads, and lets go of them.
+    /// Removes the flow points of all threads, and passes them to `show`.
     pub(super) fn each_waiting(&mut self, mut show: impl FnMut(Point)) {
         for output_track in self.all.iter_mut().flatten() {
             if let OutputTrack::Thread { flows, .. } = output_track {
@@ -268,7 +270,7 @@ impl Tracks {
         !self.undescribed.is_empty()
     }
 
-    /// Tells what is not told yet of processes and threads.
+    /// Writes the metadata events of new processes and threads.
     pub(super) fn describe(&mut self, mut put: impl FnMut(&Event<'_>) -> io::Result<()>) -> io::Result<()> {
         while let Some(track) = self.undescribed.pop_front() {
             let labels = &self.labels[track.0 as usize];
@@ -303,7 +305,7 @@ impl Tracks {
     }
 }
 
-/// What a counter counts, in a word.
+/// The name of a counter's unit.
 fn unit<'c>(counter: &CounterTrack<'c>) -> &'c str {
     match counter.unit {
         Unit::TimeNs => "ns",

@@ -1,10 +1,10 @@
-//! From what a packet says to the trace's own time.
+//! Timestamps to trace time.
 //!
 //! ```text
-//! timestamp ── x multiplier, + the last one if it counts from that ──> the clock's time ── the nearest snapshot ──> trace time
+//! timestamp ── x multiplier, + the last one if incremental ──> clock's time ── nearest snapshot ──> trace time
 //! ```
 //!
-//! Clocks 64 to 127 are of a sequence, the others of the trace.
+//! Clocks 64 to 127 belong to a packet sequence, the others to the trace.
 
 use std::collections::HashMap;
 
@@ -14,27 +14,27 @@ use hairline_formats::track_event::{ClockReading, ClockReadings, fields::clock};
 use crate::model::Clock;
 use crate::track_event::read::sequence::Sequence;
 
-/// The snapshots that are kept of a clock. Of those that are left out, the nearest one that is there does as well.
+/// The limit for snapshots of a clock. Without a dropped snapshot, the nearest other one is used.
 const MOST_SNAPSHOTS: usize = 64;
 
 #[derive(Debug, Default)]
 struct ClockState {
     multiplier: u64,
     is_incremental: bool,
-    /// The clock's time of the last packet, or of the snapshot.
+    /// The clock's time at the last packet or snapshot.
     last: u64,
-    /// What the clock and the trace's clock showed at one moment, by the former.
+    /// Pairs of the clock's time and the trace time, sorted by the clock's time.
     snapshots: Vec<(u64, i64)>,
 }
 
-/// What is known of clocks.
+/// The clocks of a trace.
 #[derive(Debug)]
 pub(super) struct Clocks {
-    /// That of the trace's own time.
+    /// The clock of the trace time.
     primary: u32,
     known: HashMap<(u32, u32), usize>,
     states: Vec<ClockState>,
-    /// What builtin clocks showed, the trace's first, in the last snapshot of several of them.
+    /// The latest snapshot of several builtin clocks, the trace's clock first.
     readings: Vec<Clock>,
 }
 
@@ -44,18 +44,18 @@ impl Default for Clocks {
     }
 }
 
-/// The number under which a clock is known: whose it is, and its id.
+/// Identifies a clock: its packet sequence (0 for a clock of the trace), and its id.
 fn key(sequence: u32, id: u32) -> (u32, u32) {
     if (64..128).contains(&id) { (sequence, id) } else { (0, id) }
 }
 
 impl Clocks {
-    /// What the trace's builtin clocks showed at the last snapshot.
+    /// The latest readings of the builtin clocks.
     pub(super) fn readings(&self) -> &[Clock] {
         &self.readings
     }
 
-    /// Takes note of a snapshot; says whether it tells of several builtin clocks.
+    /// Stores a snapshot. Returns whether it has several builtin clocks.
     pub(super) fn snapshot(
         &mut self,
         sequence: u32,
@@ -65,7 +65,8 @@ impl Clocks {
             self.primary = primary;
         }
         let at = |reading: &ClockReading| reading.timestamp.wrapping_mul(reading.unit_multiplier_ns);
-        // When it was: by the trace's own clock if that is there, else by the first one that is known already.
+        // The trace time of the snapshot: from the trace's clock, or from the first clock with a known
+        // snapshot.
         let mut now = None;
         for reading in readings.clone() {
             let reading = reading?;
@@ -110,7 +111,8 @@ impl Clocks {
         Ok(tells)
     }
 
-    /// The time of a packet of the sequence, on a clock or the sequence's own. None: nothing is known of that.
+    /// The trace time of a packet, on clock `id` or on the sequence's default clock. Returns `None` for an
+    /// unknown clock.
     #[inline]
     pub(super) fn time(&mut self, of: &mut Sequence, id: Option<u32>, timestamp: u64) -> Option<i64> {
         let id = id.or(of.clock).unwrap_or(self.primary);

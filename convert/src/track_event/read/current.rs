@@ -1,4 +1,4 @@
-//! The event that is being read, taken out of its packet.
+//! The current event, copied from its packet.
 
 use std::ops::Range;
 
@@ -11,29 +11,29 @@ use crate::strings::Text;
 use crate::track_event::read::sequence::OwnedLocation;
 use crate::track_event::read::table::{InternedText, Table};
 
-/// A string of the event that is being read.
+/// A string of the current event.
 #[derive(Clone, Debug, Default)]
 pub(super) enum TextRef {
-    /// There is none.
+    /// No string.
     #[default]
     None,
-    /// By its number on the sequence.
+    /// An interning id of the packet sequence.
     Iid(u64),
-    /// In full, a part of [`Current::own`].
+    /// Inline text, a part of [`Current::own`].
     Own(Range<usize>),
 }
 
-/// The event that is being read.
+/// The current event.
 #[derive(Debug)]
 pub(super) struct Current {
-    /// The place of its sequence among all.
+    /// The index of its packet sequence.
     pub(super) sequence: usize,
     pub(super) time: i64,
     pub(super) track: TrackId,
     pub(super) kind: EventKind,
     pub(super) name: TextRef,
     pub(super) categories: Vec<TextRef>,
-    /// The counter whose categories it has, if it has none of its own.
+    /// The counter whose categories apply if the event has none.
     pub(super) counter: Option<u32>,
     pub(super) flows: Vec<u64>,
     pub(super) ending_flows: Vec<u64>,
@@ -41,9 +41,9 @@ pub(super) struct Current {
     pub(super) correlation: TextRef,
     pub(super) place: Option<OwnedLocation>,
     pub(super) log: Option<(u64, Priority)>,
-    /// SharedTexts that the event has in full.
+    /// The inline texts of the event.
     own: String,
-    /// The event as it stands in the packet, if it has arguments.
+    /// The event as in the packet, if it has arguments.
     pub(super) bytes: Vec<u8>,
 }
 
@@ -70,7 +70,7 @@ impl Default for Current {
 }
 
 impl Current {
-    /// Forgets the event before this one, and keeps what memory it had.
+    /// Clears the event, and keeps its memory.
     #[inline]
     pub(super) fn clear(&mut self) {
         self.name = TextRef::None;
@@ -86,14 +86,14 @@ impl Current {
         self.bytes.clear();
     }
 
-    /// Keeps a text that the event has in full.
+    /// Stores an inline text.
     pub(super) fn keep(&mut self, text: &str) -> TextRef {
         let start = self.own.len();
         self.own.push_str(text);
         TextRef::Own(start..self.own.len())
     }
 
-    /// Keeps a name or a category.
+    /// Stores a name or a category.
     #[inline]
     pub(super) fn word(&mut self, name: track_event::Name<'_>) -> TextRef {
         match name {
@@ -102,12 +102,12 @@ impl Current {
         }
     }
 
-    /// Keeps an event's bytes, for its arguments.
+    /// Stores the bytes of an event, for its arguments.
     pub(super) fn keep_bytes(&mut self, event: &[u8]) {
         self.bytes.extend_from_slice(event);
     }
 
-    /// Takes what lists the event has.
+    /// Stores the lists of an event.
     pub(super) fn take_lists(
         &mut self,
         event: &TrackEvent<'_>,

@@ -1,4 +1,5 @@
-//! An event, taken out of its packet. Its bytes are kept until the next one, so that its arguments are read where they stand.
+//! The current event as an item. Its arguments are decoded on demand from its bytes, which are kept until the
+//! next event.
 
 use hairline_formats::trace_event_json::Json;
 use hairline_formats::track_event::{Annotation, AnnotationValue, Annotations};
@@ -16,7 +17,7 @@ impl State {
         &self.sequences[self.current.sequence]
     }
 
-    /// The event that was read last, as an item.
+    /// The current event as an item.
     #[inline]
     pub(super) fn event(&self) -> Event<'_> {
         let (current, sequence) = (&self.current, self.current_sequence());
@@ -60,7 +61,8 @@ impl Texts for State {
 impl Arguments for State {
     fn each(&self, show: &mut dyn FnMut(Text<'_>, Value<'_>)) {
         let sequence = self.current_sequence();
-        // What is not well-formed was refused when the packet was read, except deep inside: there it ends the arguments.
+        // Errors on the top level were found when the packet was read. An error in nested arguments ends
+        // them.
         for annotation in Annotations::of_event(&self.current.bytes).map_while(Result::ok) {
             with_value(&annotation, sequence, &mut |value| show(name(&annotation, sequence), value));
         }
@@ -94,7 +96,7 @@ fn with_value(annotation: &Annotation<'_>, sequence: &Sequence, show: &mut dyn F
     }
 }
 
-/// What a dict or an array holds.
+/// The entries of a dict or an array.
 struct Nested<'a> {
     entries: Annotations<'a>,
     sequence: &'a Sequence,

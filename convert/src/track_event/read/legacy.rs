@@ -1,4 +1,4 @@
-//! Events as Trace Event JSON has them, inside TrackEvents.
+//! Legacy events: Trace Event JSON inside of TrackEvents.
 
 use hairline_formats::track_event::{FlowDirection, LegacyEvent, LegacyId};
 
@@ -9,7 +9,7 @@ use crate::track_event::read::state::State;
 use crate::track_event::read::table::InternedText;
 
 impl State {
-    /// What a legacy event is, which lies on the track or near it; false: nothing that can be said.
+    /// Reads a legacy event on `track`. Returns `false` if it has no equivalent.
     pub(super) fn legacy(&mut self, track: u32, legacy: &LegacyEvent<'_>, context: &mut Context) -> bool {
         if let (TextRef::None, Some(iid)) = (&self.current.name, legacy.name_iid) {
             self.current.name = TextRef::Iid(iid);
@@ -23,7 +23,7 @@ impl State {
         }
         let flow = |step, to_next| match legacy.id {
             Some(LegacyId::Unscoped(id)) => Some(EventKind::Flow { id: context.flow(id), step, to_next }),
-            _ => None, // as the importer has it
+            _ => None, // importers ignore such flows
         };
         let kind = match legacy.phase {
             b'B' | b'b' | b'S' => Some(EventKind::Begin),
@@ -48,7 +48,8 @@ impl State {
                     return false;
                 }
             };
-            // Kept once for all intervals: it may be a long text, and an interval is a few bytes of the input.
+            // Stored once for all intervals: a scope may be a long text, but an interval has only a few bytes
+            // of input.
             let scope = self.texts.name(&self.scope(legacy), context);
             let Some(InternedText { text: scope, .. }) = scope else {
                 self.report.add("strings left out: there are too many");
@@ -61,7 +62,8 @@ impl State {
         true
     }
 
-    /// What tells async events of one number apart: the category, of the older ones the name, and what the event says besides.
+    /// Distinguishes async events with equal ids: by the category, or by the name for the older phases, and
+    /// by the event's own scope.
     fn scope(&self, legacy: &LegacyEvent<'_>) -> String {
         let event = self.event();
         let mut scope = String::new();

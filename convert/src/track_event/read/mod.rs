@@ -5,8 +5,8 @@
 //!             (sequence.rs, table.rs)        (clocks.rs) (tracks.rs) (event.rs, legacy.rs)
 //! ```
 //!
-//! A packet is first taken note of as a whole, and what it gives is queued by name; then each is put together as an item that borrows from
-//! what is noted. So no item borrows from a packet, and one packet may give many.
+//! A packet first updates the state and queues the names of its items. Each item is then built from the state and borrows
+//! from it. So no item borrows from a packet, and one packet may give several items.
 
 mod clocks;
 mod current;
@@ -34,34 +34,34 @@ use crate::report::Report;
 use crate::track_event::read::pending::Pending;
 use crate::track_event::read::state::State;
 
-/// Packets that are inflated as they are read.
+/// The reader of compressed packets.
 type Inner = track_event::Reader<ZlibDecoder<Cursor<Vec<u8>>>>;
 
 /// Reads Perfetto's TracePackets.
 #[derive(Debug)]
 pub struct TrackEventReader<R> {
     packets: track_event::Reader<R>,
-    /// Packets that are compressed in one, which stands there.
+    /// The reader of the current compressed packet, and the offset of that packet.
     inner: Option<(Inner, u64)>,
     state: State,
     position: u64,
-    /// Fields that were counted as not known.
+    /// The unknown fields that were counted already.
     skipped: u64,
     ended: bool,
 }
 
-/// What came of a look at the next packet.
+/// The result of reading a packet.
 enum Step {
-    /// It is an event, and nothing else: the state's current one.
+    /// The packet is a plain event, which is now the current one.
     Event,
-    /// What it gives, if anything, is pending.
+    /// The items of the packet, if any, are pending.
     Noted,
-    /// There is none.
+    /// The end of the input.
     Ended,
 }
 
 impl<R: Read> TrackEventReader<R> {
-    /// Reads from `input`, which needs no buffer.
+    /// Creates a reader. `input` needs no buffer.
     pub fn new(input: R) -> Self {
         Self {
             packets: track_event::Reader::new(input),
@@ -73,7 +73,7 @@ impl<R: Read> TrackEventReader<R> {
         }
     }
 
-    /// What is pending, as an item.
+    /// A pending item.
     fn item(state: &State, pending: Pending) -> Item<'_> {
         match pending {
             Pending::Event => Item::Event(state.event()),
@@ -92,7 +92,7 @@ impl<R: Read> TrackEventReader<R> {
         }
     }
 
-    /// Takes note of the next packet.
+    /// Reads the next packet.
     #[inline]
     fn packet(&mut self, context: &mut Context) -> Result<Step, DecodeError> {
         if self.inner.is_some() {
@@ -115,7 +115,7 @@ impl<R: Read> TrackEventReader<R> {
         Ok(Step::Noted)
     }
 
-    /// Takes note of the next of the packets that are compressed in one.
+    /// Reads the next of the packets in a compressed one.
     fn inner_packet(&mut self, context: &mut Context) -> Result<Step, DecodeError> {
         if let Some((inner, offset)) = &mut self.inner {
             let at = |e: DecodeError| DecodeError { offset: *offset, kind: e.kind };
@@ -149,7 +149,7 @@ impl<R: Read> crate::stream::TraceReader for TrackEventReader<R> {
                 Step::Event => return Ok(Some(Item::Event(self.state.event()))),
                 Step::Noted => {}
                 Step::Ended => {
-                    // There may be more by the next call: packets in FXT come in pieces.
+                    // The next call may read more, because packets in FXT arrive in pieces.
                     let skipped = self.packets.skipped();
                     self.state.report.add_many("unknown fields", skipped - self.skipped);
                     self.skipped = skipped;

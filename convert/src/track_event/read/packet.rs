@@ -1,4 +1,4 @@
-//! What a packet changes, and what it gives.
+//! Reads packets into the state.
 
 use hairline_formats::DecodeError;
 use hairline_formats::track_event::{
@@ -14,7 +14,7 @@ use crate::track_event::read::sequence::{OwnedLocation, Sequence};
 use crate::track_event::read::state::State;
 
 impl State {
-    /// Takes note of a packet.
+    /// Reads a packet: updates the state, and queues its items.
     pub(super) fn packet(&mut self, packet: &Packet<'_>, context: &mut Context) -> Result<(), DecodeError> {
         let Some(place) = self.sequence(packet.sequence) else {
             self.report.add("packets of too many sequences");
@@ -57,7 +57,7 @@ impl State {
         }
     }
 
-    /// Packets are missing before this one of the sequence.
+    /// Queues a loss: packets of this sequence are missing.
     fn loss(&mut self, place: usize, time: Option<i64>, context: &mut Context) {
         let track = self.sequences[place].track;
         let track = track.map(|uuid| self.tracks.used(uuid, context, &mut self.pending));
@@ -115,7 +115,7 @@ impl State {
         self.pending.push_back(Pending::System);
     }
 
-    /// A packet that only TracePackets have a word for. It can be copied if it stands for itself.
+    /// Queues a packet that other formats cannot express, if it does not depend on the state of its sequence.
     fn foreign(&mut self, field: u32, packet: &Packet<'_>) {
         let what = match field {
             1 => "bundles of ftrace events",

@@ -1,8 +1,8 @@
-//! What is to be given out next.
+//! The queue of items.
 
 use crate::model::Loss;
 
-/// What is to be given out next. What it says stands in the state.
+/// An item that the reader returns next. Its content is in the state.
 #[derive(Debug)]
 pub(super) enum Pending {
     Track(u32),

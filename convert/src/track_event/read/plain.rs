@@ -1,4 +1,4 @@
-//! Events that change nothing of what is known, and have nothing that other events have not.
+//! The fast path for plain events: they change no state, and have only the common fields.
 
 use hairline_formats::track_event::{EventType, PlainEvent, fields::sequence_flags};
 
@@ -8,7 +8,8 @@ use crate::track_event::read::current::TextRef;
 use crate::track_event::read::state::State;
 
 impl State {
-    /// Takes note of an event, as the current one; None, and nothing has changed, if its packet is to be read as any other.
+    /// Reads an event into the current one. Returns `None` and changes nothing if the packet needs the
+    /// general path.
     #[inline]
     pub(super) fn plain(&mut self, event: &PlainEvent<'_>, context: &Context) -> Option<()> {
         let place = self.sequence(event.sequence)?;
@@ -24,7 +25,7 @@ impl State {
             EventType::Counter if event.counter.is_some() => drop(self.tracks.get(track).counter()?),
             _ => return None,
         }
-        // From here on nothing stands in the way.
+        // From here on the event is plain.
         let time = self.clocks.time(&mut self.sequences[place], event.clock_id, event.timestamp)?;
         self.current.clear();
         let kind = match event.kind {

@@ -1,4 +1,4 @@
-//! What the packets of a sequence rely on.
+//! The incremental state of a packet sequence.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::report::Report;
 use crate::track_event::read::table::{InternedText, Table};
 
-/// A place in the source.
+/// A source location.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OwnedLocation {
     pub(super) file: Arc<str>,
@@ -28,22 +28,22 @@ impl OwnedLocation {
     }
 }
 
-/// The state of a sequence.
+/// The incremental state of a packet sequence.
 #[derive(Debug, Default)]
 pub(super) struct Sequence {
-    /// Its number.
+    /// The sequence id.
     pub(super) number: u32,
-    /// Whether all that was said since the state began is known.
+    /// Whether no packet is missing since the state was cleared.
     pub(super) is_valid: bool,
-    /// The track of events that name none.
+    /// The default track.
     pub(super) track: Option<u64>,
-    /// The clock of timestamps that name none.
+    /// The default clock.
     pub(super) clock: Option<u32>,
-    /// The clock of the last timestamp, and its place among all.
+    /// The clock of the last timestamp, and its index.
     pub(super) last_clock: Option<(u32, usize)>,
-    /// What extra counter values are samples of, where the event does not say it.
+    /// The default tracks of extra counter values.
     pub(super) extra_counters: Vec<u64>,
-    /// What counters showed whose values are differences, by their tracks.
+    /// The sums of incremental counters, by track.
     pub(super) counters: BTreeMap<u64, CounterValue>,
     pub(super) categories: Table<InternedText>,
     pub(super) names: Table<InternedText>,
@@ -54,15 +54,15 @@ pub(super) struct Sequence {
     pub(super) locations: Table<OwnedLocation>,
 }
 
-/// The texts of a conversion's strings, each once however many sequences give it a number.
+/// The interned texts, each stored once for all sequences.
 #[derive(Debug, Default)]
 pub(super) struct SharedTexts {
     numbered: Vec<Option<Arc<str>>>,
-    /// Bytes of texts that have no number of the conversion's.
+    /// The bytes of texts without a number in the conversion.
     others: usize,
 }
 
-/// Bytes of texts without a number of the conversion's that are kept at most.
+/// The limit for the bytes of texts without a number in the conversion.
 const MOST_BYTES: usize = 16 << 20;
 
 impl SharedTexts {
@@ -81,7 +81,7 @@ impl SharedTexts {
 }
 
 impl Sequence {
-    /// Forgets what was said.
+    /// Clears the state.
     pub(super) fn clear(&mut self) {
         let Self { number, .. } = *self;
         for table in [
@@ -110,7 +110,7 @@ impl Sequence {
         Ok(())
     }
 
-    /// Takes note of the numbers that a packet gives to strings.
+    /// Stores the interned strings of a packet.
     pub(super) fn intern(
         &mut self,
         packet: &Packet<'_>,

@@ -1,4 +1,4 @@
-//! What is known of the trace, and what is to be given out.
+//! The state of a TrackEvent reader.
 
 use std::collections::VecDeque;
 
@@ -12,14 +12,14 @@ use crate::track_event::read::sequence::{Sequence, SharedTexts};
 use crate::track_event::read::table::Table;
 use crate::track_event::read::tracks::Tracks;
 
-/// Sequences beyond these are refused: they are threads, and a packet of 6 bytes makes one.
+/// The limit for packet sequences. A sequence is a thread, but a packet of 6 bytes can create one.
 const MOST_SEQUENCES: usize = 1 << 18;
 
-/// All that was said so far.
+/// The state of a TrackEvent reader, without its input.
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) sequences: Vec<Sequence>,
-    /// Their places, by their numbers.
+    /// The indices of sequences, by id.
     places: Table<usize>,
     pub(super) tracks: Tracks,
     pub(super) clocks: Clocks,
@@ -27,9 +27,9 @@ pub(super) struct State {
     pub(super) current: Current,
     pub(super) pending: VecDeque<Pending>,
     pub(super) report: Report,
-    /// Events that statistics said were lost.
+    /// The lost events in the latest statistics.
     pub(super) lost: u64,
-    /// Who wrote the trace; the machine, as `uname` has it.
+    /// The program that wrote the trace, and the machine as in `uname`.
     pub(super) writer: String,
     pub(super) system: [String; 4],
     pub(super) foreign: Vec<u8>,
@@ -55,7 +55,7 @@ impl State {
         Some(place)
     }
 
-    /// What a counter shows whose track says that its values are differences, or not.
+    /// The absolute value of a counter. Returns `None` if the track is no counter.
     pub(super) fn counter(
         &mut self,
         place: usize,
@@ -75,7 +75,7 @@ impl State {
     }
 }
 
-#[allow(clippy::cast_precision_loss)] // importers make doubles of all
+#[allow(clippy::cast_precision_loss)] // importers use doubles
 fn double(value: CounterValue) -> f64 {
     match value {
         CounterValue::Int(value) => value as f64,

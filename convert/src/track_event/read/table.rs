@@ -1,11 +1,11 @@
-//! Things by the numbers that a sequence gives them.
+//! A table of interned values.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::strings::{StringId, Text};
 
-/// A string that a number stands for.
+/// An interned string.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct InternedText {
     pub(super) text: Arc<str>,
@@ -18,7 +18,8 @@ impl InternedText {
     }
 }
 
-/// Things by their numbers: in a row as far as the numbers go up with the things, as they do in all traces that mean no harm.
+/// Values by interning id. Consecutive ids, as all known writers use them, are in a vector. Ids with large
+/// gaps are in a map.
 #[derive(Debug)]
 pub(super) struct Table<T> {
     row: Vec<Option<T>>,
@@ -32,8 +33,8 @@ impl<T> Default for Table<T> {
     }
 }
 
-/// So far a number may be from the one that it would be if there were no gaps. A number is a byte of the input, a place in the row is
-/// memory.
+/// The allowed gap between an id and the number of values. An id is one byte of input, but an element of the
+/// vector needs more memory.
 const GAP: usize = 256;
 
 impl<T> Table<T> {
@@ -43,7 +44,7 @@ impl<T> Table<T> {
         self.things = 0;
     }
 
-    /// Sets what a number stands for.
+    /// Sets the value of an id.
     pub(super) fn set(&mut self, iid: u64, thing: T) {
         self.things += 1;
         match usize::try_from(iid) {
@@ -60,7 +61,7 @@ impl<T> Table<T> {
         }
     }
 
-    /// What a number stands for.
+    /// Returns the value of an id.
     pub(super) fn get(&self, iid: u64) -> Option<&T> {
         let near = usize::try_from(iid).ok().and_then(|index| self.row.get(index)?.as_ref());
         near.or_else(|| self.far.get(&iid))

@@ -1,4 +1,4 @@
-//! What is known of tracks.
+//! The tracks of a TrackEvent trace.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::track_event::read::pending::Pending;
 use crate::track_event::read::sequence::SharedTexts;
 use crate::track_event::read::table::InternedText;
 
-/// How deep tracks may lie below one another, as the importer has it.
+/// The limit for the depth of a track, as in trace_processor.
 const MOST_ANCESTORS: usize = 100;
-/// Tracks that wait for their parents' descriptions at most.
+/// The limit for tracks that wait for the description of their parent.
 const MOST_ORPHANS: usize = 1000;
-/// Places for tracks that events lie on are so many bits.
+/// The bits of an index in the cache of recent tracks.
 const SLOT_BITS: u32 = 5;
-/// What the importer calls the place of events on no track.
+/// The name that trace_processor gives to the track of events without a track.
 const DEFAULT_TRACK: &str = "Default Track";
 
 /// A track.
@@ -31,7 +31,7 @@ pub(super) struct InputTrack {
     uuid: u64,
     kind: InputTrackKind,
     parent: Option<u32>,
-    /// The uuid of the parent, as long as nothing is known of it.
+    /// The UUID of the parent, until it is described.
     missing_parent: Option<u64>,
     name: String,
     description: String,
@@ -51,7 +51,7 @@ enum InputTrackKind {
 }
 
 impl InputTrackKind {
-    /// This, but for what a description does not say, which is as before.
+    /// Fills in what a description leaves out with the value `before`.
     fn or(self, before: Self) -> Self {
         match (self, before) {
             (Self::Process { pid, command_line }, Self::Process { command_line: old, .. })
@@ -59,20 +59,20 @@ impl InputTrackKind {
             {
                 Self::Process { pid, command_line: old }
             }
-            // A description without any of these may follow one that has it.
+            // A description without a type may follow one with a type.
             (Self::Slices, old) => old,
             (kind, _) => kind,
         }
     }
 }
 
-/// Where a track may be found without hashing, which events would wait for.
+/// The index in the cache of recent tracks, which saves a hash lookup for each event.
 fn slot(uuid: u64) -> usize {
-    // Any odd number with as many ones as zeros mixes numbers that differ in a few bits only.
+    // Fibonacci hashing: the multiplier spreads UUIDs that differ in few bits.
     (uuid.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - SLOT_BITS)) as usize
 }
 
-/// What is known of a counter.
+/// A counter.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Counter {
     unit: Unit,
@@ -80,23 +80,23 @@ pub(super) struct Counter {
     multiplier: i64,
     builtin: CounterType,
     y_axis_share_key: String,
-    /// Whether its values are differences.
+    /// Whether its values are increments.
     pub(super) is_incremental: bool,
-    /// Its categories, with commas between them.
+    /// Its categories, separated by commas.
     pub(super) categories: Option<InternedText>,
 }
 
-/// What is known of tracks.
+/// The tracks of a TrackEvent trace.
 #[derive(Debug, Default)]
 pub(super) struct Tracks {
     all: Vec<InputTrack>,
     by_uuid: HashMap<u64, u32>,
-    /// Some of these, each at the place of its [`slot`].
+    /// The cache of recent tracks, by [`slot`].
     recent: [Option<(u64, u32)>; 1 << SLOT_BITS],
     by_pid: HashMap<u64, u32>,
-    /// Those whose parent is not known.
+    /// Tracks whose parent is not described yet.
     orphans: Vec<u32>,
-    /// Tracks of async events, by what tells them apart.
+    /// The tracks of async events, by process, id and scope.
     asyncs: HashMap<(Option<u32>, u64, Arc<str>), u32>,
 }
 
@@ -117,7 +117,7 @@ impl InputTrack {
         }
     }
 
-    /// What it counts, if it is a counter.
+    /// The counter, if the track is one.
     pub(super) fn counter(&self) -> Option<&Counter> {
         match &self.kind {
             InputTrackKind::Counter(counter) => Some(counter),
@@ -131,12 +131,12 @@ impl Tracks {
         &self.all[index as usize]
     }
 
-    /// The place of a track that is described already.
+    /// The index of a described track.
     pub(super) fn find(&self, uuid: u64) -> Option<u32> {
         self.by_uuid.get(&uuid).copied()
     }
 
-    /// The place of a track that events lie on, if it is described already.
+    /// The index of the track of an event, if it is described.
     #[inline]
     pub(super) fn find_again(&mut self, uuid: u64) -> Option<u32> {
         match self.recent[slot(uuid)] {
@@ -182,7 +182,7 @@ impl Tracks {
         }
     }
 
-    /// The place of a track that an event lies on, which need not have been described.
+    /// The index of the track of an event. Adds the track if it is not described.
     pub(super) fn used(&mut self, uuid: u64, context: &mut Context, pending: &mut VecDeque<Pending>) -> u32 {
         if let Some(index) = self.find_again(uuid) {
             return index;
@@ -196,14 +196,14 @@ impl Tracks {
 
     fn add(&mut self, known: InputTrack, pending: &mut VecDeque<Pending>) -> u32 {
         #[allow(clippy::cast_possible_truncation)]
-        // a track takes bytes of the input, of which there are not that many
+        // a track has several bytes of input, so there are fewer than 2^32
         let index = self.all.len() as u32;
         self.all.push(known);
         self.changed(index, pending);
         index
     }
 
-    /// A track is there, or is another one than before.
+    /// Queues the description of a track that is new or changed, and connects tracks that waited for it.
     fn changed(&mut self, index: u32, pending: &mut VecDeque<Pending>) {
         let known = self.get(index);
         let (uuid, is_orphan) = (known.uuid, known.missing_parent.is_some());
@@ -232,7 +232,7 @@ impl Tracks {
         self.orphans = orphans;
     }
 
-    /// Whether a track is `below` or one of those above that, or too far below the root to have anything below itself.
+    /// Whether `track` is `below` or one of its ancestors, or `below` is too deep for children.
     fn is_above(&self, track: u32, below: u32) -> bool {
         let mut at = below;
         for _ in 0..MOST_ANCESTORS {
@@ -247,7 +247,7 @@ impl Tracks {
         true
     }
 
-    /// The track of the async events with a number: of the process that `near` belongs to, or of the trace.
+    /// The track of the async events with an id: in the process of the track `near`, or in the trace.
     pub(super) fn numbered(
         &mut self,
         near: Option<u32>,
@@ -278,7 +278,7 @@ impl Tracks {
         None
     }
 
-    /// The process with a number, which need not have been described.
+    /// The process with an id. Adds it if it is not described.
     fn process(&mut self, pid: u64, context: &mut Context, pending: &mut VecDeque<Pending>) -> u32 {
         if let Some(index) = self.by_pid.get(&pid) {
             return *index;
@@ -287,7 +287,7 @@ impl Tracks {
         self.add(InputTrack::new(context.new_track(), 0, kind), pending)
     }
 
-    /// Takes note of a track's description.
+    /// Reads the description of a track.
     pub(super) fn describe(
         &mut self,
         track: &TrackDescriptor<'_>,
@@ -305,7 +305,7 @@ impl Tracks {
         let mut parent = track.parent_uuid.filter(|parent| *parent != 0);
         let mut place = self.find(uuid);
         let above = match kind {
-            // The process may be known by its number only.
+            // The process may be known only by its id.
             InputTrackKind::Process { pid, .. } => {
                 place = place.or_else(|| self.by_pid.get(&pid).copied().filter(|at| self.get(*at).uuid == 0));
                 parent.and_then(|parent| self.find(parent))
@@ -342,7 +342,7 @@ impl Tracks {
         Ok(())
     }
 
-    /// Takes note of a process of a process tree.
+    /// Reads a process of a process tree.
     pub(super) fn describe_process(
         &mut self,
         of: &TreeProcess<'_>,
@@ -356,7 +356,7 @@ impl Tracks {
             return Ok(());
         }
         if let InputTrackKind::Process { command_line, .. } = &mut self.all[index as usize].kind
-            // The first word is the process's name there; its track has all of them as they were.
+            // In the tree the first word is the name of the process. Its track has the original words.
             && (command_line.len() != words.len() || command_line[1..] != words[1..])
         {
             *command_line = words;
@@ -366,7 +366,7 @@ impl Tracks {
     }
 }
 
-/// Names and the like: what a description does not say stays as it is.
+/// Reads names and display properties. Missing ones stay unchanged.
 fn add_words(known: &mut InputTrack, track: &TrackDescriptor<'_>, report: &mut Report) {
     let process = track.process.as_ref().and_then(|process| process.name);
     let thread = track.thread.as_ref().and_then(|thread| thread.name);

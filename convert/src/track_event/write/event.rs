@@ -1,4 +1,4 @@
-//! An event, as a packet.
+//! Events to packets.
 
 use hairline_formats::Value;
 use hairline_formats::proto::{put_message, put_str, put_uint};
@@ -14,12 +14,12 @@ use crate::track_event::write::sequence::{Sequence, StringKind};
 use crate::track_event::write::state::State;
 use crate::track_event::write::tracks::{SliceEnd, TrackClass};
 
-/// Ends that are waited for on a track; where there are more, slices are written as they come.
+/// The limit for waiting ends on a track. Beyond it, the end of a slice follows its begin at once.
 const MOST_ENDS: usize = 1024;
 
 const CUT: &str = "flows between slices of threads and of tracks, cut in two";
 
-/// The form that an event takes.
+/// The form of an event in a packet.
 #[derive(Clone, Copy, Default)]
 struct EventForm {
     kind: EventType,
@@ -38,7 +38,7 @@ impl EventForm {
 }
 
 impl State {
-    /// Writes an event, and the ends that come before it.
+    /// Writes an event, and the slice ends that precede it.
     pub(super) fn event(&mut self, event: &Event<'_>) {
         let track = self.tracks.get(event.track);
         let (class, has_ends) = (track.class, !track.ends.is_empty());
@@ -77,7 +77,7 @@ impl State {
         self.packet(event, form);
     }
 
-    /// A slice that is over, as begin and end: the end is written when something later is.
+    /// Writes a complete slice as begin and end. The end waits until a later event on the track.
     fn slice(&mut self, event: &Event<'_>, duration: i64) {
         self.end_slices(event.track, event.time);
         self.packet(event, EventForm::of(EventType::SliceBegin));
@@ -87,14 +87,14 @@ impl State {
             return self.end(event.track, end);
         }
         let crosses = ends.last().is_some_and(|inner| inner.begin < end.begin && inner.time < end.time);
-        // Of slices that end together the last to begin ends first.
+        // Of slices with equal end, the last to begin ends first.
         let place = ends.partition_point(|other| other.time >= end.time);
         ends.insert(place, end);
         self.report
             .add_many("slices that overlap and do not nest, whose ends may be mixed up", u64::from(crosses));
     }
 
-    /// Writes the ends of a track's slices that are over by then.
+    /// Writes the ends of a track's slices up to `time`.
     #[inline]
     pub(super) fn end_slices(&mut self, track: TrackId, time: i64) {
         while let Some(end) = self.tracks.get(track).ends.pop_if(|end| end.time <= time) {
@@ -178,8 +178,8 @@ impl State {
         self.time
     }
 
-    /// Makes the sequence of the track's thread the current one. Returns what a packet needs to know of the track: its class, its uuid
-    /// and the category in its description.
+    /// Makes the sequence of the track's thread the current one. Returns the track's class, its UUID, and the
+    /// category in its description.
     #[inline]
     fn enter(&mut self, id: TrackId) -> (TrackClass, u64, Option<StringId>) {
         let track = self.tracks.get(id);
@@ -196,7 +196,8 @@ impl State {
         known
     }
 
-    /// Tells of the event's track if that has not been done: a counter's categories are those of its first value.
+    /// Describes the track of an event, if that is not done. A counter track gets the categories of its first
+    /// value.
     fn describe(&mut self, event: &Event<'_>, form: EventForm, time: u64) {
         if form.counter.is_none() {
             return self.tracks.describe(&mut self.out, event.track, &[], time);
@@ -211,8 +212,8 @@ impl State {
         }
     }
 
-    /// Puts the samples of other counters into the event's fields: by the sequence's list of those if they are the same, which they are
-    /// as a rule.
+    /// Adds the values of extra counters to the fields of the event. If their tracks equal the sequence's
+    /// default, the tracks are omitted.
     fn extra_counters(&mut self, event: &Event<'_>, time: u64) {
         for (track, _) in event.extra_counters {
             self.tracks.describe(&mut self.out, *track, &[], time);
@@ -244,15 +245,15 @@ impl State {
     }
 }
 
-/// The form in which a slice that is over is one event: on threads, where it takes whole microseconds.
+/// A complete slice as a single event. Only a thread's slice of whole microseconds can have this form.
 fn complete(class: TrackClass, duration: i64) -> Option<EventForm> {
     let is_whole = class == TrackClass::Thread && duration >= 0 && duration % 1000 == 0;
     let legacy = LegacyEvent { phase: b'X', duration_us: Some(duration / 1000), ..LegacyEvent::default() };
     is_whole.then(|| EventForm::legacy(legacy))
 }
 
-/// Puts several categories into the event's fields. Readers take the ids before the texts, so the order is kept only if all have an id,
-/// or none is written as one.
+/// Adds several categories to the fields of the event. Readers list ids before texts, so ids are used only if
+/// all categories have one.
 fn put_categories(out: &mut Vec<u8>, fields: &mut Vec<u8>, sequence: &mut Sequence, many: &dyn Texts) {
     let mut all_known = true;
     many.each(&mut |category| all_known &= category.id.is_some());
@@ -265,7 +266,7 @@ fn put_categories(out: &mut Vec<u8>, fields: &mut Vec<u8>, sequence: &mut Sequen
     });
 }
 
-/// Puts an argument into the event's fields.
+/// Adds an argument to the fields of the event.
 #[inline]
 fn put_argument(
     out: &mut Vec<u8>,

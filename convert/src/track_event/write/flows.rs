@@ -1,22 +1,22 @@
-//! Flows that are told of in two ways, which importers do not connect: by steps that stand for themselves, and by the number that an event
-//! has.
+//! Finds flows that importers cut in two. Importers do not connect the flow events of a thread with the flow
+//! ids of other events.
 
 use std::collections::HashSet;
 
 use crate::model::FlowStep;
 
-/// What goes on in either way.
+/// The flows in each of the two forms.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
     by_steps: HashSet<u64>,
     by_events: HashSet<u64>,
 }
 
-/// Flows that are remembered; some 2 MB.
+/// The limit for each set; some 2 MB.
 const MOST: usize = 1 << 16;
 
 impl Flows {
-    /// Whether this step is the first to show that its flow is cut.
+    /// Adds a flow event. Returns whether it is the first that shows a cut flow.
     pub(super) fn step(&mut self, id: u64, step: FlowStep) -> bool {
         let is_cut = self.by_events.remove(&id);
         match step {
@@ -27,7 +27,7 @@ impl Flows {
         is_cut
     }
 
-    /// The same of flows through an event; how many of them.
+    /// Adds the flow ids of an event. Returns the number of newly cut flows.
     pub(super) fn through(&mut self, ids: &[u64]) -> u64 {
         let mut cut = 0;
         for id in ids {

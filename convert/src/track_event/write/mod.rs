@@ -1,8 +1,8 @@
 //! Items to packets.
 //!
-//! A thread has a sequence, as with the SDK: its clock counts from event to event, its track is the default, its strings are numbered when
-//! they first come. What lies on another track goes into the sequence of the thread that wrote last, which has the same strings and is
-//! nearest in time.
+//! Each thread has a packet sequence, as in the SDK: an incremental clock, the thread's track as default, and
+//! strings interned at first use. Events on other tracks use the sequence of the latest thread, because its
+//! clock is near and its strings are interned.
 
 mod event;
 mod flows;
@@ -22,7 +22,7 @@ use crate::report::Report;
 use crate::track_event::write::state::{GATHERED, State};
 use crate::track_event::write::tracks::GENERAL_SEQUENCE;
 
-/// The sequence of packets that are copied as they are.
+/// The sequence of copied packets.
 const COPIED: u32 = u32::MAX;
 
 /// Writes Perfetto's TracePackets.
@@ -33,7 +33,7 @@ pub struct TrackEventWriter<W> {
 }
 
 impl<W: Write> TrackEventWriter<W> {
-    /// Writes to `output`, which needs no buffer.
+    /// Creates a writer. `output` needs no buffer.
     pub fn new(output: W) -> Self {
         Self { output, state: State::default() }
     }
@@ -104,7 +104,7 @@ impl State {
         }
     }
 
-    /// A packet that stands for itself, on a sequence whose state is nobody's.
+    /// Copies a packet to a sequence without state.
     fn copy(&mut self, packet: &[u8]) {
         put_message(&mut self.out, trace::PACKET, |out| {
             for field in Fields::new(packet, 0).map_while(Result::ok) {

@@ -1,4 +1,4 @@
-//! What the packets of a sequence rely on, as it is written.
+//! The incremental state of a packet sequence.
 
 use std::collections::{HashMap, hash_map::Entry};
 
@@ -8,12 +8,12 @@ use hairline_formats::track_event::{
 
 use crate::strings::{StringId, Strings, Text};
 
-/// Numbers that were given out, a bit each.
+/// The ids that were emitted on a sequence, one bit each.
 #[derive(Debug, Default)]
 struct EmittedIds(Vec<u64>);
 
 impl EmittedIds {
-    /// Whether it is new.
+    /// Adds an id. Returns whether it is new.
     fn add(&mut self, number: u32) -> bool {
         let (word, bit) = (number as usize / 64, 1 << (number % 64));
         if word >= self.0.len() {
@@ -25,15 +25,15 @@ impl EmittedIds {
     }
 }
 
-/// A sequence: a thread's events, and what else happens meanwhile.
+/// A packet sequence: the events of a thread, and of other tracks in between.
 #[derive(Debug, Default)]
 pub(super) struct Sequence {
     pub(super) number: u32,
-    /// The track of events that name none.
+    /// The default track.
     pub(super) track_uuid: u64,
-    /// What extra counter values are samples of.
+    /// The default tracks of extra counter values.
     pub(super) extra_counters: Vec<u64>,
-    /// Whether it has begun at all, and whether its state is good.
+    /// Whether the sequence has begun, and whether its state is valid.
     has_begun: bool,
     is_valid: bool,
     dropped: bool,
@@ -44,11 +44,11 @@ pub(super) struct Sequence {
     annotation_names: EmittedIds,
     annotation_texts: EmittedIds,
     locations: EmittedIds,
-    /// Names of arguments that importers do not show as they are.
+    /// The number of argument names that importers show differently.
     pub(super) names_shown_otherwise: u64,
 }
 
-/// What kind of string.
+/// The kind of an interned string.
 #[derive(Clone, Copy)]
 pub(super) enum StringKind {
     Category,
@@ -62,24 +62,24 @@ impl Sequence {
         Self { number, track_uuid, ..Self::default() }
     }
 
-    /// Something is missing before what comes next.
+    /// Records a loss: the next packet starts a new state.
     pub(super) fn drop_state(&mut self) {
         (self.is_valid, self.dropped) = (false, true);
     }
 
-    /// The samples that come now are of other counters.
+    /// Changes the default tracks of extra counter values.
     pub(super) fn set_extra_counters(&mut self, uuids: Vec<u64>) {
         (self.is_valid, self.extra_counters) = (false, uuids);
     }
 
-    /// Says that something is missing, if nothing came that says it.
+    /// Emits a recorded loss that no event followed.
     pub(super) fn emit_loss(&mut self, out: &mut Vec<u8>, time: u64) {
         if self.dropped {
             self.begin(out, time);
         }
     }
 
-    /// Has the state begin, if it has not.
+    /// Starts the state if it is not valid.
     #[inline]
     pub(super) fn begin(&mut self, out: &mut Vec<u8>, time: u64) {
         if !self.is_valid {
@@ -91,7 +91,8 @@ impl Sequence {
     fn begin_anew(&mut self, out: &mut Vec<u8>, time: u64) {
         let start = SequenceStart {
             sequence: self.number,
-            // What is missing before the first packet of all, nobody asks for.
+            // A loss before the first packet needs the dropped flag, so that packet is not marked as the
+            // first.
             first: !self.has_begun && !self.dropped,
             dropped: self.dropped,
             track_uuid: self.track_uuid,
@@ -111,7 +112,8 @@ impl Sequence {
         }
     }
 
-    /// The timestamp of what happens at this time, and its clock if it lies before what was written last: the sequence's goes forward only.
+    /// The timestamp for a time, and its clock if the time is before the last one: the incremental clock
+    /// cannot go back.
     pub(super) fn timestamp(&mut self, time: u64) -> (u64, Option<u32>) {
         match time.checked_sub(self.last) {
             Some(since) => {
@@ -122,7 +124,7 @@ impl Sequence {
         }
     }
 
-    /// A string, by its number if it has one.
+    /// A string: its id if it has a number, otherwise its text. Emits a new id.
     #[inline]
     pub(super) fn name<'a>(&mut self, out: &mut Vec<u8>, kind: StringKind, text: Text<'a>) -> Name<'a> {
         let Some(id) = text.id else {
@@ -147,7 +149,7 @@ impl Sequence {
         Name::Iid(iid)
     }
 
-    /// Writes which string a number stands for.
+    /// Emits the string of an id.
     #[cold]
     fn emit_string(&self, out: &mut Vec<u8>, kind: StringKind, iid: u64, name: &str) {
         let string = match kind {
@@ -163,14 +165,14 @@ impl Sequence {
         self.names_shown_otherwise += u64::from(of_argument.contains(['.', '[', ']']));
     }
 
-    /// The number of a log message's text, which it has for this time.
+    /// Emits the text of a log message, and returns its id, which is used once.
     pub(super) fn log_body(&mut self, out: &mut Vec<u8>, name: &str) -> u64 {
         self.log_bodies += 1;
         te::interned(out, self.number, &[Interned::LogBody { iid: self.log_bodies, name }]);
         self.log_bodies
     }
 
-    /// A place in the source, by its number if it has one.
+    /// A source location: its id if it has one, otherwise in full.
     pub(super) fn place<'a>(
         &mut self,
         out: &mut Vec<u8>,
@@ -186,18 +188,18 @@ impl Sequence {
     }
 }
 
-/// Locations in the source: files and functions by their numbers, and lines.
+/// The ids of source locations.
 #[derive(Debug, Default)]
 pub(super) struct Locations {
     names: Strings,
     numbers: HashMap<(StringId, StringId, u32), u32>,
 }
 
-/// Locations that have numbers, some 30 bytes each; those that come later are written in full.
+/// The limit for locations with an id, some 30 bytes each. Further ones are written in full.
 const MOST_LOCATIONS: usize = 1 << 18;
 
 impl Locations {
-    /// The number of a place, from 1. None: there are too many already.
+    /// The id of a location, from 1. Returns `None` beyond the limit.
     fn number(&mut self, at: SourceLocation<'_>) -> Option<u32> {
         let key = (self.names.number(at.file)?, self.names.number(at.function)?, at.line);
         let next = u32::try_from(self.numbers.len() + 1).ok()?;

@@ -1,4 +1,4 @@
-//! What is known of the output, and the bytes that are gathered for it.
+//! The state of a TrackEvent writer.
 
 use crate::readings::Readings;
 use crate::report::Report;
@@ -6,23 +6,23 @@ use crate::track_event::write::flows::Flows;
 use crate::track_event::write::sequence::{Locations, Sequence};
 use crate::track_event::write::tracks::{GENERAL_SEQUENCE, Tracks};
 
-/// Bytes that are gathered before they are written.
+/// The number of bytes written at once.
 pub(super) const GATHERED: usize = 256 * 1024;
 
-/// All but the output.
+/// The state of a TrackEvent writer, without its output.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) out: Vec<u8>,
     pub(super) report: Report,
     pub(super) tracks: Tracks,
-    /// The general one first, then those of threads.
+    /// The general sequence, then those of the threads.
     pub(super) sequences: Vec<Sequence>,
-    /// That of the thread that wrote last.
+    /// The index of the sequence of the latest thread.
     pub(super) current: usize,
     pub(super) locations: Locations,
-    /// Fields of the event in hand.
+    /// Encoded fields of the current event.
     pub(super) fields: Vec<u8>,
-    /// The last time that was written.
+    /// The latest time written.
     pub(super) time: u64,
     pub(super) lost: u64,
     pub(super) has_uuid: bool,

@@ -1,4 +1,5 @@
-//! Tracks, as they are written: a track's description comes before the first event on it, as late as can be, when all is known.
+//! The tracks of the output. A description is written as late as possible, just before the first event on the
+//! track, to have all properties.
 
 use std::collections::HashSet;
 
@@ -11,7 +12,7 @@ use crate::model::{CounterTrack, Track, TrackId, TrackKind};
 use crate::report::Report;
 use crate::strings::StringId;
 
-/// The sequence of descriptions, and of what belongs to no thread.
+/// The sequence of descriptions, and of events before the first thread.
 pub(super) const GENERAL_SEQUENCE: u32 = 1;
 
 /// A track.
@@ -19,23 +20,23 @@ pub(super) const GENERAL_SEQUENCE: u32 = 1;
 pub(super) struct OutputTrack {
     pub(super) uuid: u64,
     pub(super) class: TrackClass,
-    /// The place of a thread's sequence among all; 0, which is the general one, is none.
+    /// The index of the thread's sequence; 0 is the general one.
     pub(super) sequence: usize,
-    /// The category of a counter, as its description has it.
+    /// The category in the description of a counter.
     pub(super) category: Option<StringId>,
-    /// Slices that have begun and whose ends are known, the first to end last.
+    /// The ends of open slices, the next one last.
     pub(super) ends: Vec<SliceEnd>,
     description: Option<Box<Description>>,
 }
 
-/// When a slice that has been begun began, and when it ends.
+/// The begin and the end of an open slice.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SliceEnd {
     pub(super) begin: i64,
     pub(super) time: i64,
 }
 
-/// As which a track takes events.
+/// The class of a track decides the form of its events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum TrackClass {
     #[default]
@@ -44,7 +45,7 @@ pub(super) enum TrackClass {
     Counter,
 }
 
-/// What has not been written of a track.
+/// A description that is not written yet.
 #[derive(Debug)]
 struct Description {
     kind: OutputTrackKind,
@@ -73,13 +74,13 @@ pub(super) struct Tracks {
     next: u64,
 }
 
-/// The place of a track among all.
+/// The index of a track.
 fn place(id: TrackId) -> usize {
     id.0 as usize
 }
 
 impl Tracks {
-    /// A track; of one that was never told of an empty one.
+    /// Returns a track. Creates it if it was not described.
     #[inline]
     pub(super) fn get(&mut self, id: TrackId) -> &mut OutputTrack {
         if self.all.get(place(id)).is_none_or(|track| track.uuid == 0) {
@@ -88,7 +89,7 @@ impl Tracks {
         &mut self.all[place(id)]
     }
 
-    /// An empty track, by the source's number if that can be.
+    /// Creates a track with the UUID `source`, if no other has it.
     #[cold]
     fn make(&mut self, id: TrackId, source: u64) {
         if place(id) >= self.all.len() {
@@ -97,13 +98,13 @@ impl Tracks {
         self.all[place(id)].uuid = self.new_uuid(source);
     }
 
-    /// All their numbers.
+    /// The numbers of all tracks.
     pub(super) fn ids(&self) -> impl Iterator<Item = TrackId> + use<> {
-        #[allow(clippy::cast_possible_truncation)] // they came from numbers of 32 bits
+        #[allow(clippy::cast_possible_truncation)] // created from numbers of 32 bits
         (0..self.all.len() as u32).map(TrackId)
     }
 
-    /// The source's number if nobody else has it, else a small one.
+    /// Returns the UUID `source` if it is free, otherwise the next small number.
     fn new_uuid(&mut self, source: u64) -> u64 {
         if source != 0 && self.uuids.insert(source) {
             return source;
@@ -116,7 +117,7 @@ impl Tracks {
         }
     }
 
-    /// Takes note of a track.
+    /// Sets the description of a track.
     pub(super) fn add(&mut self, track: &Track<'_>, report: &mut Report) {
         if place(track.id) >= self.all.len() || self.all[place(track.id)].uuid == 0 {
             self.make(track.id, track.source_id);
@@ -127,13 +128,13 @@ impl Tracks {
             TrackKind::Counter(_) => TrackClass::Counter,
             _ => TrackClass::Slices,
         };
-        // Of a track that is no more than a number nothing can be told yet, and nothing need be.
+        // A track without a name and a parent needs no description.
         let is_bare =
             matches!(track.kind, TrackKind::Slices) && track.name.is_empty() && track.parent.is_none();
         out.description = (!is_bare).then(|| Box::new(Description::of(track, report)));
     }
 
-    /// Writes what has not been written of a track, after the same of those above it.
+    /// Writes the description of a track and its ancestors, if that is not done.
     #[inline]
     pub(super) fn describe(&mut self, out: &mut Vec<u8>, id: TrackId, categories: &[&str], time: u64) {
         if self.get(id).description.is_some() {
@@ -143,7 +144,7 @@ impl Tracks {
 
     #[cold]
     fn describe_all(&mut self, out: &mut Vec<u8>, id: TrackId, categories: &[&str], time: u64) {
-        // Descriptions are taken out before those above are written, so a track that is above itself ends this.
+        // The description is removed first, so a cycle of parents ends.
         let Some(description) = self.get(id).description.take() else { return };
         if let Some(parent) = description.parent {
             self.describe(out, parent, &[], time);
@@ -187,7 +188,7 @@ impl Description {
         }
     }
 
-    #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // counted, see above
+    #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // longer ids are counted in the report
     fn write(&self, out: &mut Vec<u8>, uuid: u64, parent_uuid: Option<u64>, categories: &[&str], time: u64) {
         let name = &*self.name;
         match &self.kind {
@@ -199,7 +200,7 @@ impl Description {
                     GENERAL_SEQUENCE,
                     &ProcessTrack { uuid, pid, name, cmdline: &cmdline },
                 );
-                // Importers take the command line from here, and with it the name, which is its first word.
+                // Importers take the command line from the process tree, and its first word as the name.
                 if let Some(first) = cmdline.first_mut() {
                     *first = if name.is_empty() { *first } else { name };
                     let process = Process { pid, parent: None, command_line: &cmdline };
@@ -244,7 +245,7 @@ impl Description {
     }
 }
 
-/// A track's name; of a counter with what tells it from others of its name.
+/// The name of a track. A counter's name includes its id and series.
 fn name(track: &Track<'_>, report: &mut Report) -> String {
     let mut name = track.name.to_owned();
     if let TrackKind::Counter(CounterTrack { number, series, .. }) = track.kind {
