@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     if flame.stacks.left_out > 0 {
         let left_out = grouped(flame.stacks.left_out);
         complain(format_args!(
-            "{}: {left_out} slices are not shown: there are too many different stacks",
+            "{}: {left_out} slices are not shown, because there are too many different stacks",
             summary.name
         ));
     }
@@ -92,7 +92,7 @@ fn write(folded: &str, arguments: &Arguments) -> io::Result<()> {
         options.count_name = "ns".to_owned();
         options.name_type = "Slice:".to_owned();
         if folded.is_empty() {
-            return Err(io::Error::other("there is no slice in the trace to draw"));
+            return Err(io::Error::other("the trace has no slices to draw"));
         }
         inferno::flamegraph::from_lines(&mut options, folded.lines(), &mut output)?;
     } else {

@@ -58,11 +58,11 @@ enum Command {
 /// Every failure is one line on stderr.
 const EXIT_CODES: &str = "Exit codes:
   0  done
-  1  something could not be read or written; the rest was done
-  2  the arguments make no sense
-  3  there is no such process or region
-  4  the process is alive, or it cannot be told
-  5  --strict, and something could not be said as it was
+  1  something could not be read or written; the rest is done
+  2  the arguments are invalid
+  3  the process or region does not exist
+  4  the process is alive, or its state is unknown
+  5  --strict, and the format cannot express all data
 `hairline record` has those of its command.";
 
 /// Runs the command in the process's arguments.

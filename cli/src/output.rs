@@ -107,7 +107,7 @@ fn is_input(about: &Metadata, inputs: &[Option<Identity>]) -> bool {
 }
 
 fn an_input() -> io::Error {
-    io::Error::other("it is an input, and inputs stay as they are: choose another output")
+    io::Error::other("it is an input, and inputs are never changed: choose another output")
 }
 
 impl Write for Output {

@@ -95,7 +95,7 @@ fn report(recovered: &Recovered) {
         let mut line =
             format!("{who}: {}: {} in {} added", path.display(), count(*records, "record"), size(*bytes));
         if *cut > 0 {
-            line += &format!(", {} half written cut off", size(*cut));
+            line += &format!(", {} of an incomplete record removed", size(*cut));
         }
         if lost.total() > 0 {
             line += &format!(", {} lost while it ran", count(lost.total(), "event"));

@@ -49,7 +49,7 @@ impl ReadSummary {
     /// Reports an early end of the trace.
     pub(crate) fn outcome(&self) -> Outcome {
         let Some(e) = &self.stopped else { return Outcome::Done };
-        complain(format_args!("{}: {e}; what comes before that is shown", self.name));
+        complain(format_args!("{}: {e}; everything before that is shown", self.name));
         Outcome::Failed
     }
 }

@@ -77,7 +77,7 @@ impl Transfer<'_> {
         };
         say(&report);
         if self.strict && !report.is_empty() {
-            let what = "not written, since not all can be said as it was (--strict)";
+            let what = "not written, because the format cannot express all data (--strict)";
             return Err(Failure::Said(Outcome::NotStrict, format!("{}: {what}", self.output.display())));
         }
         output.keep().map_err(fail)?;
@@ -152,7 +152,7 @@ impl Transfer<'_> {
 /// Prints the report.
 fn say(report: &Report) {
     if !report.is_empty() {
-        complain("not all is said as it was:");
+        complain("the output differs from the input:");
     }
     report.iter().for_each(|(what, n)| complain(format_args!("{n:>9} {what}")));
 }

@@ -26,7 +26,7 @@ use crate::track_names::TrackNames;
 Exit codes:
   0  nothing is wrong
   1  something is wrong with the trace, or it cannot be read
-  2  the arguments make no sense")]
+  2  the arguments are invalid")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     trace: TraceArguments,
@@ -57,14 +57,14 @@ impl DefectKind {
         match wrong {
             Defect::EndWithoutBegin => (Self::NoBegin, "end without a begin"),
             Defect::NoEnd => (Self::NoEnd, "slice without an end"),
-            Defect::EndsWithAnother => (Self::Nesting, "slice that is open when the one around it ends"),
+            Defect::EndsWithAnother => (Self::Nesting, "slice that is open when its enclosing slice ends"),
             Defect::EndsBeforeBegin => (Self::Nesting, "slice that ends before it begins"),
-            Defect::Overlaps => (Self::Nesting, "slice that lies partly in another"),
-            Defect::TooDeep => (Self::Nesting, "slice with more than 512 around it or in it"),
-            Defect::TooManyOpen => (Self::Nesting, "slice with more than 524288 others open"),
-            Defect::OutOfOrder => (Self::Order, "thread whose events are not in order"),
+            Defect::Overlaps => (Self::Nesting, "slice that overlaps another"),
+            Defect::TooDeep => (Self::Nesting, "slice with more than 512 levels around it or inside it"),
+            Defect::TooManyOpen => (Self::Nesting, "slice that begins while 524288 are open"),
+            Defect::OutOfOrder => (Self::Order, "thread whose events are out of order"),
             Defect::Late => (Self::Order, "event that comes too late to be put in order"),
-            _ => (Self::Nesting, "something else"),
+            _ => (Self::Nesting, "other defect"),
         }
     }
 }
@@ -279,7 +279,7 @@ impl Check {
         let wrong = self.found.findings.len();
         let things = format!("{wrong} kind{} of things", if wrong == 1 { "" } else { "s" });
         if summary.stopped.is_some() {
-            let _ = writeln!(out, "{name}: {events} before it is no trace any more");
+            let _ = writeln!(out, "{name}: {events} before the first invalid byte");
         } else if wrong == 0 {
             let _ = writeln!(out, "{name}: {events}, nothing is wrong");
         } else {
@@ -306,7 +306,7 @@ impl Check {
         let _ = writeln!(
             out,
             "  {}",
-            if parts.is_empty() { "nobody knows where".to_owned() } else { parts.join(", ") }
+            if parts.is_empty() { "at an unknown place".to_owned() } else { parts.join(", ") }
         );
     }
 }

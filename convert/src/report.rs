@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Counted by writers that give each thread its own events from the start.
-pub(crate) const LATE_THREADS: &str = "tracks that are said to be threads after their first event";
+pub(crate) const LATE_THREADS: &str = "tracks described as threads after their first event";
 
 /// Counts what a reader did not understand, or what a writer could not express, by a description.
 ///

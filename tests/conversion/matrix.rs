@@ -82,9 +82,9 @@ const EXCEPTIONS: &[Exception] = &[
 ];
 
 const NAMES_OF_ARGUMENTS: &str = "names of arguments with . or [ ] in them, for which importers show _";
-const COUNTERS_OF_THREADS: &str = "counters of threads, which became their process's with the thread as id";
+const COUNTERS_OF_THREADS: &str = "thread counters that became process counters, with the thread as id";
 const SERIES: &str = "series of counters became counters of their own";
-const NUMBERED: &str = "processes and threads known by text, which were numbered";
+const NUMBERED: &str = "processes and threads with a text as id, which got a number";
 const EMPTY: &str = "JSON's importer leaves out what is null in a list, and counts on; TrackEvent's has _ for the dots of keys";
 const THREAD_0: &str = "JSON's importer takes thread 0 for the process's first";
 

@@ -87,7 +87,7 @@ fn the_examples_of_the_document() {
             before.require_equal(&after);
         } else {
             // Some give a name to a process's own track, beside the process's. The model has no place for it.
-            let named = "names of tracks beside those of their processes or threads";
+            let named = "track names that differ from the name of their process or thread";
             assert!(report.iter().all(|(what, _)| what == named), "{report:?}");
             before.without(&["slices", "tracks"]).require_equal(&after.without(&["slices", "tracks"]));
         }

@@ -29,9 +29,9 @@ use crate::text::{complain, count, grouped, size, who};
 
 Exit codes:
   the command's; 128 and the number of the signal that ended it
-  125  the trace cannot be written, or the arguments make no sense to do so
+  125  the trace cannot be written, or the arguments are invalid
   126  the command cannot be run
-  127  there is no such command")]
+  127  the command does not exist")]
 pub(crate) struct Arguments {
     /// The trace file, which is replaced. Default: trace.pftrace or trace.fxt.
     #[arg(short, long, value_name = "FILE")]
@@ -166,7 +166,7 @@ fn report(whole: &RecordResult, output: &Path, parts: &Parts) {
     for (pid, name, path) in alive {
         let who = who(*pid, name);
         complain(format_args!(
-            "process {who} goes on, and is not in the trace: its own grows in {}; to be added by `hairline merge`",
+            "process {who} is still running, and is not in the trace: it writes its own to {}; add that with `hairline merge`",
             path.display()
         ));
     }
@@ -183,7 +183,9 @@ fn report(whole: &RecordResult, output: &Path, parts: &Parts) {
     }
     if totals.lost > 0 {
         let lost = count(totals.lost, "event");
-        complain(format_args!("{lost} lost for want of room: use a larger --buffer, or --overflow block"));
+        complain(format_args!(
+            "{lost} lost because the buffer was full: use a larger --buffer, or --overflow block"
+        ));
     }
     complain(about(totals, output));
     let output = output.display();
@@ -205,5 +207,6 @@ fn about(totals: &Totals, output: &Path) -> String {
 }
 
 /// The message if no process recorded anything.
-const NOTHING: &str = "no trace: no process of the command recorded anything. Has it Hairline's macros in it, \
-     and the crate feature `enable` on? Does it start a session of its own (Session::builder), or is nothing left by --categories?";
+const NOTHING: &str = "no trace: no process of the command recorded anything. Do its programs contain Hairline's \
+     macros, with the crate feature `enable`? Do they start a session of their own (Session::builder)? Does --categories \
+     exclude everything?";

@@ -59,7 +59,7 @@ impl Parts {
     /// Creates the directory. If that is possible, the output can be created too.
     pub(super) fn begin(output: &Path, format: Format, keep: bool) -> Result<Self, String> {
         let at = |e: io::Error| format!("{}: {e}", output.display());
-        let no_file = || format!("{}: is there, and is no file", output.display());
+        let no_file = || format!("{}: it exists and is not a regular file", output.display());
         // A link stays, as with every output.
         let Followed::Name(place) = follow(output).map_err(at)? else { return Err(no_file()) };
         if std::fs::symlink_metadata(&place).is_ok_and(|about| !about.is_file()) {
@@ -221,7 +221,7 @@ impl Parts {
                 Err(Error::Output(e)) => return Err(at(e)),
                 Err(e) => {
                     self.is_kept |= !e.is_truncated();
-                    whole.notes.push(format!("{name}: {e}; what stands before that is in the trace"));
+                    whole.notes.push(format!("{name}: {e}; everything before that is in the trace"));
                 }
             }
         }

@@ -50,7 +50,7 @@ impl Rates {
         }
         if let Some(covered) = self.covered {
             let covered = i64::try_from(covered.as_nanos()).unwrap_or(i64::MAX);
-            title += &format!(", of the last {}: the ring holds no more", duration(covered));
+            title += &format!(", only the last {} of it, because the ring holds no more", duration(covered));
         }
         if self.behind > MUCH {
             title += &format!(", {} behind", size(self.behind));

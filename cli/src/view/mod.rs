@@ -80,7 +80,7 @@ fn view(arguments: &Arguments) -> Result<(), String> {
     if !arguments.no_open {
         let launch = Launch::new(link).map_err(random)?;
         if !open(&launch.address(address)) {
-            complain("no browser is to be found here: open the link above in one of this machine");
+            complain("no browser found: open the link above in a browser on this machine");
         }
         content.launch = Some(launch);
     }
@@ -120,9 +120,9 @@ fn ui_build(folder: &Path) -> Result<PathBuf, String> {
 fn taken(port: u16, e: &io::Error) -> String {
     let mut why = format!("127.0.0.1:{port}: {e}");
     if e.kind() == io::ErrorKind::AddrInUse {
-        why += ": another `hairline view` or trace_processor serves there; end it";
+        why += ": another `hairline view` or trace_processor uses this port; stop it";
         if port == UI_PORT {
-            why += " (ui.perfetto.dev may fetch from no other port)";
+            why += " (ui.perfetto.dev can reach no other port)";
         }
     }
     why

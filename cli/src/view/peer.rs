@@ -42,7 +42,7 @@ impl Trusted {
     /// Fails if the system does not tell which user connects, because all clients would be refused.
     pub(super) fn new() -> io::Result<Self> {
         let at = |e: io::Error| {
-            let what = format!("{}: {e}; it says which user connects, and others get no trace", TABLES[0]);
+            let what = format!("{}: {e}; without it, `hairline view` cannot refuse other users", TABLES[0]);
             io::Error::new(e.kind(), what)
         };
         fs::read(TABLES[0]).map_err(at)?;

@@ -44,7 +44,7 @@ use crate::fxt::read::state::Step;
 use crate::model::{Item, Loss, Trace};
 use crate::report::Report;
 
-const TOO_MANY_PROVIDERS: &str = "providers whose tables were forgotten";
+const TOO_MANY_PROVIDERS: &str = "providers whose tables were dropped";
 
 impl<R: Read> FxtReader<R> {
     /// Advances to the next record, unless the current one is held. Returns `false` at the end.

@@ -118,7 +118,7 @@ impl<R: Read> FxtReader<R> {
             let Some((series, value)) = arg.ok().and_then(|(series, value)| {
                 Some((tables.string(series)?, counter_value(&resolved(value, tables))?))
             }) else {
-                self.report.add("values of counters that are no numbers left out");
+                self.report.add("counter values that are not numbers left out");
                 continue;
             };
             let series = numbered(series, &mut context.strings);

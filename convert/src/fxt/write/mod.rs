@@ -88,7 +88,7 @@ impl<W: Write> FxtWriter<W> {
 
     fn event(&mut self, event: &Event<'_>) {
         let time = u64::try_from(event.time).unwrap_or_else(|_| {
-            self.report.add("times before the clock's zero became zero");
+            self.report.add("times before 0, which became 0");
             0
         });
         self.last_time = time;

@@ -56,7 +56,9 @@ impl<W: Write> FxtWriter<W> {
                     None => self.put(kind_of(step), time, thread, event, Some(id)),
                 }
             }
-            EventKind::Counter(_) => self.report.add("values of what is no counter left out"),
+            EventKind::Counter(_) => {
+                self.report.add("counter values on tracks that are not counters left out");
+            }
         }
         if flows {
             self.put_flows(event, time, thread);
@@ -247,7 +249,7 @@ impl<W: Write> FxtWriter<W> {
                     let step = fxt::layout::event::KIND.set(fxt::EventKind::FlowStep as u64);
                     *header = (u64::from_le_bytes(*header) - begin + step).to_le_bytes();
                 }
-                None => self.report.add("flows whose begin was told too late are cut in two"),
+                None => self.report.add("flows whose begin came too late, cut in two"),
             }
         }
         point.kind

@@ -41,7 +41,7 @@ impl State {
             Phase::ClockSync => self.foreign(event, "clock syncs"),
             Phase::ContextEnter | Phase::ContextLeave => self.foreign(event, "contexts"),
             Phase::LinkIds => self.foreign(event, "links of ids"),
-            Phase::Other(_) => Err("events of phases that nobody knows"),
+            Phase::Other(_) => Err("events with unknown phases"),
         }
     }
 
@@ -53,19 +53,19 @@ impl State {
         if event.sf.is_some() || event.stack.is_some() || event.esf.is_some() || event.estack.is_some() {
             self.report.add("stacks of events");
         }
-        self.report.add_many("fields that nobody knows", event.skipped.into());
+        self.report.add_many("unknown fields", event.skipped.into());
     }
 
     /// The time of an event, in nanoseconds.
     fn time(&self, event: &Event<'_>) -> Result<i64, Reason> {
         let time = event.ts.ok_or("events without a time")?;
-        time.checked_add(self.facts.offset).ok_or("events beyond 292 years")
+        time.checked_add(self.facts.offset).ok_or("events with times beyond 292 years")
     }
 
     /// Stores the content of an event and queues it. Its track must be queued before.
     fn put(&mut self, event: &Event<'_>, at: (i64, TrackId), kind: EventKind, context: &mut Context) {
         if !self.current.take(event, context) {
-            self.report.add("arguments that are no object");
+            self.report.add("arguments that are not an object");
         }
         self.bind(event, context);
         self.pending.push_back(Pending::Event(at.0, at.1, kind));
@@ -75,7 +75,7 @@ impl State {
     fn bind(&mut self, event: &Event<'_>, context: &Context) {
         let Some(id) = &event.bind_id else { return };
         let Some(flow) = self.flows.number("", "", id, context) else {
-            return self.report.add("flows without a number");
+            return self.report.add("flows without an id");
         };
         match (event.flow_in, event.flow_out) {
             (true, false) => self.current.ending_flows = Some(flow),
@@ -113,14 +113,14 @@ impl State {
     fn complete(&mut self, event: &Event<'_>, context: &mut Context) -> Result<(), Reason> {
         let duration = event.dur.ok_or("slices without a duration")?;
         if duration < 0 {
-            return Err("slices of less than no time");
+            return Err("slices with a negative duration");
         }
         self.on_thread(event, EventKind::Complete { duration }, context)?;
         if let Some(Pending::Event(time, thread, _)) = self.pending.back()
             && self.starts.is_late(*thread, *time, duration)
         {
             self.report.add(
-                "slices that stand after an inner one of the same begin, as only JSON's importers allow",
+                "slices that follow an inner one with the same begin, which only importers of JSON accept",
             );
         }
         Ok(())
@@ -148,7 +148,7 @@ impl State {
         let id = id.map_or(0, number);
         event.args.each(|series, value| {
             let Some(value) = counted(value) else {
-                return self.report.add("values of counters that are no numbers");
+                return self.report.add("counter values that are not numbers");
             };
             let counter = Counter { process, name: &event.name, number: id, series };
             let to = &mut NewTracks { context, pending: &mut self.pending };
@@ -187,7 +187,7 @@ impl State {
         let time = self.time(event)?;
         let id = event.id.as_ref().or(event.id2.local.as_ref()).or(event.id2.global.as_ref());
         let id = id.and_then(|id| self.flows.number(&event.cat, &event.name, id, context));
-        let id = id.ok_or("flows without a number")?;
+        let id = id.ok_or("flows without an id")?;
         let thread = self.thread(event, context);
         let to_next = step == FlowStep::End && event.bp != "e";
         self.put(event, (time, thread), EventKind::Flow { id, step, to_next }, context);
@@ -202,7 +202,7 @@ impl State {
             Metadata::ThreadName(_) | Metadata::ThreadSortIndex(_) => self.thread(event, context),
             _ => self.process(event, context),
         };
-        let rank = |index| i32::try_from(index).map_err(|_| "places beyond 32 bits");
+        let rank = |index| i32::try_from(index).map_err(|_| "sort indices beyond 32 bits");
         let about = match &metadata {
             Metadata::ProcessName(name) | Metadata::ThreadName(name) => TrackFact::Name(name),
             Metadata::ProcessLabels(labels) => TrackFact::Description(labels),

@@ -23,7 +23,7 @@ impl State {
                 }
             }
             "systemTraceEvents" => self.report.add("traces of the system (systemTraceEvents)"),
-            _ => self.report.add("members that nobody knows"),
+            _ => self.report.add("unknown members"),
         }
     }
 }

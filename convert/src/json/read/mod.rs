@@ -60,7 +60,7 @@ impl<R: Read> crate::stream::TraceReader for JsonReader<R> {
                     let made_ids = state.tracks.made_ids();
                     state
                         .report
-                        .add_many("processes and threads known by text, which were numbered", made_ids);
+                        .add_many("processes and threads with a text as id, which got a number", made_ids);
                 }
                 Err(e) => match passed_over(&e.kind) {
                     Some(what) => state.report.add(what),
@@ -106,7 +106,7 @@ impl State {
             Found::StackFrame(_) => self.report.add("stack frames"),
             Found::Sample(_) => self.report.add("samples of a profiler"),
             Found::Member { key, value } => self.member(key, *value),
-            _ => self.report.add("members that nobody knows"),
+            _ => self.report.add("unknown members"),
         }
     }
 }

@@ -43,7 +43,7 @@ impl<W: Write> JsonWriter<W> {
             Some(OutputTrack::Interval(_)) => self.of_interval(event, ts),
             Some(OutputTrack::Counter(_)) => self.counted(event, ts),
             None => {
-                self.report.add("events on tracks of which nothing is known");
+                self.report.add("events on unknown tracks");
                 Ok(())
             }
         }
@@ -69,7 +69,7 @@ impl<W: Write> JsonWriter<W> {
             return self.write_ready(false);
         }
         let Some(kind) = kind(event.kind) else {
-            self.report.add("values of counters on tracks that are none");
+            self.report.add("counter values on tracks that are not counters");
             return Ok(());
         };
         // A flow belongs to the open slice, so the flows of an end precede it.
@@ -151,7 +151,7 @@ impl<W: Write> JsonWriter<W> {
             EventKind::Begin => {
                 let own = categories.number(&self.categories);
                 if interval.open.last().is_some_and(|around| *around != own) {
-                    self.report.add("slices of another category than that around them, which lie beside it");
+                    self.report.add("slices with another category than the enclosing slice, shown beside it");
                 }
                 interval.open.push(own);
                 None
@@ -184,7 +184,7 @@ impl<W: Write> JsonWriter<W> {
                     _ => InstantScope::Global,
                 });
                 let flows = event.flows.len() + event.ending_flows.len();
-                self.report.add_many("flows through instants of no thread", flows as u64);
+                self.report.add_many("flows through instants without a thread", flows as u64);
             }
             _ => bind(&mut written, event, &mut self.flows, &mut self.report),
         }
@@ -201,7 +201,7 @@ impl<W: Write> JsonWriter<W> {
 
     fn counted(&mut self, event: &Event<'_>, ts: i64) -> io::Result<()> {
         let EventKind::Counter(value) = event.kind else {
-            self.report.add("events on tracks of counters");
+            self.report.add("events on counter tracks");
             return Ok(());
         };
         self.write_value(event.track, value, ts, only_category(event))
@@ -231,7 +231,7 @@ impl<W: Write> JsonWriter<W> {
         category: Option<Text<'_>>,
     ) -> io::Result<()> {
         let Some(OutputTrack::Counter(counter)) = self.tracks.get_mut(track) else {
-            self.report.add("values of counters on tracks that are none");
+            self.report.add("counter values on tracks that are not counters");
             return Ok(());
         };
         let value = match (value, counter.multiplier) {
@@ -243,7 +243,7 @@ impl<W: Write> JsonWriter<W> {
         };
         // An importer may read a non-finite number in text form as a number and then never finish.
         if matches!(value, Value::F64(value) if !value.is_finite()) {
-            self.report.add("values of counters that are no finite numbers");
+            self.report.add("counter values that are not finite");
             return Ok(());
         }
         let Some(output) = &mut self.output else { return finished() };
@@ -309,8 +309,8 @@ fn interval_phase(kind: EventKind, instants: Instants) -> Result<Phase, &'static
         EventKind::End => Ok(Phase::AsyncEnd),
         EventKind::Instant if instants == Instants::Interval => Ok(Phase::AsyncInstant),
         EventKind::Instant => Ok(Phase::Instant),
-        EventKind::Flow { .. } => Err("points of flows on no thread"),
-        EventKind::Counter(_) => Err("values of counters on tracks that are none"),
+        EventKind::Flow { .. } => Err("flow points without a thread"),
+        EventKind::Counter(_) => Err("counter values on tracks that are not counters"),
     }
 }
 
@@ -325,7 +325,7 @@ fn bind(written: &mut json::Event<'_>, event: &Event<'_>, flows: &mut Flows, rep
         written.flow_in = phase != Phase::FlowStart;
         written.flow_out = phase != Phase::FlowEnd;
     }
-    report.add_many("further flows through slices of no thread", points.count() as u64);
+    report.add_many("further flows through slices without a thread", points.count() as u64);
 }
 
 /// Added to the flow ids of intervals. Importers number the flows of threads from 0.

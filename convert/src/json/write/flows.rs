@@ -147,7 +147,7 @@ impl FlowIds {
                 (Phase::FlowStart, self.last)
             }
             _ => {
-                report.add("points of flows that did not begin");
+                report.add("flow points without a begin");
                 return None;
             }
         };

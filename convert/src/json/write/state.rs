@@ -68,7 +68,7 @@ impl<W: Write> JsonWriter<W> {
     pub(super) fn time(&mut self, time: i64) -> Option<i64> {
         let time = time.checked_sub(self.offset.unwrap_or(0)).filter(|time| *time >= 0);
         if time.is_none() {
-            self.report.add("events of a time before 0");
+            self.report.add("events before time 0");
         }
         time
     }

@@ -137,7 +137,7 @@ impl Tracks {
         }
         let next = FIRST.saturating_add(u32::try_from(self.short_ids.len()).unwrap_or(u32::MAX));
         *self.short_ids.entry(id).or_insert_with(|| {
-            report.add("numbers of processes and threads beyond 32 bits, replaced");
+            report.add("process and thread ids beyond 32 bits, replaced");
             next
         })
     }
@@ -201,7 +201,7 @@ impl Tracks {
                 self.interval(track, None, Instants::Everything)
             }
             _ => {
-                report.add("tracks of slices, which became intervals without the track's name and place");
+                report.add("tracks that became intervals, without their name and position");
                 self.interval(track, parent, Instants::Interval)
             }
         }
@@ -241,7 +241,7 @@ impl Tracks {
             _ => None,
         });
         if of_thread.is_some() {
-            report.add("counters of threads, which became their process's with the thread as id");
+            report.add("thread counters that became process counters, with the thread as id");
         }
         let number = if counter.number == 0 { of_thread } else { Some(counter.number) };
         OutputTrack::Counter(Counter {

@@ -44,7 +44,7 @@ impl State {
                 Some(LegacyId::Local(id)) => (id, Some(track)),
                 Some(LegacyId::Global(id) | LegacyId::Unscoped(id)) => (id, None),
                 None => {
-                    self.report.add("async events without a number");
+                    self.report.add("async events without an id");
                     return false;
                 }
             };

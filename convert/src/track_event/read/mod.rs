@@ -122,7 +122,7 @@ impl<R: Read> TrackEventReader<R> {
             match inner.next().map_err(at)? {
                 Some((_, packet)) => match packet.data {
                     Some(Data::Compressed { .. }) => {
-                        self.state.report.add("compressed packets inside of such");
+                        self.state.report.add("compressed packets inside compressed packets");
                     }
                     _ => self.state.packet(&packet, context).map_err(at)?,
                 },

@@ -50,7 +50,7 @@ impl State {
         match &packet.data {
             None | Some(Data::Clocks(_) | Data::SynchronizationMarker) => Ok(()),
             Some(_) if !is_known => {
-                self.report.add("packets that rely on packets that are missing");
+                self.report.add("packets that depend on missing packets");
                 Ok(())
             }
             Some(data) => self.data(place, data, packet, time, context),
@@ -77,7 +77,7 @@ impl State {
             Data::Event(event) => {
                 let Some(time) = time else {
                     self.report.add(if packet.timestamp.is_some() {
-                        "events left out: nothing is known of their clock"
+                        "events left out: their clock is unknown"
                     } else {
                         "events left out: they have no time"
                     });

@@ -297,7 +297,7 @@ impl Tracks {
         report: &mut Report,
     ) -> Result<(), DecodeError> {
         let Some(uuid) = track.uuid else {
-            report.add("descriptions of tracks without a number");
+            report.add("track descriptors without a UUID");
             return Ok(());
         };
         report.add_many("unknown fields", u64::from(track.skipped));
@@ -328,7 +328,7 @@ impl Tracks {
             new.missing_parent = if above.is_some() { None } else { parent };
         }
         if above != fits {
-            report.add("tracks that are above themselves");
+            report.add("tracks that are their own ancestors");
         }
         add_words(&mut new, track, report);
         match place {
@@ -377,7 +377,7 @@ fn add_words(known: &mut InputTrack, track: &TrackDescriptor<'_>, report: &mut R
     };
     let owner = process.or(thread);
     if owner.is_some() && track.name.is_some_and(|name| !name.is_empty()) && track.name != owner {
-        report.add("names of tracks beside those of their processes or threads");
+        report.add("track names that differ from the name of their process or thread");
     }
     set(&mut known.name, owner.or(track.name));
     set(&mut known.description, track.description);

@@ -53,7 +53,9 @@ impl State {
             EventKind::Counter(value) if class == TrackClass::Counter => {
                 EventForm { kind: EventType::Counter, counter: Some(value), legacy: None }
             }
-            EventKind::Counter(_) => return self.report.add("counter values on tracks that are no counters"),
+            EventKind::Counter(_) => {
+                return self.report.add("counter values on tracks that are not counters");
+            }
             EventKind::Flow { id, step, to_next } if class == TrackClass::Thread => {
                 self.report.add_many(CUT, self.flows.step(id, step).into());
                 let phase = match step {
@@ -69,7 +71,7 @@ impl State {
                     ..LegacyEvent::default()
                 })
             }
-            EventKind::Flow { .. } => return self.report.add("steps of flows on tracks that are no threads"),
+            EventKind::Flow { .. } => return self.report.add("flow events on tracks that are not threads"),
         };
         if has_ends {
             self.end_slices(event.track, event.time);
@@ -90,8 +92,7 @@ impl State {
         // Of slices with equal end, the last to begin ends first.
         let place = ends.partition_point(|other| other.time >= end.time);
         ends.insert(place, end);
-        self.report
-            .add_many("slices that overlap and do not nest, whose ends may be mixed up", u64::from(crosses));
+        self.report.add_many("overlapping slices, whose ends may be exchanged", u64::from(crosses));
     }
 
     /// Writes the ends of a track's slices up to `time`.

@@ -91,7 +91,7 @@ impl State {
                 te::clock_snapshot(&mut self.out, GENERAL_SEQUENCE, &clocks);
                 self.time = self.time.max(first.time);
             }
-            [_, _, ..] => self.report.add("snapshots of clocks that do not emit_string the time since boot"),
+            [_, _, ..] => self.report.add("clock snapshots without the boot clock"),
             _ => {}
         }
     }

@@ -171,10 +171,7 @@ impl Description {
             _ => OutputTrackKind::Custom,
         };
         if let OutputTrackKind::Process { pid, .. } | OutputTrackKind::Thread { pid, .. } = kind {
-            report.add_many(
-                "process numbers of more than 32 bits, cut",
-                u64::from(u32::try_from(pid).is_err()),
-            );
+            report.add_many("process ids beyond 32 bits, cut", u64::from(u32::try_from(pid).is_err()));
         }
         Self {
             kind,
