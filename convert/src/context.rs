@@ -1,7 +1,6 @@
 //! The state that all readers of one conversion share.
 
-use crate::model::TrackId;
-use crate::strings::Strings;
+use crate::{Strings, TrackId};
 
 /// The state that all readers of one conversion share: the numbers of strings and tracks.
 #[derive(Debug, Default)]

@@ -5,8 +5,7 @@ use hairline_formats::track_event::{
     ChildOrdering, CounterType, CounterValue, Priority, SiblingMerge, SourceLocation, Unit,
 };
 
-use crate::format::TraceFormat;
-use crate::strings::Text;
+use crate::{Text, TraceFormat};
 
 /// The content of one record, packet or JSON object.
 #[derive(Debug)]

@@ -4,12 +4,11 @@ use std::io::{Cursor, Read, Write};
 
 use flate2::read::MultiGzDecoder;
 
-use crate::error::Error;
-use crate::format::{DETECTED_BY, TraceFormat, detect, is_gzip};
+use crate::format::{DETECTED_BY, detect, is_gzip};
 use crate::fxt::{FxtReader, FxtWriter};
 use crate::json::{JsonReader, JsonWriter};
-use crate::stream::{TraceReader, TraceWriter};
 use crate::track_event::{TrackEventReader, TrackEventWriter};
+use crate::{Error, TraceFormat, TraceReader, TraceWriter};
 
 /// Opens a reader for a trace. Without a `format`, the first bytes of the input decide. A gzip stream is
 /// inflated.

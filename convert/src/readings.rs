@@ -1,7 +1,7 @@
 //! Clock readings in order of time. Importers report readings that go back in time as errors, and merged
 //! traces may contain such readings.
 
-use crate::model::Clock;
+use crate::Clock;
 
 /// The time of the latest clock reading.
 #[derive(Debug, Default)]

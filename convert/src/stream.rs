@@ -2,10 +2,7 @@
 
 use std::io;
 
-use crate::context::Context;
-use crate::error::Error;
-use crate::model::Item;
-use crate::report::Report;
+use crate::{Context, Error, Item, Report};
 
 /// Reads a trace item by item.
 pub trait TraceReader {

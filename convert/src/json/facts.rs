@@ -3,7 +3,7 @@
 use hairline_formats::trace_event_json::Json;
 use hairline_formats::{Entries, Value};
 
-use crate::model::{Clock, Trace};
+use crate::{Clock, Trace};
 
 /// The member with the nanoseconds to add to each time, as text.
 ///

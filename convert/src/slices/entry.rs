@@ -1,6 +1,6 @@
 //! An event that changes which slices are open.
 
-use crate::model::TrackId;
+use crate::TrackId;
 use crate::slices::keys::Key;
 
 /// The begin of a slice, its end, or both.

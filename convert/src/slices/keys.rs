@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::model::Categories;
-use crate::strings::Text;
+use crate::{Categories, Text};
 
 /// The key of a text: from 0, without gaps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -25,11 +25,11 @@ mod window;
 pub use keys::{Key, Keys};
 pub use slice::{Defect, Frame, Slice, SliceSink};
 
-use crate::model::{Event, EventKind, Item, TrackId, TrackKind};
 use crate::slices::entry::{Change, Entry};
 use crate::slices::slice::TrackSink;
 use crate::slices::track::TrackSlices;
 use crate::slices::window::Window;
+use crate::{Event, EventKind, Item, TrackId, TrackKind};
 
 /// The limit for stored intervals on all tracks together.
 const MOST_HELD: usize = 1 << 16;

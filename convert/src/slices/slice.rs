@@ -1,6 +1,6 @@
 //! Completed slices, and defects of a trace.
 
-use crate::model::TrackId;
+use crate::TrackId;
 use crate::slices::keys::Key;
 
 /// A completed slice.

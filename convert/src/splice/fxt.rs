@@ -10,7 +10,7 @@ use hairline_formats::fxt::{
 };
 use hairline_formats::{DecodeError, Value};
 
-use crate::error::Error;
+use crate::Error;
 use crate::splice::packets;
 use crate::splice::salt::Salt;
 use crate::splice::totals::Totals;

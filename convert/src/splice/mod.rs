@@ -22,8 +22,7 @@ pub use totals::Totals;
 
 use std::io::{self, Read, Write};
 
-use crate::error::Error;
-use crate::format::TraceFormat;
+use crate::{Error, TraceFormat};
 
 /// Joins parts to one trace. Stores one record, the numbers of sequences, threads and providers, and some
 /// bytes for each part.

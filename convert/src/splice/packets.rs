@@ -10,7 +10,7 @@ use hairline_formats::DecodeError;
 use hairline_formats::track_event::fields::clock;
 use hairline_formats::track_event::{self as te, Data, MAX_COMPRESSED, Packet, Reader, TraceStats};
 
-use crate::error::Error;
+use crate::Error;
 use crate::splice::renumber::Renumber;
 use crate::splice::salt::Salt;
 use crate::splice::totals::Totals;

@@ -10,12 +10,9 @@ use hairline_formats::proto::{Field, FieldValue, Fields};
 use hairline_formats::track_event::{CounterValue, fields::trace};
 use hairline_formats::{DecodeError, DecodeErrorKind};
 
-use crate::context::Context;
 use crate::fxt::read::tracks::Tracks;
-use crate::model::{Event, Item, Trace, Track, TrackId};
-use crate::report::Report;
-use crate::stream::TraceReader as _;
 use crate::track_event::TrackEventReader;
+use crate::{Context, Event, Item, Report, Trace, TraceReader as _, Track, TrackId};
 
 /// The limit for the bytes of an incomplete packet.
 const MAX_PACKET: usize = 16 << 20;

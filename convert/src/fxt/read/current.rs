@@ -7,8 +7,7 @@ use hairline_formats::fxt::layout::{event, record};
 use hairline_formats::fxt::{self, ArgumentValue, EventKind, EventRecord, RecordType, StringRef};
 
 use crate::fxt::read::tables::Tables;
-use crate::model::Arguments;
-use crate::strings::Text;
+use crate::{Arguments, Text};
 
 #[derive(Debug)]
 pub(super) struct Current<R> {

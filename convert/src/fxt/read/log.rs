@@ -5,7 +5,7 @@ use hairline_formats::Value;
 use hairline_formats::track_event::Priority;
 
 use crate::fxt::levels::LEVELS;
-use crate::model::{Arguments, Event, EventKind, Log, NoArguments, TrackId};
+use crate::{Arguments, Event, EventKind, Log, NoArguments, TrackId};
 
 /// A log message that may belong to the next instant.
 #[derive(Debug, Default)]

@@ -34,15 +34,11 @@ use std::io::Read;
 use hairline_formats::fxt::{self, EventKind, Record};
 use hairline_formats::{DecodeError, DecodeErrorKind};
 
-use crate::context::Context;
-use crate::error::Error;
-use crate::format::TraceFormat;
 use crate::fxt::read::current::Current;
 use crate::fxt::read::rate::Rate;
 use crate::fxt::read::reason::{DAMAGED, Reason, TIME, TOO_MANY_TRACKS, UNKNOWN_STRING};
 use crate::fxt::read::state::Step;
-use crate::model::{Item, Loss, Trace};
-use crate::report::Report;
+use crate::{Context, Error, Item, Loss, Report, Trace, TraceFormat};
 
 const TOO_MANY_PROVIDERS: &str = "providers whose tables were dropped";
 

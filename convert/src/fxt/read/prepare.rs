@@ -6,14 +6,13 @@ use hairline_formats::Value;
 use hairline_formats::fxt::{self, ThreadRef};
 use hairline_formats::track_event::CounterValue;
 
-use crate::context::Context;
 use crate::fxt::read::current::{Current, StringForm, resolved};
 use crate::fxt::read::prepared::Prepared;
 use crate::fxt::read::reason::{DAMAGED, Reason, TIME, TOO_MANY_TRACKS, UNKNOWN_STRING, UNKNOWN_THREAD};
 use crate::fxt::read::state::{FxtReader, Step};
 use crate::fxt::read::tables::Tables;
 use crate::fxt::read::tracks::{Tracks, numbered};
-use crate::model::{EventKind, FlowStep};
+use crate::{Context, EventKind, FlowStep};
 
 /// The index of the track that a thread reference means.
 #[inline]

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use crate::fxt::read::current::{Current, StringForm};
 use crate::fxt::read::log::PendingLog;
-use crate::model::{Arguments, Categories, Event, EventKind, NoArguments, TrackId};
+use crate::{Arguments, Categories, Event, EventKind, NoArguments, TrackId};
 
 /// An event without its texts and arguments.
 #[derive(Clone, Copy, Debug)]

@@ -7,8 +7,7 @@ use crate::fxt::read::current::Current;
 use crate::fxt::read::log::PendingLog;
 use crate::fxt::read::prepared::Prepared;
 use crate::fxt::read::tracks::Tracks;
-use crate::model::TrackId;
-use crate::report::Report;
+use crate::{Report, TrackId};
 
 /// Reads FXT.
 #[derive(Debug)]

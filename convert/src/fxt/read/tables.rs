@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use hairline_formats::fxt::{StringRef, ThreadRef};
 
 use crate::fxt::read::rate::Rate;
-use crate::strings::{StringId, Strings, Text};
+use crate::{StringId, Strings, Text};
 
 /// The limit for the entries of all tables. A definition has a few bytes, but an index needs memory for all
 /// indices below it.

@@ -10,10 +10,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::context::Context;
 use crate::fxt::read::intervals::Intervals;
-use crate::model::{CounterTrack, Track, TrackId, TrackKind};
-use crate::strings::{StringId, Strings, Text};
+use crate::{Context, CounterTrack, StringId, Strings, Text, Track, TrackId, TrackKind};
 
 /// The limit for tracks, some 100 bytes each. Events on further tracks are skipped.
 const MAX_TRACKS: usize = 1 << 18;

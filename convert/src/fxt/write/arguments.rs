@@ -4,9 +4,7 @@ use hairline_formats::fxt::{self, MAX_ARGS, MAX_STRING, StringRef, layout::argum
 use hairline_formats::{Value, truncate_utf8};
 
 use crate::fxt::write::strings::Strings;
-use crate::model::Arguments;
-use crate::report::Report;
-use crate::strings::{StringId, Text};
+use crate::{Arguments, Report, StringId, Text};
 
 #[derive(Debug, Default)]
 pub(super) struct EncodedArguments {

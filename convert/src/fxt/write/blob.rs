@@ -13,7 +13,7 @@ use hairline_formats::track_event::{
 use crate::fxt::write::record::join;
 use crate::fxt::write::state::FxtWriter;
 use crate::fxt::write::tracks::{OutputTrack, OutputTrackKind, Tracks, mix};
-use crate::model::{Categories, Event, EventKind, Trace, Track, TrackId};
+use crate::{Categories, Event, EventKind, Trace, Track, TrackId};
 
 /// The packet sequence of all packets.
 const SEQUENCE: u32 = 1;

@@ -27,11 +27,12 @@ use std::io::{self, Write};
 use hairline_formats::Value;
 use hairline_formats::fxt::{self, StringRef};
 
-use crate::format::TraceFormat;
 use crate::fxt::write::strings::Strings;
 use crate::fxt::write::tracks::OutputTrackKind;
-use crate::model::{Categories, Event, EventKind, Item, Loss, Trace, Track, TrackId, TrackKind};
-use crate::report::{LATE_THREADS, Report};
+use crate::report::LATE_THREADS;
+use crate::{
+    Categories, Event, EventKind, Item, Loss, Report, Trace, TraceFormat, Track, TrackId, TrackKind,
+};
 
 const NS: u64 = 1_000_000_000;
 

@@ -9,8 +9,7 @@ use hairline_formats::{Value, truncate_utf8};
 use crate::fxt::levels::LEVELS;
 use crate::fxt::write::state::{FxtWriter, MAX_WAITING, WaitingFlow};
 use crate::fxt::write::tracks::{OutputTrack, OutputTrackKind};
-use crate::model::{Categories, Event, EventKind, FlowStep, Log, TrackId};
-use crate::strings::Text;
+use crate::{Categories, Event, EventKind, FlowStep, Log, Text, TrackId};
 
 /// The bytes held back once a flow may get an earlier begin. More than a program records before the drain
 /// thread reaches each thread.

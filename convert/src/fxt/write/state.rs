@@ -11,9 +11,8 @@ use crate::fxt::write::output::Output;
 use crate::fxt::write::strings::Strings;
 use crate::fxt::write::threads::Threads;
 use crate::fxt::write::tracks::{OutputTrackKind, Tracks};
-use crate::model::{FlowStep, TrackId};
 use crate::readings::Readings;
-use crate::report::Report;
+use crate::{FlowStep, Report, TrackId};
 
 /// Writes FXT.
 #[derive(Debug)]

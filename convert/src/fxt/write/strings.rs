@@ -3,8 +3,7 @@
 
 use hairline_formats::fxt::{self, MAX_ARGS, MAX_STRING, MAX_STRING_INDEX, StringRef};
 
-use crate::report::Report;
-use crate::strings::{StringId, Text};
+use crate::{Report, StringId, Text};
 
 /// Texts with this number or a larger one are written inline.
 const MAX_NUMBERED: usize = 1 << 20;

@@ -2,8 +2,8 @@
 
 use hairline_formats::fxt::{self, MAX_THREAD_INDEX, ThreadRef};
 
+use crate::TrackId;
 use crate::fxt::write::tracks::{OutputTrack, OutputTrackKind, Tracks};
-use crate::model::TrackId;
 
 #[derive(Debug, Default)]
 pub(super) struct Threads {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use hairline_formats::track_event::{ChildOrdering, CounterType, SiblingMerge, Unit};
 
-use crate::model::{CounterTrack, Track, TrackId, TrackKind};
+use crate::{CounterTrack, Track, TrackId, TrackKind};
 
 /// The limit for stored names of open slices on one async interval.
 const MAX_OPEN: usize = 64;

@@ -4,9 +4,7 @@ use hairline_formats::Value;
 use hairline_formats::trace_event_json::{Args, Event, Json};
 use hairline_formats::track_event::CounterValue;
 
-use crate::context::Context;
-use crate::model::{Arguments, Categories, Texts, TrackId};
-use crate::strings::{StringId, Strings, Text};
+use crate::{Arguments, Categories, Context, StringId, Strings, Text, Texts, TrackId};
 
 #[derive(Debug, Default)]
 pub(super) struct Current {

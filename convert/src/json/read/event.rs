@@ -4,12 +4,11 @@ use hairline_formats::Value;
 use hairline_formats::trace_event_json::{Event, InstantScope, Metadata, Phase, put_event};
 use hairline_formats::track_event::CounterValue;
 
-use crate::context::Context;
 use crate::json::read::numbers::{hash, number};
 use crate::json::read::pending::Pending;
 use crate::json::read::state::State;
 use crate::json::read::tracks::{Counter, Interval, NewTracks, TrackFact};
-use crate::model::{EventKind, FlowStep, TrackId};
+use crate::{Context, EventKind, FlowStep, TrackId};
 
 /// Why an event is skipped.
 type Reason = &'static str;

@@ -26,11 +26,8 @@ use std::io::Read;
 use hairline_formats::DecodeErrorKind;
 use hairline_formats::trace_event_json::{self as json, Item as Found};
 
-use crate::context::Context;
-use crate::error::Error;
 use crate::json::read::state::State;
-use crate::model::Item;
-use crate::report::Report;
+use crate::{Context, Error, Item, Report};
 
 /// Reads Trace Event JSON, in both of its forms.
 #[derive(Debug)]

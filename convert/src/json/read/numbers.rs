@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use hairline_formats::trace_event_json::Id;
 
-use crate::context::Context;
+use crate::Context;
 
 /// Hashes a value of any length to 64 bits.
 pub(super) fn hash(of: impl Hash) -> u64 {

@@ -1,6 +1,6 @@
 //! The queue of items.
 
-use crate::model::{EventKind, TrackId};
+use crate::{EventKind, TrackId};
 
 /// An item that the reader returns next.
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use crate::model::TrackId;
+use crate::TrackId;
 
 /// For each thread: the begin and duration of slices that an enclosing slice may still follow.
 #[derive(Debug, Default)]

@@ -2,16 +2,13 @@
 
 use std::collections::VecDeque;
 
-use crate::context::Context;
-use crate::format::TraceFormat;
 use crate::json::facts::Facts;
 use crate::json::read::current::Current;
 use crate::json::read::numbers::Flows;
 use crate::json::read::pending::Pending;
 use crate::json::read::starts::Starts;
 use crate::json::read::tracks::Tracks;
-use crate::model::{Event, Item, NoArguments};
-use crate::report::Report;
+use crate::{Context, Event, Item, NoArguments, Report, TraceFormat};
 
 /// The state of a JSON reader, without its input.
 #[derive(Debug, Default)]

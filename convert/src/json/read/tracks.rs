@@ -4,10 +4,9 @@ use std::collections::{HashMap, VecDeque};
 
 use hairline_formats::track_event::{CounterType, Unit};
 
-use crate::context::Context;
 use crate::json::read::numbers::{MadeIds, hash};
 use crate::json::read::pending::Pending;
-use crate::model::{CounterTrack, Track, TrackId, TrackKind};
+use crate::{Context, CounterTrack, Track, TrackId, TrackKind};
 use hairline_formats::trace_event_json::Id;
 
 #[derive(Debug, Default)]

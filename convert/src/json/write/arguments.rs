@@ -3,7 +3,7 @@
 use hairline_formats::trace_event_json::Args;
 use hairline_formats::{Entries, Value};
 
-use crate::model::Event;
+use crate::Event;
 
 /// The arguments of an event, with its log message, correlation id and source location.
 pub(super) struct EventArguments<'a>(pub(super) &'a Event<'a>);

@@ -14,9 +14,7 @@ use crate::json::write::flows::{Flows, Point, Role};
 use crate::json::write::plain::{kind, only_category};
 use crate::json::write::state::{JsonWriter, finished};
 use crate::json::write::tracks::{Counter, Instants, Interval, OutputTrack};
-use crate::model::{Event, EventKind, TrackId};
-use crate::report::Report;
-use crate::strings::Text;
+use crate::{Event, EventKind, Report, Text, TrackId};
 
 /// The name and category of flow events. Importers use them to distinguish flows; here the flow's id is
 /// unique.

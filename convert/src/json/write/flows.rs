@@ -13,8 +13,7 @@ use std::collections::{BinaryHeap, HashMap};
 
 use hairline_formats::trace_event_json::Phase;
 
-use crate::model::FlowStep;
-use crate::report::Report;
+use crate::{FlowStep, Report};
 
 /// A flow point on a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,7 +2,7 @@
 
 use hairline_formats::trace_event_json::Label;
 
-use crate::strings::Text;
+use crate::Text;
 
 /// A cache of labels: the JSON text of a name and a category.
 #[derive(Debug)]

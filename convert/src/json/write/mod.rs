@@ -37,10 +37,8 @@ use std::io::{self, Write};
 use hairline_formats::Value;
 use hairline_formats::trace_event_json::Json;
 
-use crate::format::TraceFormat;
 use crate::json::write::state::finished;
-use crate::model::{Item, Loss, Trace};
-use crate::report::Report;
+use crate::{Item, Loss, Report, Trace, TraceFormat};
 
 impl<W: Write> JsonWriter<W> {
     fn trace(&mut self, trace: &Trace<'_>) {

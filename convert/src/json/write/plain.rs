@@ -7,8 +7,7 @@ use hairline_formats::trace_event_json::{Args, Plain, PlainKind};
 use crate::json::write::arguments::EventArguments;
 use crate::json::write::state::{JsonWriter, finished};
 use crate::json::write::tracks::OutputTrack;
-use crate::model::{Categories, Event, EventKind};
-use crate::strings::Text;
+use crate::{Categories, Event, EventKind, Text};
 
 impl<W: Write> JsonWriter<W> {
     /// Writes an event of a thread from cached pieces of text. Returns `None` and writes nothing if the event

@@ -9,8 +9,7 @@ use crate::json::facts::Facts;
 use crate::json::write::flows::Flows;
 use crate::json::write::labels::Labels;
 use crate::json::write::tracks::{OutputTrack, Tracks};
-use crate::model::Loss;
-use crate::report::Report;
+use crate::{Loss, Report};
 
 /// Writes Trace Event JSON in the object form.
 #[derive(Debug)]

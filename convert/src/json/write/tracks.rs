@@ -9,10 +9,8 @@ use hairline_formats::track_event::{CounterType, Unit};
 
 use crate::json::write::flows::Point;
 use crate::json::write::labels::number;
-use crate::model::{CounterTrack, Track, TrackId, TrackKind};
 use crate::report::LATE_THREADS;
-use crate::report::Report;
-use crate::strings::{StringId, Strings, Text};
+use crate::{CounterTrack, Report, StringId, Strings, Text, Track, TrackId, TrackKind};
 
 #[derive(Debug, Default)]
 pub(super) struct Tracks {

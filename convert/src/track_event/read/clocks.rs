@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use hairline_formats::DecodeError;
 use hairline_formats::track_event::{ClockReading, ClockReadings, fields::clock};
 
-use crate::model::Clock;
+use crate::Clock;
 use crate::track_event::read::sequence::Sequence;
 
 /// The limit for snapshots of a clock. Without a dropped snapshot, the nearest other one is used.

@@ -5,11 +5,9 @@ use std::ops::Range;
 use hairline_formats::DecodeError;
 use hairline_formats::track_event::{self, CounterValue, Priority, TrackEvent};
 
-use crate::context::Context;
-use crate::model::{EventKind, TrackId};
-use crate::strings::Text;
 use crate::track_event::read::sequence::OwnedLocation;
 use crate::track_event::read::table::{InternedText, Table};
+use crate::{Context, EventKind, Text, TrackId};
 
 /// A string of the current event.
 #[derive(Clone, Debug, Default)]

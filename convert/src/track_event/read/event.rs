@@ -5,12 +5,11 @@ use hairline_formats::trace_event_json::Json;
 use hairline_formats::track_event::{Annotation, AnnotationValue, Annotations};
 use hairline_formats::{Entries, Value};
 
-use crate::model::{Arguments, Categories, Event, Log, NoArguments, Texts};
-use crate::strings::Text;
 use crate::track_event::read::current::TextRef;
 use crate::track_event::read::sequence::{OwnedLocation, Sequence};
 use crate::track_event::read::state::State;
 use crate::track_event::read::table::InternedText;
+use crate::{Arguments, Categories, Event, Log, NoArguments, Text, Texts};
 
 impl State {
     fn current_sequence(&self) -> &Sequence {

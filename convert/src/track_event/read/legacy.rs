@@ -2,11 +2,10 @@
 
 use hairline_formats::track_event::{FlowDirection, LegacyEvent, LegacyId};
 
-use crate::context::Context;
-use crate::model::{Categories, EventKind, FlowStep};
 use crate::track_event::read::current::TextRef;
 use crate::track_event::read::state::State;
 use crate::track_event::read::table::InternedText;
+use crate::{Categories, Context, EventKind, FlowStep};
 
 impl State {
     /// Reads a legacy event on `track`. Returns `false` if it has no equivalent.

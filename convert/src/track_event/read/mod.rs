@@ -26,13 +26,9 @@ use flate2::read::ZlibDecoder;
 use hairline_formats::DecodeError;
 use hairline_formats::track_event::{self, Data, Packet, PlainEvent};
 
-use crate::context::Context;
-use crate::error::Error;
-use crate::format::TraceFormat;
-use crate::model::{Item, Trace};
-use crate::report::Report;
 use crate::track_event::read::pending::Pending;
 use crate::track_event::read::state::State;
+use crate::{Context, Error, Item, Report, Trace, TraceFormat};
 
 /// The reader of compressed packets.
 type Inner = track_event::Reader<ZlibDecoder<Cursor<Vec<u8>>>>;

@@ -6,12 +6,11 @@ use hairline_formats::track_event::{
     fields::sequence_flags,
 };
 
-use crate::context::Context;
-use crate::model::{EventKind, Loss};
 use crate::track_event::read::current::TextRef;
 use crate::track_event::read::pending::Pending;
 use crate::track_event::read::sequence::{OwnedLocation, Sequence};
 use crate::track_event::read::state::State;
+use crate::{Context, EventKind, Loss};
 
 impl State {
     /// Reads a packet: updates the state, and queues its items.

@@ -1,6 +1,6 @@
 //! The queue of items.
 
-use crate::model::Loss;
+use crate::Loss;
 
 /// An item that the reader returns next. Its content is in the state.
 #[derive(Debug)]

@@ -2,10 +2,9 @@
 
 use hairline_formats::track_event::{EventType, PlainEvent, fields::sequence_flags};
 
-use crate::context::Context;
-use crate::model::EventKind;
 use crate::track_event::read::current::TextRef;
 use crate::track_event::read::state::State;
+use crate::{Context, EventKind};
 
 impl State {
     /// Reads an event into the current one. Returns `None` and changes nothing if the packet needs the

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use hairline_formats::DecodeError;
 use hairline_formats::track_event::{CounterValue, Defaults, Interned, Packet, SourceLocation};
 
-use crate::context::Context;
-use crate::report::Report;
 use crate::track_event::read::table::{InternedText, Table};
+use crate::{Context, Report};
 
 /// A source location.
 #[derive(Clone, Debug, Default)]

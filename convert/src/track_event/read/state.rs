@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use hairline_formats::track_event::CounterValue;
 
-use crate::report::Report;
+use crate::Report;
 use crate::track_event::read::clocks::Clocks;
 use crate::track_event::read::current::Current;
 use crate::track_event::read::pending::Pending;

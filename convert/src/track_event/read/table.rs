@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::strings::{StringId, Text};
+use crate::{StringId, Text};
 
 /// An interned string.
 #[derive(Clone, Debug, PartialEq)]

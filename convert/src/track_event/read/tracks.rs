@@ -8,12 +8,10 @@ use hairline_formats::track_event::{
     ChildOrdering, CounterDescriptor, CounterType, SiblingMerge, TrackDescriptor, TreeProcess, Unit,
 };
 
-use crate::context::Context;
-use crate::model::{CounterTrack, Track, TrackId, TrackKind};
-use crate::report::Report;
 use crate::track_event::read::pending::Pending;
 use crate::track_event::read::sequence::SharedTexts;
 use crate::track_event::read::table::InternedText;
+use crate::{Context, CounterTrack, Report, Track, TrackId, TrackKind};
 
 /// The limit for the depth of a track, as in trace_processor.
 const MOST_ANCESTORS: usize = 100;

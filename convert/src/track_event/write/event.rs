@@ -7,12 +7,10 @@ use hairline_formats::track_event::{
     fields::track_event, put_named,
 };
 
-use crate::model::{Categories, Event, EventKind, FlowStep, Texts, TrackId};
-use crate::report::Report;
-use crate::strings::{StringId, Text};
 use crate::track_event::write::sequence::{Sequence, StringKind};
 use crate::track_event::write::state::State;
 use crate::track_event::write::tracks::{SliceEnd, TrackClass};
+use crate::{Categories, Event, EventKind, FlowStep, Report, StringId, Text, Texts, TrackId};
 
 /// The limit for waiting ends on a track. Beyond it, the end of a slice follows its begin at once.
 const MOST_ENDS: usize = 1024;

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use crate::model::FlowStep;
+use crate::FlowStep;
 
 /// The flows in each of the two forms.
 #[derive(Debug, Default)]

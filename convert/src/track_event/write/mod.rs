@@ -16,11 +16,9 @@ use hairline_formats::proto::{Fields, put_field, put_message, put_uint};
 use hairline_formats::track_event::fields::{clock, trace, trace_packet};
 use hairline_formats::track_event::{self as te, SystemInfo, TraceStats};
 
-use crate::format::TraceFormat;
-use crate::model::{Item, Loss, Trace};
-use crate::report::Report;
 use crate::track_event::write::state::{GATHERED, State};
 use crate::track_event::write::tracks::GENERAL_SEQUENCE;
+use crate::{Item, Loss, Report, Trace, TraceFormat};
 
 /// The sequence of copied packets.
 const COPIED: u32 = u32::MAX;

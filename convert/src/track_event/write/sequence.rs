@@ -6,7 +6,7 @@ use hairline_formats::track_event::{
     self as te, Interned, Location, Name, SequenceStart, SourceLocation, fields::clock,
 };
 
-use crate::strings::{StringId, Strings, Text};
+use crate::{StringId, Strings, Text};
 
 /// The ids that were emitted on a sequence, one bit each.
 #[derive(Debug, Default)]

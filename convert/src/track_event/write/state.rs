@@ -1,7 +1,7 @@
 //! The state of a TrackEvent writer.
 
+use crate::Report;
 use crate::readings::Readings;
-use crate::report::Report;
 use crate::track_event::write::flows::Flows;
 use crate::track_event::write::sequence::{Locations, Sequence};
 use crate::track_event::write::tracks::{GENERAL_SEQUENCE, Tracks};

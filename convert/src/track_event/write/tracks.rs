@@ -8,9 +8,7 @@ use hairline_formats::track_event::{
     Unit,
 };
 
-use crate::model::{CounterTrack, Track, TrackId, TrackKind};
-use crate::report::Report;
-use crate::strings::StringId;
+use crate::{CounterTrack, Report, StringId, Track, TrackId, TrackKind};
 
 /// The sequence of descriptions, and of events before the first thread.
 pub(super) const GENERAL_SEQUENCE: u32 = 1;
