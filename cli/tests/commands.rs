@@ -115,6 +115,7 @@ fn what_nohup_ignores_the_recorded_command_ignores_too() {
         let shell = shell.current_dir(directory.path()).args(["-c", &script, env!("CARGO_BIN_EXE_hairline")]);
         hup_of(&stdout(&shell.output().expect("it ran")))
     };
-    let own = hup_of(&std::fs::read_to_string("/proc/self/status").expect("procfs")); // this test may run under nohup too
+    // This test may run under nohup too.
+    let own = hup_of(&std::fs::read_to_string("/proc/self/status").expect("procfs"));
     assert_eq!([ignored(""), ignored("trap '' HUP;")], [own, 1]);
 }

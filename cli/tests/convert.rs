@@ -53,7 +53,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// That it fails with this code and one line that has this in it, and that nothing is there but the inputs, as they were.
+/// Checks that the command fails with this code and this message, and leaves only the unchanged inputs.
 #[track_caller]
 fn fails(files: &[(&str, &[u8])], arguments: &[&str], code: i32, complaint: &str) {
     let folder = folder(files);

@@ -1,4 +1,4 @@
-//! Inputs and outputs that make no sense: one line that says what and where, and nothing is there afterwards that was not there before.
+//! Invalid inputs and outputs: each gives one line with the reason and the place, and leaves no files.
 
 use std::fs;
 use std::path::{Path, PathBuf};

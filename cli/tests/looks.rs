@@ -1,4 +1,4 @@
-//! `hairline stats`, `flame` and `validate`: what they say of small traces, in each format, and of what is none.
+//! `hairline stats`, `flame` and `validate` on small traces of each format, and on files that are no traces.
 
 use std::fs;
 use std::io::Write;

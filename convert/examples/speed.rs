@@ -1,4 +1,6 @@
-//! How fast a trace is read, and written again: `speed TRACE [fxt|pftrace|json]`. `speed make TRACE.fxt MIB` makes one.
+//! Measures the speed of reading a trace, and of writing it in a format.
+//!
+//! `speed TRACE [fxt|pftrace|json]` measures, `speed make TRACE.fxt MIB` writes a trace for it.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -49,21 +51,21 @@ fn measure(path: &str, to: Option<TraceFormat>) -> Result<(), Box<dyn std::error
     Ok(())
 }
 
-/// Seconds that the process had of a processor, as Linux tells it: other programs make it no longer.
+/// The CPU time of the process in seconds, which other programs do not affect.
 fn processor_time() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     let ns: f64 = stat.split_whitespace().next().and_then(|ns| ns.parse().ok()).unwrap_or(f64::NAN);
     ns / 1e9
 }
 
-/// The most memory that the process had, as Linux tells it.
+/// The peak memory of the process.
 fn peak_memory() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     format!("{} at most", peak.unwrap_or(" unknown memory").trim())
 }
 
-/// Scopes of eight threads, one in four with two arguments, and a counter now and then: what a program records.
+/// Writes scopes of eight threads, one in four with two arguments, and some counter values.
 fn make(path: &str, mib: u64) -> io::Result<()> {
     let (mut file, mut out) = (BufWriter::new(File::create(path)?), Vec::new());
     fxt::magic(&mut out);

@@ -26,7 +26,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the input ends early and is valid up to its end, like the trace of a killed process or a gzip stream that was cut.
+    /// Whether the input ends early and is valid up to its end, like the trace of a killed process or a gzip
+    /// stream that was cut.
     #[must_use]
     pub fn is_truncated(&self) -> bool {
         let Self::Decode(e) = self else { return false };

@@ -6,13 +6,13 @@
 //! .json ────┘       └──────────── Context ────────────┘       └─ .json
 //! ```
 //!
-//! An [`Item`] is the content of one record, packet or object. All references in it are resolved: tracks and strings
-//! have numbers ([`TrackId`], [`StringId`]) that are valid for the whole conversion, and times are in nanoseconds. Items
-//! borrow from the reader, so an event needs no allocation. The conversion neither sorts events nor pairs begins with
-//! ends. It stores a buffer, the strings, and the descriptions of tracks.
+//! An [`Item`] is the content of one record, packet or object. All references in it are resolved: tracks and
+//! strings have numbers ([`TrackId`], [`StringId`]) that are valid for the whole conversion, and times are in
+//! nanoseconds. Items borrow from the reader, so an event needs no allocation. The conversion neither sorts
+//! events nor pairs begins with ends. It stores a buffer, the strings, and the descriptions of tracks.
 //!
-//! To merge traces, read them one after the other with the same [`Context`], and call [`Context::next_input`] between
-//! them.
+//! To merge traces, read them one after the other with the same [`Context`], and call [`Context::next_input`]
+//! between them.
 //!
 //! ```
 //! use hairline_convert::{Context, TraceFormat, create, open};

@@ -189,7 +189,7 @@ proptest! {
             let at = 8.max(at.index(written.len())).min(written.len() - 1);
             written[at] = byte;
         }
-        // For each item itself and its track; and what each trace begins with, which the damaged one may have lost.
+        // Each item gives itself and its track. The head of the trace may be lost.
         let (before, after) = (items(&written).len(), items(&again(&written)).len());
         prop_assert!(after <= 2 * before + 3, "{before} items became {after}");
     }
@@ -208,7 +208,7 @@ proptest! {
     }
 }
 
-/// There are 32,767 indices: each is given out several times, one of them for a name that an event has beside an argument that is old.
+/// There are 32,767 string indices, so each is reused several times, also for a name beside an old argument.
 #[test]
 fn texts_stay_what_they_are_however_many_there_are() {
     let (mut out, mut context) = (Vec::new(), Context::new());

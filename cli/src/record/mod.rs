@@ -142,7 +142,10 @@ fn output(arguments: &Arguments) -> Result<(PathBuf, Format), String> {
     };
     let format = asked.or_else(|| Format::from_path(output)).ok_or_else(|| {
         let output = output.display();
-        format!("{output}: no extension of a trace: use .pftrace or .fxt, or --format (`hairline convert` makes others)")
+        format!(
+            "{output}: no extension of a trace: use .pftrace or .fxt, or --format \
+             (`hairline convert` writes other formats)"
+        )
     })?;
     Ok((output.clone(), format))
 }
@@ -166,7 +169,8 @@ fn report(whole: &RecordResult, output: &Path, parts: &Parts) {
     for (pid, name, path) in alive {
         let who = who(*pid, name);
         complain(format_args!(
-            "process {who} is still running, and is not in the trace: it writes its own to {}; add that with `hairline merge`",
+            "process {who} is still running, and is not in the trace: it writes its own to {}; \
+             add that with `hairline merge`",
             path.display()
         ));
     }
@@ -207,6 +211,6 @@ fn about(totals: &Totals, output: &Path) -> String {
 }
 
 /// The message if no process recorded anything.
-const NOTHING: &str = "no trace: no process of the command recorded anything. Do its programs contain Hairline's \
-     macros, with the crate feature `enable`? Do they start a session of their own (Session::builder)? Does --categories \
-     exclude everything?";
+const NOTHING: &str = "no trace: no process of the command recorded anything. Do its programs contain \
+     Hairline's macros, with the crate feature `enable`? Do they start a session of their own \
+     (Session::builder)? Does --categories exclude everything?";

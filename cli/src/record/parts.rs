@@ -1,7 +1,7 @@
 //! The traces of the command's processes, and their merge.
 //!
 //! ```text
-//! out.pftrace.parts-x1Y2z3/      beside the output: on the same disk, and easy to find if this process is killed
+//! out.pftrace.parts-x1Y2z3/      beside the output: on the same disk, and easy to find after a kill
 //!     4711-make.pftrace          one for each process, by pid and program (after exec there are two)
 //!     4712-cc.pftrace
 //! ```

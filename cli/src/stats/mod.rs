@@ -43,7 +43,8 @@ pub(crate) struct Arguments {
     csv: bool,
     /// Count only slices of these categories: "net,db.*,-db.verbose", as in HAIRLINE_CATEGORIES. The time of
     /// other slices inside them is still not part of their own time.
-    #[arg(long, visible_alias = "categories", value_name = "FILTER", value_parser = Filter::parse, allow_hyphen_values = true)]
+    #[arg(long, visible_alias = "categories", value_name = "FILTER", allow_hyphen_values = true)]
+    #[arg(value_parser = Filter::parse)]
     category: Option<Filter>,
 }
 

@@ -73,7 +73,8 @@ fn cells(line: &Line<'_>, seconds: f64) -> Vec<String> {
     cells
 }
 
-#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // the result is rounded anyway
+// The result is rounded anyway.
+#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn per_second(n: u64, seconds: f64) -> u64 {
     (n as f64 / seconds).round() as u64
 }

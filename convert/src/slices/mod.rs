@@ -7,10 +7,10 @@
 //! ```
 //!
 //! * The events of a thread are in order and go straight to its stack, without allocation or search.
-//! * The events of other tracks may be out of order by the size of a writer's chunk. They wait in a window of 65,536
-//!   events. An event that comes even later is a defect ([`Defect::Late`]).
-//! * Slices nest as in Perfetto's trace_processor: an end closes the innermost open slice of its name, and all slices
-//!   inside it (at most 16,384). An end without a begin has no effect.
+//! * The events of other tracks may be out of order by the size of a writer's chunk. They wait in a window of
+//!   65,536 events. An event that comes even later is a defect ([`Defect::Late`]).
+//! * Slices nest as in Perfetto's trace_processor: an end closes the innermost open slice of its name, and
+//!   all slices inside it (at most 16,384). An end without a begin has no effect.
 //! * Memory is bounded for any input: 524,288 open slices, 65,536 stored intervals, 8 MiB of texts.
 
 mod entry;

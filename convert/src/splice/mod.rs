@@ -2,15 +2,16 @@
 //!
 //! ```text
 //! part of process 1   [head][records of its threads][tail]   sequences 1 2 3   tracks a b
-//! part of process 2   [head][records of its threads][tail]   sequences 1 2     tracks a c    (a forked child)
+//! part of process 2   [head][records of its threads][tail]   sequences 1 2     tracks a c   (forked)
 //!
 //! the whole           [part 1 ....................][part 2 ....................][losses of all parts]
 //!                      sequences 1 2 3, tracks a b   sequences 4 5, tracks a' c'
 //! ```
 //!
-//! The parts must come from one run of a program and its children, recorded by the SDK with one clock. Ids that each part
-//! assigns itself are changed: sequences, tracks, FXT's providers and async intervals. Flow ids stay, because they connect
-//! processes. For other traces use [`TraceReader`](crate::TraceReader) and [`TraceWriter`](crate::TraceWriter).
+//! The parts must come from one run of a program and its children, recorded by the SDK with one clock. Ids
+//! that each part assigns itself are changed: sequences, tracks, FXT's providers and async intervals. Flow
+//! ids stay, because they connect processes. For other traces use [`TraceReader`](crate::TraceReader) and
+//! [`TraceWriter`](crate::TraceWriter).
 
 mod fxt;
 mod packets;

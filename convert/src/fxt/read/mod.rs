@@ -1,8 +1,8 @@
 //! FXT to items.
 //!
-//! `FxtReader::step` reads each record once. It stores definitions in tables, and prepares the item of an event without
-//! borrowing. The item then borrows from the record, which stays in the buffer until the next one. The descriptions of
-//! new tracks precede the item ([`tracks`]).
+//! `FxtReader::step` reads each record once. It stores definitions in tables, and prepares the item of an
+//! event without borrowing. The item then borrows from the record, which stays in the buffer until the next
+//! one. The descriptions of new tracks precede the item ([`tracks`]).
 //!
 //! | record | item |
 //! |---|---|

@@ -1,7 +1,7 @@
 //! JSON to items.
 //!
-//! [`State::look`] reads each object once. It copies the content to a place that items can borrow from, and queues the
-//! descriptions of new tracks before the event.
+//! [`State::look`] reads each object once. It copies the content to a place that items can borrow from, and
+//! queues the descriptions of new tracks before the event.
 //!
 //! | phase | item |
 //! |---|---|

@@ -258,7 +258,7 @@ impl<W: Write> JsonWriter<W> {
     }
 
     fn is_cpu_time(&self, counter: TrackId, of: TrackId) -> bool {
-        matches!(self.tracks.get(counter), Some(OutputTrack::Counter(Counter { time_of: Some(thread), .. })) if *thread == of)
+        matches!(self.tracks.get(counter), Some(OutputTrack::Counter(counter)) if counter.time_of == Some(of))
     }
 
     /// The thread's CPU time at the begin of an event, and the CPU time that a complete slice took.

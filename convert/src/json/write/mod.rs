@@ -18,8 +18,8 @@
 //!
 //! The category is part of an async interval's identity, so an `e` has the category of its `b`.
 //!
-//! **Times.** Importers store microseconds as floating point numbers. If the first event is too late for exact
-//! nanoseconds, an offset is subtracted from all times. `otherData` has the offset, and the
+//! **Times.** Importers store microseconds as floating point numbers. If the first event is too late for
+//! exact nanoseconds, an offset is subtracted from all times. `otherData` has the offset, and the
 //! [reader](crate::JsonReader) adds it.
 
 mod arguments;

@@ -1,7 +1,7 @@
 //! Timestamps to trace time.
 //!
 //! ```text
-//! timestamp ── x multiplier, + the last one if incremental ──> clock's time ── nearest snapshot ──> trace time
+//! timestamp ─ x multiplier, + the last if incremental ─> clock time ─ nearest snapshot ─> trace time
 //! ```
 //!
 //! Clocks 64 to 127 belong to a packet sequence, the others to the trace.

@@ -5,8 +5,8 @@
 //!             (sequence.rs, table.rs)        (clocks.rs) (tracks.rs) (event.rs, legacy.rs)
 //! ```
 //!
-//! A packet first updates the state and queues the names of its items. Each item is then built from the state and borrows
-//! from it. So no item borrows from a packet, and one packet may give several items.
+//! A packet first updates the state and queues the names of its items. Each item is then built from the state
+//! and borrows from it. So no item borrows from a packet, and one packet may give several items.
 
 mod clocks;
 mod current;

@@ -183,7 +183,8 @@ impl Description {
         }
     }
 
-    #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)] // longer ids are counted in the report
+    // Longer ids are counted in the report.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
     fn write(&self, out: &mut Vec<u8>, uuid: u64, parent_uuid: Option<u64>, categories: &[&str], time: u64) {
         let name = &*self.name;
         match &self.kind {
