@@ -8,7 +8,7 @@ use clap_mangen::Man;
 
 use crate::outcome::Outcome;
 use crate::output::Output;
-use crate::text::{complain, put, written};
+use crate::text::{failed, put, written};
 
 /// Prints the completions for a shell.
 #[derive(Debug, clap::Args)]
@@ -60,8 +60,7 @@ fn run_pages(command: clap::Command, directory: &Path) -> Outcome {
         let page = Man::new(command);
         let path = directory.join(page.get_filename());
         if let Err(e) = write_page(&page, &path) {
-            complain(format_args!("{}: {e}", path.display()));
-            return Outcome::Failed;
+            return failed(format_args!("{}: {e}", path.display()));
         }
     }
     Outcome::Done

@@ -12,7 +12,7 @@ use hairline_convert::{Item, TrackId};
 use crate::input::identity;
 use crate::outcome::Outcome;
 use crate::output::Output;
-use crate::text::{complain, grouped};
+use crate::text::{complain, failed, grouped};
 use crate::trace::{ItemVisitor, TraceArguments};
 use crate::track_names::TrackNames;
 
@@ -60,10 +60,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let mut flame = Flame::default();
     let summary = match arguments.trace.show(false, &mut flame) {
         Ok(summary) => summary,
-        Err(e) => {
-            complain(e);
-            return Outcome::Failed;
-        }
+        Err(e) => return failed(e),
     };
     flame.slices.finish(&mut flame.stacks);
     if flame.stacks.left_out > 0 {

@@ -6,7 +6,7 @@ use hairline::recovery::{self, FoundRegion, ProcessState};
 
 use crate::outcome::Outcome;
 use crate::table::plain;
-use crate::text::{complain, say, size};
+use crate::text::{failed, say, size};
 
 /// Lists traced processes, and killed ones with a recoverable trace.
 ///
@@ -21,10 +21,7 @@ pub(crate) struct Arguments {}
 pub(crate) fn run(Arguments {}: &Arguments) -> Outcome {
     let found = match recovery::find() {
         Ok(found) => found,
-        Err(e) => {
-            complain(e);
-            return Outcome::Failed;
-        }
+        Err(e) => return failed(e),
     };
     if std::io::stdout().is_terminal() && !found.is_empty() {
         say("    PID STATE          SIZE  PROCESS          OUTPUT");

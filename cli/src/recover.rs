@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use hairline::recovery::{self, FoundRegion, ProcessState, RecoverError, RecoverOptions, Recovered};
 
 use crate::outcome::Outcome;
-use crate::text::{complain, count, is_pid, say, size, who};
+use crate::text::{complain, count, failed, is_pid, say, size, who};
 
 /// Completes the traces of killed processes, and removes their regions from /dev/shm.
 ///
@@ -67,10 +67,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 /// The regions of a process, or all dead regions.
 fn find(pid: Option<&Path>, assume_dead: bool) -> Result<Vec<PathBuf>, Outcome> {
-    let mut found = recovery::find().map_err(|e| {
-        complain(e);
-        Outcome::Failed
-    })?;
+    let mut found = recovery::find().map_err(failed)?;
     if let Some(pid) = pid {
         found.retain(|region| Path::new(&region.pid.to_string()) == pid);
         if found.is_empty() {

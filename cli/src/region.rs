@@ -5,15 +5,12 @@ use std::path::Path;
 use hairline::recovery::{self, FoundRegion, ProcessState};
 
 use crate::outcome::Outcome;
-use crate::text::{complain, is_pid};
+use crate::text::{complain, failed, is_pid};
 
 /// Finds the newest region with this path or pid. Older regions may be left of an earlier session, or of the
 /// program before an exec.
 pub(crate) fn find(wanted: &Path) -> Result<FoundRegion, Outcome> {
-    let mut found = recovery::find().map_err(|e| {
-        complain(e);
-        Outcome::Failed
-    })?;
+    let mut found = recovery::find().map_err(failed)?;
     let is_wanted = |region: &FoundRegion| {
         let is_of_process =
             Path::new(&region.pid.to_string()) == wanted && region.process != ProcessState::Dead;

@@ -7,7 +7,7 @@ use hairline::recovery::{self, FoundRegion, Recovered};
 
 use crate::outcome::Outcome;
 use crate::region::find;
-use crate::text::{complain, count, is_pid, say, size, who};
+use crate::text::{count, failed, is_pid, say, size, who};
 
 /// Writes the current trace of a running process, without its help.
 ///
@@ -44,10 +44,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             report(&done);
             Outcome::Done
         }
-        Err(e) => {
-            complain(e);
-            Outcome::Failed
-        }
+        Err(e) => failed(e),
     }
 }
 

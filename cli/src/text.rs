@@ -21,10 +21,7 @@ pub(crate) fn put(all: impl AsRef<[u8]>) -> io::Result<()> {
 /// The outcome of printing. A closed pipe is no failure.
 pub(crate) fn written(result: io::Result<()>, place: impl Display) -> Outcome {
     match result {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-            complain(format_args!("{place}: {e}"));
-            Outcome::Failed
-        }
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => failed(format_args!("{place}: {e}")),
         _ => Outcome::Done,
     }
 }
@@ -32,6 +29,12 @@ pub(crate) fn written(result: io::Result<()>, place: impl Display) -> Outcome {
 /// Prints a line on stderr.
 pub(crate) fn complain(what: impl Display) {
     let _ = writeln!(std::io::stderr(), "hairline: {what}");
+}
+
+/// Reports why a command failed.
+pub(crate) fn failed(why: impl Display) -> Outcome {
+    complain(why);
+    Outcome::Failed
 }
 
 /// Bytes with a unit.
@@ -66,6 +69,11 @@ pub(crate) fn duration(ns: i64) -> String {
 pub(crate) fn count(n: u64, what: &str) -> String {
     let plural = if what.ends_with('s') { "es" } else { "s" };
     format!("{n} {what}{}", if n == 1 { "" } else { plural })
+}
+
+/// `1 record`, `2,000 records`.
+pub(crate) fn grouped_count(n: u64, what: &str) -> String {
+    count(n, what).replacen(&n.to_string(), &grouped(n), 1)
 }
 
 /// A process with its name. The process chose the name, so it may have any characters.

@@ -8,7 +8,7 @@ use hairline_convert::{Event, EventKind, FlowStep, Item, TrackId};
 
 use crate::outcome::Outcome;
 use crate::table::plain;
-use crate::text::{complain, count, duration, grouped, put, written};
+use crate::text::{count, duration, failed, grouped, grouped_count, put, written};
 use crate::trace::{ItemVisitor, ReadSummary, TraceArguments};
 use crate::track_names::TrackNames;
 
@@ -73,18 +73,14 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let mut check = Check::default();
     let summary = match arguments.trace.show(true, &mut check) {
         Ok(summary) => summary,
-        Err(e) => {
-            complain(e);
-            return Outcome::Failed;
-        }
+        Err(e) => return failed(e),
     };
     check.slices.finish(&mut check.found);
     check.settle(None);
     check.found.flows();
     let said = written(put(check.report(&summary)), "stdout");
     if let Some(e) = &summary.stopped {
-        complain(format_args!("{}: {e}", summary.name));
-        return Outcome::Failed;
+        return failed(format_args!("{}: {e}", summary.name));
     }
     let counts = |finding: &&Finding| !arguments.ignore.contains(&finding.kind);
     if check.found.findings.iter().any(|finding| counts(&finding)) { Outcome::Failed } else { said }
@@ -275,7 +271,7 @@ impl Check {
             let _ = writeln!(out, "flows beyond the first {} were not followed", grouped(MOST_FLOWS as u64));
         }
         let name = plain(&summary.name);
-        let events = count(self.events, "event").replacen(&self.events.to_string(), &grouped(self.events), 1);
+        let events = grouped_count(self.events, "event");
         let wrong = self.found.findings.len();
         let things = format!("{wrong} kind{} of things", if wrong == 1 { "" } else { "s" });
         if summary.stopped.is_some() {

@@ -193,6 +193,17 @@ impl Categories<'_> {
             Self::Many(texts) => texts.each(show),
         }
     }
+
+    /// Sets `joined` to the categories, separated by commas, as importers do.
+    pub(crate) fn join(&self, joined: &mut String) {
+        joined.clear();
+        self.each(&mut |category| {
+            if !joined.is_empty() {
+                joined.push(',');
+            }
+            joined.push_str(category.text);
+        });
+    }
 }
 
 /// A list of texts, decoded on demand.

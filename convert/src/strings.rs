@@ -36,17 +36,31 @@ impl<'a> From<&'a str> for Text<'a> {
 }
 
 /// Strings that occur many times, each stored once.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Strings {
     texts: Vec<Box<str>>,
     ids: HashMap<Box<str>, StringId>,
     bytes: usize,
+    /// The limit for the bytes of all strings. Strings beyond it get no number.
+    most_bytes: usize,
 }
 
-/// The limit for the bytes of all strings. Strings beyond it get no number.
-const MOST_BYTES: usize = 16 << 20;
+impl Default for Strings {
+    fn default() -> Self {
+        Self::with_limit(16 << 20)
+    }
+}
 
 impl Strings {
+    pub(crate) fn with_limit(most_bytes: usize) -> Self {
+        Self { texts: Vec::new(), ids: HashMap::new(), bytes: 0, most_bytes }
+    }
+
+    /// The number of strings.
+    pub(crate) fn len(&self) -> usize {
+        self.texts.len()
+    }
+
     /// Returns the number of `text`, and assigns one if it is new. Returns `None` if the limit for all
     /// strings is reached.
     pub fn number(&mut self, text: &str) -> Option<StringId> {
@@ -55,7 +69,7 @@ impl Strings {
         }
         let id = StringId(u32::try_from(self.texts.len()).ok()?);
         self.bytes += 2 * text.len() + 64;
-        if self.bytes > MOST_BYTES {
+        if self.bytes > self.most_bytes {
             return None;
         }
         self.texts.push(text.into());

@@ -14,7 +14,7 @@ use hairline::__private::Filter;
 
 use crate::outcome::Outcome;
 use crate::stats::tables::TableArguments;
-use crate::text::{complain, put, written};
+use crate::text::{failed, put, written};
 use crate::trace::TraceArguments;
 
 /// Shows what a trace contains, and where the time went.
@@ -52,10 +52,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let mut gather = Gather::new(arguments.category.clone());
     let summary = match arguments.trace.show(false, &mut gather) {
         Ok(summary) => summary,
-        Err(e) => {
-            complain(e);
-            return Outcome::Failed;
-        }
+        Err(e) => return failed(e),
     };
     let (gathered, keys, track_names) = gather.finish();
     let report = &summary.report;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::stats::tables::{By, Line, Stats, TableArguments};
 use crate::table::{Table, in_colour, plain};
-use crate::text::{count, duration, grouped, size};
+use crate::text::{duration, grouped, grouped_count, size};
 
 /// The default number of rows.
 const ROWS: usize = 25;
@@ -30,25 +30,22 @@ pub(super) fn text(stats: &Stats<'_>, choice: &TableArguments) -> String {
 
 fn totals(stats: &Stats<'_>) -> String {
     let (t, track_names) = (&stats.gathered.totals, stats.track_names);
-    let number = |n: u64, what: &str| {
-        let text = count(n, what);
-        text.replacen(&n.to_string(), &grouped(n), 1)
-    };
     let mut out = format!("{}: {}, {}\n", plain(stats.name), size(stats.bytes), duration(t.span()));
     let parts = [(track_names.processes, "process"), (track_names.threads, "thread"), (t.slices, "slice")];
     let more = [(t.instants, "instant"), (t.counter_values, "counter value"), (t.flow_points, "flow point")];
     let parts: Vec<String> = parts
         .into_iter()
         .chain(more.into_iter().filter(|(n, _)| *n > 0))
-        .map(|(n, what)| number(n, what))
+        .map(|(n, what)| grouped_count(n, what))
         .collect();
     let _ = writeln!(out, "{}", parts.join(", "));
     if t.open_slices > 0 {
-        let _ = writeln!(out, "{} without an end", number(t.open_slices, "slice"));
+        let _ = writeln!(out, "{} without an end", grouped_count(t.open_slices, "slice"));
     }
     if t.losses > 0 {
-        let lost = if t.lost_events > 0 { number(t.lost_events, "event") } else { "events".to_owned() };
-        let _ = writeln!(out, "{lost} lost, at {}", number(t.losses, "place"));
+        let lost =
+            if t.lost_events > 0 { grouped_count(t.lost_events, "event") } else { "events".to_owned() };
+        let _ = writeln!(out, "{lost} lost, at {}", grouped_count(t.losses, "place"));
     }
     for (what, n) in stats.report.iter() {
         let _ = writeln!(out, "{} {what}", grouped(n));

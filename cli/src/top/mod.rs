@@ -18,7 +18,7 @@ use crate::outcome::Outcome;
 use crate::region::find;
 use crate::signals::heeded;
 use crate::stats::Sort;
-use crate::text::{complain, put, who};
+use crate::text::{complain, failed, put, who};
 use crate::top::follow::Follow;
 use crate::top::recorder::Recorder;
 use crate::top::source::SliceSource;
@@ -69,10 +69,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let shown = source(&region).and_then(|mut source| show(arguments, &region, &mut *source));
     match shown {
         Ok(()) => Outcome::Done,
-        Err(e) => {
-            complain(e);
-            Outcome::Failed
-        }
+        Err(e) => failed(e),
     }
 }
 

@@ -8,7 +8,7 @@ use hairline_convert::slices::Keys;
 
 use crate::stats::{By, Gathered, Line, Sort, Stats};
 use crate::table::{Table, in_colour};
-use crate::text::{count, duration, grouped, size};
+use crate::text::{count, duration, grouped, grouped_count, size};
 use crate::track_names::TrackNames;
 
 /// The counts of an interval, and the names in them.
@@ -43,7 +43,7 @@ impl Rates {
         let rows = if top == 0 { lines.len() } else { top.min(lines.len()) };
         let seconds = self.covered.unwrap_or(elapsed).as_secs_f64();
         let totals = &self.gathered.totals;
-        let mut title = format!("{name}: {}/s", count_of(per_second(totals.slices, seconds), "slice"));
+        let mut title = format!("{name}: {}/s", grouped_count(per_second(totals.slices, seconds), "slice"));
         title += &format!(", {}", count(lines.len() as u64, "name"));
         if totals.losses > 0 {
             title += &format!(", {} lost", count(totals.lost_events, "event"));
@@ -77,8 +77,4 @@ fn cells(line: &Line<'_>, seconds: f64) -> Vec<String> {
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn per_second(n: u64, seconds: f64) -> u64 {
     (n as f64 / seconds).round() as u64
-}
-
-fn count_of(n: u64, what: &str) -> String {
-    count(n, what).replacen(&n.to_string(), &grouped(n), 1)
 }

@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 use crate::input::open_file;
 use crate::outcome::Outcome;
 use crate::signals::remove_at_end;
-use crate::text::{complain, say};
+use crate::text::{complain, failed, say};
 use crate::view::content::{Content, UI};
 use crate::view::launch::Launch;
 use crate::view::peer::Trusted;
@@ -59,10 +59,7 @@ const UI_PORT: u16 = 9001;
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     match view(arguments) {
         Ok(()) => Outcome::Done,
-        Err(why) => {
-            complain(why);
-            Outcome::Failed
-        }
+        Err(why) => failed(why),
     }
 }
 

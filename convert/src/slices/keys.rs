@@ -1,8 +1,6 @@
 //! Keys for names and categories. Equal texts have one key, with or without a number in the conversion.
 
-use std::collections::HashMap;
-
-use crate::{Categories, Text};
+use crate::{Categories, StringId, Strings, Text};
 
 /// The key of a text: from 0, without gaps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -18,11 +16,9 @@ impl Key {
 /// Texts and their keys.
 #[derive(Clone, Debug)]
 pub struct Keys {
-    texts: Vec<Box<str>>,
-    by_text: HashMap<Box<str>, Key>,
+    texts: Strings,
     /// The keys by string number, or [`UNKNOWN`].
     by_id: Vec<u32>,
-    bytes: usize,
     joined: String,
 }
 
@@ -32,17 +28,11 @@ const MOST_BYTES: usize = 8 << 20;
 
 impl Default for Keys {
     fn default() -> Self {
-        let mut keys = Self {
-            texts: Vec::new(),
-            by_text: HashMap::new(),
-            by_id: Vec::new(),
-            bytes: 0,
-            joined: String::new(),
-        };
+        let mut texts = Strings::with_limit(MOST_BYTES);
         for text in ["", "(others)"] {
-            keys.by_text(text);
+            texts.number(text);
         }
-        keys
+        Self { texts, by_id: Vec::new(), joined: String::new() }
     }
 }
 
@@ -73,17 +63,7 @@ impl Keys {
     }
 
     fn by_text(&mut self, text: &str) -> Key {
-        if let Some(key) = self.by_text.get(text) {
-            return *key;
-        }
-        self.bytes += 2 * text.len() + 64;
-        if self.bytes > MOST_BYTES {
-            return Key::OTHER;
-        }
-        let key = Key(self.texts.len() as u32); // far fewer than 2^32, because of the limit
-        self.texts.push(text.into());
-        self.by_text.insert(text.into(), key);
-        key
+        self.texts.number(text).map_or(Key::OTHER, |number| Key(number.0))
     }
 
     /// Returns the key of an event's categories. Several categories are joined with commas.
@@ -94,13 +74,7 @@ impl Keys {
             Categories::One(text) => self.key(*text),
             Categories::Many(_) => {
                 let mut joined = std::mem::take(&mut self.joined);
-                joined.clear();
-                categories.each(&mut |text| {
-                    if !joined.is_empty() {
-                        joined.push(',');
-                    }
-                    joined.push_str(text.text);
-                });
+                categories.join(&mut joined);
                 let key = self.key(joined.as_str().into());
                 self.joined = joined;
                 key
@@ -111,7 +85,7 @@ impl Keys {
     /// Returns the text of a key.
     #[must_use]
     pub fn text(&self, key: Key) -> &str {
-        self.texts.get(key.0 as usize).map_or("", |text| text)
+        self.texts.get(StringId(key.0))
     }
 
     /// The number of keys.
@@ -123,14 +97,13 @@ impl Keys {
     /// Always `false`, because the empty text has a key.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.texts.is_empty()
+        false
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::StringId;
 
     #[test]
     fn a_text_has_one_key_with_a_number_and_without() {

@@ -10,7 +10,6 @@ use hairline_formats::track_event::{
     self as te, EventType, Location, Name, SystemInfo, fields::track_event as fields,
 };
 
-use crate::fxt::write::record::join;
 use crate::fxt::write::state::FxtWriter;
 use crate::fxt::write::tracks::{OutputTrack, OutputTrackKind, Tracks, mix};
 use crate::{Categories, Event, EventKind, Trace, Track, TrackId};
@@ -140,7 +139,7 @@ impl<W: Write> FxtWriter<W> {
         if self.branch.is_empty() {
             return;
         }
-        join(&mut self.joined, categories);
+        categories.join(&mut self.joined);
         for track in self.branch.drain(..).rev() {
             if let Some(kept) = self.tracks.get(track) {
                 put_description(&mut self.packets, track, kept, &self.tracks, &self.joined);

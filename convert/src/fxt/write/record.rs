@@ -193,7 +193,7 @@ impl<W: Write> FxtWriter<W> {
             Categories::None => StringRef::Empty,
             Categories::One(category) => strings.reference(category, out, report),
             several @ Categories::Many(_) => {
-                join(joined, several);
+                several.join(joined);
                 strings.reference(joined.as_str().into(), out, report)
             }
         };
@@ -272,15 +272,6 @@ impl<W: Write> FxtWriter<W> {
             self.put_flow(kind_of(flow.step), time, thread, flow.id);
         }
     }
-}
-
-/// Joins categories to one text with commas, as importers do.
-pub(super) fn join(joined: &mut String, categories: Categories<'_>) {
-    joined.clear();
-    categories.each(&mut |category| {
-        joined.extend((!joined.is_empty()).then_some(','));
-        joined.push_str(category.text);
-    });
 }
 
 fn kind_of(step: FlowStep) -> fxt::EventKind {

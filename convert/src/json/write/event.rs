@@ -29,13 +29,7 @@ impl<W: Write> JsonWriter<W> {
             return written;
         }
         self.write_samples(event, ts)?;
-        self.categories.clear();
-        event.categories.each(&mut |category| {
-            if !self.categories.is_empty() {
-                self.categories.push(',');
-            }
-            self.categories.push_str(category.text);
-        });
+        event.categories.join(&mut self.categories);
         match self.tracks.get_mut(event.track) {
             Some(OutputTrack::Thread { .. }) => self.on_thread(event, ts),
             Some(OutputTrack::Interval(_)) => self.of_interval(event, ts),

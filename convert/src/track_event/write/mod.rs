@@ -16,6 +16,7 @@ use hairline_formats::proto::{Fields, put_field, put_message, put_uint};
 use hairline_formats::track_event::fields::{clock, trace, trace_packet};
 use hairline_formats::track_event::{self as te, SystemInfo, TraceStats};
 
+use crate::track_event::write::sequence::Sequence;
 use crate::track_event::write::state::{GATHERED, State};
 use crate::track_event::write::tracks::GENERAL_SEQUENCE;
 use crate::{Item, Loss, Report, Trace, TraceFormat};
@@ -33,7 +34,8 @@ pub struct TrackEventWriter<W> {
 impl<W: Write> TrackEventWriter<W> {
     /// Creates a writer. `output` needs no buffer.
     pub fn new(output: W) -> Self {
-        Self { output, state: State::default() }
+        let (out, general) = (Vec::with_capacity(2 * GATHERED), Sequence::new(GENERAL_SEQUENCE, 0));
+        Self { output, state: State { out, sequences: vec![general], ..State::default() } }
     }
 
     fn pass_on(&mut self) -> io::Result<()> {

@@ -4,13 +4,13 @@ use crate::Report;
 use crate::readings::Readings;
 use crate::track_event::write::flows::Flows;
 use crate::track_event::write::sequence::{Locations, Sequence};
-use crate::track_event::write::tracks::{GENERAL_SEQUENCE, Tracks};
+use crate::track_event::write::tracks::Tracks;
 
 /// The number of bytes written at once.
 pub(super) const GATHERED: usize = 256 * 1024;
 
 /// The state of a TrackEvent writer, without its output.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) out: Vec<u8>,
     pub(super) report: Report,
@@ -28,23 +28,4 @@ pub(super) struct State {
     pub(super) has_uuid: bool,
     pub(super) readings: Readings,
     pub(super) flows: Flows,
-}
-
-impl Default for State {
-    fn default() -> Self {
-        Self {
-            out: Vec::with_capacity(2 * GATHERED),
-            report: Report::default(),
-            tracks: Tracks::default(),
-            sequences: vec![Sequence::new(GENERAL_SEQUENCE, 0)],
-            current: 0,
-            locations: Locations::default(),
-            fields: Vec::new(),
-            time: 0,
-            lost: 0,
-            has_uuid: false,
-            readings: Readings::default(),
-            flows: Flows::default(),
-        }
-    }
 }
