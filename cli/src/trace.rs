@@ -35,13 +35,13 @@ pub(crate) struct ReadSummary {
 /// Receives the items of a trace.
 pub(crate) trait ItemVisitor {
     /// Whether `was_at` is called.
-    const NEEDS_PLACE: bool = false;
+    const NEEDS_OFFSET: bool = false;
 
     fn item(&mut self, item: &Item<'_>);
 
     /// Receives the offset of the record of the previous item.
-    fn was_at(&mut self, place: u64) {
-        let _ = place;
+    fn was_at(&mut self, offset: u64) {
+        let _ = offset;
     }
 }
 
@@ -62,8 +62,12 @@ impl TraceArguments {
 
     /// Passes all items to `visitor`. With `to_error`, reading ends without failure at any decode error;
     /// otherwise only if the input ends early.
-    pub(crate) fn show<L: ItemVisitor>(&self, to_error: bool, look: &mut L) -> Result<ReadSummary, String> {
-        show(&self.trace, self.from, to_error, look)
+    pub(crate) fn show<L: ItemVisitor>(
+        &self,
+        to_error: bool,
+        visitor: &mut L,
+    ) -> Result<ReadSummary, String> {
+        show(&self.trace, self.from, to_error, visitor)
     }
 }
 
@@ -72,7 +76,7 @@ pub(crate) fn show<L: ItemVisitor>(
     path: &PathBuf,
     from: Option<FormatArgument>,
     to_error: bool,
-    look: &mut L,
+    visitor: &mut L,
 ) -> Result<ReadSummary, String> {
     let input = Input::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
     let name = input.name().to_owned();
@@ -80,13 +84,13 @@ pub(crate) fn show<L: ItemVisitor>(
     let mut context = Context::new();
     let stopped = loop {
         match reader.next(&mut context) {
-            Ok(Some(item)) => look.item(&item),
+            Ok(Some(item)) => visitor.item(&item),
             Ok(None) => break None,
             Err(e) if to_error || e.is_truncated() => break Some(e),
             Err(e) => return Err(format!("{name}: {e}")),
         }
-        if L::NEEDS_PLACE {
-            look.was_at(reader.position());
+        if L::NEEDS_OFFSET {
+            visitor.was_at(reader.position());
         }
     };
     Ok(ReadSummary { name, report: reader.report().clone(), stopped, bytes: reader.position() })

@@ -121,7 +121,7 @@ struct Example {
     track: Option<TrackId>,
     time: Option<i64>,
     name: Key,
-    place: Option<u64>,
+    offset: Option<u64>,
 }
 
 /// The ends of a flow that were found.
@@ -138,7 +138,7 @@ const EXAMPLES: usize = 3;
 const MOST_FLOWS: usize = 1 << 20;
 
 impl ItemVisitor for Check {
-    const NEEDS_PLACE: bool = true;
+    const NEEDS_OFFSET: bool = true;
 
     fn item(&mut self, item: &Item<'_>) {
         self.slices.item(item, &mut self.found);
@@ -162,9 +162,9 @@ impl ItemVisitor for Check {
         }
     }
 
-    fn was_at(&mut self, place: u64) {
+    fn was_at(&mut self, offset: u64) {
         if !self.found.pending.is_empty() {
-            self.settle(Some(place));
+            self.settle(Some(offset));
         }
     }
 }
@@ -181,11 +181,11 @@ impl SliceSink for Found {
 impl Found {
     fn finding(&mut self, kind: DefectKind, what: &'static str) -> &mut Finding {
         let known = self.findings.iter().position(|finding| finding.what == what);
-        let place = known.unwrap_or_else(|| {
+        let index = known.unwrap_or_else(|| {
             self.findings.push(Finding { kind, what, count: 0, events: 0, examples: Vec::new() });
             self.findings.len() - 1
         });
-        &mut self.findings[place]
+        &mut self.findings[index]
     }
 
     fn one(
@@ -199,7 +199,7 @@ impl Found {
         let finding = self.finding(kind, what);
         finding.count += 1;
         if finding.count <= EXAMPLES as u64 {
-            self.pending.push(Example { kind, what, track, time, name, place: None });
+            self.pending.push(Example { kind, what, track, time, name, offset: None });
         }
     }
 
@@ -246,10 +246,10 @@ impl Found {
 
 impl Check {
     /// Sets the offset of the pending defects.
-    fn settle(&mut self, place: Option<u64>) {
+    fn settle(&mut self, offset: Option<u64>) {
         for example in std::mem::take(&mut self.found.pending) {
             let finding = self.found.finding(example.kind, example.what);
-            finding.examples.push(Example { place, ..example });
+            finding.examples.push(Example { offset, ..example });
         }
     }
 
@@ -296,8 +296,8 @@ impl Check {
         if let Some(time) = example.time {
             parts.push(format!("at {time} ns ({})", duration(time)));
         }
-        if let Some(place) = example.place {
-            parts.push(format!("byte {place}"));
+        if let Some(offset) = example.offset {
+            parts.push(format!("byte {offset}"));
         }
         let _ = writeln!(
             out,

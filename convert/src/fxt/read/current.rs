@@ -44,10 +44,10 @@ impl<R: Read> Current<R> {
     #[inline]
     pub(super) fn text<'a>(
         &'a self,
-        place: StringForm,
+        form: StringForm,
         inline: impl Fn(&EventRecord<'a>) -> StringRef<'a>,
     ) -> Text<'a> {
-        let string = match place {
+        let string = match form {
             StringForm::Empty => return Text::default(),
             StringForm::Index(index) => StringRef::Index(index),
             StringForm::Inline => self.event().map_or(StringRef::Empty, |event| inline(&event)),

@@ -34,7 +34,7 @@ impl Prepared {
             name: current.text(self.name, |event| event.name),
             categories: match self.category {
                 StringForm::Empty => Categories::None,
-                place => Categories::One(current.text(place, |event| event.category)),
+                form => Categories::One(current.text(form, |event| event.category)),
             },
             args: if has_args { current } else { &NoArguments },
             log: self.is_log.then(|| log.log(current)),

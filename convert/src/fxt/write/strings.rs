@@ -84,11 +84,11 @@ impl Strings {
             Some(owner) => self.index[std::mem::replace(owner, id).0 as usize] = 0,
             None => self.owner.push(id),
         }
-        let place = id.0 as usize;
-        if place >= self.index.len() {
-            self.index.resize(place + 1, 0);
+        let number = id.0 as usize;
+        if number >= self.index.len() {
+            self.index.resize(number + 1, 0);
         }
-        self.index[place] = self.last;
+        self.index[number] = self.last;
         self.last
     }
 }

@@ -110,11 +110,11 @@ impl Tracks {
 
     /// Sets the description of a track.
     pub(super) fn set(&mut self, track: &Track<'_>) {
-        let place = track.id.0 as usize;
-        if place >= self.all.len() {
-            self.all.resize_with(place + 1, || None);
+        let index = track.id.0 as usize;
+        if index >= self.all.len() {
+            self.all.resize_with(index + 1, || None);
         }
-        let before = self.all[place].take().map(|kept| kept.kind);
+        let before = self.all[index].take().map(|kept| kept.kind);
         let more = TrackExtras::of(track);
         let kind = match (track.kind, before) {
             (TrackKind::Process { pid, .. }, before) => {
@@ -160,7 +160,7 @@ impl Tracks {
                 any_thread.get_or_insert(track.id);
             }
         }
-        self.all[place] = Some(OutputTrack {
+        self.all[index] = Some(OutputTrack {
             kind,
             parent: track.parent,
             name: track.name.into(),

@@ -13,7 +13,7 @@ use hairline_formats::trace_event_json::Id;
 pub(super) struct Tracks {
     all: Vec<InputTrack>,
     /// The indices of tracks in `all`.
-    places: HashMap<TrackKey, usize>,
+    indices: HashMap<TrackKey, usize>,
     /// The indices of tracks whose interval is over, by the hash of name and category. New intervals reuse
     /// them.
     over: HashMap<u64, VecDeque<usize>>,
@@ -97,8 +97,8 @@ pub(super) enum TrackFact<'e> {
 }
 
 impl Tracks {
-    pub(super) fn get(&self, place: usize) -> Track<'_> {
-        let known = &self.all[place];
+    pub(super) fn get(&self, index: usize) -> Track<'_> {
+        let known = &self.all[index];
         let kind = match &known.kind {
             InputTrackKind::Process { pid } => TrackKind::Process { pid: *pid, command_line: &[] },
             InputTrackKind::Thread { pid, tid } => TrackKind::Thread { pid: *pid, tid: *tid },
@@ -127,12 +127,12 @@ impl Tracks {
         self.made_ids.count()
     }
 
-    fn id(&self, place: usize) -> TrackId {
-        self.all[place].id
+    fn id(&self, index: usize) -> TrackId {
+        self.all[index].id
     }
 
     fn find(&self, key: TrackKey) -> Option<TrackId> {
-        self.places.get(&key).map(|place| self.id(*place))
+        self.indices.get(&key).map(|index| self.id(*index))
     }
 
     /// Adds a track and queues its description. Returns its index.
@@ -143,13 +143,13 @@ impl Tracks {
         of: (Option<TrackId>, &str),
         to: &mut NewTracks<'_>,
     ) -> usize {
-        let place = self.all.len();
+        let index = self.all.len();
         let (parent, name) = of;
         let (id, name) = (to.context.new_track(), name.to_owned());
         self.all.push(InputTrack { id, kind, parent, name, description: String::new(), rank: None });
-        self.places.insert(key, place);
-        to.pending.push_back(Pending::Track(place));
-        place
+        self.indices.insert(key, index);
+        to.pending.push_back(Pending::Track(index));
+        index
     }
 
     /// The track of a process. Without an id it is process 0.
@@ -161,8 +161,8 @@ impl Tracks {
     fn process_of(&mut self, pid: u64, name: Option<&str>, to: &mut NewTracks<'_>) -> TrackId {
         let key = TrackKey::Process(pid);
         self.find(key).unwrap_or_else(|| {
-            let place = self.add(key, InputTrackKind::Process { pid }, (None, name.unwrap_or_default()), to);
-            self.id(place)
+            let index = self.add(key, InputTrackKind::Process { pid }, (None, name.unwrap_or_default()), to);
+            self.id(index)
         })
     }
 
@@ -176,23 +176,23 @@ impl Tracks {
         let pid = pid.unwrap_or(&Id::Number(0));
         let tid = tid.unwrap_or(pid);
         match &self.last {
-            Some((last_pid, last_tid, place)) if last_pid == pid && last_tid == tid => self.id(*place),
+            Some((last_pid, last_tid, index)) if last_pid == pid && last_tid == tid => self.id(*index),
             _ => {
-                let place = self.thread_place(pid, tid, to);
+                let index = self.thread_index(pid, tid, to);
                 if !matches!((pid, tid), (Id::Text(_), _) | (_, Id::Text(_))) {
-                    self.last = Some((plain(pid), plain(tid), place));
+                    self.last = Some((plain(pid), plain(tid), index));
                 }
-                self.id(place)
+                self.id(index)
             }
         }
     }
 
-    fn thread_place(&mut self, pid: &Id<'_>, tid: &Id<'_>, to: &mut NewTracks<'_>) -> usize {
+    fn thread_index(&mut self, pid: &Id<'_>, tid: &Id<'_>, to: &mut NewTracks<'_>) -> usize {
         let (pid, process) = self.made_ids.number(pid, to.context);
         let (tid, name) = self.made_ids.number(tid, to.context);
         let key = TrackKey::Thread(pid, tid);
-        if let Some(place) = self.places.get(&key) {
-            return *place;
+        if let Some(index) = self.indices.get(&key) {
+            return *index;
         }
         let parent = self.process_of(pid, process, to);
         self.add(key, InputTrackKind::Thread { pid, tid }, (Some(parent), name.unwrap_or_default()), to)
@@ -202,16 +202,16 @@ impl Tracks {
     pub(super) fn time(&mut self, thread: TrackId, to: &mut NewTracks<'_>) -> TrackId {
         let key = TrackKey::Time(thread.0 as usize);
         self.find(key).unwrap_or_else(|| {
-            let place = self.add(key, InputTrackKind::Time, (Some(thread), "thread_time"), to);
-            self.id(place)
+            let index = self.add(key, InputTrackKind::Time, (Some(thread), "thread_time"), to);
+            self.id(index)
         })
     }
 
     /// The track for instants of global scope.
     pub(super) fn everything(&mut self, to: &mut NewTracks<'_>) -> TrackId {
         self.find(TrackKey::Everything).unwrap_or_else(|| {
-            let place = self.add(TrackKey::Everything, InputTrackKind::Everything, (None, ""), to);
-            self.id(place)
+            let index = self.add(TrackKey::Everything, InputTrackKind::Everything, (None, ""), to);
+            self.id(index)
         })
     }
 
@@ -219,8 +219,8 @@ impl Tracks {
         let key = TrackKey::Other(hash(counter));
         self.find(key).unwrap_or_else(|| {
             let kind = InputTrackKind::Counter { number: counter.number, series: counter.series.to_owned() };
-            let place = self.add(key, kind, (Some(counter.process), counter.name), to);
-            self.id(place)
+            let index = self.add(key, kind, (Some(counter.process), counter.name), to);
+            self.id(index)
         })
     }
 
@@ -232,7 +232,7 @@ impl Tracks {
         to: &mut NewTracks<'_>,
     ) -> TrackId {
         let key = TrackKey::Other(hash(interval));
-        let place = self.places.get(&key).copied().unwrap_or_else(|| {
+        let index = self.indices.get(&key).copied().unwrap_or_else(|| {
             let kin = hash((interval.process, interval.category, interval.scope, name));
             let now = LiveInterval { key, kin, open: 0, until: time };
             self.reused(now).unwrap_or_else(|| {
@@ -241,40 +241,40 @@ impl Tracks {
                 self.add(key, kind, (interval.process, name), to)
             })
         });
-        self.passed(place, time, opens);
-        self.id(place)
+        self.passed(index, time, opens);
+        self.id(index)
     }
 
     /// Reuses the track of an interval that ended before this one begins. Returns its index.
     fn reused(&mut self, next: LiveInterval) -> Option<usize> {
         let over = self.over.get_mut(&next.kin)?;
-        let place = *over.front()?;
-        match &mut self.all[place].kind {
+        let index = *over.front()?;
+        match &mut self.all[index].kind {
             InputTrackKind::Async { now, .. } if now.until < next.until => *now = next,
             _ => return None,
         }
         over.pop_front();
-        self.places.insert(next.key, place);
-        Some(place)
+        self.indices.insert(next.key, index);
+        Some(index)
     }
 
     /// Records an event on an interval's track. `opens` is the change in the number of open slices.
-    fn passed(&mut self, place: usize, time: i64, opens: i32) {
+    fn passed(&mut self, index: usize, time: i64, opens: i32) {
         let are_many = self.all.len() > MANY;
-        let InputTrackKind::Async { now, .. } = &mut self.all[place].kind else { return };
+        let InputTrackKind::Async { now, .. } = &mut self.all[index].kind else { return };
         now.open = now.open.saturating_add(opens);
         now.until = now.until.max(time);
         if are_many && opens < 0 && now.open == 0 {
-            self.places.remove(&now.key);
-            self.over.entry(now.kin).or_default().push_back(place);
+            self.indices.remove(&now.key);
+            self.over.entry(now.kin).or_default().push_back(index);
         }
     }
 
     /// Sets a property of a track. Queues the description again if the property changed.
     pub(super) fn about(&mut self, track: TrackId, about: &TrackFact<'_>, pending: &mut VecDeque<Pending>) {
         // Tracks are sorted by number.
-        let Ok(place) = self.all.binary_search_by_key(&track, |known| known.id) else { return };
-        let known = &mut self.all[place];
+        let Ok(index) = self.all.binary_search_by_key(&track, |known| known.id) else { return };
+        let known = &mut self.all[index];
         let put = |text: &str, into: &mut String| {
             let is_new = text != into;
             text.clone_into(into);
@@ -286,9 +286,9 @@ impl Tracks {
             TrackFact::Rank(rank) => known.rank.replace(*rank) != Some(*rank),
         };
         if is_new
-            && !pending.iter().any(|pending| matches!(pending, Pending::Track(queued) if *queued == place))
+            && !pending.iter().any(|pending| matches!(pending, Pending::Track(queued) if *queued == index))
         {
-            pending.push_back(Pending::Track(place));
+            pending.push_back(Pending::Track(index));
         }
     }
 }

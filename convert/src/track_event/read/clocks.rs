@@ -86,20 +86,20 @@ impl Clocks {
             if reading.clock_id < 64 && reading.clock_id != self.primary {
                 others.push(Clock { id: reading.clock_id, time });
             }
-            let place = *self.known.entry(key(sequence, reading.clock_id)).or_insert(self.states.len());
-            if place == self.states.len() {
+            let index = *self.known.entry(key(sequence, reading.clock_id)).or_insert(self.states.len());
+            if index == self.states.len() {
                 self.states.push(ClockState::default());
             }
-            let state = &mut self.states[place];
+            let state = &mut self.states[index];
             (state.multiplier, state.is_incremental, state.last) =
                 (reading.unit_multiplier_ns, reading.is_incremental, time);
             if state.snapshots.len() == MOST_SNAPSHOTS {
                 state.snapshots.drain(..MOST_SNAPSHOTS / 2);
             }
-            let place = state.snapshots.partition_point(|(clock, _)| *clock < time);
-            match state.snapshots.get_mut(place) {
+            let index = state.snapshots.partition_point(|(clock, _)| *clock < time);
+            match state.snapshots.get_mut(index) {
                 Some(same) if same.0 == time => same.1 = now,
-                _ => state.snapshots.insert(place, (time, now)),
+                _ => state.snapshots.insert(index, (time, now)),
             }
         }
         let tells = !others.is_empty();
@@ -119,15 +119,15 @@ impl Clocks {
         if id == self.primary {
             return Some(timestamp.cast_signed());
         }
-        let place = match of.last_clock {
-            Some((last, place)) if last == id => place,
+        let index = match of.last_clock {
+            Some((last, index)) if last == id => index,
             _ => {
-                let place = *self.known.get(&key(of.number, id))?;
-                of.last_clock = Some((id, place));
-                place
+                let index = *self.known.get(&key(of.number, id))?;
+                of.last_clock = Some((id, index));
+                index
             }
         };
-        let state = &mut self.states[place];
+        let state = &mut self.states[index];
         let mut own = timestamp.wrapping_mul(state.multiplier);
         if state.is_incremental {
             own = own.wrapping_add(state.last);
@@ -146,8 +146,8 @@ impl ClockState {
         let (clock, trace) = match self.snapshots.last()? {
             last if last.0 <= own => *last,
             _ => {
-                let place = self.snapshots.partition_point(|(clock, _)| *clock <= own);
-                self.snapshots[place.saturating_sub(1)]
+                let index = self.snapshots.partition_point(|(clock, _)| *clock <= own);
+                self.snapshots[index.saturating_sub(1)]
             }
         };
         Some(trace.wrapping_add(own.wrapping_sub(clock).cast_signed()))

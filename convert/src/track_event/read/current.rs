@@ -37,7 +37,7 @@ pub(super) struct Current {
     pub(super) ending_flows: Vec<u64>,
     pub(super) extra_counters: Vec<(TrackId, CounterValue)>,
     pub(super) correlation: TextRef,
-    pub(super) place: Option<OwnedLocation>,
+    pub(super) location: Option<OwnedLocation>,
     pub(super) log: Option<(u64, Priority)>,
     /// The inline texts of the event.
     own: String,
@@ -59,7 +59,7 @@ impl Default for Current {
             ending_flows: Vec::new(),
             extra_counters: Vec::new(),
             correlation: TextRef::None,
-            place: None,
+            location: None,
             log: None,
             own: String::new(),
             bytes: Vec::new(),
@@ -78,7 +78,7 @@ impl Current {
         self.ending_flows.clear();
         self.extra_counters.clear();
         self.correlation = TextRef::None;
-        self.place = None;
+        self.location = None;
         self.log = None;
         self.own.clear();
         self.bytes.clear();
@@ -93,7 +93,7 @@ impl Current {
 
     /// Stores a name or a category.
     #[inline]
-    pub(super) fn word(&mut self, name: track_event::Name<'_>) -> TextRef {
+    pub(super) fn text_ref(&mut self, name: track_event::Name<'_>) -> TextRef {
         match name {
             track_event::Name::Iid(iid) => TextRef::Iid(iid),
             track_event::Name::Text(text) => self.keep(text),
@@ -115,8 +115,8 @@ impl Current {
             self.categories.push(TextRef::Iid(iid?));
         }
         for category in event.categories() {
-            let word = self.keep(category?);
-            self.categories.push(word);
+            let text_ref = self.keep(category?);
+            self.categories.push(text_ref);
         }
         for id in event.flow_ids() {
             self.flows.push(context.flow(id?));
@@ -131,8 +131,8 @@ impl Current {
     }
 
     #[inline]
-    pub(super) fn text<'s>(&'s self, word: &TextRef, table: &'s Table<InternedText>) -> Text<'s> {
-        match word {
+    pub(super) fn text<'s>(&'s self, text_ref: &TextRef, table: &'s Table<InternedText>) -> Text<'s> {
+        match text_ref {
             TextRef::None => Text::default(),
             TextRef::Iid(iid) => table.get(*iid).map(InternedText::text).unwrap_or_default(),
             TextRef::Own(range) => Text::from(&self.own[range.clone()]),

@@ -38,9 +38,9 @@ impl State {
             extra_counters: &current.extra_counters,
             correlation: match &current.correlation {
                 TextRef::None => None,
-                word => Some(current.text(word, &sequence.correlations).text),
+                text_ref => Some(current.text(text_ref, &sequence.correlations).text),
             },
-            location: current.place.as_ref().map(OwnedLocation::location),
+            location: current.location.as_ref().map(OwnedLocation::location),
             log: current.log.map(|(body, priority)| Log {
                 body: sequence.log_bodies.get(body).map_or("", |body| &body.text),
                 priority,
@@ -53,7 +53,7 @@ impl State {
 impl Texts for State {
     fn each(&self, show: &mut dyn FnMut(Text<'_>)) {
         let table = &self.current_sequence().categories;
-        self.current.categories.iter().for_each(|word| show(self.current.text(word, table)));
+        self.current.categories.iter().for_each(|text_ref| show(self.current.text(text_ref, table)));
     }
 }
 

@@ -15,11 +15,11 @@ use crate::{Context, EventKind, Loss};
 impl State {
     /// Reads a packet: updates the state, and queues its items.
     pub(super) fn packet(&mut self, packet: &Packet<'_>, context: &mut Context) -> Result<(), DecodeError> {
-        let Some(place) = self.sequence(packet.sequence) else {
+        let Some(index) = self.sequence(packet.sequence) else {
             self.report.add("packets of too many sequences");
             return Ok(());
         };
-        let sequence = &mut self.sequences[place];
+        let sequence = &mut self.sequences[index];
         if packet.flags & sequence_flags::CLEARED != 0 {
             sequence.clear();
         } else if packet.dropped {
@@ -37,13 +37,13 @@ impl State {
         {
             self.pending.push_back(Pending::Clocks);
         }
-        let sequence = &mut self.sequences[place];
+        let sequence = &mut self.sequences[index];
         let time = match packet.timestamp {
             Some(timestamp) if is_known => self.clocks.time(sequence, packet.clock_id, timestamp),
             _ => None,
         };
         if packet.dropped && !packet.first {
-            self.loss(place, time, context);
+            self.loss(index, time, context);
         }
         self.report.add_many("unknown fields", u64::from(packet.skipped));
         match &packet.data {
@@ -52,13 +52,13 @@ impl State {
                 self.report.add("packets that depend on missing packets");
                 Ok(())
             }
-            Some(data) => self.data(place, data, packet, time, context),
+            Some(data) => self.data(index, data, packet, time, context),
         }
     }
 
     /// Queues a loss: packets of this sequence are missing.
-    fn loss(&mut self, place: usize, time: Option<i64>, context: &mut Context) {
-        let track = self.sequences[place].track;
+    fn loss(&mut self, index: usize, time: Option<i64>, context: &mut Context) {
+        let track = self.sequences[index].track;
         let track = track.map(|uuid| self.tracks.used(uuid, context, &mut self.pending));
         let track = track.map(|index| self.tracks.get(index).id);
         self.pending.push_back(Pending::Loss(Loss { track, time, events: 0 }));
@@ -66,7 +66,7 @@ impl State {
 
     fn data(
         &mut self,
-        place: usize,
+        index: usize,
         data: &Data<'_>,
         packet: &Packet<'_>,
         time: Option<i64>,
@@ -83,7 +83,7 @@ impl State {
                     return Ok(());
                 };
                 self.current.time = time;
-                self.take_event(place, event, context)?;
+                self.take_event(index, event, context)?;
             }
             Data::Track(track) => {
                 let (texts, pending) = (&mut self.texts, &mut self.pending);
@@ -135,12 +135,12 @@ impl State {
 
     fn take_event(
         &mut self,
-        place: usize,
+        index: usize,
         event: &TrackEvent<'_>,
         context: &mut Context,
     ) -> Result<(), DecodeError> {
         self.report.add_many("unknown fields", u64::from(event.skipped));
-        let uuid = event.track_uuid.or(self.sequences[place].track).unwrap_or(0);
+        let uuid = event.track_uuid.or(self.sequences[index].track).unwrap_or(0);
         let track = self.tracks.used(uuid, context, &mut self.pending);
         self.current.clear();
         self.current.track = self.tracks.get(track).id;
@@ -163,7 +163,7 @@ impl State {
                 Some(EventType::SliceEnd) => EventKind::End,
                 Some(EventType::Instant) => EventKind::Instant,
                 Some(EventType::Counter) => {
-                    match event.counter.and_then(|v| self.counter(place, track, uuid, v)) {
+                    match event.counter.and_then(|v| self.counter(index, track, uuid, v)) {
                         Some(value) => {
                             self.current.counter = Some(track);
                             EventKind::Counter(value)
@@ -180,23 +180,23 @@ impl State {
                 }
             };
         }
-        self.take_details(place, event);
-        self.take_extra_counters(place, event)?;
+        self.take_details(index, event);
+        self.take_extra_counters(index, event)?;
         self.pending.push_back(Pending::Event);
         Ok(())
     }
 
-    fn take_details(&mut self, place: usize, event: &TrackEvent<'_>) {
+    fn take_details(&mut self, index: usize, event: &TrackEvent<'_>) {
         let location = |sequence: &Sequence, iid| sequence.locations.get(iid).cloned();
-        self.current.place = match &event.location {
-            Some(Location::Iid(iid)) => location(&self.sequences[place], *iid),
+        self.current.location = match &event.location {
+            Some(Location::Iid(iid)) => location(&self.sequences[index], *iid),
             Some(Location::At(at)) => Some(OwnedLocation::of(at)),
             None => None,
         };
         if let Some(log) = event.log {
             self.current.log = Some((log.body_iid, log.priority));
-            if self.current.place.is_none() {
-                self.current.place = location(&self.sequences[place], log.source_location_iid);
+            if self.current.location.is_none() {
+                self.current.location = location(&self.sequences[index], log.source_location_iid);
             }
         }
         self.current.correlation = match event.correlation {
@@ -207,29 +207,29 @@ impl State {
         };
     }
 
-    fn take_extra_counters(&mut self, place: usize, event: &TrackEvent<'_>) -> Result<(), DecodeError> {
+    fn take_extra_counters(&mut self, index: usize, event: &TrackEvent<'_>) -> Result<(), DecodeError> {
         let mut uuids = event.extra_counter_track_uuids().peekable();
         let mut defaults = uuids.peek().is_none().then_some(0..);
         for value in event.extra_counters() {
             let uuid = match &mut defaults {
                 None => uuids.next().transpose()?,
                 Some(places) => {
-                    places.next().and_then(|n: usize| self.sequences[place].extra_counters.get(n).copied())
+                    places.next().and_then(|n: usize| self.sequences[index].extra_counters.get(n).copied())
                 }
             };
-            self.extra_counter(place, uuid, CounterValue::Int(value?));
+            self.extra_counter(index, uuid, CounterValue::Int(value?));
         }
         let mut uuids = event.extra_double_track_uuids();
         for value in event.extra_doubles() {
             let uuid = uuids.next().transpose()?;
-            self.extra_counter(place, uuid, CounterValue::Double(value?));
+            self.extra_counter(index, uuid, CounterValue::Double(value?));
         }
         Ok(())
     }
 
-    fn extra_counter(&mut self, place: usize, uuid: Option<u64>, value: CounterValue) {
+    fn extra_counter(&mut self, index: usize, uuid: Option<u64>, value: CounterValue) {
         let track = uuid.and_then(|uuid| Some((uuid, self.tracks.find(uuid)?)));
-        match track.and_then(|(uuid, track)| Some((track, self.counter(place, track, uuid, value)?))) {
+        match track.and_then(|(uuid, track)| Some((track, self.counter(index, track, uuid, value)?))) {
             Some((track, value)) => {
                 self.current.extra_counters.push((self.tracks.get(track).id, value));
             }

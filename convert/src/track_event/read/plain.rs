@@ -11,8 +11,8 @@ impl State {
     /// general path.
     #[inline]
     pub(super) fn plain(&mut self, event: &PlainEvent<'_>, context: &Context) -> Option<()> {
-        let place = self.sequence(event.sequence)?;
-        let sequence = &mut self.sequences[place];
+        let index = self.sequence(event.sequence)?;
+        let sequence = &mut self.sequences[index];
         let is_known = event.flags & sequence_flags::NEEDS == 0 || sequence.is_valid;
         if event.flags & sequence_flags::CLEARED != 0 || !is_known {
             return None;
@@ -25,22 +25,22 @@ impl State {
             _ => return None,
         }
         // From here on the event is plain.
-        let time = self.clocks.time(&mut self.sequences[place], event.clock_id, event.timestamp)?;
+        let time = self.clocks.time(&mut self.sequences[index], event.clock_id, event.timestamp)?;
         self.current.clear();
         let kind = match event.kind {
             EventType::SliceBegin => EventKind::Begin,
             EventType::SliceEnd => EventKind::End,
             EventType::Counter => {
                 self.current.counter = Some(track);
-                EventKind::Counter(self.counter(place, track, uuid, event.counter?)?)
+                EventKind::Counter(self.counter(index, track, uuid, event.counter?)?)
             }
             _ => EventKind::Instant,
         };
         let current = &mut self.current;
         (current.time, current.kind, current.track) = (time, kind, self.tracks.get(track).id);
-        current.name = event.name.map_or(TextRef::None, |name| current.word(name));
+        current.name = event.name.map_or(TextRef::None, |name| current.text_ref(name));
         if let Some(category) = event.category {
-            let category = current.word(category);
+            let category = current.text_ref(category);
             current.categories.push(category);
         }
         if let Some(id) = event.flow_id {

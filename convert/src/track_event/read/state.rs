@@ -42,8 +42,8 @@ impl State {
             return Some(self.current.sequence);
         }
         let new = self.sequences.len();
-        let place = match self.places.get(u64::from(number)) {
-            Some(place) => *place,
+        let index = match self.places.get(u64::from(number)) {
+            Some(index) => *index,
             None if new == MOST_SEQUENCES => return None,
             None => {
                 self.places.set(u64::from(number), new);
@@ -51,14 +51,14 @@ impl State {
                 new
             }
         };
-        self.current.sequence = place;
-        Some(place)
+        self.current.sequence = index;
+        Some(index)
     }
 
     /// The absolute value of a counter. Returns `None` if the track is no counter.
     pub(super) fn counter(
         &mut self,
-        place: usize,
+        index: usize,
         track: u32,
         uuid: u64,
         value: CounterValue,
@@ -66,7 +66,7 @@ impl State {
         if !self.tracks.get(track).counter()?.is_incremental {
             return Some(value);
         }
-        let sum = self.sequences[place].counters.entry(uuid).or_insert(CounterValue::Int(0));
+        let sum = self.sequences[index].counters.entry(uuid).or_insert(CounterValue::Int(0));
         *sum = match (*sum, value) {
             (CounterValue::Int(a), CounterValue::Int(b)) => CounterValue::Int(a.wrapping_add(b)),
             (a, b) => CounterValue::Double(double(a) + double(b)),

@@ -140,8 +140,8 @@ impl State {
         if !event.args.is_empty() {
             event.args.each(&mut |name, value| put_argument(out, fields, sequence, report, name, value));
         }
-        let place = event.location.map(|at| sequence.place(out, locations, at));
-        let at = if let Some(Location::Iid(iid)) = place { iid } else { 0 };
+        let location = event.location.map(|at| sequence.location(out, locations, at));
+        let at = if let Some(Location::Iid(iid)) = location { iid } else { 0 };
         let log = event.log.map(|log| {
             let body_iid = sequence.log_body(out, log.body);
             LogMessage { body_iid, priority: log.priority, source_location_iid: at }
@@ -156,7 +156,7 @@ impl State {
             flow_ids: event.flows,
             terminating_flow_ids: event.ending_flows,
             correlation: event.correlation.map(|text| te::Correlation::Name(Name::Text(text))),
-            location: place,
+            location,
             log,
             ..te::Event::new(sequence.number, form.kind, timestamp)
         };

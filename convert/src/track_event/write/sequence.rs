@@ -173,7 +173,7 @@ impl Sequence {
     }
 
     /// A source location: its id if it has one, otherwise in full.
-    pub(super) fn place<'a>(
+    pub(super) fn location<'a>(
         &mut self,
         out: &mut Vec<u8>,
         locations: &mut Locations,

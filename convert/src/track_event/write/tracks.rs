@@ -73,7 +73,7 @@ pub(super) struct Tracks {
 }
 
 /// The index of a track.
-fn place(id: TrackId) -> usize {
+fn index(id: TrackId) -> usize {
     id.0 as usize
 }
 
@@ -81,19 +81,19 @@ impl Tracks {
     /// Returns a track. Creates it if it was not described.
     #[inline]
     pub(super) fn get(&mut self, id: TrackId) -> &mut OutputTrack {
-        if self.all.get(place(id)).is_none_or(|track| track.uuid == 0) {
+        if self.all.get(index(id)).is_none_or(|track| track.uuid == 0) {
             self.make(id, 0);
         }
-        &mut self.all[place(id)]
+        &mut self.all[index(id)]
     }
 
     /// Creates a track with the UUID `source`, if no other has it.
     #[cold]
     fn make(&mut self, id: TrackId, source: u64) {
-        if place(id) >= self.all.len() {
-            self.all.resize_with(place(id) + 1, OutputTrack::default);
+        if index(id) >= self.all.len() {
+            self.all.resize_with(index(id) + 1, OutputTrack::default);
         }
-        self.all[place(id)].uuid = self.new_uuid(source);
+        self.all[index(id)].uuid = self.new_uuid(source);
     }
 
     /// The numbers of all tracks.
@@ -117,10 +117,10 @@ impl Tracks {
 
     /// Sets the description of a track.
     pub(super) fn add(&mut self, track: &Track<'_>, report: &mut Report) {
-        if place(track.id) >= self.all.len() || self.all[place(track.id)].uuid == 0 {
+        if index(track.id) >= self.all.len() || self.all[index(track.id)].uuid == 0 {
             self.make(track.id, track.source_id);
         }
-        let out = &mut self.all[place(track.id)];
+        let out = &mut self.all[index(track.id)];
         out.class = match track.kind {
             TrackKind::Thread { .. } => TrackClass::Thread,
             TrackKind::Counter(_) => TrackClass::Counter,
