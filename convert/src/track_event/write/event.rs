@@ -109,10 +109,7 @@ impl State {
         let time = self.set_time(event.time);
         self.describe(event, form, time);
         let (class, uuid, counter_category) = self.enter(event.track);
-        if !event.flows.is_empty() || !event.ending_flows.is_empty() {
-            let cut = self.flows.through(event.flows) + self.flows.through(event.ending_flows);
-            self.report.add_many(CUT, cut);
-        }
+        self.count_cut_flows(event);
         self.fields.clear();
         if !event.extra_counters.is_empty() {
             self.extra_counters(event, time);
@@ -166,6 +163,14 @@ impl State {
                 put_message(e, track_event::LEGACY_EVENT, |l| legacy.put(l));
             }
         });
+    }
+
+    #[inline]
+    fn count_cut_flows(&mut self, event: &Event<'_>) {
+        if !event.flows.is_empty() || !event.ending_flows.is_empty() {
+            let cut = self.flows.through(event.flows) + self.flows.through(event.ending_flows);
+            self.report.add_many(CUT, cut);
+        }
     }
 
     #[inline]
