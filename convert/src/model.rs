@@ -345,7 +345,7 @@ pub struct Loss {
 /// The arguments of an event, decoded on demand.
 pub trait Arguments {
     /// Calls `show` with the name and value of each argument, in order. The id of a [`Value::Interned`] is
-    /// its [`StringId`] plus 1.
+    /// its [`StringId`](crate::StringId) plus 1.
     fn each(&self, show: &mut dyn FnMut(Text<'_>, Value<'_>));
 
     /// Whether there are no arguments.
