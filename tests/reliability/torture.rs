@@ -67,7 +67,9 @@ fn one(number: u64, judged: bool, tally: &Mutex<Tally>) -> Result<(), String> {
         return if committed == 0 { Ok(()) } else { Err(format!("{orders:?}: there is no region")) };
     };
     let failed = |what: String| format!("{orders:?}: {what}");
-    let recovered = recovery::recover(&region, &RecoverOptions::new()).map_err(|e| failed(e.to_string()))?;
+    // Killed before its region had a header, it left one that does not name its process.
+    let options = RecoverOptions::new().assume_dead(committed == 0);
+    let recovered = recovery::recover(&region, &options).map_err(|e| failed(e.to_string()))?;
     if region.exists() {
         return Err(failed("the region is still there".to_owned()));
     }
