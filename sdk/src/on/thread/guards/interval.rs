@@ -40,12 +40,12 @@ impl AsyncScope {
     ) -> Self {
         let word = epoch.get();
         let mut scope = Self::placed(callsite, word, extras, None);
-        let place = Position {
+        let position = Position {
             after: scope.interval.lane.used_until,
             ..TrackRef::Async(&scope.interval).place(word)
         };
         let begun_at = if extras.says_no_more() {
-            hot::on_track(this_thread::hot(), callsite, word, Happens::Begin, place, values)
+            hot::on_track(this_thread::hot(), callsite, word, Happens::Begin, position, values)
         } else {
             None
         };

@@ -128,13 +128,13 @@ fn end_on_track(
     track: TrackRef<'_>,
     arguments: Option<Box<EndArguments>>,
 ) -> TrackEnd {
-    let place = track.place(word);
+    let position = track.place(word);
     if arguments.is_none()
-        && let Some(time) = hot::on_track(this_thread::hot(), callsite, word, Happens::End, place, &())
+        && let Some(time) = hot::on_track(this_thread::hot(), callsite, word, Happens::End, position, &())
     {
         return TrackEnd::Recorded(time);
     }
-    let (extras, after) = (Extras::new(), place.after);
+    let (extras, after) = (Extras::new(), position.after);
     let event =
         Event { action: Action::End, after, track: Some(track), ..Event::new(callsite, &[], &extras) };
     match arguments {

@@ -32,7 +32,7 @@ pub(crate) fn event(
     hot: &Hot,
     callsite: &'static Callsite,
     happens: Happens,
-    place: Position,
+    position: Position,
     taken: Taken,
 ) -> bool {
     let (kind, texts) = match happens {
@@ -46,7 +46,7 @@ pub(crate) fn event(
         return taken.put_back();
     }
     let Some((now, _)) = hot.tick::<true>(&taken) else { return taken.put_back() };
-    if now <= place.after || now >> 56 != 0 {
+    if now <= position.after || now >> 56 != 0 {
         return taken.put_back();
     }
     let (time, time_len) = proto::varint_up_to_8(now);
@@ -73,7 +73,7 @@ pub(crate) fn event(
             raw.copy(text.as_bytes());
         }
     }
-    put_track(&mut raw, place.uuid);
+    put_track(&mut raw, position.uuid);
     raw.word_of(0x40, 1);
     raw.word_of(time, time_len);
     raw.word_of(0, bytes as usize - 8 - packet_len);

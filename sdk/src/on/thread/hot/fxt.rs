@@ -122,7 +122,7 @@ pub(crate) fn in_interval(
     hot: &Hot,
     callsite: &'static Callsite,
     happens: Happens,
-    place: Position,
+    position: Position,
     values: &impl Values,
     taken: Taken,
 ) -> bool {
@@ -136,9 +136,9 @@ pub(crate) fn in_interval(
     };
     let more = More {
         header: callsite.fxt_header() + change,
-        payload: Some(place.uuid),
+        payload: Some(position.uuid),
         begins: false,
-        after: Some(place.after),
+        after: Some(position.after),
     };
     record::<true>(hot, callsite.keys(), &more, values, taken)
 }

@@ -46,9 +46,14 @@ pub(crate) use crate::on::thread::hot::packet::END as TRACK_EVENT_END;
 
 /// A record without arguments: begin or instant. False: nothing was written, take the cold path.
 #[inline(always)]
-pub(crate) fn plain<const WARM: bool>(hot: &Hot, callsite: &'static Callsite, word: u32, kind: Kind) -> bool {
-    let Some(taken) = hot.take(Lease::epoch, word) else { return false };
-    if word & TRACK_EVENT == 0 {
+pub(crate) fn plain<const WARM: bool>(
+    hot: &Hot,
+    callsite: &'static Callsite,
+    epoch: u32,
+    kind: Kind,
+) -> bool {
+    let Some(taken) = hot.take(Lease::epoch, epoch) else { return false };
+    if epoch & TRACK_EVENT == 0 {
         fxt::plain::<WARM>(hot, callsite, kind, taken)
     } else {
         packet::plain::<WARM>(hot, callsite, kind, taken)
@@ -60,12 +65,12 @@ pub(crate) fn plain<const WARM: bool>(hot: &Hot, callsite: &'static Callsite, wo
 pub(crate) fn with_flow<const WARM: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
-    word: u32,
+    epoch: u32,
     flow: u64,
     begun: bool,
 ) -> bool {
-    let Some(taken) = hot.take(Lease::epoch, word) else { return false };
-    if word & TRACK_EVENT == 0 {
+    let Some(taken) = hot.take(Lease::epoch, epoch) else { return false };
+    if epoch & TRACK_EVENT == 0 {
         fxt::with_flow::<WARM>(hot, callsite, flow, begun, taken)
     } else {
         packet::with_flow::<WARM>(hot, callsite, flow, taken)
@@ -74,10 +79,10 @@ pub(crate) fn with_flow<const WARM: bool>(
 
 /// The end of a recorded scope. False: nothing was written, take the cold path.
 #[inline(always)]
-pub(crate) fn end<const WARM: bool>(hot: &Hot, callsite: &'static Callsite, word: u32) -> bool {
-    let Some(taken) = hot.take(Lease::end_epoch, word) else { return false };
+pub(crate) fn end<const WARM: bool>(hot: &Hot, callsite: &'static Callsite, epoch: u32) -> bool {
+    let Some(taken) = hot.take(Lease::end_epoch, epoch) else { return false };
     // The room is there: the begin kept it, in this chunk.
-    if word & TRACK_EVENT == 0 {
+    if epoch & TRACK_EVENT == 0 {
         fxt::end::<WARM>(hot, callsite, taken)
     } else {
         packet::end::<WARM>(hot, taken)
@@ -89,19 +94,19 @@ pub(crate) fn end<const WARM: bool>(hot: &Hot, callsite: &'static Callsite, word
 pub(crate) fn with_values<const WARM: bool, V: Values>(
     hot: &Hot,
     callsite: &'static Callsite,
-    word: u32,
+    epoch: u32,
     kind: Kind,
     values: &V,
 ) -> bool {
     if V::NESTED {
         return false;
     }
-    let Some(taken) = hot.take(Lease::epoch, word) else { return false };
+    let Some(taken) = hot.take(Lease::epoch, epoch) else { return false };
     // The macros make as many keys as values. Said here, it spares a bounds check for each.
     if callsite.keys().len() != values.count() || !hot.has_seen::<WARM>(callsite) {
         return taken.put_back();
     }
-    if word & TRACK_EVENT == 0 {
+    if epoch & TRACK_EVENT == 0 {
         fxt::with_values::<WARM>(hot, callsite, kind, values, taken)
     } else if kind == Kind::Counter {
         packet::counter::<WARM>(hot, callsite, values, taken)
@@ -118,36 +123,36 @@ pub(crate) fn with_values<const WARM: bool, V: Values>(
 pub(crate) fn on_track<V: Values>(
     hot: &Hot,
     callsite: &'static Callsite,
-    word: u32,
+    epoch: u32,
     happens: Happens,
-    place: Position,
+    position: Position,
     values: &V,
 ) -> Option<u64> {
     if V::NESTED {
         return None;
     }
-    let taken = hot.take(Lease::epoch, word)?;
+    let taken = hot.take(Lease::epoch, epoch)?;
     let lease = taken.lease;
-    let is_packet = word & TRACK_EVENT != 0;
-    let is_blob = !is_packet && place.in_fxt == InFxt::Blob;
+    let is_packet = epoch & TRACK_EVENT != 0;
+    let is_blob = !is_packet && position.in_fxt == InFxt::Blob;
     let is_end = happens == Happens::End;
     // A slice's end has the begin's callsite, and no argument; its packet has no string either. A blob has none by number.
     let has_strings = is_blob || is_end && is_packet || hot.has_seen::<true>(callsite);
     let has_keys = is_end || callsite.keys().len() == values.count() && !(is_blob && values.count() != 0);
-    let as_interval = !is_packet && place.in_fxt == InFxt::Interval;
-    let described = if as_interval { place.uuid | AS_INTERVAL } else { place.uuid };
-    let is_described = hot.track_cell(place.uuid).get() == described;
-    let is_left = !is_packet && place.in_fxt == InFxt::Thread;
+    let as_interval = !is_packet && position.in_fxt == InFxt::Interval;
+    let described = if as_interval { position.uuid | AS_INTERVAL } else { position.uuid };
+    let is_described = hot.track_cell(position.uuid).get() == described;
+    let is_left = !is_packet && position.in_fxt == InFxt::Thread;
     let is_written = if is_left || !is_described || !has_strings || !has_keys {
         taken.put_back()
     } else if is_blob {
-        blob::event(hot, callsite, happens, place, taken)
+        blob::event(hot, callsite, happens, position, taken)
     } else if !is_packet {
-        fxt::in_interval(hot, callsite, happens, place, values, taken)
+        fxt::in_interval(hot, callsite, happens, position, values, taken)
     } else if is_end {
-        packet::end_on_track(hot, place, taken)
+        packet::end_on_track(hot, position, taken)
     } else {
-        packet::with_values::<true>(hot, callsite, Kind::Instant, Some(place), values, taken)
+        packet::with_values::<true>(hot, callsite, Kind::Instant, Some(position), values, taken)
     };
     is_written.then(|| lease.last())
 }

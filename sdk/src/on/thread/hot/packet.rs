@@ -128,7 +128,7 @@ const TRACK_TAG: u64 =
 
 /// The end of a slice on a track.
 #[inline(always)]
-pub(crate) fn end_on_track(hot: &Hot, place: Position, taken: Taken) -> bool {
+pub(crate) fn end_on_track(hot: &Hot, position: Position, taken: Taken) -> bool {
     let message_len = END_MESSAGE_LEN + TRACK;
     let len = hot.packet_base.get() + message_len as u32;
     let room = taken.room() - len as i32;
@@ -136,14 +136,14 @@ pub(crate) fn end_on_track(hot: &Hot, place: Position, taken: Taken) -> bool {
         return taken.put_back();
     }
     let Some((now, delta)) = hot.tick::<true>(&taken) else { return taken.put_back() };
-    if now <= place.after {
+    if now <= position.after {
         return taken.put_back();
     }
     // SAFETY: room for `len` bytes.
     let mut raw = unsafe { taken.raw(taken.last_commit()) };
     raw.word_of(hot.prefix.get() + ((message_len as u64) << 8), hot.prefix_len.get());
     raw.word_of(END_MESSAGE + ((TRACK as u64) << (8 * LENGTH_AT)), END_MESSAGE_LEN);
-    put_track(&mut raw, place.uuid);
+    put_track(&mut raw, position.uuid);
     raw.word_of(time(delta), TIME_LEN);
     let commit = taken.last_commit();
     taken.commit(commit, now, len, room);
@@ -162,14 +162,14 @@ pub(crate) fn with_values<const WARM: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
     kind: Kind,
-    place: Option<Position>,
+    position: Option<Position>,
     values: &impl Values,
     taken: Taken,
 ) -> bool {
     let keys = callsite.keys();
     let (message, message_len) = callsite.message();
     let prefix_len = hot.prefix_len.get();
-    let track_len = if place.is_some() { TRACK } else { 0 };
+    let track_len = if position.is_some() { TRACK } else { 0 };
     let mut len = Len { bytes: message_len - FIELDS_AT + track_len, keys };
     values.each(0, &mut len);
     let event_len = len.bytes;
@@ -184,7 +184,7 @@ pub(crate) fn with_values<const WARM: bool>(
         return taken.put_back();
     }
     let Some((now, delta)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
-    if place.is_some_and(|place| now <= place.after) {
+    if position.is_some_and(|position| now <= position.after) {
         return taken.put_back();
     }
     // SAFETY: room for `len` bytes.
@@ -197,8 +197,8 @@ pub(crate) fn with_values<const WARM: bool>(
     let fields =
         [message[0] >> (8 * FIELDS_AT) | message[1] << (64 - 8 * FIELDS_AT), message[1] >> (8 * FIELDS_AT)];
     raw.two_words_of(fields, message_len - FIELDS_AT);
-    if let Some(place) = place {
-        put_track(&mut raw, place.uuid);
+    if let Some(position) = position {
+        put_track(&mut raw, position.uuid);
     }
     values.each(0, &mut Put { raw: &mut raw, keys });
     raw.word_of(time(delta), TIME_LEN);

@@ -26,18 +26,18 @@ impl Hot {
     /// Takes the writer for a record of the session with epoch `word` (not 0), which `session` must show: the lease's epoch, or that
     /// for ends. None: nothing has changed.
     #[inline(always)]
-    pub(crate) fn take(&self, session: impl Fn(&Lease) -> u32, word: u32) -> Option<Taken> {
-        debug_assert_ne!(word, 0, "0 is no session: every caller has compared");
+    pub(crate) fn take(&self, session: impl Fn(&Lease) -> u32, epoch: u32) -> Option<Taken> {
+        debug_assert_ne!(epoch, 0, "0 is no session: every caller has compared");
         let lease = self.lease();
         if lease.is_busy() {
             return None;
         }
         lease.set_busy(true);
-        if session(lease) != word {
+        if session(lease) != epoch {
             lease.set_busy(false);
             return None;
         }
-        fence_constants(); // `word` is an epoch
+        fence_constants(); // `epoch` is an epoch
         Some(Taken { lease, chunk: lease.chunk() })
     }
 
