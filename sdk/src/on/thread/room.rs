@@ -20,7 +20,7 @@
 //!
 //! ```text
 //! [records ...... | free .... |<-limit   [note of the innermost] [..] [note of the outermost]]
-//!                              32 bytes that a store may reach into; each note at the start of its `end_size`
+//!                              32 bytes that a store may reach into; each note is at the start of its slot
 //! ```
 
 use std::collections::VecDeque;
