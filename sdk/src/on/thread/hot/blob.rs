@@ -1,10 +1,12 @@
-//! What FXT has no record for, in the hot path: a slice or an instant on a track, as a TrackEvent packet that stands for itself.
+//! The hot path of slices and instants on tracks in FXT, which has no record for them: a TrackEvent packet in
+//! a blob, which needs no other packet.
 //!
 //! ```text
-//! BLOB header | 0a LEN  50 SEQUENCE | 5a L  48 TYPE  b2 01 l CATEGORY  ba 01 l NAME  58 TRACK | 40 TIME | zeros up to a word
+//! HEADER | 0a LEN  50 SEQUENCE | 5a L  48 TYPE  b2 01 l CATEGORY  ba 01 l NAME  58 TRACK | 40 TIME | zeros
 //! ```
 //!
-//! An end has neither category nor name. Lengths are one byte each: who has longer texts takes the cold path.
+//! The zeros fill the last word. An end has neither category nor name. Each length is one byte: an event with
+//! longer texts takes the cold path.
 
 use hairline_formats::{fxt, proto, track_event};
 use track_event::EventType;
@@ -16,10 +18,11 @@ use crate::on::thread::hot::Callsite;
 use crate::on::thread::hot::packet::{TRACK, put_track};
 use crate::on::thread::hot::taken::Taken;
 
-/// The longest texts, with their tags and lengths: then the packet, with the longest prefix and time, is below 128 bytes.
+/// The most bytes of both texts, with their tags and lengths. With these, and the longest prefix and time,
+/// the packet is below 128 bytes.
 const LONGEST_TEXTS: usize = 90;
 
-/// Tag and length of a text.
+/// Bytes of a text's tag and length.
 const TEXT: usize = 3;
 
 const fn tag_of_text(field: u32) -> u64 {
