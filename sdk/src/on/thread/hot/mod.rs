@@ -1,8 +1,8 @@
 //! The hot path: an event of a thread that is set up, at a callsite that it has seen, with room in its chunk.
 //!
-//! Its state is in two places. The first is a thread-local struct without a destructor, so that an access is an
-//! offset from the thread pointer. The second is the thread's lease (`hairline_shm::Lease`): a cache line in
-//! memory that outlives the thread, since the drain thread reads it. The steps, in order:
+//! Its state is in two places. The first is a thread-local struct without a destructor, so that an access is
+//! an offset from the thread pointer. The second is the thread's lease (`hairline_shm::Lease`): a cache line
+//! in memory that outlives the thread, since the drain thread reads it. The steps, in order:
 //!
 //! 1. The chunk writer is **taken**: if it is not busy, it is marked busy. From now on the cold path counts
 //!    an event that interrupts this one (a signal handler). An event that came between the check and the mark
@@ -17,10 +17,11 @@
 //! 7. `room` gets its new value, and the chunk writer is free again.
 //!
 //! If any check fails, the chunk writer is put back unchanged, and another path does the whole event. First
-//! the **warm** path: this same code with `WARM` set, which can also read the fallback clock, and the "seen"
-//! bits that are outside of the struct. If the warm path fails too, the cold path. The functions of the hot
-//! path make only tail calls. They save the registers that hold their arguments while the thread-local is
-//! found, which is compiled like a call, and the registers that TrackEvent's stores need: five at a begin.
+//! comes the **warm** path: this same code with `WARM` set, which can also read the fallback clock, and the
+//! "seen" bits that are outside of the struct. If the warm path fails too, the cold path follows. The
+//! functions of the hot path make only tail calls. They save the registers that hold their arguments while
+//! the thread-local is found, which is compiled like a call, and the registers that TrackEvent's stores need:
+//! five at a begin.
 //!
 //! # Room
 //!
