@@ -169,7 +169,8 @@ pub(crate) enum TrackEnd {
     Recorded(u64),
     /// The session is over.
     Over,
-    /// The end came from inside of another event of this thread. The slice stays open.
+    /// The end was not written. Either it came from inside of another event of this thread, and the slice stays
+    /// open; or the region overwrites and has no room, and the whole slice is lost.
     Refused,
 }
 

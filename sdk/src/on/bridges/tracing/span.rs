@@ -355,7 +355,7 @@ impl Span {
         self.state.fetch_and(!LATE_FIELDS, Ordering::AcqRel);
         match self.rest().and_then(|rest| rest.late.clone()) {
             Some(late) => {
-                late.show_all(|values| slices::end_slice_with(entry.callsite, entry.recorded_in, values))
+                late.show_all(|values| slices::end_slice_with(entry.callsite, entry.recorded_in, values));
             }
             None => slices::end_slice(entry.callsite, entry.recorded_in),
         }

@@ -89,7 +89,7 @@ impl AsyncScope {
         match extras.track {
             Some(TrackRef::Track(track)) => interval.parent = Some(track.clone()),
             Some(TrackRef::Async(above)) if above.recorded_in == epoch => {
-                interval.above = Some(above.as_above())
+                interval.above = Some(above.as_above());
             }
             // It is not in this trace, but its parent may be.
             Some(TrackRef::Async(above)) => {
