@@ -1,7 +1,7 @@
 //! A thread's chunks, and the room in them.
 //!
 //! ```text
-//! chunk being written                                         spares (deep recursion only)
+//! chunk being written                                     spares (deep recursion only)
 //! [context | records ....... | free ...... | ends | 32 ]  [ends ......... ] [ends ......... ]
 //!                            ^ commit      ^ limit ^ capacity
 //! ```
@@ -41,6 +41,7 @@ const NOTE: usize = 4 + 8;
 /// The offset in the note of a begin that is not in this chunk.
 const NOT_IN_CHUNK: u32 = u32::MAX;
 
+/// The chunks of one thread, and the room in them.
 #[derive(Debug)]
 pub(crate) struct Room {
     region: Arc<Region>,
@@ -51,7 +52,9 @@ pub(crate) struct Room {
     /// Set if the drain thread has recalled the chunk: the number of ends that lost their reserved room. The
     /// chunk must not be touched.
     ends_owed: Option<i32>,
+    /// Offset in the chunk up to which records may reach.
     limit: i32,
+    /// Bytes reserved for the end of one scope.
     end_size: i32,
     next: ChunkInfo,
     context: Vec<u8>,
@@ -157,7 +160,7 @@ impl Room {
     }
 
     /// Writes whole records, `events` of which are events. With `begins`, the first record begins a scope,
-    /// and `begins` is what its [`Begin`] holds besides its offset.
+    /// and `begins` is the part of its [`Begin`] beside the offset.
     pub(crate) fn append(&mut self, bytes: &[u8], events: u32, begins: Option<u64>) -> Result<(), NoRoom> {
         let end = if begins.is_some() { self.end_size } else { 0 };
         let need =

@@ -242,9 +242,10 @@ impl ChunkWriter {
         Moment { now, delta: now - last, cpu: None }
     }
 
-    /// As [`tick`](Self::tick), with the thread's CPU time for an event on the thread's own track.
-    fn tick_for(&self, hot: &Hot, of_slice: bool) -> Moment {
-        let cpu = (of_slice && self.shared.detail().thread_time).then(clock::thread_time);
+    /// As [`tick`](Self::tick), with the thread's CPU time if the session records it: for a begin or an end
+    /// on the thread's own track.
+    fn tick_with_cpu_time(&self, hot: &Hot) -> Moment {
+        let cpu = self.shared.detail().thread_time.then(clock::thread_time);
         Moment { cpu, ..self.tick(hot) }
     }
 
@@ -290,6 +291,7 @@ impl ChunkWriter {
         }
     }
 
+    /// Writes an event. Returns whether it is recorded. If it is not, counts it by the reason of the loss.
     pub(crate) fn event(&mut self, hot: &Hot, event: &Event<'_>) -> bool {
         if self.refused > 0 && self.room.left() < STARVED && self.shared.has_no_chunk() {
             self.refuse(LossReason::BufferFull); // like the last event, at little cost
@@ -328,6 +330,7 @@ impl ChunkWriter {
         }
     }
 
+    /// Counts an event that could not be written.
     fn refuse(&mut self, reason: LossReason) {
         self.refused += 1;
         self.found_full |= reason == LossReason::BufferFull;
@@ -340,6 +343,7 @@ impl ChunkWriter {
         }
     }
 
+    /// Writes the event into this chunk or, in a region that overwrites, into the next one.
     fn try_event(&mut self, hot: &Hot, event: &Event<'_>) -> Result<(), NoRoom> {
         match self.try_here(hot, event) {
             Err(NoRoom::ChunkFull) => {
@@ -352,6 +356,7 @@ impl ChunkWriter {
         }
     }
 
+    /// Writes everything that must precede the event, and then the event.
     fn try_here(&mut self, hot: &Hot, event: &Event<'_>) -> Result<(), NoRoom> {
         self.write_loss(hot)?;
         let in_full = self.sequence.writes_in_full(event);
@@ -367,8 +372,9 @@ impl ChunkWriter {
         self.write_preamble(|sequence, out| sequence.put_values(out, event))?;
         self.sequence.values_told(event);
         self.scratch.clear();
-        let slice = matches!(event.action, Action::Begin | Action::End) && event.track.is_none();
-        let mut at = self.tick_for(hot, slice).after(event.after);
+        let is_own_slice = matches!(event.action, Action::Begin | Action::End) && event.track.is_none();
+        let moment = if is_own_slice { self.tick_with_cpu_time(hot) } else { self.tick(hot) };
+        let mut at = moment.after(event.after);
         let (last, now) = (hot.lease().last(), at.now);
         at.now = event.past.unwrap_or(now);
         let in_slice = self.room.open() > 0;
@@ -429,13 +435,14 @@ impl ChunkWriter {
             self.end_late(&Event { action: Action::End, ..Event::new(callsite, &[], &Extras::new()) });
             return;
         }
-        let at = self.tick_for(hot, true);
+        let at = self.tick_with_cpu_time(hot);
         self.scratch.clear();
         self.sequence.put_end(&mut self.scratch, callsite, &at);
         self.room.append_end(&self.scratch);
         hot.lease().set_last(at.now);
     }
 
+    /// Ends a scope of this thread with arguments, or without them if there is no room.
     pub(crate) fn end_with(&mut self, hot: &Hot, event: &Event<'_>) {
         if self.resume(hot).is_err() {
             self.end_late(event);
@@ -447,6 +454,7 @@ impl ChunkWriter {
         }
     }
 
+    /// Leaves the end of a scope to the drain thread.
     fn end_late(&mut self, event: &Event<'_>) {
         // Made here: it takes more memory than the rest of an idle thread's chunk writer.
         let track = Track::thread();
