@@ -50,8 +50,8 @@ impl Drop for Current<'_> {
 
 /// Calls `f` with the interval of the future that this thread polls.
 fn with_current<R>(f: impl FnOnce(Option<&AsyncScope>) -> R) -> R {
-    // SAFETY: `Current::enter` stored the pointer, and its guard, which borrows the interval, removes it. The
-    // guard is on this thread's stack, below this call.
+    // SAFETY: `Current::enter` stored the pointer, and its guard, which borrows the interval, removes it. A
+    // caller of this function, on this thread, holds the guard.
     f(CURRENT.get().map(|current| unsafe { &*current.as_ptr() }))
 }
 
@@ -94,7 +94,7 @@ impl Life {
         Traced { inner, life: self }
     }
 
-    /// Calls `poll` inside of a slice on this thread. Without the slice if the life is over or not recorded.
+    /// Calls `poll` inside of a slice on this thread. If the life is over or not recorded, there is no slice.
     #[inline]
     fn poll<R>(&self, poll: impl FnOnce() -> R) -> R {
         let Some((interval, flow)) = self.recorded.as_ref() else { return poll() };

@@ -147,6 +147,7 @@ fn with_values_slow<V: Values>(callsite: &'static Callsite, epoch: u32, kind: Ki
 }
 
 /// Returns the time of this thread's last event.
+#[inline]
 pub(crate) fn last_event() -> u64 {
     this_thread::hot().lease().last()
 }

@@ -10,7 +10,7 @@ use crate::on::event::extras::Extras;
 use crate::on::event::{Action, Event};
 pub(crate) use crate::on::thread::events::begin as begin_slice;
 pub(crate) use crate::on::thread::events::begin_flow as begin_flow_slice;
-pub(crate) use crate::on::thread::events::end as end_slice;
+pub(crate) use crate::on::thread::events::{end as end_slice, last_event};
 use crate::on::thread::{cold, events, hot};
 use crate::vocabulary::Level;
 
@@ -94,10 +94,4 @@ pub(crate) fn event_of(
     };
     let extras = Extras::new().name(message);
     events::log_message(&Event::new(callsite, values, &extras), epoch, level, message);
-}
-
-/// Returns the time of this thread's last event.
-#[inline]
-pub(crate) fn last_time() -> u64 {
-    this_thread::hot().lease().last()
 }

@@ -36,7 +36,7 @@ use crate::on::lifecycle::asked;
 pub struct Layer<S> {
     mode: Mode,
     category: Category,
-    /// Distinguishes the spans of layers in several registries, whose ids are equal.
+    /// Distinguishes the spans of layers in several registries, whose ids may be equal.
     number: u32,
     gate: Filtered<Nothing, Gate, S>,
 }

@@ -250,7 +250,7 @@ impl Span {
         };
         if before == 0 && mode == Mode::Auto {
             self.first_thread.store(thread, Ordering::Relaxed);
-            self.first_entered_at.store(slices::last_time(), Ordering::Relaxed);
+            self.first_entered_at.store(slices::last_event(), Ordering::Relaxed);
         }
         recorded
     }
