@@ -7,7 +7,7 @@ mod word;
 
 use std::sync::Arc;
 
-use super::on::sync::{AtomicU64, Ordering};
+use super::on::base::sync::{AtomicU64, Ordering};
 use super::{Seen, explore};
 use link::Link;
 use loom::thread;

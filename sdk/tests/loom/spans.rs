@@ -2,40 +2,40 @@
 
 #[path = "../../src/on/bridges/tracing/slots/count.rs"]
 mod count;
-#[path = "../../src/on/bridges/tracing/cells/word.rs"]
-mod word;
+#[path = "../../src/on/bridges/tracing/cells/state.rs"]
+mod state;
 
 use std::sync::Arc;
 
-use super::on::sync::{AtomicU64, Ordering};
+use super::on::base::sync::{AtomicU64, Ordering};
 use super::{Seen, explore};
 use count::Count;
 use loom::cell::UnsafeCell;
 use loom::thread;
-use word::Word;
+use state::State;
 
 const LAYER: u32 = 3;
 
-/// As a cell: the word, and fields of the span, which are stored and loaded with Relaxed. The loom cell
+/// As a cell: the state, and fields of the span, which are stored and loaded with Relaxed. The loom cell
 /// watches that no two spans use them at the same time.
 struct Cell {
-    word: Word,
+    state: State,
     field: AtomicU64,
     guard: UnsafeCell<()>,
 }
 
 impl Cell {
     fn new() -> Self {
-        Self { word: Word::free(), field: AtomicU64::new(0), guard: UnsafeCell::new(()) }
+        Self { state: State::free(), field: AtomicU64::new(0), guard: UnsafeCell::new(()) }
     }
 
     /// What `cells::put` does.
     fn put(&self, id: u64) -> bool {
-        if !self.word.claim(LAYER) {
+        if !self.state.claim(LAYER) {
             return false;
         }
         self.guard.with_mut(|_| self.field.store(id, Ordering::Relaxed));
-        self.word.commit(id);
+        self.state.commit(id);
         true
     }
 }
@@ -43,7 +43,7 @@ impl Cell {
 // owner: puts span 7     other thread: looks for span 7
 // --> its layer and its fields are there as soon as its id is
 //
-// Fails when `commit` is Relaxed, and when `is` loads the id with Relaxed.
+// Fails when `commit` is Relaxed, and when `holds` loads the id with Relaxed.
 #[test]
 fn a_thread_that_finds_a_span_sees_what_its_cell_was_filled_with() {
     let (found, missed) = (Seen::default(), Seen::default());
@@ -54,11 +54,11 @@ fn a_thread_that_finds_a_span_sees_what_its_cell_was_filled_with() {
             let cell = Arc::clone(&cell);
             thread::spawn(move || assert!(cell.put(7)))
         };
-        let is_found = cell.word.is(LAYER, 7);
+        let is_found = cell.state.holds(LAYER, 7);
         if is_found {
             cell.guard.with(|_| assert_eq!(cell.field.load(Ordering::Relaxed), 7));
         }
-        assert!(!cell.word.is(LAYER, u64::MAX - 1) && !cell.word.is(LAYER + 1, 7));
+        assert!(!cell.state.holds(LAYER, u64::MAX - 1) && !cell.state.holds(LAYER + 1, 7));
         seen.0.note_if(is_found);
         seen.1.note_if(!is_found);
         owner.join().unwrap();
@@ -80,17 +80,17 @@ fn a_cell_is_filled_anew_only_when_the_last_spans_thread_is_done_with_it() {
         let closing = {
             let cell = Arc::clone(&cell);
             thread::spawn(move || {
-                assert!(cell.word.is(LAYER, 7));
+                assert!(cell.state.holds(LAYER, 7));
                 cell.guard.with_mut(|_| assert_eq!(cell.field.load(Ordering::Relaxed), 7));
-                cell.word.clear();
+                cell.state.clear();
             })
         };
         let is_again = cell.put(8);
-        assert!(!is_again || cell.word.is(LAYER, 8) && !cell.word.is(LAYER, 7));
+        assert!(!is_again || cell.state.holds(LAYER, 8) && !cell.state.holds(LAYER, 7));
         seen.0.note_if(is_again);
         seen.1.note_if(!is_again);
         closing.join().unwrap();
-        assert_eq!(cell.word.is(LAYER, 8), is_again);
+        assert_eq!(cell.state.holds(LAYER, 8), is_again);
     });
     assert!(again.happened() && full.happened());
 }

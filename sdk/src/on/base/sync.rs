@@ -1,7 +1,7 @@
 //! The atomics of this crate's protocols.
 //!
 //! Each protocol is a small file that uses nothing of this crate but this module: `clock/published.rs`,
-//! `callsite/word.rs`, `callsite/link.rs`, `tracing/cells/word.rs`, `tracing/slots/count.rs`. The loom tests
+//! `callsite/word.rs`, `callsite/link.rs`, `tracing/cells/state.rs`, `tracing/slots/count.rs`. The loom tests
 //! (`sdk/tests/loom`) compile the same files with loom's atomics in place of these, so the models run the
 //! code that ships. The rest of the crate has constant statics and thread-locals, which loom's atomics do not
 //! allow.

@@ -1,14 +1,15 @@
-//! Futures and streams with a place in the trace.
+//! Futures and streams whose lives and polls are recorded.
 //!
 //! ```text
-//! async track   [ request ................................... ]     from the wrapping to the end, or the drop
+//! async track   [ request ................................... ]     from `traced` to the end, or the drop
 //! thread 1        [ request ] ──┐                [ request ]        each poll, on the thread that polls
 //! thread 2                      └─> [ request ] ──┘                 linked by a flow
 //! ```
 //!
-//! While a wrapped future is polled it is the thread's current one: what is wrapped meanwhile lies below it.
+//! While a traced future is polled, it is the thread's current one: the intervals of futures that are wrapped
+//! meanwhile go below its interval.
 
-#![allow(unsafe_code)] // the current interval of a thread is a pointer into a future that is being polled
+#![allow(unsafe_code)] // a thread's current interval is a pointer into the future that it polls
 
 use std::cell::Cell;
 use std::future::Future;
@@ -29,7 +30,7 @@ thread_local! {
     static CURRENT: Cell<Option<NonNull<AsyncScope>>> = const { Cell::new(None) };
 }
 
-/// Until it is dropped, `interval` is this thread's current one.
+/// Makes `interval` this thread's current one until it is dropped.
 struct Current<'i> {
     before: Option<NonNull<AsyncScope>>,
     _interval: &'i AsyncScope,
@@ -47,23 +48,23 @@ impl Drop for Current<'_> {
     }
 }
 
-/// Hands on the interval of the future that this thread polls.
+/// Calls `f` with the interval of the future that this thread polls.
 fn with_current<R>(f: impl FnOnce(Option<&AsyncScope>) -> R) -> R {
-    // SAFETY: `Current::enter` put the pointer there and its guard, which borrows the interval, takes it away again:
-    // on a stack of calls of this thread, of which we are a deeper one.
+    // SAFETY: `Current::enter` stored the pointer, and its guard, which borrows the interval, removes it. A
+    // caller of this function, on this thread, holds the guard.
     f(CURRENT.get().map(|current| unsafe { &*current.as_ptr() }))
 }
 
-/// The life of a future, in the trace.
+/// The recorded life of a future.
 #[derive(Debug)]
 pub struct Life {
     callsite: &'static Callsite,
-    /// The interval, and the flow of its polls. None: it is over, or not recorded.
+    /// The interval, and the flow of its polls. `None` if the life is over or not recorded.
     recorded: Option<(AsyncScope, Flow)>,
 }
 
 impl Life {
-    /// A life that is not recorded.
+    /// Makes a life that is not recorded.
     pub fn none(callsite: &'static Callsite) -> Self {
         Self { callsite, recorded: None }
     }
@@ -78,7 +79,7 @@ impl Life {
         Self { callsite, recorded }
     }
 
-    /// Begins the life of what is wrapped at the caller's place in the source.
+    /// Begins the life of the future that the caller wraps. The callsite is the caller's place in the source.
     #[track_caller]
     fn begin_here(category: &'static str, name: &'static str) -> Self {
         let callsite = registry::callsite_of(category, name, entry::first_hit);
@@ -88,12 +89,12 @@ impl Life {
         }
     }
 
-    /// Whose life it is.
+    /// Wraps the future or stream that lives this life.
     pub fn wrap<T>(self, inner: T) -> Traced<T> {
         Traced { inner, life: self }
     }
 
-    /// A poll: a slice on this thread, unless the future's life is over or was not recorded.
+    /// Calls `poll` inside of a slice on this thread. If the life is over or not recorded, there is no slice.
     #[inline]
     fn poll<R>(&self, poll: impl FnOnce() -> R) -> R {
         let Some((interval, flow)) = self.recorded.as_ref() else { return poll() };
@@ -107,8 +108,8 @@ impl Life {
 }
 
 pin_project_lite::pin_project! {
-    /// A future or stream whose life and polls are in the trace. Made by [`TraceFuture::traced`] and
-    /// [`TraceStream::traced`].
+    /// A future or stream whose life and polls are recorded. [`TraceFuture::traced`] and
+    /// [`TraceStream::traced`] make it.
     #[derive(Debug)]
     #[must_use = "futures do nothing unless they are polled"]
     pub struct Traced<T> {
@@ -149,11 +150,11 @@ impl<S: futures_core::Stream> futures_core::Stream for Traced<S> {
     }
 }
 
-/// `traced` for every future.
+/// Adds `traced` to every future.
 pub trait TraceFuture: Future + Sized {
-    /// Records the future's life, from here to its end or its drop, as an interval on an async track, and each of its
-    /// polls as a slice on the thread that polls it; a flow links them. What is wrapped while it is polled lies below
-    /// it.
+    /// Records the future's life, from this call to its end or its drop, as an interval on an async track.
+    /// Each poll is a slice on the thread that polls, and a flow links the polls. Futures that are wrapped
+    /// during a poll go below this interval.
     ///
     /// ```
     /// use hairline::TraceFuture;
@@ -171,11 +172,11 @@ pub trait TraceFuture: Future + Sized {
 
 impl<F: Future> TraceFuture for F {}
 
-/// `traced` for every stream.
+/// Adds `traced` to every stream.
 #[cfg(feature = "futures")]
 #[cfg_attr(docsrs, doc(cfg(feature = "futures")))]
 pub trait TraceStream: futures_core::Stream + Sized {
-    /// As [`TraceFuture::traced`]: the stream's life ends with its last item.
+    /// As [`TraceFuture::traced`]. The stream's life ends with its last item.
     #[track_caller]
     fn traced(self, category: &'static str, name: &'static str) -> Traced<Self> {
         Life::begin_here(category, name).wrap(self)

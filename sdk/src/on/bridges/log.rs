@@ -1,7 +1,7 @@
-//! Messages of the `log` crate, in the trace.
+//! Records the messages of the `log` crate.
 //!
-//! A [`Record`] lives as long as its message is logged; what of it is static is a callsite, found again by its target and its
-//! place in the source.
+//! A [`Record`] lives as long as its message is logged. Its static parts become a callsite, which later
+//! messages find by target and place in the source.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -19,25 +19,26 @@ use crate::on::lifecycle::{asked, entry, inherited};
 use crate::on::thread::events;
 use crate::vocabulary::Level;
 
-/// Callsites that are made. They stay for the rest of the process, and a program may make up targets.
+/// The most callsites made for messages. They stay for the rest of the process, and a program may invent
+/// targets.
 const MAX_SITES: usize = 1 << 14;
 
-/// Whether a message with this target would be recorded.
+/// Returns whether a message with this target would be recorded.
 pub(crate) fn would_record(metadata: &Metadata<'_>) -> bool {
     asked::would_record(metadata.target())
 }
 
-/// Records the message, if the session takes its target.
+/// Records the message, if the session's filter includes its target.
 pub(crate) fn record(record: &Record<'_>) {
-    if !ASKED.load(Ordering::Acquire) {
-        ask();
+    if !HAS_ASKED.load(Ordering::Acquire) {
+        start_at_first_message();
     }
     if registry::active_epoch() == 0 && !inherited::is_pending() {
         return;
     }
     let Some(site) = site(record) else { return };
-    let word = site.registered_word();
-    if word == 0 {
+    let epoch = site.registered_word();
+    if epoch == 0 {
         return;
     }
     let level = match record.level() {
@@ -49,19 +50,20 @@ pub(crate) fn record(record: &Record<'_>) {
     };
     let text = Text::display(record.args());
     let text = text.as_str();
-    // Without a name of its own it has the callsite's.
+    // An event without a name has the callsite's.
     let extras = if text.is_empty() { Extras::new() } else { Extras::new().name(text) };
-    events::log_with(site, word, level, text, &extras);
+    events::log_with(site, epoch, level, text, &extras);
 }
 
-/// The callsite, made at the first message. None from inside of an event, which may be holding the lock.
+/// Returns the message's callsite, made at the first message. Returns `None` from inside of an event, which
+/// may hold the lock.
 fn site(record: &Record<'_>) -> Option<&'static Callsite> {
     let _busy = this_thread::enter()?;
     let file = record.file_static().unwrap_or("");
     let line = record.line().filter(|_| !file.is_empty()).unwrap_or(0);
     let (target, file_at) = (record.target(), file.as_ptr().addr());
     let sites = SITES.read()?;
-    let elsewhere = (sites.len() >= MAX_SITES).then_some(&ELSEWHERE);
+    let elsewhere = (sites.len() >= MAX_SITES).then_some(&OVERFLOW);
     if let Some(site) = find(&sites, target, file_at, line).or(elsewhere) {
         return Some(site);
     }
@@ -71,10 +73,10 @@ fn site(record: &Record<'_>) -> Option<&'static Callsite> {
     let blank = if target == module { Blank::new(Box::default()) } else { Blank::with_category(target) };
     let mut sites = SITES.write_with_room(|sites| (sites, 1))?;
     if let Some(site) = find(&sites, target, file_at, line) {
-        return Some(site); // of another thread; the lock is released before the blank is freed
+        return Some(site); // another thread made it; the lock is released before the blank is freed
     }
     if sites.len() >= MAX_SITES {
-        return Some(&ELSEWHERE);
+        return Some(&OVERFLOW);
     }
     let site =
         blank.fill(Kind::Instant, module, NAME, Site { file, line, module, ..NOWHERE }, entry::first_hit);
@@ -87,46 +89,46 @@ fn find(sites: &Sites, target: &str, file_at: usize, line: u32) -> Option<&'stat
     sites.get(&(target, file_at, line)).copied()
 }
 
-/// The name of messages that say nothing.
+/// The name of empty messages.
 const NAME: &str = "log";
 const NOWHERE: Site = Site { file: "", line: 0, module: "", counter: CounterOptions::NONE };
 
-/// For what comes after [`MAX_SITES`].
-static ELSEWHERE: Callsite = Callsite::new(Kind::Instant, "log", NAME, &[], &NOWHERE);
+/// The callsite of all messages beyond [`MAX_SITES`].
+static OVERFLOW: Callsite = Callsite::new(Kind::Instant, "log", NAME, &[], &NOWHERE);
 
-/// Whether a message was there already, which starts the session that the environment asks for.
-static ASKED: AtomicBool = AtomicBool::new(false);
+/// Whether the first message was logged. It starts the session that the environment asks for.
+static HAS_ASKED: AtomicBool = AtomicBool::new(false);
 
-/// Up to where another logger wants messages, if `log::max_level` is kept.
-static FLOOR: AtomicUsize = AtomicUsize::new(UNKEPT);
-const UNKEPT: usize = usize::MAX;
+/// The level up to which the program's own logger wants messages, if `log::max_level` is managed here.
+static OTHER_LEVEL: AtomicUsize = AtomicUsize::new(NOT_KEPT);
+const NOT_KEPT: usize = usize::MAX;
 
-/// From now on `log::max_level` is everything while a session runs, else `other`.
+/// From now on sets `log::max_level`: to everything while a session runs, else to `other`.
 pub(crate) fn keep_max_level(other: LevelFilter) {
-    FLOOR.store(other as usize, Ordering::Release);
-    // Everything at first, so that there is a first message.
+    OTHER_LEVEL.store(other as usize, Ordering::Release);
+    // Everything at first: the first message starts the session.
     log::set_max_level(LevelFilter::Trace);
-    ASKED.store(false, Ordering::Release);
+    HAS_ASKED.store(false, Ordering::Release);
 }
 
 #[cold]
-fn ask() {
+fn start_at_first_message() {
     if this_thread::is_barred() {
         return;
     }
     asked::start_asked();
-    if FLOOR.load(Ordering::Acquire) != UNKEPT {
+    if OTHER_LEVEL.load(Ordering::Acquire) != NOT_KEPT {
         registry::on_change(Keeper::Log, set_max_level);
         set_max_level();
     }
-    ASKED.store(true, Ordering::Release);
+    HAS_ASKED.store(true, Ordering::Release);
 }
 
 fn set_max_level() {
-    // One after the other, so that the last one sets what is true then.
-    static TURN: Mutex<()> = Mutex::new(());
+    // Under a lock, so that the last call sets the level that is true then.
+    static UPDATE: Mutex<()> = Mutex::new(());
     let _busy = this_thread::busy();
-    let _turn = TURN.lock_unless_lost();
-    let floor = LevelFilter::iter().nth(FLOOR.load(Ordering::Relaxed)).unwrap_or(LevelFilter::Off);
-    log::set_max_level(if registry::active_epoch() == 0 { floor } else { LevelFilter::Trace });
+    let _update = UPDATE.lock_unless_lost();
+    let other = LevelFilter::iter().nth(OTHER_LEVEL.load(Ordering::Relaxed)).unwrap_or(LevelFilter::Off);
+    log::set_max_level(if registry::active_epoch() == 0 { other } else { LevelFilter::Trace });
 }

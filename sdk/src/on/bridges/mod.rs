@@ -1,4 +1,4 @@
-//! What brings the events of other crates in: spans of `tracing`, messages of `log`, futures.
+//! Bridges that record the events of other crates: spans of `tracing`, messages of `log`, futures.
 
 pub(crate) mod futures;
 #[cfg(feature = "log")]

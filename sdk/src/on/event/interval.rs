@@ -27,10 +27,10 @@ pub(crate) struct Above {
 #[derive(Debug)]
 pub(crate) struct Interval {
     pub(crate) callsite: &'static Callsite,
-    /// The epoch its begin was recorded in; 0 = it was not.
-    pub(crate) word: u32,
+    /// The epoch in which its begin was recorded; 0 if it was not.
+    pub(crate) recorded_in: u32,
     /// The epoch in which it began, recorded or not.
-    pub(crate) tried: u32,
+    pub(crate) epoch: u32,
     /// When it began, if it is recorded: what happens in it comes after that, on whichever thread.
     pub(crate) begun_at: u64,
     /// Its track; 0: there is none.
@@ -48,8 +48,8 @@ impl Interval {
     pub(crate) fn none(callsite: &'static Callsite) -> Self {
         Self {
             callsite,
-            word: 0,
-            tried: 0,
+            recorded_in: 0,
+            epoch: 0,
             begun_at: 0,
             lane: Lane { uuid: 0, used_until: 0 },
             shared_lane: false,
@@ -78,19 +78,19 @@ impl Interval {
 
     /// Whether it began in the session with this epoch. In another one it is no track: its lane is somebody else's there.
     pub(crate) fn is_of(&self, epoch: u32) -> bool {
-        self.tried == epoch
+        self.epoch == epoch
     }
 
     /// Whether it is in the trace of the session with this epoch.
     pub(crate) fn is_recorded_in(&self, epoch: u32) -> bool {
-        self.word == epoch
+        self.recorded_in == epoch
     }
 
     /// What lies below it needs to know of it.
     pub(crate) fn as_above(&self) -> Above {
         Above {
             uuid: self.lane.uuid,
-            epoch: self.word,
+            epoch: self.recorded_in,
             parent_uuid: self.parent_uuid(),
             name: self.callsite.name(),
             shares_lane: self.shared_lane,

@@ -1,4 +1,4 @@
-//! Arguments that a guard keeps until its end.
+//! Arguments that a guard collects for the record of its end.
 
 use std::cell::RefCell;
 
@@ -8,20 +8,20 @@ use crate::on::base::this_thread;
 use crate::on::event::argument::{Argument, Held};
 use crate::on::event::kept::Kept;
 
-/// A guard's arguments. The lists of a thread are used again by its later guards.
+/// The end arguments of one guard. A thread's later guards reuse its lists.
 #[derive(Debug, Default)]
 pub(crate) struct EndArguments(Kept);
 
-/// Lists that a thread keeps for later.
+/// The most lists that a thread keeps for later guards.
 const KEPT: usize = 8;
 
 thread_local! {
-    #[allow(clippy::vec_box)] // the boxes are what is kept
+    #[allow(clippy::vec_box)] // the boxes themselves are reused
     static FREE: RefCell<Vec<Box<EndArguments>>> = const { RefCell::new(Vec::new()) };
 }
 
 impl EndArguments {
-    /// Adds an argument, to a list that is made if there is none.
+    /// Adds an argument. Makes the list if there is none.
     pub(crate) fn add(list: &mut Option<Box<Self>>, key: &'static str, value: &impl Argument) {
         let held = value.hold();
         let _busy = this_thread::busy();
@@ -40,7 +40,7 @@ impl EndArguments {
         list.get_or_insert_with(|| free().unwrap_or_default())
     }
 
-    /// Gives the list back.
+    /// Keeps the list for a later guard of this thread.
     pub(crate) fn keep(mut list: Box<Self>) {
         let _busy = this_thread::busy();
         list.0.clear();
@@ -53,7 +53,7 @@ impl EndArguments {
         });
     }
 
-    /// Hands all arguments on.
+    /// Calls `with` with all arguments.
     pub(crate) fn show<R>(&self, with: impl FnOnce(&[(&str, Value<'_>)]) -> R) -> R {
         self.0.show(with)
     }

@@ -1,4 +1,8 @@
-//! What the macros record: each kind of event by the hot path, and by the cold one where that fails.
+//! The functions that the macros call: each records one kind of event, on the hot path if possible, else on
+//! the cold path.
+//!
+//! `epoch` is the callsite's word where the callsite is on. For a callsite that was never hit it is
+//! `UNREGISTERED`, which equals no session's epoch, so that the event takes the cold path.
 
 use hairline_formats::Value;
 use hairline_formats::track_event::Priority;
@@ -14,174 +18,182 @@ use crate::on::event::position::Happens;
 use crate::on::thread::{cold, hot};
 use crate::vocabulary::Level;
 
-// Each kind of event is two functions: the hot path, and what it ends in where that fails. They are not
-// inlined into the traced program: a disabled callsite is a load and a branch there, the calls need no
-// register saved, and a program with thousands of callsites has one hot path in its cache.
+// Each kind of event has two functions: one with the hot path, and one that follows if the hot path fails.
+// They are not inlined into the traced program. So a disabled callsite is a load and a branch there, the
+// calls need no saved register, and a program with thousands of callsites has one hot path in its cache.
 
-/// The epoch that the begin was recorded in; 0 if it was not.
+/// Begins a scope. Returns the epoch in which the begin was recorded, 0 if it was not.
 #[inline(never)]
-pub(crate) fn begin(callsite: &'static Callsite, word: u32) -> u32 {
-    if hot::plain::<false>(this_thread::hot(), callsite, word, Kind::Scope) {
-        word
+pub(crate) fn begin(callsite: &'static Callsite, epoch: u32) -> u32 {
+    if hot::plain::<false>(this_thread::hot(), callsite, epoch, Kind::Scope) {
+        epoch
     } else {
-        begin_slow(callsite, word)
+        begin_slow(callsite, epoch)
     }
 }
 
 #[cold]
 #[inline(never)]
-fn begin_slow(callsite: &'static Callsite, word: u32) -> u32 {
-    let recorded = hot::plain::<true>(this_thread::hot(), callsite, word, Kind::Scope);
-    if recorded { word } else { if_scope(callsite, bare(callsite, word)) }
+fn begin_slow(callsite: &'static Callsite, epoch: u32) -> u32 {
+    let recorded = hot::plain::<true>(this_thread::hot(), callsite, epoch, Kind::Scope);
+    if recorded { epoch } else { if_scope(callsite, bare(callsite, epoch)) }
 }
 
-/// The epoch of an event that the cold path has recorded by its callsite's kind; 0 where that is no begin:
-/// the end of a scope goes into room that its begin has kept, and no other event keeps any.
+/// Returns `epoch`, in which the cold path has recorded an event, if the callsite is a scope's; else 0. The
+/// end of a scope goes into room that its begin has reserved, and no other event reserves any.
 fn if_scope(callsite: &'static Callsite, epoch: u32) -> u32 {
     if callsite.kind() == Kind::Scope { epoch } else { 0 }
 }
 
-/// Begins a scope with options. The epoch that the begin was recorded in; 0 if it was not.
+/// Begins a scope with options. Returns the epoch in which the begin was recorded, 0 if it was not.
 pub(crate) fn begin_rich(
     callsite: &'static Callsite,
-    word: u32,
+    epoch: u32,
     values: &impl Values,
     extras: &Extras<'_>,
 ) -> u32 {
-    let recorded = if_scope(callsite, rich(callsite, word, values, extras));
-    if extras.track.is_some() { 0 } else { recorded } // a slice on a track keeps no room either
+    let recorded = if_scope(callsite, rich(callsite, epoch, values, extras));
+    if extras.track.is_some() { 0 } else { recorded } // nor does a slice on a track reserve room
 }
 
 #[inline(never)]
-pub(crate) fn begin_with<V: Values>(callsite: &'static Callsite, word: u32, values: &V) -> u32 {
-    let recorded = hot::with_values::<false, _>(this_thread::hot(), callsite, word, Kind::Scope, values);
-    if recorded { word } else { if_scope(callsite, with_values_slow(callsite, word, Kind::Scope, values)) }
+pub(crate) fn begin_with<V: Values>(callsite: &'static Callsite, epoch: u32, values: &V) -> u32 {
+    let recorded = hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, Kind::Scope, values);
+    if recorded { epoch } else { if_scope(callsite, with_values_slow(callsite, epoch, Kind::Scope, values)) }
 }
 
-/// The epoch that the begin of a scope with a flow was recorded in; 0 if it was not.
+/// Begins a scope that a flow passes through. Returns the epoch in which the begin was recorded, 0 if it was
+/// not.
 #[inline(never)]
-pub(crate) fn begin_flow(callsite: &'static Callsite, word: u32, flow: &Flow) -> u32 {
-    let (id, begun) = (flow.id(), flow.has_begun(word));
-    if hot::with_flow::<false>(this_thread::hot(), callsite, word, id, begun) {
-        flow.set_begun(word);
-        word
+pub(crate) fn begin_flow(callsite: &'static Callsite, epoch: u32, flow: &Flow) -> u32 {
+    let (id, begun) = (flow.id(), flow.has_begun(epoch));
+    if hot::with_flow::<false>(this_thread::hot(), callsite, epoch, id, begun) {
+        flow.set_begun(epoch);
+        epoch
     } else {
-        begin_flow_slow(callsite, word, flow)
+        begin_flow_slow(callsite, epoch, flow)
     }
 }
 
 #[cold]
 #[inline(never)]
-fn begin_flow_slow(callsite: &'static Callsite, word: u32, flow: &Flow) -> u32 {
-    let (id, begun) = (flow.id(), flow.has_begun(word));
-    if hot::with_flow::<true>(this_thread::hot(), callsite, word, id, begun) {
-        flow.set_begun(word);
-        word
+fn begin_flow_slow(callsite: &'static Callsite, epoch: u32, flow: &Flow) -> u32 {
+    let (id, begun) = (flow.id(), flow.has_begun(epoch));
+    if hot::with_flow::<true>(this_thread::hot(), callsite, epoch, id, begun) {
+        flow.set_begun(epoch);
+        epoch
     } else {
-        if_scope(callsite, rich(callsite, word, &(), &Extras::new().flow(flow)))
+        if_scope(callsite, rich(callsite, epoch, &(), &Extras::new().flow(flow)))
     }
 }
 
 #[inline(never)]
-pub(crate) fn end(callsite: &'static Callsite, word: u32) {
-    if !hot::end::<false>(this_thread::hot(), callsite, word) {
-        end_slow(callsite, word);
+pub(crate) fn end(callsite: &'static Callsite, epoch: u32) {
+    if !hot::end::<false>(this_thread::hot(), callsite, epoch) {
+        end_slow(callsite, epoch);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn end_slow(callsite: &'static Callsite, word: u32) {
-    if !hot::end::<true>(this_thread::hot(), callsite, word) {
-        cold::end(callsite, word);
+fn end_slow(callsite: &'static Callsite, epoch: u32) {
+    if !hot::end::<true>(this_thread::hot(), callsite, epoch) {
+        cold::end(callsite, epoch);
     }
 }
 
 /// Records an instant.
 #[inline(never)]
 pub fn instant(callsite: &'static Callsite, epoch: Epoch) {
-    let word = epoch.get();
-    if !hot::plain::<false>(this_thread::hot(), callsite, word, Kind::Instant) {
-        instant_slow(callsite, word);
+    let epoch = epoch.get();
+    if !hot::plain::<false>(this_thread::hot(), callsite, epoch, Kind::Instant) {
+        instant_slow(callsite, epoch);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn instant_slow(callsite: &'static Callsite, word: u32) {
-    if !hot::plain::<true>(this_thread::hot(), callsite, word, Kind::Instant) {
-        bare(callsite, word);
+fn instant_slow(callsite: &'static Callsite, epoch: u32) {
+    if !hot::plain::<true>(this_thread::hot(), callsite, epoch, Kind::Instant) {
+        bare(callsite, epoch);
     }
 }
 
 /// Records an instant with arguments.
 #[inline(never)]
 pub fn instant_with<V: Values>(callsite: &'static Callsite, epoch: Epoch, values: &V) {
-    let word = epoch.get();
-    if !hot::with_values::<false, _>(this_thread::hot(), callsite, word, Kind::Instant, values) {
-        with_values_slow(callsite, word, Kind::Instant, values);
+    let epoch = epoch.get();
+    if !hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, Kind::Instant, values) {
+        with_values_slow(callsite, epoch, Kind::Instant, values);
     }
 }
 
-/// Records a counter's value.
+/// Records the value of a counter.
 #[inline(never)]
 pub fn counter<V: Values>(callsite: &'static Callsite, epoch: Epoch, value: &V) {
-    let word = epoch.get();
-    if !hot::with_values::<false, _>(this_thread::hot(), callsite, word, Kind::Counter, value) {
-        with_values_slow(callsite, word, Kind::Counter, value);
+    let epoch = epoch.get();
+    if !hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, Kind::Counter, value) {
+        with_values_slow(callsite, epoch, Kind::Counter, value);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn with_values_slow<V: Values>(callsite: &'static Callsite, word: u32, kind: Kind, values: &V) -> u32 {
-    if hot::with_values::<true, _>(this_thread::hot(), callsite, word, kind, values) {
-        return word;
+fn with_values_slow<V: Values>(callsite: &'static Callsite, epoch: u32, kind: Kind, values: &V) -> u32 {
+    if hot::with_values::<true, _>(this_thread::hot(), callsite, epoch, kind, values) {
+        return epoch;
     }
-    rich(callsite, word, values, &Extras::new())
+    rich(callsite, epoch, values, &Extras::new())
 }
 
-/// The time of the last event of this thread.
+/// Returns the time of this thread's last event.
+#[inline]
 pub(crate) fn last_event() -> u64 {
     this_thread::hot().lease().last()
 }
 
-/// Records an event of the callsite's kind with options. The epoch it was recorded in, 0 if it was not.
-pub(crate) fn rich(callsite: &'static Callsite, word: u32, values: &impl Values, extras: &Extras<'_>) -> u32 {
+/// Records an event of the callsite's kind with options. Returns the epoch in which it was recorded, 0 if it
+/// was not.
+pub(crate) fn rich(
+    callsite: &'static Callsite,
+    epoch: u32,
+    values: &impl Values,
+    extras: &Extras<'_>,
+) -> u32 {
     let happens = match callsite.kind() {
         Kind::Scope => Some(Happens::Begin),
         Kind::Instant => Some(Happens::Instant),
         Kind::Counter | Kind::End => None,
     };
-    let place = extras.track.filter(|track| track.is_of(word)).map(|track| track.place(word));
-    if let (Some(happens), Some(place)) = (happens, place.filter(|_| extras.says_no_more()))
-        && hot::on_track(this_thread::hot(), callsite, word, happens, place, values).is_some()
+    let position = extras.track.filter(|track| track.is_of(epoch)).map(|track| track.place(epoch));
+    if let (Some(happens), Some(position)) = (happens, position.filter(|_| extras.says_no_more()))
+        && hot::on_track(this_thread::hot(), callsite, epoch, happens, position, values).is_some()
     {
-        return word;
+        return epoch;
     }
-    let after = happens.and(place).map_or(0, |place| place.after);
-    with_list(values, |values| cold::event(word, &Event { after, ..Event::new(callsite, values, extras) }))
+    let after = happens.and(position).map_or(0, |position| position.after);
+    with_list(values, |values| cold::event(epoch, &Event { after, ..Event::new(callsite, values, extras) }))
 }
 
-/// Records an instant or a counter's value with options.
+/// Records an instant, or the value of a counter, with options.
 #[inline(never)]
 pub fn event_rich<V: Values>(callsite: &'static Callsite, epoch: Epoch, values: &V, extras: &Extras<'_>) {
     rich(callsite, epoch.get(), values, extras);
 }
 
-/// The cold path for an event without anything.
-fn bare(callsite: &'static Callsite, word: u32) -> u32 {
-    cold::event(word, &Event::new(callsite, &[], &Extras::new()))
+/// Records an event without arguments and options on the cold path.
+fn bare(callsite: &'static Callsite, epoch: u32) -> u32 {
+    cold::event(epoch, &Event::new(callsite, &[], &Extras::new()))
 }
 
-/// The values, in a list.
+/// Calls `f` with the values in a slice.
 pub(crate) fn with_list<R>(values: &impl Values, f: impl FnOnce(&[Value<'_>]) -> R) -> R {
     let mut list = List(Few::new(Value::Null));
     values.each(0, &mut list);
     f(list.0.as_slice())
 }
 
-/// Lists the values.
+/// Collects the values.
 struct List<'v>(Few<Value<'v>>);
 
 impl<'v> Visitor<'v> for List<'v> {
@@ -194,23 +206,23 @@ impl<'v> Visitor<'v> for List<'v> {
 #[cfg(feature = "log")]
 pub(crate) fn log_with(
     callsite: &'static Callsite,
-    word: u32,
+    epoch: u32,
     level: Level,
     message: &str,
     extras: &Extras<'_>,
 ) {
-    log_message(&Event::new(callsite, &[], extras), word, level, message);
+    log_message(&Event::new(callsite, &[], extras), epoch, level, message);
 }
 
-/// Records the event with a message to be read by people.
-pub(crate) fn log_message(event: &Event<'_>, word: u32, level: Level, message: &str) {
+/// Records an event with a message for people to read.
+pub(crate) fn log_message(event: &Event<'_>, epoch: u32, level: Level, message: &str) {
     let named = [("level", Value::Str(level.name())), ("message", Value::Str(message))];
     // In TrackEvent the message is a field of its own.
-    let named: &[_] = if word & TRACK_EVENT == 0 { &named } else { &[] };
-    cold::event(word, &Event { log: Some((priority(level), message)), named, ..*event });
+    let named: &[_] = if epoch & TRACK_EVENT == 0 { &named } else { &[] };
+    cold::event(epoch, &Event { log: Some((priority(level), message)), named, ..*event });
 }
 
-/// The level, as TrackEvent has it.
+/// Returns the TrackEvent priority of a level.
 fn priority(level: Level) -> Priority {
     match level {
         Level::Trace => Priority::Verbose,

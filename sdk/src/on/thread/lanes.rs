@@ -1,8 +1,8 @@
-//! Tracks of async intervals, used again when an interval has ended.
+//! Lanes: tracks that async intervals take turns on.
 //!
-//! Each interval needs a track on which nothing else happens at the time. A track for each would do, but a program that
-//! answers a million requests would have a million tracks; with lanes it has as many as there are requests at once,
-//! and what lies below them has its rows in the UI rather than a row for each request.
+//! No two intervals may overlap on one track. With a new track for each interval, a program that answers a
+//! million requests would have a million tracks. With lanes, it has as many tracks as there are requests at
+//! the same time, and the intervals below a request use few rows of the UI.
 //!
 //! ```text
 //! lane 0   [ request 1 ]   [ request 3 .....
@@ -18,17 +18,17 @@ use crate::on::callsite::Callsite;
 use crate::on::event::interval::Lane;
 use crate::on::event::track::new_uuid;
 
-/// Lanes that are kept for later. Where a program makes ever new parent tracks, all are forgotten at this many and
-/// begun anew.
+/// The most free lanes. At this number all free lanes are forgotten: a program may make new parent tracks
+/// without end.
 const MAX_FREE: usize = 1 << 16;
 
-/// Whose lanes: intervals of one place in the code, under one track.
+/// The owner of lanes: a parent track, and the address of the callsite of the intervals below it.
 type Key = (u64, usize);
 
 static FREE: Mutex<Free> =
-    Mutex::new(Free { keys: Map::with_hasher(Fixed::new()), places: Vec::new(), empty: None });
+    Mutex::new(Free { keys: Map::with_hasher(Fixed::new()), nodes: Vec::new(), first_empty: None });
 
-/// The lanes, held for a fork.
+/// The locked lanes, held during a fork.
 pub(crate) type Held = MutexGuard<'static, Free>;
 
 pub(crate) fn hold(until: Instant) -> Option<Held> {
@@ -39,56 +39,56 @@ pub(crate) fn hold(until: Instant) -> Option<Held> {
 /// `lock/growing.rs`.
 #[derive(Default)]
 pub(crate) struct Free {
-    keys: Map<Key, OfKey, Spread>,
-    places: Vec<Place>,
-    /// The first place without a lane.
-    empty: Option<usize>,
+    keys: Map<Key, KeyLanes, Spread>,
+    nodes: Vec<Node>,
+    /// The first node without a lane; `next` links the other ones.
+    first_empty: Option<usize>,
 }
 
-/// The lanes of a key. Most keys never have more than one at a time, which has its place here.
+/// The free lanes of one key. Most keys never have more than one, which needs no node.
 #[derive(Default)]
-struct OfKey {
-    last: Option<Lane>,
-    /// The place of the lane that was given back before.
-    before: Option<usize>,
+struct KeyLanes {
+    /// The lane that was given back last.
+    latest: Option<Lane>,
+    /// The node of the lane that was given back before `latest`.
+    older: Option<usize>,
 }
 
-/// A place of the list.
+/// A node of the lists of lanes, and of the list of empty nodes.
 #[derive(Clone, Copy)]
-struct Place {
+struct Node {
     lane: Lane,
-    /// The place of the lane of the same key that was given back before; the next empty place.
+    /// The node of the lane of this key that was given back before; in an empty node, the next empty node.
     next: Option<usize>,
 }
 
 impl Grow for Free {
     fn with_room(entries: usize) -> Self {
-        Self { keys: Grow::with_room(entries), places: Grow::with_room(entries), empty: None }
+        Self { keys: Grow::with_room(entries), nodes: Grow::with_room(entries), first_empty: None }
     }
 
     fn entries(&self) -> usize {
-        self.keys.entries().max(self.places.entries())
+        self.keys.entries().max(self.nodes.entries())
     }
 
     fn has_room(&self, more: usize) -> bool {
-        self.keys.has_room(more) && self.places.has_room(more)
+        self.keys.has_room(more) && self.nodes.has_room(more)
     }
 
     fn take_over(&mut self, smaller: &mut Self) {
         self.keys.take_over(&mut smaller.keys);
-        self.places.take_over(&mut smaller.places);
-        self.empty = smaller.empty;
+        self.nodes.take_over(&mut smaller.nodes);
+        self.first_empty = smaller.first_empty;
     }
 }
 
 impl Free {
-    /// Takes a lane of the key that was used before `since` only; of several the one that was given back
-    /// last.
+    /// Takes the lane of the key that was given back last, of those that were last used before `since`.
     #[inline]
     fn take(&mut self, key: Key, since: u64) -> Option<Lane> {
         let of_key = self.keys.get_mut(&key)?;
-        if of_key.last.is_some_and(|lane| lane.used_until < since) {
-            of_key.last.take()
+        if of_key.latest.is_some_and(|lane| lane.used_until < since) {
+            of_key.latest.take()
         } else {
             self.take_listed(key, since)
         }
@@ -98,46 +98,46 @@ impl Free {
     fn take_listed(&mut self, key: Key, since: u64) -> Option<Lane> {
         let of_key = self.keys.get_mut(&key)?;
         let mut after = None;
-        let mut at = of_key.before?;
-        while self.places[at].lane.used_until >= since {
+        let mut at = of_key.older?;
+        while self.nodes[at].lane.used_until >= since {
             after = Some(at);
-            at = self.places[at].next?;
+            at = self.nodes[at].next?;
         }
-        let Place { lane, next } = self.places[at];
+        let Node { lane, next } = self.nodes[at];
         match after {
-            Some(after) => self.places[after].next = next,
-            None => of_key.before = next,
+            Some(after) => self.nodes[after].next = next,
+            None => of_key.older = next,
         }
-        self.places[at].next = self.empty.replace(at);
+        self.nodes[at].next = self.first_empty.replace(at);
         Some(lane)
     }
 
-    /// Whether the lane has found a place without room for one more.
+    /// Gives the lane back if that needs no memory. Returns whether it did.
     #[inline]
-    fn has_taken_back(&mut self, key: Key, lane: Lane) -> bool {
-        let of_key = self.keys.get_mut(&key).filter(|of_key| of_key.last.is_none());
-        of_key.map(|of_key| of_key.last = Some(lane)).is_some()
+    fn try_give_back(&mut self, key: Key, lane: Lane) -> bool {
+        let of_key = self.keys.get_mut(&key).filter(|of_key| of_key.latest.is_none());
+        of_key.map(|of_key| of_key.latest = Some(lane)).is_some()
     }
 
-    /// The caller has made sure of room for one more entry.
+    /// Gives the lane back. The caller has made room for one more entry.
     fn give_back(&mut self, key: Key, lane: Lane) {
-        if self.keys.len() >= MAX_FREE || self.places.len() >= MAX_FREE && self.empty.is_none() {
+        if self.keys.len() >= MAX_FREE || self.nodes.len() >= MAX_FREE && self.first_empty.is_none() {
             self.keys.clear();
-            self.places.clear();
-            self.empty = None;
+            self.nodes.clear();
+            self.first_empty = None;
         }
         let of_key = self.keys.entry(key).or_default();
-        let Some(lane) = of_key.last.replace(lane) else { return };
-        let place = Place { lane, next: of_key.before };
-        of_key.before = Some(match self.empty {
+        let Some(lane) = of_key.latest.replace(lane) else { return };
+        let node = Node { lane, next: of_key.older };
+        of_key.older = Some(match self.first_empty {
             Some(at) => {
-                self.empty = self.places[at].next;
-                self.places[at] = place;
+                self.first_empty = self.nodes[at].next;
+                self.nodes[at] = node;
                 at
             }
             None => {
-                self.places.push(place);
-                self.places.len() - 1
+                self.nodes.push(node);
+                self.nodes.len() - 1
             }
         });
     }
@@ -147,24 +147,24 @@ fn key(parent: u64, callsite: &'static Callsite) -> Key {
     (parent, std::ptr::from_ref(callsite).addr())
 }
 
-/// A lane below `parent` for an interval of `callsite` that begins now.
+/// Takes a lane below `parent` for an interval of `callsite` that begins now.
 pub(crate) fn take(parent: u64, callsite: &'static Callsite) -> Lane {
     take_before(parent, callsite, u64::MAX)
 }
 
-/// The same for one that began at `since`.
+/// Takes a lane below `parent` for an interval of `callsite` that began at `since`.
 pub(crate) fn take_before(parent: u64, callsite: &'static Callsite, since: u64) -> Lane {
     let fresh = || Lane { uuid: new_uuid(), used_until: 0 };
-    let Some(_busy) = this_thread::enter() else { return fresh() }; // nothing is recorded there
+    let Some(_busy) = this_thread::enter() else { return fresh() }; // the interval will not be recorded
     let mut free = FREE.lock();
     free.take(key(parent, callsite), since).unwrap_or_else(fresh)
 }
 
-/// Gives a lane back on which nothing is open any more.
+/// Gives back a lane without an open interval.
 pub(crate) fn give_back(parent: u64, callsite: &'static Callsite, lane: Lane) {
     let Some(_busy) = this_thread::enter() else { return };
     let key = key(parent, callsite);
-    if !FREE.lock().has_taken_back(key, lane) {
+    if !FREE.lock().try_give_back(key, lane) {
         give_back_with_room(key, lane);
     }
 }
@@ -186,7 +186,7 @@ mod tests {
     static OTHER: Callsite = Callsite::new(Kind::Scope, "t", "other", &[], &SITE);
 
     #[test]
-    fn a_lane_is_used_again_by_intervals_of_its_place_and_parent() {
+    fn a_lane_is_reused_by_intervals_of_its_callsite_and_parent() {
         let (a, b) = (take(7, &ONE), take(7, &ONE));
         assert_ne!(a.uuid, b.uuid);
         let ended = Lane { used_until: 5, ..a };
@@ -197,21 +197,21 @@ mod tests {
         assert_ne!(take(7, &ONE).uuid, a.uuid);
     }
     #[test]
-    fn lanes_are_found_wherever_they_stand_in_the_list() {
+    fn lanes_are_found_at_every_position_of_the_list() {
         let mut free = Free::default();
         let lane = |n: u64| Lane { uuid: n, used_until: n };
         for n in 0..100 {
             free.give_back((n % 7, 0), lane(n));
         }
-        let places = free.places.len();
+        let nodes = free.nodes.len();
         assert_eq!(free.take((3, 0), 50), Some(lane(45))); // in the middle of the key's lanes
         assert_eq!(free.take((3, 0), 4), Some(lane(3))); // the first of them
         assert_eq!(free.take((3, 0), 3), None);
         assert_eq!(free.take((3, 0), u64::MAX), Some(lane(94))); // the last of them
         assert_eq!(free.take((3, 0), u64::MAX), Some(lane(87))); // the one before
-        assert!(free.has_taken_back((3, 0), lane(94)) && !free.has_taken_back((3, 0), lane(87)));
+        assert!(free.try_give_back((3, 0), lane(94)) && !free.try_give_back((3, 0), lane(87)));
         (200..203).for_each(|n| free.give_back((3, 0), lane(n)));
-        assert_eq!(free.places.len(), places, "empty places are used again");
+        assert_eq!(free.nodes.len(), nodes, "empty nodes are used again");
         let rest: Vec<_> = std::iter::from_fn(|| free.take((3, 0), u64::MAX)).map(|l| l.uuid).collect();
         let taken = [3, 45, 87];
         let expected = (0..100).filter(|n| n % 7 == 3 && !taken.contains(n)).chain(200..203).rev();
@@ -220,12 +220,12 @@ mod tests {
     }
 
     #[test]
-    fn lanes_are_forgotten_before_there_are_too_many() {
+    fn free_lanes_never_exceed_their_limit() {
         let mut free = Free::default();
         for n in 0..3 * MAX_FREE as u64 {
             free.give_back((n, 0), Lane { uuid: n, used_until: 0 });
             free.give_back((0, 1), Lane { uuid: n, used_until: 0 });
-            assert!(free.keys.len() <= MAX_FREE && free.places.len() <= MAX_FREE);
+            assert!(free.keys.len() <= MAX_FREE && free.nodes.len() <= MAX_FREE);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The thread side: from a macro to a committed record.
 //!
-//! [`hot`] is the path that an event takes nearly always. [`cold`] is everything else: a
-//! callsite's first hit, a thread's first event, a full chunk, loss, a long gap, a torn-down thread; it records through the
-//! thread's [`chunk_writer`].
+//! [`hot`] is the path of nearly every event. [`cold`] does the rest: a callsite's first hit, a thread's
+//! first event, a full chunk, loss, a long gap between two events, a thread at its end. It records through
+//! the thread's [`chunk_writer`].
 
 pub(crate) mod chunk_writer;
 pub(crate) mod cold;

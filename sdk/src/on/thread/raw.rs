@@ -1,6 +1,6 @@
-//! Plain stores into the payload, behind the interface that the formats' encoders write to.
+//! Plain stores into a chunk's payload, with the interface that the encoders of both formats write to.
 
-#![allow(unsafe_code)] // raw stores; the caller has the room
+#![allow(unsafe_code)] // raw stores; the caller guarantees the room
 
 use hairline_formats::{fxt, proto};
 
@@ -8,28 +8,28 @@ use hairline_formats::{fxt, proto};
 pub(crate) struct Raw(*mut u8);
 
 impl Raw {
-    /// A position to write from.
+    /// Starts writing at `at`.
     ///
     /// # Safety
-    /// Everything that is then put must fit between `at` and the end of the room less [`OVERHANG`], and nobody
-    /// else may read or write there.
+    /// All bytes written through the result must fit between `at` and the end of the room less [`OVERHANG`].
+    /// Nobody else may read or write there meanwhile.
     #[inline(always)]
     pub(crate) unsafe fn at(at: *mut u8) -> Self {
         Self(at)
     }
 
-    /// Stores 8 bytes, of which the first `len` count.
+    /// Stores 8 bytes and advances by `len`: the next store overwrites the others.
     #[inline(always)]
     pub(crate) fn word_of(&mut self, word: u64, len: usize) {
         debug_assert!(len <= 8);
-        // SAFETY: room for `len` by the contract of `at`; what is stored beyond is within the overhang.
+        // SAFETY: room for `len` by the contract of `at`; the bytes stored beyond are within the overhang.
         unsafe {
             self.0.cast::<u64>().write_unaligned(word.to_le());
             self.0 = self.0.add(len);
         }
     }
 
-    /// Stores 16 bytes, of which the first `len` count.
+    /// Stores 16 bytes and advances by `len`: the next store overwrites the others.
     #[inline(always)]
     pub(crate) fn two_words_of(&mut self, words: [u64; 2], len: usize) {
         debug_assert!(len <= 16);
@@ -40,11 +40,11 @@ impl Raw {
         }
     }
 
-    /// A varint of any length; short ones without a loop.
+    /// Writes a varint of any length; short ones without a loop.
     #[inline(always)]
     pub(crate) fn varint(&mut self, value: u64) {
         if value < 0x80 {
-            self.word_of(value, 1); // nearly every length and number of a string
+            self.word_of(value, 1); // nearly every length and string id
         } else if value < 1 << 28 {
             let (bytes, len) = varint28(value as u32);
             self.word_of(u64::from(bytes), len);
@@ -62,7 +62,7 @@ impl Raw {
         self.word_of(value, 1);
     }
 
-    /// `bytes` as they are.
+    /// Copies `bytes`.
     #[inline(always)]
     pub(crate) fn copy(&mut self, bytes: &[u8]) {
         let len = bytes.len();
@@ -83,19 +83,20 @@ impl Raw {
     }
 }
 
-/// The varint of a value below 2^28, in the low bytes, and its length.
+/// Returns the varint of a value below 2^28, in the low bytes, and its length.
 ///
-/// The 7-bit groups are spread to bytes by masks and shifts; the length comes from the highest bit.
+/// Masks and shifts spread the 7-bit groups to bytes. The length comes from the highest set bit.
 #[inline(always)]
 pub(crate) fn varint28(value: u32) -> (u32, usize) {
     debug_assert!(value < 1 << 28);
     let groups =
         (value & 0x7f) | (value & 0x3f80) << 1 | (value & 0x001f_c000) << 2 | (value & 0x0fe0_0000) << 3;
-    // Bytes that carry on: all below the highest group.
-    let bits = 31 - (groups | 1).leading_zeros(); // of the spread value: 0..=30, its byte is bits / 8
+    // Continuation bits: in all bytes below the highest group.
+    // The highest bit of the spread value: 0..=30, in byte bits / 8.
+    let bits = 31 - (groups | 1).leading_zeros();
     let last = bits / 8;
-    let carry_on = 0x0080_8080 & ((1u32 << (8 * last)) - 1);
-    (groups | carry_on, last as usize + 1)
+    let continuation = 0x0080_8080 & ((1u32 << (8 * last)) - 1);
+    (groups | continuation, last as usize + 1)
 }
 
 impl fxt::Put for Raw {
@@ -104,7 +105,7 @@ impl fxt::Put for Raw {
         self.word_of(w, 8);
     }
 
-    /// Zero-padded to 8 bytes: the padding is stored first, the bytes over it.
+    /// Writes `bytes`, zero-padded to a multiple of 8: stores the padding first, the bytes over it.
     #[inline(always)]
     fn stream(&mut self, bytes: &[u8]) {
         let padded = bytes.len().next_multiple_of(8);

@@ -6,20 +6,21 @@
 //!                            ^ commit      ^ limit ^ capacity
 //! ```
 //!
-//! `limit` = capacity less one end for each open scope whose end is kept in this chunk. When more scopes are
-//! open than one chunk has room for ends, the rest is kept in spare chunks, claimed beforehand, that the
-//! sequence goes on into in their order.
+//! `limit` = capacity less one end for each open scope whose end is reserved in this chunk. If more scopes
+//! are open than one chunk has room for ends, the other ends are reserved in spare chunks. Spares are claimed
+//! beforehand, and the sequence continues in them in their order.
 //!
-//! # Where the chunk before may be gone
+//! # Regions that overwrite
 //!
-//! In a region that overwrites, a chunk says what it needs of the one before it, so a thread does not go on in the next by
-//! itself: [`Room`] says [`NoRoom::ChunkFull`], and the writer puts the next chunk's beginning together. For that the begins of
-//! all open slices have to be found again. Each begin leaves a note of where it stands in the room of its own end, where no
-//! record comes before that slice has ended:
+//! In a region that overwrites, earlier chunks may be gone. So each chunk repeats everything that its records
+//! need from earlier ones, and a thread does not move to its next chunk by itself: [`Room`] returns
+//! [`NoRoom::ChunkFull`], and the chunk writer encodes the beginning of the next chunk. For that, it must
+//! find the begins of all open slices. Each begin leaves a note with its own offset in the room of its end.
+//! No record is written there before that slice ends:
 //!
 //! ```text
 //! [records ...... | free .... |<-limit   [note of the innermost] [..] [note of the outermost]]
-//!                              32 bytes that a store may reach into; each note at the start of its slot of `end_size`
+//!                              32 bytes that a store may reach into; each note is at the start of its slot
 //! ```
 
 use std::collections::VecDeque;
@@ -31,32 +32,36 @@ use crate::on::encode::again::Begin;
 use crate::on::encode::no_room::NoRoom;
 use crate::on::session::room::{OVERHANG, empty_room};
 
-/// Spares that need no allocation.
+/// Number of spares that need no allocation.
 const SPARES: usize = 4;
 
-/// Bytes of a note: the offset of a begin in its chunk, and what else is known of it.
+/// Bytes of a note: the offset of a begin in its chunk, and the other facts about it.
 const NOTE: usize = 4 + 8;
 
-/// In place of an offset: the begin is not in this chunk.
-const NOWHERE: u32 = u32::MAX;
+/// The offset in the note of a begin that is not in this chunk.
+const NOT_IN_CHUNK: u32 = u32::MAX;
 
+/// The chunks of one thread, and the room in them.
 #[derive(Debug)]
 pub(crate) struct Room {
     region: Arc<Region>,
     chunk: WriteChunk,
     spares: VecDeque<WriteChunk>,
-    /// Open scopes whose end is kept in `spares`.
+    /// Open scopes whose end is reserved in `spares`.
     ends_in_spares: i32,
-    /// The chunk was taken back while the thread was idle: it is not to be touched, and no room is kept for so many ends.
+    /// Set if the drain thread has recalled the chunk: the number of ends that lost their reserved room. The
+    /// chunk must not be touched.
     ends_owed: Option<i32>,
+    /// Offset in the chunk up to which records may reach.
     limit: i32,
+    /// Bytes reserved for the end of one scope.
     end_size: i32,
     next: ChunkInfo,
     context: Vec<u8>,
 }
 
 impl Room {
-    /// The first chunk of `sequence`; None when there is none.
+    /// Claims the first chunk of the sequence. Returns `None` if no chunk is free.
     pub(crate) fn new(region: Arc<Region>, info: ChunkInfo, context: Vec<u8>, end_size: i32) -> Option<Self> {
         let chunk = region.claim(info, &context)?;
         let next = ChunkInfo { index: info.index + 1, ..info };
@@ -79,19 +84,20 @@ impl Room {
         &self.chunk
     }
 
-    /// Bytes neither written nor kept for ends.
+    /// Returns the bytes that are neither written nor reserved for ends.
     pub(crate) fn left(&self) -> i32 {
         self.limit - self.committed()
     }
 
-    /// The hot path has come so far in the chunk, and has left so much of it. Returns whether that can be so.
+    /// Sets the hot path's last commit in the chunk, and the bytes `left` there. Returns whether the commit
+    /// is valid.
     pub(crate) fn set_used(&mut self, commit: Commit, left: i32) -> bool {
         let is_valid = self.chunk.set_committed(commit);
         self.limit = self.committed() + left;
         is_valid
     }
 
-    /// The chunk was taken back.
+    /// Marks the chunk as recalled.
     pub(crate) fn set_recalled(&mut self) {
         self.ends_owed = Some(self.ends_here());
         self.chunk.set_recalled();
@@ -101,7 +107,7 @@ impl Room {
         self.ends_owed.is_some()
     }
 
-    /// Goes on in another chunk after the one that was taken back.
+    /// Claims a chunk in place of the recalled one.
     pub(crate) fn resume(&mut self) -> Result<(), NoRoom> {
         let Some(open) = self.ends_owed else { return Ok(()) };
         self.chunk = self.region.claim(self.next, &self.context).ok_or(NoRoom::BufferFull)?;
@@ -111,32 +117,32 @@ impl Room {
         Ok(())
     }
 
-    /// Whether this thread has no other chunk than the one that it writes.
+    /// Returns whether the chunk being written is this thread's only one.
     pub(crate) fn has_no_spares(&self) -> bool {
         self.spares.is_empty()
     }
 
-    /// Chunks that are kept for the ends of open scopes, and that nothing else is written into.
+    /// Returns the number of chunks that are reserved for the ends of open scopes alone.
     pub(crate) fn chunks_for_ends(&self) -> u32 {
         if self.ends_in_spares > 0 { self.spares.len() as u32 } else { 0 }
     }
 
-    /// Whether the ends of all open scopes are kept in the chunk that is written.
+    /// Returns whether the ends of all open scopes are reserved in the chunk being written.
     pub(crate) fn keeps_all_ends(&self) -> bool {
         self.ends_in_spares == 0
     }
 
-    /// Offset up to which records and ends may reach.
+    /// Returns the offset in the chunk up to which records and ends may reach.
     pub(crate) fn capacity(&self) -> i32 {
         signed(empty_room(&self.region))
     }
 
-    /// The longest record that an empty chunk takes, its end included.
+    /// Returns the length of the longest record that an empty chunk holds, its end included.
     pub(crate) fn largest(&self) -> i32 {
         self.capacity() - self.context.len() as i32
     }
 
-    /// The longest record that the next chunk takes for sure, its end included.
+    /// Returns the length of the longest record that the next chunk holds for sure, its end included.
     pub(crate) fn largest_at_least(&self) -> i32 {
         if self.region.overwrites() { self.largest() / 2 } else { self.largest() }
     }
@@ -153,8 +159,8 @@ impl Room {
         (self.capacity() - self.limit) / self.end_size
     }
 
-    /// Writes whole records, `events` of which are events. `begins`: the first of them opens a scope, of which that is
-    /// [known](Begin::known).
+    /// Writes whole records, `events` of which are events. With `begins`, the first record begins a scope,
+    /// and `begins` is the part of its [`Begin`] beside the offset.
     pub(crate) fn append(&mut self, bytes: &[u8], events: u32, begins: Option<u64>) -> Result<(), NoRoom> {
         let end = if begins.is_some() { self.end_size } else { 0 };
         let need =
@@ -174,42 +180,49 @@ impl Room {
         Ok(())
     }
 
-    /// Whether records of so many bytes, of which none opens a scope, fit into the chunk.
+    /// Returns whether records of `len` bytes, none of which begins a scope, fit into the chunk.
     pub(crate) fn has_room_for(&self, len: usize) -> bool {
         i32::try_from(len).is_ok_and(|len| len <= self.left())
     }
 
-    /// Notes where the begin stands whose end is kept from `limit` on.
+    /// Stores the note of the begin whose end is reserved at `limit`.
     fn note(&mut self, limit: i32, begin: Begin) {
         let mut note = [0; NOTE];
-        note[..4].copy_from_slice(&begin.at.unwrap_or(NOWHERE).to_le_bytes());
+        note[..4].copy_from_slice(&begin.at.unwrap_or(NOT_IN_CHUNK).to_le_bytes());
         note[4..].copy_from_slice(&begin.known.to_le_bytes());
         self.chunk.note(note_at(limit), &note);
     }
 
-    /// The open slices, the outermost first, in a region that overwrites: none of their ends is kept elsewhere.
+    /// Returns the open slices of a region that overwrites, the outermost first. All their ends are reserved
+    /// in this chunk.
     pub(crate) fn begins(&self) -> impl Iterator<Item = Begin> + '_ {
         (1..=self.ends_here()).map(|n| {
             let note = self.chunk.noted(note_at(self.capacity() - n * self.end_size));
             let [a, b, c, d, known @ ..]: [u8; NOTE] = note.unwrap_or([0xff; NOTE]);
             let at = u32::from_le_bytes([a, b, c, d]);
-            Begin { at: (at != NOWHERE).then_some(at), known: u64::from_le_bytes(known) }
+            Begin { at: (at != NOT_IN_CHUNK).then_some(at), known: u64::from_le_bytes(known) }
         })
     }
 
-    /// Copies what was written into the chunk.
+    /// Copies the committed bytes of the chunk to `out`.
     pub(crate) fn copy_written(&self, out: &mut Vec<u8>) {
         self.chunk.copy_committed(out);
     }
 
-    /// Bytes that the beginning of the next chunk may take beside the ends of all open scopes, so that half of it is left.
-    /// None: too many are open.
+    /// Returns the bytes that the next chunk's beginning may use, beside the ends of all open scopes, so that
+    /// half of the chunk stays free. Returns `None` if too many scopes are open.
     pub(crate) fn room_to_begin(&self) -> Option<usize> {
         usize::try_from(self.largest() / 2 - self.open() * self.end_size).ok()
     }
 
-    /// Goes on in a chunk that begins with `recovery`, in which the begins of all open slices stand at `begins`, and `start`.
-    pub(crate) fn turn(&mut self, recovery: &[u8], begins: &[Begin], start: &[u8]) -> Result<(), NoRoom> {
+    /// Moves to a new chunk. It begins with `recovery`, which has the begins of all open slices at the
+    /// offsets in `begins`, and with `start`.
+    pub(crate) fn begin_next_chunk(
+        &mut self,
+        recovery: &[u8],
+        begins: &[Begin],
+        start: &[u8],
+    ) -> Result<(), NoRoom> {
         let open = self.open();
         let mut chunk = self.region.claim(self.next, &self.context).ok_or(NoRoom::BufferFull)?;
         let is_written = chunk.append_recovery(recovery) && chunk.append(start, 0);
@@ -226,19 +239,19 @@ impl Room {
         Ok(())
     }
 
-    /// Writes the end of a recorded scope, for which there always is room.
+    /// Writes the end of a recorded scope. The room for it is always there.
     pub(crate) fn append_end(&mut self, bytes: &[u8]) {
         debug_assert!(bytes.len() <= self.end_size as usize);
-        // Kept in a spare. This chunk may have room all the same.
+        // The end is reserved in a spare. This chunk may have room for it all the same.
         if self.ends_here() == 0 && self.committed() + bytes.len() as i32 > self.capacity() {
             self.move_to_spare();
         }
         self.release_end();
         let written = self.chunk.append(bytes, 1);
-        debug_assert!(written, "the begin kept this room");
+        debug_assert!(written, "the begin reserved this room");
     }
 
-    /// The end that a begin kept room for was written elsewhere.
+    /// Releases the room of one end, which was written elsewhere.
     pub(crate) fn release_end(&mut self) {
         if let Some(owed) = &mut self.ends_owed {
             *owed -= 1;
@@ -249,20 +262,21 @@ impl Room {
         }
     }
 
-    /// Goes on in a chunk with room for `need` bytes and for the ends of all open scopes. Where that cannot be
-    /// had, stays.
+    /// Moves to a chunk with room for `need` bytes and for the ends of all open scopes. On an error, keeps
+    /// the current chunk.
     fn next_chunk(&mut self, need: i32) -> Result<(), NoRoom> {
         if need > self.largest() {
             return Err(NoRoom::TooLarge);
         }
-        // Ends may take half of the chunk; were it all of it, deep recursion would take a new chunk for each
-        // begin. If there are no chunks for that, all of it.
+        // Reserved ends may take half of the chunk. If they could take all of it, deep recursion would need a
+        // new chunk for each begin. They may take all of it if there are too few free chunks.
         self.claim_for(need, self.largest() / 2).or_else(|_| self.claim_for(need, self.largest()))?;
         self.rotate(self.open());
         Ok(())
     }
 
-    /// Has one chunk to go on in, and spares for the ends that do not fit with `need` into `share` bytes of it.
+    /// Claims a chunk to continue in, and spares for the ends that do not fit, with `need`, into `share`
+    /// bytes of it.
     fn claim_for(&mut self, need: i32, share: i32) -> Result<(), NoRoom> {
         let elsewhere = (self.open() - (share - need).max(0) / self.end_size).max(0);
         let wanted = 1 + elsewhere.cast_unsigned().div_ceil(self.ends_per_spare().cast_unsigned());
@@ -272,7 +286,7 @@ impl Room {
         Ok(())
     }
 
-    /// Open scopes.
+    /// Returns the number of open scopes.
     pub(crate) fn open(&self) -> i32 {
         self.ends_owed.unwrap_or_else(|| self.ends_here() + self.ends_in_spares)
     }
@@ -284,12 +298,12 @@ impl Room {
         Ok(())
     }
 
-    /// Goes on in the first spare, to write an end that is kept there.
+    /// Moves to the first spare, to write an end that is reserved there.
     fn move_to_spare(&mut self) {
         self.rotate(self.ends_in_spares);
     }
 
-    /// Gives the chunk back and goes on in the first spare, with `open` ends to keep.
+    /// Gives the chunk back and moves to the first spare, with `open` ends to reserve.
     fn rotate(&mut self, open: i32) {
         let Some(chunk) = self.spares.pop_front() else { return };
         self.chunk = chunk; // the old one is complete by its drop
@@ -297,13 +311,15 @@ impl Room {
         self.limit = self.capacity() - (open - self.ends_in_spares) * self.end_size;
     }
 
-    /// Ends the sequence. Where it has no chunk in which that could be said, gives what would have been its next one.
+    /// Ends the sequence. If it owns no chunk to record the end in, returns the `ChunkInfo` of its next
+    /// chunk, so that the drain thread can record the end.
     pub(crate) fn finish(self) -> Option<ChunkInfo> {
         if self.is_recalled() {
-            return Some(self.next); // another one might be the last free one, or the oldest that somebody wants to keep
+            // A new chunk might be the last free one, or overwrite content that is still wanted.
+            return Some(self.next);
         }
         let Self { chunk, mut spares, .. } = self;
-        // The sequence's last chunk says so; an unused spare is a chunk of no bytes.
+        // The sequence's last chunk records the end. An unused spare is an empty chunk.
         match spares.pop_back() {
             Some(last) => {
                 drop(chunk);
@@ -316,12 +332,13 @@ impl Room {
     }
 }
 
-/// Where the note of the slice stands whose end is kept from `limit` on: beyond the reach of stores below.
+/// Returns the offset of the note of the slice whose end is reserved at `limit`: out of reach of the stores
+/// below it.
 fn note_at(limit: i32) -> u32 {
     limit.cast_unsigned() + OVERHANG as u32
 }
 
-/// A length within a chunk, which is at most 2^24.
+/// Converts a length within a chunk, which is at most 2^24.
 fn signed(n: u32) -> i32 {
     n as i32
 }
@@ -362,7 +379,7 @@ mod tests {
         room.append_end(&record);
     }
 
-    /// Begins until refused, ends all; every end must be there, in order.
+    /// Begins scopes until one is refused, and ends all of them. Every end must be there, in order.
     fn fill_and_unwind(chunks: u64) -> u64 {
         let (region, mut room) = room(chunks);
         let mut open = 0;
@@ -387,13 +404,13 @@ mod tests {
         // 4096 - 64 - 32 = 4000 bytes a chunk: 125 begins with their ends, 250 records, a chunk.
         for chunks in [4, 5, 9, 64] {
             let open = fill_and_unwind(chunks);
-            // A chunk takes 125 begins; their ends move on to half a chunk more.
+            // A chunk holds 125 begins; their ends need another half of a chunk.
             assert!(open >= (chunks - 1) * 125 * 2 / 3, "{chunks} chunks: {open}");
         }
     }
 
     #[test]
-    fn a_scope_deeper_than_a_chunk_of_ends_goes_on_after_unwinding() {
+    fn recursion_deeper_than_one_chunk_of_ends_can_be_repeated_after_unwinding() {
         let (region, mut room) = room(16);
         let mut drain = Drain::new(region);
         let mut out = Bytes(Vec::new());
@@ -409,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_no_chunk_holds_is_too_large_and_changes_nothing() {
+    fn a_record_larger_than_a_chunk_is_too_large_and_changes_nothing() {
         let (_region, mut room) = room(4);
         let largest = room.largest() as usize;
         assert_eq!(room.append(&vec![0; largest + 1], 1, None), Err(NoRoom::TooLarge));
@@ -420,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn refused_begins_leave_the_room_for_ends() {
+    fn refused_begins_leave_the_room_of_ends_reserved() {
         let (_region, mut room) = room(4);
         let mut open = 0;
         while begin(&mut room, open).is_ok() {
@@ -432,9 +449,10 @@ mod tests {
         (0..open).rev().for_each(|n| end(&mut room, n));
     }
 
-    /// Ends shorter than the room that is kept for them leave spares over, which then keep all ends there are.
+    /// Ends that are shorter than their reserved room leave spares unused. These then hold the room of all
+    /// open ends.
     #[test]
-    fn what_is_kept_adds_up_at_every_step_of_a_deep_recursion() {
+    fn the_reserved_room_matches_the_open_scopes_at_every_step_of_a_deep_recursion() {
         let (_region, mut room) = room(64);
         room.end_size = 25;
         let check = |room: &Room, open: i32| {

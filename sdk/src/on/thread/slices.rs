@@ -1,4 +1,5 @@
-//! Slices and events without the guards of the macros: for the spans of others, which begin and end them on their own.
+//! Slices and events without guards, for the spans of `tracing`, which begin and end slices by explicit
+//! calls.
 
 use hairline_formats::Value;
 
@@ -9,33 +10,34 @@ use crate::on::event::extras::Extras;
 use crate::on::event::{Action, Event};
 pub(crate) use crate::on::thread::events::begin as begin_slice;
 pub(crate) use crate::on::thread::events::begin_flow as begin_flow_slice;
-pub(crate) use crate::on::thread::events::end as end_slice;
+pub(crate) use crate::on::thread::events::{end as end_slice, last_event};
 use crate::on::thread::{cold, events, hot};
 use crate::vocabulary::Level;
 
-/// Begins a slice with the values of its callsite's keys. The epoch it was recorded in, 0 if it was not.
+/// Begins a slice with the values of its callsite's keys. Returns the epoch in which the begin was recorded,
+/// 0 if it was not.
 #[inline(never)]
-pub(crate) fn begin_slice_with(callsite: &'static Callsite, word: u32, values: &[Value<'_>]) -> u32 {
-    if begin_slice_hot(callsite, word, values) {
-        return word;
+pub(crate) fn begin_slice_with(callsite: &'static Callsite, epoch: u32, values: &[Value<'_>]) -> u32 {
+    if begin_slice_hot(callsite, epoch, values) {
+        return epoch;
     }
-    cold::event(word, &Event::new(callsite, values, &Extras::new()))
+    cold::event(epoch, &Event::new(callsite, values, &Extras::new()))
 }
 
-/// The same where the hot path can do it; false: nothing is recorded. It neither allocates nor waits, and
-/// runs no code of the program, so that the caller may hold a lock.
+/// As [`begin_slice_with`], on the hot path alone. Returns false if nothing was recorded. It neither
+/// allocates nor waits, and runs no code of the program, so the caller may hold a lock.
 #[inline]
-pub(crate) fn begin_slice_hot(callsite: &'static Callsite, word: u32, values: &[Value<'_>]) -> bool {
+pub(crate) fn begin_slice_hot(callsite: &'static Callsite, epoch: u32, values: &[Value<'_>]) -> bool {
     let listed = Listed(values);
     listed.is_plain()
-        && hot::with_values::<false, _>(this_thread::hot(), callsite, word, Kind::Scope, &listed)
+        && hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, Kind::Scope, &listed)
 }
 
-/// Values whose kinds are known only when they are there.
+/// Values whose types are known only at run time.
 struct Listed<'v>(&'v [Value<'v>]);
 
 impl Listed<'_> {
-    /// Whether all are what the hot path can write.
+    /// Returns whether the hot path can write all values.
     fn is_plain(&self) -> bool {
         let plain = |value: &Value<'_>| {
             !matches!(value, Value::Dict(_) | Value::Array(_) | Value::Blob(_) | Value::Interned { .. })
@@ -60,41 +62,36 @@ impl Values for Listed<'_> {
     }
 }
 
-/// Begins a slice with options.
-pub(crate) fn begin_slice_rich(callsite: &'static Callsite, word: u32, extras: &Extras<'_>) -> u32 {
-    cold::event(word, &Event::new(callsite, &[], extras))
+/// Begins a slice with options. Returns the epoch in which the begin was recorded, 0 if it was not.
+pub(crate) fn begin_slice_rich(callsite: &'static Callsite, epoch: u32, extras: &Extras<'_>) -> u32 {
+    cold::event(epoch, &Event::new(callsite, &[], extras))
 }
 
 /// Ends a slice with arguments.
-pub(crate) fn end_slice_with(callsite: &'static Callsite, word: u32, named: &[(&str, Value<'_>)]) {
+pub(crate) fn end_slice_with(callsite: &'static Callsite, epoch: u32, named: &[(&str, Value<'_>)]) {
     let extras = Extras::new();
     let event = Event { action: Action::End, named, ..Event::new(callsite, &[], &extras) };
-    cold::end_with(&event, word);
+    cold::end_with(&event, epoch);
 }
 
-/// An instant, whatever the callsite's own events are.
-pub(crate) fn instant_of(callsite: &'static Callsite, word: u32, extras: &Extras<'_>) {
-    cold::event(word, &Event { action: Action::Instant, ..Event::new(callsite, &[], extras) });
+/// Records an instant, whatever the callsite's kind.
+pub(crate) fn instant_of(callsite: &'static Callsite, epoch: u32, extras: &Extras<'_>) {
+    cold::event(epoch, &Event { action: Action::Instant, ..Event::new(callsite, &[], extras) });
 }
 
-/// An event with a level: an instant, or with a message a log message that is named after it.
+/// Records an event with a level. With a message it is a log message, which is also its name; without one it
+/// is an instant.
 pub(crate) fn event_of(
     callsite: &'static Callsite,
-    word: u32,
+    epoch: u32,
     values: &[Value<'_>],
     message: Option<&str>,
     level: Level,
 ) {
     let Some(message) = message else {
-        cold::event(word, &Event::new(callsite, values, &Extras::new()));
+        cold::event(epoch, &Event::new(callsite, values, &Extras::new()));
         return;
     };
     let extras = Extras::new().name(message);
-    events::log_message(&Event::new(callsite, values, &extras), word, level, message);
-}
-
-/// When this thread's last event was.
-#[inline]
-pub(crate) fn last_time() -> u64 {
-    this_thread::hot().lease().last()
+    events::log_message(&Event::new(callsite, values, &extras), epoch, level, message);
 }

@@ -1,4 +1,4 @@
-//! The values of fields, which are there only while they are visited.
+//! Copies of the values of fields. The originals exist only while they are visited.
 
 use std::cell::RefCell;
 use std::error::Error;
@@ -13,7 +13,7 @@ use crate::on::base::few::Few;
 use crate::on::callsite::Callsite;
 use crate::on::event::kept::Kept;
 
-/// Fields with their values; an event's message apart.
+/// Fields with their values, and an event's message.
 #[derive(Debug, Default)]
 pub(crate) struct Fields {
     pub(crate) kept: Kept,
@@ -21,11 +21,11 @@ pub(crate) struct Fields {
     text: String,
 }
 
-/// Values that are handed on without an allocation.
+/// Number of values that need no allocation.
 const FEW: usize = 8;
 
 impl Fields {
-    /// As [`with_values`](Self::with_values), where that does not allocate.
+    /// As [`with_values`](Self::with_values). Does nothing and returns `None` if that would allocate.
     pub(crate) fn with_few_values<R>(
         &self,
         callsite: &'static Callsite,
@@ -39,10 +39,10 @@ impl Fields {
         self.message.clear();
     }
 
-    /// Hands on the values in the order of the callsite's keys; null where there is none.
+    /// Calls `f` with the values in the order of the callsite's keys: null for a key without a value.
     pub(crate) fn with_values<R>(&self, callsite: &'static Callsite, f: impl FnOnce(&[Value<'_>]) -> R) -> R {
         let mut values = Few::<_, FEW>::new(Value::Null);
-        let mut next = self.kept.iter().peekable(); // in the keys' order, nearly always
+        let mut next = self.kept.iter().peekable(); // nearly always in the keys' order
         for key in callsite.keys() {
             let is_own = |name: &str| std::ptr::eq(name, key.name()) || name == key.name();
             let value = next.next_if(|(name, _)| is_own(name));
@@ -57,7 +57,7 @@ thread_local! {
     static SCRATCH: RefCell<Fields> = RefCell::default();
 }
 
-/// Hands on empty fields, which have their room already where this thread is not using them.
+/// Calls `f` with empty fields. Uses the memory of earlier ones unless this thread is using it.
 pub(crate) fn with_scratch<R>(f: impl FnOnce(&mut Fields) -> R) -> R {
     let taken =
         SCRATCH.try_with(|scratch| scratch.try_borrow_mut().map(|mut scratch| std::mem::take(&mut *scratch)));
@@ -68,16 +68,16 @@ pub(crate) fn with_scratch<R>(f: impl FnOnce(&mut Fields) -> R) -> R {
     result
 }
 
-/// The values that one call has recorded of a span. They do not change any more, so that threads read them
-/// outside of the span's lock.
+/// The values that one call recorded of a span. They do not change any more, so threads read them outside of
+/// the span's lock.
 #[derive(Debug, Default)]
 pub(crate) struct Visited {
     pub(crate) fields: Fields,
-    /// The values that the call before has recorded.
+    /// The values that the call before recorded.
     before: Option<Arc<Visited>>,
 }
 
-/// Number of [`Visited`] whose memory a thread keeps for later ones.
+/// The most [`Visited`] whose memory a thread keeps for later ones.
 const SPARES: usize = 4;
 
 thread_local! {
@@ -85,7 +85,7 @@ thread_local! {
 }
 
 impl Visited {
-    /// The values that `visit`, which is code of the program, shows. To be called without a lock.
+    /// Copies the values that `visit`, code of the program, records. Call it without a lock.
     pub(crate) fn of(visit: impl FnOnce(&mut Fields)) -> Arc<Self> {
         let spare = SPARE.try_with(|spare| spare.try_borrow_mut().ok()?.iter_mut().find_map(Option::take));
         if let Some(mut spare) = spare.ok().flatten()
@@ -100,17 +100,17 @@ impl Visited {
         Arc::new(own)
     }
 
-    /// Keeps the memory for later ones of this thread, where there is a place for it. To be called without a
-    /// lock: the rest is freed.
+    /// Keeps the memory for later values of this thread, if there is a free place. Call it without a lock: it
+    /// frees the rest.
     pub(crate) fn keep_memory(this: Option<Arc<Self>>) {
         let mut next = this;
         while let Some(mut visited) = next {
-            // Where another thread still reads it, all before it stay with it.
+            // If another thread still reads these values, the earlier ones stay with them.
             next = match visited.before {
                 Some(_) => Arc::get_mut(&mut visited).and_then(|own| own.before.take()),
                 None => None,
             };
-            let superfluous = SPARE.try_with(|spare| {
+            let unkept = SPARE.try_with(|spare| {
                 let mut visited = Some(visited);
                 if let Ok(mut spare) = spare.try_borrow_mut()
                     && let Some(place) = spare.iter_mut().find(|place| place.is_none())
@@ -119,11 +119,11 @@ impl Visited {
                 }
                 visited
             });
-            drop(superfluous);
+            drop(unkept);
         }
     }
 
-    /// Puts these values, which no other thread has, after those of `list`. Allocates and frees nothing.
+    /// Adds these values, which no other thread has, after those of `list`. Neither allocates nor frees.
     pub(crate) fn link(mut self: Arc<Self>, list: &mut Option<Arc<Self>>) {
         if let Some(own) = Arc::get_mut(&mut self) {
             own.before = list.take();
@@ -131,7 +131,7 @@ impl Visited {
         }
     }
 
-    /// The values of all calls, those of the first call first.
+    /// Calls `with` with the values of all calls, those of the first call first.
     pub(crate) fn show_all(&self, with: impl FnOnce(&[(&str, Value<'_>)])) {
         let mut calls = Few::<_, 8>::new(None);
         let mut next = Some(self);
@@ -147,7 +147,7 @@ impl Visited {
 }
 
 impl Drop for Visited {
-    /// One after the other: a list may be longer than the stack is deep.
+    /// Drops the list in a loop: a recursion could overflow the stack.
     fn drop(&mut self) {
         let mut next = self.before.take();
         while let Some(visited) = next {
@@ -156,7 +156,7 @@ impl Drop for Visited {
     }
 }
 
-/// What tracing's macros put the message of an event into.
+/// The field with the message of an event of tracing's macros.
 const MESSAGE: &str = "message";
 
 impl Visit for Fields {
@@ -208,7 +208,7 @@ impl Visit for Fields {
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         if field.name() == MESSAGE {
-            let _ = write!(self.message, "{value:?}"); // a Debug that fails leaves what it wrote
+            let _ = write!(self.message, "{value:?}"); // if a Debug fails, the text that it wrote stays
             return;
         }
         let mut text = std::mem::take(&mut self.text);
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_is_still_read_keeps_its_values() {
+    fn a_list_that_another_owner_still_reads_keeps_its_values() {
         let mut list = None;
         (0..3).for_each(|n| visited(n).link(&mut list));
         let reader = list.clone().expect("a list");
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(values(&reader), [0, 1, 2]);
     }
 
-    // By recursion it would take some 100 bytes of the stack for each call.
+    // A recursion would take some 100 bytes of the stack for each value.
     #[test]
     fn a_long_list_is_freed_on_a_small_stack() {
         let free = |keep: bool| {

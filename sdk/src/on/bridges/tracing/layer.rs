@@ -1,10 +1,11 @@
-//! A layer for tracing-subscriber's registry, which keeps the spans.
+//! A layer for tracing-subscriber's registry, which stores the spans.
 //!
-//! A layer that has no interest in a callsite switches it off for all layers, unless it has a filter of its own. So this one has
-//! one, around a layer that does nothing, and asks it what it has to be asked: the callsite is off when no other layer wants it
-//! either. Entering and leaving a span pass it by.
+//! A layer without interest in a callsite switches it off for all layers, unless the layer has a filter of
+//! its own. So this layer contains a filter around a layer that does nothing, and passes the registry's
+//! queries to it. A callsite is then off only if no other layer wants it either. Entering and leaving a span
+//! do not pass through the filter.
 
-#![allow(unsafe_code)] // `downcast_raw`, by which tracing-subscriber finds the filter
+#![allow(unsafe_code)] // `downcast_raw`, with which tracing-subscriber finds the filter
 
 use std::any::TypeId;
 use std::fmt;
@@ -29,22 +30,22 @@ use crate::on::lifecycle::asked;
 /// tracing_subscriber::registry().with(hairline::layer()).init();
 /// ```
 ///
-/// As [`Subscriber`](super::Subscriber), in a registry that keeps the spans. Feature `tracing`.
+/// Works like [`Subscriber`](super::Subscriber), in a registry that stores the spans. Feature `tracing`.
 ///
-/// Other layers have what they want of spans and events, whether a session runs or not.
+/// Other layers get the spans and events that they want, whether a session runs or not.
 pub struct Layer<S> {
     mode: Mode,
     category: Category,
-    /// Registries number their spans alike; this tells the spans of one layer from those of another.
+    /// Distinguishes the spans of layers in several registries, whose ids may be equal.
     number: u32,
     gate: Filtered<Nothing, Gate, S>,
 }
 
-/// What is let through.
+/// The filter: a callsite is on if a session records its category.
 #[derive(Debug)]
 struct Gate(Category);
 
-/// What the filter is around.
+/// The layer inside of the filter. It does nothing.
 #[derive(Debug)]
 struct Nothing;
 
@@ -52,7 +53,7 @@ impl<S: Subscriber> tracing_subscriber::Layer<S> for Nothing {}
 
 impl<S> Filter<S> for Gate {
     fn enabled(&self, _: &Metadata<'_>, _: &Context<'_, S>) -> bool {
-        asked::is_recording() // what exactly, the callsite knows
+        asked::is_recording() // the callsite's word decides exactly
     }
 
     fn callsite_enabled(&self, metadata: &'static Metadata<'static>) -> Interest {
@@ -60,7 +61,8 @@ impl<S> Filter<S> for Gate {
     }
 }
 
-/// A [`Layer`] that shows spans as [`Mode::Auto`] says, with their target as category. Feature `tracing`.
+/// Makes a [`Layer`] that records spans as [`Mode::Auto`] describes, with their target as category. Feature
+/// `tracing`.
 ///
 /// ```
 /// use hairline::{Category, Mode};
@@ -94,14 +96,14 @@ impl<S> fmt::Debug for Layer<S> {
 }
 
 impl<S> Layer<S> {
-    /// How spans are shown.
+    /// Sets how spans are recorded.
     #[must_use]
     pub fn mode(mut self, mode: Mode) -> Self {
         self.mode = mode;
         self
     }
 
-    /// What the category of spans and events is, which the session's filter goes by.
+    /// Sets the category of spans and events. The session's filter selects by it.
     #[must_use]
     pub fn category(mut self, category: Category) -> Self {
         self.category = category;
@@ -119,25 +121,25 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> {
         }
     }
 
-    /// A span that another thread has made, or that the registry keeps.
+    /// Calls `f` with a span that another thread made, or that the registry stores.
     #[cold]
     fn with_distant_span(&self, id: &Id, context: &Context<'_, S>, f: impl FnOnce(&Span)) {
-        if let Some(own) = Self::kept_span(id, context) {
+        if let Some(own) = Self::registry_span(id, context) {
             f(&own);
         } else if let Some(cell) = cells::search(self.number, id.into_u64()) {
             f(&cell.span);
         }
     }
 
-    /// The span that the registry keeps. Not its reference: as long as that exists the registry's lock of the
-    /// span is held, and `f` above may be code of the program.
-    fn kept_span(id: &Id, context: &Context<'_, S>) -> Option<Arc<Span>> {
+    /// Returns the span that the registry stores. Not the registry's reference: while that exists, the
+    /// registry holds its lock of the span, and `f` above may be code of the program.
+    fn registry_span(id: &Id, context: &Context<'_, S>) -> Option<Arc<Span>> {
         context.span(id)?.extensions().get::<Arc<Span>>().cloned()
     }
 
     #[cold]
     fn close_distant(&self, id: &Id, context: &Context<'_, S>) {
-        if let Some(own) = Self::kept_span(id, context) {
+        if let Some(own) = Self::registry_span(id, context) {
             own.close();
         } else if let Some(cell) = cells::search(self.number, id.into_u64()) {
             cell.span.close();
@@ -145,8 +147,8 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> {
         }
     }
 
-    /// As [`with_span`](Self::with_span), None where there is no such span.
-    fn with_some_span(&self, id: Option<&Id>, context: &Context<'_, S>, f: impl FnOnce(Option<&Span>)) {
+    /// As [`with_span`](Self::with_span). Calls `f` with `None` if there is no such span.
+    fn with_optional_span(&self, id: Option<&Id>, context: &Context<'_, S>, f: impl FnOnce(Option<&Span>)) {
         let mut f = Some(f);
         if let Some(id) = id {
             self.with_span(id, context, |span| {
@@ -160,13 +162,13 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> {
         }
     }
 
-    /// Shows the spans from the root to this one, each with the one above it.
-    fn show_branch(&self, id: &Id, context: &Context<'_, S>, show: &mut dyn FnMut(Option<&Span>, &Span)) {
+    /// Calls `visit` with each span from the root to this one, and with its parent.
+    fn visit_branch(&self, id: &Id, context: &Context<'_, S>, visit: &mut dyn FnMut(Option<&Span>, &Span)) {
         let Some(branch) = context.span_scope(id) else { return };
         let mut above = None;
         for id in branch.from_root().map(|span| span.id()) {
-            self.with_some_span(above.as_ref(), context, |above| {
-                self.with_span(&id, context, |span| show(above, span));
+            self.with_optional_span(above.as_ref(), context, |above| {
+                self.with_span(&id, context, |span| visit(above, span));
             });
             above = Some(id);
         }
@@ -201,11 +203,11 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for La
             let own = Arc::new(Span::default());
             create(&own);
             let old = span.extensions_mut().replace(own);
-            drop(old); // the lock is released by now
+            drop(old); // after the release of the lock
         }
         if self.mode == Mode::Lifetimes {
             let parent = context.span(id).and_then(|span| span.parent()).map(|parent| parent.id());
-            self.with_some_span(parent.as_ref(), &context, |parent| {
+            self.with_optional_span(parent.as_ref(), &context, |parent| {
                 self.with_span(id, &context, |span| span.begin_life_now(parent));
             });
         }
@@ -229,7 +231,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for La
     #[inline]
     fn on_enter(&self, id: &Id, context: Context<'_, S>) {
         self.with_span(id, &context, |span| {
-            span.enter(id.into_u64(), self.mode, |show| self.show_branch(id, &context, show));
+            span.enter(id.into_u64(), self.mode, |visit| self.visit_branch(id, &context, visit));
         });
     }
 

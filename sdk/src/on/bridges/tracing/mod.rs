@@ -1,15 +1,16 @@
-//! Spans and events of the `tracing` crate, in the trace.
+//! Records the spans and events of the `tracing` crate.
 //!
 //! ```text
-//! Metadata ──> site: a callsite like that of a macro           sites.rs
-//! span ──────> what is known of it                             span.rs
+//! Metadata ──> a callsite like that of a macro                 sites.rs
+//! span ──────> its fields and its state                        span.rs
 //! enter, exit ─> slices on the thread, from its own stack      span.rs, stack.rs
-//! entered again ─> a life on an async track, from the first    span.rs
-//!                  entry to the close; the entries are polls
+//! third entry, or second thread ─> an interval on an async     span.rs
+//!                  track, from the first entry to the close;
+//!                  a flow links the entries from then on
 //! ```
 //!
-//! [`Subscriber`] keeps its spans itself (slots.rs); [`layer`](fn@layer) goes with tracing-subscriber's registry, and asks it only
-//! for what has no room in its own tables (cells.rs).
+//! [`Subscriber`] stores its spans itself (`slots`). [`layer`](fn@layer) works with tracing-subscriber's
+//! registry, and stores in it only the spans that its own tables (`cells`) have no room for.
 
 #[cfg(feature = "tracing")]
 mod cells;
@@ -26,28 +27,30 @@ mod subscriber;
 pub use crate::on::bridges::tracing::layer::{Layer, layer};
 pub use crate::on::bridges::tracing::subscriber::Subscriber;
 
-/// What the category of a span or an event is. Feature `subscriber`.
+/// The category of spans and events. Feature `subscriber`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Category {
-    /// Its target: where it does not say another, the path of its module.
+    /// The target. By default this is the module path.
     #[default]
     Target,
-    /// Its level: `trace`, `debug`, `info`, `warn` or `error`.
+    /// The level: `trace`, `debug`, `info`, `warn` or `error`.
     Level,
 }
 
-/// How spans are shown. Feature `subscriber`.
+/// How spans are recorded. Feature `subscriber`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Mode {
-    /// A span is a slice on the thread that enters it. One that is entered again, which an async span is, has a life on
-    /// an async track besides, from its first entry to its close; a flow links its entries from then on.
+    /// Each entry of a span is a slice on its thread. A span that is entered a third time, or on a second
+    /// thread (a future that waits), also gets an interval on an async track, from its first entry to its
+    /// close. So do its ancestors that were entered at least twice. A flow links the span's entries from then
+    /// on.
     #[default]
     Auto,
-    /// Every entry is a slice on its thread, and nothing else.
+    /// Each entry of a span is a slice on its thread, and nothing else is recorded.
     Threads,
-    /// Every span has a life on an async track, from its creation to its close, and its entries are slices, linked by a
-    /// flow.
+    /// Each span is an interval on an async track, from its creation to its close. Its entries are slices,
+    /// linked by a flow.
     Lifetimes,
 }

@@ -1,4 +1,4 @@
-//! The callsites of `tracing`, as callsites of this crate.
+//! Makes callsites of this crate for those of `tracing`.
 
 use std::cell::Cell;
 
@@ -14,26 +14,31 @@ use crate::on::lifecycle::{asked, entry};
 use crate::on::thread::slices;
 use crate::vocabulary::Level;
 
-/// What a callsite is found by.
+/// Returns the key of a callsite in `by_callsite`: its address.
 fn address(callsite: &'static Callsite) -> u64 {
     std::ptr::from_ref(callsite).addr() as u64
 }
 
-/// Callsites that a thread finds without the lock.
+/// A key, and the callsite that was found by it.
+type Found = (usize, Option<&'static Callsite>);
+
+/// Number of callsites that a thread finds without the lock.
 const NEAR: usize = 64;
 
 thread_local! {
-    /// By some bits of the address of their metadata: what this thread has found last.
-    static FOUND: [Cell<(usize, Option<&'static Callsite>)>; NEAR] = const { [const { Cell::new((0, None)) }; NEAR] };
+    /// The callsites that this thread found last, by some bits of the address of their metadata.
+    static FOUND: [Cell<Found>; NEAR] = const { [const { Cell::new((0, None)) }; NEAR] };
 }
 
-/// The callsite, made at the first call. None from inside of an event, which may be holding the lock.
+/// Returns the callsite for this metadata, made at the first call. Returns `None` from inside of an event,
+/// which may hold the lock.
 #[inline]
 pub(crate) fn site(metadata: &'static Metadata<'static>, category: Category) -> Option<&'static Callsite> {
     if this_thread::is_barred() {
         return None;
     }
-    // One for each category: metadata is larger than there are kinds of them, so that the next one's is elsewhere.
+    // Each category has a key of its own. Metadata is larger than the number of categories, so these keys are
+    // no other metadata's.
     let address = std::ptr::from_ref(metadata).addr() + category as usize;
     FOUND.with(|found| {
         let near = &found[address / 64 % NEAR];
@@ -57,7 +62,7 @@ fn find(metadata: &'static Metadata<'static>, category: Category, address: u64) 
     let blank = Blank::new(metadata.fields().iter().map(|field| Key::new(field.name())).collect());
     let mut sites = SITES.write_with_room(|sites| (sites, 1))?;
     if let Some(site) = sites.by_metadata.get(&address) {
-        return Some(site); // of another thread; the lock is released before the blank is freed
+        return Some(site); // another thread made it; the lock is released before the blank is freed
     }
     let site = make(blank, metadata, category);
     sites.by_metadata.insert(address, site);
@@ -65,29 +70,29 @@ fn find(metadata: &'static Metadata<'static>, category: Category, address: u64) 
     Some(site)
 }
 
-/// What `site` made the callsite from.
+/// Returns the metadata that [`site`] made the callsite from.
 pub(crate) fn metadata(callsite: &'static Callsite) -> Option<&'static Metadata<'static>> {
     let _busy = this_thread::enter()?;
     SITES.read()?.by_callsite.get(&address(callsite)).copied()
 }
 
-/// Whether a callsite with this metadata would be recorded.
+/// Returns whether a callsite with this metadata would be recorded.
 pub(crate) fn would_record(metadata: &Metadata<'_>, category: Category) -> bool {
     asked::would_record(name_of(metadata, category))
 }
 
-/// An event: an instant with its fields, or with a message a log message.
+/// Records an event: with a message a log message, else an instant with its fields.
 pub(crate) fn event(event: &Event<'_>, category: Category) {
     let Some(site) = site(event.metadata(), category) else { return };
-    let word = site.registered_word();
-    if word == 0 {
+    let epoch = site.registered_word();
+    if epoch == 0 {
         return;
     }
     let level = level_of(event.metadata());
     with_scratch(|fields| {
         event.record(fields);
         let message = Some(fields.message.as_str()).filter(|message| !message.is_empty());
-        fields.with_values(site, |values| slices::event_of(site, word, values, message, level));
+        fields.with_values(site, |values| slices::event_of(site, epoch, values, message, level));
     });
 }
 
@@ -108,7 +113,7 @@ fn name_of<'m>(metadata: &Metadata<'m>, category: Category) -> &'m str {
     }
 }
 
-/// Makes the callsite, whose keys are the fields but for the message. Allocates nothing.
+/// Makes the callsite. Its keys are the fields without the message. Allocates nothing.
 fn make(blank: Blank, metadata: &'static Metadata<'static>, category: Category) -> &'static Callsite {
     let site = Site {
         file: metadata.file().unwrap_or(""),
@@ -120,12 +125,13 @@ fn make(blank: Blank, metadata: &'static Metadata<'static>, category: Category) 
     blank.fill(kind, name_of(metadata, category), metadata.name(), site, entry::first_hit)
 }
 
-/// Whether the callsite is on, to be kept in tracing's own cache until the session or its filter changes.
+/// Returns whether the callsite is on. tracing keeps the answer in its own cache until the session or its
+/// filter changes.
 pub(crate) fn interest(metadata: &'static Metadata<'static>, category: Category) -> Interest {
-    // Inside of an event: to be asked again, not never.
+    // Inside of an event the answer is not known: tracing asks again later.
     let Some(site) = site(metadata, category) else { return Interest::sometimes() };
-    // The first of all starts the session that the environment asks for, before tracing is to hear of changes: it is
-    // in the midst of asking, and may hold a lock.
+    // The very first call starts the session that the environment asks for. It comes before `on_change`:
+    // tracing is in the middle of a query and may hold a lock, so it must not be notified of this change.
     let _ = site.registered_word();
     registry::on_change(registry::Keeper::Tracing, tracing_core::callsite::rebuild_interest_cache);
     match site.word() {

@@ -1,4 +1,4 @@
-//! What is known of a span, and what its entering, leaving and closing record.
+//! The state of a span, and the records that it writes when it is entered, left and closed.
 
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -18,66 +18,67 @@ use crate::on::event::track;
 use crate::on::thread::guards::interval::AsyncScope;
 use crate::on::thread::slices;
 
-/// A span. Where one thread makes, enters, leaves and closes it, none of its fields is written by an atomic operation that
-/// costs more than a store.
+/// A span. If one thread makes, enters, leaves and closes it, none of its fields is written by an atomic
+/// operation that costs more than a store.
 #[derive(Debug)]
 pub(crate) struct Span {
     callsite: AtomicPtr<Callsite>,
-    /// Entries by the thread that made it, which counts them without a read-modify-write, and by all others.
+    /// The number of entries by the thread that made the span, which counts them without a read-modify-write.
     entered_here: AtomicU32,
+    /// The number of entries by all other threads.
     entered_elsewhere: AtomicU32,
-    /// The thread that made it, by its track.
+    /// The track of the thread that made the span.
     maker: AtomicU64,
-    /// The thread that entered it first, by its track.
-    thread: AtomicU64,
-    /// When it was entered first; 0: its life began with its creation.
-    since: AtomicU64,
-    /// What is to be said beyond a plain slice: the bits below.
+    /// The track of the thread that entered the span first.
+    first_thread: AtomicU64,
+    /// The time of the first entry; 0 if the span's life began with its creation.
+    first_entered_at: AtomicU64,
+    /// The bits below: the records that the span needs beyond a plain slice.
     state: AtomicU32,
-    /// The flow that links its entries once it has a life, and the epoch in which the flow has begun. Id 0:
-    /// there is none.
+    /// The epoch in which the flow of the entries has begun.
     flow_begun: AtomicU32,
+    /// The flow that links the entries of a span with a life; 0 if there is none.
     flow: AtomicU64,
     rest: Mutex<Rest>,
 }
 
-/// Its life on an async track is being written, or has been: `rest` has it.
+/// The life, an interval on an async track, is being begun (`LIFE_BEGINS`) or is in `rest` (`LIFE_BEGUN`).
 const LIFE_BEGINS: u32 = 1;
 const LIFE_BEGUN: u32 = 2;
 const LIFE: u32 = LIFE_BEGINS | LIFE_BEGUN;
-/// There are values in `rest` that its first entry, or its next end, has to say.
+/// `rest` has values that the first entry (`FIELDS`), or the next end (`LATE_FIELDS`), must record.
 const FIELDS: u32 = 4;
 const LATE_FIELDS: u32 = 8;
-/// There is an arrow in `rest`, to its next entry.
+/// `rest` has an arrow to the next entry.
 const ARROW: u32 = 16;
-/// There are late values in `rest`, whether an end has said them or not.
+/// `rest` has late values, whether an end has recorded them or not.
 const LATE: u32 = 32;
 
-/// What is not needed to enter a span that is no more than a slice.
+/// The parts of a span that a plain slice does not need.
 ///
-/// Its lock is held to copy, put or take one of these pointers, and while the hot path writes the fields. All
-/// else is done outside of the lock: fields are shown by code of the program, which may record on this very
-/// span, and so may its allocator.
+/// The lock is held to copy, store or take one of these pointers, and while the hot path writes the fields.
+/// Everything else is done outside of the lock: code of the program visits the fields and may record on this
+/// very span, and so may its allocator.
 #[derive(Debug, Default)]
 struct Rest {
     fields: Option<Arc<Visited>>,
-    /// What was recorded after the creation, the last call's values first.
+    /// The values recorded after the creation, the last call's first.
     late: Option<Arc<Visited>>,
-    life: Option<Arc<Life>>,
-    /// From the span that it follows.
+    life: Option<Arc<SpanLife>>,
+    /// The flow from the span that this one follows.
     arrow: Option<Box<Flow>>,
 }
 
-/// An interval on an async track. It ends when nobody has it any more: the span itself, or a thread that is
-/// recording below it.
+/// An interval on an async track. It ends with its last owner: the span itself, or a thread that is recording
+/// below it.
 #[derive(Debug)]
-struct Life {
+struct SpanLife {
     interval: AsyncScope,
-    /// The values for its end.
+    /// The values for the record of its end.
     late: OnceLock<Arc<Visited>>,
 }
 
-impl Drop for Life {
+impl Drop for SpanLife {
     fn drop(&mut self) {
         let late = self.late.take();
         if let Some(late) = &late {
@@ -94,15 +95,15 @@ impl Default for Span {
 }
 
 impl Span {
-    /// Of no callsite.
+    /// Makes a span without a callsite.
     pub(crate) const fn new() -> Self {
         Self {
             callsite: AtomicPtr::new(std::ptr::null_mut()),
             entered_here: AtomicU32::new(0),
             entered_elsewhere: AtomicU32::new(0),
             maker: AtomicU64::new(0),
-            thread: AtomicU64::new(0),
-            since: AtomicU64::new(0),
+            first_thread: AtomicU64::new(0),
+            first_entered_at: AtomicU64::new(0),
             state: AtomicU32::new(0),
             flow_begun: AtomicU32::new(0),
             flow: AtomicU64::new(0),
@@ -110,7 +111,7 @@ impl Span {
         }
     }
 
-    /// A span of the callsite, with the values that `visit` shows.
+    /// Starts a span of the callsite, with the values that `visit` records.
     #[inline]
     pub(crate) fn create(&self, callsite: &'static Callsite, visit: impl FnOnce(&mut Fields)) {
         self.callsite.store(std::ptr::from_ref(callsite).cast_mut(), Ordering::Release);
@@ -124,7 +125,7 @@ impl Span {
     fn keep_fields(&self, visit: impl FnOnce(&mut Fields)) -> u32 {
         let visited = Visited::of(visit);
         let Some(mut rest) = self.rest() else { return 0 };
-        // Of the span that was here before.
+        // Those of the last span in this place.
         let old = rest.fields.replace(visited);
         let late = rest.late.take();
         drop(rest);
@@ -133,14 +134,15 @@ impl Span {
         FIELDS
     }
 
-    /// Whether any of these bits is set.
+    /// Returns whether any of these bits is set.
     #[inline]
     fn has(&self, bits: u32) -> bool {
-        // Acquire pairs with the Release of whoever set it: what it says is in `rest` is there.
+        // Acquire pairs with the Release of the thread that set the bit: the part of `rest` that the bit
+        // announces is there.
         self.state.load(Ordering::Acquire) & bits != 0
     }
 
-    /// None in a forked child that lost the lock: then nothing of it is said any more.
+    /// Locks `rest`. Returns `None` in a forked child that lost the lock: the span then records nothing more.
     fn rest(&self) -> Option<MutexGuard<'_, Rest>> {
         self.rest.lock_unless_lost()
     }
@@ -149,11 +151,11 @@ impl Span {
         if self.has(FIELDS) { self.rest()?.fields.clone() } else { None }
     }
 
-    fn life(&self) -> Option<Arc<Life>> {
+    fn life(&self) -> Option<Arc<SpanLife>> {
         if self.has(LIFE_BEGUN) { self.rest()?.life.clone() } else { None }
     }
 
-    /// Hands on the flow of its entries, if there is one.
+    /// Calls `f` with the flow of its entries, if there is one.
     fn with_flow<R>(&self, f: impl FnOnce(&Flow) -> R) -> Option<R> {
         if !self.has(LIFE_BEGUN) {
             return None;
@@ -168,12 +170,12 @@ impl Span {
         result
     }
 
-    /// Entries so far.
+    /// Returns the number of entries so far.
     fn entries(&self) -> u32 {
         self.entered_here.load(Ordering::Relaxed) + self.entered_elsewhere.load(Ordering::Relaxed)
     }
 
-    /// One more. Entries before it.
+    /// Counts an entry. Returns the number of entries before it.
     #[inline]
     fn count_entry(&self, thread: u64) -> u32 {
         let (here, elsewhere) = (&self.entered_here, &self.entered_elsewhere);
@@ -191,23 +193,24 @@ impl Span {
         callsite::pointee(self.callsite.load(Ordering::Acquire))
     }
 
-    /// A life from now on, below the life of `above`.
+    /// Begins a life now, below the life of `above`.
     #[cold]
     pub(crate) fn begin_life_now(&self, above: Option<&Span>) {
-        self.since.store(0, Ordering::Relaxed);
+        self.first_entered_at.store(0, Ordering::Relaxed);
         self.begin_life(above);
     }
 
-    /// Its life, if what happened to it so far says that it should have one: it was entered again. The drop of an
-    /// instrumented future enters its span once more, so twice on one thread may be no more than a future that was ready
-    /// at once.
+    /// Begins a life, at the time of the first entry, if the span was entered at least `entries` times and
+    /// has none. The drop of an instrumented future enters its span once more. So two entries on one thread
+    /// may come from a future that was ready at once.
     pub(crate) fn begin_life_if_async(&self, above: Option<&Span>, entries: u32) {
         if self.entries() >= entries && !self.has(LIFE) {
             self.begin_life(above);
         }
     }
 
-    /// This thread enters the span. `branch` shows the spans from the root to this one, each with the one above it.
+    /// Enters the span on this thread. `branch` calls its argument with each span from the root to this one,
+    /// and with its parent.
     #[inline]
     pub(crate) fn enter(
         &self,
@@ -216,80 +219,80 @@ impl Span {
         branch: impl FnOnce(&mut dyn FnMut(Option<&Span>, &Span)),
     ) {
         let Some(callsite) = self.callsite() else { return };
-        let word = match callsite.registered_word() {
+        let recorded_in = match callsite.registered_word() {
             0 => 0,
-            word => self.begin_slice(callsite, word, mode, branch),
+            epoch => self.begin_slice(callsite, epoch, mode, branch),
         };
-        stack::push(Entry { span: id, callsite, word });
+        stack::push(Entry { span: id, callsite, recorded_in });
     }
 
     #[inline]
     fn begin_slice(
         &self,
         callsite: &'static Callsite,
-        word: u32,
+        epoch: u32,
         mode: Mode,
         branch: impl FnOnce(&mut dyn FnMut(Option<&Span>, &Span)),
     ) -> u32 {
         let thread = track::own_uuid();
         let before = self.count_entry(thread);
         if before > 0 && mode == Mode::Auto && !self.has(LIFE) {
-            let moved = self.thread.load(Ordering::Relaxed) != thread;
+            let moved = self.first_thread.load(Ordering::Relaxed) != thread;
             if moved || before >= 2 {
-                // Those above it are inside of their second entry at least, or this would not be.
+                // The ancestors are inside of their second entry at least: this entry is inside of it.
                 branch(&mut |above, span| span.begin_life_if_async(above, 2));
             }
         }
         let recorded = if self.state.load(Ordering::Relaxed) == 0 {
-            slices::begin_slice(callsite, word)
+            slices::begin_slice(callsite, epoch)
         } else {
-            self.begin_slice_with_more(callsite, word, before == 0)
+            self.begin_slice_with_details(callsite, epoch, before == 0)
         };
         if before == 0 && mode == Mode::Auto {
-            self.thread.store(thread, Ordering::Relaxed);
-            self.since.store(slices::last_time(), Ordering::Relaxed);
+            self.first_thread.store(thread, Ordering::Relaxed);
+            self.first_entered_at.store(slices::last_event(), Ordering::Relaxed);
         }
         recorded
     }
 
-    /// A slice with whatever there is to say besides.
+    /// Begins a slice with an arrow, a flow or fields.
     #[inline(never)]
-    fn begin_slice_with_more(&self, callsite: &'static Callsite, word: u32, is_first: bool) -> u32 {
+    fn begin_slice_with_details(&self, callsite: &'static Callsite, epoch: u32, is_first: bool) -> u32 {
         if self.has(ARROW) && self.state.fetch_and(!ARROW, Ordering::AcqRel) & ARROW != 0 {
-            return self.begin_slice_after(callsite, word);
+            return self.begin_slice_with_arrow(callsite, epoch);
         }
-        if let Some(recorded) = self.with_flow(|flow| slices::begin_flow_slice(callsite, word, flow)) {
+        if let Some(recorded) = self.with_flow(|flow| slices::begin_flow_slice(callsite, epoch, flow)) {
             return recorded;
         }
         if is_first
             && self.has(FIELDS)
             && let Some(rest) = self.rest()
         {
-            return Self::begin_slice_with_fields(callsite, word, rest);
+            return Self::begin_slice_with_fields(callsite, epoch, rest);
         }
-        slices::begin_slice(callsite, word)
+        slices::begin_slice(callsite, epoch)
     }
 
-    /// A slice with the fields of the creation.
-    fn begin_slice_with_fields(callsite: &'static Callsite, word: u32, rest: MutexGuard<'_, Rest>) -> u32 {
+    /// Begins a slice with the fields of the creation.
+    fn begin_slice_with_fields(callsite: &'static Callsite, epoch: u32, rest: MutexGuard<'_, Rest>) -> u32 {
         let Some(visited) = &rest.fields else {
             drop(rest);
-            return slices::begin_slice(callsite, word);
+            return slices::begin_slice(callsite, epoch);
         };
-        // Under the lock: it costs less than a reference to the fields.
-        let begin = |values: &[Value<'_>]| slices::begin_slice_hot(callsite, word, values);
+        // Under the lock: this costs less than a reference to the fields.
+        let begin = |values: &[Value<'_>]| slices::begin_slice_hot(callsite, epoch, values);
         if visited.fields.with_few_values(callsite, begin) == Some(true) {
-            return word;
+            return epoch;
         }
         let visited = Arc::clone(visited);
         drop(rest);
-        let begin = |values: &[Value<'_>]| slices::begin_slice_with(callsite, word, values);
+        let begin = |values: &[Value<'_>]| slices::begin_slice_with(callsite, epoch, values);
         visited.fields.with_values(callsite, begin)
     }
 
-    /// A slice that an arrow from another span ends at.
+    /// Begins a slice at which an arrow from another span ends.
     #[cold]
-    fn begin_slice_after(&self, callsite: &'static Callsite, word: u32) -> u32 {
+    fn begin_slice_with_arrow(&self, callsite: &'static Callsite, epoch: u32) -> u32 {
         let arrow = self.rest().and_then(|mut rest| rest.arrow.take());
         let begin = |flow: Option<&Flow>| {
             let extras = flow.map_or_else(Extras::new, |flow| Extras::new().flow(flow));
@@ -297,30 +300,30 @@ impl Span {
                 Some(arrow) => extras.end_flow(arrow),
                 None => extras,
             };
-            slices::begin_slice_rich(callsite, word, &extras)
+            slices::begin_slice_rich(callsite, epoch, &extras)
         };
         self.with_flow(|flow| begin(Some(flow))).unwrap_or_else(|| begin(None))
     }
 
-    /// Its life begins, on an async track, at the time it was entered first.
+    /// Begins a life, on an async track, at the time of the first entry.
     #[cold]
     fn begin_life(&self, parent: Option<&Span>) {
         let Some(callsite) = self.callsite() else { return };
         if self.state.fetch_or(LIFE_BEGINS, Ordering::AcqRel) & LIFE != 0 {
             return;
         }
-        let word = callsite.registered_word();
-        let since = Some(self.since.load(Ordering::Relaxed)).filter(|since| *since != 0);
-        let life = (word != 0).then(|| {
+        let epoch = callsite.registered_word();
+        let since = Some(self.first_entered_at.load(Ordering::Relaxed)).filter(|since| *since != 0);
+        let life = (epoch != 0).then(|| {
             let above = parent.and_then(Span::life);
             let extras =
                 above.as_ref().map_or_else(Extras::new, |above| Extras::new().track(&above.interval));
-            let begin = |values: &[Value<'_>]| AsyncScope::begin_at(callsite, word, values, &extras, since);
+            let begin = |values: &[Value<'_>]| AsyncScope::begin_at(callsite, epoch, values, &extras, since);
             let interval = match self.fields() {
                 Some(visited) => visited.fields.with_values(callsite, begin),
                 None => begin(&[]),
             };
-            Arc::new(Life { interval, late: OnceLock::new() })
+            Arc::new(SpanLife { interval, late: OnceLock::new() })
         });
         self.flow.store(if life.is_some() { Flow::new().id() } else { 0 }, Ordering::Relaxed);
         self.flow_begun.store(0, Ordering::Relaxed);
@@ -331,32 +334,34 @@ impl Span {
         self.state.fetch_or(LIFE_BEGUN, Ordering::Release);
     }
 
-    /// This thread leaves the span.
+    /// Leaves the span on this thread.
     #[inline]
     pub(crate) fn exit(&self, id: u64) {
         stack::leave(id, |entry| {
-            if entry.word == 0 {
+            if entry.recorded_in == 0 {
                 return;
             }
             if self.state.load(Ordering::Relaxed) & (LATE_FIELDS | LIFE) == LATE_FIELDS {
                 self.end_slice_with_late_fields(entry);
             } else {
-                slices::end_slice(entry.callsite, entry.word);
+                slices::end_slice(entry.callsite, entry.recorded_in);
             }
         });
     }
 
     #[cold]
     fn end_slice_with_late_fields(&self, entry: &Entry) {
-        // Before the values are read: those that another thread adds from now on are for the next end.
+        // Before the values are read: values that another thread adds from now on are for the next end.
         self.state.fetch_and(!LATE_FIELDS, Ordering::AcqRel);
         match self.rest().and_then(|rest| rest.late.clone()) {
-            Some(late) => late.show_all(|values| slices::end_slice_with(entry.callsite, entry.word, values)),
-            None => slices::end_slice(entry.callsite, entry.word),
+            Some(late) => {
+                late.show_all(|values| slices::end_slice_with(entry.callsite, entry.recorded_in, values));
+            }
+            None => slices::end_slice(entry.callsite, entry.recorded_in),
         }
     }
 
-    /// Values that are known only now: they go on the end.
+    /// Records values after the creation. They go on the next end.
     pub(crate) fn record(&self, record: &Record<'_>) {
         let visited = Visited::of(|fields| record.record(fields));
         let Some(mut rest) = self.rest() else { return };
@@ -365,17 +370,18 @@ impl Span {
         self.state.fetch_or(LATE_FIELDS | LATE, Ordering::Release);
     }
 
-    /// It comes after `followed`: an arrow from a point on the life of that, or on this thread, to its next entry.
+    /// Records that this span follows from `followed`: an arrow from a point on the life of `followed`, or on
+    /// this thread, to this span's next entry.
     pub(crate) fn follow(&self, followed: &Span) {
         let (Some(callsite), Some(own)) = (followed.callsite(), self.callsite()) else { return };
-        let word = callsite.registered_word();
-        if word == 0 {
+        let epoch = callsite.registered_word();
+        if epoch == 0 {
             return;
         }
         let flow = Box::new(Flow::new());
         let life = followed.life();
         let extras = life.as_ref().map_or_else(Extras::new, |life| Extras::new().track(&life.interval));
-        slices::instant_of(callsite, word, &extras.flow(&*flow).name(own.name()));
+        slices::instant_of(callsite, epoch, &extras.flow(&*flow).name(own.name()));
         drop(life);
         let Some(mut rest) = self.rest() else { return };
         let old = rest.arrow.replace(flow);
@@ -384,7 +390,7 @@ impl Span {
         self.state.fetch_or(ARROW, Ordering::Release);
     }
 
-    /// It is over. Nobody else has it any more.
+    /// Closes the span. Nobody else refers to it.
     #[inline]
     pub(crate) fn close(&self) {
         if self.has(LIFE | LATE) {
@@ -398,7 +404,7 @@ impl Span {
         let (life, late) = (rest.life.take(), rest.late.take());
         drop(rest);
         match (life, late) {
-            // Also what an entry's end has said.
+            // All values, also those that a slice's end has recorded.
             (Some(life), Some(late)) => drop(life.late.set(late)),
             (_, late) => Visited::keep_memory(late),
         }

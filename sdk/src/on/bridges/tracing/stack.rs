@@ -1,7 +1,7 @@
 //! The spans that this thread has entered.
 //!
-//! tracing lets spans be left in any order; slices end like brackets. A span that is left while others are on top of it ends
-//! them too, and they begin anew.
+//! tracing lets spans be left in any order, but slices nest. When a span is left below other spans, the
+//! slices of those end too, and begin again.
 
 use std::cell::{Cell, RefCell};
 
@@ -9,17 +9,17 @@ use crate::on::base::this_thread;
 use crate::on::callsite::Callsite;
 use crate::on::thread::slices;
 
-/// A span that was entered.
+/// An entered span.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     /// The span's id.
     pub(crate) span: u64,
     pub(crate) callsite: &'static Callsite,
-    /// The epoch its slice was recorded in; 0 = it was not.
-    pub(crate) word: u32,
+    /// The epoch in which its slice was recorded; 0 if it was not.
+    pub(crate) recorded_in: u32,
 }
 
-/// Entries that have their place in the thread-local itself, which needs no destructor then and is quick to find.
+/// Number of entries in the thread-local itself, which then needs no destructor and is quick to find.
 const NEAR: usize = 32;
 
 struct Stack {
@@ -29,18 +29,18 @@ struct Stack {
 
 thread_local! {
     static STACK: Stack = const { Stack { len: Cell::new(0), near: [const { Cell::new(None) }; NEAR] } };
-    /// The entries above those.
+    /// The entries above the first [`NEAR`].
     static FAR: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
 }
 
-/// None at the thread's end.
+/// Calls `f` with the entries in `FAR`. Returns `None` at the thread's end.
 fn far<R>(f: impl FnOnce(&mut Vec<Entry>) -> R) -> Option<R> {
     FAR.try_with(|far| far.try_borrow_mut().ok().map(|mut far| f(&mut far))).ok().flatten()
 }
 
 #[cold]
 fn push_far(entry: Entry) -> Option<()> {
-    // Spans of an allocator, which would not find the list, are not recorded.
+    // An allocator's spans would find the list borrowed. They are not recorded.
     let _busy = this_thread::busy();
     far(|far| far.push(entry))
 }
@@ -81,7 +81,7 @@ pub(crate) fn push(entry: Entry) {
     STACK.with(|stack| stack.push(entry));
 }
 
-/// The span that was entered last.
+/// Returns the span that was entered last.
 #[inline]
 pub(crate) fn top() -> Option<Entry> {
     STACK.with(Stack::top)
@@ -95,7 +95,7 @@ fn pop() -> Option<Entry> {
     })
 }
 
-/// Takes the span off, and ends its slice by `end`.
+/// Removes the span, and ends its slice by `end`.
 #[inline]
 pub(crate) fn leave(span: u64, end: impl FnOnce(&Entry)) {
     match top() {
@@ -108,7 +108,7 @@ pub(crate) fn leave(span: u64, end: impl FnOnce(&Entry)) {
     }
 }
 
-/// As [`leave`], where others are on top of it.
+/// As [`leave`], for a span that is below others.
 #[cold]
 fn leave_from_below(span: u64, end: impl FnOnce(&Entry)) {
     let mut above = Vec::new();
@@ -120,16 +120,16 @@ fn leave_from_below(span: u64, end: impl FnOnce(&Entry)) {
         }
     };
     let Some(own) = own else {
-        above.into_iter().rev().for_each(push); // it was not entered
+        above.into_iter().rev().for_each(push); // the span was not entered
         return;
     };
-    for entry in above.iter().filter(|entry| entry.word != 0) {
-        slices::end_slice(entry.callsite, entry.word);
+    for entry in above.iter().filter(|entry| entry.recorded_in != 0) {
+        slices::end_slice(entry.callsite, entry.recorded_in);
     }
     end(&own);
     for mut entry in above.into_iter().rev() {
-        if entry.word != 0 {
-            entry.word = slices::begin_slice(entry.callsite, entry.word);
+        if entry.recorded_in != 0 {
+            entry.recorded_in = slices::begin_slice(entry.callsite, entry.recorded_in);
         }
         push(entry);
     }
@@ -152,10 +152,10 @@ mod tests {
     }
 
     #[test]
-    fn spans_may_be_left_in_any_order_however_many_there_are() {
+    fn any_number_of_spans_can_be_left_in_any_order() {
         let entered = 2 * NEAR as u64;
         for left in [1, 5, NEAR as u64 - 1, NEAR as u64, NEAR as u64 + 1, entered - 1, entered, 1000] {
-            (1..=entered).for_each(|span| push(Entry { span, callsite: &CALLSITE, word: 0 }));
+            (1..=entered).for_each(|span| push(Entry { span, callsite: &CALLSITE, recorded_in: 0 }));
             let mut ended = None;
             leave(left, |entry| ended = Some(entry.span));
             assert_eq!(ended, (left <= entered).then_some(left));

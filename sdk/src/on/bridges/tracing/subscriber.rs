@@ -1,4 +1,4 @@
-//! A subscriber that needs nothing but tracing-core.
+//! A subscriber that needs only tracing-core.
 
 use std::num::NonZeroU64;
 use std::sync::atomic::Ordering;
@@ -25,16 +25,16 @@ use crate::on::bridges::tracing::{Category, Mode, sites, stack};
 /// # }
 /// ```
 ///
-/// The category of a span or event is its target, or what [`category`](Self::category) says; its arguments are its fields; an
-/// event with a message is a log message with its level. While no session records a category, its callsites cost what they cost
-/// without a subscriber.
+/// The category of a span or event is its target, unless [`category`](Self::category) sets another. Its
+/// arguments are its fields. An event with a message is a log message with its level. While no session
+/// records a category, its callsites cost as much as without a subscriber.
 ///
-/// The program needs no session of its own: the first span or event starts the one that `HAIRLINE` asks for, and is in the
-/// trace. Feature `subscriber`.
+/// The program needs no session of its own: the first span or event starts the session that `HAIRLINE` asks
+/// for, and is in its trace. Feature `subscriber`.
 ///
-/// At most 2^32 spans are open at a time; one more is not recorded. Where it is the process's only subscriber but not set for
-/// the whole process, sessions are to be started, and their filters changed, on a thread that has it: `tracing` asks that thread's
-/// subscriber alone what is on.
+/// At most 2^32 spans are open at a time; further ones are not recorded. If this is the process's only
+/// subscriber but not its global default, start sessions, and change their filters, on a thread that has it:
+/// `tracing` asks only that thread's subscriber which callsites are on.
 #[derive(Debug)]
 pub struct Subscriber {
     mode: Mode,
@@ -42,33 +42,33 @@ pub struct Subscriber {
 }
 
 impl Subscriber {
-    /// A subscriber that shows spans as [`Mode::Auto`] says, with their target as category.
+    /// Makes a subscriber that records spans as [`Mode::Auto`] describes, with their target as category.
     #[must_use]
     pub fn new() -> Self {
         Self { mode: Mode::Auto, category: Category::Target }
     }
 
-    /// How spans are shown.
+    /// Sets how spans are recorded.
     #[must_use]
     pub fn mode(mut self, mode: Mode) -> Self {
         self.mode = mode;
         self
     }
 
-    /// What the category of spans and events is, which the session's filter goes by.
+    /// Sets the category of spans and events. The session's filter selects by it.
     #[must_use]
     pub fn category(mut self, category: Category) -> Self {
         self.category = category;
         self
     }
 
-    /// The slot of a span that is not closed.
+    /// Returns the slot of a span that is not closed.
     fn slot(id: u64) -> Option<&'static Slot> {
         SLOTS.get(&Id::from_non_zero_u64(NonZeroU64::new(id)?))
     }
 
-    /// Shows the spans from the root to this one, each with the one above it.
-    fn show_branch(slot: &Slot, show: &mut dyn FnMut(Option<&Span>, &Span)) {
+    /// Calls `visit` with each span from the root to this one, and with its parent.
+    fn visit_branch(slot: &Slot, visit: &mut dyn FnMut(Option<&Span>, &Span)) {
         let mut branch = Few::<Option<&Slot>>::new(None);
         let mut next = Some(slot);
         while let Some(slot) = next {
@@ -77,7 +77,7 @@ impl Subscriber {
         }
         let mut above = None;
         for slot in branch.as_slice().iter().rev().flatten() {
-            show(above, &slot.span);
+            visit(above, &slot.span);
             above = Some(&slot.span);
         }
     }
@@ -89,17 +89,17 @@ impl Default for Subscriber {
     }
 }
 
-/// A slot that is free again if the program's code panics while it shows the span's fields.
+/// Frees the slot if the program's code panics while it visits the span's fields.
 struct Unfilled<'i>(&'i Id);
 
 impl Drop for Unfilled<'_> {
     #[cold]
     fn drop(&mut self) {
-        SLOTS.drop(self.0, |_| {});
+        SLOTS.release(self.0, |_| {});
     }
 }
 
-/// The id of spans that are not recorded: no slot has it.
+/// The id of spans that are not recorded. No slot has it.
 const UNRECORDED: u64 = u64::MAX;
 
 impl tracing_core::Subscriber for Subscriber {
@@ -108,7 +108,8 @@ impl tracing_core::Subscriber for Subscriber {
     }
 
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        // Callsites are always or never of interest; this is asked for those of macros that only want to know.
+        // tracing asks this only for macros that query whether a callsite is enabled: callsites are always or
+        // never of interest.
         sites::would_record(metadata, self.category)
     }
 
@@ -150,7 +151,7 @@ impl tracing_core::Subscriber for Subscriber {
     #[inline]
     fn enter(&self, span: &Id) {
         if let Some(slot) = SLOTS.get(span) {
-            slot.span.enter(span.into_u64(), self.mode, |show| Self::show_branch(slot, show));
+            slot.span.enter(span.into_u64(), self.mode, |visit| Self::visit_branch(slot, visit));
         }
     }
 
@@ -167,7 +168,7 @@ impl tracing_core::Subscriber for Subscriber {
     }
 
     fn try_close(&self, id: Id) -> bool {
-        SLOTS.drop(&id, |slot| slot.span.close())
+        SLOTS.release(&id, |slot| slot.span.close())
     }
 
     fn current_span(&self) -> Current {

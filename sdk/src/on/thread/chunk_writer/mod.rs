@@ -1,10 +1,12 @@
-//! One thread's part in one session: its chunk, its sequence, and how an event that takes the cold path gets from the one
-//! into the other. Beside it the hot path writes into the same chunk, from a copy of the state in [`Hot`]:
+//! Writes the events of one thread that take the cold path, in one session.
+//!
+//! A chunk writer owns the thread's chunks and its sequence. The hot path writes into the same chunk, from a
+//! copy of the state in [`Hot`]. Each cold event has three steps:
 //!
 //! ```text
-//! take_over   the room that the hot path has left
-//! event, end  what goes before the event (loss, strings, tracks), then the event
-//! publish     the state, to the hot path
+//! take_over   read how far the hot path has written
+//! event, end  write the preamble (loss, strings, tracks), then the event
+//! publish     copy the state back for the hot path
 //! ```
 
 #![allow(unsafe_code)] // lends the chunk to the hot path
@@ -33,66 +35,67 @@ use crate::on::session::shared::Shared;
 use crate::on::thread::hot::{FXT_END, TRACK_EVENT_END};
 use crate::on::thread::room::Room;
 
-/// With less room than this and no free chunk in sight, a thread that has had to refuse an event does not try the next.
+/// A thread that has refused an event refuses the next one at once if its chunk has less room than this
+/// (bytes) and no chunk is free.
 const STARVED: i32 = 256;
 
-/// The room that the hot path sees in sessions whose events are all the cold path's.
+/// The room that the hot path sees in sessions that record every event on the cold path.
 const NO_ROOM: i32 = i32::MIN / 2;
 
-/// One thread's part in one session.
-pub(crate) struct Writer {
+/// Writes the chunks of one thread in one session.
+pub(crate) struct ChunkWriter {
     lease: &'static Lease,
     shared: Arc<Shared>,
     room: Room,
     sequence: Sequence,
-    /// Events refused since the last one that was recorded.
+    /// Events refused since the last recorded event.
     refused: u64,
-    /// Whether the ring was full for one of them.
+    /// Whether the region was full for one of them.
     found_full: bool,
-    /// Chunks kept for ends, as the session was last told.
-    kept_for_ends: Cell<u32>,
-    /// The session's passes at the last end of this thread that came late.
-    late_at: Option<u64>,
-    /// Where records are put together before they go into the chunk.
+    /// Chunks reserved for ends, as last reported to the session.
+    reserved_for_ends: Cell<u32>,
+    /// The session's number of passes at this thread's last late end.
+    late_end_pass: Option<u64>,
+    /// Encodes records before they are copied into the chunk.
     scratch: Vec<u8>,
-    /// The begin of a slice on a track that is to be written with its end.
-    begin: Vec<u8>,
-    /// The begins of open slices, told again for the next chunk, and where each stands.
+    /// The deferred begin of a slice on a track: it is written together with its end.
+    deferred_begin: Vec<u8>,
+    /// The begins of open slices, encoded again for the next chunk, and their offsets.
     again: Again,
     begins: Vec<Begin>,
-    /// The bytes of the chunk in which those begins stand.
+    /// A copy of the chunk that holds those begins.
     chunk_copy: Vec<u8>,
 }
 
-/// A writer whose state the hot path learns at the end, also where an argument's code panics on the way: it would write
-/// into a chunk that is not the thread's any more.
-pub(crate) struct Published<'w> {
-    writer: &'w mut Writer,
+/// Publishes the chunk writer's state to the hot path when it is dropped. An argument's code may panic:
+/// without this guard, the hot path would then write into a chunk that is no longer the thread's.
+pub(crate) struct PublishOnDrop<'w> {
+    writer: &'w mut ChunkWriter,
     hot: &'w Hot,
 }
 
-impl Drop for Published<'_> {
+impl Drop for PublishOnDrop<'_> {
     fn drop(&mut self) {
         self.writer.publish(self.hot);
     }
 }
 
-impl Deref for Published<'_> {
-    type Target = Writer;
-    fn deref(&self) -> &Writer {
+impl Deref for PublishOnDrop<'_> {
+    type Target = ChunkWriter;
+    fn deref(&self) -> &ChunkWriter {
         self.writer
     }
 }
 
-impl DerefMut for Published<'_> {
-    fn deref_mut(&mut self) -> &mut Writer {
+impl DerefMut for PublishOnDrop<'_> {
+    fn deref_mut(&mut self) -> &mut ChunkWriter {
         self.writer
     }
 }
 
-/// `attempt`, again and again while it finds no chunk and the session's policy is to wait for one. The thread's writer is marked
-/// busy meanwhile, and no lock is held.
-fn waiting<T>(shared: &Shared, mut attempt: impl FnMut() -> Result<T, NoRoom>) -> Result<T, NoRoom> {
+/// Calls `attempt` until it finds a chunk, for as long as the session's policy allows to wait. Meanwhile the
+/// thread is marked busy, and it holds no lock.
+fn retry_while_full<T>(shared: &Shared, mut attempt: impl FnMut() -> Result<T, NoRoom>) -> Result<T, NoRoom> {
     let mut ends = None;
     loop {
         match attempt() {
@@ -106,15 +109,16 @@ fn waiting<T>(shared: &Shared, mut attempt: impl FnMut() -> Result<T, NoRoom>) -
     }
 }
 
-impl Writer {
-    pub(crate) fn published<'w>(&'w mut self, hot: &'w Hot) -> Published<'w> {
-        Published { writer: self, hot }
+impl ChunkWriter {
+    pub(crate) fn publish_on_drop<'w>(&'w mut self, hot: &'w Hot) -> PublishOnDrop<'w> {
+        PublishOnDrop { writer: self, hot }
     }
 
-    /// None when there is no chunk, and none is waited for any longer.
+    /// Makes the chunk writer of this thread. Returns `None` if no chunk is free and the wait, if any, is
+    /// over.
     pub(crate) fn new(shared: Arc<Shared>) -> Option<Self> {
         let thread = process::Thread::current();
-        let number = shared.region().new_sequence() + 1; // 1 is the writer thread's own
+        let number = shared.region().new_sequence() + 1; // 1 is the drain thread's own
         let info = ChunkInfo { sequence: number, tid: thread.tid, ..ChunkInfo::default() };
         let detail = shared.detail();
         let mut end_size = if shared.is_track_event() { TRACK_EVENT_END } else { FXT_END };
@@ -123,7 +127,7 @@ impl Writer {
         }
         let sequence = Sequence::new(shared.epoch(), number, thread.clone(), detail);
         let first = || Room::new(Arc::clone(shared.region()), info, sequence.context(), end_size);
-        let room = waiting(&shared, || first().ok_or(NoRoom::BufferFull)).ok()?;
+        let room = retry_while_full(&shared, || first().ok_or(NoRoom::BufferFull)).ok()?;
         shared.add_thread(number, thread);
         Some(Self {
             lease: this_thread::hot().own_lease(),
@@ -132,20 +136,20 @@ impl Writer {
             sequence,
             refused: 0,
             found_full: false,
-            kept_for_ends: Cell::new(0),
-            late_at: None,
+            reserved_for_ends: Cell::new(0),
+            late_end_pass: None,
             scratch: Vec::with_capacity(256),
-            begin: Vec::new(),
+            deferred_begin: Vec::new(),
             again: Again::default(),
             begins: Vec::new(),
             chunk_copy: Vec::new(),
         })
     }
 
-    /// Gives the chunk back; nothing comes after it. To be called with the thread marked busy.
+    /// Gives the chunks back and ends the sequence. Call it with the thread marked busy.
     pub(crate) fn finish(self) {
-        let Self { shared, room, kept_for_ends, .. } = self;
-        shared.keep_for_ends(kept_for_ends.get(), 0);
+        let Self { shared, room, reserved_for_ends, .. } = self;
+        shared.keep_for_ends(reserved_for_ends.get(), 0);
         if let Some(last) = room.finish() {
             shared.sequence_ended(last);
         }
@@ -156,66 +160,65 @@ impl Writer {
         self.shared.epoch()
     }
 
-    /// The region of its chunks.
+    /// Returns the region of its chunks.
     pub(crate) fn region(&self) -> &Arc<Region> {
         self.shared.region()
     }
 
-    /// Whether it is the lease for which this writer was made. Where a signal handler has forked in the midst of an event, that event goes
-    /// on in the child, where the thread has another lease.
-    fn is_lent_to(&self, lease: &'static Lease) -> bool {
+    /// Returns whether this chunk writer was made for `lease`. A signal handler may fork during an event.
+    /// That event then continues in the child, where the thread has another lease.
+    fn owns_lease(&self, lease: &'static Lease) -> bool {
         std::ptr::eq(self.lease, lease) && !lease.is_wiped()
     }
 
-    /// Whether this is a forked child, and the session its parent's.
-    pub(crate) fn is_parents(&self) -> bool {
+    /// Returns whether this process is a forked child and the session is its parent's.
+    pub(crate) fn is_of_parent_process(&self) -> bool {
         !self.shared.is_of_this_process()
     }
 
-    /// Takes over what the hot path has done since [`publish`](Self::publish), or that the chunk was taken back meanwhile. To be
-    /// called first, with the thread marked busy.
+    /// Reads how far the hot path has written since [`publish`](Self::publish), and whether the drain thread
+    /// has recalled the chunk. Call it first, with the thread marked busy.
     pub(crate) fn take_over(&mut self, hot: &Hot) {
         let lease = hot.lease();
-        if !self.is_lent_to(lease) || self.room.is_recalled() {
+        if !self.owns_lease(lease) || self.room.is_recalled() {
             return;
         }
-        let is_taken = lease.settle();
+        let was_recalled = lease.settle();
         if !self.shared.detail().is_all_cold() {
             let is_valid = self.room.set_used(lease.commit(), lease.room());
-            // A handler that forks just here leaves a child whose lease is wiped.
-            debug_assert!(
-                is_valid || lease.is_wiped(),
-                "the hot path keeps within the room that it was given"
-            );
+            // A signal handler that forks here leaves a child with a wiped lease.
+            debug_assert!(is_valid || lease.is_wiped(), "the hot path writes only within its room");
         }
-        if is_taken {
+        if was_recalled {
             self.room.set_recalled();
         }
     }
 
-    /// Has a chunk again where it was taken back.
+    /// Claims a chunk if the drain thread has recalled the last one.
     pub(crate) fn resume(&mut self, hot: &Hot) -> Result<(), NoRoom> {
         if !self.room.is_recalled() {
             return Ok(());
         }
         let shared = Arc::clone(&self.shared);
-        if let Some(at) = self.late_at {
-            // What comes now must not be read before that end.
+        if let Some(at) = self.late_end_pass {
+            // The events from here on must be drained after that end.
             if !shared.wait_for_pass(at + 2) {
                 return Err(NoRoom::BufferFull);
             }
-            self.late_at = None;
+            self.late_end_pass = None;
         }
-        waiting(&shared, || if shared.recorder().is_some() { self.turn(hot) } else { self.room.resume() })
+        retry_while_full(&shared, || {
+            if shared.recorder().is_some() { self.begin_next_chunk(hot) } else { self.room.resume() }
+        })
     }
 
-    /// An event was refused before it came here.
-    pub(crate) fn set_refused(&mut self) {
+    /// Counts an event that was refused before it reached this chunk writer.
+    pub(crate) fn count_refused(&mut self) {
         self.refused += 1;
         self.found_full = true;
     }
 
-    /// Writes the sequence's first records and fills in the hot fields that stay.
+    /// Writes the sequence's first records and sets the fields of `hot` that stay constant.
     pub(crate) fn set_up(&mut self, hot: &Hot) {
         self.sequence.set_packet_constants(hot);
         hot.clear_seen();
@@ -228,7 +231,8 @@ impl Writer {
         hot.lease().set_last(now);
     }
 
-    /// Takes the clock's newest parameters; now, not before the last event.
+    /// Copies the clock's newest parameters to `hot`. Returns the current time, which is never before the
+    /// last event.
     fn tick(&self, hot: &Hot) -> Moment {
         let clock = self.shared.clock().load();
         hot.multiplier.set(clock.multiplier);
@@ -238,24 +242,25 @@ impl Writer {
         Moment { now, delta: now - last, cpu: None }
     }
 
-    /// The same, with the CPU time of the thread where an event of this track has that.
-    fn tick_for(&self, hot: &Hot, of_slice: bool) -> Moment {
-        let cpu = (of_slice && self.shared.detail().thread_time).then(clock::thread_time);
+    /// As [`tick`](Self::tick), with the thread's CPU time if the session records it: for a begin or an end
+    /// on the thread's own track.
+    fn tick_with_cpu_time(&self, hot: &Hot) -> Moment {
+        let cpu = self.shared.detail().thread_time.then(clock::thread_time);
         Moment { cpu, ..self.tick(hot) }
     }
 
-    /// Tells the session how many chunks this thread keeps for the ends of open scopes, where that has changed.
-    fn tell_kept_for_ends(&self) {
-        let (before, now) = (self.kept_for_ends.get(), self.room.chunks_for_ends());
+    /// Reports a change in the number of chunks that this thread reserves for the ends of open scopes.
+    fn report_reserved_for_ends(&self) {
+        let (before, now) = (self.reserved_for_ends.get(), self.room.chunks_for_ends());
         if before != now {
-            self.kept_for_ends.set(now);
+            self.reserved_for_ends.set(now);
             self.shared.keep_for_ends(before, now);
         }
     }
 
-    /// Fills in the hot fields that a cold event may have changed.
+    /// Copies to `hot` the state that a cold event may have changed.
     fn publish(&self, hot: &Hot) {
-        self.tell_kept_for_ends();
+        self.report_reserved_for_ends();
         let (far, far_len) = self.sequence.seen_callsites().raw();
         hot.far.set(far);
         hot.far_len.set(far_len);
@@ -270,28 +275,30 @@ impl Writer {
             (self.room.left(), if self.room.keeps_all_ends() { epoch } else { 0 })
         };
         let (chunk, lease) = (self.room.chunk(), hot.lease());
-        if !self.is_lent_to(lease) {
+        if !self.owns_lease(lease) {
             return;
         }
         let is_new = lease.chunk().cast_const() != std::ptr::from_ref(chunk.header());
         lease.set_room(room);
-        // SAFETY: the rules of `Lease::set` are kept. 1: `Hot::take` compares the epoch while busy, and every cold path goes
-        // through `take_over`, busy, before it touches the room. 2: `take_over` passes it on to the room, which does not touch a
-        // chunk that was recalled. 3: a lease is its thread's own until the thread has left its writer. 4: the writer owns the
-        // room and its chunk. 5: `Owner::leave`.
+        // SAFETY: the rules of `Lease::set` are kept. 1: `Hot::take` compares the epoch while busy, and every
+        // cold path calls `take_over`, busy, before it touches the room. 2: `take_over` marks the room as
+        // recalled, and a recalled room does not touch its chunk. 3: a lease is its thread's own until the
+        // thread has dropped its chunk writer. 4: the chunk writer owns the room and its chunk. 5:
+        // `Owner::leave`.
         unsafe { lease.set(chunk, epoch, end_epoch, self.room.has_no_spares()) };
         if is_new {
             self.shared.chunk_taken(chunk.number());
         }
     }
 
+    /// Writes an event. Returns whether it is recorded. If it is not, counts it by the reason of the loss.
     pub(crate) fn event(&mut self, hot: &Hot, event: &Event<'_>) -> bool {
         if self.refused > 0 && self.room.left() < STARVED && self.shared.has_no_chunk() {
-            self.refuse(LossReason::BufferFull); // as the one before it, at little cost
+            self.refuse(LossReason::BufferFull); // like the last event, at little cost
             return false;
         }
         if event.action == Action::Begin && event.track.is_some() && self.shared.recorder().is_some() {
-            return self.begin_kept(hot, event);
+            return self.defer_begin(hot, event);
         }
         match self.try_waiting(hot, event) {
             Ok(()) => return true,
@@ -301,18 +308,18 @@ impl Writer {
         false
     }
 
-    /// The event, as soon as there is a chunk for it, if that is worth waiting for.
+    /// Writes the event. If no chunk is free and the policy is to wait, waits for one.
     fn try_waiting(&mut self, hot: &Hot, event: &Event<'_>) -> Result<(), NoRoom> {
         match self.try_fitting(hot, event) {
             Err(NoRoom::BufferFull) if self.shared.patience_ends().is_some() => {
                 let shared = Arc::clone(&self.shared);
-                waiting(&shared, || self.try_fitting(hot, event))
+                retry_while_full(&shared, || self.try_fitting(hot, event))
             }
             done => done,
         }
     }
 
-    /// The event, with shorter strings if it does not fit a chunk.
+    /// Writes the event, with shorter strings if no chunk can hold it as it is.
     pub(crate) fn try_fitting(&mut self, hot: &Hot, event: &Event<'_>) -> Result<(), NoRoom> {
         match self.try_event(hot, event) {
             Err(NoRoom::TooLarge) => {
@@ -323,11 +330,12 @@ impl Writer {
         }
     }
 
+    /// Counts an event that could not be written.
     fn refuse(&mut self, reason: LossReason) {
         self.refused += 1;
         self.found_full |= reason == LossReason::BufferFull;
         if reason == LossReason::BufferFull {
-            self.tell_kept_for_ends();
+            self.report_reserved_for_ends();
             self.shared.refuse_for_room();
         } else {
             self.shared.region().count_lost(reason, 1);
@@ -335,11 +343,12 @@ impl Writer {
         }
     }
 
+    /// Writes the event into this chunk or, in a region that overwrites, into the next one.
     fn try_event(&mut self, hot: &Hot, event: &Event<'_>) -> Result<(), NoRoom> {
         match self.try_here(hot, event) {
             Err(NoRoom::ChunkFull) => {
-                self.turn(hot)?;
-                // What an empty chunk does not hold with all that it begins with is too large.
+                self.begin_next_chunk(hot)?;
+                // An event that an empty chunk cannot hold after its first records is too large.
                 self.try_here(hot, event)
                     .map_err(|e| if e == NoRoom::ChunkFull { NoRoom::TooLarge } else { e })
             }
@@ -347,26 +356,29 @@ impl Writer {
         }
     }
 
+    /// Writes everything that must precede the event, and then the event.
     fn try_here(&mut self, hot: &Hot, event: &Event<'_>) -> Result<(), NoRoom> {
-        self.tell_loss(hot)?;
+        self.write_loss(hot)?;
         let in_full = self.sequence.writes_in_full(event);
         if !in_full {
-            self.tell_strings(event.callsite)?;
+            self.write_strings(event.callsite)?;
         }
-        self.tell(|sequence, out| sequence.put_tracks(out, event))?;
+        self.write_preamble(|sequence, out| sequence.put_tracks(out, event))?;
         self.sequence.tracks_told();
         if !in_full {
-            self.sequence.set_seen(hot, event.callsite); // and a counter's track: from here on the hot path may write it
+            // After the description of a counter's track: from here on the hot path may write the callsite.
+            self.sequence.set_seen(hot, event.callsite);
         }
-        self.tell(|sequence, out| sequence.put_values(out, event))?;
+        self.write_preamble(|sequence, out| sequence.put_values(out, event))?;
         self.sequence.values_told(event);
         self.scratch.clear();
-        let slice = matches!(event.action, Action::Begin | Action::End) && event.track.is_none();
-        let mut at = self.tick_for(hot, slice).after(event.after);
+        let is_own_slice = matches!(event.action, Action::Begin | Action::End) && event.track.is_none();
+        let moment = if is_own_slice { self.tick_with_cpu_time(hot) } else { self.tick(hot) };
+        let mut at = moment.after(event.after);
         let (last, now) = (hot.lease().last(), at.now);
         at.now = event.past.unwrap_or(now);
         let in_slice = self.room.open() > 0;
-        let left_out = self.sequence.put_event(&mut self.scratch, event, &at, in_slice)?;
+        let dropped = self.sequence.put_event(&mut self.scratch, event, &at, in_slice)?;
         let known = event.keeps_end().then(|| self.sequence.known_of_begin(event, at.now));
         self.room.append(&self.scratch, 1, known)?;
         self.sequence.recorded(event);
@@ -377,14 +389,14 @@ impl Writer {
             }
         }
         hot.lease().set_last(if event.past.is_some() { last } else { now });
-        if left_out > 0 {
-            self.shared.region().count_lost(LossReason::Argument, left_out);
+        if dropped > 0 {
+            self.shared.region().count_lost(LossReason::Argument, dropped);
         }
         Ok(())
     }
 
-    /// Says how many events were refused before this one.
-    fn tell_loss(&mut self, hot: &Hot) -> Result<(), NoRoom> {
+    /// Writes the number of events refused before this one.
+    fn write_loss(&mut self, hot: &Hot) -> Result<(), NoRoom> {
         if self.refused > 0 {
             let now = self.tick(hot).now;
             self.scratch.clear();
@@ -398,36 +410,39 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes what must stand before an event.
-    fn tell(&mut self, put: impl FnOnce(&mut Sequence, &mut Vec<u8>)) -> Result<(), NoRoom> {
+    /// Writes the records of `put`, which precede an event.
+    fn write_preamble(&mut self, put: impl FnOnce(&mut Sequence, &mut Vec<u8>)) -> Result<(), NoRoom> {
         self.scratch.clear();
         put(&mut self.sequence, &mut self.scratch);
         if self.scratch.is_empty() { Ok(()) } else { self.room.append(&self.scratch, 0, None) }
     }
 
-    /// Writes the strings that the callsite needs and the sequence does not have: together, or, where a chunk is too
-    /// small for that, one by one.
-    fn tell_strings(&mut self, callsite: &'static Callsite) -> Result<(), NoRoom> {
-        match self.tell(|sequence, out| sequence.put_strings(out, callsite, None)) {
-            Err(NoRoom::TooLarge) => (0..Sequence::string_count(callsite))
-                .try_for_each(|n| self.tell(|sequence, out| sequence.put_strings(out, callsite, Some(n)))),
+    /// Writes the strings of the callsite that the sequence does not have yet: all together or, if a chunk is
+    /// too small for that, each on its own.
+    fn write_strings(&mut self, callsite: &'static Callsite) -> Result<(), NoRoom> {
+        match self.write_preamble(|sequence, out| sequence.put_strings(out, callsite, None)) {
+            Err(NoRoom::TooLarge) => (0..Sequence::string_count(callsite)).try_for_each(|n| {
+                self.write_preamble(|sequence, out| sequence.put_strings(out, callsite, Some(n)))
+            }),
             done => done,
         }
     }
 
-    /// Ends a scope, whose room was kept, or, if the chunk was taken back and there is no other, on the writer thread's sequence.
+    /// Ends a scope of this thread, in the room that its begin reserved. If the chunk was recalled and no
+    /// other is free, the drain thread writes the end on its own sequence.
     pub(crate) fn end(&mut self, hot: &Hot, callsite: &'static Callsite) {
         if self.resume(hot).is_err() {
             self.end_late(&Event { action: Action::End, ..Event::new(callsite, &[], &Extras::new()) });
             return;
         }
-        let at = self.tick_for(hot, true);
+        let at = self.tick_with_cpu_time(hot);
         self.scratch.clear();
         self.sequence.put_end(&mut self.scratch, callsite, &at);
         self.room.append_end(&self.scratch);
         hot.lease().set_last(at.now);
     }
 
+    /// Ends a scope of this thread with arguments, or without them if there is no room.
     pub(crate) fn end_with(&mut self, hot: &Hot, event: &Event<'_>) {
         if self.resume(hot).is_err() {
             self.end_late(event);
@@ -439,10 +454,12 @@ impl Writer {
         }
     }
 
+    /// Leaves the end of a scope to the drain thread.
     fn end_late(&mut self, event: &Event<'_>) {
-        let track = Track::thread(); // not kept: it takes more memory than the rest of an idle thread's writer
+        // Made here: it takes more memory than the rest of an idle thread's chunk writer.
+        let track = Track::thread();
         self.shared.end_late(&Event { track: Some(TrackRef::Track(&track)), ..*event });
-        self.late_at = Some(self.shared.passes());
+        self.late_end_pass = Some(self.shared.passes());
         self.shared.wake(); // this thread waits for the passes
         self.room.release_end();
     }

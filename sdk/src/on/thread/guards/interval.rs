@@ -15,9 +15,9 @@ use crate::on::thread::end_arguments::EndArguments;
 use crate::on::thread::guards::end_on_track;
 use crate::on::thread::{cold, events, hot, lanes};
 
-/// An interval on a track of its own, which may end on another thread than it began on.
+/// An interval on a track of its own. It may end on another thread than it began on.
 ///
-/// Made by [`trace_async!`](crate::trace_async). What happens inside of it goes on its track with `track: &guard`.
+/// [`trace_async!`](crate::trace_async) makes it. With `track: &guard`, events and intervals go below it.
 #[must_use = "the interval ends when this guard is dropped"]
 #[derive(Debug)]
 pub struct AsyncScope {
@@ -26,31 +26,33 @@ pub struct AsyncScope {
 }
 
 impl AsyncScope {
-    /// An interval of which nothing is recorded.
+    /// Makes a guard that records nothing.
+    #[doc(hidden)]
     pub fn none(callsite: &'static Callsite) -> Self {
         Self { interval: Interval::none(callsite), arguments: None }
     }
 
     /// Begins an interval.
+    #[doc(hidden)]
     pub fn begin(
         callsite: &'static Callsite,
         epoch: Epoch,
         values: &impl Values,
         extras: &Extras<'_>,
     ) -> Self {
-        let word = epoch.get();
-        let mut scope = Self::placed(callsite, word, extras, None);
-        let place = Position {
+        let epoch = epoch.get();
+        let mut scope = Self::placed(callsite, epoch, extras, None);
+        let position = Position {
             after: scope.interval.lane.used_until,
-            ..TrackRef::Async(&scope.interval).place(word)
+            ..TrackRef::Async(&scope.interval).place(epoch)
         };
         let begun_at = if extras.says_no_more() {
-            hot::on_track(this_thread::hot(), callsite, word, Happens::Begin, place, values)
+            hot::on_track(this_thread::hot(), callsite, epoch, Happens::Begin, position, values)
         } else {
             None
         };
         match begun_at {
-            Some(time) => (scope.interval.word, scope.interval.begun_at) = (word, time),
+            Some(time) => (scope.interval.recorded_in, scope.interval.begun_at) = (epoch, time),
             None => {
                 events::with_list(values, |values| scope.begin_cold(values, extras, None));
             }
@@ -58,16 +60,16 @@ impl AsyncScope {
         scope
     }
 
-    /// Begins an interval, now or at a time ago.
+    /// Begins an interval, now or at the time `past`.
     #[cfg(feature = "subscriber")]
     pub(crate) fn begin_at(
         callsite: &'static Callsite,
-        word: u32,
+        epoch: u32,
         values: &[Value<'_>],
         extras: &Extras<'_>,
         past: Option<u64>,
     ) -> Self {
-        let mut scope = Self::placed(callsite, word, extras, past);
+        let mut scope = Self::placed(callsite, epoch, extras, past);
         scope.begin_cold(values, extras, past);
         scope
     }
@@ -75,27 +77,29 @@ impl AsyncScope {
     fn begin_cold(&mut self, values: &[Value<'_>], extras: &Extras<'_>, past: Option<u64>) {
         let (track, after) = (Some(TrackRef::Async(&self.interval)), self.interval.lane.used_until);
         let event = Event { track, after, past, ..Event::new(self.interval.callsite, values, extras) };
-        self.interval.word = cold::event(self.interval.tried, &event);
-        if self.interval.word != 0 {
+        self.interval.recorded_in = cold::event(self.interval.epoch, &event);
+        if self.interval.recorded_in != 0 {
             self.interval.begun_at = past.unwrap_or_else(events::last_event);
         }
     }
 
-    /// One that has its track, and is to begin now or at a time ago.
-    fn placed(callsite: &'static Callsite, word: u32, extras: &Extras<'_>, past: Option<u64>) -> Self {
+    /// Makes an interval with a track. It is about to begin, now or at the time `past`.
+    fn placed(callsite: &'static Callsite, epoch: u32, extras: &Extras<'_>, past: Option<u64>) -> Self {
         let mut interval = Interval::none(callsite);
         match extras.track {
             Some(TrackRef::Track(track)) => interval.parent = Some(track.clone()),
-            Some(TrackRef::Async(above)) if above.word == word => interval.above = Some(above.as_above()),
-            // Not in this trace: what is above it may be.
+            Some(TrackRef::Async(above)) if above.recorded_in == epoch => {
+                interval.above = Some(above.as_above());
+            }
+            // It is not in this trace, but its parent may be.
             Some(TrackRef::Async(above)) => {
                 interval.parent = above.parent.clone();
-                interval.above = above.above.filter(|above| above.epoch == word);
+                interval.above = above.above.filter(|above| above.epoch == epoch);
             }
             None => {}
         }
-        interval.tried = word;
-        // A track has one name; and below one that is not used again nothing is.
+        interval.epoch = epoch;
+        // A lane has one name. A lane that is not shared has no shared lanes below it.
         interval.shared_lane = extras.name.is_none() && interval.above.is_none_or(|above| above.shares_lane);
         interval.lane = if interval.shared_lane {
             match past {
@@ -108,24 +112,24 @@ impl AsyncScope {
         Self { interval, arguments: None }
     }
 
-    /// Whether the begin was recorded.
+    /// Returns whether the begin was recorded.
     #[must_use]
     pub fn is_recorded(&self) -> bool {
-        self.interval.word != 0
+        self.interval.recorded_in != 0
     }
 
     /// As [`Scope::arg`](crate::Scope::arg).
     pub fn arg(&mut self, key: &'static str, value: impl Argument) -> &mut Self {
-        if self.interval.word != 0 {
+        if self.interval.recorded_in != 0 {
             EndArguments::add(&mut self.arguments, key, &value);
         }
         self
     }
 
-    /// Arguments of its end.
+    /// Adds arguments to the record of its end.
     #[cfg(feature = "subscriber")]
     pub(crate) fn set_arguments(&mut self, arguments: &[(&str, Value<'_>)]) {
-        if self.interval.word != 0 {
+        if self.interval.recorded_in != 0 {
             let own = &mut self.arguments;
             arguments.iter().for_each(|(key, value)| EndArguments::add_named(own, key, value));
         }
@@ -134,21 +138,21 @@ impl AsyncScope {
 
 impl Drop for AsyncScope {
     fn drop(&mut self) {
-        let mut free = true;
-        if self.interval.word != 0 {
+        let mut has_ended = true;
+        if self.interval.recorded_in != 0 {
             let arguments = self.arguments.take();
             match end_on_track(
                 self.interval.callsite,
-                self.interval.word,
+                self.interval.recorded_in,
                 TrackRef::Async(&self.interval),
                 arguments,
             ) {
                 TrackEnd::Recorded(time) => self.interval.lane.used_until = time,
                 TrackEnd::Over => {}
-                TrackEnd::Refused => free = false, // the slice stays open
+                TrackEnd::Refused => has_ended = false, // the slice stays open
             }
         }
-        if free && self.interval.shared_lane {
+        if has_ended && self.interval.shared_lane {
             lanes::give_back(self.interval.parent_uuid(), self.interval.callsite, self.interval.lane);
         }
     }
@@ -161,10 +165,10 @@ impl Sealed for AsyncScope {
     }
 }
 
-/// An interval that the program may hold across threads.
+/// The program may hold an interval across threads.
 const _: fn() = || {
-    fn sends<T: Send + Sync>() {}
-    sends::<AsyncScope>();
+    fn is_send_and_sync<T: Send + Sync>() {}
+    is_send_and_sync::<AsyncScope>();
 };
 
 #[cfg(test)]
@@ -185,27 +189,28 @@ mod tests {
         AsyncScope::begin(&CALLSITE, CALLSITE.registered_epoch().expect("it is on"), &(), &Extras::new())
     }
 
-    /// ns that one clock is behind the other, and the time that its thread was idle before, so that its time goes on all the same.
+    /// The ns by which one thread's clock is behind the other's. The thread idles for longer, so that its
+    /// time still advances.
     const BEHIND: u64 = 1_000_000;
     const IDLE: Duration = Duration::from_micros(1500);
 
     #[test]
-    fn an_end_comes_after_its_begin_by_a_clock_that_is_behind() {
+    fn an_end_comes_after_its_begin_even_if_the_clock_of_its_thread_is_behind() {
         for format in [Format::Fxt, Format::TrackEvent] {
             let session = Session::builder().output_writer(std::io::sink()).format(format).start();
             let session = session.expect("a session");
-            let (give, take) = mpsc::channel::<AsyncScope>();
-            let (tell, told) = mpsc::channel();
+            let (send, receive) = mpsc::channel::<AsyncScope>();
+            let (set_ready, ready) = mpsc::channel();
             let other = std::thread::spawn(move || {
-                (0..2).for_each(|_| drop(begin())); // the lane is described here
-                tell.send(()).expect("somebody waits");
+                (0..2).for_each(|_| drop(begin())); // this thread describes the lane
+                set_ready.send(()).expect("the test waits");
                 std::thread::sleep(IDLE);
-                let interval = take.recv().expect("an interval");
+                let interval = receive.recv().expect("an interval");
                 let hot = this_thread::hot();
                 hot.offset.set(hot.offset.get().wrapping_sub(BEHIND));
                 let end = end_on_track(
                     &CALLSITE,
-                    interval.interval.word,
+                    interval.interval.recorded_in,
                     TrackRef::Async(&interval.interval),
                     None,
                 );
@@ -213,9 +218,9 @@ mod tests {
                 std::mem::forget(interval);
                 (begun_at, end)
             });
-            told.recv().expect("it lives");
+            ready.recv().expect("the thread runs");
             std::thread::sleep(IDLE);
-            give.send(begin()).expect("it waits");
+            send.send(begin()).expect("the thread waits");
             let (begun_at, end) = other.join().expect("no panic");
             assert!(
                 matches!(end, TrackEnd::Recorded(time) if time > begun_at),

@@ -1,4 +1,4 @@
-//! The guards that the macros hand out: what begins with one ends when it is dropped.
+//! The guards that the macros return. Dropping a guard ends its interval.
 
 use std::marker::PhantomData;
 
@@ -20,47 +20,52 @@ use crate::on::thread::{cold, events, hot};
 pub(crate) mod interval;
 pub(crate) mod on_track;
 
-/// An interval on this thread's track, from the macro to the drop.
+/// An interval on this thread's track, from the macro to the drop of this guard.
 ///
-/// The begin reserves room in the ring for the end: 16 bytes in FXT, 25 in TrackEvent. A scope that is forgotten
-/// ([`std::mem::forget`]) keeps that room until its thread ends. Hundreds of thousands of them fill the ring, and events of all threads are lost
-/// and counted as [`Lost::buffer_full`](crate::Lost::buffer_full); the summary then has a note that says so.
+/// The begin reserves room in the ring for the end: 16 bytes in FXT, 25 in TrackEvent. A forgotten scope
+/// ([`std::mem::forget`]) holds this room until its thread ends. Hundreds of thousands of them fill the ring:
+/// events of all threads are then lost and counted as [`Lost::buffer_full`](crate::Lost::buffer_full), and
+/// the summary has a note about it.
 #[must_use = "the scope ends when this guard is dropped"]
 #[derive(Debug)]
 pub struct Scope {
     callsite: &'static Callsite,
-    /// The epoch its begin was recorded in; 0 = it was not.
-    word: u32,
+    /// The epoch in which the begin was recorded; 0 if it was not.
+    recorded_in: u32,
     arguments: Option<Box<EndArguments>>,
-    /// A scope begins and ends on one thread.
+    /// A scope ends on the thread that it began on.
     not_send: PhantomData<*const ()>,
 }
 
 impl Scope {
     #[inline(always)]
-    fn new(callsite: &'static Callsite, word: u32) -> Self {
-        Self { callsite, word, arguments: None, not_send: PhantomData }
+    fn new(callsite: &'static Callsite, recorded_in: u32) -> Self {
+        Self { callsite, recorded_in, arguments: None, not_send: PhantomData }
     }
 
-    /// A scope of which nothing is recorded.
+    /// Makes a guard that records nothing.
+    #[doc(hidden)]
     #[inline(always)]
     pub fn none(callsite: &'static Callsite) -> Self {
         Self::new(callsite, 0)
     }
 
     /// Begins a scope.
+    #[doc(hidden)]
     #[inline(always)]
     pub fn begin(callsite: &'static Callsite, epoch: Epoch) -> Self {
         Self::new(callsite, events::begin(callsite, epoch.get()))
     }
 
     /// Begins a scope with arguments.
+    #[doc(hidden)]
     #[inline(always)]
     pub fn begin_with(callsite: &'static Callsite, epoch: Epoch, values: &impl Values) -> Self {
         Self::new(callsite, events::begin_with(callsite, epoch.get(), values))
     }
 
     /// Begins a scope with options.
+    #[doc(hidden)]
     pub fn begin_rich(
         callsite: &'static Callsite,
         epoch: Epoch,
@@ -70,21 +75,23 @@ impl Scope {
         Self::new(callsite, events::begin_rich(callsite, epoch.get(), values, extras))
     }
 
-    /// Begins a scope that a flow goes through.
+    /// Begins a scope that a flow passes through.
+    #[doc(hidden)]
     #[inline(always)]
     pub fn begin_flow(callsite: &'static Callsite, epoch: Epoch, flow: &Flow) -> Self {
         Self::new(callsite, events::begin_flow(callsite, epoch.get(), flow))
     }
 
-    /// Whether the begin was recorded.
+    /// Returns whether the begin was recorded.
     #[inline]
     #[must_use]
     pub fn is_recorded(&self) -> bool {
-        self.word != 0
+        self.recorded_in != 0
     }
 
-    /// An argument that is known only later: it goes on the record of the scope's end. Where the ring has no room for
-    /// it, the end is recorded without it, and [`Lost::arguments`](crate::Lost::arguments) counts it.
+    /// Adds an argument to the record of the scope's end: for values that are known only after the begin. If
+    /// the ring has no room for it, the end is recorded without it, and
+    /// [`Lost::arguments`](crate::Lost::arguments) counts it.
     ///
     /// ```
     /// let mut query = hairline::scope!("db", "query");
@@ -92,7 +99,7 @@ impl Scope {
     /// query.arg("rows", rows.len());
     /// ```
     pub fn arg(&mut self, key: &'static str, value: impl Argument) -> &mut Self {
-        if self.word != 0 {
+        if self.recorded_in != 0 {
             EndArguments::add(&mut self.arguments, key, &value);
         }
         self
@@ -102,52 +109,52 @@ impl Scope {
 impl Drop for Scope {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.word != 0 {
+        if self.recorded_in != 0 {
             match self.arguments.take() {
-                None => events::end(self.callsite, self.word),
-                Some(arguments) => end_scope_with(self.callsite, self.word, arguments),
+                None => events::end(self.callsite, self.recorded_in),
+                Some(arguments) => end_scope_with(self.callsite, self.recorded_in, arguments),
             }
         }
     }
 }
 
 #[cold]
-fn end_scope_with(callsite: &'static Callsite, word: u32, arguments: Box<EndArguments>) {
+fn end_scope_with(callsite: &'static Callsite, epoch: u32, arguments: Box<EndArguments>) {
     let extras = Extras::new();
     arguments.show(|named| {
         let event = Event { action: Action::End, named, ..Event::new(callsite, &[], &extras) };
-        cold::end_with(&event, word);
+        cold::end_with(&event, epoch);
     });
     EndArguments::keep(arguments);
 }
 
-/// Records the end of a slice on a track.
+/// Records the end of a slice on a track, in the session with `epoch`.
 fn end_on_track(
     callsite: &'static Callsite,
-    word: u32,
+    epoch: u32,
     track: TrackRef<'_>,
     arguments: Option<Box<EndArguments>>,
 ) -> TrackEnd {
-    let place = track.place(word);
+    let position = track.place(epoch);
     if arguments.is_none()
-        && let Some(time) = hot::on_track(this_thread::hot(), callsite, word, Happens::End, place, &())
+        && let Some(time) = hot::on_track(this_thread::hot(), callsite, epoch, Happens::End, position, &())
     {
         return TrackEnd::Recorded(time);
     }
-    let (extras, after) = (Extras::new(), place.after);
+    let (extras, after) = (Extras::new(), position.after);
     let event =
         Event { action: Action::End, after, track: Some(track), ..Event::new(callsite, &[], &extras) };
     match arguments {
-        None => cold::end_on_track(word, &event),
+        None => cold::end_on_track(epoch, &event),
         Some(arguments) => {
-            let end = arguments.show(|named| cold::end_on_track(word, &Event { named, ..event }));
+            let end = arguments.show(|named| cold::end_on_track(epoch, &Event { named, ..event }));
             EndArguments::keep(arguments);
             end
         }
     }
 }
 
-/// What a log message records.
+/// Records a log message.
 pub fn log(callsite: &'static Callsite, epoch: Epoch, level: crate::Level, body: &Text) {
     let Value::Str(body) = body.value() else { return };
     events::log_message(&Event::new(callsite, &[], &Extras::new()), epoch.get(), level, body);

@@ -13,46 +13,50 @@ use crate::on::thread::end_arguments::EndArguments;
 use crate::on::thread::guards::end_on_track;
 use crate::on::thread::{cold, events};
 
-/// An interval on a [`Track`], from the macro to the drop, on whichever thread that is.
+/// An interval on a [`Track`], from the macro to the drop of this guard, on any thread.
 #[must_use = "the slice ends when this guard is dropped"]
 #[derive(Debug)]
 pub struct TrackScope {
     callsite: &'static Callsite,
-    /// The session's epoch; 0: there is none, or the filter leaves the slice out.
+    /// The epoch in which the slice began, recorded or not; 0 if there is no session, or the filter excludes
+    /// the slice.
     epoch: u32,
-    recorded: bool,
+    /// The epoch in which the begin was recorded; 0 if it was not.
+    recorded_in: u32,
     track: Option<Track>,
     arguments: Option<Box<EndArguments>>,
 }
 
 impl TrackScope {
-    /// A slice of which nothing is recorded.
+    /// Makes a guard that records nothing.
+    #[doc(hidden)]
     pub fn none(callsite: &'static Callsite) -> Self {
-        Self { callsite, epoch: 0, recorded: false, track: None, arguments: None }
+        Self { callsite, epoch: 0, recorded_in: 0, track: None, arguments: None }
     }
 
-    /// Begins a slice on the track that the options name.
+    /// Begins a slice on the track of the options.
+    #[doc(hidden)]
     pub fn begin(
         callsite: &'static Callsite,
         epoch: Epoch,
         values: &impl Values,
         extras: &Extras<'_>,
     ) -> Self {
-        let word = epoch.get();
+        let epoch = epoch.get();
         let Some(TrackRef::Track(track)) = extras.track else { return Self::none(callsite) };
-        let recorded = begin_on(callsite, word, track, values, extras);
-        Self { callsite, epoch: word, recorded, track: Some(track.clone()), arguments: None }
+        let recorded_in = begin_on(callsite, epoch, track, values, extras);
+        Self { callsite, epoch, recorded_in, track: Some(track.clone()), arguments: None }
     }
 
-    /// Whether the begin was recorded.
+    /// Returns whether the begin was recorded.
     #[must_use]
     pub fn is_recorded(&self) -> bool {
-        self.recorded
+        self.recorded_in != 0
     }
 
     /// As [`Scope::arg`](crate::Scope::arg).
     pub fn arg(&mut self, key: &'static str, value: impl Argument) -> &mut Self {
-        if self.recorded {
+        if self.recorded_in != 0 {
             EndArguments::add(&mut self.arguments, key, &value);
         }
         self
@@ -69,30 +73,32 @@ impl Drop for TrackScope {
     }
 }
 
-/// Begins a slice on a track, in the session with this epoch. Whether it was recorded.
+/// Begins a slice on a track, in the session with this epoch. Returns the epoch if the begin was recorded,
+/// else 0.
 fn begin_on(
     callsite: &'static Callsite,
-    word: u32,
+    epoch: u32,
     track: &Track,
     values: &impl Values,
     extras: &Extras<'_>,
-) -> bool {
-    let recorded = events::rich(callsite, word, values, extras) != 0;
-    track.open().push(word, recorded);
-    if recorded {
-        track.open().set_last(word, last_event());
+) -> u32 {
+    let recorded_in = events::rich(callsite, epoch, values, extras);
+    track.open().push(epoch, recorded_in != 0);
+    if recorded_in != 0 {
+        track.open().set_last(epoch, last_event());
     }
-    recorded
+    recorded_in
 }
 
-/// Begins a slice on a track, to be ended by [`track_end`].
+/// Begins a slice on a track. [`track_end`] ends it.
 pub fn track_begin(callsite: &'static Callsite, epoch: Epoch, values: &impl Values, extras: &Extras<'_>) {
     if let Some(TrackRef::Track(track)) = extras.track {
         begin_on(callsite, epoch.get(), track, values, extras);
     }
 }
 
-/// A slice begins that is left out, by the filter or since the session stops: its end must not end another one.
+/// Notes that a slice begins which is not recorded, because of the filter or because the session stops. Its
+/// end must not end another slice.
 pub fn track_left_out(track: &impl AsRef<Track>) {
     let open = track.as_ref().open();
     let active = registry::active_epoch();
@@ -102,14 +108,15 @@ pub fn track_left_out(track: &impl AsRef<Track>) {
     }
 }
 
-/// Whether anything was ever begun on the track.
+/// Returns whether any slice was ever begun on the track.
 #[inline]
 pub fn track_was_used(track: &impl AsRef<Track>) -> bool {
     track.as_ref().open().epoch() != 0
 }
 
-/// Ends the slice begun last on a track. Also while its session stops, when callsites are off (`epoch` is `None`) and guards
-/// still end what they began: were it passed over, a guard's end would close the slice in its place.
+/// Ends the slice that was begun last on a track. It does so also while the session stops. Callsites are off
+/// then (`epoch` is `None`), but guards still end their slices. Without this end, a guard's end would close
+/// the wrong slice.
 pub fn track_end(
     callsite: &'static Callsite,
     epoch: Option<Epoch>,
@@ -134,7 +141,7 @@ pub fn track_end(
     }
 }
 
-/// Ends the slice begun last on the track, which is in the trace.
+/// Ends the slice that was begun last on the track, and that is in the trace.
 fn end_on(track: &Track, callsite: &'static Callsite, epoch: u32, arguments: Option<Box<EndArguments>>) {
     set_ended(track, epoch, end_on_track(callsite, epoch, TrackRef::Track(track), arguments));
 }
@@ -145,7 +152,7 @@ fn set_ended(track: &Track, epoch: u32, end: TrackEnd) {
     }
 }
 
-/// Ends a slice without arguments where the code of one of them panics.
+/// Ends a slice without arguments if the code of an argument panics.
 struct Unended<'a> {
     callsite: &'static Callsite,
     epoch: u32,
@@ -158,8 +165,8 @@ impl Drop for Unended<'_> {
     }
 }
 
-/// A slice that the program may hold across threads.
+/// The program may hold a slice across threads.
 const _: fn() = || {
-    fn sends<T: Send + Sync>() {}
-    sends::<TrackScope>();
+    fn is_send_and_sync<T: Send + Sync>() {}
+    is_send_and_sync::<TrackScope>();
 };

@@ -1,10 +1,12 @@
-//! What FXT has no record for, in the hot path: a slice or an instant on a track, as a TrackEvent packet that stands for itself.
+//! The hot path of slices and instants on tracks in FXT, which has no record for them: a TrackEvent packet in
+//! a blob, which needs no other packet.
 //!
 //! ```text
-//! BLOB header | 0a LEN  50 SEQUENCE | 5a L  48 TYPE  b2 01 l CATEGORY  ba 01 l NAME  58 TRACK | 40 TIME | zeros up to a word
+//! HEADER | 0a LEN  50 SEQUENCE | 5a L  48 TYPE  b2 01 l CATEGORY  ba 01 l NAME  58 TRACK | 40 TIME | zeros
 //! ```
 //!
-//! An end has neither category nor name. Lengths are one byte each: who has longer texts takes the cold path.
+//! The zeros fill the last word. An end has neither category nor name. Each length is one byte: an event with
+//! longer texts takes the cold path.
 
 use hairline_formats::{fxt, proto, track_event};
 use track_event::EventType;
@@ -16,10 +18,11 @@ use crate::on::thread::hot::Callsite;
 use crate::on::thread::hot::packet::{TRACK, put_track};
 use crate::on::thread::hot::taken::Taken;
 
-/// The longest texts, with their tags and lengths: then the packet, with the longest prefix and time, is below 128 bytes.
+/// The most bytes of both texts, with their tags and lengths. With these, and the longest prefix and time,
+/// the packet is below 128 bytes.
 const LONGEST_TEXTS: usize = 90;
 
-/// Tag and length of a text.
+/// Bytes of a text's tag and length.
 const TEXT: usize = 3;
 
 const fn tag_of_text(field: u32) -> u64 {
@@ -32,7 +35,7 @@ pub(crate) fn event(
     hot: &Hot,
     callsite: &'static Callsite,
     happens: Happens,
-    place: Position,
+    position: Position,
     taken: Taken,
 ) -> bool {
     let (kind, texts) = match happens {
@@ -46,7 +49,7 @@ pub(crate) fn event(
         return taken.put_back();
     }
     let Some((now, _)) = hot.tick::<true>(&taken) else { return taken.put_back() };
-    if now <= place.after || now >> 56 != 0 {
+    if now <= position.after || now >> 56 != 0 {
         return taken.put_back();
     }
     let (time, time_len) = proto::varint_up_to_8(now);
@@ -73,7 +76,7 @@ pub(crate) fn event(
             raw.copy(text.as_bytes());
         }
     }
-    put_track(&mut raw, place.uuid);
+    put_track(&mut raw, position.uuid);
     raw.word_of(0x40, 1);
     raw.word_of(time, time_len);
     raw.word_of(0, bytes as usize - 8 - packet_len);

@@ -1,4 +1,4 @@
-//! FXT records in the hot path: whole words, sizes known beforehand.
+//! FXT records on the hot path: whole words, sizes known beforehand.
 
 use hairline_formats::{Value, fxt};
 use hairline_shm::Commit;
@@ -12,17 +12,17 @@ use crate::on::thread::hot::taken::Taken;
 use crate::on::thread::hot::{Callsite, Kind, Values};
 use crate::on::thread::raw::Raw;
 
-/// A record without arguments: header and time.
+/// Bytes of a record without arguments: header and time.
 const PLAIN: i32 = 16;
 
-/// Bytes kept for the end of a scope.
+/// Bytes reserved for the end of a scope.
 pub(crate) const END: i32 = PLAIN;
 
-/// What makes a begin's header an end's.
+/// Turns a begin's header into an end's when added to it.
 const BEGIN_TO_END: u64 =
     fxt::layout::event::KIND.set(fxt::EventKind::DurationEnd as u64 - fxt::EventKind::DurationBegin as u64);
 
-fn kept_for_end(kind: Kind) -> i32 {
+fn reserved_for_end(kind: Kind) -> i32 {
     if kind == Kind::Scope { END } else { 0 }
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn plain<const WARM: bool>(
     kind: Kind,
     taken: Taken,
 ) -> bool {
-    let room = taken.room() - PLAIN - kept_for_end(kind);
+    let room = taken.room() - PLAIN - reserved_for_end(kind);
     if room < 0 || !hot.has_seen::<WARM>(callsite) {
         return taken.put_back();
     }
@@ -53,7 +53,7 @@ const fn flow_header(kind: fxt::EventKind) -> u64 {
     fxt::event_header(kind, 3, 0, FXT_THREAD as u64, 0, 0)
 }
 
-/// A begin, and after it the record of a flow: header, time, id.
+/// Writes a begin and the record of a flow: header, time, id.
 #[inline(always)]
 pub(crate) fn with_flow<const WARM: bool>(
     hot: &Hot,
@@ -85,16 +85,13 @@ pub(crate) fn with_flow<const WARM: bool>(
 pub(crate) fn end<const WARM: bool>(hot: &Hot, callsite: &'static Callsite, taken: Taken) -> bool {
     let commit = taken.last_commit();
     let Some((now, _)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
-    // SAFETY: the begin kept END bytes.
+    // SAFETY: the begin reserved END bytes.
     unsafe { put_plain(&taken, commit, callsite.fxt_header() + BEGIN_TO_END, now) };
     taken.commit_end(commit, now, PLAIN as u32);
     true
 }
 
-/// Two words.
-///
-/// # Safety
-/// As [`Taken::raw`].
+/// Writes two words.
 #[inline(always)]
 unsafe fn put_plain(taken: &Taken, commit: Commit, header: u64, now: u64) {
     // SAFETY: by the contract.
@@ -116,13 +113,13 @@ pub(crate) fn with_values<const WARM: bool>(
     record::<WARM>(hot, callsite.keys(), &more, values, taken)
 }
 
-/// What happens in an async interval.
+/// Writes a begin, an end or an instant in an async interval.
 #[inline(always)]
 pub(crate) fn in_interval(
     hot: &Hot,
     callsite: &'static Callsite,
     happens: Happens,
-    place: Position,
+    position: Position,
     values: &impl Values,
     taken: Taken,
 ) -> bool {
@@ -136,21 +133,21 @@ pub(crate) fn in_interval(
     };
     let more = More {
         header: callsite.fxt_header() + change,
-        payload: Some(place.uuid),
+        payload: Some(position.uuid),
         begins: false,
-        after: Some(place.after),
+        after: Some(position.after),
     };
     record::<true>(hot, callsite.keys(), &more, values, taken)
 }
 
-/// What a record has besides its time and its arguments.
+/// The parts of a record besides its time and its arguments.
 struct More {
-    /// Of a record without arguments and payload.
+    /// The header of the record without arguments and payload.
     header: u64,
     payload: Option<u64>,
-    /// Whether the room of an end is kept.
+    /// Whether the record is a begin that reserves the room of its end.
     begins: bool,
-    /// The time that it must come after.
+    /// The time that the record's time must exceed.
     after: Option<u64>,
 }
 
@@ -199,7 +196,7 @@ fn record<const WARM: bool>(
     true
 }
 
-/// What the arguments take.
+/// Counts the words of the arguments.
 struct Size {
     words: usize,
     arguments: u64,

@@ -1,31 +1,33 @@
-//! The hot path: an event of a thread that is set up, at a callsite it has seen, with room in its chunk.
+//! The hot path: an event of a thread that is set up, at a callsite that it has seen, with room in its chunk.
 //!
-//! Everything it needs is in one thread-local struct without a destructor, so the access is an
-//! offset from the thread pointer; and in the thread's lease, a cache line in memory that outlives the thread
-//! (`hairline_shm::Lease`), since the drain thread reads it. In order:
+//! Its state is in two places. The first is a thread-local struct without a destructor, so that an access is
+//! an offset from the thread pointer. The second is the thread's lease (`hairline_shm::Lease`): a cache line
+//! in memory that outlives the thread, since the drain thread reads it. The steps, in order:
 //!
-//! 1. the writer is **taken**: found free, and marked busy, so that an event which interrupts this one from now on
-//!    (a signal handler) is counted by the cold path. One that came between the two has run to its end; all else is
-//!    read after the mark;
-//! 2. the callsite's word equals the thread's epoch: the session is the one this thread writes for, and its chunk was not
-//!    taken back while it was idle (`hairline_shm::Lease`);
-//! 3. there is room, and the callsite's strings are known on this sequence;
-//! 4. the clock is read; the time since the last event is sane (not negative, and below [`GAP`](taken::GAP));
-//! 5. the record's final bytes are stored above `commit`;
-//! 6. `commit` is stored with Release: the record is in the trace;
-//! 7. `room` gets its new value, and the writer is free again.
+//! 1. The chunk writer is **taken**: if it is not busy, it is marked busy. From now on the cold path counts
+//!    an event that interrupts this one (a signal handler). An event that came between the check and the mark
+//!    has run to its end, and everything else is read after the mark.
+//! 2. The callsite's word is compared with the lease's epoch. If they are equal, this thread writes for that
+//!    session, and the drain thread has not recalled the chunk.
+//! 3. There must be room, and the callsite's strings must have been written on this sequence.
+//! 4. The clock is read. The time since the last event must not be negative, and must be below
+//!    [`GAP`](taken::GAP).
+//! 5. The record's final bytes are stored above `commit`.
+//! 6. `commit` is stored with Release: the record is in the trace.
+//! 7. `room` gets its new value, and the chunk writer is free again.
 //!
-//! Where any check fails the writer is put back as it was and another path does the whole event anew: the
-//! **warm** one, this same code with `WARM` set, which also knows the fallback clock and the callsites whose "seen"
-//! bit is not in the struct; and where that fails too, the cold one. The functions that hold the hot path call
-//! nothing but in tail position. They save the registers that their arguments move to while the thread-local is
-//! found, which is compiled as if it were a call, and those that TrackEvent's stores need: five at a begin.
+//! If any check fails, the chunk writer is put back unchanged, and another path does the whole event. First
+//! comes the **warm** path: this same code with `WARM` set, which can also read the fallback clock, and the
+//! "seen" bits that are outside of the struct. If the warm path fails too, the cold path follows. The
+//! functions of the hot path make only tail calls. They save the registers that hold their arguments while
+//! the thread-local is found, which is compiled like a call, and the registers that TrackEvent's stores need:
+//! five at a begin.
 //!
 //! # Room
 //!
-//! `room` is how many bytes of the chunk are neither written nor kept for the end of an open scope. A
-//! recorded begin takes its own size and that of its end; the end then uses what was kept and leaves
-//! `room` as it is. So an end always fits, and loss leaves out whole scopes.
+//! `room` is the number of bytes of the chunk that are neither written nor reserved for the end of an open
+//! scope. A recorded begin takes its own size and that of its end. The end then uses what was reserved and
+//! leaves `room` unchanged. So an end always fits, and loss drops whole scopes.
 
 #![allow(unsafe_code)] // stores into the chunk
 
@@ -44,64 +46,71 @@ use crate::on::event::position::{Happens, InFxt, Position};
 pub(crate) use crate::on::thread::hot::fxt::END as FXT_END;
 pub(crate) use crate::on::thread::hot::packet::END as TRACK_EVENT_END;
 
-/// A record without arguments: begin or instant. False: nothing was written, take the cold path.
+/// Writes a record without arguments: a begin or an instant. Returns false if nothing was written; the caller
+/// then takes the next path.
 #[inline(always)]
-pub(crate) fn plain<const WARM: bool>(hot: &Hot, callsite: &'static Callsite, word: u32, kind: Kind) -> bool {
-    let Some(taken) = hot.take(Lease::epoch, word) else { return false };
-    if word & TRACK_EVENT == 0 {
+pub(crate) fn plain<const WARM: bool>(
+    hot: &Hot,
+    callsite: &'static Callsite,
+    epoch: u32,
+    kind: Kind,
+) -> bool {
+    let Some(taken) = hot.take(Lease::epoch, epoch) else { return false };
+    if epoch & TRACK_EVENT == 0 {
         fxt::plain::<WARM>(hot, callsite, kind, taken)
     } else {
         packet::plain::<WARM>(hot, callsite, kind, taken)
     }
 }
 
-/// The begin of a scope that a flow goes through, `begun` already or here. False: nothing was written, take the cold path.
+/// Writes the begin of a scope that a flow passes through. `begun`: the flow has begun before. Returns false
+/// if nothing was written.
 #[inline(always)]
 pub(crate) fn with_flow<const WARM: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
-    word: u32,
+    epoch: u32,
     flow: u64,
     begun: bool,
 ) -> bool {
-    let Some(taken) = hot.take(Lease::epoch, word) else { return false };
-    if word & TRACK_EVENT == 0 {
+    let Some(taken) = hot.take(Lease::epoch, epoch) else { return false };
+    if epoch & TRACK_EVENT == 0 {
         fxt::with_flow::<WARM>(hot, callsite, flow, begun, taken)
     } else {
         packet::with_flow::<WARM>(hot, callsite, flow, taken)
     }
 }
 
-/// The end of a recorded scope. False: nothing was written, take the cold path.
+/// Writes the end of a recorded scope. Returns false if nothing was written.
 #[inline(always)]
-pub(crate) fn end<const WARM: bool>(hot: &Hot, callsite: &'static Callsite, word: u32) -> bool {
-    let Some(taken) = hot.take(Lease::end_epoch, word) else { return false };
-    // The room is there: the begin kept it, in this chunk.
-    if word & TRACK_EVENT == 0 {
+pub(crate) fn end<const WARM: bool>(hot: &Hot, callsite: &'static Callsite, epoch: u32) -> bool {
+    let Some(taken) = hot.take(Lease::end_epoch, epoch) else { return false };
+    // The room is there: the begin reserved it in this chunk.
+    if epoch & TRACK_EVENT == 0 {
         fxt::end::<WARM>(hot, callsite, taken)
     } else {
         packet::end::<WARM>(hot, taken)
     }
 }
 
-/// A record with arguments. False: nothing was written, take the cold path.
+/// Writes a record with arguments. Returns false if nothing was written.
 #[inline(always)]
 pub(crate) fn with_values<const WARM: bool, V: Values>(
     hot: &Hot,
     callsite: &'static Callsite,
-    word: u32,
+    epoch: u32,
     kind: Kind,
     values: &V,
 ) -> bool {
     if V::NESTED {
         return false;
     }
-    let Some(taken) = hot.take(Lease::epoch, word) else { return false };
-    // The macros make as many keys as values. Said here, it spares a bounds check for each.
+    let Some(taken) = hot.take(Lease::epoch, epoch) else { return false };
+    // The macros make as many keys as values. This check spares a bounds check for each of them.
     if callsite.keys().len() != values.count() || !hot.has_seen::<WARM>(callsite) {
         return taken.put_back();
     }
-    if word & TRACK_EVENT == 0 {
+    if epoch & TRACK_EVENT == 0 {
         fxt::with_values::<WARM>(hot, callsite, kind, values, taken)
     } else if kind == Kind::Counter {
         packet::counter::<WARM>(hot, callsite, values, taken)
@@ -110,44 +119,45 @@ pub(crate) fn with_values<const WARM: bool, V: Values>(
     }
 }
 
-/// An event on another track than the thread's own, with arguments. When; None: nothing was written, take the cold path.
+/// Writes an event with arguments on a track other than the thread's own. Returns its time, `None` if nothing
+/// was written.
 ///
-/// Its slices keep no room for their ends. Where they may not be written at once, in a ring that overwrites, no track is
-/// ever said to be [described](Hot::set_described).
+/// Slices there reserve no room for their ends. In a ring that overwrites, these slices must not be written
+/// at once: there, no track is ever marked as [described](Hot::set_described).
 #[inline(always)]
 pub(crate) fn on_track<V: Values>(
     hot: &Hot,
     callsite: &'static Callsite,
-    word: u32,
+    epoch: u32,
     happens: Happens,
-    place: Position,
+    position: Position,
     values: &V,
 ) -> Option<u64> {
     if V::NESTED {
         return None;
     }
-    let taken = hot.take(Lease::epoch, word)?;
+    let taken = hot.take(Lease::epoch, epoch)?;
     let lease = taken.lease;
-    let is_packet = word & TRACK_EVENT != 0;
-    let is_blob = !is_packet && place.in_fxt == InFxt::Blob;
+    let is_packet = epoch & TRACK_EVENT != 0;
+    let is_blob = !is_packet && position.in_fxt == InFxt::Blob;
     let is_end = happens == Happens::End;
-    // A slice's end has the begin's callsite, and no argument; its packet has no string either. A blob has none by number.
+    // An end has its begin's callsite and no arguments, and its packet no string. A blob has no string id.
     let has_strings = is_blob || is_end && is_packet || hot.has_seen::<true>(callsite);
     let has_keys = is_end || callsite.keys().len() == values.count() && !(is_blob && values.count() != 0);
-    let as_interval = !is_packet && place.in_fxt == InFxt::Interval;
-    let described = if as_interval { place.uuid | AS_INTERVAL } else { place.uuid };
-    let is_described = hot.track_cell(place.uuid).get() == described;
-    let is_left = !is_packet && place.in_fxt == InFxt::Thread;
-    let is_written = if is_left || !is_described || !has_strings || !has_keys {
+    let as_interval = !is_packet && position.in_fxt == InFxt::Interval;
+    let described = if as_interval { position.uuid | AS_INTERVAL } else { position.uuid };
+    let is_described = hot.track_cell(position.uuid).get() == described;
+    let is_left_to_cold = !is_packet && position.in_fxt == InFxt::Thread;
+    let is_written = if is_left_to_cold || !is_described || !has_strings || !has_keys {
         taken.put_back()
     } else if is_blob {
-        blob::event(hot, callsite, happens, place, taken)
+        blob::event(hot, callsite, happens, position, taken)
     } else if !is_packet {
-        fxt::in_interval(hot, callsite, happens, place, values, taken)
+        fxt::in_interval(hot, callsite, happens, position, values, taken)
     } else if is_end {
-        packet::end_on_track(hot, place, taken)
+        packet::end_on_track(hot, position, taken)
     } else {
-        packet::with_values::<true>(hot, callsite, Kind::Instant, Some(place), values, taken)
+        packet::with_values::<true>(hot, callsite, Kind::Instant, Some(position), values, taken)
     };
     is_written.then(|| lease.last())
 }

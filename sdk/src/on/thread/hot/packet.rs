@@ -1,7 +1,7 @@
-//! TrackEvent packets in the hot path. The layout is drawn in `message.rs`.
+//! TrackEvent packets on the hot path. `message.rs` draws the layout.
 //!
-//! The time is always 4 bytes: its tag and a varint of 3. A shorter delta is padded, which costs at most
-//! two bytes and makes every packet's length known before the clock is read.
+//! The time is always 4 bytes: its tag and a varint of 3. A shorter delta is padded. This costs at most two
+//! bytes, and every packet's length is known before the clock is read.
 
 use hairline_formats::proto::varint_len;
 use hairline_formats::track_event::CounterValue;
@@ -18,7 +18,7 @@ use crate::on::thread::hot::taken::Taken;
 use crate::on::thread::hot::{Callsite, Kind, Values};
 use crate::on::thread::raw::Raw;
 
-/// Bytes kept for the end of a scope: prefix (8), message (6), tag and the longest varint (11).
+/// Bytes reserved for the end of a scope: prefix (8), message (6), tag and the longest varint (11).
 pub(crate) const END: i32 = 25;
 
 /// The longest packet without arguments: prefix (8), message (16), time (4).
@@ -27,11 +27,11 @@ const PLAIN: i32 = 28;
 /// Bytes of the time.
 pub(crate) const TIME_LEN: usize = 4;
 
-fn kept_for_end(kind: Kind) -> i32 {
+fn reserved_for_end(kind: Kind) -> i32 {
     if kind == Kind::Scope { END } else { 0 }
 }
 
-/// `40` and the varint of a delta below 2^21, padded to 3 bytes.
+/// Encodes a time: `40` and the varint of a delta below 2^21, padded to 3 bytes.
 #[inline(always)]
 pub(crate) fn time(delta: u64) -> u64 {
     let groups = (delta & 0x7f) | (delta & 0x3f80) << 1 | (delta & 0x1f_c000) << 2;
@@ -45,8 +45,8 @@ pub(crate) fn plain<const WARM: bool>(
     kind: Kind,
     taken: Taken,
 ) -> bool {
-    let kept = kept_for_end(kind);
-    let room = taken.room() - kept;
+    let reserved = reserved_for_end(kind);
+    let room = taken.room() - reserved;
     if room < PLAIN || !hot.has_seen::<WARM>(callsite) {
         return taken.put_back();
     }
@@ -112,7 +112,7 @@ pub(crate) fn end<const WARM: bool>(hot: &Hot, taken: Taken) -> bool {
     let (room, commit) = (taken.room(), taken.last_commit());
     let Some((now, delta)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
     let len = hot.packet_base.get() + END_MESSAGE_LEN as u32;
-    // SAFETY: the begin kept END bytes.
+    // SAFETY: the begin reserved END bytes.
     let mut raw = unsafe { taken.raw(commit) };
     raw.two_words_of(hot.end_packet.get(), len as usize - TIME_LEN);
     raw.word_of(time(delta), TIME_LEN);
@@ -121,14 +121,14 @@ pub(crate) fn end<const WARM: bool>(hot: &Hot, taken: Taken) -> bool {
     true
 }
 
-/// `58` and the varint of a track's number, which is always 8 bytes: `message.rs`.
+/// Bytes of a track: `58` and the varint of its uuid, which is always 8 bytes (`message.rs`).
 pub(crate) const TRACK: usize = 9;
 const TRACK_TAG: u64 =
     proto::tag(track_event::fields::track_event::TRACK_UUID, proto::WireType::Varint) as u64;
 
-/// The end of a slice on a track.
+/// Writes the end of a slice on a track.
 #[inline(always)]
-pub(crate) fn end_on_track(hot: &Hot, place: Position, taken: Taken) -> bool {
+pub(crate) fn end_on_track(hot: &Hot, position: Position, taken: Taken) -> bool {
     let message_len = END_MESSAGE_LEN + TRACK;
     let len = hot.packet_base.get() + message_len as u32;
     let room = taken.room() - len as i32;
@@ -136,14 +136,14 @@ pub(crate) fn end_on_track(hot: &Hot, place: Position, taken: Taken) -> bool {
         return taken.put_back();
     }
     let Some((now, delta)) = hot.tick::<true>(&taken) else { return taken.put_back() };
-    if now <= place.after {
+    if now <= position.after {
         return taken.put_back();
     }
     // SAFETY: room for `len` bytes.
     let mut raw = unsafe { taken.raw(taken.last_commit()) };
     raw.word_of(hot.prefix.get() + ((message_len as u64) << 8), hot.prefix_len.get());
     raw.word_of(END_MESSAGE + ((TRACK as u64) << (8 * LENGTH_AT)), END_MESSAGE_LEN);
-    put_track(&mut raw, place.uuid);
+    put_track(&mut raw, position.uuid);
     raw.word_of(time(delta), TIME_LEN);
     let commit = taken.last_commit();
     taken.commit(commit, now, len, room);
@@ -156,35 +156,36 @@ pub(crate) fn put_track(raw: &mut Raw, uuid: u64) {
     raw.word_of(proto::varint_of_8(uuid), 8);
 }
 
-/// An event with arguments, on its thread's track or at a `place` elsewhere, where a slice's begin is none that keeps the room of its end.
+/// Writes an event with arguments, on its thread's track or at a `position` on another track. There, the
+/// begin of a slice reserves no room for its end.
 #[inline(always)]
 pub(crate) fn with_values<const WARM: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
     kind: Kind,
-    place: Option<Position>,
+    position: Option<Position>,
     values: &impl Values,
     taken: Taken,
 ) -> bool {
     let keys = callsite.keys();
     let (message, message_len) = callsite.message();
     let prefix_len = hot.prefix_len.get();
-    let track_len = if place.is_some() { TRACK } else { 0 };
+    let track_len = if position.is_some() { TRACK } else { 0 };
     let mut len = Len { bytes: message_len - FIELDS_AT + track_len, keys };
     values.each(0, &mut len);
     let event_len = len.bytes;
     if event_len > 1 << 24 {
-        return taken.put_back(); // larger than any chunk; also keeps what follows in range
+        return taken.put_back(); // larger than any chunk; also keeps the sums below in range
     }
     // From the sequence's tag to the end: 50 SEQUENCE 68 02 5a L event 40 DELTA
     let body = (prefix_len - 2) + LENGTH_AT + varint_len(event_len as u64) + event_len + TIME_LEN;
     let len = 1 + varint_len(body as u64) + body;
-    let room = taken.room() - len as i32 - kept_for_end(kind);
+    let room = taken.room() - len as i32 - reserved_for_end(kind);
     if room < 0 {
         return taken.put_back();
     }
     let Some((now, delta)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
-    if place.is_some_and(|place| now <= place.after) {
+    if position.is_some_and(|position| now <= position.after) {
         return taken.put_back();
     }
     // SAFETY: room for `len` bytes.
@@ -197,8 +198,8 @@ pub(crate) fn with_values<const WARM: bool>(
     let fields =
         [message[0] >> (8 * FIELDS_AT) | message[1] << (64 - 8 * FIELDS_AT), message[1] >> (8 * FIELDS_AT)];
     raw.two_words_of(fields, message_len - FIELDS_AT);
-    if let Some(place) = place {
-        put_track(&mut raw, place.uuid);
+    if let Some(position) = position {
+        put_track(&mut raw, position.uuid);
     }
     values.each(0, &mut Put { raw: &mut raw, keys });
     raw.word_of(time(delta), TIME_LEN);
@@ -254,7 +255,7 @@ pub(crate) fn counter<const WARM: bool>(
     true
 }
 
-/// What the annotations take.
+/// Counts the bytes of the annotations.
 struct Len {
     bytes: usize,
     keys: &'static [Key],
@@ -284,7 +285,7 @@ impl Visitor<'_> for Put<'_> {
     }
 }
 
-/// The value of a counter.
+/// Collects the value of a counter.
 struct Shown(Option<CounterValue>);
 
 impl Visitor<'_> for Shown {

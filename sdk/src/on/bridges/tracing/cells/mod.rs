@@ -1,42 +1,44 @@
-//! Where a layer keeps what it knows of a span, so that it need not ask the registry, which costs more than a span's two slices.
+//! A layer's own store of spans: a query to the registry costs more than a span's two slices.
 //!
-//! The thread that makes a span puts it into its own table, at the place that the low bits of the span's id say. Ids of
-//! spans that live at the same time rarely have these in common, since registries number their spans from 0 and use the
-//! numbers of closed ones again. Where they have, or a thread has no table, the caller keeps the span elsewhere.
+//! The thread that makes a span stores it in its own table, in the cell with the low bits of the span's id.
+//! Ids of spans that live at the same time rarely share these bits, since registries number their spans from
+//! 0 and reuse the ids of closed ones. If they do, or if a thread has no table, the caller stores the span
+//! elsewhere.
 //!
-//! Only a table's owner fills its cells, whoever closes the span empties one, and what is in them is atomic; so
-//! the owner takes no lock, and others find the span by looking. They look first where they have found the last
-//! span of that place.
+//! Only a table's owner fills its cells, the thread that closes a span frees its cell, and the contents are
+//! atomic. So the owner takes no lock, and other threads find the span by a search. They look first in the
+//! table where they found the last span of that index.
 
-mod word;
+mod state;
 
-use std::cell::Cell as Own;
+use std::cell;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
 
 use crate::on::base::forever;
-use crate::on::bridges::tracing::cells::word::Word;
+use crate::on::bridges::tracing::cells::state::State;
 use crate::on::bridges::tracing::span::Span;
 
-/// Spans in a table.
+/// Number of spans in a table.
 const CELLS: usize = 128;
-/// Threads that have one at the same time. Others look through all of them, so there are not many.
+/// Number of tables, and so of threads that have one at the same time. It is small: other threads search all
+/// of them.
 const TABLES: usize = 64;
 
 /// A layer's place for a span.
 #[derive(Debug)]
-#[repr(align(64))] // no span shares a cache line with another
+#[repr(align(64))] // no two spans share a cache line
 pub(crate) struct Cell {
-    word: Word,
+    state: State,
     pub(crate) span: Span,
 }
 
-// As a slot of the subscriber's.
+// As large as a slot of the subscriber.
 #[cfg(target_os = "linux")]
 const _: () = assert!(size_of::<Cell>() == 128);
 
 struct Table {
     cells: [Cell; CELLS],
-    /// For each place, the table that its owner has found the last span of others in.
+    /// For each index, the table in which the owner last found another thread's span.
     guesses: [AtomicU8; CELLS],
     owned: AtomicBool,
 }
@@ -44,11 +46,11 @@ struct Table {
 static ALL: [AtomicPtr<Table>; TABLES] = [const { AtomicPtr::new(std::ptr::null_mut()) }; TABLES];
 
 thread_local! {
-    static OWN: Own<Option<&'static Table>> = const { Own::new(None) };
+    static OWN: cell::Cell<Option<&'static Table>> = const { cell::Cell::new(None) };
     static HOLD: Hold = const { Hold };
 }
 
-/// Gives the table to another thread at the end of this one. Spans in it stay where they are.
+/// Releases the table at the end of this thread. Spans in it stay where they are.
 struct Hold;
 
 impl Drop for Hold {
@@ -61,7 +63,7 @@ impl Drop for Hold {
 
 impl Table {
     fn new() -> Box<Self> {
-        let cell = || Cell { word: Word::free(), span: Span::default() };
+        let cell = || Cell { state: State::free(), span: Span::default() };
         let cells = std::array::from_fn(|_| cell());
         let guesses = [const { AtomicU8::new(0) }; CELLS];
         Box::new(Self { cells, guesses, owned: AtomicBool::new(false) })
@@ -69,20 +71,20 @@ impl Table {
 
     #[inline]
     fn get(&self, layer: u32, id: u64) -> Option<&Cell> {
-        let cell = &self.cells[place(id)];
-        cell.word.is(layer, id).then_some(cell)
+        let cell = &self.cells[index_of(id)];
+        cell.state.holds(layer, id).then_some(cell)
     }
 }
 
 #[inline]
-fn place(id: u64) -> usize {
+fn index_of(id: u64) -> usize {
     id as usize % CELLS
 }
 
-/// A table that has no owner, for this thread until its end.
+/// Makes a table without an owner this thread's own, until the thread's end.
 #[cold]
 fn acquire() -> Option<&'static Table> {
-    HOLD.try_with(|_| ()).ok()?; // not at the thread's end
+    HOLD.try_with(|_| ()).ok()?; // `None` at the thread's end
     let table = ALL.iter().map(|table| forever::keep(table, Table::new)).find(|table| {
         table.owned.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
     })?;
@@ -90,31 +92,31 @@ fn acquire() -> Option<&'static Table> {
     Some(table)
 }
 
-/// Puts a new span into its cell, where `fill` says what there is to know. False: there is no room for it.
+/// Stores a new span in its cell. `fill` sets the span's fields. Returns false if the cell is not free.
 #[inline]
 pub(crate) fn put(layer: u32, id: u64, fill: impl FnOnce(&Span)) -> bool {
     let Some(table) = OWN.get().or_else(acquire) else { return false };
-    let cell = &table.cells[place(id)];
-    if !cell.word.claim(layer) {
+    let cell = &table.cells[index_of(id)];
+    if !cell.state.claim(layer) {
         return false;
     }
     let filling = Filling(cell);
     fill(&cell.span);
     std::mem::forget(filling);
-    cell.word.commit(id);
+    cell.state.commit(id);
     true
 }
 
-/// A cell that is free again if the program's code panics.
+/// Frees the cell if the program's code panics.
 struct Filling(&'static Cell);
 
 impl Drop for Filling {
     fn drop(&mut self) {
-        self.0.word.clear();
+        self.0.state.clear();
     }
 }
 
-/// The span's cell, if it is this thread's or where this thread would guess.
+/// Returns the span's cell, if it is in this thread's table or in the table that the thread guesses.
 #[inline]
 pub(crate) fn find(layer: u32, id: u64) -> Option<&'static Cell> {
     let own = OWN.get()?;
@@ -123,26 +125,26 @@ pub(crate) fn find(layer: u32, id: u64) -> Option<&'static Cell> {
 
 #[cold]
 fn guess(own: &Table, layer: u32, id: u64) -> Option<&'static Cell> {
-    let guess = own.guesses[place(id)].load(Ordering::Relaxed);
+    let guess = own.guesses[index_of(id)].load(Ordering::Relaxed);
     forever::shared(ALL.get(guess as usize)?.load(Ordering::Acquire))?.get(layer, id)
 }
 
-/// The span's cell, whosever it is.
+/// Searches all tables for the span's cell.
 #[cold]
 pub(crate) fn search(layer: u32, id: u64) -> Option<&'static Cell> {
     let tables = ALL.iter().map_while(|table| forever::shared(table.load(Ordering::Acquire))).enumerate();
     let (index, cell) = tables.filter_map(|(i, table)| Some((i, table.get(layer, id)?))).next()?;
     if let Some(own) = OWN.get().or_else(acquire) {
-        own.guesses[place(id)].store(index as u8, Ordering::Relaxed); // TABLES are fewer than 256
+        own.guesses[index_of(id)].store(index as u8, Ordering::Relaxed); // TABLES are fewer than 256
     }
     Some(cell)
 }
 
 impl Cell {
-    /// Its span is over.
+    /// Frees the cell: its span is closed.
     #[inline]
     pub(crate) fn clear(&self) {
-        self.word.clear();
+        self.state.clear();
     }
 }
 
@@ -151,7 +153,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::AtomicU32;
 
-    /// A layer that no other test has.
+    /// Returns the number of a layer that no other test has.
     fn layer() -> u32 {
         static NEXT: AtomicU32 = AtomicU32::new(1000);
         NEXT.fetch_add(1, Ordering::Relaxed)
@@ -167,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_one_spans() {
+    fn a_cell_holds_one_span_at_a_time() {
         let layer = layer();
         assert!(put(layer, 8, |_| {}));
         assert!(!put(layer, 8 + CELLS as u64, |_| {}));
@@ -177,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn another_thread_finds_it_after_the_first_search_by_guessing() {
+    fn after_a_search_another_thread_finds_the_span_by_its_guess() {
         let layer = layer();
         assert!(put(layer, 9, |_| {}));
         std::thread::scope(|threads| {
@@ -192,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_while_it_is_filled_leaves_the_place_free() {
+    fn a_panic_while_a_cell_is_filled_leaves_the_cell_free() {
         let layer = layer();
         let panicked = std::panic::catch_unwind(|| put(layer, 11, |_| panic!("in a field's Debug")));
         assert!(panicked.is_err() && put(layer, 11, |_| {}));

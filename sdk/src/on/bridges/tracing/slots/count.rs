@@ -1,13 +1,14 @@
-//! How often a slot was used, and how many have its span.
+//! The generation and the reference count of a slot.
 
 use crate::on::base::sync::{AtomicU32, Ordering, const_unless_loom};
 
-/// The generation and the references of a slot.
+/// The generation and the reference count of a slot.
 #[derive(Debug)]
 pub(crate) struct Count {
-    /// Spans that were closed in the slot. The id of a span has the generation that it was made in.
+    /// Number of spans that were closed in the slot. The id of a span has the generation in which it was
+    /// made.
     generation: AtomicU32,
-    /// Owners of the span.
+    /// Number of owners of the span.
     references: AtomicU32,
 }
 
@@ -25,7 +26,7 @@ impl Count {
         self.generation.load(Ordering::Relaxed)
     }
 
-    /// Whether the span of this generation is not closed.
+    /// Returns whether the span of this generation is still open.
     #[inline]
     pub(crate) fn is_of(&self, generation: u32) -> bool {
         // Acquire pairs with the Release in `end`.
@@ -38,17 +39,15 @@ impl Count {
         self.references.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Takes an owner away. Returns true to the last one, which then closes the span and calls
-    /// [`Count::end`].
+    /// Removes an owner. Returns true to the last one, which then closes the span and calls [`Count::end`].
     #[inline]
     pub(crate) fn release(&self) -> bool {
         // As with an Arc: Release by an owner that is not the last pairs with Acquire by the last, which sees
-        // all that the others did. An owner that finds itself alone needs no read-modify-write: only an owner
-        // can add another.
+        // all that the others did. A single owner needs no read-modify-write: only an owner can add another.
         self.references.load(Ordering::Acquire) == 1 || self.references.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// Ends the span: from now on its id means no span. Only the last owner calls it.
+    /// Ends the span: its id is invalid from now on. Only the last owner calls it.
     #[inline]
     pub(crate) fn end(&self) {
         let generation = self.generation.load(Ordering::Relaxed); // only a last owner stores it

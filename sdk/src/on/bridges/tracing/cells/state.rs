@@ -1,6 +1,6 @@
-//! Which span a cell holds: its layer and its id.
+//! The span that a cell holds: its layer and its id.
 //!
-//! Only the thread that owns the table claims a cell and commits a span to it. Any thread may ask and clear.
+//! Only the thread that owns the table claims a cell and commits a span to it. Any thread may look and clear.
 
 use crate::on::base::sync::{AtomicU32, AtomicU64, Ordering};
 
@@ -11,21 +11,21 @@ const FILLING: u64 = u64::MAX;
 
 /// The id and layer of a cell's span.
 #[derive(Debug)]
-pub(crate) struct Word {
+pub(crate) struct State {
     id: AtomicU64,
     layer: AtomicU32,
 }
 
-impl Word {
+impl State {
     pub(crate) fn free() -> Self {
         Self { id: AtomicU64::new(FREE), layer: AtomicU32::new(0) }
     }
 
-    /// Whether the cell holds this span.
+    /// Returns whether the cell holds this span.
     #[inline]
-    pub(crate) fn is(&self, layer: u32, id: u64) -> bool {
-        // Acquire pairs with the Release in `commit`: the thread that finds the span sees its layer and what
-        // it was filled with.
+    pub(crate) fn holds(&self, layer: u32, id: u64) -> bool {
+        // Acquire pairs with the Release in `commit`: the thread that finds the span sees its layer and the
+        // fields set by `fill`.
         self.id.load(Ordering::Acquire) == id && self.layer.load(Ordering::Relaxed) == layer
     }
 
@@ -33,8 +33,8 @@ impl Word {
     /// owner calls it.
     #[inline]
     pub(crate) fn claim(&self, layer: u32) -> bool {
-        // Acquire pairs with the Release in `clear`: the last span's thread is done with what the owner fills
-        // anew.
+        // Acquire pairs with the Release in `clear`: the last span's thread no longer uses the fields that
+        // the owner sets anew.
         if self.id.load(Ordering::Acquire) != FREE {
             return false;
         }
@@ -44,13 +44,13 @@ impl Word {
         true
     }
 
-    /// Lets every thread find the span that the claimed cell was filled with.
+    /// Commits a span to the claimed cell: every thread can find it from now on.
     #[inline]
     pub(crate) fn commit(&self, id: u64) {
-        self.id.store(id, Ordering::Release); // pairs with the Acquire in `is`
+        self.id.store(id, Ordering::Release); // pairs with the Acquire in `holds`
     }
 
-    /// Frees the cell: its span is over, or could not be filled.
+    /// Frees the cell: its span is closed, or `fill` panicked.
     #[inline]
     pub(crate) fn clear(&self) {
         self.id.store(FREE, Ordering::Release); // pairs with the Acquire in `claim`
