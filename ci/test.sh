@@ -22,7 +22,9 @@ step_format() {     # rustfmt has nothing to change, and no trace was committed
   ! git ls-files -z | xargs -0 du --threshold=1M -- 2>/dev/null | grep . || return 1
 }
 
-step_lint() {       # clippy has nothing to say: all features, and those a user has by default
+step_lint() {       # the files form layers; clippy has nothing to say: all features, and those a user has by default
+  python3 ci/layers.py --self-test
+  python3 ci/layers.py
   cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
   cargo clippy -p hairline --all-targets --locked -- -D warnings
   # The peers are not built here, but they could be.
