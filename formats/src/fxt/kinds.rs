@@ -3,7 +3,7 @@
 use crate::numbered::numbered;
 
 numbered! {
-    /// "Record types": [`record::TYPE`](super::layout::record::TYPE).
+    /// "Record types": [`record::TYPE`](crate::fxt::layout::record::TYPE).
     RecordType {
         /// About the trace itself.
         Metadata = 0,
@@ -33,7 +33,7 @@ numbered! {
 }
 
 numbered! {
-    /// "Event record": [`event::KIND`](super::layout::event::KIND).
+    /// "Event record": [`event::KIND`](crate::fxt::layout::event::KIND).
     EventKind {
         /// A moment.
         Instant = 0,
@@ -70,7 +70,7 @@ impl EventKind {
 }
 
 numbered! {
-    /// "Argument types": [`argument::TYPE`](super::layout::argument::TYPE).
+    /// "Argument types": [`argument::TYPE`](crate::fxt::layout::argument::TYPE).
     ArgumentType {
         /// A name only.
         Null = 0,
@@ -98,7 +98,7 @@ numbered! {
 }
 
 numbered! {
-    /// "Metadata record": [`metadata::KIND`](super::layout::metadata::KIND).
+    /// "Metadata record": [`metadata::KIND`](crate::fxt::layout::metadata::KIND).
     MetadataKind {
         /// Names a provider; what follows is its own.
         ProviderInfo = 1,
@@ -112,7 +112,7 @@ numbered! {
 }
 
 numbered! {
-    /// "Scheduling Record": [`scheduling::KIND`](super::layout::scheduling::KIND).
+    /// "Scheduling Record": [`scheduling::KIND`](crate::fxt::layout::scheduling::KIND).
     SchedulingKind {
         /// A context switch with references to threads and with priorities.
         LegacyContextSwitch = 0,
@@ -142,7 +142,7 @@ numbered! {
 }
 
 numbered! {
-    /// "Profiler record": [`profiler::KIND`](super::layout::profiler::KIND).
+    /// "Profiler record": [`profiler::KIND`](crate::fxt::layout::profiler::KIND).
     ProfilerKind {
         /// A loaded module.
         Module = 0,
@@ -154,7 +154,7 @@ numbered! {
 }
 
 numbered! {
-    /// "Large record header": [`large::KIND`](super::layout::large::KIND).
+    /// "Large record header": [`large::KIND`](crate::fxt::layout::large::KIND).
     LargeKind {
         /// Bulk data.
         Blob = 0,
@@ -162,7 +162,7 @@ numbered! {
 }
 
 numbered! {
-    /// "Large BLOB record": [`large_blob::FORMAT`](super::layout::large_blob::FORMAT).
+    /// "Large BLOB record": [`large_blob::FORMAT`](crate::fxt::layout::large_blob::FORMAT).
     LargeBlobFormat {
         /// With a timestamp, a thread and arguments.
         WithMetadata = 0,

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::json::Json;
-use super::phase::{InstantScope, Phase};
+use crate::trace_event_json::json::Json;
+use crate::trace_event_json::phase::{InstantScope, Phase};
 use crate::{Entries, Value};
 
 /// An event ("Event Descriptions" in the document).

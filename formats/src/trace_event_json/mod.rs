@@ -25,6 +25,7 @@
 //! nobody knows, two members of a name (the last counts), bytes that are not UTF-8, numbers as text. Comments, `NaN` and
 //! control characters in strings are not JSON: an object that has them is an error, and the next one is read.
 
+mod encode;
 mod event;
 mod json;
 mod number;
@@ -37,9 +38,10 @@ mod scan;
 mod window;
 mod write;
 
+pub use encode::{put_event, put_value};
 pub use event::{Args, Event, Id, Id2, Metadata, Sample, StackFrame};
 pub use json::Json;
 pub use phase::{InstantScope, Phase};
 pub use plain::{Label, Place, Plain, PlainKind};
 pub use read::{Item, LIMIT, Reader};
-pub use write::{TimeUnit, Writer, put_event, put_value};
+pub use write::{TimeUnit, Writer};

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::event::Id;
+use crate::trace_event_json::event::Id;
 
 /// A decimal number, times a power of ten.
 #[derive(Debug, PartialEq)]

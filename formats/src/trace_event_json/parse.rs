@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::event::{Args, Event, Id, Id2, Sample, StackFrame};
-use super::json::{Json, members, unquoted};
-use super::number;
-use super::phase::{InstantScope, Phase};
+use crate::trace_event_json::event::{Args, Event, Id, Id2, Sample, StackFrame};
+use crate::trace_event_json::json::{Json, members, unquoted};
+use crate::trace_event_json::number;
+use crate::trace_event_json::phase::{InstantScope, Phase};
 
 /// Why an object is none.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ pub(super) fn sample(object: &str) -> Result<Sample<'_>, Fault> {
 }
 
 pub(super) fn stack_frame<'a>(name: &'a str, object: &'a str) -> Result<StackFrame<'a>, Fault> {
-    super::json::check(name)?;
+    crate::trace_event_json::json::check(name)?;
     let mut frame = StackFrame { id: text(name), ..StackFrame::default() };
     members(object, |key, raw| match &*key {
         "category" => frame.category = text(raw),

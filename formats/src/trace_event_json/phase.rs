@@ -43,7 +43,7 @@ lettered! {
         Begin = 'B',
         /// "Duration Events": the thread's innermost slice ends.
         End = 'E',
-        /// "Complete Events": a slice and its [`dur`](super::Event::dur).
+        /// "Complete Events": a slice and its [`dur`](crate::trace_event_json::Event::dur).
         Complete = 'X',
         /// "Instant Events".
         Instant = 'i',
@@ -79,7 +79,7 @@ lettered! {
         ObjectSnapshot = 'O',
         /// "Object Events": it is gone.
         ObjectDeleted = 'D',
-        /// "Metadata Events": see [`Event::metadata`](super::Event::metadata).
+        /// "Metadata Events": see [`Event::metadata`](crate::trace_event_json::Event::metadata).
         Metadata = 'M',
         /// "Memory Dump Events" of the machine.
         MemoryDumpGlobal = 'V',

@@ -2,10 +2,10 @@
 //!
 //! Their text is put together from pieces that come again and again, each made once.
 
-use super::event::Args;
-use super::phase::Phase;
-use super::put::{Times, put_display, put_front, put_microseconds, put_string};
-use super::write::put_args;
+use crate::trace_event_json::encode::put_args;
+use crate::trace_event_json::event::Args;
+use crate::trace_event_json::phase::Phase;
+use crate::trace_event_json::put::{Times, put_display, put_front, put_microseconds, put_string};
 
 /// An event of which the text is ready, but for its time and its arguments.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +14,7 @@ pub struct Plain<'a> {
     pub label: &'a Label,
     /// What it is.
     pub kind: PlainKind,
-    /// When, as [`Event::ts`](super::Event::ts).
+    /// When, as [`Event::ts`](crate::trace_event_json::Event::ts).
     pub ts: i64,
     /// Its process and thread.
     pub place: &'a Place,
@@ -31,7 +31,7 @@ pub enum PlainKind {
     End,
     /// [`Phase::Complete`].
     Complete {
-        /// How long it took, as [`Event::dur`](super::Event::dur).
+        /// How long it took, as [`Event::dur`](crate::trace_event_json::Event::dur).
         dur: i64,
     },
     /// [`Phase::Instant`].
@@ -117,7 +117,7 @@ impl Place {
     }
 }
 
-/// Appends an event as [`put_event`](super::put_event) would.
+/// Appends an event as [`put_event`](crate::trace_event_json::put_event) would.
 #[inline]
 pub(super) fn put_plain(out: &mut Vec<u8>, times: &mut Times, event: &Plain<'_>) {
     event.label.0.put(out);
@@ -164,9 +164,9 @@ impl<const N: usize> Piece<N> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Event, Id, Writer, put_event};
     use super::*;
     use crate::Value;
+    use crate::trace_event_json::{Event, Id, Writer, put_event};
 
     #[test]
     fn a_plain_event_is_written_as_any_other() {

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::io::Read;
 use std::ops::Range;
 
-use super::event::{Event, Sample, StackFrame};
-use super::json::{self, Json, unquoted};
-use super::parse::{self, Fault};
-use super::window::{End, is_space};
 use crate::input::Input;
+use crate::trace_event_json::event::{Event, Sample, StackFrame};
+use crate::trace_event_json::json::{self, Json, unquoted};
+use crate::trace_event_json::parse::{self, Fault};
+use crate::trace_event_json::window::{End, is_space};
 use crate::{DecodeError, DecodeErrorKind};
 
 /// The largest object, or other value, that a [`Reader`] hands out unless [told otherwise](Reader::limit), in bytes.

@@ -2,8 +2,8 @@
 
 use std::io::Read;
 
-use super::scan::Scan;
 use crate::input::Input;
+use crate::trace_event_json::scan::Scan;
 use crate::{DecodeError, DecodeErrorKind};
 
 /// Where a value ends.

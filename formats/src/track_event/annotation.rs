@@ -16,9 +16,9 @@
 //! Every tag but one is one byte. [`annotation_len`] and [`put_annotation`] are made to be inlined where the value's variant is
 //! known, and know no nested values; [`put_named`] takes all there is.
 
-use super::fields::{debug_annotation as annotation, track_event};
-use super::write::Name;
 use crate::proto::{self, Put, WireType, put_message, put_str, put_uint, varint_len};
+use crate::track_event::fields::{debug_annotation as annotation, track_event};
+use crate::track_event::sequence::Name;
 use crate::value::MAX_DEPTH;
 use crate::{Entries, Value};
 

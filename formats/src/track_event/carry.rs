@@ -10,12 +10,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::fields::{
+use crate::proto::{FieldValue, Fields, put_bytes, put_fixed64, put_uint};
+use crate::track_event::event::{CounterValue, Event, event};
+use crate::track_event::fields::{
     EventType, clock, clock_reading, clock_snapshot, counter_descriptor, interned_data, sequence_flags,
     trace, trace_packet, trace_packet_defaults, track_descriptor, track_event, track_event_defaults,
 };
-use super::{CounterValue, Event, SequenceStart, event, sequence_start, write};
-use crate::proto::{FieldValue, Fields, put_bytes, put_fixed64, put_uint};
+use crate::track_event::sequence::{self, SequenceStart, sequence_start};
 
 /// Follows a trace from its head on. Memory: the strings, the tracks, and the slices that are open.
 #[derive(Debug, Default)]
@@ -247,7 +248,7 @@ impl Sequence {
             };
             sequence_start(out, &start);
             if !self.interned.is_empty() {
-                write::packet(out, number, |packet| {
+                sequence::packet(out, number, |packet| {
                     put_uint(packet, trace_packet::SEQUENCE_FLAGS, u64::from(sequence_flags::NEEDS));
                     put_bytes(packet, trace_packet::INTERNED_DATA, &self.interned);
                 });

@@ -1,13 +1,13 @@
 //! Writes an event: the packet that the traced program waits for.
 
-use super::annotation::put_named;
-use super::fields::{
+use crate::Value;
+use crate::proto::{put_double, put_fixed64, put_message, put_sint64, put_str, put_uint};
+use crate::track_event::annotation::put_named;
+use crate::track_event::fields::{
     EventType, Priority, log_message, sequence_flags, trace_packet as packet_fields,
     track_event as event_fields,
 };
-use super::write::{Name, SourceLocation, packet};
-use crate::Value;
-use crate::proto::{put_double, put_fixed64, put_message, put_sint64, put_str, put_uint};
+use crate::track_event::sequence::{Name, SourceLocation, packet};
 
 /// What a counter showed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,7 +21,7 @@ pub enum CounterValue {
 /// Where in the source an event is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Location<'a> {
-    /// By the number that an [`Interned`](super::Interned) gave it.
+    /// By the number that an [`Interned`](crate::track_event::Interned) gave it.
     Iid(u64),
     /// In full.
     At(SourceLocation<'a>),
@@ -39,7 +39,7 @@ pub enum Correlation<'a> {
 /// A message to be read by people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogMessage {
-    /// The number of its text, a [`LogBody`](super::Interned::LogBody).
+    /// The number of its text, a [`LogBody`](crate::track_event::Interned::LogBody).
     pub body_iid: u64,
     /// How much it matters.
     pub priority: Priority,
@@ -54,7 +54,7 @@ pub struct Event<'a> {
     pub sequence: u32,
     /// When, on the event's clock; by default ns since the event before it on the sequence.
     pub timestamp: u64,
-    /// The timestamp's [clock](super::fields::clock), if it is not the sequence's default.
+    /// The timestamp's [clock](crate::track_event::fields::clock), if it is not the sequence's default.
     pub clock_id: Option<u32>,
     /// Whether it relies on what the sequence said: its clock, its track, its strings.
     pub needs_state: bool,

@@ -1,8 +1,8 @@
 //! An event as Trace Event JSON has it, inside a TrackEvent: `LegacyEvent`. Chrome writes what has no better form so.
 
-use super::fields::legacy_event as fields;
 use crate::DecodeError;
 use crate::proto::{FieldValue, Fields, put_sint64, put_str, put_uint};
+use crate::track_event::fields::legacy_event as fields;
 
 /// `LegacyEvent`. Where there is a phase, it says what happened, and the event's type nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

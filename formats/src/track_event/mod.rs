@@ -26,9 +26,9 @@ mod event;
 pub mod fields;
 mod legacy;
 mod read;
+mod sequence;
 mod stream;
 mod tracks;
-mod write;
 
 pub use annotation::{annotation_len, put_annotation, put_named};
 pub use carry::Carry;
@@ -40,6 +40,7 @@ pub use read::{
     Integers, InternedStrings, Numbers, Packet, PlainEvent, ProcessDescriptor, Processes, Reader, Texts,
     ThreadDescriptor, TrackDescriptor, TrackEvent, TreeProcess,
 };
+pub use sequence::{Interned, Name, SequenceStart, SourceLocation, clock_snapshot, interned, sequence_start};
 pub use stream::{
     MAX_COMPRESSED, Process, SYNCHRONIZATION_MARKER, SystemInfo, TraceStats, compressed_packets,
     process_tree, synchronization_marker, system_info, trace_stats, trace_stats_of_all, trace_uuid,
@@ -48,4 +49,3 @@ pub use tracks::{
     CounterTrack, CustomTrack, ProcessTrack, ThreadTrack, counter_descriptor, custom_descriptor,
     process_descriptor, thread_descriptor,
 };
-pub use write::{Interned, Name, SequenceStart, SourceLocation, clock_snapshot, interned, sequence_start};

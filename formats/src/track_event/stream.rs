@@ -1,11 +1,11 @@
 //! Packets about the stream as a whole: who was recorded, and what is missing.
 
-use super::fields::{
+use crate::proto::{put_bytes, put_message, put_sint64, put_str, put_uint};
+use crate::track_event::fields::{
     buffer_stats, clock, process_tree as tree, process_tree_process as process, system_info as system, trace,
     trace_packet, trace_stats as stats, trace_uuid as uuid_fields, utsname,
 };
-use super::write::packet;
-use crate::proto::{put_bytes, put_message, put_sint64, put_str, put_uint};
+use crate::track_event::sequence::packet;
 
 /// The trace's own number, the same in all its files.
 pub fn trace_uuid(out: &mut Vec<u8>, sequence: u32, uuid: u128) {

@@ -7,13 +7,13 @@
 //!  `- custom 73 "requests"         <- or no parent: a tree of its own
 //! ```
 
-use super::fields::{
+use crate::proto::{put_message, put_sint64, put_str, put_uint};
+use crate::track_event::fields::{
     ChildOrdering, CounterType, SiblingMerge, Unit, counter_descriptor as counter_fields,
     process_descriptor as process_fields, thread_descriptor as thread_fields, trace_packet as packet_fields,
     track_descriptor as track_fields,
 };
-use super::write::packet;
-use crate::proto::{put_message, put_sint64, put_str, put_uint};
+use crate::track_event::sequence::packet;
 
 /// A process, as a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -43,7 +43,7 @@ impl<'a> Annotations<'a> {
         Self { message, field }
     }
 
-    /// Those of an event, out of [its bytes](super::TrackEvent::bytes), or those from [a field](super::PlainEvent::annotated) on.
+    /// Those of an event, out of [its bytes](crate::track_event::read::TrackEvent::bytes), or those from [a field](crate::track_event::read::PlainEvent::annotated) on.
     #[must_use]
     pub fn of_event(bytes: &'a [u8]) -> Self {
         Self::new(Fields::new(bytes, 0), track_event::DEBUG_ANNOTATIONS)

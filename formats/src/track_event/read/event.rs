@@ -1,14 +1,14 @@
 //! An event, as it is read.
 
-use super::annotation::Annotations;
-use super::interned;
-use super::repeated::{Integers, Numbers, Texts};
 use crate::DecodeError;
 use crate::proto::{FieldValue, Fields};
-use crate::track_event::fields::{log_message, track_event};
-use crate::track_event::{
-    Correlation, CounterValue, EventType, LegacyEvent, Location, LogMessage, Name, Priority,
-};
+use crate::track_event::event::{Correlation, CounterValue, Location, LogMessage};
+use crate::track_event::fields::{EventType, Priority, log_message, track_event};
+use crate::track_event::legacy::LegacyEvent;
+use crate::track_event::read::annotation::Annotations;
+use crate::track_event::read::interned;
+use crate::track_event::read::repeated::{Integers, Numbers, Texts};
+use crate::track_event::sequence::Name;
 
 /// `TrackEvent`. Names come as numbers of the sequence's strings, or in full.
 #[derive(Clone, Debug)]
@@ -161,7 +161,7 @@ impl<'a> TrackEvent<'a> {
     }
 
     /// The tracks of its extra counters; none if they are its sequence's
-    /// [default](super::Defaults::extra_counter_track_uuids).
+    /// [default](crate::track_event::read::Defaults::extra_counter_track_uuids).
     #[must_use]
     pub fn extra_counter_track_uuids(&self) -> Numbers<'a> {
         Numbers::varints(

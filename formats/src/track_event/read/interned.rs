@@ -3,7 +3,7 @@
 use crate::DecodeError;
 use crate::proto::{FieldValue, Fields};
 use crate::track_event::fields::{interned_data, interned_string, source_location, trace_packet};
-use crate::track_event::{Interned, SourceLocation};
+use crate::track_event::sequence::{Interned, SourceLocation};
 
 /// The strings and places that a packet gives numbers to. Kinds that [`Interned`] does not have are passed over.
 #[derive(Clone, Debug)]

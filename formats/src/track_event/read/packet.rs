@@ -1,16 +1,16 @@
 //! A packet, as it is read.
 
-use super::event::TrackEvent;
-use super::interned::InternedStrings;
-use super::repeated::Numbers;
-use super::stream::{self, Processes};
-use super::track::TrackDescriptor;
 use crate::DecodeError;
 use crate::proto::{FieldValue, Fields};
 use crate::track_event::fields::{
     clock_reading, clock_snapshot, sequence_flags, trace_packet, trace_packet_defaults, track_event_defaults,
 };
-use crate::track_event::{SYNCHRONIZATION_MARKER, SystemInfo, TraceStats};
+use crate::track_event::read::event::TrackEvent;
+use crate::track_event::read::interned::InternedStrings;
+use crate::track_event::read::repeated::Numbers;
+use crate::track_event::read::stream::{self, Processes};
+use crate::track_event::read::track::TrackDescriptor;
+use crate::track_event::stream::{SYNCHRONIZATION_MARKER, SystemInfo, TraceStats};
 
 /// A packet. What it leaves out holds as the packets of its sequence before it say.
 #[derive(Clone, Debug)]

@@ -1,12 +1,13 @@
 //! Events of the kind that makes up nearly all of a trace, read in one walk over the packet.
 //!
-//! [`Packet::decode`](super::Packet::decode) can read any packet, and is the judge of those that are not well-formed. Here whatever is
+//! [`Packet::decode`](crate::track_event::read::Packet::decode) can read any packet, and is the judge of those that are not well-formed. Here whatever is
 //! not expected means: not of this kind.
 
 use crate::proto::{Fields, Varint, WireType, tag, varint};
 use crate::text::valid_prefix;
-use crate::track_event::fields::{trace_packet as packet, track_event as event};
-use crate::track_event::{CounterValue, EventType, Name};
+use crate::track_event::event::CounterValue;
+use crate::track_event::fields::{EventType, trace_packet as packet, track_event as event};
+use crate::track_event::sequence::Name;
 
 /// A packet that holds an event, and the event says nothing but this.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +34,7 @@ pub struct PlainEvent<'a> {
     pub flow_id: Option<u64>,
     /// The only flow that ends at it.
     pub terminating_flow_id: Option<u64>,
-    /// What stands of the event from its first argument on, for [`Annotations::of_event`](super::Annotations::of_event); empty if it
+    /// What stands of the event from its first argument on, for [`Annotations::of_event`](crate::track_event::read::Annotations::of_event); empty if it
     /// has none.
     pub annotated: &'a [u8],
 }

@@ -1,13 +1,13 @@
 //! Packets about the stream as a whole, as they are read.
 
-use super::repeated::Texts;
 use crate::DecodeError;
 use crate::proto::{FieldValue, Fields};
 use crate::track_event::fields::{
     buffer_stats, process_tree, process_tree_process as process, system_info as system, trace_stats as stats,
     trace_uuid as uuid_fields, utsname,
 };
-use crate::track_event::{SystemInfo, TraceStats};
+use crate::track_event::read::repeated::Texts;
+use crate::track_event::stream::{SystemInfo, TraceStats};
 
 /// `TraceUuid`.
 pub(super) fn trace_uuid(message: Fields<'_>, skipped: &mut u32) -> Result<u128, DecodeError> {

@@ -1,13 +1,13 @@
 //! A track's description, as it is read.
 
-use super::repeated::Texts;
 use crate::DecodeError;
 use crate::proto::FieldValue::{self, Bytes};
 use crate::proto::Fields;
 use crate::track_event::fields::{
-    counter_descriptor, process_descriptor, thread_descriptor, track_descriptor,
+    ChildOrdering, CounterType, SiblingMerge, Unit, counter_descriptor, process_descriptor,
+    thread_descriptor, track_descriptor,
 };
-use crate::track_event::{ChildOrdering, CounterType, SiblingMerge, Unit};
+use crate::track_event::read::repeated::Texts;
 
 /// `TrackDescriptor`.
 #[derive(Clone, Debug, Default)]

@@ -1,11 +1,11 @@
 //! Writes packets that set a sequence's state: its clock, its tracks, its strings. Each function writes one packet.
 
-use super::fields::{
+use crate::proto::{put_message, put_str, put_uint};
+use crate::track_event::fields::{
     SEQUENCE_CLOCK, clock, clock_reading, clock_snapshot as snapshot_fields, interned_data, interned_string,
     sequence_flags, source_location as location_fields, trace, trace_packet as packet_fields,
     trace_packet_defaults as defaults_fields, track_event_defaults as event_defaults_fields,
 };
-use crate::proto::{put_message, put_str, put_uint};
 
 /// A string of an event: by its number on the sequence, or in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
