@@ -85,6 +85,20 @@ impl<'a> Fields<'a> {
         Self::new(&[], 0)
     }
 
+    /// Returns the next nested message of the field `number`, or the error that ends the fields.
+    pub(crate) fn next_message(&mut self, number: u32) -> Option<Result<Self, DecodeError>> {
+        loop {
+            match self.next()? {
+                Ok(field) if field.number == number => match field.value.message() {
+                    Some(message) => return Some(Ok(message)),
+                    None => {}
+                },
+                Ok(_) => {}
+                Err(e) => return Some(Err(e)),
+            }
+        }
+    }
+
     /// The bytes that are not read yet.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.rest

@@ -1,4 +1,4 @@
-//! Streams the packets of a trace, in memory for one packet and a buffer.
+//! Streams the packets of a trace. Memory: a buffer of 64 KiB, or the largest packet.
 
 use std::io::Read;
 
@@ -26,8 +26,8 @@ use crate::{DecodeError, DecodeErrorKind};
 #[derive(Debug)]
 pub struct Reader<R> {
     input: Input<R>,
-    /// Bytes of the packet that was given out last.
-    given: usize,
+    /// The size of the packet that was returned last, in bytes.
+    current: usize,
     skipped: u64,
     ended: bool,
 }
@@ -35,36 +35,39 @@ pub struct Reader<R> {
 /// A packet's tag.
 const PACKET: u8 = tag(trace::PACKET, WireType::Bytes) as u8;
 
-/// Bytes of a packet's tag and its length, if that takes one byte.
+/// The size of a packet's tag and length in bytes, if the length takes one byte.
 const SHORT_HEAD: usize = 2;
 
-/// What stands at the beginning of a field of the trace.
+/// The beginning of a field of the trace.
 struct Head {
     field: u32,
     wire: WireType,
-    /// Bytes of the tag and, if there is one, the length.
+    /// The size of the tag and, if there is one, the length.
     len: usize,
-    /// Bytes that follow.
+    /// The number of bytes that follow.
     body: u64,
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads from `reader`, which needs no buffer of its own.
+    /// Creates a reader of `reader`, which needs no buffer of its own.
     pub fn new(reader: R) -> Self {
-        Self { input: Input::new(reader), given: 0, skipped: 0, ended: false }
+        Self { input: Input::new(reader), current: 0, skipped: 0, ended: false }
     }
 
-    /// Fields of the trace itself that are no packets, and were passed over so far.
+    /// Returns the number of fields of the trace that were no packets and were passed over so far.
     #[must_use]
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
 
-    /// The next packet, and the byte its tag stands at; None at the end, after which it goes on if there is more by then.
+    /// Returns the next packet and the offset of its tag.
+    ///
+    /// Returns `None` at the end. If the input has grown since, a later call returns further packets.
     ///
     /// # Errors
-    /// A packet that contradicts itself: the next call goes on with the one after it. An input that ends inside a packet
-    /// ([`DecodeError::is_truncated`]), is no trace at all, or cannot be read: the next call gives None.
+    /// * The packet is malformed. The next call returns the packet after it.
+    /// * The input ends inside a packet ([`DecodeError::is_truncated`]), is no trace, or cannot be read. The next call
+    ///   returns `None`.
     #[allow(clippy::should_implement_trait)] // the packet borrows from the reader, which an Iterator's item cannot
     pub fn next(&mut self) -> Result<Option<(u64, Packet<'_>)>, DecodeError> {
         match self.next_message()? {
@@ -73,14 +76,15 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// As [`next`](Self::next), for whom a look at the packet's bytes may do: [`PlainEvent::decode`] or [`Packet::decode`] says what
-    /// stands in them.
+    /// Returns the next packet's fields and the offset of its tag, without reading the packet.
+    ///
+    /// [`PlainEvent::decode`](crate::track_event::PlainEvent::decode) or [`Packet::decode`] reads it.
     ///
     /// # Errors
-    /// Those of the trace itself: what is inside of the packet is not looked at.
+    /// Those of [`next`](Self::next), except for malformed packets.
     #[inline]
     pub fn next_message(&mut self) -> Result<Option<(u64, Fields<'_>)>, DecodeError> {
-        self.input.consume(std::mem::take(&mut self.given));
+        self.input.consume(std::mem::take(&mut self.current));
         if self.ended {
             return Ok(None);
         }
@@ -91,13 +95,13 @@ impl<R: Read> Reader<R> {
         let Some((head, len)) = found else {
             return Ok(None);
         };
-        self.given = head + len;
+        self.current = head + len;
         let offset = self.input.offset();
-        let body = &self.input.available()[head..self.given];
+        let body = &self.input.available()[head..self.current];
         Ok(Some((offset, Fields::new(body, offset + head as u64))))
     }
 
-    /// The length of the packet that stands next, if it is all in memory and its length takes one byte: so it is with nearly all.
+    /// Returns the length of the next packet if it is in memory and its length takes one byte, as nearly always.
     #[inline]
     fn short_packet(&self) -> Option<usize> {
         match self.input.available() {
@@ -106,13 +110,13 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Passes over what stands before the next packet, and brings that into memory: the bytes of its tag and length, and those that
-    /// follow.
+    /// Passes over fields before the next packet and reads the packet into memory. Returns the size of its tag and length,
+    /// and of its content.
     fn find_packet(&mut self) -> Result<Option<(usize, usize)>, DecodeError> {
-        self.ended = true; // unless a packet is found, whose end is the beginning of the next
+        self.ended = true; // until a whole packet is found
         let head = loop {
             let Some(head) = self.head()? else {
-                self.ended = false; // there may be more by the next call
+                self.ended = false; // the input can grow before the next call
                 return Ok(None);
             };
             if head.field == trace::PACKET && head.wire == WireType::Bytes {
@@ -131,11 +135,11 @@ impl<R: Read> Reader<R> {
             return Err(DecodeError::truncated(self.input.offset(), "a packet"));
         }
         self.ended = false;
-        // `size` is at most what is in memory, and so a usize.
+        // `size` bytes are in memory, so `size` fits a usize.
         Ok(Some((head.len, size as usize - head.len)))
     }
 
-    /// Looks at the next tag and length without passing them; None at the end.
+    /// Reads the next tag and length without consuming them. Returns `None` at the end.
     fn head(&mut self) -> Result<Option<Head>, DecodeError> {
         let offset = self.input.offset();
         let Some((tag, tag_len)) = self.varint_at(0)? else {
@@ -154,7 +158,7 @@ impl<R: Read> Reader<R> {
         Ok(Some(Head { field, wire, len, body }))
     }
 
-    /// The varint `skip` bytes ahead; None if the input ends there.
+    /// Reads the varint `skip` bytes ahead. Returns `None` if the input ends there.
     fn varint_at(&mut self, skip: usize) -> Result<Option<(u64, usize)>, DecodeError> {
         let field = self.input.offset();
         let bytes = self.input.fill((skip + MAX_VARINT) as u64)?;
@@ -162,7 +166,7 @@ impl<R: Read> Reader<R> {
         match varint(bytes) {
             Varint::Complete(value, len) => Ok(Some((value, len))),
             Varint::Cut if bytes.is_empty() => Ok(None),
-            // All before a truncation's offset is good: it is the field that is cut, not only its length.
+            // Everything before a truncation's offset is valid, so the offset is that of the field.
             Varint::Cut => Err(DecodeError::truncated(field, "a field of the trace")),
             Varint::TooLong => Err(DecodeError::new(field + skip as u64, DecodeErrorKind::LongVarint)),
         }
