@@ -1,5 +1,5 @@
-//! How fast the Trace Event Format is written and read: MB/s of a core's time (on Linux; elsewhere of the clock's), of 100 MB
-//! that are like a tracer's.
+//! How fast the Trace Event Format is written and read: MB/s of a core's time (on Linux; elsewhere of the
+//! clock's), of 100 MB that are like a tracer's.
 //!
 //! ```text
 //! trace_event_json_speed [FILE]      of this trace instead

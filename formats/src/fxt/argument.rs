@@ -12,8 +12,9 @@
 //! +-------------------------------------------------------+
 //! ```
 //!
-//! The traced program waits while an argument is written. [`argument_words`] and [`put_argument`] are inlined at
-//! callsites that know the value's variant, so that only the stores remain. Both use [`shape`], so they agree.
+//! The traced program waits while an argument is written. [`argument_words`] and [`put_argument`] are inlined
+//! at callsites that know the value's variant, so that only the stores remain. Both use [`shape`], so they
+//! agree.
 
 use crate::fxt::cursor::Cursor;
 use crate::fxt::layout::{ArgumentType, MAX_ARGS, MAX_STRING, MAX_STRING_INDEX, argument, string_ref, words};
@@ -88,8 +89,8 @@ pub fn argument_words(name: StringRef<'_>, value: &Value<'_>) -> usize {
 
 /// Writes one argument, with the shortest of the "Argument types" that holds the value.
 ///
-/// A string or blob is cut to [`MAX_STRING`] bytes. FXT has no nested values: a dict or an array is written as null, so
-/// flatten it first with [`Value::flatten`].
+/// A string or blob is cut to [`MAX_STRING`] bytes. FXT has no nested values: a dict or an array is written
+/// as null, so flatten it first with [`Value::flatten`].
 #[inline(always)]
 pub fn put_argument(out: &mut impl Put, name: StringRef<'_>, value: &Value<'_>) {
     let (kind, bits, tail) = shape(value);
@@ -143,8 +144,8 @@ pub enum ArgumentValue<'a> {
 
 /// The arguments of a record that was read: names and values in their order.
 ///
-/// An error concerns one argument only; the arguments after it are still read. Arguments of an unknown type are
-/// passed over and [counted](Self::skipped).
+/// An error concerns one argument only; the arguments after it are still read. Arguments of an unknown type
+/// are passed over and [counted](Self::skipped).
 #[derive(Clone, Debug)]
 pub struct Arguments<'a> {
     cursor: Cursor<'a>,

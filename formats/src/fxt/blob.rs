@@ -5,7 +5,8 @@ use crate::fxt::layout::{MAX_RECORD_WORDS, RecordType, blob as fields, words};
 use crate::fxt::put::Put;
 use crate::fxt::refs::StringRef;
 
-/// Returns the header of a BLOB record without a name. `words` is the record's size, `length` its number of bytes.
+/// Returns the header of a BLOB record without a name. `words` is the record's size, `length` its number of
+/// bytes.
 #[inline]
 #[must_use]
 pub const fn blob_header(words: usize, length: usize, kind: u8) -> u64 {

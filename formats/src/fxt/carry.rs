@@ -5,9 +5,9 @@
 //! part 2  [head] [put()] records records              the recording continues
 //! ```
 //!
-//! Records rely on earlier ones: strings, threads and their names, and the begins of slices and intervals that are
-//! still open. [`Carry::put`] writes these again, with their original times. A flow that began in part 1 must also
-//! begin in part 2, so its first record there becomes a begin.
+//! Records rely on earlier ones: strings, threads and their names, and the begins of slices and intervals
+//! that are still open. [`Carry::put`] writes these again, with their original times. A flow that began in
+//! part 1 must also begin in part 2, so its first record there becomes a begin.
 
 use std::collections::HashMap;
 
@@ -81,8 +81,8 @@ impl Carry {
 
     /// Notes the state in `bytes`, which are whole records. Malformed records are ignored.
     ///
-    /// Returns the headers that must be replaced, in their order: the first records in this part of flows that began in
-    /// an earlier one.
+    /// Returns the headers that must be replaced, in their order: the first records in this part of flows
+    /// that began in an earlier one.
     pub fn look(&mut self, bytes: &[u8]) -> Vec<Patch> {
         let mut patches = Vec::new();
         for record in records(bytes) {

@@ -23,8 +23,8 @@ pub struct Event<'a> {
     pub name: StringRef<'a>,
     /// The arguments: names and values, at most [`MAX_ARGS`].
     pub args: ArgumentSlice<'a>,
-    /// The counter id, end time or correlation id. It is written if the kind [has one](EventKind::has_payload); `None` is
-    /// written as 0.
+    /// The counter id, end time or correlation id. It is written if the kind [has
+    /// one](EventKind::has_payload); `None` is written as 0.
     pub payload: Option<u64>,
 }
 
@@ -47,8 +47,8 @@ pub fn event_words(event: &Event<'_>) -> usize {
 
 /// Returns the header of an event record, which is the same for all events of one kind at one callsite.
 ///
-/// `words` is the record's size and `args` its number of arguments; `thread`, `category` and `name` are the bits of
-/// references.
+/// `words` is the record's size and `args` its number of arguments; `thread`, `category` and `name` are the
+/// bits of references.
 #[inline]
 #[must_use]
 pub const fn event_header(

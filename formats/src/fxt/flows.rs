@@ -1,7 +1,7 @@
 //! Repairs flows whose begin is missing.
 //!
-//! A window keeps only the last records of a trace, so the first kept record of a flow can be a step. trace_processor
-//! ignores a flow that does not begin.
+//! A window keeps only the last records of a trace, so the first kept record of a flow can be a step.
+//! trace_processor ignores a flow that does not begin.
 
 use std::collections::HashMap;
 
@@ -39,8 +39,8 @@ impl FlowStarts {
 
     /// Passes the bytes of `records` to `put`, with begins where they are missing.
     ///
-    /// Call it after [`look`](Self::look) has seen the whole trace, for all records in the order in which they are
-    /// written. It changes only flows for whose id `begin_here` returns true.
+    /// Call it after [`look`](Self::look) has seen the whole trace, for all records in the order in which
+    /// they are written. It changes only flows for whose id `begin_here` returns true.
     ///
     /// # Errors
     /// Returns the error of `put`.

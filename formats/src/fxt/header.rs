@@ -28,7 +28,8 @@ pub(super) struct RecordBytes<'a> {
     pub(super) bytes: &'a [u8],
 }
 
-/// Splits `bytes` into whole records. Ends at the first record that is cut off; a record of size 0 counts as one word.
+/// Splits `bytes` into whole records. Ends at the first record that is cut off; a record of size 0 counts as
+/// one word.
 pub(super) fn records(bytes: &[u8]) -> impl Iterator<Item = RecordBytes<'_>> {
     let mut at = 0;
     std::iter::from_fn(move || {

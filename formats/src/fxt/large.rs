@@ -17,7 +17,8 @@ pub struct LargeBlob<'a, A> {
     pub category: StringRef<'a>,
     /// The name. By the document it says of which kind the data is.
     pub name: StringRef<'a>,
-    /// The metadata. `Some` makes an "In Band Large Blob Record With Metadata", `None` one with "No Metadata".
+    /// The metadata. `Some` makes an "In Band Large Blob Record With Metadata", `None` one with "No
+    /// Metadata".
     pub metadata: Option<LargeBlobMetadata<A>>,
     /// The bytes.
     pub bytes: &'a [u8],
@@ -64,12 +65,15 @@ pub fn large_blob_words(blob: &LargeBlob<'_, ArgumentSlice<'_>>) -> u64 {
 
 /// Writes a "Large BLOB record": bulk data in one piece, cut at 32 GiB.
 ///
-/// An argument of more than 4095 words, the most that its header can hold, is dropped with the arguments after it.
+/// An argument of more than 4095 words, the most that its header can hold, is dropped with the arguments
+/// after it.
 ///
-/// **Perfetto's importer reads only 12 bits of the size. One record of 4096 words or more makes it refuse the whole
-/// file.** For that importer, check [`large_blob_words`], or write the data with [`blob`](crate::fxt::blob).
+/// **Perfetto's importer reads only 12 bits of the size. One record of 4096 words or more makes it refuse the
+/// whole file.** For that importer, check [`large_blob_words`], or write the data with
+/// [`blob`](crate::fxt::blob()).
 ///
-/// "In Band Large Blob Record With Metadata" (format 0) and "In Band Large Blob Record No Metadata" (format 1):
+/// "In Band Large Blob Record With Metadata" (format 0) and "In Band Large Blob Record No Metadata" (format
+/// 1):
 ///
 /// ```text
 ///  63         44 43    40 39    36 35                      4 3      0

@@ -11,8 +11,8 @@
 //! +-------------------------------------------------------------------+
 //! ```
 //!
-//! Each module below bears the name of a record and holds the fields of its header. Names in quotes are sections of the
-//! format's document, "Fuchsia trace format".
+//! Each module below bears the name of a record and holds the fields of its header. Names in quotes are
+//! sections of the format's document, "Fuchsia trace format".
 
 pub use crate::fxt::field::{Field, bits};
 pub use crate::fxt::kinds::{
@@ -20,9 +20,13 @@ pub use crate::fxt::kinds::{
     SchedulingKind, ThreadState,
 };
 
-/// Declares the fields of headers, each header in a module: `FIELD: lowest bit..=highest bit, "its documentation";`
+/// Declares the fields of headers, each header in a module: `FIELD: lowest bit..=highest bit, "its
+/// documentation";`
 macro_rules! headers {
-    ($($(#[$doc:meta])* $module:ident { $($name:ident: $lo:literal..=$hi:literal, $field_doc:literal;)* })*) => {$(
+    ($(
+        $(#[$doc:meta])*
+        $module:ident { $($name:ident: $lo:literal..=$hi:literal, $field_doc:literal;)* }
+    )*) => {$(
         $(#[$doc])*
         pub mod $module {
             use crate::fxt::field::{Field, bits};

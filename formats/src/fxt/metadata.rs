@@ -68,7 +68,8 @@ pub fn provider_section(out: &mut impl Put, id: u32) {
 }
 
 /// Writes a "Provider event metadata" record. The document defines one event,
-/// [`PROVIDER_EVENT_BUFFER_FULL`](crate::fxt::PROVIDER_EVENT_BUFFER_FULL); the field has room for numbers up to 15.
+/// [`PROVIDER_EVENT_BUFFER_FULL`](crate::fxt::PROVIDER_EVENT_BUFFER_FULL); the field has room for numbers up
+/// to 15.
 ///
 /// ```text
 ///   63 56   55 52   51         20   19  16   15        4   3   0

@@ -4,16 +4,17 @@
 //! MAGIC | provider info | initialization | string 1 "net" | thread 1 = 7/9 | event net:read @ 1 | ...
 //! ```
 //!
-//! A trace is a row of records. The first word of each has the record's type and size, so that a reader can pass over
-//! types that it does not know. [`string_record`] and [`thread_record`] give a string or a thread an index, to which
-//! later records refer; a later record can reassign the index. Timestamps are ticks of a clock, whose rate
-//! [`initialization`] sets. A slice without arguments takes two records of two words each.
+//! A trace is a row of records. The first word of each has the record's type and size, so that a reader can
+//! pass over types that it does not know. [`string_record`] and [`thread_record`] give a string or a thread
+//! an index, to which later records refer; a later record can reassign the index. Timestamps are ticks of a
+//! clock, whose rate [`initialization`] sets. A slice without arguments takes two records of two words each.
 //!
-//! The writers cannot fail, and they write only well-formed records. A value that does not fit its field is cut. A record
-//! that would exceed [`MAX_RECORD_WORDS`] loses arguments from its end; [`event_words`] says so beforehand.
+//! The writers cannot fail, and they write only well-formed records. A value that does not fit its field is
+//! cut. A record that would exceed [`MAX_RECORD_WORDS`] loses arguments from its end; [`event_words`] says so
+//! beforehand.
 //!
-//! [`Reader`] returns the records one by one. It keeps no tables and resolves no index: an index belongs to a provider,
-//! and the caller follows the providers' sections.
+//! [`Reader`] returns the records one by one. It keeps no tables and resolves no index: an index belongs to a
+//! provider, and the caller follows the providers' sections.
 //!
 //! [`layout`] defines the bits of every record, for writing and for reading.
 

@@ -12,8 +12,8 @@ use crate::fxt::refs::{ProcessRef, StringRef};
 /// Writes a "Kernel object record": the name of a process or a thread.
 ///
 /// `object_type` is [`KERNEL_OBJECT_PROCESS`](crate::fxt::KERNEL_OBJECT_PROCESS) or
-/// [`KERNEL_OBJECT_THREAD`](crate::fxt::KERNEL_OBJECT_THREAD). A thread's argument "process", a [`Value::Koid`], refers
-/// to its process.
+/// [`KERNEL_OBJECT_THREAD`](crate::fxt::KERNEL_OBJECT_THREAD). A thread's argument "process", a
+/// [`Value::Koid`], refers to its process.
 ///
 /// ```text
 ///  63       44 43  40 39        24 23    16 15          4 3      0

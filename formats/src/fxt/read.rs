@@ -47,8 +47,8 @@ impl<R: Read> Reader<R> {
 
     /// Limits the large records that are returned to `bytes`. The default is [`LARGE_LIMIT`].
     ///
-    /// A larger one, of up to 32 GiB, is passed over and returned as [`Record::TooLarge`]. The reader's buffer grows to
-    /// the largest record that it returns.
+    /// A larger one, of up to 32 GiB, is passed over and returned as [`Record::TooLarge`]. The reader's
+    /// buffer grows to the largest record that it returns.
     #[must_use]
     pub fn large_limit(mut self, bytes: usize) -> Self {
         self.large_limit = bytes;
@@ -59,9 +59,9 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// * The record is malformed. The next call returns the record after it.
-    /// * The input ends inside a record ([`DecodeError::is_truncated`]), a record has size 0, or the input cannot be
-    ///   read. The next call returns `None`.
-    #[allow(clippy::should_implement_trait)] // the record borrows from the reader, which an Iterator's item cannot
+    /// * The input ends inside a record ([`DecodeError::is_truncated`]), a record has size 0, or the input
+    ///   cannot be read. The next call returns `None`.
+    #[allow(clippy::should_implement_trait)] // an Iterator's item cannot borrow from the reader
     pub fn next(&mut self) -> Result<Option<(u64, Record<'_>)>, DecodeError> {
         let Some(offset) = self.advance()? else {
             return Ok(None);
@@ -71,8 +71,8 @@ impl<R: Read> Reader<R> {
 
     /// Advances to the next record and returns the offset of its first byte; `None` at the end.
     ///
-    /// [`record`](Self::record) and [`event`](Self::event) read the record, any number of times. A caller that looks at
-    /// a record before it decides about it uses these instead of [`next`](Self::next).
+    /// [`record`](Self::record) and [`event`](Self::event) read the record, any number of times. A caller
+    /// that looks at a record before it decides about it uses these instead of [`next`](Self::next).
     ///
     /// # Errors
     /// Those of [`next`](Self::next), except for malformed records.
@@ -107,7 +107,8 @@ impl<R: Read> Reader<R> {
         Ok(Some(offset))
     }
 
-    /// Reads the current record. Before the first and after the last one, returns a [`Record::TooLarge`] of 0 words.
+    /// Reads the current record. Before the first and after the last one, returns a [`Record::TooLarge`] of 0
+    /// words.
     ///
     /// # Errors
     /// The record is malformed.

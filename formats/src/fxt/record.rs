@@ -18,8 +18,8 @@ use crate::text::valid_prefix;
 
 /// A record that was read.
 ///
-/// An index refers to the last String or Thread record with that index, of the same provider. A name that is not
-/// UTF-8 ends at its first wrong byte.
+/// An index refers to the last String or Thread record with that index, of the same provider. A name that is
+/// not UTF-8 ends at its first wrong byte.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Record<'a> {
@@ -121,8 +121,8 @@ pub enum Record<'a> {
     Backtrace(Backtrace<Frames<'a>>),
     /// "Large BLOB record".
     LargeBlob(LargeBlob<'a, Arguments<'a>>),
-    /// "Large record header" of a record above the [limit](crate::fxt::Reader::large_limit). Its content was passed
-    /// over.
+    /// "Large record header" of a record above the [limit](crate::fxt::Reader::large_limit). Its content was
+    /// passed over.
     TooLarge {
         /// The record's size, in words.
         words: u64,

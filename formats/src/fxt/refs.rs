@@ -18,7 +18,8 @@ use crate::truncate_utf8;
 pub enum StringRef<'a> {
     /// The empty string.
     Empty,
-    /// The index of a String record: 1 to [`MAX_STRING_INDEX`](crate::fxt::MAX_STRING_INDEX). 0 is the empty string.
+    /// The index of a String record: 1 to [`MAX_STRING_INDEX`](crate::fxt::MAX_STRING_INDEX). 0 is the empty
+    /// string.
     Index(u16),
     /// The string itself. Writers cut it to [`MAX_STRING`] bytes, between two characters.
     Inline(&'a str),
@@ -67,8 +68,8 @@ impl<'a> StringRef<'a> {
 /// "Thread references": 8 bits in a header, and for an inline thread two words after the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadRef {
-    /// The index of a Thread record, 1 to 255. Index 0 does not exist; it is written as the inline thread 0 of
-    /// process 0.
+    /// The index of a Thread record, 1 to 255. Index 0 does not exist; it is written as the inline thread 0
+    /// of process 0.
     Index(u8),
     /// The thread itself.
     Inline {
@@ -114,8 +115,8 @@ impl ThreadRef {
 /// single word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessRef {
-    /// The process of a thread, by the index of its Thread record, 1 to 255. Index 0 does not exist; it is written
-    /// as the inline process 0.
+    /// The process of a thread, by the index of its Thread record, 1 to 255. Index 0 does not exist; it is
+    /// written as the inline process 0.
     Index(u8),
     /// The process's koid, on other systems its pid.
     Inline(u64),

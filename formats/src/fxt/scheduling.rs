@@ -1,7 +1,7 @@
 //! Scheduling records, written and read.
 //!
-//! `A` is the type of a record's arguments: a slice ([`ArgumentSlice`]) to write, an iterator ([`Arguments`]) when
-//! read.
+//! `A` is the type of a record's arguments: a slice ([`ArgumentSlice`]) to write, an iterator ([`Arguments`])
+//! when read.
 
 use crate::DecodeError;
 use crate::fxt::argument::{ArgumentSlice, Arguments, fitting, put_arguments};

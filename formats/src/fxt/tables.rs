@@ -13,7 +13,8 @@ pub fn string_record_words(text: &str) -> usize {
 
 /// Writes a "String record": from here on, `index` refers to `text`.
 ///
-/// Indices are 1 to [`MAX_STRING_INDEX`](crate::fxt::MAX_STRING_INDEX). The text is cut to [`MAX_STRING`] bytes.
+/// Indices are 1 to [`MAX_STRING_INDEX`](crate::fxt::MAX_STRING_INDEX). The text is cut to [`MAX_STRING`]
+/// bytes.
 ///
 /// ```text
 ///   63 47   46         32   31   30 16   15        4   3   0

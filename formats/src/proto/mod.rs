@@ -10,8 +10,8 @@
 //! ```
 //!
 //! * **Tag**: a varint, `field << 3 | wire type`. Field numbers are 1 to 2^29 - 1.
-//! * **Varint**: seven bits in each byte, the lowest first. The top bit says that another byte follows. 1 to 10 bytes;
-//!   the writers here use the fewest, the readers accept any number.
+//! * **Varint**: seven bits in each byte, the lowest first. The top bit says that another byte follows. 1 to
+//!   10 bytes; the writers here use the fewest, the readers accept any number.
 //! * **Signed integer** (`int32`, `int64`): two's complement in 64 bits, so a negative one takes 10 bytes.
 //! * Fields come in any order and can be missing or repeated. Readers pass over unknown ones.
 

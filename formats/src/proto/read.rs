@@ -1,7 +1,7 @@
 //! Reads the fields of a message in memory.
 //!
-//! Every length is checked before it is used. A nested message is returned as a slice and not read, so deep nesting
-//! costs nothing.
+//! Every length is checked before it is used. A nested message is returned as a slice and not read, so deep
+//! nesting costs nothing.
 
 use crate::proto::wire::{MAX_FIELD, MAX_VARINT, WIRE_TYPE_BITS, WireType};
 use crate::text::valid_prefix;
@@ -74,7 +74,8 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Iterates over `message`, which begins at byte `offset` of the input. Errors and fields refer to that offset.
+    /// Iterates over `message`, which begins at byte `offset` of the input. Errors and fields refer to that
+    /// offset.
     #[must_use]
     pub fn new(message: &'a [u8], offset: u64) -> Self {
         Self { rest: message, offset }
@@ -222,7 +223,8 @@ fn long_varint(bytes: &[u8]) -> Varint {
     slow_varint(bytes)
 }
 
-/// Closes the gaps between the seven low bits of each byte: first in pairs of bytes, then of pairs, then of halves.
+/// Closes the gaps between the seven low bits of each byte: first in pairs of bytes, then of pairs, then of
+/// halves.
 fn close_up(word: u64) -> u64 {
     let word = word & 0x007f_007f_007f_007f | (word & 0x7f00_7f00_7f00_7f00) >> 1;
     let word = word & 0x0000_3fff_0000_3fff | (word & 0x3fff_0000_3fff_0000) >> 2;

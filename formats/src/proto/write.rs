@@ -5,8 +5,8 @@ use crate::proto::wire::{MAX_VARINT, WireType, tag, varint_len};
 
 /// An output of fields.
 ///
-/// `Vec<u8>` implements it. Only [`bytes`](Put::bytes) is required; an output that can store numbers faster overrides
-/// the other methods.
+/// `Vec<u8>` implements it. Only [`bytes`](Put::bytes) is required; an output that can store numbers faster
+/// overrides the other methods.
 pub trait Put {
     /// Appends the bytes.
     fn bytes(&mut self, bytes: &[u8]);
@@ -42,7 +42,8 @@ fn put_long_varint(out: &mut (impl Put + ?Sized), value: u64) {
 /// The top bit of each byte: another byte follows.
 const CONTINUED: u64 = 0x8080_8080_8080_8080;
 
-/// Spreads a value of 56 bits over the seven low bits of eight bytes: first its halves, then quarters, then eighths.
+/// Spreads a value of 56 bits over the seven low bits of eight bytes: first its halves, then quarters, then
+/// eighths.
 #[inline]
 fn spread_out(value: u64) -> u64 {
     let word = value & 0x0fff_ffff | (value & 0x00ff_ffff_f000_0000) << 4;
@@ -58,8 +59,8 @@ pub fn varint_of_8(value: u64) -> u64 {
     spread_out(value) | CONTINUED >> 8
 }
 
-/// Returns the varint of a value below 2^56, the first byte in the lowest bits, and its size in bytes. The bytes above
-/// it are 0.
+/// Returns the varint of a value below 2^56, the first byte in the lowest bits, and its size in bytes. The
+/// bytes above it are 0.
 #[inline]
 #[must_use]
 pub fn varint_up_to_8(value: u64) -> (u64, usize) {
@@ -112,7 +113,8 @@ pub fn put_uint(out: &mut impl Put, field: u32, value: u64) {
     out.varint(value);
 }
 
-/// Writes a field of type `int32` or `int64`, in two's complement. (Traces do not use protobuf's zigzag `sint64`.)
+/// Writes a field of type `int32` or `int64`, in two's complement. (Traces do not use protobuf's zigzag
+/// `sint64`.)
 #[inline]
 pub fn put_sint64(out: &mut impl Put, field: u32, value: i64) {
     put_uint(out, field, value.cast_unsigned());

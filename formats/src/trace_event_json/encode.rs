@@ -7,7 +7,7 @@ use crate::trace_event_json::phase::{InstantScope, Phase};
 use crate::trace_event_json::put::{put_display, put_integer, put_microseconds, put_string};
 use crate::value::MAX_DEPTH;
 
-/// Appends an event: an object on one line.
+/// Appends an event as an object on one line.
 pub fn put_event(out: &mut Vec<u8>, event: &Event<'_>) {
     let mut object = Object::new(out);
     object.text("name", &event.name);
@@ -43,7 +43,7 @@ pub fn put_event(out: &mut Vec<u8>, event: &Event<'_>) {
     object.end();
 }
 
-/// Appends arguments, as the object that they are.
+/// Appends arguments as an object.
 pub(super) fn put_args(out: &mut Vec<u8>, args: &Args<'_>) {
     match args {
         Args::None => out.extend_from_slice(b"{}"),
@@ -59,7 +59,7 @@ pub(super) fn put_args(out: &mut Vec<u8>, args: &Args<'_>) {
     }
 }
 
-/// An object that is written member by member; what is not there is left out.
+/// Writes an object, member by member. Absent values are not written.
 struct Object<'o> {
     out: &'o mut Vec<u8>,
     first: bool,
@@ -71,7 +71,7 @@ impl<'o> Object<'o> {
         Self { out, first: true }
     }
 
-    /// Begins a member, whose value is then to be written.
+    /// Begins a member. The caller appends the value to the returned output.
     fn key(&mut self, key: &str) -> &mut Vec<u8> {
         if !self.first {
             self.out.push(b',');
@@ -82,8 +82,8 @@ impl<'o> Object<'o> {
         self.out
     }
 
-    /// The same with a name that needs no escapes.
-    #[inline(always)] // its length is then known, and the copy is no call
+    /// Begins a member whose name needs no escapes.
+    #[inline(always)] // the length is then constant, and the copy is no call
     fn member(&mut self, key: &'static str) -> &mut Vec<u8> {
         self.out.extend_from_slice(if self.first { b"\"" } else { b",\"" });
         self.first = false;
@@ -148,8 +148,9 @@ impl<'o> Object<'o> {
 
 /// Appends a value in JSON.
 ///
-/// What JSON does not have is text: a pointer is "0x" and its digits, a blob two hexadecimal digits for each byte, and
-/// a floating point number that is none "NaN", "inf" or "-inf". Nesting deeper than 32 levels is "...".
+/// Values that JSON lacks become text: a pointer is "0x" and its digits, a blob two hexadecimal digits for
+/// each byte, and a floating point number that is not finite "NaN", "inf" or "-inf". Values nested deeper
+/// than 32 levels become "...".
 pub fn put_value(out: &mut Vec<u8>, value: &Value<'_>) {
     put_nested(out, value, 0);
 }

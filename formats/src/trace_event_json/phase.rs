@@ -44,7 +44,7 @@ lettered! {
     Phase {
         Begin = 'B', "\"Duration Events\": the begin of a slice on a thread.";
         End = 'E', "\"Duration Events\": the end of the thread's innermost slice.";
-        Complete = 'X', "\"Complete Events\": a whole slice, with its [`dur`](crate::trace_event_json::Event::dur).";
+        Complete = 'X', "\"Complete Events\": a whole slice, with its [`dur`](super::Event::dur).";
         Instant = 'i', "\"Instant Events\".";
         InstantOld = 'I', "The old letter of an instant event.";
         Counter = 'C', "\"Counter Events\": each argument is a series.";
@@ -62,7 +62,7 @@ lettered! {
         ObjectCreated = 'N', "\"Object Events\": an object is created.";
         ObjectSnapshot = 'O', "\"Object Events\": the object's content, in the argument `snapshot`.";
         ObjectDeleted = 'D', "\"Object Events\": the object is deleted.";
-        Metadata = 'M', "\"Metadata Events\": see [`Event::metadata`](crate::trace_event_json::Event::metadata).";
+        Metadata = 'M', "\"Metadata Events\": see [`Event::metadata`](super::Event::metadata).";
         MemoryDumpGlobal = 'V', "\"Memory Dump Events\" of the machine.";
         MemoryDumpProcess = 'v', "\"Memory Dump Events\" of a process.";
         Mark = 'R', "\"Mark Events\".";

@@ -9,11 +9,12 @@ use crate::trace_event_json::json::Json;
 use crate::trace_event_json::plain::{Plain, put_plain};
 use crate::trace_event_json::put::{Times, put_string};
 
-/// Bytes that are gathered before they are written.
+/// The bytes that are buffered before they are written.
 const BUFFER: usize = 64 * 1024;
 
-/// Writes a trace, event by event. What was written is a trace at any time, as far as it goes: the end of the array may be
-/// missing.
+/// Writes a trace, event by event.
+///
+/// The output is a readable trace at any time, because the end of the array is optional.
 ///
 /// ```
 /// use hairline_formats::Value;
@@ -36,28 +37,28 @@ const BUFFER: usize = 64 * 1024;
 /// ```
 #[derive(Debug)]
 pub struct Writer<W> {
-    to: W,
+    output: W,
     buffer: Vec<u8>,
-    place: Place,
-    /// Nothing stands before the next in its array or object.
+    section: Section,
+    /// Whether the next item is the first of its array or object.
     first: bool,
     times: Times,
 }
 
-/// What is written at the moment.
+/// The section of the trace that is being written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Section {
     /// The array form.
     Array,
     /// The object form, before its events.
     Before,
-    /// Its events.
+    /// The events of the object form.
     Events,
-    /// What follows them.
+    /// The object form, after its events.
     After,
 }
 
-/// The unit in which a viewer shows times, `displayTimeUnit`. Those in the trace are microseconds whatever it is.
+/// The unit in which viewers show times, `displayTimeUnit`. The times in the trace are always microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeUnit {
     /// "ms".
@@ -67,29 +68,29 @@ pub enum TimeUnit {
 }
 
 impl<W: Write> Writer<W> {
-    /// A trace in the array form.
-    pub fn array(to: W) -> Self {
-        Self::new(to, b"[", Place::Array)
+    /// Creates a writer of the array form.
+    pub fn array(output: W) -> Self {
+        Self::new(output, b"[", Section::Array)
     }
 
-    /// A trace in the object form.
-    pub fn object(to: W) -> Self {
-        Self::new(to, b"{", Place::Before)
+    /// Creates a writer of the object form.
+    pub fn object(output: W) -> Self {
+        Self::new(output, b"{", Section::Before)
     }
 
-    fn new(to: W, start: &[u8], place: Place) -> Self {
-        Self { to, buffer: start.to_vec(), place, first: true, times: Times::default() }
+    fn new(output: W, start: &[u8], section: Section) -> Self {
+        Self { output, buffer: start.to_vec(), section, first: true, times: Times::default() }
     }
 
     /// Writes an event.
     ///
     /// # Errors
-    /// The output fails. The object form has had a [member](Self::member) after its events, which end there.
+    /// The output fails, or a [member](Self::member) has ended the events of the object form.
     pub fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
         self.put(|out, _| put_event(out, event))
     }
 
-    /// Writes an event whose text is nearly ready, which takes a fraction of the time.
+    /// Writes an event from prepared pieces, in a fraction of the time of [`event`](Self::event).
     ///
     /// # Errors
     /// As [`event`](Self::event).
@@ -100,17 +101,17 @@ impl<W: Write> Writer<W> {
 
     #[inline]
     fn put(&mut self, event: impl FnOnce(&mut Vec<u8>, &mut Times)) -> io::Result<()> {
-        match self.place {
-            Place::Array | Place::Events => {}
-            Place::Before => self.open_events(),
-            Place::After => return Err(misplaced("an event after the end of the events")),
+        match self.section {
+            Section::Array | Section::Events => {}
+            Section::Before => self.open_events(),
+            Section::After => return Err(misplaced("an event after the end of the events")),
         }
         self.separate();
         event(&mut self.buffer, &mut self.times);
-        self.drain(BUFFER)
+        self.write_above(BUFFER)
     }
 
-    /// Writes an event as it stands.
+    /// Writes an event that is already JSON.
     ///
     /// # Errors
     /// As [`event`](Self::event).
@@ -118,15 +119,17 @@ impl<W: Write> Writer<W> {
         self.put(|out, _| out.extend_from_slice(event.text().as_bytes()))
     }
 
-    /// Writes a member of the object form, before its events or after them: `otherData`, `stackFrames`, `samples` or what else there is.
+    /// Writes a member of the object form, for example `otherData`, `stackFrames` or `samples`.
+    ///
+    /// Members can precede or follow the events. A member after an event ends the events.
     ///
     /// # Errors
-    /// The output fails. The array form has no members.
+    /// The output fails, or the trace has the array form, which has no members.
     pub fn member(&mut self, key: &str, value: &Value<'_>) -> io::Result<()> {
-        match self.place {
-            Place::Array => return Err(misplaced("a member in the array form")),
-            Place::Before | Place::After => {}
-            Place::Events => self.close_events(),
+        match self.section {
+            Section::Array => return Err(misplaced("a member in the array form")),
+            Section::Before | Section::After => {}
+            Section::Events => self.close_events(),
         }
         if !self.first {
             self.buffer.extend_from_slice(b",\n");
@@ -135,7 +138,7 @@ impl<W: Write> Writer<W> {
         put_string(&mut self.buffer, key);
         self.buffer.push(b':');
         put_value(&mut self.buffer, value);
-        self.drain(BUFFER)
+        self.write_above(BUFFER)
     }
 
     /// Writes `displayTimeUnit`.
@@ -150,30 +153,30 @@ impl<W: Write> Writer<W> {
         self.member("displayTimeUnit", &Value::Str(unit))
     }
 
-    /// Hands on what is still in the buffer. What was written so far is then a trace that is cut.
+    /// Writes the buffer to the output and flushes it. The output is then a trace without an end.
     ///
     /// # Errors
     /// The output fails.
     pub fn flush(&mut self) -> io::Result<()> {
-        self.drain(0)?;
-        self.to.flush()
+        self.write_above(0)?;
+        self.output.flush()
     }
 
-    /// Ends the trace, and gives the output back.
+    /// Ends the trace. Returns the output.
     ///
     /// # Errors
     /// The output fails.
     pub fn finish(mut self) -> io::Result<W> {
-        if self.place == Place::Before {
-            self.open_events(); // without them it is no trace
+        if self.section == Section::Before {
+            self.open_events(); // a trace without events needs the member too
         }
-        match self.place {
-            Place::Array => self.buffer.extend_from_slice(b"\n]\n"),
-            Place::Before | Place::Events => self.buffer.extend_from_slice(b"\n]}\n"),
-            Place::After => self.buffer.extend_from_slice(b"}\n"),
+        match self.section {
+            Section::Array => self.buffer.extend_from_slice(b"\n]\n"),
+            Section::Before | Section::Events => self.buffer.extend_from_slice(b"\n]}\n"),
+            Section::After => self.buffer.extend_from_slice(b"}\n"),
         }
         self.flush()?;
-        Ok(self.to)
+        Ok(self.output)
     }
 
     #[cold] // once in a trace
@@ -182,12 +185,12 @@ impl<W: Write> Writer<W> {
             self.buffer.extend_from_slice(b",\n");
         }
         self.buffer.extend_from_slice(b"\"traceEvents\":[");
-        (self.place, self.first) = (Place::Events, true);
+        (self.section, self.first) = (Section::Events, true);
     }
 
     fn close_events(&mut self) {
         self.buffer.extend_from_slice(b"\n]");
-        (self.place, self.first) = (Place::After, false);
+        (self.section, self.first) = (Section::After, false);
     }
 
     #[inline]
@@ -200,13 +203,13 @@ impl<W: Write> Writer<W> {
     }
 
     #[inline]
-    fn drain(&mut self, most: usize) -> io::Result<()> {
-        if self.buffer.len() > most { self.hand_on() } else { Ok(()) }
+    fn write_above(&mut self, most: usize) -> io::Result<()> {
+        if self.buffer.len() > most { self.write_out() } else { Ok(()) }
     }
 
-    #[cold] // once in so many events as the buffer holds
-    fn hand_on(&mut self) -> io::Result<()> {
-        self.to.write_all(&self.buffer)?;
+    #[cold] // once for each full buffer
+    fn write_out(&mut self) -> io::Result<()> {
+        self.output.write_all(&self.buffer)?;
         self.buffer.clear();
         Ok(())
     }

@@ -13,9 +13,9 @@
 //!                        |                          null: nothing
 //! ```
 //!
-//! All tags have one byte, except that of interned text. The traced program waits while an annotation is written:
-//! [`annotation_len`] and [`put_annotation`] are inlined at callsites that know the value's variant. They do not write
-//! nested values; [`put_named`] writes any value.
+//! All tags have one byte, except that of interned text. The traced program waits while an annotation is
+//! written: [`annotation_len`] and [`put_annotation`] are inlined at callsites that know the value's variant.
+//! They do not write nested values; [`put_named`] writes any value.
 
 use crate::proto::{self, Put, WireType, put_message, put_str, put_uint, varint_len};
 use crate::track_event::fields::{debug_annotation as annotation, track_event};
@@ -76,8 +76,8 @@ pub fn annotation_len(name_iid: u64, value: &Value<'_>) -> usize {
 
 /// Writes one annotation with an interned name, as a field of `TrackEvent`: tag and length included.
 ///
-/// A blob becomes text in hexadecimal. [`Value::Null`], a dict and an array become a name without a value, which
-/// importers drop. Do not write a null, and write nested values with [`put_named`].
+/// A blob becomes text in hexadecimal. [`Value::Null`], a dict and an array become a name without a value,
+/// which importers drop. Do not write a null, and write nested values with [`put_named`].
 #[inline(always)]
 pub fn put_annotation(out: &mut impl Put, name_iid: u64, value: &Value<'_>) {
     out.bytes(&[ANNOTATION]);
@@ -113,7 +113,8 @@ fn put_value(out: &mut impl Put, value: &Value<'_>) {
     }
 }
 
-/// Writes one annotation of any kind, as a field of `TrackEvent`. Values nested deeper than 32 levels become "...".
+/// Writes one annotation of any kind, as a field of `TrackEvent`. Values nested deeper than 32 levels become
+/// "...".
 pub fn put_named(out: &mut Vec<u8>, name: Name<'_>, value: &Value<'_>) {
     put_message(out, track_event::DEBUG_ANNOTATIONS, |a| {
         match name {
@@ -136,8 +137,8 @@ fn put_any(out: &mut Vec<u8>, value: &Value<'_>, depth: usize) {
 fn put_entries(out: &mut Vec<u8>, field: u32, entries: &dyn Entries, depth: usize) {
     let empty = out.len();
     entries.each(&mut |name, value| {
-        // Importers refuse an entry without a value. A null is not written in a dict; in an array it is "null", so
-        // that the other values keep their indices.
+        // Importers refuse an entry without a value. A null is not written in a dict; in an array it is
+        // "null", so that the other values keep their indices.
         let value = match value {
             Value::Null if field == annotation::DICT_ENTRIES => return,
             Value::Null => Value::Str("null"),

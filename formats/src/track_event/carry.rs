@@ -5,8 +5,9 @@
 //! part 2  [head] [put()] packets packets              the recording continues
 //! ```
 //!
-//! Packets rely on earlier ones: the state of their sequences (clock, default track, strings), track descriptors, and
-//! the begins of slices that are still open. [`Carry::put`] writes these again, the begins with their original times.
+//! Packets rely on earlier ones: the state of their sequences (clock, default track, strings), track
+//! descriptors, and the begins of slices that are still open. [`Carry::put`] writes these again, the begins
+//! with their original times.
 
 use std::collections::{HashMap, HashSet};
 
@@ -113,7 +114,8 @@ impl Carry {
         Self::default()
     }
 
-    /// Notes the state in whole packets, in the form in which this crate writes them. Other bytes are ignored.
+    /// Notes the state in whole packets, in the form in which this crate writes them. Other bytes are
+    /// ignored.
     pub fn look(&mut self, packets: &[u8]) {
         for (number, value) in fields(packets) {
             if let (trace::PACKET, FieldValue::Bytes { bytes, .. }) = (number, value) {

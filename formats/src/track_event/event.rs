@@ -54,7 +54,8 @@ pub struct Event<'a> {
     pub sequence: u32,
     /// The time on the event's clock. By default, ns since the previous event of the sequence.
     pub timestamp: u64,
-    /// The number of the timestamp's [clock](crate::track_event::fields::clock), unless it is the sequence's default.
+    /// The number of the timestamp's [clock](crate::track_event::fields::clock), unless it is the sequence's
+    /// default.
     pub clock_id: Option<u32>,
     /// Whether the event relies on the sequence's state: its clock, its default track or its strings.
     pub needs_state: bool,
@@ -113,11 +114,11 @@ impl<'a> Event<'a> {
 ///
 /// ```text
 /// 0a LEN | 50 <sequence> | 68 02 | 5a LEN <event> | 40 <timestamp> | d0 03 <clock>
-///                                         event: 48 <type> | 18 <category> ... | 50 <name> | 58 <track>
-///                                              | f0 01 <int counter> or e1 02 <8 bytes> | 60 <extra counter> ...
-///                                              | f9 02 <flow> ... | 81 03 <flow that ends> ...
-///                                              | a0 03 <correlation> | 90 02 <source location> | aa 01 LEN <log>
-///                                              | 22 LEN <annotation> ...
+///
+/// event: 48 <type> | 18 <category> ... | 50 <name> | 58 <track>
+///      | f0 01 <int counter> or e1 02 <8 bytes> | 60 <extra counter> ...
+///      | f9 02 <flow> ... | 81 03 <flow that ends> ...
+///      | a0 03 <correlation> | 90 02 <source location> | aa 01 LEN <log> | 22 LEN <annotation> ...
 /// ```
 ///
 /// Absent fields are not written. Every varint has its shortest form.

@@ -62,16 +62,16 @@ messages! {
         TYPE = 9, "[`EventType`](super::EventType).";
         NAME_IID = 10, "`uint64`: an interned name.";
         TRACK_UUID = 11, "`uint64`.";
-        EXTRA_COUNTER_VALUES = 12, "`int64`, repeated: values of the extra counters, in the order of their tracks.";
+        EXTRA_COUNTER_VALUES = 12, "`int64`, repeated: the extra counters, in the order of their tracks.";
         LOG_MESSAGE = 21, "`LogMessage`.";
         CATEGORIES = 22, "`string`, repeated: categories that are not interned.";
         NAME = 23, "`string`: a name that is not interned.";
         COUNTER_VALUE = 30, "`int64`.";
-        EXTRA_COUNTER_TRACK_UUIDS = 31, "`uint64`, repeated: as in [`track_event_defaults`](super::track_event_defaults).";
+        EXTRA_COUNTER_TRACK_UUIDS = 31, "`uint64`, repeated: as in `TrackEventDefaults`.";
         SOURCE_LOCATION = 33, "`SourceLocation` that is not interned.";
         SOURCE_LOCATION_IID = 34, "`uint64`: an interned source location.";
         DOUBLE_COUNTER_VALUE = 44, "`double`.";
-        EXTRA_DOUBLE_COUNTER_TRACK_UUIDS = 45, "`uint64`, repeated: the tracks of the values in the next field.";
+        EXTRA_DOUBLE_COUNTER_TRACK_UUIDS = 45, "`uint64`, repeated: the tracks of the next field.";
         EXTRA_DOUBLE_COUNTER_VALUES = 46, "`double`, repeated.";
         FLOW_IDS = 47, "`fixed64`, repeated.";
         TERMINATING_FLOW_IDS = 48, "`fixed64`, repeated.";
@@ -125,7 +125,8 @@ messages! {
         LINE_NUMBER = 4, "`uint32`.";
     }
 
-    /// `InternedData`. Each field is a repeated message with the fields of [`interned_string`], except for source locations.
+    /// `InternedData`. Each field is a repeated message with the fields of [`interned_string`], except for
+    /// source locations.
     interned_data {
         EVENT_CATEGORIES = 1, "`EventCategory`.";
         EVENT_NAMES = 2, "`EventName`.";
@@ -136,7 +137,8 @@ messages! {
         CORRELATION_ID_STR = 43, "`InternedString`.";
     }
 
-    /// The common fields of `EventCategory`, `EventName`, `DebugAnnotationName`, `LogMessageBody` and `InternedString`.
+    /// The common fields of `EventCategory`, `EventName`, `DebugAnnotationName`, `LogMessageBody` and
+    /// `InternedString`.
     interned_string {
         IID = 1, "`uint64`, from 1.";
         NAME = 2, "`string` or `bytes`.";

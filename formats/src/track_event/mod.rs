@@ -4,21 +4,22 @@
 //! 0a LEN packet | 0a LEN packet | ...                    a trace is one message, `Trace`, of field 1 only
 //! ```
 //!
-//! The packets of one thread are a **sequence**. They share incremental state: one packet of the sequence sets it, and
-//! the packets after it rely on it.
+//! The packets of one thread are a **sequence**. They share incremental state: one packet of the sequence
+//! sets it, and the packets after it rely on it.
 //!
 //! * **Interned strings**: an id for a category, a name or an annotation's name ([`interned`]).
-//! * **An incremental clock** ([`fields::SEQUENCE_CLOCK`]): each timestamp is relative to the sequence's last event, so
-//!   that it is small.
+//! * **An incremental clock** ([`fields::SEQUENCE_CLOCK`]): each timestamp is relative to the sequence's last
+//!   event, so that it is small.
 //! * **The default track**: the thread's own.
 //!
-//! [`sequence_start`] clears all earlier state and sets clock and track anew, at the begin of a sequence and after a
-//! loss. A packet that relies on the state has a flag for it.
+//! [`sequence_start`] clears all earlier state and sets clock and track anew, at the begin of a sequence and
+//! after a loss. A packet that relies on the state has a flag for it.
 //!
-//! [`Reader`] returns the packets one by one and keeps no state. The caller resolves interned ids, sequence by sequence.
+//! [`Reader`] returns the packets one by one and keeps no state. The caller resolves interned ids, sequence
+//! by sequence.
 //!
-//! [`event`] writes the packet of an event and documents its layout. A traced program waits for event packets; all other
-//! packets are rare. [`fields`] has the field numbers.
+//! [`event()`] writes the packet of an event and documents its layout. A traced program waits for event
+//! packets; all other packets are rare. [`fields`] has the field numbers.
 
 mod annotation;
 mod carry;

@@ -1,4 +1,5 @@
-//! Writes packets that set a sequence's incremental state: its clock, its default track and its interned strings.
+//! Writes packets that set a sequence's incremental state: its clock, its default track and its interned
+//! strings.
 //!
 //! Each function writes one packet.
 
@@ -39,7 +40,8 @@ pub struct SequenceStart<'a> {
     pub track_uuid: u64,
     /// The tracks of the extra counter values of events.
     pub extra_counters: &'a [u64],
-    /// The start of the incremental clock, on `CLOCK_BOOTTIME`. The first event's timestamp is relative to it.
+    /// The start of the incremental clock, on `CLOCK_BOOTTIME`. The first event's timestamp is relative to
+    /// it.
     pub timestamp_ns: u64,
 }
 
@@ -94,7 +96,8 @@ pub fn clock_snapshot(out: &mut Vec<u8>, sequence: u32, clocks: &[(u32, u64)]) {
     });
 }
 
-/// An interned string or source location: its id on the sequence and its content. Each kind has ids of its own, from 1.
+/// An interned string or source location: its id on the sequence and its content. Each kind has ids of its
+/// own, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interned<'a> {
     /// An event's category.

@@ -31,8 +31,8 @@ pub fn synchronization_marker(out: &mut Vec<u8>, sequence: u32) {
 /// The most bytes that a packet of [`compressed_packets`] should have. The caller ensures it.
 pub const MAX_COMPRESSED: usize = 512 * 1024;
 
-/// Writes compressed packets. `deflated` is a zlib stream of whole packets, tags and lengths included, of at most
-/// [`MAX_COMPRESSED`] bytes.
+/// Writes compressed packets. `deflated` is a zlib stream of whole packets, tags and lengths included, of at
+/// most [`MAX_COMPRESSED`] bytes.
 pub fn compressed_packets(out: &mut Vec<u8>, deflated: &[u8]) {
     put_message(out, trace::PACKET, |p| put_bytes(p, trace_packet::COMPRESSED_PACKETS, deflated));
 }

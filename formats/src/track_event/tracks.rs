@@ -33,7 +33,8 @@ pub struct ProcessTrack<'a> {
 pub struct ThreadTrack<'a> {
     /// The track's uuid, as in [`ProcessTrack`].
     pub uuid: u64,
-    /// The process's track. Describe it too: importers refuse the events of a track whose parent has no descriptor.
+    /// The process's track. Describe it too: importers refuse the events of a track whose parent has no
+    /// descriptor.
     pub parent_uuid: u64,
     /// The process id.
     pub pid: i32,
@@ -48,7 +49,8 @@ pub struct ThreadTrack<'a> {
 pub struct CounterTrack<'a> {
     /// The track's uuid, as in [`ProcessTrack`].
     pub uuid: u64,
-    /// The track of the process or thread to which the counter belongs. As in [`ThreadTrack`], describe it too.
+    /// The track of the process or thread to which the counter belongs. As in [`ThreadTrack`], describe it
+    /// too.
     pub parent_uuid: u64,
     /// The name that viewers show. "" leaves the name of a `builtin` counter to the importer.
     pub name: &'a str,
@@ -92,7 +94,8 @@ impl<'a> CounterTrack<'a> {
 pub struct CustomTrack<'a> {
     /// The track's uuid, as in [`ProcessTrack`].
     pub uuid: u64,
-    /// The parent track, to be described too as in [`ThreadTrack`]. `None` makes the track the root of a tree.
+    /// The parent track, to be described too as in [`ThreadTrack`]. `None` makes the track the root of a
+    /// tree.
     pub parent_uuid: Option<u64>,
     /// The name that viewers show. If it is "", they show the names of its events.
     pub name: &'a str,
@@ -100,7 +103,8 @@ pub struct CustomTrack<'a> {
     pub description: &'a str,
     /// The order in which its child tracks are shown.
     pub child_ordering: ChildOrdering,
-    /// The rank among its siblings, the smallest first, if the parent orders them [`ChildOrdering::Explicit`].
+    /// The rank among its siblings, the smallest first, if the parent orders them
+    /// [`ChildOrdering::Explicit`].
     pub rank: i32,
     /// The siblings that are shown in one row with it.
     pub merge: SiblingMerge,

@@ -5,8 +5,8 @@
 //! seed, index -> units of the corpus in a row -> damage -> walk in one piece -> walk in tiny pieces, same outcome?
 //! ```
 //!
-//! It is blind (no coverage) and needs nothing but this crate. An input depends only on the seed and its index, so that
-//! a failure can be run again by itself.
+//! It is blind (no coverage) and needs nothing but this crate. An input depends only on the seed and its
+//! index, so that a failure can be run again by itself.
 
 mod alloc;
 mod fxt;
@@ -40,7 +40,8 @@ pub(crate) trait Format {
     const NAME: &'static str;
     /// The fewest bytes of a record or packet.
     const MIN_ITEM: usize;
-    /// What the decoder may hold for a byte of input: its buffer grows twofold, and is there twice while it does.
+    /// What the decoder may hold for a byte of input: its buffer grows twofold, and is there twice while it
+    /// does.
     const MEMORY_PER_BYTE: usize = 4;
     /// They write valid records or packets: any row of these is a valid trace, once it is framed.
     const UNITS: &'static [fn(Units<'_>)];
@@ -212,7 +213,8 @@ fn input<F: Format>(units: &[Vec<u8>], seed: u64, index: u64) -> (Random, Vec<u8
 }
 
 fn check<F: Format>(input: &[u8], damaged: bool, random: &mut Random) -> Result<Tally, String> {
-    // What was given is looked at in full in a share of the runs: to print it all takes longer than to read it.
+    // What was given is looked at in full in a share of the runs: to print it all takes longer than to read
+    // it.
     let hashed = random.one_in(4);
     let read = |bytes: &[u8], reader: &mut dyn Read| -> Result<(Outcome, usize), String> {
         let mut walk = Walk::new(bytes.len(), F::MIN_ITEM, hashed);

@@ -187,8 +187,8 @@ fn text_that_is_not_utf8_is_no_reason_to_fail() {
     });
 }
 
-/// Each record of `bytes` with each smaller size than its own: its last field is then missing, and what follows
-/// it is found.
+/// Each record of `bytes` with each smaller size than its own: its last field is then missing, and what
+/// follows it is found.
 fn require_refused_when_shorter(bytes: &[u8]) {
     let words: Vec<_> = bytes.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect();
     let size = if record::TYPE.get(words[0]) == 15 { large::SIZE } else { record::SIZE };

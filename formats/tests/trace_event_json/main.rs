@@ -1,4 +1,5 @@
-//! Trace Event Format: what is written is read back, foreign text is read as far as it makes sense, and none does harm.
+//! Trace Event Format: what is written is read back, foreign text is read as far as it makes sense, and none
+//! does harm.
 
 #[path = "../common/mod.rs"]
 mod common;

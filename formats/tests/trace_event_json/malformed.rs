@@ -133,7 +133,8 @@ proptest! {
     }
 }
 
-/// No panic, no endless row of errors, every error about a byte of the input, and the same in whatever pieces it comes.
+/// No panic, no endless row of errors, every error about a byte of the input, and the same in whatever pieces
+/// it comes.
 fn require_sane(bytes: &[u8]) {
     let mut reader = Reader::new(bytes);
     let mut errors = 0;

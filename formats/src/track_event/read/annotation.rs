@@ -19,7 +19,8 @@ pub struct Annotation<'a> {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum AnnotationValue<'a> {
-    /// A value. A string that is not UTF-8 is a [`Value::Blob`]. A missing or unknown value is [`Value::Null`].
+    /// A value. A string that is not UTF-8 is a [`Value::Blob`]. A missing or unknown value is
+    /// [`Value::Null`].
     Value(Value<'a>),
     /// The id of an interned string.
     StringIid(u64),
@@ -43,7 +44,8 @@ impl<'a> Annotations<'a> {
         Self { message, field }
     }
 
-    /// Iterates over the annotations in the bytes of an event: [`TrackEvent::bytes`](crate::track_event::TrackEvent::bytes) or
+    /// Iterates over the annotations in the bytes of an event:
+    /// [`TrackEvent::bytes`](crate::track_event::TrackEvent::bytes) or
     /// [`PlainEvent::annotated`](crate::track_event::PlainEvent::annotated).
     #[must_use]
     pub fn of_event(bytes: &'a [u8]) -> Self {

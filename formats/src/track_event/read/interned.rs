@@ -5,8 +5,8 @@ use crate::proto::{FieldValue, Fields};
 use crate::track_event::fields::{interned_data, interned_string, source_location, trace_packet};
 use crate::track_event::sequence::{Interned, SourceLocation};
 
-/// Iterates over the interned strings and source locations of a packet. Kinds that [`Interned`] does not have are
-/// ignored.
+/// Iterates over the interned strings and source locations of a packet. Kinds that [`Interned`] does not have
+/// are ignored.
 #[derive(Clone, Debug)]
 pub struct InternedStrings<'a> {
     packet: Fields<'a>,

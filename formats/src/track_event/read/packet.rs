@@ -21,7 +21,8 @@ pub struct Packet<'a> {
     pub flags: u32,
     /// The time, on the clock `clock_id`.
     pub timestamp: Option<u64>,
-    /// The number of the timestamp's [clock](crate::track_event::fields::clock), unless it is the sequence's default.
+    /// The number of the timestamp's [clock](crate::track_event::fields::clock), unless it is the sequence's
+    /// default.
     pub clock_id: Option<u32>,
     /// Whether the packet is marked as the first of its sequence.
     pub first: bool,
@@ -55,14 +56,15 @@ pub enum Data<'a> {
     Processes(Processes<'a>),
     /// Statistics: the sums of all buffers, saturating. Missing fields are 0.
     Stats(TraceStats),
-    /// The [marker](crate::track_event::SYNCHRONIZATION_MARKER) at which a reader can begin. Other bytes in its field are
-    /// [`Data::Other`].
+    /// The [marker](crate::track_event::SYNCHRONIZATION_MARKER) at which a reader can begin. Other bytes in
+    /// its field are [`Data::Other`].
     SynchronizationMarker,
     /// Packets, compressed with zlib.
     ///
     /// The caller inflates them. The result is whole packets, tags and lengths included, which another
-    /// [`Reader`](crate::track_event::Reader) reads. They take the place of this packet, in their order. A few bytes can
-    /// inflate to a thousand times as many, and they can contain compressed packets again: limit both.
+    /// [`Reader`](crate::track_event::Reader) reads. They take the place of this packet, in their order. A
+    /// few bytes can inflate to a thousand times as many, and they can contain compressed packets again:
+    /// limit both.
     Compressed {
         /// The zlib stream.
         bytes: &'a [u8],

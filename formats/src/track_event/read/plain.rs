@@ -1,7 +1,7 @@
 //! Reads plain events in one pass over the packet. Nearly all events of a trace are plain.
 //!
-//! [`Packet::decode`](crate::track_event::Packet::decode) reads all packets and reports malformed ones. Here, a packet
-//! that is malformed or has any other field is just not plain.
+//! [`Packet::decode`](crate::track_event::Packet::decode) reads all packets and reports malformed ones. Here,
+//! a packet that is malformed or has any other field is just not plain.
 
 use crate::proto::{Fields, Varint, WireType, tag, varint};
 use crate::text::valid_prefix;
@@ -18,7 +18,8 @@ pub struct PlainEvent<'a> {
     pub flags: u32,
     /// The time, on the clock `clock_id`.
     pub timestamp: u64,
-    /// The number of the timestamp's [clock](crate::track_event::fields::clock), unless it is the sequence's default.
+    /// The number of the timestamp's [clock](crate::track_event::fields::clock), unless it is the sequence's
+    /// default.
     pub clock_id: Option<u32>,
     /// The type of the event.
     pub kind: EventType,
@@ -146,7 +147,8 @@ fn only<T>(slot: &mut Option<T>, value: T) -> Option<()> {
     Some(())
 }
 
-/// Reads a varint. Returns its value and the bytes after it, by value so that the caller keeps them in registers.
+/// Reads a varint. Returns its value and the bytes after it, by value so that the caller keeps them in
+/// registers.
 #[inline(never)]
 fn long_varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     match varint(bytes) {
@@ -198,7 +200,8 @@ mod tests {
     };
     use crate::{DecodeError, Value};
 
-    /// The event's fields, read once as a plain event and once as any packet. `None` if the event is not plain.
+    /// The event's fields, read once as a plain event and once as any packet. `None` if the event is not
+    /// plain.
     fn both_ways(written: &Event<'_>) -> Option<[String; 2]> {
         let mut trace = Vec::new();
         event(&mut trace, written);

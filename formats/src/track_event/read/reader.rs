@@ -66,9 +66,9 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// * The packet is malformed. The next call returns the packet after it.
-    /// * The input ends inside a packet ([`DecodeError::is_truncated`]), is no trace, or cannot be read. The next call
-    ///   returns `None`.
-    #[allow(clippy::should_implement_trait)] // the packet borrows from the reader, which an Iterator's item cannot
+    /// * The input ends inside a packet ([`DecodeError::is_truncated`]), is no trace, or cannot be read. The
+    ///   next call returns `None`.
+    #[allow(clippy::should_implement_trait)] // an Iterator's item cannot borrow from the reader
     pub fn next(&mut self) -> Result<Option<(u64, Packet<'_>)>, DecodeError> {
         match self.next_message()? {
             Some((offset, message)) => Ok(Some((offset, Packet::decode(message)?))),
@@ -101,7 +101,8 @@ impl<R: Read> Reader<R> {
         Ok(Some((offset, Fields::new(body, offset + head as u64))))
     }
 
-    /// Returns the length of the next packet if it is in memory and its length takes one byte, as nearly always.
+    /// Returns the length of the next packet if it is in memory and its length takes one byte, as nearly
+    /// always.
     #[inline]
     fn short_packet(&self) -> Option<usize> {
         match self.input.available() {
@@ -110,8 +111,8 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Passes over fields before the next packet and reads the packet into memory. Returns the size of its tag and length,
-    /// and of its content.
+    /// Passes over fields before the next packet and reads the packet into memory. Returns the size of its
+    /// tag and length, and of its content.
     fn find_packet(&mut self) -> Result<Option<(usize, usize)>, DecodeError> {
         self.ended = true; // until a whole packet is found
         let head = loop {
