@@ -26,3 +26,4 @@ pub use write::{
     Put, put_bytes, put_double, put_field, put_fixed64, put_message, put_sint64, put_str, put_uint,
     put_varint, varint_of_8, varint_up_to_8,
 };
+pub(crate) use write::{put_nonempty, put_nonzero, put_some};

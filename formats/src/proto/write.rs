@@ -113,6 +113,22 @@ pub fn put_uint(out: &mut impl Put, field: u32, value: u64) {
     out.varint(value);
 }
 
+/// Writes a field of type `uint32`, `uint64`, `bool` or an enum, unless the value is the default, 0.
+#[inline]
+pub(crate) fn put_nonzero(out: &mut impl Put, field: u32, value: u64) {
+    if value != 0 {
+        put_uint(out, field, value);
+    }
+}
+
+/// Writes a field of type `uint32`, `uint64`, `bool` or an enum if there is a value.
+#[inline]
+pub(crate) fn put_some(out: &mut impl Put, field: u32, value: Option<u64>) {
+    if let Some(value) = value {
+        put_uint(out, field, value);
+    }
+}
+
 /// Writes a field of type `int32` or `int64`, in two's complement. (Traces do not use protobuf's zigzag
 /// `sint64`.)
 #[inline]
@@ -132,6 +148,14 @@ pub fn put_bytes(out: &mut impl Put, field: u32, value: &[u8]) {
 #[inline]
 pub fn put_str(out: &mut impl Put, field: u32, value: &str) {
     put_bytes(out, field, value.as_bytes());
+}
+
+/// Writes a field of type `string`, unless the value is the default, "".
+#[inline]
+pub(crate) fn put_nonempty(out: &mut impl Put, field: u32, value: &str) {
+    if !value.is_empty() {
+        put_str(out, field, value);
+    }
 }
 
 /// Writes a field of type `fixed64`.

@@ -1,7 +1,7 @@
 //! The Trace Event Format: JSON, as Chrome's tracing and many others write it.
 //!
 //! ```text
-//! [ {event}, {event}, ...                                            the array form; the final ] is optional
+//! [ {event}, {event}, ...                                                                   the array form
 //! { "traceEvents": [ {event}, ... ], "displayTimeUnit": "ns", "otherData": {}, ... }        the object form
 //! ```
 //!

@@ -11,7 +11,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::proto::{FieldValue, Fields, put_bytes, put_fixed64, put_uint};
+use crate::proto::{FieldValue, Fields, put_bytes, put_field, put_uint};
 use crate::track_event::event::{CounterValue, Event, event};
 use crate::track_event::fields::{
     EventType, clock, clock_reading, clock_snapshot, counter_descriptor, interned_data, sequence_flags,
@@ -78,28 +78,19 @@ struct Packet<'a> {
 
 impl<'a> Packet<'a> {
     fn of(bytes: &'a [u8]) -> Self {
+        use FieldValue::{Bytes, Varint};
         let mut packet = Self::default();
-        for (number, value) in fields(bytes) {
-            match (number, value) {
-                (trace_packet::TRUSTED_PACKET_SEQUENCE_ID, FieldValue::Varint(v)) => {
-                    packet.sequence = v as u32;
-                }
-                (trace_packet::SEQUENCE_FLAGS, FieldValue::Varint(v)) => packet.flags = v as u32,
-                (trace_packet::TIMESTAMP, FieldValue::Varint(v)) => packet.timestamp = Some(v),
-                (trace_packet::TIMESTAMP_CLOCK_ID, FieldValue::Varint(v)) => packet.clock_id = Some(v as u32),
-                (trace_packet::TRACE_PACKET_DEFAULTS, FieldValue::Bytes { bytes, .. }) => {
-                    packet.defaults = Some(bytes);
-                }
-                (trace_packet::CLOCK_SNAPSHOT, FieldValue::Bytes { bytes, .. }) => {
-                    packet.clocks = Some(bytes);
-                }
-                (trace_packet::INTERNED_DATA, FieldValue::Bytes { bytes, .. }) => {
-                    packet.interned = Some(bytes);
-                }
-                (trace_packet::TRACK_DESCRIPTOR, FieldValue::Bytes { bytes, .. }) => {
-                    packet.track = Some(bytes);
-                }
-                (trace_packet::TRACK_EVENT, FieldValue::Bytes { bytes, .. }) => packet.event = Some(bytes),
+        for field in fields(bytes) {
+            match field {
+                (trace_packet::TRUSTED_PACKET_SEQUENCE_ID, Varint(v)) => packet.sequence = v as u32,
+                (trace_packet::SEQUENCE_FLAGS, Varint(v)) => packet.flags = v as u32,
+                (trace_packet::TIMESTAMP, Varint(v)) => packet.timestamp = Some(v),
+                (trace_packet::TIMESTAMP_CLOCK_ID, Varint(v)) => packet.clock_id = Some(v as u32),
+                (trace_packet::TRACE_PACKET_DEFAULTS, Bytes { bytes, .. }) => packet.defaults = Some(bytes),
+                (trace_packet::CLOCK_SNAPSHOT, Bytes { bytes, .. }) => packet.clocks = Some(bytes),
+                (trace_packet::INTERNED_DATA, Bytes { bytes, .. }) => packet.interned = Some(bytes),
+                (trace_packet::TRACK_DESCRIPTOR, Bytes { bytes, .. }) => packet.track = Some(bytes),
+                (trace_packet::TRACK_EVENT, Bytes { bytes, .. }) => packet.event = Some(bytes),
                 _ => {}
             }
         }
@@ -327,13 +318,9 @@ fn is_incremental(packet: &[u8]) -> bool {
 
 fn without_time(packet: &[u8]) -> Box<[u8]> {
     let mut out = Vec::with_capacity(packet.len());
-    for (number, value) in fields(packet) {
-        match value {
-            _ if number == trace_packet::TIMESTAMP || number == trace_packet::TIMESTAMP_CLOCK_ID => {}
-            FieldValue::Varint(v) => put_uint(&mut out, number, v),
-            FieldValue::Fixed64(v) => put_fixed64(&mut out, number, v),
-            FieldValue::Bytes { bytes, .. } => put_bytes(&mut out, number, bytes),
-            FieldValue::Fixed32(_) => {} // this crate writes none
+    for field in Fields::new(packet, 0).map_while(Result::ok) {
+        if !matches!(field.number, trace_packet::TIMESTAMP | trace_packet::TIMESTAMP_CLOCK_ID) {
+            put_field(&mut out, &field);
         }
     }
     out.into()

@@ -1,7 +1,9 @@
 //! Writes events. The traced program waits for these packets.
 
 use crate::Value;
-use crate::proto::{put_double, put_fixed64, put_message, put_sint64, put_str, put_uint};
+use crate::proto::{
+    put_double, put_fixed64, put_message, put_nonzero, put_sint64, put_some, put_str, put_uint,
+};
 use crate::track_event::annotation::put_named;
 use crate::track_event::fields::{
     EventType, Priority, log_message, sequence_flags, trace_packet as packet_fields,
@@ -146,9 +148,7 @@ pub fn event_with(out: &mut Vec<u8>, event: &Event<'_>, more: impl FnOnce(&mut V
             more(e);
         });
         put_uint(p, packet_fields::TIMESTAMP, event.timestamp);
-        if let Some(clock_id) = event.clock_id {
-            put_uint(p, packet_fields::TIMESTAMP_CLOCK_ID, u64::from(clock_id));
-        }
+        put_some(p, packet_fields::TIMESTAMP_CLOCK_ID, event.clock_id.map(u64::from));
     });
 }
 
@@ -161,9 +161,7 @@ fn put_event_fields(out: &mut Vec<u8>, event: &Event<'_>) {
     if let Some(name) = event.name {
         put_name(out, event_fields::NAME_IID, event_fields::NAME, name);
     }
-    if let Some(uuid) = event.track_uuid {
-        put_uint(out, event_fields::TRACK_UUID, uuid);
-    }
+    put_some(out, event_fields::TRACK_UUID, event.track_uuid);
     match event.counter {
         Some(CounterValue::Int(v)) => put_sint64(out, event_fields::COUNTER_VALUE, v),
         Some(CounterValue::Double(v)) => put_double(out, event_fields::DOUBLE_COUNTER_VALUE, v),
@@ -192,9 +190,7 @@ fn put_event_fields(out: &mut Vec<u8>, event: &Event<'_>) {
     }
     if let Some(log) = event.log {
         put_message(out, event_fields::LOG_MESSAGE, |l| {
-            if log.source_location_iid != 0 {
-                put_uint(l, log_message::SOURCE_LOCATION_IID, log.source_location_iid);
-            }
+            put_nonzero(l, log_message::SOURCE_LOCATION_IID, log.source_location_iid);
             put_uint(l, log_message::BODY_IID, log.body_iid);
             put_uint(l, log_message::PRIO, log.priority as u64);
         });

@@ -3,7 +3,7 @@
 //! Chrome writes it for events that TrackEvent has no better form for.
 
 use crate::DecodeError;
-use crate::proto::{FieldValue, Fields, put_sint64, put_str, put_uint};
+use crate::proto::{FieldValue, Fields, put_nonzero, put_some, put_str, put_uint};
 use crate::track_event::fields::legacy_event as fields;
 
 /// `LegacyEvent`. If it has a phase, the phase replaces the event's type.
@@ -73,16 +73,9 @@ impl<'a> LegacyEvent<'a> {
 
     /// Appends the fields of the message.
     pub fn put(&self, out: &mut Vec<u8>) {
-        let number = |out: &mut Vec<u8>, field, value: Option<u64>| {
-            if let Some(value) = value {
-                put_uint(out, field, value);
-            }
-        };
-        number(out, fields::NAME_IID, self.name_iid);
-        number(out, fields::PHASE, (self.phase != 0).then_some(u64::from(self.phase)));
-        if let Some(us) = self.duration_us {
-            put_sint64(out, fields::DURATION_US, us);
-        }
+        put_some(out, fields::NAME_IID, self.name_iid);
+        put_nonzero(out, fields::PHASE, u64::from(self.phase));
+        put_some(out, fields::DURATION_US, self.duration_us.map(i64::cast_unsigned));
         match self.id {
             Some(LegacyId::Unscoped(id)) => put_uint(out, fields::UNSCOPED_ID, id),
             Some(LegacyId::Local(id)) => put_uint(out, fields::LOCAL_ID, id),
@@ -96,9 +89,7 @@ impl<'a> LegacyEvent<'a> {
             put_uint(out, fields::BIND_ID, id);
             put_uint(out, fields::FLOW_DIRECTION, u64::from(comes) | u64::from(goes) << 1);
         }
-        if self.bind_to_enclosing {
-            put_uint(out, fields::BIND_TO_ENCLOSING, 1);
-        }
+        put_nonzero(out, fields::BIND_TO_ENCLOSING, u64::from(self.bind_to_enclosing));
     }
 }
 

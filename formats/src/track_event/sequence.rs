@@ -3,7 +3,7 @@
 //!
 //! Each function writes one packet.
 
-use crate::proto::{put_message, put_str, put_uint};
+use crate::proto::{put_message, put_nonempty, put_nonzero, put_str, put_uint};
 use crate::track_event::fields::{
     SEQUENCE_CLOCK, clock, clock_reading, clock_snapshot as snapshot_fields, interned_data, interned_string,
     sequence_flags, source_location as location_fields, trace, trace_packet as packet_fields,
@@ -53,12 +53,8 @@ pub fn sequence_start(out: &mut Vec<u8>, start: &SequenceStart<'_>) {
             packet_fields::SEQUENCE_FLAGS,
             u64::from(sequence_flags::CLEARED | sequence_flags::NEEDS),
         );
-        if start.first {
-            put_uint(p, packet_fields::FIRST_PACKET_ON_SEQUENCE, 1);
-        }
-        if start.dropped {
-            put_uint(p, packet_fields::PREVIOUS_PACKET_DROPPED, 1);
-        }
+        put_nonzero(p, packet_fields::FIRST_PACKET_ON_SEQUENCE, u64::from(start.first));
+        put_nonzero(p, packet_fields::PREVIOUS_PACKET_DROPPED, u64::from(start.dropped));
         put_message(p, packet_fields::TRACE_PACKET_DEFAULTS, |d| {
             put_uint(d, defaults_fields::TIMESTAMP_CLOCK_ID, u64::from(SEQUENCE_CLOCK));
             put_message(d, defaults_fields::TRACK_EVENT_DEFAULTS, |e| {
@@ -79,9 +75,7 @@ fn put_reading(snapshot: &mut Vec<u8>, clock_id: u32, ns: u64, incremental: bool
     put_message(snapshot, snapshot_fields::CLOCKS, |c| {
         put_uint(c, clock_reading::CLOCK_ID, u64::from(clock_id));
         put_uint(c, clock_reading::TIMESTAMP, ns);
-        if incremental {
-            put_uint(c, clock_reading::IS_INCREMENTAL, 1);
-        }
+        put_nonzero(c, clock_reading::IS_INCREMENTAL, u64::from(incremental));
     });
 }
 
@@ -166,12 +160,8 @@ impl SourceLocation<'_> {
     /// Appends the fields of the message, without the interned id.
     pub fn put(&self, out: &mut Vec<u8>) {
         put_str(out, location_fields::FILE_NAME, self.file);
-        if !self.function.is_empty() {
-            put_str(out, location_fields::FUNCTION_NAME, self.function);
-        }
-        if self.line != 0 {
-            put_uint(out, location_fields::LINE_NUMBER, u64::from(self.line));
-        }
+        put_nonempty(out, location_fields::FUNCTION_NAME, self.function);
+        put_nonzero(out, location_fields::LINE_NUMBER, u64::from(self.line));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Writes packets about the trace as a whole: the machine, the processes, and the losses.
 
-use crate::proto::{put_bytes, put_message, put_sint64, put_str, put_uint};
+use crate::proto::{put_bytes, put_message, put_nonempty, put_nonzero, put_sint64, put_str, put_uint};
 use crate::track_event::fields::{
     buffer_stats, clock, process_tree as tree, process_tree_process as process, system_info as system, trace,
     trace_packet, trace_stats as stats, trace_uuid as uuid_fields, utsname,
@@ -62,29 +62,19 @@ pub struct SystemInfo<'a> {
 
 /// Writes `SystemInfo`: the machine on which the trace was recorded.
 pub fn system_info(out: &mut Vec<u8>, sequence: u32, of: &SystemInfo<'_>) {
-    let text = |m: &mut Vec<u8>, field, value: &str| {
-        if !value.is_empty() {
-            put_str(m, field, value);
-        }
-    };
-    let number = |m: &mut Vec<u8>, field, value: u64| {
-        if value != 0 {
-            put_uint(m, field, value);
-        }
-    };
     packet(out, sequence, |p| {
         put_message(p, trace_packet::SYSTEM_INFO, |s| {
             put_message(s, system::UTSNAME, |u| {
-                text(u, utsname::SYSNAME, of.sysname);
-                text(u, utsname::VERSION, of.version);
-                text(u, utsname::RELEASE, of.release);
-                text(u, utsname::MACHINE, of.machine);
+                put_nonempty(u, utsname::SYSNAME, of.sysname);
+                put_nonempty(u, utsname::VERSION, of.version);
+                put_nonempty(u, utsname::RELEASE, of.release);
+                put_nonempty(u, utsname::MACHINE, of.machine);
             });
-            text(s, system::TRACING_SERVICE_VERSION, of.tracer);
-            number(s, system::PAGE_SIZE, u64::from(of.page_size));
+            put_nonempty(s, system::TRACING_SERVICE_VERSION, of.tracer);
+            put_nonzero(s, system::PAGE_SIZE, u64::from(of.page_size));
             put_sint64(s, system::TIMEZONE_OFF_MINS, i64::from(of.timezone_off_mins));
-            number(s, system::NUM_CPUS, u64::from(of.num_cpus));
-            number(s, system::SYSTEM_RAM_BYTES, of.ram_bytes);
+            put_nonzero(s, system::NUM_CPUS, u64::from(of.num_cpus));
+            put_nonzero(s, system::SYSTEM_RAM_BYTES, of.ram_bytes);
         });
     });
 }

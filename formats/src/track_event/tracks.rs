@@ -7,7 +7,7 @@
 //!  `- custom 73 "requests"         <- without a parent: the root of another tree
 //! ```
 
-use crate::proto::{put_message, put_sint64, put_str, put_uint};
+use crate::proto::{put_message, put_nonempty, put_nonzero, put_sint64, put_some, put_str, put_uint};
 use crate::track_event::fields::{
     ChildOrdering, CounterType, SiblingMerge, Unit, counter_descriptor as counter_fields,
     process_descriptor as process_fields, thread_descriptor as thread_fields, trace_packet as packet_fields,
@@ -139,29 +139,19 @@ pub fn thread_descriptor(out: &mut Vec<u8>, sequence: u32, track: &ThreadTrack<'
 pub fn counter_descriptor(out: &mut Vec<u8>, sequence: u32, track: &CounterTrack<'_>) {
     descriptor(out, sequence, track.uuid, |d| {
         put_uint(d, track_fields::PARENT_UUID, track.parent_uuid);
-        if !track.name.is_empty() {
-            put_str(d, track_fields::NAME, track.name);
-        }
+        put_nonempty(d, track_fields::NAME, track.name);
         put_message(d, track_fields::COUNTER, |c| {
-            if track.builtin != CounterType::Unspecified {
-                put_uint(c, counter_fields::TYPE, track.builtin as u64);
-            }
+            put_nonzero(c, counter_fields::TYPE, track.builtin as u64);
             track.categories.iter().for_each(|category| put_str(c, counter_fields::CATEGORIES, category));
-            if track.unit != Unit::Unspecified {
-                put_uint(c, counter_fields::UNIT, track.unit as u64);
-            }
+            put_nonzero(c, counter_fields::UNIT, track.unit as u64);
             if track.multiplier != 1 {
                 put_sint64(c, counter_fields::UNIT_MULTIPLIER, track.multiplier);
             }
-            if track.is_incremental {
-                put_uint(c, counter_fields::IS_INCREMENTAL, 1);
-            }
+            put_nonzero(c, counter_fields::IS_INCREMENTAL, u64::from(track.is_incremental));
             if let Some(name) = track.unit_name {
                 put_str(c, counter_fields::UNIT_NAME, name);
             }
-            if !track.y_axis_share_key.is_empty() {
-                put_str(c, counter_fields::Y_AXIS_SHARE_KEY, track.y_axis_share_key);
-            }
+            put_nonempty(c, counter_fields::Y_AXIS_SHARE_KEY, track.y_axis_share_key);
         });
     });
 }
@@ -169,27 +159,13 @@ pub fn counter_descriptor(out: &mut Vec<u8>, sequence: u32, track: &CounterTrack
 /// Writes the descriptor of a track with a name of its own.
 pub fn custom_descriptor(out: &mut Vec<u8>, sequence: u32, track: &CustomTrack<'_>) {
     descriptor(out, sequence, track.uuid, |d| {
-        if let Some(parent) = track.parent_uuid {
-            put_uint(d, track_fields::PARENT_UUID, parent);
-        }
-        if !track.name.is_empty() {
-            put_str(d, track_fields::NAME, track.name);
-        }
-        if track.child_ordering != ChildOrdering::Unspecified {
-            put_uint(d, track_fields::CHILD_ORDERING, track.child_ordering as u64);
-        }
-        if track.rank != 0 {
-            put_sint64(d, track_fields::SIBLING_ORDER_RANK, i64::from(track.rank));
-        }
-        if !track.description.is_empty() {
-            put_str(d, track_fields::DESCRIPTION, track.description);
-        }
-        if track.merge != SiblingMerge::Unspecified {
-            put_uint(d, track_fields::SIBLING_MERGE_BEHAVIOR, track.merge as u64);
-        }
-        if !track.merge_key.is_empty() {
-            put_str(d, track_fields::SIBLING_MERGE_KEY, track.merge_key);
-        }
+        put_some(d, track_fields::PARENT_UUID, track.parent_uuid);
+        put_nonempty(d, track_fields::NAME, track.name);
+        put_nonzero(d, track_fields::CHILD_ORDERING, track.child_ordering as u64);
+        put_nonzero(d, track_fields::SIBLING_ORDER_RANK, i64::from(track.rank).cast_unsigned());
+        put_nonempty(d, track_fields::DESCRIPTION, track.description);
+        put_nonzero(d, track_fields::SIBLING_MERGE_BEHAVIOR, track.merge as u64);
+        put_nonempty(d, track_fields::SIBLING_MERGE_KEY, track.merge_key);
     });
 }
 
