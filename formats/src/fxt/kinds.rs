@@ -4,6 +4,7 @@ use crate::numbered::numbered;
 
 numbered! {
     /// "Record types": [`record::TYPE`](crate::fxt::layout::record::TYPE).
+    #[non_exhaustive]
     RecordType {
         Metadata = 0, "About the trace itself.";
         Initialization = 1, "The clock's rate.";
@@ -35,6 +36,7 @@ numbered! {
     }
 
     /// "Argument types": [`argument::TYPE`](crate::fxt::layout::argument::TYPE).
+    #[non_exhaustive]
     ArgumentType {
         Null = 0, "A name without a value.";
         I32 = 1, "A signed integer in the header.";
@@ -50,6 +52,7 @@ numbered! {
     }
 
     /// "Metadata record": [`metadata::KIND`](crate::fxt::layout::metadata::KIND).
+    #[non_exhaustive]
     MetadataKind {
         ProviderInfo = 1, "Names a provider and begins a section of it.";
         ProviderSection = 2, "Begins a section of a provider: the records that follow belong to it.";
@@ -58,6 +61,7 @@ numbered! {
     }
 
     /// "Scheduling Record": [`scheduling::KIND`](crate::fxt::layout::scheduling::KIND).
+    #[non_exhaustive]
     SchedulingKind {
         LegacyContextSwitch = 0, "A context switch with thread references and priorities.";
         ContextSwitch = 1, "A processor switches from one thread to another.";
@@ -65,6 +69,7 @@ numbered! {
     }
 
     /// "Thread States".
+    #[non_exhaustive]
     ThreadState {
         New = 0, "The thread has not run yet.";
         Running = 1, "The thread runs or is ready to run.";
@@ -75,6 +80,7 @@ numbered! {
     }
 
     /// "Profiler record": [`profiler::KIND`](crate::fxt::layout::profiler::KIND).
+    #[non_exhaustive]
     ProfilerKind {
         Module = 0, "A loaded module.";
         Mmap = 1, "A mapping of a module.";
@@ -82,11 +88,13 @@ numbered! {
     }
 
     /// "Large record header": [`large::KIND`](crate::fxt::layout::large::KIND).
+    #[non_exhaustive]
     LargeKind {
         Blob = 0, "Bulk data.";
     }
 
     /// "Large BLOB record": [`large_blob::FORMAT`](crate::fxt::layout::large_blob::FORMAT).
+    #[non_exhaustive]
     LargeBlobFormat {
         WithMetadata = 0, "With a timestamp, a thread and arguments.";
         NoMetadata = 1, "With a category and a name only.";

@@ -165,6 +165,7 @@ impl<'a> Event<'a> {
 
 /// A frame of a stack ("StackFrames Dictionary").
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StackFrame<'a> {
     /// The frame's id in the dictionary.
     pub id: Cow<'a, str>,
@@ -178,6 +179,7 @@ pub struct StackFrame<'a> {
 
 /// A sample of a profiler ("Global Samples").
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Sample<'a> {
     /// The processor.
     pub cpu: Option<Id<'a>>,

@@ -60,6 +60,7 @@ enum Section {
 
 /// The unit in which viewers show times, `displayTimeUnit`. The times in the trace are always microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TimeUnit {
     /// "ms".
     Milliseconds,

@@ -291,6 +291,7 @@ pub const SEQUENCE_CLOCK: u32 = 64;
 numbered! {
     /// `TrackEvent.Type`.
     #[derive(Default)]
+    #[non_exhaustive]
     EventType {
         #[default] Unspecified = 0, "Not given.";
         SliceBegin = 1, "The begin of a slice on its track.";
@@ -310,6 +311,7 @@ numbered! {
 
     /// `CounterDescriptor.BuiltinCounterType`.
     #[derive(Default)]
+    #[non_exhaustive]
     CounterType {
         #[default] Unspecified = 0, "The counter that its name says.";
         ThreadTimeNs = 1, "The CPU time of the thread to which it belongs.";
@@ -318,6 +320,7 @@ numbered! {
 
     /// `TrackDescriptor.ChildTracksOrdering`: the order in which a track's children are shown.
     #[derive(Default)]
+    #[non_exhaustive]
     ChildOrdering {
         #[default] Unspecified = 0, "The importer's choice.";
         Lexicographic = 1, "By name.";
@@ -327,6 +330,7 @@ numbered! {
 
     /// `TrackDescriptor.SiblingMergeBehavior`: the sibling tracks that are shown as one.
     #[derive(Default)]
+    #[non_exhaustive]
     SiblingMerge {
         #[default] Unspecified = 0, "Mostly, those with the same name.";
         ByTrackName = 1, "Those with the same name.";
@@ -336,6 +340,7 @@ numbered! {
 
     /// `LogMessage.Priority`.
     #[derive(Default)]
+    #[non_exhaustive]
     Priority {
         #[default] Unspecified = 0, "Not given.";
         Unused = 1, "Not used.";

@@ -11,6 +11,7 @@ use crate::track_event::sequence::Name;
 
 /// A packet with an event that has only these fields.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct PlainEvent<'a> {
     /// The packet's sequence; 0 if it is missing.
     pub sequence: u32,

@@ -11,6 +11,7 @@ use crate::track_event::read::repeated::Texts;
 
 /// A track: `TrackDescriptor`.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct TrackDescriptor<'a> {
     /// The track's uuid.
     pub uuid: Option<u64>,
@@ -50,6 +51,7 @@ pub struct ProcessDescriptor<'a> {
 
 /// A thread: `ThreadDescriptor`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ThreadDescriptor<'a> {
     /// The process id.
     pub pid: Option<i32>,
