@@ -1,4 +1,4 @@
-//! Trace Event Format: valid events, damage to what JSON is made of, and a walk through them.
+//! Trace Event Format: valid events, damage to JSON tokens, and a walk through them.
 
 use std::io::Read;
 
@@ -16,7 +16,7 @@ use super::{Format, Units};
 #[derive(Debug)]
 pub(crate) struct TraceEventJson;
 
-/// What JSON, and a trace, is made of.
+/// Tokens of JSON and of traces.
 const TOKENS: [&str; 24] = [
     "[",
     "]",
@@ -49,7 +49,7 @@ const TIME: &[u8] = b"\"ts\":";
 impl Format for TraceEventJson {
     const NAME: &'static str = "trace-event-json";
     const MIN_ITEM: usize = 1;
-    /// As much again for a string with escapes: what is decoded of it grows twofold too, and is copied once.
+    /// Twice as much for a string with escapes: the decoded string grows twofold too, and is copied once.
     const MEMORY_PER_BYTE: usize = 8;
     const UNITS: &'static [fn(Units<'_>)] = &[events, values, foreign];
 
@@ -136,7 +136,7 @@ fn parts(item: &Item<'_>, walk: &mut Walk) -> Result<(), String> {
     }
 }
 
-/// All scalars in a value.
+/// All scalars of a value.
 fn flat(json: Json<'_>, walk: &mut Walk) -> Result<(), String> {
     let (mut failed, mut path) = (Ok(()), uncounted(String::new));
     json.with(|value| {
@@ -265,7 +265,7 @@ fn values(unit: Units<'_>) {
     }
 }
 
-/// What no writer here writes.
+/// Events that this crate's writer does not write.
 fn foreign(unit: Units<'_>) {
     for text in [
         "{},",

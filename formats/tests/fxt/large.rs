@@ -1,4 +1,4 @@
-//! Large blobs, and what is too large for the reader.
+//! Large blobs, and records that are too large for the reader.
 
 use super::*;
 
@@ -65,7 +65,7 @@ fn the_size_of_a_large_blob_has_more_than_12_bits() {
 }
 
 #[test]
-fn a_large_record_above_the_limit_is_told_by_its_size() {
+fn a_large_record_above_the_limit_is_returned_as_its_size() {
     let bytes = vec![7; 200_000];
     let mut out = Vec::new();
     fxt::large_blob(&mut out, &of_size(&bytes));
@@ -84,7 +84,7 @@ fn a_large_record_above_the_limit_is_told_by_its_size() {
 }
 
 #[test]
-fn the_limit_is_about_large_records_only() {
+fn the_limit_applies_to_large_records_only() {
     let mut out = Vec::new();
     fxt::string_record(&mut out, 1, "a string");
     assert!(matches!(
@@ -108,7 +108,7 @@ fn a_large_blob_that_comes_in_pieces_reads_the_same() {
 }
 
 #[test]
-fn arguments_of_a_large_blob_may_be_longer_than_a_record_together_but_not_alone() {
+fn arguments_of_a_large_blob_can_exceed_a_record_together_but_not_alone() {
     let text = "x".repeat(MAX_STRING);
     let long = (StringRef::Index(1), Value::Str(&text));
     let too_long = (StringRef::Inline(&text), Value::Str(&text));
@@ -129,7 +129,7 @@ fn arguments_of_a_large_blob_may_be_longer_than_a_record_together_but_not_alone(
 
 proptest! {
     #[test]
-    fn a_large_blob_is_read_as_it_was_written(
+    fn a_large_blob_is_read_back(
         category in name(), name in name(), bytes in prop::collection::vec(any::<u8>(), 0..100),
         told in prop::option::of((unsigned(), thread())), owned in owned_arguments(),
     ) {

@@ -1,4 +1,4 @@
-//! What the writers do at the limits of the format.
+//! The writers at the limits of the format.
 
 use super::*;
 
@@ -46,7 +46,7 @@ fn a_long_string_is_cut_between_two_characters() {
 }
 
 #[test]
-fn integers_take_a_word_less_where_32_bits_hold_them() {
+fn integers_of_32_bits_take_a_word_less() {
     let words = |value| fxt::argument_words(StringRef::Index(1), &value);
     for (value, expected) in [
         (Value::I64(0), 1),
@@ -66,7 +66,7 @@ fn integers_take_a_word_less_where_32_bits_hold_them() {
 }
 
 #[test]
-fn the_sixteenth_argument_is_left_out() {
+fn the_sixteenth_argument_is_dropped() {
     let args = [(StringRef::Index(fxt::MAX_STRING_INDEX), Value::U64(1)); MAX_ARGS + 1];
     let mut out = Vec::new();
     fxt::event(&mut out, &instant(&args));
@@ -119,17 +119,17 @@ fn a_large_blob_becomes_several_records_of_its_name() {
 }
 
 #[test]
-fn a_thread_of_index_zero_is_written_in_full() {
+fn a_thread_of_index_zero_is_written_inline() {
     let mut out = Vec::new();
     fxt::event(&mut out, &Event { thread: ThreadRef::Index(0), ..instant(&[]) });
     with_event(&out, |read, _| assert_eq!(read.thread, ThreadRef::Inline { process: 0, thread: 0 }));
 }
 
 #[test]
-fn a_string_without_a_name_for_its_value_is_read_by_index() {
+fn a_string_value_by_index_is_read() {
     let mut out = Vec::new();
     fxt::event(&mut out, &instant(&[(StringRef::Index(4), Value::Str(""))]));
-    // The reader's own view of a value that another writer has put into its table.
+    // This crate writes no index as a value, so the test sets the index by hand.
     let argument = out.len() - 8;
     out[argument + 4] = 9;
     with_event(&out, |_, args| assert_eq!(args, [(StringRef::Index(4), ArgumentValue::StringIndex(9))]));

@@ -46,7 +46,7 @@ fn messages_of_every_length_are_padded_and_cut_at_the_longest() {
 
 proptest! {
     #[test]
-    fn a_log_record_is_read_as_it_was_written(timestamp in unsigned(), thread in thread(), message in text()) {
+    fn a_log_record_is_read_back(timestamp in unsigned(), thread in thread(), message in text()) {
         require_read(timestamp, thread, &message, &message);
     }
 }

@@ -25,7 +25,7 @@ fn a_userspace_object_has_the_words_of_the_document() {
 }
 
 #[test]
-fn a_process_of_index_zero_is_written_in_full() {
+fn a_process_of_index_zero_is_written_inline() {
     let mut out = Vec::new();
     fxt::userspace_object(&mut out, 1, ProcessRef::Index(0), StringRef::Empty, &[]);
     require_words(&out, &[0x36, 1, 0]);
@@ -52,7 +52,7 @@ fn process() -> impl Strategy<Value = ProcessRef> {
 
 proptest! {
     #[test]
-    fn a_userspace_object_is_read_as_it_was_written(
+    fn a_userspace_object_is_read_back(
         pointer in unsigned(), process in process(), name in name(), owned in owned_arguments(),
     ) {
         let args = borrowed(&owned);

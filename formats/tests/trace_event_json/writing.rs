@@ -1,4 +1,4 @@
-//! What a trace looks like that this crate writes.
+//! The text of written traces.
 
 use super::*;
 
@@ -42,7 +42,7 @@ impl Entries for Endless {
 }
 
 #[test]
-fn each_kind_of_value_has_its_form() {
+fn each_type_of_value_has_its_form() {
     for (value, expected) in [
         (Value::Null, "null"),
         (Value::Bool(true), "true"),
@@ -120,14 +120,14 @@ fn the_object_form_has_members_before_and_after_its_events() {
     assert_eq!(parsed["traceEvents"].as_array().unwrap().len(), 2);
     assert_eq!(lines(text.as_bytes()).len(), 4);
 
-    // Without an event between them, members stand where they are put.
+    // Members without events between them keep their order.
     let mut writer = Writer::object(Vec::new());
     writer.member("a", &Value::I64(1)).unwrap();
     assert_eq!(trace(writer), "{\"a\":1,\n\"traceEvents\":[\n]}\n");
 }
 
 #[test]
-fn what_is_flushed_is_a_trace() {
+fn a_flushed_output_is_a_trace() {
     let mut file = Vec::new();
     let mut writer = Writer::object(&mut file);
     writer.event(&Event { ph: Some(Phase::Mark), ..Event::default() }).unwrap();
@@ -137,7 +137,7 @@ fn what_is_flushed_is_a_trace() {
 }
 
 #[test]
-fn an_output_that_fails_is_an_error() {
+fn a_failing_output_is_an_error() {
     struct Full;
     impl std::io::Write for Full {
         fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {

@@ -64,7 +64,7 @@ fn a_sequence_starts_with_its_clock_and_its_track() {
 }
 
 #[test]
-fn a_counter_says_its_unit() {
+fn a_counter_has_its_unit() {
     for (unit, unit_name) in
         [(Unit::Unspecified, None), (Unit::SizeBytes, None), (Unit::Unspecified, Some("frames"))]
     {
@@ -106,7 +106,7 @@ fn strings_of_every_length_survive() {
 }
 
 #[test]
-fn what_an_event_refers_to_is_laid_out() {
+fn references_of_an_event_are_laid_out() {
     let mut out = Vec::new();
     te::event(&mut out, &FULL);
     #[rustfmt::skip]
@@ -130,7 +130,7 @@ fn what_an_event_refers_to_is_laid_out() {
 }
 
 #[test]
-fn what_an_event_refers_to_by_number_is_laid_out() {
+fn interned_references_of_an_event_are_laid_out() {
     let event = Event {
         clock_id: Some(6),
         needs_state: false,
@@ -172,7 +172,7 @@ fn nested_annotations_are_laid_out() {
 }
 
 #[test]
-fn text_with_a_number_is_laid_out_by_its_number_and_inside_others_in_full() {
+fn interned_text_is_laid_out_as_its_id_and_nested_as_text() {
     let text = Tree::Interned(300, "t".to_owned());
     let array = Tree::Array(Named(vec![(String::new(), text.clone())]));
     let annotations = [(Name::Text("k"), text.value()), (Name::Iid(3), array.value())];
@@ -189,7 +189,7 @@ fn text_with_a_number_is_laid_out_by_its_number_and_inside_others_in_full() {
 }
 
 #[test]
-fn what_is_interned_is_laid_out() {
+fn interned_data_is_laid_out() {
     let at = SourceLocation { file: "a", function: "f", line: 9 };
     let strings = [
         Interned::LogBody { iid: 1, name: "hi" },

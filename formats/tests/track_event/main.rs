@@ -1,4 +1,4 @@
-//! TrackEvent: what is written is read back, and foreign bytes do no harm.
+//! TrackEvent: written packets are read back, and any input is read without harm.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -24,7 +24,7 @@ use hairline_formats::{DecodeError, DecodeErrorKind, Value};
 use proptest::prelude::*;
 use values::{Named, Tree};
 
-/// Everything that a trace says, without borrowing from its reader.
+/// Reads a whole trace into text.
 fn read(trace: impl std::io::Read) -> Vec<Result<(u64, String), DecodeError>> {
     let mut reader = Reader::new(trace);
     let mut all = Vec::new();
@@ -84,7 +84,7 @@ fn nested(value: &AnnotationValue<'_>, depth: usize) -> String {
     }
 }
 
-/// Reads the one packet of a trace and hands it to `check`.
+/// Reads the one packet of a trace and passes it to `check`.
 fn with_packet(trace: &[u8], check: impl FnOnce(&Packet<'_>)) {
     let mut reader = Reader::new(trace);
     let (offset, packet) = reader.next().unwrap().unwrap();
@@ -107,7 +107,7 @@ fn with_track(trace: &[u8], check: impl FnOnce(&te::TrackDescriptor<'_>)) {
     });
 }
 
-/// All that a list holds, which must be whole.
+/// All elements of an iterator, without an error.
 fn all<T>(list: impl Iterator<Item = Result<T, DecodeError>>) -> Vec<T> {
     list.map(Result::unwrap).collect()
 }
@@ -127,7 +127,7 @@ const START: SequenceStart<'static> = SequenceStart {
     timestamp_ns: 1_000,
 };
 
-/// An event that refers to all it can.
+/// An event with all references.
 const FULL: Event<'static> = Event {
     name: Some(Name::Text("go")),
     extra_counters: &[5, 6],
@@ -249,7 +249,7 @@ proptest! {
     }
 }
 
-/// The fields of a packet that are looked into.
+/// The fields of a packet whose content is read.
 const MESSAGES: [u32; 9] = [
     trace_packet::TRACK_EVENT,
     trace_packet::INTERNED_DATA,
@@ -262,7 +262,7 @@ const MESSAGES: [u32; 9] = [
     trace_packet::TRACE_STATS,
 ];
 
-/// No panic, no endless row of errors, and every error is about a byte of the input.
+/// Reads without a panic and without endless errors, and every error has an offset in the input.
 fn require_sane(bytes: &[u8]) {
     let all = read(bytes);
     assert!(all.len() <= bytes.len() / 2 + 1);

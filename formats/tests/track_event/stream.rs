@@ -1,11 +1,11 @@
-//! Packets about the stream as a whole are read back.
+//! Packets about the trace as a whole are read back.
 
 use super::*;
 use te::{Process, SystemInfo, TraceStats};
 
 proptest! {
     #[test]
-    fn a_start_is_read_as_it_was_written(
+    fn a_start_is_read_back(
         (sequence, timestamp_ns) in (1..=u32::MAX, unsigned()),
         (first, dropped) in any::<(bool, bool)>(),
         track_uuid in unsigned(),
@@ -34,7 +34,7 @@ proptest! {
     }
 
     #[test]
-    fn clocks_are_read_as_they_were_written(clocks in prop::collection::vec((any::<u32>(), unsigned()), 0..8)) {
+    fn clocks_are_read_back(clocks in prop::collection::vec((any::<u32>(), unsigned()), 0..8)) {
         let mut out = Vec::new();
         te::clock_snapshot(&mut out, 5, &clocks);
         with_packet(&out, |packet| {
@@ -45,7 +45,7 @@ proptest! {
     }
 
     #[test]
-    fn a_uuid_is_read_as_it_was_written(uuid: u128) {
+    fn a_uuid_is_read_back(uuid: u128) {
         let mut out = Vec::new();
         te::trace_uuid(&mut out, 5, uuid);
         with_packet(&out, |packet| {
@@ -54,7 +54,7 @@ proptest! {
     }
 
     #[test]
-    fn a_machine_is_read_as_it_was_written(
+    fn a_machine_is_read_back(
         (sysname, release, version, machine, tracer) in (text(), text(), text(), text(), text()),
         (page_size, num_cpus, timezone_off_mins) in any::<(u32, u32, i32)>(),
         ram_bytes in unsigned(),
@@ -78,7 +78,7 @@ proptest! {
     }
 
     #[test]
-    fn a_process_is_read_as_it_was_written(
+    fn a_process_is_read_back(
         timestamp in unsigned(),
         (pid, parent) in any::<(i32, Option<i32>)>(),
         arguments in prop::collection::vec(text(), 0..4),
@@ -95,7 +95,7 @@ proptest! {
     }
 
     #[test]
-    fn statistics_are_read_as_they_were_written(numbers in prop::collection::vec(unsigned(), 7)) {
+    fn statistics_are_read_back(numbers in prop::collection::vec(unsigned(), 7)) {
         let stats = TraceStats {
             size: numbers[0],
             bytes_written: numbers[1],
@@ -113,7 +113,7 @@ proptest! {
     }
 
     #[test]
-    fn compressed_packets_are_handed_out_as_they_are(deflated in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn compressed_packets_are_returned_unchanged(deflated in prop::collection::vec(any::<u8>(), 0..300)) {
         let mut out = Vec::new();
         te::compressed_packets(&mut out, &deflated);
         with_packet(&out, |packet| match packet.data {
@@ -126,7 +126,7 @@ proptest! {
 }
 
 #[test]
-fn a_marker_is_known() {
+fn a_marker_is_read_back() {
     let mut out = Vec::new();
     te::synchronization_marker(&mut out, 5);
     with_packet(&out, |packet| {

@@ -9,7 +9,7 @@ fn unit() -> impl Strategy<Value = Unit> {
 
 proptest! {
     #[test]
-    fn tracks_are_read_as_they_were_written(
+    fn tracks_are_read_back(
         ids in (unsigned(), unsigned()), pid: i32, tid: i64, name in text(), cmdline in prop::collection::vec(text(), 0..4),
     ) {
         let cmdline: Vec<_> = cmdline.iter().map(String::as_str).collect();
@@ -36,7 +36,7 @@ proptest! {
     }
 
     #[test]
-    fn counters_are_read_as_they_were_written(
+    fn counters_are_read_back(
         (uuid, parent_uuid, name) in (unsigned(), unsigned(), text()),
         (unit, unit_name) in (unit(), prop::option::of(text())),
         multiplier in prop_oneof![Just(1), any::<i64>()],
@@ -71,7 +71,7 @@ proptest! {
     }
 
     #[test]
-    fn custom_tracks_are_read_as_they_were_written(
+    fn custom_tracks_are_read_back(
         (uuid, parent_uuid) in (unsigned(), prop::option::of(unsigned())),
         (name, description) in (text(), text()),
         (ordering, merge) in (0..=3_u64, 0..=3_u64),
