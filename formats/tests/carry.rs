@@ -121,14 +121,16 @@ fn in_track_event_a_sequence_continues_with_its_state() {
     let mut carry = te::Carry::new();
     carry.look(&packets());
     let second = te_put(&mut carry);
-    let mut reader = te::Reader::new(second.as_slice());
+    let mut reader = te::PacketReader::new(second.as_slice());
     let (mut clock, mut begins) = (0, Vec::new());
     while let Some((_, packet)) = reader.next().expect("packets") {
         match packet.data {
-            Some(te::Data::Clocks(clocks)) => {
+            Some(te::PacketData::Clocks(clocks)) => {
                 clock = clocks.map(Result::unwrap).find(|c| c.is_incremental).expect("its clock").timestamp;
             }
-            Some(te::Data::Event(event)) => begins.push((event.kind, packet.timestamp, packet.clock_id)),
+            Some(te::PacketData::Event(event)) => {
+                begins.push((event.kind, packet.timestamp, packet.clock_id))
+            }
             _ => {}
         }
     }

@@ -7,7 +7,7 @@
 //!
 //! | section of the document | item |
 //! |---|---|
-//! | JSON Array Format, JSON Object Format | [`Reader`], [`Item`]; [`Writer`] |
+//! | JSON Array Format, JSON Object Format | [`JsonReader`], [`Item`]; [`JsonWriter`] |
 //! | Event Descriptions | [`Event`] |
 //! | Phases, Duration Events ... Context Events, Linking IDs | [`Phase`], [`InstantScope`] |
 //! | More about IDs | [`Id`], [`Id2`], [`Event::scope`] |
@@ -18,9 +18,9 @@
 //! **Units.** Times in a trace are microseconds. Here they are integers in nanoseconds, converted without
 //! rounding errors in both directions. A time that exceeds 64 bits of nanoseconds (292 years) is an error.
 //!
-//! **Limits.** A [`Reader`] holds one object of up to [`LIMIT`] bytes at a time. The trace can have any size,
-//! and the members of the object form any order. Values can be nested to any depth; values deeper than 32
-//! levels read as "...".
+//! **Limits.** A [`JsonReader`] holds one object of up to [`LIMIT`] bytes at a time. The trace can have any
+//! size, and the members of the object form any order. Values can be nested to any depth; values deeper than
+//! 32 levels read as "...".
 //!
 //! **Tolerated faults.** A byte order mark, extra or missing commas, an input that ends between two values,
 //! unknown members and elements, two members with one name (the last counts), bytes that are not UTF-8, and
@@ -44,6 +44,6 @@ pub use encode::{put_event, put_value};
 pub use event::{Args, Event, Id, Id2, Metadata, Sample, StackFrame};
 pub use json::Json;
 pub use phase::{InstantScope, Phase};
-pub use plain::{Label, Place, Plain, PlainKind};
-pub use read::{Item, LIMIT, Reader};
-pub use write::{TimeUnit, Writer};
+pub use plain::{Label, PlainEvent, PlainPhase, TrackIds};
+pub use read::{Item, JsonReader, LIMIT};
+pub use write::{JsonWriter, TimeUnit};

@@ -10,22 +10,22 @@ use crate::trace_event_json::put::{Times, put_display, put_front, put_microsecon
 
 /// An event whose text is prepared, except for its time and arguments.
 #[derive(Clone, Copy, Debug)]
-pub struct Plain<'a> {
+pub struct PlainEvent<'a> {
     /// The name and the categories.
     pub label: &'a Label,
     /// The phase.
-    pub kind: PlainKind,
+    pub phase: PlainPhase,
     /// The time, as [`Event::ts`](crate::trace_event_json::Event::ts).
     pub ts: i64,
     /// The process and the thread.
-    pub place: &'a Place,
+    pub ids: &'a TrackIds,
     /// The arguments.
     pub args: Args<'a>,
 }
 
 /// The phase of a plain event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PlainKind {
+pub enum PlainPhase {
     /// [`Phase::Begin`].
     Begin,
     /// [`Phase::End`].
@@ -41,7 +41,7 @@ pub enum PlainKind {
     Counter,
 }
 
-impl PlainKind {
+impl PlainPhase {
     /// Returns the phase.
     #[must_use]
     pub const fn phase(self) -> Phase {
@@ -93,9 +93,9 @@ impl Default for Label {
 
 /// The ids of a thread or of a counter: the members after the time.
 #[derive(Clone, Debug)]
-pub struct Place(Piece<48>);
+pub struct TrackIds(Piece<48>);
 
-impl Place {
+impl TrackIds {
     /// Creates the ids of a thread's events.
     #[must_use]
     pub fn thread(pid: u32, tid: u32) -> Self {
@@ -121,15 +121,15 @@ impl Place {
 
 /// Appends an event, with the same bytes as [`put_event`](crate::trace_event_json::put_event).
 #[inline]
-pub(super) fn put_plain(out: &mut Vec<u8>, times: &mut Times, event: &Plain<'_>) {
+pub(super) fn put_plain(out: &mut Vec<u8>, times: &mut Times, event: &PlainEvent<'_>) {
     event.label.0.put(out);
-    out.extend_from_slice(&event.kind.after_label());
+    out.extend_from_slice(&event.phase.after_label());
     times.put(out, event.ts);
-    if let PlainKind::Complete { dur } = event.kind {
+    if let PlainPhase::Complete { dur } = event.phase {
         out.extend_from_slice(b",\"dur\":");
         put_microseconds(out, dur);
     }
-    event.place.0.put(out);
+    event.ids.0.put(out);
     if !matches!(event.args, Args::None) {
         out.extend_from_slice(b",\"args\":");
         put_args(out, &event.args);
@@ -168,28 +168,28 @@ impl<const N: usize> Piece<N> {
 mod tests {
     use super::*;
     use crate::Value;
-    use crate::trace_event_json::{Event, Id, Writer, put_event};
+    use crate::trace_event_json::{Event, Id, JsonWriter, put_event};
 
     #[test]
     fn a_plain_event_has_the_bytes_of_any_event() {
         let args = [("n", Value::I64(1)), ("\"", Value::Str("x"))];
-        let kinds =
-            [PlainKind::Begin, PlainKind::End, PlainKind::Complete { dur: 1_500 }, PlainKind::Instant];
+        let phases =
+            [PlainPhase::Begin, PlainPhase::End, PlainPhase::Complete { dur: 1_500 }, PlainPhase::Instant];
         let names = [("", ""), ("a \"name\"", "x,y"), ("a\\", ""), ("", "c")];
-        for (kind, (name, cat)) in kinds.into_iter().flat_map(|kind| names.map(|texts| (kind, texts))) {
+        for (phase, (name, cat)) in phases.into_iter().flat_map(|phase| names.map(|texts| (phase, texts))) {
             for args in [Args::None, Args::List(&args)] {
-                let (label, place) = (Label::new(name, cat).unwrap(), Place::thread(7, u32::MAX));
+                let (label, ids) = (Label::new(name, cat).unwrap(), TrackIds::thread(7, u32::MAX));
                 let mut plain = Vec::new();
-                let event = Plain { label: &label, kind, ts: 1_234_560, place: &place, args };
+                let event = PlainEvent { label: &label, phase, ts: 1_234_560, ids: &ids, args };
                 put_plain(&mut plain, &mut Times::default(), &event);
                 let mut expected = Vec::new();
-                let dur = if let PlainKind::Complete { dur } = kind { Some(dur) } else { None };
+                let dur = if let PlainPhase::Complete { dur } = phase { Some(dur) } else { None };
                 put_event(
                     &mut expected,
                     &Event {
                         name: name.into(),
                         cat: cat.into(),
-                        ph: Some(kind.phase()),
+                        ph: Some(phase.phase()),
                         ts: Some(1_234_560),
                         dur,
                         pid: Some(Id::Number(7)),
@@ -205,10 +205,10 @@ mod tests {
 
     #[test]
     fn the_ids_of_a_counter_can_be_the_largest_numbers() {
-        let (label, place) = (Label::default(), Place::counter(Some(u32::MAX), Some(u64::MAX)));
-        let mut writer = Writer::array(Vec::new());
-        let (kind, args) = (PlainKind::Counter, Args::List(&[("value", Value::I64(-1))]));
-        writer.plain(&Plain { label: &label, kind, ts: 1_000, place: &place, args }).unwrap();
+        let (label, ids) = (Label::default(), TrackIds::counter(Some(u32::MAX), Some(u64::MAX)));
+        let mut writer = JsonWriter::array(Vec::new());
+        let (phase, args) = (PlainPhase::Counter, Args::List(&[("value", Value::I64(-1))]));
+        writer.plain(&PlainEvent { label: &label, phase, ts: 1_000, ids: &ids, args }).unwrap();
         let ids = r#""pid":4294967295,"id":18446744073709551615"#;
         let expected = format!("[\n{{\"ph\":\"C\",\"ts\":1,{ids},\"args\":{{\"value\":-1}}}}\n]\n");
         assert_eq!(String::from_utf8(writer.finish().unwrap()).unwrap(), expected);

@@ -11,17 +11,17 @@ use crate::trace_event_json::parse::{self, Fault};
 use crate::trace_event_json::window::{End, is_space};
 use crate::{DecodeError, DecodeErrorKind};
 
-/// The default of [`Reader::limit`], in bytes.
+/// The default of [`JsonReader::limit`], in bytes.
 pub const LIMIT: usize = 8 << 20;
 
 /// Reads a trace, item by item.
 ///
 /// ```
-/// use hairline_formats::trace_event_json::{Item, Phase, Reader};
+/// use hairline_formats::trace_event_json::{Item, Phase, JsonReader};
 ///
 /// // The final ] is missing, which is no error.
 /// let trace = r#"[{"name": "read", "ph": "X", "ts": 1.5, "dur": 2, "pid": 7, "tid": 8}"#;
-/// let mut reader = Reader::new(trace.as_bytes());
+/// let mut reader = JsonReader::new(trace.as_bytes());
 /// while let Some((offset, item)) = reader.next()? {
 ///     if let Item::Event(event) = item {
 ///         assert_eq!((offset, &*event.name, event.ph), (1, "read", Some(Phase::Complete)));
@@ -31,7 +31,7 @@ pub const LIMIT: usize = 8 << 20;
 /// # Ok::<(), hairline_formats::DecodeError>(())
 /// ```
 #[derive(Debug)]
-pub struct Reader<R> {
+pub struct JsonReader<R> {
     input: Input<R>,
     /// The size of the item that was returned last, in bytes.
     current: usize,
@@ -91,7 +91,7 @@ struct Found {
     value: Range<usize>,
 }
 
-impl<R: Read> Reader<R> {
+impl<R: Read> JsonReader<R> {
     /// Creates a reader of `reader`, which needs no buffer of its own.
     pub fn new(reader: R) -> Self {
         Self {

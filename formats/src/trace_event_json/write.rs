@@ -6,7 +6,7 @@ use crate::Value;
 use crate::trace_event_json::encode::{put_event, put_value};
 use crate::trace_event_json::event::Event;
 use crate::trace_event_json::json::Json;
-use crate::trace_event_json::plain::{Plain, put_plain};
+use crate::trace_event_json::plain::{PlainEvent, put_plain};
 use crate::trace_event_json::put::{Times, put_string};
 
 /// The bytes that are buffered before they are written.
@@ -18,9 +18,9 @@ const BUFFER: usize = 64 * 1024;
 ///
 /// ```
 /// use hairline_formats::Value;
-/// use hairline_formats::trace_event_json::{Args, Event, Id, Phase, TimeUnit, Writer};
+/// use hairline_formats::trace_event_json::{Args, Event, Id, Phase, TimeUnit, JsonWriter};
 ///
-/// let mut writer = Writer::object(Vec::new());
+/// let mut writer = JsonWriter::object(Vec::new());
 /// writer.display_time_unit(TimeUnit::Nanoseconds)?;
 /// writer.event(&Event {
 ///     name: "read".into(),
@@ -36,7 +36,7 @@ const BUFFER: usize = 64 * 1024;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Writer<W> {
+pub struct JsonWriter<W> {
     output: W,
     buffer: Vec<u8>,
     section: Section,
@@ -68,7 +68,7 @@ pub enum TimeUnit {
     Nanoseconds,
 }
 
-impl<W: Write> Writer<W> {
+impl<W: Write> JsonWriter<W> {
     /// Creates a writer of the array form.
     pub fn array(output: W) -> Self {
         Self::new(output, b"[", Section::Array)
@@ -96,7 +96,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// As [`event`](Self::event).
     #[inline]
-    pub fn plain(&mut self, event: &Plain<'_>) -> io::Result<()> {
+    pub fn plain(&mut self, event: &PlainEvent<'_>) -> io::Result<()> {
         self.put(|out, times| put_plain(out, times, event))
     }
 

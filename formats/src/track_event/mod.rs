@@ -15,8 +15,8 @@
 //! [`sequence_start`] clears all earlier state and sets clock and track anew, at the begin of a sequence and
 //! after a loss. A packet that relies on the state has a flag for it.
 //!
-//! [`Reader`] returns the packets one by one and keeps no state. The caller resolves interned ids, sequence
-//! by sequence.
+//! [`PacketReader`] returns the packets one by one and keeps no state. The caller resolves interned ids,
+//! sequence by sequence.
 //!
 //! [`event()`] writes the packet of an event and documents its layout. A traced program waits for event
 //! packets; all other packets are rare. [`fields`] has the field numbers.
@@ -37,9 +37,9 @@ pub use event::{Correlation, CounterValue, Event, Location, LogMessage, event, e
 pub use fields::{ChildOrdering, CounterType, EventType, Priority, SiblingMerge, Unit};
 pub use legacy::{FlowDirection, LegacyEvent, LegacyId};
 pub use read::{
-    Annotation, AnnotationValue, Annotations, ClockReading, ClockReadings, CounterDescriptor, Data, Defaults,
-    Integers, InternedStrings, Numbers, Packet, PlainEvent, ProcessDescriptor, Processes, Reader, Texts,
-    ThreadDescriptor, TrackDescriptor, TrackEvent, TreeProcess,
+    Annotation, AnnotationValue, Annotations, ClockReading, ClockReadings, CounterDescriptor, Integers,
+    InternedStrings, Numbers, Packet, PacketData, PacketDefaults, PacketReader, PlainEvent,
+    ProcessDescriptor, Processes, Texts, ThreadDescriptor, TrackDescriptor, TrackEvent, TreeProcess,
 };
 pub use sequence::{Interned, Name, SequenceStart, SourceLocation, clock_snapshot, interned, sequence_start};
 pub use stream::{

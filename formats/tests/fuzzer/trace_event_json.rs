@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use hairline_formats::trace_event_json::{
-    Args, Event, Id, Id2, InstantScope, Item, Json, Phase, Reader, put_event,
+    Args, Event, Id, Id2, InstantScope, Item, Json, JsonReader, Phase, put_event,
 };
 use hairline_formats::{Entries, Value};
 
@@ -12,7 +12,7 @@ use super::random::Random;
 use super::walk::Walk;
 use super::{Format, Units};
 
-/// [`Reader`].
+/// [`JsonReader`].
 #[derive(Debug)]
 pub(crate) struct TraceEventJson;
 
@@ -100,7 +100,7 @@ impl Format for TraceEventJson {
     }
 
     fn walk(reader: impl Read, walk: &mut Walk) -> Result<(), String> {
-        let mut reader = Reader::new(reader);
+        let mut reader = JsonReader::new(reader);
         loop {
             match reader.next() {
                 Ok(Some((offset, item))) => {

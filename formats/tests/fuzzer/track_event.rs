@@ -11,8 +11,8 @@ use hairline_formats::track_event::fields::{
     trace, trace_packet, track_descriptor, track_event as event,
 };
 use hairline_formats::track_event::{
-    self as te, Annotation, AnnotationValue, Annotations, CounterValue, Data, Event, EventType, Interned,
-    Name, Packet, Reader, Unit,
+    self as te, Annotation, AnnotationValue, Annotations, CounterValue, Event, EventType, Interned, Name,
+    Packet, PacketData, PacketReader, Unit,
 };
 use hairline_formats::{DecodeError, Value};
 
@@ -22,7 +22,7 @@ use super::random::Random;
 use super::walk::Walk;
 use super::{Format, Units};
 
-/// [`te::Reader`].
+/// [`te::PacketReader`].
 #[derive(Debug)]
 pub(crate) struct TrackEvent;
 
@@ -36,7 +36,7 @@ impl Format for TrackEvent {
     }
 
     fn walk(reader: impl Read, walk: &mut Walk) -> Result<(), String> {
-        let mut reader = Reader::new(reader);
+        let mut reader = PacketReader::new(reader);
         loop {
             match reader.next() {
                 Ok(Some((offset, packet))) => {
@@ -59,7 +59,7 @@ fn parts(packet: &Packet<'_>, walk: &mut Walk) -> Result<(), String> {
     all(packet.fields(), walk)?;
     all(packet.interned(), walk)?;
     match &packet.data {
-        Some(Data::Event(event)) => {
+        Some(PacketData::Event(event)) => {
             all(event.category_iids(), walk)?;
             all(event.categories(), walk)?;
             all(event.flow_ids(), walk)?;
@@ -68,12 +68,12 @@ fn parts(packet: &Packet<'_>, walk: &mut Walk) -> Result<(), String> {
             all(event.extra_counter_track_uuids(), walk)?;
             annotations(event.annotations(), walk)
         }
-        Some(Data::Clocks(clocks)) => all(clocks.clone(), walk),
-        Some(Data::Track(track)) => {
+        Some(PacketData::Clocks(clocks)) => all(clocks.clone(), walk),
+        Some(PacketData::Track(track)) => {
             track.process.as_ref().map_or(Ok(()), |process| all(process.cmdline(), walk))?;
             track.counter.as_ref().map_or(Ok(()), |counter| all(counter.categories(), walk))
         }
-        Some(Data::Processes(processes)) => processes.clone().try_for_each(|process| match process {
+        Some(PacketData::Processes(processes)) => processes.clone().try_for_each(|process| match process {
             Ok(process) => all(process.command_line(), walk),
             Err(e) => walk.part::<()>(Err(e)).map(drop),
         }),

@@ -139,7 +139,7 @@ fn the_event_after_a_malformed_one_is_read() {
 
 #[test]
 fn values_that_are_no_events_are_passed_over_and_counted() {
-    let mut reader = Reader::new(&br#"[null, 5, "a", [{"ph":"X"}], {"ph":"B"}, true, -1.5]"#[..]);
+    let mut reader = JsonReader::new(&br#"[null, 5, "a", [{"ph":"X"}], {"ph":"B"}, true, -1.5]"#[..]);
     assert_eq!(reader.next().unwrap().map(|(offset, _)| offset), Some(29));
     assert!(reader.next().unwrap().is_none());
     assert_eq!(reader.skipped(), 6);
@@ -172,7 +172,7 @@ fn an_input_that_is_no_trace_is_an_error_at_its_first_wrong_byte() {
 
 #[test]
 fn bytes_that_are_not_utf8_are_replaced_and_counted() {
-    let mut reader = Reader::new(&b"{\"k\xff\":1,\"traceEvents\":[{\"name\":\"a\xffb\"},{}]}"[..]);
+    let mut reader = JsonReader::new(&b"{\"k\xff\":1,\"traceEvents\":[{\"name\":\"a\xffb\"},{}]}"[..]);
     for expected in ["k\u{fffd}: 1", "{\"name\":\"a\u{fffd}b\"}", "{}"] {
         let (_, item) = reader.next().unwrap().unwrap();
         assert_eq!(line(&item), expected);

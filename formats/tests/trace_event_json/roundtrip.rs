@@ -72,10 +72,10 @@ proptest! {
             scope: scope.into(), args: args.map_or(Args::None, Args::Json), bp: bp.into(), s, sf, stack, esf, estack,
             cname: cname.into(), bind_id, flow_in, flow_out, skipped: 0,
         };
-        let mut writer = Writer::array(Vec::new());
+        let mut writer = JsonWriter::array(Vec::new());
         writer.event(&event).unwrap();
         let trace = writer.finish().unwrap();
-        let mut reader = Reader::new(&trace[..]);
+        let mut reader = JsonReader::new(&trace[..]);
         prop_assert_eq!(reader.next().unwrap(), Some((2, Item::Event(event))));
         prop_assert!(reader.next().unwrap().is_none());
     }
@@ -85,12 +85,12 @@ proptest! {
         let list: Vec<_> = all.iter().map(|(name, value)| (name.as_str(), value.value())).collect();
         let owner = Owner(all.iter().map(|(name, value)| (name.clone(), value.clone())).collect());
         let nested = [("dict", Value::Dict(&owner)), ("array", Value::Array(&owner))];
-        let mut writer = Writer::array(Vec::new());
+        let mut writer = JsonWriter::array(Vec::new());
         for args in [&list[..], &nested] {
             writer.event(&Event { args: Args::List(args), ..Event::default() }).unwrap();
         }
         let trace = writer.finish().unwrap();
-        let mut reader = Reader::new(&trace[..]);
+        let mut reader = JsonReader::new(&trace[..]);
         let expected: Vec<_> = list.iter().map(|(name, value)| ((*name).to_owned(), expected(value))).collect();
         match reader.next().unwrap() {
             Some((_, Item::Event(event))) => prop_assert_eq!(shown(&event.args), expected.clone()),

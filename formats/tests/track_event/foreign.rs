@@ -31,9 +31,9 @@ fn unknown_fields_are_passed_over_and_counted() {
         });
         put_str(p, 4002, "z");
     }));
-    let mut reader = Reader::new(&trace[..]);
+    let mut reader = PacketReader::new(&trace[..]);
     let (_, packet) = reader.next().unwrap().unwrap();
-    let Some(Data::Event(event)) = &packet.data else { panic!("{packet:?}") };
+    let Some(PacketData::Event(event)) = &packet.data else { panic!("{packet:?}") };
     assert_eq!((packet.skipped, event.skipped, event.kind, event.name), (2, 1, None, Some("x")));
     assert_eq!(reader.skipped(), 3);
 }
@@ -43,7 +43,7 @@ fn unknown_data_is_returned_as_bytes() {
     let trace = packet(|p| put_str(p, 33, "config"));
     with_packet(&trace, |packet| {
         assert!(
-            matches!(packet.data, Some(Data::Other { field: 33, bytes: b"config", offset: 5 })),
+            matches!(packet.data, Some(PacketData::Other { field: 33, bytes: b"config", offset: 5 })),
             "{packet:?}"
         );
         assert_eq!(packet.bytes(), &trace[2..]);
@@ -117,7 +117,7 @@ fn the_older_flag_for_a_cleared_state_is_read() {
 #[test]
 fn a_field_of_the_wrong_wire_type_is_passed_over() {
     let trace = packet(|p| put_uint(p, trace_packet::TRACK_EVENT, 1));
-    let mut reader = Reader::new(&trace[..]);
+    let mut reader = PacketReader::new(&trace[..]);
     let (_, packet) = reader.next().unwrap().unwrap();
     assert!(packet.data.is_none() && packet.skipped == 1);
 }
@@ -205,7 +205,10 @@ fn keys_of_tracks_are_read_and_unknown_numbers_are_none() {
 fn other_bytes_in_the_markers_field_are_returned() {
     let trace = packet(|p| put_bytes(p, trace_packet::SYNCHRONIZATION_MARKER, b"another"));
     with_packet(&trace, |packet| {
-        assert!(matches!(packet.data, Some(Data::Other { field: 36, bytes: b"another", .. })), "{packet:?}");
+        assert!(
+            matches!(packet.data, Some(PacketData::Other { field: 36, bytes: b"another", .. })),
+            "{packet:?}"
+        );
     });
 }
 
@@ -224,9 +227,9 @@ fn statistics_of_many_buffers_are_added_up() {
             put_uint(s, 4001, 1);
         });
     });
-    let mut reader = Reader::new(&trace[..]);
+    let mut reader = PacketReader::new(&trace[..]);
     let (_, packet) = reader.next().unwrap().unwrap();
-    let Some(Data::Stats(read)) = packet.data else { panic!("{packet:?}") };
+    let Some(PacketData::Stats(read)) = packet.data else { panic!("{packet:?}") };
     assert_eq!(read, te::TraceStats { size: 300, events_lost: u64::MAX, ..te::TraceStats::default() });
     assert_eq!(packet.skipped, 4);
 }
@@ -245,7 +248,7 @@ fn a_process_tree_can_have_many_processes_and_other_fields() {
         });
     });
     with_packet(&trace, |packet| {
-        let Some(Data::Processes(processes)) = &packet.data else { panic!("{packet:?}") };
+        let Some(PacketData::Processes(processes)) = &packet.data else { panic!("{packet:?}") };
         let read: Vec<_> =
             all(processes.clone()).iter().map(|p| (p.pid, p.parent, all(p.command_line()))).collect();
         assert_eq!(read, [(Some(7), None, vec![]), (None, None, vec!["app"])]);

@@ -50,7 +50,7 @@ fn a_sequence_starts_with_its_clock_and_its_track() {
             assert_eq!((defaults.timestamp_clock_id, packet.timestamp), (Some(fields::SEQUENCE_CLOCK), None));
             assert_eq!(defaults.track_uuid, Some(77));
             assert_eq!(all(defaults.extra_counter_track_uuids()), [78, 79]);
-            let Some(Data::Clocks(clocks)) = &packet.data else { panic!("{packet:?}") };
+            let Some(PacketData::Clocks(clocks)) = &packet.data else { panic!("{packet:?}") };
             let reading = |clock_id, is_incremental| ClockReading {
                 clock_id,
                 timestamp: 1_000,
@@ -75,7 +75,7 @@ fn a_counter_has_its_unit() {
             &CounterTrack { unit, unit_name, ..CounterTrack::new(1, 2, "n") },
         );
         with_packet(&out, |packet| {
-            let Some(Data::Track(track)) = &packet.data else { panic!("{packet:?}") };
+            let Some(PacketData::Track(track)) = &packet.data else { panic!("{packet:?}") };
             let counter = track.counter.as_ref().unwrap();
             assert_eq!((track.name, counter.unit, counter.unit_name), (Some("n"), Some(unit), unit_name));
         });
@@ -88,7 +88,7 @@ fn a_uuid_is_two_halves() {
     te::trace_uuid(&mut out, 1, 0x0102 << 64 | 0x0304);
     with_packet(&out, |packet| {
         assert_eq!(packet.bytes(), [0x50, 1, 0xca, 0x05, 6, 0x08, 0x82, 0x02, 0x10, 0x84, 0x06]);
-        assert!(matches!(packet.data, Some(Data::TraceUuid(uuid)) if uuid == 0x0102 << 64 | 0x0304));
+        assert!(matches!(packet.data, Some(PacketData::TraceUuid(uuid)) if uuid == 0x0102 << 64 | 0x0304));
     });
 }
 

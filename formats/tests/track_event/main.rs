@@ -16,9 +16,9 @@ use common::{Broken, LENGTHS, Owned, Slow, damaged, text, unsigned, value};
 use hairline_formats::proto::{self, put_bytes, put_message, put_str, put_uint};
 use hairline_formats::track_event::fields::{self, clock, sequence_flags, trace, trace_packet};
 use hairline_formats::track_event::{
-    self as te, AnnotationValue, ClockReading, Correlation, CounterTrack, CounterValue, Data, Event,
-    EventType, Interned, Location, LogMessage, Name, Packet, Priority, ProcessTrack, Reader, SequenceStart,
-    SourceLocation, ThreadTrack, Unit,
+    self as te, AnnotationValue, ClockReading, Correlation, CounterTrack, CounterValue, Event, EventType,
+    Interned, Location, LogMessage, Name, Packet, PacketData, PacketReader, Priority, ProcessTrack,
+    SequenceStart, SourceLocation, ThreadTrack, Unit,
 };
 use hairline_formats::{DecodeError, DecodeErrorKind, Value};
 use proptest::prelude::*;
@@ -26,7 +26,7 @@ use values::{Named, Tree};
 
 /// Reads a whole trace into text.
 fn read(trace: impl std::io::Read) -> Vec<Result<(u64, String), DecodeError>> {
-    let mut reader = Reader::new(trace);
+    let mut reader = PacketReader::new(trace);
     let mut all = Vec::new();
     loop {
         match reader.next() {
@@ -40,7 +40,7 @@ fn read(trace: impl std::io::Read) -> Vec<Result<(u64, String), DecodeError>> {
 fn describe(packet: &Packet<'_>) -> String {
     let interned: Vec<_> = packet.interned().collect();
     let data = match &packet.data {
-        Some(Data::Event(e)) => {
+        Some(PacketData::Event(e)) => {
             format!(
                 "{:?} {:?} {:?} {:?} {:?} {:?}",
                 e.category_iids().collect::<Vec<_>>(),
@@ -58,11 +58,11 @@ fn describe(packet: &Packet<'_>) -> String {
                 e.log,
             )
         }
-        Some(Data::Clocks(clocks)) => format!("{:?}", clocks.clone().collect::<Vec<_>>()),
-        Some(Data::Track(track)) => {
+        Some(PacketData::Clocks(clocks)) => format!("{:?}", clocks.clone().collect::<Vec<_>>()),
+        Some(PacketData::Track(track)) => {
             format!("{track:?} {:?}", track.process.as_ref().map(|p| p.cmdline().collect::<Vec<_>>()))
         }
-        Some(Data::Processes(processes)) => processes
+        Some(PacketData::Processes(processes)) => processes
             .clone()
             .map(|p| format!("{:?}", p.map(|p| (p.pid, p.parent, p.command_line().collect::<Vec<_>>()))))
             .collect(),
@@ -86,7 +86,7 @@ fn nested(value: &AnnotationValue<'_>, depth: usize) -> String {
 
 /// Reads the one packet of a trace and passes it to `check`.
 fn with_packet(trace: &[u8], check: impl FnOnce(&Packet<'_>)) {
-    let mut reader = Reader::new(trace);
+    let mut reader = PacketReader::new(trace);
     let (offset, packet) = reader.next().unwrap().unwrap();
     assert_eq!((offset, packet.skipped), (0, 0));
     check(&packet);
@@ -95,14 +95,14 @@ fn with_packet(trace: &[u8], check: impl FnOnce(&Packet<'_>)) {
 
 fn with_event(trace: &[u8], check: impl FnOnce(&te::TrackEvent<'_>)) {
     with_packet(trace, |packet| match &packet.data {
-        Some(Data::Event(event)) => check(event),
+        Some(PacketData::Event(event)) => check(event),
         other => panic!("{other:?}"),
     });
 }
 
 fn with_track(trace: &[u8], check: impl FnOnce(&te::TrackDescriptor<'_>)) {
     with_packet(trace, |packet| match &packet.data {
-        Some(Data::Track(track)) => check(track),
+        Some(PacketData::Track(track)) => check(track),
         other => panic!("{other:?}"),
     });
 }

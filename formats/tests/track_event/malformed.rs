@@ -110,7 +110,7 @@ fn a_malformed_stream_packet_is_refused_at_its_own_offset() {
 fn a_malformed_process_tree_is_refused_when_it_is_read() {
     let trace = [0x0a, 7, 0x12, 5, 0x0a, 1, 0x80, 0x0a, 9];
     with_packet(&trace, |packet| {
-        let Some(Data::Processes(processes)) = &packet.data else { panic!("{packet:?}") };
+        let Some(PacketData::Processes(processes)) = &packet.data else { panic!("{packet:?}") };
         let read: Vec<_> = processes.clone().map(|p| p.map(|p| p.pid).map_err(|e| e.offset)).collect();
         assert_eq!(read, [Err(6), Err(9)]);
     });

@@ -39,10 +39,10 @@ fn unknown_fields_of_every_wire_type_are_passed_over_at_every_level() {
         put_uint(p, trace_packet::TIMESTAMP, 9);
     }));
     put_unknown(&mut trace);
-    let mut reader = Reader::new(&trace[..]);
+    let mut reader = PacketReader::new(&trace[..]);
     {
         let (_, packet) = reader.next().unwrap().unwrap();
-        let Some(Data::Event(event)) = &packet.data else { panic!("{packet:?}") };
+        let Some(PacketData::Event(event)) = &packet.data else { panic!("{packet:?}") };
         assert_eq!((packet.timestamp, packet.skipped, event.skipped), (Some(9), 4, 4));
         let annotation = event.annotations().next().unwrap().unwrap();
         assert!(matches!(annotation.value, AnnotationValue::Value(Value::U64(7))), "{annotation:?}");
@@ -96,7 +96,7 @@ fn the_last_of_two_equal_fields_counts() {
         });
     });
     with_packet(&trace, |packet| {
-        let Some(Data::Event(event)) = &packet.data else { panic!("{packet:?}") };
+        let Some(PacketData::Event(event)) = &packet.data else { panic!("{packet:?}") };
         assert_eq!((packet.timestamp, event.name), (Some(2), Some("third")));
         assert_eq!(packet.interned().next().unwrap().unwrap(), Interned::EventName { iid: 2, name: "x" });
     });
@@ -112,8 +112,10 @@ fn a_name_of_another_wire_type_is_passed_over_and_replaces_nothing() {
             put_fixed64(a, annotation::NAME, 1);
         });
     });
-    let mut reader = Reader::new(&trace[..]);
-    let Some((_, Packet { data: Some(Data::Event(event)), .. })) = reader.next().unwrap() else { panic!() };
+    let mut reader = PacketReader::new(&trace[..]);
+    let Some((_, Packet { data: Some(PacketData::Event(event)), .. })) = reader.next().unwrap() else {
+        panic!()
+    };
     assert_eq!((event.name, event.skipped), (Some("name"), 1));
     assert_eq!(event.annotations().next().unwrap().unwrap().name, Some("key"));
 
@@ -134,7 +136,7 @@ fn a_name_of_another_wire_type_is_passed_over_and_replaces_nothing() {
         });
     });
     with_packet(&trace, |packet| {
-        let Some(Data::Track(track)) = &packet.data else { panic!("{packet:?}") };
+        let Some(PacketData::Track(track)) = &packet.data else { panic!("{packet:?}") };
         assert_eq!((track.name, track.skipped), (Some("track"), 4));
         assert_eq!(track.process.as_ref().unwrap().name, Some("name"));
         assert_eq!(track.thread.unwrap().name, Some("name"));

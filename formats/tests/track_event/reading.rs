@@ -39,7 +39,7 @@ fn a_packet_larger_than_the_buffer_is_read() {
 
 #[test]
 fn a_failing_input_is_an_error_once() {
-    let mut reader = Reader::new(Broken);
+    let mut reader = PacketReader::new(Broken);
     assert!(matches!(reader.next(), Err(DecodeError { offset: 0, kind: DecodeErrorKind::Io(_) })));
     assert!(reader.next().unwrap().is_none());
 }

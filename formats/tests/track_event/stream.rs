@@ -17,7 +17,7 @@ proptest! {
         let mut out = Vec::new();
         te::sequence_start(&mut out, &start);
         with_packet(&out, |packet| {
-            let Some(Data::Clocks(clocks)) = &packet.data else { panic!("{packet:?}") };
+            let Some(PacketData::Clocks(clocks)) = &packet.data else { panic!("{packet:?}") };
             let clocks = all(clocks.clone());
             assert!(clocks.iter().all(|c| c.timestamp == timestamp_ns) && clocks.len() == 2);
             let defaults = packet.defaults.as_ref().unwrap();
@@ -38,7 +38,7 @@ proptest! {
         let mut out = Vec::new();
         te::clock_snapshot(&mut out, 5, &clocks);
         with_packet(&out, |packet| {
-            let Some(Data::Clocks(read)) = &packet.data else { panic!("{packet:?}") };
+            let Some(PacketData::Clocks(read)) = &packet.data else { panic!("{packet:?}") };
             let read: Vec<_> = all(read.clone()).iter().map(|c| (c.clock_id, c.timestamp)).collect();
             assert_eq!((packet.sequence, read), (5, clocks.clone()));
         });
@@ -49,7 +49,7 @@ proptest! {
         let mut out = Vec::new();
         te::trace_uuid(&mut out, 5, uuid);
         with_packet(&out, |packet| {
-            assert!(matches!(packet.data, Some(Data::TraceUuid(read)) if read == uuid), "{packet:?}");
+            assert!(matches!(packet.data, Some(PacketData::TraceUuid(read)) if read == uuid), "{packet:?}");
         });
     }
 
@@ -73,7 +73,7 @@ proptest! {
         let mut out = Vec::new();
         te::system_info(&mut out, 5, &info);
         with_packet(&out, |packet| {
-            assert!(matches!(packet.data, Some(Data::System(read)) if read == info), "{packet:?}");
+            assert!(matches!(packet.data, Some(PacketData::System(read)) if read == info), "{packet:?}");
         });
     }
 
@@ -87,7 +87,7 @@ proptest! {
         let mut out = Vec::new();
         te::process_tree(&mut out, 5, timestamp, &Process { pid, parent, command_line: &arguments });
         with_packet(&out, |packet| {
-            let Some(Data::Processes(processes)) = &packet.data else { panic!("{packet:?}") };
+            let Some(PacketData::Processes(processes)) = &packet.data else { panic!("{packet:?}") };
             let read: Vec<_> =
                 all(processes.clone()).iter().map(|p| (p.pid, p.parent, all(p.command_line()))).collect();
             assert_eq!((packet.timestamp, read), (Some(timestamp), vec![(Some(pid), parent, arguments.clone())]));
@@ -108,7 +108,7 @@ proptest! {
         let mut out = Vec::new();
         te::trace_stats(&mut out, 5, &stats);
         with_packet(&out, |packet| {
-            assert!(matches!(packet.data, Some(Data::Stats(read)) if read == stats), "{packet:?}");
+            assert!(matches!(packet.data, Some(PacketData::Stats(read)) if read == stats), "{packet:?}");
         });
     }
 
@@ -117,7 +117,7 @@ proptest! {
         let mut out = Vec::new();
         te::compressed_packets(&mut out, &deflated);
         with_packet(&out, |packet| match packet.data {
-            Some(Data::Compressed { bytes, offset }) => {
+            Some(PacketData::Compressed { bytes, offset }) => {
                 assert_eq!((bytes, &out[offset as usize..]), (&deflated[..], &deflated[..]));
             }
             _ => panic!("{packet:?}"),
@@ -130,6 +130,6 @@ fn a_marker_is_read_back() {
     let mut out = Vec::new();
     te::synchronization_marker(&mut out, 5);
     with_packet(&out, |packet| {
-        assert!(matches!(packet.data, Some(Data::SynchronizationMarker)) && packet.sequence == 5);
+        assert!(matches!(packet.data, Some(PacketData::SynchronizationMarker)) && packet.sequence == 5);
     });
 }

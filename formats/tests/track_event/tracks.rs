@@ -16,9 +16,9 @@ proptest! {
         let mut out = Vec::new();
         te::process_descriptor(&mut out, 1, &ProcessTrack { uuid: ids.0, pid, name: &name, cmdline: &cmdline });
         te::thread_descriptor(&mut out, 1, &ThreadTrack { uuid: ids.1, parent_uuid: ids.0, pid, tid, name: &name });
-        let mut reader = Reader::new(&out[..]);
+        let mut reader = PacketReader::new(&out[..]);
         match reader.next().unwrap().unwrap().1.data {
-            Some(Data::Track(track)) => {
+            Some(PacketData::Track(track)) => {
                 let process = track.process.unwrap();
                 assert_eq!((track.uuid, process.pid, process.name), (Some(ids.0), Some(pid), Some(name.as_str())));
                 assert_eq!(all(process.cmdline()), cmdline);
@@ -26,7 +26,7 @@ proptest! {
             other => panic!("{other:?}"),
         }
         match reader.next().unwrap().unwrap().1.data {
-            Some(Data::Track(track)) => {
+            Some(PacketData::Track(track)) => {
                 let thread = track.thread.unwrap();
                 assert_eq!((track.uuid, track.parent_uuid, track.skipped), (Some(ids.1), Some(ids.0), 0));
                 assert_eq!((thread.pid, thread.tid, thread.name), (Some(pid), Some(tid), Some(name.as_str())));

@@ -169,7 +169,7 @@ impl<'a> TrackEvent<'a> {
     }
 
     /// Returns the tracks of the extra counters; none if they are the sequence's
-    /// [default](crate::track_event::Defaults::extra_counter_track_uuids).
+    /// [default](crate::track_event::PacketDefaults::extra_counter_track_uuids).
     #[must_use]
     pub fn extra_counter_track_uuids(&self) -> Numbers<'a> {
         self.varints(track_event::EXTRA_COUNTER_TRACK_UUIDS)

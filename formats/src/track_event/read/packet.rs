@@ -29,9 +29,9 @@ pub struct Packet<'a> {
     /// Whether packets before this one were lost.
     pub dropped: bool,
     /// The defaults for the packets after it on the sequence.
-    pub defaults: Option<Defaults<'a>>,
+    pub defaults: Option<PacketDefaults<'a>>,
     /// The packet's data; `None` if it only sets the sequence's state.
-    pub data: Option<Data<'a>>,
+    pub data: Option<PacketData<'a>>,
     /// The number of unknown fields, including those of a trace's uuid, a system info and statistics.
     pub skipped: u32,
     message: Fields<'a>,
@@ -41,7 +41,7 @@ pub struct Packet<'a> {
 /// The data of a packet.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Data<'a> {
+pub enum PacketData<'a> {
     /// An event.
     Event(TrackEvent<'a>),
     /// A track.
@@ -57,14 +57,14 @@ pub enum Data<'a> {
     /// Statistics: the sums of all buffers, saturating. Missing fields are 0.
     Stats(TraceStats),
     /// The [marker](crate::track_event::SYNCHRONIZATION_MARKER) at which a reader can begin. Other bytes in
-    /// its field are [`Data::Other`].
+    /// its field are [`PacketData::Other`].
     SynchronizationMarker,
     /// Packets, compressed with zlib.
     ///
     /// The caller inflates them. The result is whole packets, tags and lengths included, which another
-    /// [`Reader`](crate::track_event::Reader) reads. They take the place of this packet, in their order. A
-    /// few bytes can inflate to a thousand times as many, and they can contain compressed packets again:
-    /// limit both.
+    /// [`PacketReader`](crate::track_event::PacketReader) reads. They take the place of this packet, in their
+    /// order. A few bytes can inflate to a thousand times as many, and they can contain compressed packets
+    /// again: limit both.
     Compressed {
         /// The zlib stream.
         bytes: &'a [u8],
@@ -84,7 +84,7 @@ pub enum Data<'a> {
 
 /// `TracePacketDefaults`.
 #[derive(Clone, Debug)]
-pub struct Defaults<'a> {
+pub struct PacketDefaults<'a> {
     /// The default clock of timestamps.
     pub timestamp_clock_id: Option<u32>,
     /// The default track of events.
@@ -130,45 +130,45 @@ impl<'a> Packet<'a> {
             (trace_packet::FIRST_PACKET_ON_SEQUENCE, Varint(v)) => self.first = v != 0,
             (trace_packet::PREVIOUS_PACKET_DROPPED, Varint(v)) => self.dropped = v != 0,
             (trace_packet::TRACE_PACKET_DEFAULTS, Bytes { bytes, offset }) => {
-                self.defaults = Some(Defaults::decode(Fields::new(bytes, offset))?);
+                self.defaults = Some(PacketDefaults::decode(Fields::new(bytes, offset))?);
             }
             (trace_packet::INTERNED_DATA, Bytes { .. }) => self.has_interned = true,
             (trace_packet::TRACK_EVENT, Bytes { bytes, offset }) => {
-                self.data = Some(Data::Event(TrackEvent::decode(Fields::new(bytes, offset))?));
+                self.data = Some(PacketData::Event(TrackEvent::decode(Fields::new(bytes, offset))?));
             }
             (trace_packet::TRACK_DESCRIPTOR, Bytes { bytes, offset }) => {
                 let track = TrackDescriptor::decode(Fields::new(bytes, offset))?;
-                self.data = Some(Data::Track(Box::new(track)));
+                self.data = Some(PacketData::Track(Box::new(track)));
             }
             (trace_packet::CLOCK_SNAPSHOT, Bytes { bytes, offset }) => {
-                self.data = Some(Data::Clocks(ClockReadings { snapshot: Fields::new(bytes, offset) }));
+                self.data = Some(PacketData::Clocks(ClockReadings { snapshot: Fields::new(bytes, offset) }));
             }
             (trace_packet::TRACE_UUID, Bytes { bytes, offset }) => {
                 let uuid = stream::trace_uuid(Fields::new(bytes, offset), &mut self.skipped)?;
-                self.data = Some(Data::TraceUuid(uuid));
+                self.data = Some(PacketData::TraceUuid(uuid));
             }
             (trace_packet::SYSTEM_INFO, Bytes { bytes, offset }) => {
                 let info = stream::system_info(Fields::new(bytes, offset), &mut self.skipped)?;
-                self.data = Some(Data::System(info));
+                self.data = Some(PacketData::System(info));
             }
             (trace_packet::PROCESS_TREE, Bytes { bytes, offset }) => {
-                self.data = Some(Data::Processes(Processes::new(Fields::new(bytes, offset))));
+                self.data = Some(PacketData::Processes(Processes::new(Fields::new(bytes, offset))));
             }
             (trace_packet::TRACE_STATS, Bytes { bytes, offset }) => {
                 let stats = stream::trace_stats(Fields::new(bytes, offset), &mut self.skipped)?;
-                self.data = Some(Data::Stats(stats));
+                self.data = Some(PacketData::Stats(stats));
             }
             (trace_packet::SYNCHRONIZATION_MARKER, Bytes { bytes, .. })
                 if bytes == SYNCHRONIZATION_MARKER =>
             {
-                self.data = Some(Data::SynchronizationMarker);
+                self.data = Some(PacketData::SynchronizationMarker);
             }
             (trace_packet::COMPRESSED_PACKETS, Bytes { bytes, offset }) => {
-                self.data = Some(Data::Compressed { bytes, offset });
+                self.data = Some(PacketData::Compressed { bytes, offset });
             }
             // A packet has one kind of data. An unknown extension beside it must not replace it.
             (field, Bytes { bytes, offset }) if self.data.is_none() => {
-                self.data = Some(Data::Other { field, bytes, offset });
+                self.data = Some(PacketData::Other { field, bytes, offset });
             }
             _ => self.skipped += 1,
         }
@@ -194,7 +194,7 @@ impl<'a> Packet<'a> {
     }
 }
 
-impl<'a> Defaults<'a> {
+impl<'a> PacketDefaults<'a> {
     fn decode(message: Fields<'a>) -> Result<Self, DecodeError> {
         let mut defaults = Self { timestamp_clock_id: None, track_uuid: None, event: Fields::none() };
         for field in message {

@@ -197,7 +197,7 @@ impl<'a> Rest<'a> {
 mod tests {
     use super::*;
     use crate::track_event::{
-        Annotations, Data, Event, LogMessage, Numbers, Packet, Priority, Reader, event,
+        Annotations, Event, LogMessage, Numbers, Packet, PacketData, PacketReader, Priority, event,
     };
     use crate::{DecodeError, Value};
 
@@ -206,11 +206,11 @@ mod tests {
     fn both_ways(written: &Event<'_>) -> Option<[String; 2]> {
         let mut trace = Vec::new();
         event(&mut trace, written);
-        let mut reader = Reader::new(&trace[..]);
+        let mut reader = PacketReader::new(&trace[..]);
         let (_, message) = reader.next_message().unwrap().unwrap();
         let plain = PlainEvent::decode(&message)?;
         let packet = Packet::decode(message).unwrap();
-        let Some(Data::Event(any)) = packet.data else { panic!("no event") };
+        let Some(PacketData::Event(any)) = packet.data else { panic!("no event") };
         let iids: Result<Vec<_>, DecodeError> = any.category_iids().collect();
         let texts: Result<Vec<_>, DecodeError> = any.categories().collect();
         let category = iids.unwrap().into_iter().map(Name::Iid);

@@ -11,20 +11,20 @@ use crate::{DecodeError, DecodeErrorKind};
 /// Reads a trace, packet by packet.
 ///
 /// ```
-/// use hairline_formats::track_event::{self, Data, Reader};
+/// use hairline_formats::track_event::{self, PacketData, PacketReader};
 ///
 /// let mut trace = Vec::new();
 /// track_event::clock_snapshot(&mut trace, 1, &[(6, 1_000)]);
 ///
-/// let mut reader = Reader::new(&trace[..]);
+/// let mut reader = PacketReader::new(&trace[..]);
 /// while let Some((offset, packet)) = reader.next()? {
 ///     assert_eq!((offset, packet.sequence), (0, 1));
-///     assert!(matches!(packet.data, Some(Data::Clocks(_))));
+///     assert!(matches!(packet.data, Some(PacketData::Clocks(_))));
 /// }
 /// # Ok::<(), hairline_formats::DecodeError>(())
 /// ```
 #[derive(Debug)]
-pub struct Reader<R> {
+pub struct PacketReader<R> {
     input: Input<R>,
     /// The size of the packet that was returned last, in bytes.
     current: usize,
@@ -48,7 +48,7 @@ struct Head {
     body: u64,
 }
 
-impl<R: Read> Reader<R> {
+impl<R: Read> PacketReader<R> {
     /// Creates a reader of `reader`, which needs no buffer of its own.
     pub fn new(reader: R) -> Self {
         Self { input: Input::new(reader), current: 0, skipped: 0, ended: false }
