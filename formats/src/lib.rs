@@ -9,7 +9,8 @@
 //! | [`proto`] | the protobuf wire format underneath TrackEvent |
 //!
 //! The crate opens no files, starts no threads and has no unsafe code. Writers append to any output of words
-//! or bytes ([`fxt::Put`], [`proto::Put`]). Readers stream from any [`std::io::Read`] in bounded memory.
+//! or bytes ([`fxt::PutWords`], [`proto::PutBytes`]). Readers stream from any [`std::io::Read`] in bounded
+//! memory.
 //!
 //! Readers expect hostile input. No input makes them panic or allocate more memory than a multiple of its
 //! size. They pass over unknown parts, and each error has the offset of its byte.

@@ -29,7 +29,7 @@ fn records() -> Vec<u8> {
 }
 
 fn kinds(records: &[u8]) -> Vec<(EventKind, u64)> {
-    let mut reader = fxt::Reader::new(records);
+    let mut reader = fxt::RecordReader::new(records);
     let mut kinds = Vec::new();
     while let Some((_, record)) = reader.next().expect("records") {
         if let fxt::Record::Event(event) = record {

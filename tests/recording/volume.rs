@@ -83,7 +83,7 @@ fn number(value: Value<'_>) -> Option<u64> {
 }
 
 fn fxt_order(path: &Path) -> Vec<(u64, u64)> {
-    let mut reader = fxt::Reader::new(BufReader::new(File::open(path).expect("a file")));
+    let mut reader = fxt::RecordReader::new(BufReader::new(File::open(path).expect("a file")));
     let (mut seen, mut thread) = (HashMap::<u64, Seen>::new(), 0);
     while let Some((_, record)) = reader.next().expect("a well-formed trace") {
         match record {

@@ -52,7 +52,7 @@ fn integer(value: &Value<'_>) -> Option<u64> {
 }
 
 fn walk_fxt(file: impl Read, visit: &mut dyn FnMut(Mark<'_>) -> Result<(), String>) -> Result<(), String> {
-    let mut reader = fxt::Reader::new(file);
+    let mut reader = fxt::RecordReader::new(file);
     let mut current = 0;
     let mut numbers = Vec::new();
     while let Some((_, record)) = reader.next().map_err(|e| e.to_string())? {

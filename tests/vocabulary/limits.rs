@@ -13,7 +13,7 @@ fn strings(trace: &Trace) -> Vec<String> {
     let bytes = std::fs::read(trace.path()).unwrap();
     let mut all = Vec::new();
     if trace.format == Format::Fxt {
-        let mut reader = fxt::Reader::new(&bytes[..]);
+        let mut reader = fxt::RecordReader::new(&bytes[..]);
         while let Some((_, record)) = reader.next().unwrap() {
             if let fxt::Record::Event(event) = record {
                 for (_, value) in event.args().map(Result::unwrap) {

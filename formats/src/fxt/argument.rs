@@ -18,7 +18,7 @@
 
 use crate::fxt::cursor::Cursor;
 use crate::fxt::layout::{ArgumentType, MAX_ARGS, MAX_STRING, MAX_STRING_INDEX, argument, string_ref, words};
-use crate::fxt::put::Put;
+use crate::fxt::put::PutWords;
 use crate::fxt::refs::StringRef;
 use crate::{DecodeError, Value};
 
@@ -92,7 +92,7 @@ pub fn argument_words(name: StringRef<'_>, value: &Value<'_>) -> usize {
 /// A string or blob is cut to [`MAX_STRING`] bytes. FXT has no nested values: a dict or an array is written
 /// as null, so flatten it first with [`Value::flatten`].
 #[inline(always)]
-pub fn put_argument(out: &mut impl Put, name: StringRef<'_>, value: &Value<'_>) {
+pub fn put_argument(out: &mut impl PutWords, name: StringRef<'_>, value: &Value<'_>) {
     let (kind, bits, tail) = shape(value);
     let header = argument::TYPE.set(kind as u64)
         | argument::SIZE.set(total(name, tail) as u64)
@@ -127,7 +127,7 @@ pub(super) fn fitting<'s, 'a>(
     (&args[..count], total)
 }
 
-pub(super) fn put_arguments(out: &mut impl Put, args: &[(StringRef<'_>, Value<'_>)]) {
+pub(super) fn put_arguments(out: &mut impl PutWords, args: &[(StringRef<'_>, Value<'_>)]) {
     for (name, value) in args {
         put_argument(out, *name, value);
     }

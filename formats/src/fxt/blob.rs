@@ -2,7 +2,7 @@
 
 use crate::fxt::header::header;
 use crate::fxt::layout::{MAX_RECORD_WORDS, RecordType, blob as fields, words};
-use crate::fxt::put::Put;
+use crate::fxt::put::PutWords;
 use crate::fxt::refs::StringRef;
 
 /// Returns the header of a BLOB record without a name. `words` is the record's size, `length` its number of
@@ -27,7 +27,7 @@ pub const fn blob_header(words: usize, length: usize, kind: u8) -> u64 {
 /// | the bytes                                                             |
 /// +-----------------------------------------------------------------------+
 /// ```
-pub fn blob(out: &mut impl Put, name: StringRef<'_>, kind: u8, bytes: &[u8]) {
+pub fn blob(out: &mut impl PutWords, name: StringRef<'_>, kind: u8, bytes: &[u8]) {
     let fixed = 1 + name.words();
     let mut put = |part: &[u8]| {
         out.word(blob_header(fixed + words(part.len()), part.len(), kind) | fields::NAME.set(name.bits()));

@@ -5,7 +5,7 @@ use crate::fxt::argument::{ArgumentSlice, Arguments, argument_words, fitting, pu
 use crate::fxt::cursor::Cursor;
 use crate::fxt::header::record_words;
 use crate::fxt::layout::{EventKind, MAX_ARGS, MAX_RECORD_WORDS, RecordType, event as fields, record};
-use crate::fxt::put::Put;
+use crate::fxt::put::PutWords;
 use crate::fxt::refs::{StringRef, ThreadRef};
 
 /// An event to be written: "Event record".
@@ -108,7 +108,7 @@ pub const fn event_header(
 /// assert_eq!(out.len(), 8 * fxt::event_words(&begin));
 /// assert_eq!(fxt::event_record(&out).unwrap().0.name, begin.name);
 /// ```
-pub fn event(out: &mut impl Put, event: &Event<'_>) {
+pub fn event(out: &mut impl PutWords, event: &Event<'_>) {
     let mut room = MAX_RECORD_WORDS - event.fixed_words();
     let category = event.category.within(room);
     room -= category.words();

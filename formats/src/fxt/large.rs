@@ -6,7 +6,7 @@ use crate::fxt::cursor::Cursor;
 use crate::fxt::layout::{
     LargeBlobFormat, LargeKind, RecordType, large, large_blob as fields, record, words,
 };
-use crate::fxt::put::Put;
+use crate::fxt::put::PutWords;
 use crate::fxt::refs::{StringRef, ThreadRef};
 
 /// "Large BLOB record". `A` is the type of the arguments: a slice ([`ArgumentSlice`]) to write, an iterator
@@ -100,7 +100,7 @@ pub fn large_blob_words(blob: &LargeBlob<'_, ArgumentSlice<'_>>) -> u64 {
 /// | the blob                                                         |
 /// +------------------------------------------------------------------+
 /// ```
-pub fn large_blob(out: &mut impl Put, blob: &LargeBlob<'_, ArgumentSlice<'_>>) {
+pub fn large_blob(out: &mut impl PutWords, blob: &LargeBlob<'_, ArgumentSlice<'_>>) {
     let (metadata, fixed) = parts(blob);
     let bytes = &blob.bytes[..kept(blob.bytes.len() as u64, fixed) as usize];
     let format = if metadata.is_some() { LargeBlobFormat::WithMetadata } else { LargeBlobFormat::NoMetadata };

@@ -2,7 +2,7 @@
 
 use crate::fxt::header::header;
 use crate::fxt::layout::{MAX_STRING, RecordType, log as fields, words};
-use crate::fxt::put::Put;
+use crate::fxt::put::PutWords;
 use crate::fxt::refs::ThreadRef;
 use crate::truncate_utf8;
 
@@ -21,7 +21,7 @@ use crate::truncate_utf8;
 /// | the message                                                  |
 /// +--------------------------------------------------------------+
 /// ```
-pub fn log(out: &mut impl Put, timestamp: u64, thread: ThreadRef, message: &str) {
+pub fn log(out: &mut impl PutWords, timestamp: u64, thread: ThreadRef, message: &str) {
     let message = truncate_utf8(message, MAX_STRING);
     out.word(
         header(RecordType::Log, 2 + thread.words() + words(message.len()))

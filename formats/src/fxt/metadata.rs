@@ -2,7 +2,7 @@
 
 use crate::fxt::header::header;
 use crate::fxt::layout::{MAGIC, MAX_PROVIDER_NAME, MetadataKind, RecordType, metadata, words};
-use crate::fxt::put::Put;
+use crate::fxt::put::PutWords;
 use crate::truncate_utf8;
 
 /// Writes the "Magic number record", which must be the first record of a trace.
@@ -13,7 +13,7 @@ use crate::truncate_utf8;
 /// | 0     | 0x16547846 | info 0 | kind 4 | size 1      |   0   |
 /// +-------+------------+--------+--------+-------------+-------+
 /// ```
-pub fn magic(out: &mut impl Put) {
+pub fn magic(out: &mut impl PutWords) {
     out.word(MAGIC);
 }
 
@@ -27,7 +27,7 @@ pub fn magic(out: &mut impl Put) {
 /// | ticks per second                           |
 /// +--------------------------------------------+
 /// ```
-pub fn initialization(out: &mut impl Put, ticks_per_second: u64) {
+pub fn initialization(out: &mut impl PutWords, ticks_per_second: u64) {
     out.word(header(RecordType::Initialization, 2));
     out.word(ticks_per_second);
 }
@@ -48,7 +48,7 @@ const fn about_provider(kind: MetadataKind, words: usize, id: u32) -> u64 {
 /// | the name                                                           |
 /// +--------------------------------------------------------------------+
 /// ```
-pub fn provider_info(out: &mut impl Put, id: u32, name: &str) {
+pub fn provider_info(out: &mut impl PutWords, id: u32, name: &str) {
     let name = truncate_utf8(name, MAX_PROVIDER_NAME);
     let about = about_provider(MetadataKind::ProviderInfo, 1 + words(name.len()), id);
     out.word(about | metadata::NAME_LENGTH.set(name.len() as u64));
@@ -63,7 +63,7 @@ pub fn provider_info(out: &mut impl Put, id: u32, name: &str) {
 /// | 0     | provider id   | kind 2 | size, words |   0   |
 /// +-------+---------------+--------+-------------+-------+
 /// ```
-pub fn provider_section(out: &mut impl Put, id: u32) {
+pub fn provider_section(out: &mut impl PutWords, id: u32) {
     out.word(about_provider(MetadataKind::ProviderSection, 1, id));
 }
 
@@ -77,6 +77,6 @@ pub fn provider_section(out: &mut impl Put, id: u32) {
 /// | 0     | event | provider id   | kind 3 | size, words |   0   |
 /// +-------+-------+---------------+--------+-------------+-------+
 /// ```
-pub fn provider_event(out: &mut impl Put, id: u32, event: u8) {
+pub fn provider_event(out: &mut impl PutWords, id: u32, event: u8) {
     out.word(about_provider(MetadataKind::ProviderEvent, 1, id) | metadata::EVENT.set(u64::from(event)));
 }

@@ -13,8 +13,8 @@
 //! cut. A record that would exceed [`MAX_RECORD_WORDS`] loses arguments from its end; [`event_words`] says so
 //! beforehand.
 //!
-//! [`Reader`] returns the records one by one. It keeps no tables and resolves no index: an index belongs to a
-//! provider, and the caller follows the providers' sections.
+//! [`RecordReader`] returns the records one by one. It keeps no tables and resolves no index: an index
+//! belongs to a provider, and the caller follows the providers' sections.
 //!
 //! [`layout`] defines the bits of every record, for writing and for reading.
 
@@ -56,8 +56,8 @@ pub use log::log;
 pub use metadata::{initialization, magic, provider_event, provider_info, provider_section};
 pub use object::{kernel_object, userspace_object};
 pub use profiler::{Backtrace, Frames, Mmap, Module, backtrace, mmap, module};
-pub use put::Put;
-pub use read::{LARGE_LIMIT, Reader};
+pub use put::PutWords;
+pub use read::{LARGE_LIMIT, RecordReader};
 pub use record::Record;
 pub use refs::{ProcessRef, StringRef, ThreadRef};
 pub use scheduling::{

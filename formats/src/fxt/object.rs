@@ -6,7 +6,7 @@ use crate::fxt::header::header;
 use crate::fxt::layout::{
     MAX_RECORD_WORDS, RecordType, kernel_object as kernel, userspace_object as userspace,
 };
-use crate::fxt::put::Put;
+use crate::fxt::put::PutWords;
 use crate::fxt::refs::{ProcessRef, StringRef};
 
 /// Writes a "Kernel object record": the name of a process or a thread.
@@ -28,7 +28,7 @@ use crate::fxt::refs::{ProcessRef, StringRef};
 /// +---------------------------------------------------------------+
 /// ```
 pub fn kernel_object(
-    out: &mut impl Put,
+    out: &mut impl PutWords,
     object_type: u8,
     koid: u64,
     name: StringRef<'_>,
@@ -66,7 +66,7 @@ pub fn kernel_object(
 /// +---------------------------------------------------------------+
 /// ```
 pub fn userspace_object(
-    out: &mut impl Put,
+    out: &mut impl PutWords,
     pointer: u64,
     process: ProcessRef,
     name: StringRef<'_>,

@@ -6,7 +6,7 @@ use crate::fxt::layout::{
     MAX_FRAMES, MAX_MODULE_BYTES, ProfilerKind, RecordType, backtrace as backtrace_fields,
     mmap as mmap_fields, module as module_fields, profiler, words,
 };
-use crate::fxt::put::Put;
+use crate::fxt::put::PutWords;
 use crate::fxt::refs::ThreadRef;
 use crate::text::valid_prefix;
 use crate::{DecodeError, truncate_utf8};
@@ -97,7 +97,7 @@ const fn profiler_header(kind: ProfilerKind, words: usize, thread_bits: u64) -> 
 /// | build id                                                                     |
 /// +------------------------------------------------------------------------------+
 /// ```
-pub fn module(out: &mut impl Put, record: &Module<'_>) {
+pub fn module(out: &mut impl PutWords, record: &Module<'_>) {
     let name = truncate_utf8(record.name, MAX_MODULE_BYTES);
     let build_id = &record.build_id[..record.build_id.len().min(MAX_MODULE_BYTES)];
     let size = 2 + record.thread.words() + words(name.len()) + words(build_id.len());
@@ -132,7 +132,7 @@ pub fn module(out: &mut impl Put, record: &Module<'_>) {
 /// | vaddr: module relative address                                      |
 /// +---------------------------------------------------------------------+
 /// ```
-pub fn mmap(out: &mut impl Put, record: &Mmap) {
+pub fn mmap(out: &mut impl PutWords, record: &Mmap) {
     out.word(
         profiler_header(ProfilerKind::Mmap, 5 + record.thread.words(), record.thread.bits())
             | mmap_fields::MODULE_ID.set(u64::from(record.module_id))
@@ -160,7 +160,7 @@ pub fn mmap(out: &mut impl Put, record: &Mmap) {
 /// | frames, a word each                                              |
 /// +------------------------------------------------------------------+
 /// ```
-pub fn backtrace(out: &mut impl Put, record: &Backtrace<&[u64]>) {
+pub fn backtrace(out: &mut impl PutWords, record: &Backtrace<&[u64]>) {
     let frames = &record.frames[..record.frames.len().min(MAX_FRAMES)];
     let size = 2 + record.thread.words() + frames.len();
     out.word(

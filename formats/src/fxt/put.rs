@@ -3,7 +3,7 @@
 /// An output of FXT records. The format calls its units "atoms": words, and streams of bytes.
 ///
 /// `Vec<u8>` implements it. A caller with memory of its own can store the words in place.
-pub trait Put {
+pub trait PutWords {
     /// Appends a word, little-endian.
     fn word(&mut self, w: u64);
 
@@ -11,7 +11,7 @@ pub trait Put {
     fn stream(&mut self, bytes: &[u8]);
 }
 
-impl Put for Vec<u8> {
+impl PutWords for Vec<u8> {
     #[inline]
     fn word(&mut self, w: u64) {
         self.extend_from_slice(&w.to_le_bytes());

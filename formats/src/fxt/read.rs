@@ -8,19 +8,19 @@ use crate::fxt::header::{is_large, record_words};
 use crate::fxt::record::{Record, parse};
 use crate::input::Input;
 
-/// The default of [`Reader::large_limit`], in bytes.
+/// The default of [`RecordReader::large_limit`], in bytes.
 pub const LARGE_LIMIT: usize = 1 << 20;
 
 /// Reads a trace, record by record.
 ///
 /// ```
-/// use hairline_formats::fxt::{self, Reader, Record};
+/// use hairline_formats::fxt::{self, RecordReader, Record};
 ///
 /// let mut trace = Vec::new();
 /// fxt::magic(&mut trace);
 /// fxt::initialization(&mut trace, 1_000_000_000);
 ///
-/// let mut reader = Reader::new(&trace[..]);
+/// let mut reader = RecordReader::new(&trace[..]);
 /// while let Some((offset, record)) = reader.next()? {
 ///     if let Record::Initialization { ticks_per_second } = record {
 ///         assert_eq!((offset, ticks_per_second), (8, 1_000_000_000));
@@ -29,7 +29,7 @@ pub const LARGE_LIMIT: usize = 1 << 20;
 /// # Ok::<(), hairline_formats::DecodeError>(())
 /// ```
 #[derive(Debug)]
-pub struct Reader<R> {
+pub struct RecordReader<R> {
     input: Input<R>,
     /// Bytes of the current record; 0 if it was too large and is passed over.
     current: usize,
@@ -39,7 +39,7 @@ pub struct Reader<R> {
     ended: bool,
 }
 
-impl<R: Read> Reader<R> {
+impl<R: Read> RecordReader<R> {
     /// Creates a reader of `reader`, which needs no buffer of its own.
     pub fn new(reader: R) -> Self {
         Self { input: Input::new(reader), current: 0, too_large: 0, large_limit: LARGE_LIMIT, ended: false }

@@ -121,8 +121,8 @@ pub enum Record<'a> {
     Backtrace(Backtrace<Frames<'a>>),
     /// "Large BLOB record".
     LargeBlob(LargeBlob<'a, Arguments<'a>>),
-    /// "Large record header" of a record above the [limit](crate::fxt::Reader::large_limit). Its content was
-    /// passed over.
+    /// "Large record header" of a record above the [limit](crate::fxt::RecordReader::large_limit). Its
+    /// content was passed over.
     TooLarge {
         /// The record's size, in words.
         words: u64,

@@ -1,7 +1,7 @@
 //! References from a record to a string, a thread or a process: by index, or inline.
 
 use crate::fxt::layout::{MAX_STRING, string_ref, words};
-use crate::fxt::put::Put;
+use crate::fxt::put::PutWords;
 use crate::truncate_utf8;
 
 /// "String references": 16 bits in a header, and for an inline string a stream after the header.
@@ -100,7 +100,7 @@ impl ThreadRef {
 
     /// Writes the words that follow the header.
     #[inline]
-    pub(super) fn put(self, out: &mut impl Put) {
+    pub(super) fn put(self, out: &mut impl PutWords) {
         let (process, thread) = match self {
             Self::Inline { process, thread } => (process, thread),
             Self::Index(0) => (0, 0),

@@ -11,7 +11,7 @@ use crate::fxt::layout::{
     MAX_RECORD_WORDS, RecordType, SchedulingKind, ThreadState, context_switch as switch,
     legacy_context_switch as legacy, scheduling, thread_wakeup as wakeup,
 };
-use crate::fxt::put::Put;
+use crate::fxt::put::PutWords;
 use crate::fxt::refs::ThreadRef;
 
 /// "Context Switch Record".
@@ -83,7 +83,7 @@ const fn scheduling_header(kind: SchedulingKind, words: usize) -> u64 {
 /// | arguments                                                 |
 /// +-----------------------------------------------------------+
 /// ```
-pub fn context_switch(out: &mut impl Put, record: &ContextSwitch<ArgumentSlice<'_>>) {
+pub fn context_switch(out: &mut impl PutWords, record: &ContextSwitch<ArgumentSlice<'_>>) {
     const FIXED: usize = 4;
     let (args, words) = fitting(record.args, MAX_RECORD_WORDS - FIXED);
     out.word(
@@ -112,7 +112,7 @@ pub fn context_switch(out: &mut impl Put, record: &ContextSwitch<ArgumentSlice<'
 /// | arguments                                                 |
 /// +-----------------------------------------------------------+
 /// ```
-pub fn thread_wakeup(out: &mut impl Put, record: &ThreadWakeup<ArgumentSlice<'_>>) {
+pub fn thread_wakeup(out: &mut impl PutWords, record: &ThreadWakeup<ArgumentSlice<'_>>) {
     const FIXED: usize = 3;
     let (args, words) = fitting(record.args, MAX_RECORD_WORDS - FIXED);
     out.word(
@@ -142,7 +142,7 @@ pub fn thread_wakeup(out: &mut impl Put, record: &ThreadWakeup<ArgumentSlice<'_>
 /// | incoming process's and thread's koids, if they are inline                               |
 /// +-----------------------------------------------------------------------------------------+
 /// ```
-pub fn legacy_context_switch(out: &mut impl Put, record: &LegacyContextSwitch) {
+pub fn legacy_context_switch(out: &mut impl PutWords, record: &LegacyContextSwitch) {
     let words = 2 + record.outgoing.words() + record.incoming.words();
     out.word(
         scheduling_header(SchedulingKind::LegacyContextSwitch, words)

@@ -2,7 +2,7 @@
 
 use crate::fxt::header::header;
 use crate::fxt::layout::{MAX_STRING, RecordType, string, thread, words};
-use crate::fxt::put::Put;
+use crate::fxt::put::PutWords;
 use crate::truncate_utf8;
 
 /// Returns the number of words that [`string_record`] writes for `text`.
@@ -24,7 +24,7 @@ pub fn string_record_words(text: &str) -> usize {
 /// | the string                                               |
 /// +----------------------------------------------------------+
 /// ```
-pub fn string_record(out: &mut impl Put, index: u16, text: &str) {
+pub fn string_record(out: &mut impl PutWords, index: u16, text: &str) {
     let text = truncate_utf8(text, MAX_STRING);
     out.word(
         header(RecordType::String, string_record_words(text))
@@ -46,7 +46,7 @@ pub fn string_record(out: &mut impl Put, index: u16, text: &str) {
 /// | thread's koid                                   |
 /// +-------------------------------------------------+
 /// ```
-pub fn thread_record(out: &mut impl Put, index: u8, process: u64, thread: u64) {
+pub fn thread_record(out: &mut impl PutWords, index: u8, process: u64, thread: u64) {
     out.word(header(RecordType::Thread, 3) | thread::INDEX.set(u64::from(index)));
     out.word(process);
     out.word(thread);

@@ -5,9 +5,9 @@ use crate::proto::wire::{MAX_VARINT, WireType, tag, varint_len};
 
 /// An output of fields.
 ///
-/// `Vec<u8>` implements it. Only [`bytes`](Put::bytes) is required; an output that can store numbers faster
-/// overrides the other methods.
-pub trait Put {
+/// `Vec<u8>` implements it. Only [`bytes`](PutBytes::bytes) is required; an output that can store numbers
+/// faster overrides the other methods.
+pub trait PutBytes {
     /// Appends the bytes.
     fn bytes(&mut self, bytes: &[u8]);
 
@@ -27,7 +27,7 @@ pub trait Put {
     }
 }
 
-fn put_long_varint(out: &mut (impl Put + ?Sized), value: u64) {
+fn put_long_varint(out: &mut (impl PutBytes + ?Sized), value: u64) {
     let mut buffer = [0; MAX_VARINT];
     let len = varint_len(value);
     let mut rest = value;
@@ -69,7 +69,7 @@ pub fn varint_up_to_8(value: u64) -> (u64, usize) {
     (spread_out(value) | CONTINUED & !(u64::MAX << (8 * (len - 1))), len)
 }
 
-impl Put for Vec<u8> {
+impl PutBytes for Vec<u8> {
     #[inline]
     fn bytes(&mut self, bytes: &[u8]) {
         self.extend_from_slice(bytes);
@@ -93,18 +93,18 @@ impl Put for Vec<u8> {
 
 /// Writes a varint without a tag.
 #[inline]
-pub fn put_varint(out: &mut impl Put, value: u64) {
+pub fn put_varint(out: &mut impl PutBytes, value: u64) {
     out.varint(value);
 }
 
 #[inline]
-fn put_tag(out: &mut impl Put, field: u32, wire: WireType) {
+fn put_tag(out: &mut impl PutBytes, field: u32, wire: WireType) {
     out.varint(u64::from(tag(field, wire)));
 }
 
 /// Writes a field of type `uint32`, `uint64`, `bool` or an enum.
 #[inline]
-pub fn put_uint(out: &mut impl Put, field: u32, value: u64) {
+pub fn put_uint(out: &mut impl PutBytes, field: u32, value: u64) {
     let tag = tag(field, WireType::Varint);
     if tag < 0x80 && value < 0x80 {
         return out.bytes(&[tag as u8, value as u8]);
@@ -115,7 +115,7 @@ pub fn put_uint(out: &mut impl Put, field: u32, value: u64) {
 
 /// Writes a field of type `uint32`, `uint64`, `bool` or an enum, unless the value is the default, 0.
 #[inline]
-pub(crate) fn put_nonzero(out: &mut impl Put, field: u32, value: u64) {
+pub(crate) fn put_nonzero(out: &mut impl PutBytes, field: u32, value: u64) {
     if value != 0 {
         put_uint(out, field, value);
     }
@@ -123,7 +123,7 @@ pub(crate) fn put_nonzero(out: &mut impl Put, field: u32, value: u64) {
 
 /// Writes a field of type `uint32`, `uint64`, `bool` or an enum if there is a value.
 #[inline]
-pub(crate) fn put_some(out: &mut impl Put, field: u32, value: Option<u64>) {
+pub(crate) fn put_some(out: &mut impl PutBytes, field: u32, value: Option<u64>) {
     if let Some(value) = value {
         put_uint(out, field, value);
     }
@@ -132,13 +132,13 @@ pub(crate) fn put_some(out: &mut impl Put, field: u32, value: Option<u64>) {
 /// Writes a field of type `int32` or `int64`, in two's complement. (Traces do not use protobuf's zigzag
 /// `sint64`.)
 #[inline]
-pub fn put_sint64(out: &mut impl Put, field: u32, value: i64) {
+pub fn put_sint64(out: &mut impl PutBytes, field: u32, value: i64) {
     put_uint(out, field, value.cast_unsigned());
 }
 
 /// Writes a field of type `bytes`, or a message that is already encoded.
 #[inline]
-pub fn put_bytes(out: &mut impl Put, field: u32, value: &[u8]) {
+pub fn put_bytes(out: &mut impl PutBytes, field: u32, value: &[u8]) {
     put_tag(out, field, WireType::Bytes);
     out.varint(value.len() as u64);
     out.bytes(value);
@@ -146,13 +146,13 @@ pub fn put_bytes(out: &mut impl Put, field: u32, value: &[u8]) {
 
 /// Writes a field of type `string`.
 #[inline]
-pub fn put_str(out: &mut impl Put, field: u32, value: &str) {
+pub fn put_str(out: &mut impl PutBytes, field: u32, value: &str) {
     put_bytes(out, field, value.as_bytes());
 }
 
 /// Writes a field of type `string`, unless the value is the default, "".
 #[inline]
-pub(crate) fn put_nonempty(out: &mut impl Put, field: u32, value: &str) {
+pub(crate) fn put_nonempty(out: &mut impl PutBytes, field: u32, value: &str) {
     if !value.is_empty() {
         put_str(out, field, value);
     }
@@ -160,19 +160,19 @@ pub(crate) fn put_nonempty(out: &mut impl Put, field: u32, value: &str) {
 
 /// Writes a field of type `fixed64`.
 #[inline]
-pub fn put_fixed64(out: &mut impl Put, field: u32, value: u64) {
+pub fn put_fixed64(out: &mut impl PutBytes, field: u32, value: u64) {
     put_tag(out, field, WireType::Fixed64);
     out.fixed64(value);
 }
 
 /// Writes a field of type `double`.
 #[inline]
-pub fn put_double(out: &mut impl Put, field: u32, value: f64) {
+pub fn put_double(out: &mut impl PutBytes, field: u32, value: f64) {
     put_fixed64(out, field, value.to_bits());
 }
 
 /// Writes a field that was read.
-pub fn put_field(out: &mut impl Put, field: &Field<'_>) {
+pub fn put_field(out: &mut impl PutBytes, field: &Field<'_>) {
     match field.value {
         FieldValue::Varint(value) => put_uint(out, field.number, value),
         FieldValue::Fixed64(value) => put_fixed64(out, field.number, value),

@@ -17,7 +17,7 @@
 //! written: [`annotation_len`] and [`put_annotation`] are inlined at callsites that know the value's variant.
 //! They do not write nested values; [`put_named`] writes any value.
 
-use crate::proto::{self, Put, WireType, put_message, put_str, put_uint, varint_len};
+use crate::proto::{self, PutBytes, WireType, put_message, put_str, put_uint, varint_len};
 use crate::track_event::fields::{debug_annotation as annotation, track_event};
 use crate::track_event::sequence::Name;
 use crate::value::MAX_DEPTH;
@@ -79,7 +79,7 @@ pub fn annotation_len(name_iid: u64, value: &Value<'_>) -> usize {
 /// A blob becomes text in hexadecimal. [`Value::Null`], a dict and an array become a name without a value,
 /// which importers drop. Do not write a null, and write nested values with [`put_named`].
 #[inline(always)]
-pub fn put_annotation(out: &mut impl Put, name_iid: u64, value: &Value<'_>) {
+pub fn put_annotation(out: &mut impl PutBytes, name_iid: u64, value: &Value<'_>) {
     out.bytes(&[ANNOTATION]);
     out.varint(content_len(name_iid, value) as u64);
     out.bytes(&[NAME_IID]);
@@ -89,7 +89,7 @@ pub fn put_annotation(out: &mut impl Put, name_iid: u64, value: &Value<'_>) {
 
 /// Writes the value's field.
 #[inline(always)]
-fn put_value(out: &mut impl Put, value: &Value<'_>) {
+fn put_value(out: &mut impl PutBytes, value: &Value<'_>) {
     match *value {
         Value::Null | Value::Dict(_) | Value::Array(_) => {}
         Value::Bool(v) => out.bytes(&[BOOL, u8::from(v)]),
@@ -158,13 +158,13 @@ fn put_entries(out: &mut Vec<u8>, field: u32, entries: &dyn Entries, depth: usiz
 }
 
 #[inline(always)]
-fn put_integer(out: &mut impl Put, tag: u8, value: u64) {
+fn put_integer(out: &mut impl PutBytes, tag: u8, value: u64) {
     out.bytes(&[tag]);
     out.varint(value);
 }
 
 #[cold]
-fn put_blob(out: &mut impl Put, bytes: &[u8]) {
+fn put_blob(out: &mut impl PutBytes, bytes: &[u8]) {
     const DIGITS: [u8; 16] = *b"0123456789abcdef";
     out.bytes(&[STRING]);
     out.varint(bytes.len() as u64 * 2);

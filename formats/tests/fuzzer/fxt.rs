@@ -6,15 +6,15 @@ use hairline_formats::Value;
 use hairline_formats::fxt::layout::{Field, argument, bits, event, large, record};
 use hairline_formats::fxt::{
     self, Arguments, Backtrace, ContextSwitch, Event, EventKind, LargeBlob, LargeBlobMetadata,
-    LegacyContextSwitch, MAX_STRING, MAX_STRING_INDEX, Mmap, Module, ProcessRef, Reader, Record, RecordType,
-    StringRef, ThreadRef, ThreadState, ThreadWakeup,
+    LegacyContextSwitch, MAX_STRING, MAX_STRING_INDEX, Mmap, Module, ProcessRef, Record, RecordReader,
+    RecordType, StringRef, ThreadRef, ThreadState, ThreadWakeup,
 };
 
 use super::random::Random;
 use super::walk::Walk;
 use super::{Format, Units};
 
-/// [`fxt::Reader`].
+/// [`fxt::RecordReader`].
 #[derive(Debug)]
 pub(crate) struct Fxt;
 
@@ -54,7 +54,7 @@ impl Format for Fxt {
     }
 
     fn walk(reader: impl Read, walk: &mut Walk) -> Result<(), String> {
-        let mut reader = Reader::new(reader);
+        let mut reader = RecordReader::new(reader);
         loop {
             match reader.next() {
                 Ok(Some((offset, record))) => {
@@ -302,5 +302,5 @@ fn foreign(unit: Units<'_>) {
 }
 
 fn words(unit: Units<'_>, words: &[u64]) {
-    unit(&|out| words.iter().for_each(|word| fxt::Put::word(out, *word)));
+    unit(&|out| words.iter().for_each(|word| fxt::PutWords::word(out, *word)));
 }

@@ -55,7 +55,7 @@ fn the_size_of_a_large_blob_has_more_than_12_bits() {
         let header = u64::from_le_bytes(out[..8].try_into().unwrap());
         assert_eq!(header >> 4 & 0xffff_ffff, 3 + u64::from(len).div_ceil(8));
         fxt::magic(&mut out);
-        let mut reader = Reader::new(&out[..]);
+        let mut reader = RecordReader::new(&out[..]);
         match reader.next().unwrap() {
             Some((0, Record::LargeBlob(read))) => assert_eq!(read.bytes, bytes),
             other => panic!("{other:?}"),
@@ -72,14 +72,14 @@ fn a_large_record_above_the_limit_is_returned_as_its_size() {
     let size = out.len();
     fxt::magic(&mut out);
     for limit in [0, 8, size - 1] {
-        let mut reader = Reader::new(&out[..]).large_limit(limit);
+        let mut reader = RecordReader::new(&out[..]).large_limit(limit);
         match reader.next().unwrap() {
             Some((0, Record::TooLarge { words })) => assert_eq!(words, size as u64 / 8),
             other => panic!("{other:?}"),
         }
         assert!(matches!(reader.next().unwrap(), Some((at, Record::Magic)) if at == size as u64));
     }
-    let mut reader = Reader::new(&out[..]).large_limit(size);
+    let mut reader = RecordReader::new(&out[..]).large_limit(size);
     assert!(matches!(reader.next().unwrap(), Some((0, Record::LargeBlob(_)))));
 }
 
@@ -88,7 +88,7 @@ fn the_limit_applies_to_large_records_only() {
     let mut out = Vec::new();
     fxt::string_record(&mut out, 1, "a string");
     assert!(matches!(
-        Reader::new(&out[..]).large_limit(0).next().unwrap(),
+        RecordReader::new(&out[..]).large_limit(0).next().unwrap(),
         Some((0, Record::String { index: 1, .. }))
     ));
 }
@@ -99,7 +99,7 @@ fn a_large_blob_that_comes_in_pieces_reads_the_same() {
     let mut out = Vec::new();
     fxt::magic(&mut out);
     fxt::large_blob(&mut out, &of_size(&bytes));
-    let mut reader = Reader::new(Slow::new(&out));
+    let mut reader = RecordReader::new(Slow::new(&out));
     assert!(matches!(reader.next().unwrap(), Some((0, Record::Magic))));
     match reader.next().unwrap() {
         Some((8, Record::LargeBlob(read))) => assert_eq!(read.bytes, bytes),
@@ -118,7 +118,7 @@ fn arguments_of_a_large_blob_can_exceed_a_record_together_but_not_alone() {
     let mut out = Vec::new();
     fxt::large_blob(&mut out, &blob);
     assert_eq!(out.len() as u64, fxt::large_blob_words(&blob) * 8);
-    match Reader::new(&out[..]).next().unwrap() {
+    match RecordReader::new(&out[..]).next().unwrap() {
         Some((0, Record::LargeBlob(read))) => {
             require_arguments(read.metadata.unwrap().args, &args[..2]);
             assert_eq!(read.bytes, b"abc");
@@ -140,7 +140,7 @@ proptest! {
         let mut out = Vec::new();
         fxt::large_blob(&mut out, &blob);
         prop_assert_eq!(out.len() as u64, fxt::large_blob_words(&blob) * 8);
-        let mut reader = Reader::new(&out[..]);
+        let mut reader = RecordReader::new(&out[..]);
         match reader.next().unwrap() {
             Some((0, Record::LargeBlob(read))) => {
                 assert_eq!((read.category, read.name, read.bytes), (category, name, &bytes[..]));

@@ -16,7 +16,7 @@ fn strings_of_every_length_are_padded_and_cut_at_the_longest() {
         fxt::string_record(&mut out, 1, &text);
         assert_eq!(out.len(), fxt::string_record_words(&text) * 8);
         assert_eq!(out.len(), 8 + kept.len().next_multiple_of(8));
-        let mut reader = Reader::new(&out[..]);
+        let mut reader = RecordReader::new(&out[..]);
         match reader.next().unwrap() {
             Some((0, Record::String { index: 1, value })) => assert_eq!(value, kept.as_bytes()),
             other => panic!("{other:?}"),
@@ -39,7 +39,7 @@ fn a_long_string_is_cut_between_two_characters() {
     assert_eq!(text.len(), MAX_STRING + 2);
     let mut out = Vec::new();
     fxt::string_record(&mut out, 1, &text);
-    match Reader::new(&out[..]).next().unwrap() {
+    match RecordReader::new(&out[..]).next().unwrap() {
         Some((0, Record::String { value, .. })) => assert_eq!(value, &text.as_bytes()[..MAX_STRING - 1]),
         other => panic!("{other:?}"),
     }
@@ -107,7 +107,7 @@ fn a_large_blob_becomes_several_records_of_its_name() {
     let bytes: Vec<u8> = (0..100_000_u32).map(|i| i as u8).collect();
     let mut out = Vec::new();
     fxt::blob(&mut out, StringRef::Inline("trace"), fxt::BLOB_PERFETTO, &bytes);
-    let (mut joined, mut reader) = (Vec::new(), Reader::new(&out[..]));
+    let (mut joined, mut reader) = (Vec::new(), RecordReader::new(&out[..]));
     while let Some((_, record)) = reader.next().unwrap() {
         let Record::Blob { name: StringRef::Inline("trace"), kind: fxt::BLOB_PERFETTO, bytes } = record
         else {

@@ -16,8 +16,8 @@ mod words;
 use common::{Broken, LENGTHS, Owned, Slow, damaged, text, unsigned, value};
 use hairline_formats::fxt::{
     self, ArgumentValue, Backtrace, ContextSwitch, Event, EventKind, LargeBlob, LargeBlobMetadata,
-    LegacyContextSwitch, MAX_ARGS, MAX_RECORD_WORDS, MAX_STRING, Mmap, Module, ProcessRef, Reader, Record,
-    StringRef, ThreadRef, ThreadState, ThreadWakeup,
+    LegacyContextSwitch, MAX_ARGS, MAX_RECORD_WORDS, MAX_STRING, Mmap, Module, ProcessRef, Record,
+    RecordReader, StringRef, ThreadRef, ThreadState, ThreadWakeup,
 };
 use hairline_formats::{DecodeError, DecodeErrorKind, Value};
 use proptest::prelude::*;
@@ -26,7 +26,7 @@ type Args<'a> = Vec<(StringRef<'a>, ArgumentValue<'a>)>;
 
 /// Reads a whole trace into text.
 fn read(trace: impl std::io::Read) -> Vec<Result<(u64, String), DecodeError>> {
-    let mut reader = Reader::new(trace);
+    let mut reader = RecordReader::new(trace);
     let mut all = Vec::new();
     loop {
         match reader.next() {
@@ -55,7 +55,7 @@ fn describe(record: &Record<'_>) -> String {
 
 /// Reads the one event of a trace and passes it to `check`.
 fn with_event(trace: &[u8], check: impl FnOnce(&fxt::EventRecord<'_>, Args<'_>)) {
-    let mut reader = Reader::new(trace);
+    let mut reader = RecordReader::new(trace);
     let Some((0, Record::Event(event))) = reader.next().unwrap() else { panic!("not an event") };
     check(&event, event.args().map(Result::unwrap).collect());
     assert!(reader.next().unwrap().is_none());
@@ -244,7 +244,7 @@ proptest! {
         fxt::thread_record(&mut out, thread_index, ids.0, ids.1);
         fxt::kernel_object(&mut out, object_type, ids.0, StringRef::Index(index), &[]);
         fxt::blob(&mut out, StringRef::Index(index), object_type, &bytes);
-        let mut reader = Reader::new(&out[..]);
+        let mut reader = RecordReader::new(&out[..]);
         match reader.next().unwrap() {
             Some((0, Record::String { index: i, value })) => assert_eq!((i, value), (index, text.as_bytes())),
             other => panic!("{other:?}"),

@@ -87,7 +87,7 @@ fn an_argument_too_short_for_its_value_affects_no_other() {
     let good = argument::TYPE.set(2) | argument::SIZE.set(1) | argument::INTEGER.set(77);
     let header = fxt::event_header(EventKind::Instant, 4, 2, 1, 1, 1);
     let bytes = trace(&[header, 5, bad, good]);
-    let mut reader = Reader::new(&bytes[..]);
+    let mut reader = RecordReader::new(&bytes[..]);
     let Some((_, Record::Event(event))) = reader.next().unwrap() else { panic!() };
     let args: Vec<_> = event.args().collect();
     assert!(
@@ -102,7 +102,7 @@ fn an_argument_with_the_longest_blob_length_is_refused() {
     // Padded to words, this length exceeds 32 bits.
     let blob = argument::TYPE.set(10) | argument::SIZE.set(1) | argument::BLOB_LENGTH.set(u64::MAX);
     let bytes = trace(&[fxt::event_header(EventKind::Instant, 3, 1, 1, 1, 1), 5, blob]);
-    let mut reader = Reader::new(&bytes[..]);
+    let mut reader = RecordReader::new(&bytes[..]);
     let Some((_, Record::Event(event))) = reader.next().unwrap() else { panic!() };
     let args: Vec<_> = event.args().collect();
     assert!(
@@ -117,7 +117,7 @@ fn an_argument_of_an_unknown_type_is_passed_over_and_counted() {
     let good = argument::TYPE.set(0) | argument::SIZE.set(1) | argument::NAME.set(3);
     let header = fxt::event_header(EventKind::Counter, 6, 2, 1, 1, 1);
     let bytes = trace(&[header, 5, unknown, u64::MAX, good, 99]);
-    let mut reader = Reader::new(&bytes[..]);
+    let mut reader = RecordReader::new(&bytes[..]);
     let Some((_, Record::Event(event))) = reader.next().unwrap() else { panic!() };
     let mut args = event.args();
     assert_eq!(args.next().unwrap().unwrap(), (StringRef::Index(3), ArgumentValue::Value(Value::Null)));
@@ -140,7 +140,7 @@ fn records_of_unknown_types_are_returned_whole() {
         vec![15 | large::SIZE.set(2) | 2 << 40, 1],            // no such format of a large blob
     ] {
         let all = trace(&words);
-        let mut reader = Reader::new(&all[..]);
+        let mut reader = RecordReader::new(&all[..]);
         match reader.next().unwrap() {
             Some((0, Record::Unknown { record_type, words: n, bytes })) => {
                 assert_eq!((u64::from(record_type), n), (words[0] & 15, words.len() as u64));
@@ -164,7 +164,7 @@ fn a_large_record_is_passed_over_without_being_kept() {
     let body = std::io::Read::take(std::io::repeat(1), words * 8 - 8);
     let (header, magic) = (header.to_le_bytes(), fxt::MAGIC.to_le_bytes());
     let input = std::io::Read::chain(std::io::Read::chain(&header[..], body), &magic[..]);
-    let mut reader = Reader::new(input);
+    let mut reader = RecordReader::new(input);
     assert!(matches!(reader.next().unwrap(), Some((0, Record::TooLarge { words: n })) if n == words));
     assert!(matches!(reader.next().unwrap(), Some((at, Record::Magic)) if at == words * 8));
 }

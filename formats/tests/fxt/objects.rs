@@ -37,7 +37,7 @@ fn an_object_that_is_too_long_loses_arguments_from_its_end() {
     let args = [(StringRef::Index(1), Value::Bool(true)), (StringRef::Index(2), Value::Str(&text))];
     let mut out = Vec::new();
     fxt::userspace_object(&mut out, 1, ProcessRef::Inline(7), StringRef::Inline(&text), &args);
-    match Reader::new(&out[..]).next().unwrap() {
+    match RecordReader::new(&out[..]).next().unwrap() {
         Some((0, Record::UserspaceObject { name, args: read, .. })) => {
             assert_eq!(name, StringRef::Inline(&text));
             require_arguments(read, &args[..1]);
@@ -58,7 +58,7 @@ proptest! {
         let args = borrowed(&owned);
         let mut out = Vec::new();
         fxt::userspace_object(&mut out, pointer, process, name.reference(), &args);
-        let mut reader = Reader::new(&out[..]);
+        let mut reader = RecordReader::new(&out[..]);
         match reader.next().unwrap() {
             Some((0, Record::UserspaceObject { pointer: p, process: of, name: n, args: read })) => {
                 assert_eq!((p, of, n), (pointer, process, name.reference()));

@@ -81,7 +81,7 @@ fn an_index_can_be_reassigned_or_undefined_and_is_returned_unchanged() {
     let name = StringRef::Index(fxt::MAX_STRING_INDEX);
     fxt::event(&mut bytes, &Event { thread: ThreadRef::Index(255), name, ..instant(&[]) });
 
-    let (mut reader, mut strings, mut threads) = (Reader::new(&bytes[..]), Vec::new(), Vec::new());
+    let (mut reader, mut strings, mut threads) = (RecordReader::new(&bytes[..]), Vec::new(), Vec::new());
     while let Some((_, record)) = reader.next().unwrap() {
         match record {
             Record::String { index, value } => strings.push((index, value.to_vec())),
@@ -100,7 +100,7 @@ fn an_index_can_be_reassigned_or_undefined_and_is_returned_unchanged() {
 fn arguments_of_all_unknown_types_are_passed_over() {
     let unknown = (11..16).map(|kind| argument::TYPE.set(kind) | argument::SIZE.set(1) | u64::MAX << 16);
     let bytes = event_of(5, &unknown.collect::<Vec<_>>());
-    let mut reader = Reader::new(&bytes[..]);
+    let mut reader = RecordReader::new(&bytes[..]);
     let Some((0, Record::Event(event))) = reader.next().unwrap() else { panic!() };
     let mut args = event.args();
     assert!(args.next().is_none());
@@ -155,7 +155,7 @@ fn each_malformed_argument_is_reported_at_its_own_offset() {
         ),
     ] {
         let bytes = event_of(2, &words);
-        let mut reader = Reader::new(&bytes[..]);
+        let mut reader = RecordReader::new(&bytes[..]);
         let Some((0, Record::Event(event))) = reader.next().unwrap() else { panic!() };
         match &event.args().collect::<Vec<_>>()[..] {
             [Err(e), Ok((StringRef::Empty, ArgumentValue::Value(Value::Null)))] => {
@@ -214,7 +214,7 @@ fn text_can_contain_nul_and_ends_at_its_first_wrong_byte() {
         ]));
         all.extend(trace(&[head(RecordType::KernelObject, 3) | kernel_object::NAME.set(0x8003), 7, word]));
         all.extend(trace(&[head(RecordType::Blob, 2) | blob::NAME.set(0x8003), word]));
-        let mut reader = Reader::new(&all[..]);
+        let mut reader = RecordReader::new(&all[..]);
         // The bytes of a String record are returned unchanged.
         match reader.next().unwrap() {
             Some((_, Record::String { index: 1, value })) => assert_eq!(value, &bytes[..3]),
@@ -242,7 +242,7 @@ fn text_can_contain_nul_and_ends_at_its_first_wrong_byte() {
 fn padding_need_not_be_zero() {
     let header = head(RecordType::String, 2) | string::INDEX.set(1) | string::LENGTH.set(3);
     let bytes = trace(&[header, u64::from_le_bytes(*b"abc\xff\xff\xff\xff\xff")]);
-    let mut reader = Reader::new(&bytes[..]);
+    let mut reader = RecordReader::new(&bytes[..]);
     assert!(matches!(reader.next().unwrap(), Some((0, Record::String { index: 1, value: b"abc" }))));
 }
 

@@ -40,7 +40,7 @@ fn content_that_does_not_fit_a_profiler_record_is_cut() {
     fxt::module(&mut out, &Module { name: &name, build_id: &build_id, ..loaded() });
     fxt::mmap(&mut out, &Mmap { flags: 0xff, ..mapped() });
     fxt::backtrace(&mut out, &Backtrace { timestamp: 7, thread: ThreadRef::Index(2), frames: &frames[..] });
-    let mut reader = Reader::new(&out[..]);
+    let mut reader = RecordReader::new(&out[..]);
     match reader.next().unwrap() {
         Some((_, Record::Module(read))) => {
             assert_eq!((read.name, read.build_id), (&name[..254], &build_id[..255]));
@@ -71,7 +71,7 @@ proptest! {
         fxt::module(&mut out, &module);
         fxt::mmap(&mut out, &mapping);
         fxt::backtrace(&mut out, &Backtrace { timestamp, thread, frames: &frames[..] });
-        let mut reader = Reader::new(&out[..]);
+        let mut reader = RecordReader::new(&out[..]);
         match reader.next().unwrap() {
             Some((_, Record::Module(read))) => assert_eq!(read, module),
             other => panic!("{other:?}"),

@@ -37,7 +37,7 @@ fn many_records_pass_through_the_buffer() {
             &Event { timestamp: i, ..instant(&[(StringRef::Index(1), Value::U64((i + 1) << 32))]) },
         );
     }
-    let (mut reader, mut expected) = (Reader::new(&trace[..]), 0);
+    let (mut reader, mut expected) = (RecordReader::new(&trace[..]), 0);
     while let Some((offset, Record::Event(event))) = reader.next().unwrap() {
         assert_eq!((offset, event.timestamp), (expected * 32, expected));
         expected += 1;
@@ -47,7 +47,7 @@ fn many_records_pass_through_the_buffer() {
 
 #[test]
 fn a_failing_input_is_an_error_once() {
-    let mut reader = Reader::new(Broken);
+    let mut reader = RecordReader::new(Broken);
     assert!(matches!(reader.next(), Err(DecodeError { offset: 0, kind: DecodeErrorKind::Io(_) })));
     assert!(reader.next().unwrap().is_none());
 }

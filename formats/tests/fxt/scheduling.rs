@@ -42,7 +42,7 @@ fn a_switch_that_is_too_long_loses_arguments_from_its_end() {
     let mut out = Vec::new();
     fxt::context_switch(&mut out, &switch(args));
     fxt::thread_wakeup(&mut out, &ThreadWakeup { timestamp: 6, cpu: 0, thread: 2, args });
-    let mut reader = Reader::new(&out[..]);
+    let mut reader = RecordReader::new(&out[..]);
     match reader.next().unwrap() {
         Some((_, Record::ContextSwitch(read))) => require_arguments(read.args, &args[..1]),
         other => panic!("{other:?}"),
@@ -69,7 +69,7 @@ proptest! {
         let mut out = Vec::new();
         fxt::context_switch(&mut out, &switch);
         fxt::thread_wakeup(&mut out, &wakeup);
-        let mut reader = Reader::new(&out[..]);
+        let mut reader = RecordReader::new(&out[..]);
         match reader.next().unwrap() {
             Some((_, Record::ContextSwitch(read))) => {
                 let ContextSwitch { timestamp, cpu, outgoing, outgoing_state, incoming, args: read_args } = read;
@@ -99,7 +99,7 @@ proptest! {
         };
         let mut out = Vec::new();
         fxt::legacy_context_switch(&mut out, &switch);
-        let mut reader = Reader::new(&out[..]);
+        let mut reader = RecordReader::new(&out[..]);
         match reader.next().unwrap() {
             Some((0, Record::LegacyContextSwitch(read))) => assert_eq!(read, switch),
             other => panic!("{other:?}"),
