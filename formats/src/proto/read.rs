@@ -90,10 +90,11 @@ impl<'a> Fields<'a> {
     pub(crate) fn next_message(&mut self, number: u32) -> Option<Result<Self, DecodeError>> {
         loop {
             match self.next()? {
-                Ok(field) if field.number == number => match field.value.message() {
-                    Some(message) => return Some(Ok(message)),
-                    None => {}
-                },
+                Ok(field) if field.number == number => {
+                    if let Some(message) = field.value.message() {
+                        return Some(Ok(message));
+                    }
+                }
                 Ok(_) => {}
                 Err(e) => return Some(Err(e)),
             }
