@@ -129,7 +129,7 @@ fn in_track_event_a_sequence_continues_with_its_state() {
                 clock = clocks.map(Result::unwrap).find(|c| c.is_incremental).expect("its clock").timestamp;
             }
             Some(te::PacketData::Event(event)) => {
-                begins.push((event.kind, packet.timestamp, packet.clock_id))
+                begins.push((event.kind, packet.timestamp, packet.clock_id));
             }
             _ => {}
         }

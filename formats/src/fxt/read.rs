@@ -14,7 +14,7 @@ pub const LARGE_LIMIT: usize = 1 << 20;
 /// Reads a trace, record by record.
 ///
 /// ```
-/// use hairline_formats::fxt::{self, RecordReader, Record};
+/// use hairline_formats::fxt::{self, Record, RecordReader};
 ///
 /// let mut trace = Vec::new();
 /// fxt::magic(&mut trace);

@@ -17,7 +17,7 @@ pub const LIMIT: usize = 8 << 20;
 /// Reads a trace, item by item.
 ///
 /// ```
-/// use hairline_formats::trace_event_json::{Item, Phase, JsonReader};
+/// use hairline_formats::trace_event_json::{Item, JsonReader, Phase};
 ///
 /// // The final ] is missing, which is no error.
 /// let trace = r#"[{"name": "read", "ph": "X", "ts": 1.5, "dur": 2, "pid": 7, "tid": 8}"#;

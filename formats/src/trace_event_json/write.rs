@@ -18,7 +18,7 @@ const BUFFER: usize = 64 * 1024;
 ///
 /// ```
 /// use hairline_formats::Value;
-/// use hairline_formats::trace_event_json::{Args, Event, Id, Phase, TimeUnit, JsonWriter};
+/// use hairline_formats::trace_event_json::{Args, Event, Id, JsonWriter, Phase, TimeUnit};
 ///
 /// let mut writer = JsonWriter::object(Vec::new());
 /// writer.display_time_unit(TimeUnit::Nanoseconds)?;
