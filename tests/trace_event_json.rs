@@ -1,7 +1,7 @@
 //! Trace Event Format as this project writes it: what trace_processor shows of each phase.
 
 use hairline_formats::trace_event_json::{
-    Args, Event, Id, Id2, InstantScope, Item, Phase, Reader, TimeUnit, Writer,
+    Args, Event, Id, Id2, InstantScope, Item, JsonReader, JsonWriter, Phase, TimeUnit,
 };
 use hairline_formats::{Entries, Value};
 use hairline_tests::judge::load_bytes;
@@ -28,7 +28,7 @@ fn named(ph: Phase, us: i64, name: &str) -> Event<'_> {
 }
 
 fn array(events: &[Event<'_>]) -> Vec<u8> {
-    let mut writer = Writer::array(Vec::new());
+    let mut writer = JsonWriter::array(Vec::new());
     events.iter().for_each(|event| writer.event(event).unwrap());
     writer.finish().unwrap()
 }
@@ -268,7 +268,7 @@ fn phases_that_the_importer_passes_over_do_no_harm() {
 fn the_object_form_and_a_trace_without_its_end_load_too() {
     let instant = event(Phase::Instant, 1);
     let expected = "1000\t0\tc\te\t7\t9";
-    let mut writer = Writer::object(Vec::new());
+    let mut writer = JsonWriter::object(Vec::new());
     writer.display_time_unit(TimeUnit::Nanoseconds).unwrap();
     writer.member("otherData", &Value::Dict(&Nested)).unwrap();
     writer.event(&instant).unwrap();
@@ -276,7 +276,7 @@ fn the_object_form_and_a_trace_without_its_end_load_too() {
     assert_eq!(rows(&writer.finish().unwrap(), [TRACKS]), [expected]);
 
     let mut cut = Vec::new();
-    let mut writer = Writer::array(&mut cut);
+    let mut writer = JsonWriter::array(&mut cut);
     writer.event(&instant).unwrap();
     writer.flush().unwrap();
     drop(writer);
@@ -290,8 +290,8 @@ fn what_was_read_and_written_again_shows_the_same() {
         {"name":"b","ph":"i","ts":3,"pid":7,"tid":9,"s":"p"},
         {"name":"c","ph":"b","id":"0x1","cat":"x","ts":4,"pid":7,"tid":9}, {"name":"c","ph":"e","id":"0x1","cat":"x","ts":5,"pid":7,"tid":9},
         {"name":"thread_name","ph":"M","pid":7,"tid":9,"args":{"name":"main"}}], "displayTimeUnit": "ns"}"#;
-    let mut reader = Reader::new(original.as_bytes());
-    let mut writer = Writer::object(Vec::new());
+    let mut reader = JsonReader::new(original.as_bytes());
+    let mut writer = JsonWriter::object(Vec::new());
     while let Some((_, item)) = reader.next().unwrap() {
         match item {
             Item::Event(event) => writer.event(&event).unwrap(),

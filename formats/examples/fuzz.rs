@@ -1,10 +1,10 @@
-//! Feeds damaged traces to the decoders until one does what it must not.
+//! Runs the fuzzer: feeds damaged traces to the decoders until one fails.
 //!
 //! ```text
 //! fuzz [fxt|track-event|trace-event-json|all] [--inputs N] [--seed S] [--from I]
 //! ```
 //!
-//! The same seed makes the same inputs. They are numbered; `--from` begins at another than the first.
+//! The same seed makes the same inputs. `--from` is the number of the first input.
 
 #[path = "../tests/fuzzer/mod.rs"]
 mod fuzzer;
@@ -16,7 +16,7 @@ use fuzzer::{Format, Fxt, TraceEventJson, TrackEvent};
 
 #[derive(Debug)]
 struct Options {
-    /// The one format to fuzz; else all.
+    /// The one format to fuzz; `None` for all.
     only: Option<String>,
     inputs: u64,
     seed: u64,
@@ -40,7 +40,7 @@ fn options() -> Option<Options> {
     Some(options)
 }
 
-/// Whether nothing was found, or nobody asked.
+/// Fuzzes a format if it is selected. Returns true unless a failure was found.
 fn fuzz<F: Format>(options: &Options) -> bool {
     if options.only.as_deref().is_some_and(|only| only != F::NAME) {
         return true;

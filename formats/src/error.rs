@@ -1,71 +1,84 @@
-//! What may be wrong with bytes that claim to be a trace.
+//! The errors of the readers.
 
-use std::io;
+use std::error::Error;
+use std::{fmt, io};
 
-/// Why bytes could not be decoded, and where.
-#[derive(Debug, thiserror::Error)]
-#[error("byte {offset}: {kind}")]
+/// An error of a reader, with its position.
+#[derive(Debug)]
 pub struct DecodeError {
-    /// Where the offending record, field or value begins, in bytes from the start of the input.
+    /// The offset of the faulty record, field or value, in bytes from the start of the input.
     pub offset: u64,
-    /// What is wrong there.
+    /// The kind of error.
     pub kind: DecodeErrorKind,
 }
 
-/// What is wrong with the bytes.
+/// The kind of a [`DecodeError`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeErrorKind {
-    /// The input ends in the middle of something: a file that is still being written, or whose writer died.
+    /// The input ends early: its file is still being written, or its writer has died.
     #[error("the input ends inside {what}")]
     Truncated {
-        /// What was cut.
+        /// The part that is cut off.
         what: &'static str,
     },
-    /// Something says that it has no size, though its own header is part of it.
+    /// A size is 0, although it includes its own header.
     #[error("{what} of size 0")]
     ZeroSize {
-        /// What says so.
+        /// The part with that size.
         what: &'static str,
     },
-    /// Something claims to be longer than what it is part of.
+    /// A length exceeds the enclosing part.
     #[error("{what} reaches past the end of what holds it")]
     PastEnd {
-        /// What claims too much.
+        /// The part with that length.
         what: &'static str,
     },
-    /// A varint does not end within the ten bytes that 64 bits can need.
+    /// A varint has more than the ten bytes that 64 bits need.
     #[error("a varint of more than 10 bytes")]
     LongVarint,
-    /// A protobuf field of a wire type that does not exist, or is a group.
+    /// A protobuf field has a wire type that does not exist, or is a group.
     #[error("wire type {0}")]
     WireType(u8),
-    /// A protobuf field numbered 0, or beyond 2^29 - 1.
+    /// A protobuf field has the number 0, or one above 2^29 - 1.
     #[error("field number {0}")]
     FieldNumber(u64),
-    /// Something else should stand here.
+    /// Another part was expected.
     #[error("{0} expected")]
     Unexpected(&'static str),
-    /// Text that should be JSON is not.
+    /// An object is not JSON. The text says why.
     #[error("not JSON: {0}")]
     Json(String),
-    /// A time that is no number of microseconds, or one beyond 64 bits of nanoseconds.
+    /// A time is no number of microseconds, or exceeds 64 bits of nanoseconds.
     #[error("{field} is no number of microseconds in the range of 64 bits of nanoseconds")]
     Time {
         /// The field's name.
         field: &'static str,
     },
-    /// Something is larger than the reader was told to hand out.
+    /// A part exceeds the reader's limit.
     #[error("{what} of more than {limit} bytes")]
     TooLarge {
-        /// What is too large.
+        /// The part that is too large.
         what: &'static str,
         /// The limit, in bytes.
         limit: usize,
     },
-    /// The reader could not be read from.
+    /// The input cannot be read.
     #[error("reading failed: {0}")]
-    Io(io::Error),
+    Io(#[source] io::Error),
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "byte {}: {}", self.offset, self.kind)
+    }
+}
+
+impl Error for DecodeError {
+    /// The source of the kind, since the message contains the kind itself.
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.kind.source()
+    }
 }
 
 impl DecodeError {
@@ -85,7 +98,7 @@ impl DecodeError {
         Self::new(offset, DecodeErrorKind::ZeroSize { what })
     }
 
-    /// Whether the input merely ends early: all before [`offset`](Self::offset) is good.
+    /// Whether the input just ends early. Everything before [`offset`](Self::offset) is valid.
     #[must_use]
     pub fn is_truncated(&self) -> bool {
         matches!(self.kind, DecodeErrorKind::Truncated { .. })

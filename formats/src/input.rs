@@ -1,18 +1,18 @@
-//! A window on a stream, for readers that need a record's bytes in one piece.
+//! A buffered input that makes the bytes of a record available in one piece.
 //!
 //! ```text
 //! buffer   [ passed | available ......... | free ]
 //!                   ^start = `offset`     ^end
 //! ```
 //!
-//! The buffer grows only when it is full of bytes that really came: a length that a record claims is never
-//! allocated on its word.
+//! The buffer grows only when it is full of bytes that were read. A length in the input alone never causes an
+//! allocation.
 
 use std::io::{ErrorKind, Read};
 
 use crate::{DecodeError, DecodeErrorKind};
 
-/// Bytes that are asked of the reader at once, unless a record needs more.
+/// The initial size of the buffer, in bytes.
 const INITIAL: usize = 64 * 1024;
 
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl<R: Read> Input<R> {
         Self { reader, buffer: vec![0; INITIAL], start: 0, end: 0, offset: 0 }
     }
 
-    /// Where the available bytes begin in the stream.
+    /// The offset of the first available byte in the stream.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
@@ -39,7 +39,7 @@ impl<R: Read> Input<R> {
         &self.buffer[self.start..self.end]
     }
 
-    /// Makes `wanted` bytes available, or all that the stream still has.
+    /// Makes `wanted` bytes available, or all that the stream still has. Returns all available bytes.
     #[inline]
     pub(crate) fn fill(&mut self, wanted: u64) -> Result<&[u8], DecodeError> {
         let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
@@ -49,13 +49,13 @@ impl<R: Read> Input<R> {
         Ok(self.available())
     }
 
-    #[cold] // once in so many records as the buffer holds
+    #[cold] // once for each full buffer
     fn read_more(&mut self, wanted: usize) -> Result<(), DecodeError> {
         while self.end - self.start < wanted {
             self.make_room(wanted);
             match self.reader.read(&mut self.buffer[self.end..]) {
                 Ok(0) => break,
-                // A reader that claims more than it was given room for is not believed.
+                // A faulty reader can return more than the size of its buffer.
                 Ok(read) => self.end += read.min(self.buffer.len() - self.end),
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(e) => {
@@ -68,7 +68,7 @@ impl<R: Read> Input<R> {
     }
 
     fn make_room(&mut self, wanted: usize) {
-        // At the front there is nothing to gain from moving, which for a large record would be done at each read.
+        // Bytes at the front are not moved: for a large record, that would happen at each read.
         let fits = self.start == 0 || self.start.saturating_add(wanted) <= self.buffer.len();
         if self.end < self.buffer.len() && fits {
             return;
@@ -81,7 +81,7 @@ impl<R: Read> Input<R> {
         }
     }
 
-    /// Passes over bytes that are available.
+    /// Passes over `len` available bytes.
     #[inline]
     pub(crate) fn consume(&mut self, len: usize) {
         debug_assert!(len <= self.end - self.start);
@@ -89,7 +89,7 @@ impl<R: Read> Input<R> {
         self.offset += len as u64;
     }
 
-    /// Passes over `len` bytes, available or not; false if the stream has fewer.
+    /// Passes over `len` bytes, available or not. Returns false if the stream has fewer.
     pub(crate) fn skip(&mut self, mut len: u64) -> Result<bool, DecodeError> {
         while len > 0 {
             let available = self.fill(1)?.len();
@@ -109,14 +109,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_claimed_length_is_not_allocated() {
+    fn a_length_beyond_the_input_is_not_allocated() {
         let mut input = Input::new(&[7_u8; 100][..]);
         assert_eq!(input.fill(u64::MAX).unwrap(), [7; 100]);
         assert_eq!(input.buffer.len(), INITIAL);
     }
 
     #[test]
-    fn the_window_grows_with_what_comes_and_moves_on() {
+    fn the_buffer_grows_with_the_input_and_moves_on() {
         let bytes: Vec<u8> = (0..300_000_u32).map(|i| i as u8).collect();
         let mut input = Input::new(&bytes[..]);
         assert_eq!(input.fill(200_000).unwrap()[..200_000], bytes[..200_000]);

@@ -1,4 +1,5 @@
-//! The wire formats of [Hairline](https://docs.rs/hairline), each stated once, for writing and for reading.
+//! Writers and readers of the trace formats of [Hairline](https://docs.rs/hairline). Each layout is defined
+//! once for both.
 //!
 //! | module | format |
 //! |---|---|
@@ -7,10 +8,12 @@
 //! | `trace_event_json` | the Trace Event Format: JSON (feature `json`, on by default) |
 //! | [`proto`] | the protobuf wire format underneath TrackEvent |
 //!
-//! This crate moves bytes: it opens no file, starts no thread and has no unsafe code. Writers append to
-//! anything that takes words or bytes ([`fxt::Put`], [`proto::Put`]); readers stream from any
-//! [`std::io::Read`] in bounded memory. They are made for foreign bytes: no input makes them panic or
-//! allocate out of proportion to it, what they do not know they pass over, and an error names its byte.
+//! The crate opens no files, starts no threads and has no unsafe code. Writers append to any output of words
+//! or bytes ([`fxt::PutWords`], [`proto::PutBytes`]). Readers stream from any [`std::io::Read`] in bounded
+//! memory.
+//!
+//! Readers expect hostile input. No input makes them panic or allocate more memory than a multiple of its
+//! size. They pass over unknown parts, and each error has the offset of its byte.
 //!
 //! ```
 //! use hairline_formats::{Value, fxt};

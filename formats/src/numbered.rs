@@ -1,15 +1,18 @@
-//! Enums that stand in a trace as numbers.
+//! Enums that a trace stores as numbers.
 
-/// An enum of one byte, and the way back from the number.
+/// Declares enums of one byte, each with a conversion from the number: `Item = number, "its documentation";`
 macro_rules! numbered {
-    ($(#[$attribute:meta])* $name:ident { $($(#[$item_attribute:meta])* $item:ident = $number:literal,)* }) => {
+    ($(
+        $(#[$attribute:meta])*
+        $name:ident { $($(#[$item_attribute:meta])* $item:ident = $number:literal, $doc:literal;)* }
+    )*) => {$(
         $(#[$attribute])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
-        pub enum $name { $($(#[$item_attribute])* $item = $number,)* }
+        pub enum $name { $(#[doc = $doc] $(#[$item_attribute])* $item = $number,)* }
 
         impl $name {
-            /// The item with this number, if there is one.
+            /// Returns the item with this number, or `None`.
             #[must_use]
             pub const fn from_number(number: u64) -> Option<Self> {
                 match number {
@@ -18,7 +21,7 @@ macro_rules! numbered {
                 }
             }
         }
-    };
+    )*};
 }
 
 pub(crate) use numbered;

@@ -1,6 +1,6 @@
-//! Text that must fit a length, and text that may not be text.
+//! Cuts text to a length, and bytes to valid text.
 
-/// The longest beginning of `s` that has at most `max` bytes and ends between two characters.
+/// Returns the longest prefix of `s` that has at most `max` bytes and ends between two characters.
 ///
 /// ```
 /// use hairline_formats::truncate_utf8;
@@ -16,14 +16,14 @@ pub fn truncate_utf8(s: &str, max: usize) -> &str {
 
 #[cold]
 fn cut(s: &str, max: usize) -> &str {
-    // 0 is a boundary, so there is one to find.
+    // 0 is always a boundary.
     let end = (0..=max).rev().find(|&i| s.is_char_boundary(i)).unwrap_or(0);
     &s[..end]
 }
 
-/// The longest beginning of `bytes` that is UTF-8.
+/// Returns the longest prefix of `bytes` that is UTF-8.
 ///
-/// For names in foreign traces. What they get wrong is as a rule the last character, cut by a length limit.
+/// It is for names in foreign traces, whose last character is often cut by a length limit.
 pub(crate) fn valid_prefix(bytes: &[u8]) -> &str {
     match std::str::from_utf8(bytes) {
         Ok(text) => text,
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_not_text_end_it() {
+    fn the_text_ends_at_the_first_wrong_byte() {
         assert_eq!(valid_prefix(b"abc"), "abc");
         assert_eq!(valid_prefix(b"abc\xe2\x82"), "abc");
         assert_eq!(valid_prefix(b"\xff"), "");

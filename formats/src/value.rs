@@ -1,11 +1,11 @@
-//! The value of an argument, in any format.
+//! Argument values, independent of the format.
 
 use std::fmt::{self, Write};
 
-/// The value of an argument: what FXT calls an argument's payload and TrackEvent a debug annotation's value.
+/// The value of an argument, which TrackEvent calls a debug annotation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
-    /// A name without a value.
+    /// No value.
     Null,
     /// True or false.
     Bool(bool),
@@ -17,17 +17,17 @@ pub enum Value<'a> {
     F64(f64),
     /// Text.
     Str(&'a str),
-    /// Text that has a number on its sequence: in TrackEvent an [`AnnotationText`](crate::track_event::Interned), in FXT
-    /// the index of a String record, as far as those go.
+    /// Interned text: in TrackEvent an [`AnnotationText`](crate::track_event::Interned::AnnotationText), in
+    /// FXT the index of a String record. An id above the largest FXT index is written inline.
     Interned {
-        /// The number, from 1.
+        /// The id on the sequence, from 1.
         iid: u64,
         /// The text.
         text: &'a str,
     },
-    /// An address in the traced process, shown in hexadecimal.
+    /// An address in the traced process. Viewers show it in hexadecimal.
     Pointer(u64),
-    /// The number of a kernel object: a process or thread id.
+    /// The id of a kernel object, for example of a process or a thread.
     Koid(u64),
     /// Bytes that are not text.
     Blob(&'a [u8]),
@@ -37,9 +37,9 @@ pub enum Value<'a> {
     Array(&'a dyn Entries),
 }
 
-/// What a [`Value::Dict`] or [`Value::Array`] holds.
+/// The content of a [`Value::Dict`] or [`Value::Array`].
 pub trait Entries {
-    /// Shows each entry, in their order: its name, "" in an array, and its value.
+    /// Calls `show` for each entry in their order, with its name and value. The name is "" in an array.
     fn each(&self, show: &mut dyn FnMut(&str, Value<'_>));
 }
 
@@ -54,22 +54,40 @@ impl fmt::Debug for dyn Entries + '_ {
 }
 
 impl PartialEq for dyn Entries + '_ {
-    /// Whether both show the same.
+    /// Whether both have the same names and values.
     fn eq(&self, other: &Self) -> bool {
         format!("{self:?}") == format!("{other:?}")
     }
 }
 
 impl Value<'_> {
-    /// Shows what is nested in the value, each scalar with the path to it: `outer.inner` through a dict, `outer[2]`
-    /// through an array, as Perfetto names them; what is empty is shown as `{}` or `[]`. A scalar is shown with the `path` that is given, to which the others are
-    /// appended and which is the same afterwards. Null is left out, but in an array, where it is "null".
+    /// Calls `show` for each scalar in the value, with its path in Perfetto's form.
+    ///
+    /// The path begins with `path` and continues with `.name` for a dict and `[index]` for an array. An empty
+    /// dict or array is the text "{}" or "[]". A null is dropped, except in an array, where it is the text
+    /// "null". `path` is unchanged afterwards.
+    ///
+    /// ```
+    /// use hairline_formats::{Entries, Value};
+    ///
+    /// struct Host;
+    /// impl Entries for Host {
+    ///     fn each(&self, show: &mut dyn FnMut(&str, Value<'_>)) {
+    ///         show("name", Value::Str("a"));
+    ///         show("port", Value::U64(80));
+    ///     }
+    /// }
+    ///
+    /// let mut paths = Vec::new();
+    /// Value::Dict(&Host).flatten(&mut "host".to_owned(), &mut |path, _| paths.push(path.to_owned()));
+    /// assert_eq!(paths, ["host.name", "host.port"]);
+    /// ```
     pub fn flatten(&self, path: &mut String, show: &mut dyn FnMut(&str, Value<'_>)) {
         flatten(self, path, 0, show);
     }
 }
 
-/// Nesting beyond this depth is cut off.
+/// The depth at which nested values are cut off.
 pub(crate) const MAX_DEPTH: usize = 32;
 
 fn flatten(value: &Value<'_>, path: &mut String, depth: usize, show: &mut dyn FnMut(&str, Value<'_>)) {
@@ -93,9 +111,9 @@ fn flatten(value: &Value<'_>, path: &mut String, depth: usize, show: &mut dyn Fn
         Value::Array(entries) => {
             let mut index = 0_usize;
             entries.each(&mut |_, value| {
-                let _ = write!(path, "[{index}]"); // a String takes it
+                let _ = write!(path, "[{index}]"); // a String cannot fail
                 if value == Value::Null {
-                    show(path, Value::Str("null")); // the others keep their places
+                    show(path, Value::Str("null")); // the others keep their indices
                 }
                 flatten(&value, path, depth + 1, show);
                 path.truncate(len);

@@ -1,4 +1,4 @@
-//! A trace that is cut in two: what its second part must begin with.
+//! Traces that are split: the state at the beginning of the second part.
 
 use hairline_formats::fxt::{self, EventKind, Patch, StringRef, ThreadRef};
 use hairline_formats::track_event::{self as te, EventType, Interned, Name};
@@ -14,7 +14,7 @@ fn event(out: &mut Vec<u8>, kind: EventKind, timestamp: u64, payload: Option<u64
     );
 }
 
-/// A thread with a name, a string, a slice that is over and one that is open, with a flow through it.
+/// A thread with a name, a string, a slice that has ended, and an open slice with a flow.
 fn records() -> Vec<u8> {
     let mut out = Vec::new();
     fxt::thread_record(&mut out, 1, 10, 11);
@@ -29,7 +29,7 @@ fn records() -> Vec<u8> {
 }
 
 fn kinds(records: &[u8]) -> Vec<(EventKind, u64)> {
-    let mut reader = fxt::Reader::new(records);
+    let mut reader = fxt::RecordReader::new(records);
     let mut kinds = Vec::new();
     while let Some((_, record)) = reader.next().expect("records") {
         if let fxt::Record::Event(event) = record {
@@ -46,7 +46,7 @@ fn fxt_put(carry: &mut fxt::Carry) -> Vec<u8> {
 }
 
 #[test]
-fn in_fxt_what_is_open_and_all_names_are_told_again() {
+fn in_fxt_open_slices_and_all_names_are_written_again() {
     let mut carry = fxt::Carry::new();
     assert_eq!(carry.look(&records()), []);
     let second = fxt_put(&mut carry);
@@ -66,7 +66,7 @@ fn in_fxt_what_is_open_and_all_names_are_told_again() {
     assert!(!String::from_utf8_lossy(&fxt_put(&mut carry)).contains("worker"));
 }
 
-/// The importer passes over steps of a flow that has no begin.
+/// The importer ignores steps of a flow without a begin.
 #[test]
 fn in_fxt_a_flow_begins_in_each_part() {
     let mut carry = fxt::Carry::new();
@@ -80,7 +80,7 @@ fn in_fxt_a_flow_begins_in_each_part() {
     let at = steps.len();
     event(&mut steps, EventKind::FlowStep, 200, Some(5));
     event(&mut steps, EventKind::FlowStep, 210, Some(5));
-    event(&mut steps, EventKind::FlowStep, 210, Some(99)); // of another process: its begin is elsewhere
+    event(&mut steps, EventKind::FlowStep, 210, Some(99)); // begun in another process
     let patches = carry.look(&steps);
     let [Patch { at: patched, header }] = patches[..] else { panic!("{patches:?}") };
     assert_eq!(patched, at);
@@ -117,18 +117,20 @@ fn te_put(carry: &mut te::Carry) -> Vec<u8> {
 }
 
 #[test]
-fn in_track_event_a_sequence_goes_on_where_it_was() {
+fn in_track_event_a_sequence_continues_with_its_state() {
     let mut carry = te::Carry::new();
     carry.look(&packets());
     let second = te_put(&mut carry);
-    let mut reader = te::Reader::new(second.as_slice());
+    let mut reader = te::PacketReader::new(second.as_slice());
     let (mut clock, mut begins) = (0, Vec::new());
     while let Some((_, packet)) = reader.next().expect("packets") {
         match packet.data {
-            Some(te::Data::Clocks(clocks)) => {
+            Some(te::PacketData::Clocks(clocks)) => {
                 clock = clocks.map(Result::unwrap).find(|c| c.is_incremental).expect("its clock").timestamp;
             }
-            Some(te::Data::Event(event)) => begins.push((event.kind, packet.timestamp, packet.clock_id)),
+            Some(te::PacketData::Event(event)) => {
+                begins.push((event.kind, packet.timestamp, packet.clock_id));
+            }
             _ => {}
         }
     }
@@ -141,7 +143,7 @@ fn in_track_event_a_sequence_goes_on_where_it_was() {
 }
 
 #[test]
-fn a_second_cut_tells_what_the_first_did() {
+fn a_second_split_writes_the_same_state_as_the_first() {
     let (mut first, mut second) = (te::Carry::new(), te::Carry::new());
     first.look(&packets());
     second.look(&te_put(&mut first));
@@ -154,7 +156,7 @@ fn a_second_cut_tells_what_the_first_did() {
 
 proptest! {
     #[test]
-    fn bytes_that_are_no_trace_do_no_harm(bytes in prop::collection::vec(any::<u8>(), 0..400), at in 0..400_usize) {
+    fn bytes_that_are_no_trace_are_ignored(bytes in prop::collection::vec(any::<u8>(), 0..400), at in 0..400_usize) {
         for whole in [records(), packets(), Vec::new()] {
             let mut mixed = whole;
             mixed.splice(at.min(mixed.len()).., bytes.iter().copied());

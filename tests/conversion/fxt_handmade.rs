@@ -261,7 +261,7 @@ fn records_without_a_word_of_their_own_are_copied() {
     assert!(report.is_empty(), "{report:?}");
 
     let records = |trace: &[u8]| {
-        let (mut reader, mut found) = (fxt::Reader::new(trace), Vec::new());
+        let (mut reader, mut found) = (fxt::RecordReader::new(trace), Vec::new());
         while let Some((_, record)) = reader.next().unwrap() {
             let text = format!("{record:?}");
             let name = text.split([' ', '(', '{']).next().unwrap_or_default().to_owned();

@@ -83,7 +83,7 @@ fn number(value: Value<'_>) -> Option<u64> {
 }
 
 fn fxt_order(path: &Path) -> Vec<(u64, u64)> {
-    let mut reader = fxt::Reader::new(BufReader::new(File::open(path).expect("a file")));
+    let mut reader = fxt::RecordReader::new(BufReader::new(File::open(path).expect("a file")));
     let (mut seen, mut thread) = (HashMap::<u64, Seen>::new(), 0);
     while let Some((_, record)) = reader.next().expect("a well-formed trace") {
         match record {
@@ -107,10 +107,10 @@ fn fxt_order(path: &Path) -> Vec<(u64, u64)> {
 }
 
 fn packet_order(path: &Path) -> Vec<(u64, u64)> {
-    let mut reader = track_event::Reader::new(BufReader::new(File::open(path).expect("a file")));
+    let mut reader = track_event::PacketReader::new(BufReader::new(File::open(path).expect("a file")));
     let mut seen = HashMap::<u64, Seen>::new();
     while let Some((_, packet)) = reader.next().expect("a well-formed trace") {
-        let Some(track_event::Data::Event(event)) = &packet.data else { continue };
+        let Some(track_event::PacketData::Event(event)) = &packet.data else { continue };
         let seen = seen.entry(u64::from(packet.sequence)).or_default();
         match event.kind {
             Some(track_event::EventType::SliceBegin) => {

@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::Path;
 
 use hairline::Format;
-use hairline_formats::track_event::{AnnotationValue, Data, EventType};
+use hairline_formats::track_event::{AnnotationValue, EventType, PacketData};
 use hairline_formats::{Value, fxt, track_event};
 
 /// Where a slice begins or ends.
@@ -52,7 +52,7 @@ fn integer(value: &Value<'_>) -> Option<u64> {
 }
 
 fn walk_fxt(file: impl Read, visit: &mut dyn FnMut(Mark<'_>) -> Result<(), String>) -> Result<(), String> {
-    let mut reader = fxt::Reader::new(file);
+    let mut reader = fxt::RecordReader::new(file);
     let mut current = 0;
     let mut numbers = Vec::new();
     while let Some((_, record)) = reader.next().map_err(|e| e.to_string())? {
@@ -99,14 +99,14 @@ impl Packets {
         file: impl Read,
         visit: &mut dyn FnMut(Mark<'_>) -> Result<(), String>,
     ) -> Result<(), String> {
-        let mut reader = track_event::Reader::new(file);
+        let mut reader = track_event::PacketReader::new(file);
         while let Some((_, packet)) = reader.next().map_err(|e| e.to_string())? {
             if let Some(track) = packet.defaults.and_then(|defaults| defaults.track_uuid) {
                 self.of_sequence.insert(packet.sequence, track);
                 self.of_threads.insert(track);
             }
             match &packet.data {
-                Some(Data::Event(event)) => {
+                Some(PacketData::Event(event)) => {
                     // An end that came late is on another sequence.
                     let own = || self.of_sequence.get(&packet.sequence).copied();
                     let track = event.track_uuid.or_else(own).unwrap_or(0);
@@ -127,8 +127,8 @@ impl Packets {
                         _ => {}
                     }
                 }
-                Some(Data::Stats(_)) => visit(Mark::Tail)?,
-                Some(Data::Compressed { bytes, .. }) => {
+                Some(PacketData::Stats(_)) => visit(Mark::Tail)?,
+                Some(PacketData::Compressed { bytes, .. }) => {
                     let mut inflated = Vec::new();
                     flate2::read::ZlibDecoder::new(*bytes)
                         .read_to_end(&mut inflated)

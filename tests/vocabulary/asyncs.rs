@@ -215,7 +215,7 @@ fn fxt_has_async_records_and_track_event_has_none() {
         let trace = record(format, |_| drop(trace_async!("t", "job")));
         let bytes = std::fs::read(trace.path()).unwrap();
         if format == Format::Fxt {
-            let mut reader = hairline_formats::fxt::Reader::new(&bytes[..]);
+            let mut reader = hairline_formats::fxt::RecordReader::new(&bytes[..]);
             let mut kinds = Vec::new();
             while let Some((_, record)) = reader.next().unwrap() {
                 if let hairline_formats::fxt::Record::Event(event) = record {

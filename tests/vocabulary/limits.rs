@@ -1,7 +1,7 @@
 //! Strings of all lengths, and such that are not quite text.
 
 use hairline::{Format, trace_instant, trace_scope};
-use hairline_formats::track_event::{self as te, AnnotationValue, Data};
+use hairline_formats::track_event::{self as te, AnnotationValue, PacketData};
 use hairline_formats::{Value, fxt};
 use hairline_tests::recording::{FORMATS, Trace, record_with};
 
@@ -13,7 +13,7 @@ fn strings(trace: &Trace) -> Vec<String> {
     let bytes = std::fs::read(trace.path()).unwrap();
     let mut all = Vec::new();
     if trace.format == Format::Fxt {
-        let mut reader = fxt::Reader::new(&bytes[..]);
+        let mut reader = fxt::RecordReader::new(&bytes[..]);
         while let Some((_, record)) = reader.next().unwrap() {
             if let fxt::Record::Event(event) = record {
                 for (_, value) in event.args().map(Result::unwrap) {
@@ -24,9 +24,9 @@ fn strings(trace: &Trace) -> Vec<String> {
             }
         }
     } else {
-        let mut reader = te::Reader::new(&bytes[..]);
+        let mut reader = te::PacketReader::new(&bytes[..]);
         while let Some((_, packet)) = reader.next().unwrap() {
-            if let Some(Data::Event(event)) = packet.data {
+            if let Some(PacketData::Event(event)) = packet.data {
                 for annotation in event.annotations().map(Result::unwrap) {
                     if let AnnotationValue::Value(Value::Str(text)) = annotation.value {
                         all.push(text.to_owned());

@@ -62,7 +62,7 @@ fn long_messages_are_cut_and_empty_ones_are_there() {
 fn fxt_has_a_log_record_beside_the_instant() {
     let trace = record(Format::Fxt, |_| trace_log!(Level::Info, "t", "{} of {}", 1, 2));
     let bytes = std::fs::read(trace.path()).unwrap();
-    let mut reader = fxt::Reader::new(&bytes[..]);
+    let mut reader = fxt::RecordReader::new(&bytes[..]);
     let mut logged = Vec::new();
     while let Some((_, record)) = reader.next().unwrap() {
         if let fxt::Record::Log { message, .. } = record {

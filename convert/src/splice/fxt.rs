@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 
 use hairline_formats::fxt::layout::metadata;
 use hairline_formats::fxt::{
-    ArgumentValue, BLOB_PERFETTO, EventKind, EventRecord, KERNEL_OBJECT_PROCESS, Reader, Record, StringRef,
-    blob, initialization, magic, provider_info, provider_section,
+    ArgumentValue, BLOB_PERFETTO, EventKind, EventRecord, KERNEL_OBJECT_PROCESS, Record, RecordReader,
+    StringRef, blob, initialization, magic, provider_info, provider_section,
 };
 use hairline_formats::{DecodeError, Value};
 
@@ -65,7 +65,7 @@ impl Parts {
         self.providers.of_part.clear();
         self.packets.next_part();
         let salt = Salt::of(self.count);
-        let mut reader = Reader::new(part);
+        let mut reader = RecordReader::new(part);
         let mut error: Option<DecodeError> = None;
         let mut records = 0_u64;
         let end = loop {

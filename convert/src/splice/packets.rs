@@ -8,7 +8,9 @@ use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use hairline_formats::DecodeError;
 use hairline_formats::track_event::fields::clock;
-use hairline_formats::track_event::{self as te, Data, MAX_COMPRESSED, Packet, Reader, TraceStats};
+use hairline_formats::track_event::{
+    self as te, MAX_COMPRESSED, Packet, PacketData, PacketReader, TraceStats,
+};
 
 use crate::Error;
 use crate::splice::renumber::Renumber;
@@ -77,7 +79,7 @@ impl Parts {
     ) -> Result<(), Error> {
         self.sequences.next_part();
         let mut part_state = Part { is_first: self.count == 0, salt: Salt::of(self.count), stats: None };
-        let mut reader = Reader::new(part);
+        let mut reader = PacketReader::new(part);
         let mut error: Option<DecodeError> = None;
         let mut is_empty = true;
         let end = loop {
@@ -108,16 +110,16 @@ impl Parts {
 
     /// Writes the spliced packet to `self.out`.
     fn put(&mut self, packet: &Packet<'_>, part: &mut Part, totals: &mut Totals) -> Result<(), DecodeError> {
-        let Some(Data::Compressed { bytes, .. }) = packet.data else {
+        let Some(PacketData::Compressed { bytes, .. }) = packet.data else {
             return self.put_plain(packet, part, totals);
         };
         let whole = std::mem::take(&mut self.out);
-        let mut reader = Reader::new(ZlibDecoder::new(bytes).take(MAX_INFLATED));
+        let mut reader = PacketReader::new(ZlibDecoder::new(bytes).take(MAX_INFLATED));
         let mut end = Ok(());
         loop {
             match reader.next() {
                 // No writer compresses packets twice.
-                Ok(Some((_, inner))) if !matches!(inner.data, Some(Data::Compressed { .. })) => {
+                Ok(Some((_, inner))) if !matches!(inner.data, Some(PacketData::Compressed { .. })) => {
                     end = end.and(self.put_plain(&inner, part, totals));
                 }
                 Ok(Some(_)) => totals.damaged += 1,
@@ -142,17 +144,19 @@ impl Parts {
         totals: &mut Totals,
     ) -> Result<(), DecodeError> {
         match &packet.data {
-            Some(Data::Event(_)) => totals.events += 1,
-            Some(Data::TraceUuid(_)) if !part.is_first => return Ok(()), // the whole trace has one UUID
+            Some(PacketData::Event(_)) => totals.events += 1,
+            Some(PacketData::TraceUuid(_)) if !part.is_first => return Ok(()), // the whole trace has one UUID
             // All parts have the same clocks, and importers want their readings in order of time. Readings of
             // a sequence's own clock are kept.
-            Some(Data::Clocks(readings)) if !part.is_first && all_builtin(readings.clone()) => return Ok(()),
-            Some(Data::Stats(stats)) => {
+            Some(PacketData::Clocks(readings)) if !part.is_first && all_builtin(readings.clone()) => {
+                return Ok(());
+            }
+            Some(PacketData::Stats(stats)) => {
                 let before = part.stats.replace(*stats).map_or(0, |before| before.events_lost);
                 totals.lost = totals.lost.saturating_sub(before).saturating_add(stats.events_lost);
                 return Ok(()); // importers read the last statistics only
             }
-            Some(Data::Track(track)) => {
+            Some(PacketData::Track(track)) => {
                 let pid = |pid: Option<i32>| pid.map(|pid| u64::from(pid.cast_unsigned()));
                 totals.pids.extend(track.process.as_ref().and_then(|process| pid(process.pid)));
                 let thread = track.thread.as_ref();
@@ -175,7 +179,7 @@ impl Parts {
         totals: &mut Totals,
     ) {
         let mut part = Part { is_first, salt, stats: None };
-        let mut reader = Reader::new(bytes);
+        let mut reader = PacketReader::new(bytes);
         self.out.clear();
         loop {
             match reader.next() {

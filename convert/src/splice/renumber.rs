@@ -212,20 +212,20 @@ mod tests {
             &mut all,
             &te::Event { track_uuid: Some(track), ..te::Event::new(2, te::EventType::SliceBegin, 7) },
         );
-        let mut reader = te::Reader::new(&all[..]);
+        let mut reader = te::PacketReader::new(&all[..]);
         let mut whole = Vec::new();
         while let Some((_, packet)) = reader.next().expect("packets") {
             whole.extend(renumbered(packet.bytes(), 1, 2));
         }
         assert_eq!(whole.len(), all.len());
-        let mut reader = te::Reader::new(&whole[..]);
+        let mut reader = te::PacketReader::new(&whole[..]);
         let mut seen = Vec::new();
         while let Some((_, packet)) = reader.next().expect("packets") {
             if let Some(defaults) = &packet.defaults {
                 seen.extend(defaults.track_uuid);
                 seen.extend(defaults.extra_counter_track_uuids().flatten());
             }
-            if let Some(te::Data::Event(event)) = &packet.data {
+            if let Some(te::PacketData::Event(event)) = &packet.data {
                 seen.extend(event.track_uuid);
             }
         }

@@ -1,4 +1,4 @@
-//! Writes an argument: the part of a record that the traced program waits for.
+//! Arguments of records, written and read.
 //!
 //! ```text
 //!  63             32 31          16 15          4 3      0
@@ -12,18 +12,20 @@
 //! +-------------------------------------------------------+
 //! ```
 //!
-//! Both functions look at one description of the value ([`shape`]), so they cannot disagree. It is made to be
-//! inlined where the value's variant is known; then nothing is left of it but its stores.
+//! The traced program waits while an argument is written. [`argument_words`] and [`put_argument`] are inlined
+//! at callsites that know the value's variant, so that only the stores remain. Both use [`shape`], so they
+//! agree.
 
-use super::layout::{ArgumentType, MAX_STRING, MAX_STRING_INDEX, argument, words};
-use super::refs::StringRef;
-use super::write::Put;
-use crate::Value;
+use crate::fxt::cursor::Cursor;
+use crate::fxt::layout::{ArgumentType, MAX_ARGS, MAX_STRING, MAX_STRING_INDEX, argument, string_ref, words};
+use crate::fxt::put::PutWords;
+use crate::fxt::refs::StringRef;
+use crate::{DecodeError, Value};
 
-/// Names and values to be written; at most [`MAX_ARGS`](super::MAX_ARGS).
+/// Names and values to be written, at most [`MAX_ARGS`].
 pub type ArgumentSlice<'a> = &'a [(StringRef<'a>, Value<'a>)];
 
-/// What follows the header and the name.
+/// The part of an argument that follows its header and name.
 #[derive(Clone, Copy)]
 enum Tail<'a> {
     None,
@@ -31,11 +33,11 @@ enum Tail<'a> {
     Stream(&'a [u8]),
 }
 
-/// Type, the bits of the header that are the value's, and the rest.
+/// Returns the argument's type, the value's bits of the header, and the tail.
 #[inline(always)]
 fn shape<'a>(value: &Value<'a>) -> (ArgumentType, u64, Tail<'a>) {
     match *value {
-        // A nested value is flattened by who knows its name.
+        // The caller flattens nested values: it knows the argument's name.
         Value::Null | Value::Dict(_) | Value::Array(_) => (ArgumentType::Null, 0, Tail::None),
         Value::Bool(v) => (ArgumentType::Bool, argument::BOOL.set(u64::from(v)), Tail::None),
         Value::I64(v) if i32::try_from(v).is_ok() => {
@@ -47,11 +49,11 @@ fn shape<'a>(value: &Value<'a>) -> (ArgumentType, u64, Tail<'a>) {
         }
         Value::U64(v) => (ArgumentType::U64, 0, Tail::Word(v)),
         Value::F64(v) => (ArgumentType::F64, 0, Tail::Word(v.to_bits())),
-        Value::Str(v) => in_full(v),
+        Value::Str(v) => inline_string(v),
         Value::Interned { iid, .. } if iid <= u64::from(MAX_STRING_INDEX) => {
             (ArgumentType::String, argument::STRING.set(StringRef::Index(iid as u16).bits()), Tail::None)
         }
-        Value::Interned { text, .. } => in_full(text),
+        Value::Interned { text, .. } => inline_string(text),
         Value::Pointer(v) => (ArgumentType::Pointer, 0, Tail::Word(v)),
         Value::Koid(v) => (ArgumentType::Koid, 0, Tail::Word(v)),
         Value::Blob(v) => {
@@ -62,7 +64,7 @@ fn shape<'a>(value: &Value<'a>) -> (ArgumentType, u64, Tail<'a>) {
 }
 
 #[inline(always)]
-fn in_full(text: &str) -> (ArgumentType, u64, Tail<'_>) {
+fn inline_string(text: &str) -> (ArgumentType, u64, Tail<'_>) {
     let text = StringRef::Inline(text);
     (ArgumentType::String, argument::STRING.set(text.bits()), Tail::Stream(text.text().as_bytes()))
 }
@@ -77,7 +79,7 @@ fn total(name: StringRef<'_>, tail: Tail<'_>) -> usize {
         }
 }
 
-/// Words that [`put_argument`] will write.
+/// Returns the number of words that [`put_argument`] writes.
 #[inline(always)]
 #[must_use]
 pub fn argument_words(name: StringRef<'_>, value: &Value<'_>) -> usize {
@@ -85,12 +87,12 @@ pub fn argument_words(name: StringRef<'_>, value: &Value<'_>) -> usize {
     total(name, tail)
 }
 
-/// "Argument types": one argument, with the shortest type that holds the value.
+/// Writes one argument, with the shortest of the "Argument types" that holds the value.
 ///
-/// A string or blob of more than [`MAX_STRING`] bytes is cut. Nested values have no type here and become null: see
-/// [`Value::flatten`].
+/// A string or blob is cut to [`MAX_STRING`] bytes. FXT has no nested values: a dict or an array is written
+/// as null, so flatten it first with [`Value::flatten`].
 #[inline(always)]
-pub fn put_argument(out: &mut impl Put, name: StringRef<'_>, value: &Value<'_>) {
+pub fn put_argument(out: &mut impl PutWords, name: StringRef<'_>, value: &Value<'_>) {
     let (kind, bits, tail) = shape(value);
     let header = argument::TYPE.set(kind as u64)
         | argument::SIZE.set(total(name, tail) as u64)
@@ -105,4 +107,122 @@ pub fn put_argument(out: &mut impl Put, name: StringRef<'_>, value: &Value<'_>) 
         Tail::Word(word) => out.word(word),
         Tail::Stream(bytes) => out.stream(bytes),
     }
+}
+
+/// Returns the first arguments that together fit into `room` words, and their size in words.
+///
+/// Ends before the 16th argument and before one whose size does not fit its header.
+pub(super) fn fitting<'s, 'a>(
+    args: &'s [(StringRef<'a>, Value<'a>)],
+    room: usize,
+) -> (&'s [(StringRef<'a>, Value<'a>)], usize) {
+    let (mut count, mut total) = (0, 0);
+    for (name, value) in args.iter().take(MAX_ARGS) {
+        let words = argument_words(*name, value);
+        if words > argument::SIZE.max() as usize || total + words > room {
+            break;
+        }
+        (count, total) = (count + 1, total + words);
+    }
+    (&args[..count], total)
+}
+
+pub(super) fn put_arguments(out: &mut impl PutWords, args: &[(StringRef<'_>, Value<'_>)]) {
+    for (name, value) in args {
+        put_argument(out, *name, value);
+    }
+}
+
+/// The value of an argument that was read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ArgumentValue<'a> {
+    /// A value. A string that is not UTF-8 is a [`Value::Blob`].
+    Value(Value<'a>),
+    /// A string, by the index of its String record.
+    StringIndex(u16),
+}
+
+/// The arguments of a record that was read: names and values in their order.
+///
+/// An error concerns one argument only; the arguments after it are still read. Arguments of an unknown type
+/// are passed over and [counted](Self::skipped).
+#[derive(Clone, Debug)]
+pub struct Arguments<'a> {
+    cursor: Cursor<'a>,
+    skipped: usize,
+}
+
+impl<'a> Arguments<'a> {
+    /// Takes the next `count` arguments off the cursor. Checks only their sizes.
+    #[inline]
+    pub(super) fn take(cursor: &mut Cursor<'a>, count: u64) -> Result<Self, DecodeError> {
+        let start = cursor.clone();
+        for _ in 0..count {
+            cursor.argument()?;
+        }
+        Ok(Self { cursor: start.until(cursor), skipped: 0 })
+    }
+
+    /// Returns the number of arguments passed over so far.
+    #[must_use]
+    pub fn skipped(&self) -> usize {
+        self.skipped
+    }
+}
+
+impl<'a> Iterator for Arguments<'a> {
+    type Item = Result<(StringRef<'a>, ArgumentValue<'a>), DecodeError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.cursor.is_at_end() {
+            let (header, mut body) = match self.cursor.argument() {
+                Ok(argument) => argument,
+                // `take` has checked the sizes, so this cannot fail and repeat for ever.
+                Err(e) => {
+                    self.cursor = Cursor::new(&[], 0);
+                    return Some(Err(e));
+                }
+            };
+            match ArgumentType::from_number(argument::TYPE.get(header)) {
+                Some(kind) => return Some(read(kind, header, &mut body)),
+                None => self.skipped += 1,
+            }
+        }
+        None
+    }
+}
+
+fn read<'a>(
+    kind: ArgumentType,
+    header: u64,
+    body: &mut Cursor<'a>,
+) -> Result<(StringRef<'a>, ArgumentValue<'a>), DecodeError> {
+    const WHAT: &str = "an argument's value";
+    let name = body.string(argument::NAME.get(header), "an argument's name")?;
+    let integer = argument::INTEGER.get(header) as u32;
+    let value = match kind {
+        ArgumentType::Null => Value::Null,
+        ArgumentType::I32 => Value::I64(i64::from(integer.cast_signed())),
+        ArgumentType::U32 => Value::U64(u64::from(integer)),
+        ArgumentType::I64 => Value::I64(body.word(WHAT)?.cast_signed()),
+        ArgumentType::U64 => Value::U64(body.word(WHAT)?),
+        ArgumentType::F64 => Value::F64(f64::from_bits(body.word(WHAT)?)),
+        ArgumentType::Pointer => Value::Pointer(body.word(WHAT)?),
+        ArgumentType::Koid => Value::Koid(body.word(WHAT)?),
+        ArgumentType::Bool => Value::Bool(argument::BOOL.get(header) != 0),
+        ArgumentType::Blob => Value::Blob(body.stream(argument::BLOB_LENGTH.get(header), WHAT)?),
+        ArgumentType::String => return Ok((name, string_value(argument::STRING.get(header), body)?)),
+    };
+    Ok((name, ArgumentValue::Value(value)))
+}
+
+fn string_value<'a>(bits: u64, body: &mut Cursor<'a>) -> Result<ArgumentValue<'a>, DecodeError> {
+    if string_ref::INLINE.get(bits) == 0 {
+        return Ok(match string_ref::INDEX.get(bits) as u16 {
+            0 => ArgumentValue::Value(Value::Str("")),
+            index => ArgumentValue::StringIndex(index),
+        });
+    }
+    let bytes = body.stream(string_ref::LENGTH.get(bits), "an argument's value")?;
+    Ok(ArgumentValue::Value(std::str::from_utf8(bytes).map_or(Value::Blob(bytes), Value::Str)))
 }

@@ -1,94 +1,100 @@
-//! What a trace must say again where it is cut in two, so that its second part can be read alone.
+//! The state that a trace carries over when it is split into parts, so that each part can be read alone.
 //!
 //! ```text
 //! part 1  [head] records records records              look(records), for all of them
-//! part 2  [head] [put()] records records              goes on as if nothing had happened
+//! part 2  [head] [put()] records records              the recording continues
 //! ```
 //!
-//! The records that follow mean what was said before them: strings, threads and their names, the begins of slices and of intervals
-//! that are still open. Those are told again, at their own time. A flow that began in part 1 must begin in part 2 as well: its first
-//! record there is no step.
+//! Records rely on earlier ones: strings, threads and their names, and the begins of slices and intervals
+//! that are still open. [`Carry::put`] writes these again, with their original times. A flow that began in
+//! part 1 must also begin in part 2, so its first record there becomes a begin.
 
 use std::collections::HashMap;
 
-use super::cursor::Cursor;
-use super::layout::{BLOB_PERFETTO, EventKind, KERNEL_OBJECT_THREAD, RecordType, event, large, record};
-use super::record::{EventRecord, Record, parse};
-use super::refs::{StringRef, ThreadRef};
-use super::write::{blob, thread_record};
+use crate::fxt::blob::blob;
+use crate::fxt::event::EventRecord;
+use crate::fxt::header::records;
+use crate::fxt::layout::{BLOB_PERFETTO, EventKind, KERNEL_OBJECT_THREAD, event};
+use crate::fxt::record::{Record, parse};
+use crate::fxt::refs::{StringRef, ThreadRef};
+use crate::fxt::tables::thread_record;
 use crate::track_event;
 
-/// Flows that are remembered; beyond, those that were not seen for longest are taken for new ones.
+/// The most flows that are remembered. Above it, flows of earlier parts are forgotten and count as new.
 const MAX_FLOWS: usize = 1 << 20;
 
-/// Bytes of packets that share a blob.
+/// The most bytes of packets in one blob, unless a single packet is larger.
 const BLOB: usize = 16 << 10;
 
-/// Process and thread.
+/// The koids of a process and a thread.
 type Thread = (u64, u64);
 
-/// Follows a trace from its head on. Memory: the strings, the threads, the flows, and what is open.
+/// Follows the records of a trace and writes its state at the beginning of each further part.
+///
+/// Memory: the strings, the threads, the flows, and the open slices and intervals.
 #[derive(Debug, Default)]
 pub struct Carry {
-    /// The records of strings, by index.
+    /// The String records, by index.
     strings: Vec<Vec<u8>>,
     /// The threads, by index.
     threads: Vec<Thread>,
-    /// The records that name threads.
+    /// The records that name threads, by the thread's koid.
     names: HashMap<u64, Vec<u8>>,
-    /// The slices that are open, the outermost first.
+    /// The open slices of each thread, the outermost first.
     slices: HashMap<Thread, Vec<Open>>,
-    /// The same of intervals, by their id.
+    /// The open intervals, by their id.
     intervals: HashMap<u64, Vec<Open>>,
+    /// The number of begins so far.
     begins: u64,
-    /// The part of the trace in which a flow was last begun.
+    /// The last part that has a begin of the flow, by the flow's id.
     flows: HashMap<u64, u32>,
     part: u32,
-    /// Of the packets in blobs.
+    /// The state of the TrackEvent packets in blobs.
     packets: track_event::Carry,
 }
 
 #[derive(Debug)]
 struct Open {
-    /// The how manieth begin of the trace it is.
+    /// The number of its begin in the trace, from 1.
     order: u64,
     thread: Thread,
     time: u64,
-    /// The begin, and the flows through it, which follow it.
+    /// The begin, followed by the flow records that belong to it.
     records: Vec<u8>,
 }
 
-/// A record's header that is to be another one.
+/// A record's header that the caller must replace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patch {
-    /// Where it stands among the bytes that were looked at.
+    /// The header's position in the bytes passed to [`Carry::look`].
     pub at: usize,
-    /// What should stand there.
+    /// The new header.
     pub header: u64,
 }
 
 impl Carry {
-    /// Nothing was said yet.
+    /// Creates the state of a trace without records.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes note of whole records; gives those that must be changed, in their order: the first ones of flows that began in an earlier
-    /// part. What is no record is passed over.
-    pub fn look(&mut self, records: &[u8]) -> Vec<Patch> {
+    /// Notes the state in `bytes`, which are whole records. Malformed records are ignored.
+    ///
+    /// Returns the headers that must be replaced, in their order: the first records in this part of flows
+    /// that began in an earlier one.
+    pub fn look(&mut self, bytes: &[u8]) -> Vec<Patch> {
         let mut patches = Vec::new();
-        for (at, bytes) in each(records) {
-            // Records that are not known or damaged are nobody's state.
-            let Ok(known) = parse(bytes, 0) else { continue };
-            if let Some(header) = self.record(&known, bytes) {
-                patches.push(Patch { at, header });
+        for record in records(bytes) {
+            let Ok(known) = parse(record.bytes, 0) else { continue };
+            if let Some(header) = self.record(&known, record.bytes) {
+                patches.push(Patch { at: record.at, header });
             }
         }
         patches
     }
 
-    /// A thread has ended: nothing follows that needs its name, and its slices will not end.
+    /// Forgets the name and the open slices of a thread that has ended.
     pub fn ended(&mut self, thread: u64) {
         self.names.remove(&thread);
         self.slices.retain(|(_, t), _| *t != thread);
@@ -156,7 +162,7 @@ impl Carry {
         None
     }
 
-    /// What should stand in place of the record's header.
+    /// Notes a flow record. Returns its new header if it must become a begin.
     fn flow(&mut self, kind: EventKind, id: u64, bytes: &[u8]) -> Option<u64> {
         let begun = self.flows.get(&id).copied();
         let begins_here = kind != EventKind::FlowBegin && begun.is_some_and(|part| part < self.part);
@@ -175,7 +181,7 @@ impl Carry {
         begins_here.then(|| with_kind(bytes, EventKind::FlowBegin)).flatten()
     }
 
-    /// Writes what the next part begins with, after its head.
+    /// Begins the next part: writes the state that its records rely on. Call it after the head is written.
     pub fn put(&mut self, out: &mut Vec<u8>) {
         self.part += 1;
         self.strings.iter().for_each(|string| out.extend_from_slice(string));
@@ -183,14 +189,14 @@ impl Carry {
         self.slices.retain(|_, open| !open.is_empty());
         let mut open: Vec<&Open> = self.slices.values().chain(self.intervals.values()).flatten().collect();
         open.sort_unstable_by_key(|open| open.order);
-        // An index that no record of these may rely on; after them it means what it did.
-        for Open { thread: (process, thread), records, .. } in open {
-            for (_, bytes) in each(records) {
-                if let Ok(Record::Event(event)) = parse(bytes, 0) {
+        // Each begin may need another thread at its index. The loop at the end restores the thread table.
+        for Open { thread: (process, thread), records: of_begin, .. } in open {
+            for record in records(of_begin) {
+                if let Ok(Record::Event(event)) = parse(record.bytes, 0) {
                     if let ThreadRef::Index(index) = event.thread {
                         thread_record(out, index, *process, *thread);
                     }
-                    put_begin(out, &event, bytes, &mut self.flows, self.part);
+                    put_begin(out, &event, record.bytes, &mut self.flows, self.part);
                 }
             }
         }
@@ -213,7 +219,7 @@ impl Carry {
     }
 }
 
-/// A begin as it was; of a flow through it, what it is in this part.
+/// Writes a begin unchanged, and a flow record as begin or step, whichever it is in this part.
 fn put_begin(
     out: &mut Vec<u8>,
     event: &EventRecord<'_>,
@@ -231,13 +237,13 @@ fn put_begin(
     out.extend_from_slice(bytes.get(8..).unwrap_or_default());
 }
 
-/// The header of an event's record, of another kind.
+/// Returns the header of an event record with another kind.
 fn with_kind(record: &[u8], kind: EventKind) -> Option<u64> {
     let header = u64::from_le_bytes(*record.first_chunk()?);
     Some(header - event::KIND.set(event::KIND.get(header)) + event::KIND.set(kind as u64))
 }
 
-/// Puts a value at an index, from 1.
+/// Sets the value at `index`. Index 0 does not exist.
 fn keep<T: Default>(table: &mut Vec<T>, index: u16, value: T) {
     let index = usize::from(index);
     if index == 0 {
@@ -247,19 +253,4 @@ fn keep<T: Default>(table: &mut Vec<T>, index: u16, value: T) {
         table.resize_with(index + 1, T::default);
     }
     table[index] = value;
-}
-
-/// Whole records, and where each stands.
-fn each(records: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        let header = Cursor::new(records.get(at..)?, 0).word("a header").ok()?;
-        let is_large = record::TYPE.get(header) == RecordType::Large as u64;
-        let words = if is_large { large::SIZE.get(header) } else { record::SIZE.get(header) };
-        let len = usize::try_from(words).ok()?.max(1).checked_mul(8)?;
-        let bytes = records.get(at..at.checked_add(len)?)?;
-        let here = at;
-        at += len;
-        Some((here, bytes))
-    })
 }

@@ -1,4 +1,4 @@
-//! A field: some neighbouring bits of a word.
+//! A field: neighbouring bits of a word.
 
 /// The bits `lo..=hi` of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,7 +7,7 @@ pub struct Field {
     hi: u32,
 }
 
-/// The field of the bits `lo..=hi`, counted from the least significant.
+/// Returns the field of the bits `lo..=hi`, counted from the least significant.
 #[must_use]
 pub const fn bits(lo: u32, hi: u32) -> Field {
     assert!(lo <= hi && hi < 64);
@@ -15,20 +15,20 @@ pub const fn bits(lo: u32, hi: u32) -> Field {
 }
 
 impl Field {
-    /// The largest value the field holds.
+    /// Returns the largest value that the field holds.
     #[must_use]
     pub const fn max(self) -> u64 {
         u64::MAX >> (63 - (self.hi - self.lo))
     }
 
-    /// A word with `value` in the field, cut to the field's width, and zeros elsewhere.
+    /// Returns a word with `value` in the field, cut to the field's width, and zeros elsewhere.
     #[inline]
     #[must_use]
     pub const fn set(self, value: u64) -> u64 {
         (value & self.max()) << self.lo
     }
 
-    /// The field's value in `word`.
+    /// Returns the field's value in `word`.
     #[inline]
     #[must_use]
     pub const fn get(self, word: u64) -> u64 {

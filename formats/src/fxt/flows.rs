@@ -1,24 +1,27 @@
-//! Flows whose begin was left behind: where a trace has only the last of what happened, the first record that is left of a flow
-//! says "step", and trace_processor passes over all that follows.
+//! Repairs flows whose begin is missing.
+//!
+//! A window keeps only the last records of a trace, so the first kept record of a flow can be a step.
+//! trace_processor ignores a flow that does not begin.
 
 use std::collections::HashMap;
 
-use super::layout::{EventKind, RecordType, event, large, record};
+use crate::fxt::header::{RecordBytes, records};
+use crate::fxt::layout::{EventKind, RecordType, event, record};
 
-/// Makes the first record that is left of each flow its begin.
+/// Makes the first kept record of each flow its begin.
 ///
 /// ```text
 /// look(piece), look(piece) ...     finds the first record of each flow, by its time
-/// mend(piece), mend(piece) ...     gives the same bytes, with those as begins
+/// mend(piece), mend(piece) ...     returns the same bytes, with those records as begins
 /// ```
 #[derive(Debug, Default)]
 pub struct FlowStarts {
-    /// The time of the first record, by the flow's id, until that record was met again.
+    /// The time of each flow's first record, by the flow's id. `None` once `mend` has seen that record.
     first: HashMap<u64, Option<u64>>,
 }
 
-/// A flow's record.
-struct Found {
+/// A flow record.
+struct FlowRecord {
     at: usize,
     header: u64,
     time: u64,
@@ -26,19 +29,21 @@ struct Found {
 }
 
 impl FlowStarts {
-    /// Takes note of the flows in whole records.
+    /// Notes the flows in `records`, which are whole records.
     pub fn look(&mut self, records: &[u8]) {
-        for Found { time, id, .. } in flows(records) {
+        for FlowRecord { time, id, .. } in flows(records) {
             let first = self.first.entry(id).or_insert(Some(time));
             *first = (*first).min(Some(time));
         }
     }
 
-    /// Gives the bytes of `records`, after all of the trace was looked at, in the order in which it is written. Only flows that
-    /// `begin_here` are changed.
+    /// Passes the bytes of `records` to `put`, with begins where they are missing.
+    ///
+    /// Call it after [`look`](Self::look) has seen the whole trace, for all records in the order in which
+    /// they are written. It changes only flows for whose id `begin_here` returns true.
     ///
     /// # Errors
-    /// Those of `put`.
+    /// Returns the error of `put`.
     pub fn mend<E>(
         &mut self,
         records: &[u8],
@@ -46,7 +51,7 @@ impl FlowStarts {
         mut put: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut done = 0;
-        for Found { at, header, time, id } in flows(records) {
+        for FlowRecord { at, header, time, id } in flows(records) {
             let Some(first) = self.first.get_mut(&id).filter(|first| **first == Some(time)) else { continue };
             *first = None;
             let kind = event::KIND.get(header);
@@ -61,40 +66,27 @@ impl FlowStarts {
     }
 }
 
-/// The flows' records among whole records.
-fn flows(records: &[u8]) -> impl Iterator<Item = Found> + '_ {
-    let mut at = 0;
-    let word =
-        |at: usize| records.get(at..).and_then(<[u8]>::first_chunk).map(|bytes| u64::from_le_bytes(*bytes));
-    std::iter::from_fn(move || {
-        loop {
-            let (here, header) = (at, word(at)?);
-            let kind = record::TYPE.get(header);
-            let size = if kind == RecordType::Large as u64 {
-                large::SIZE.get(header)
-            } else {
-                record::SIZE.get(header)
-            };
-            let len = usize::try_from(size).ok()?.max(1).checked_mul(8)?;
-            at = at.checked_add(len)?;
-            let is_flow = kind == RecordType::Event as u64
-                && (EventKind::FlowBegin as u64..=EventKind::FlowEnd as u64)
-                    .contains(&event::KIND.get(header));
-            if is_flow {
-                return Some(Found { at: here, header, time: word(here + 8)?, id: word(at - 8)? });
-            }
-        }
+/// Returns the flow records among whole records.
+fn flows(bytes: &[u8]) -> impl Iterator<Item = FlowRecord> + '_ {
+    let is_flow = |header: u64| {
+        record::TYPE.get(header) == RecordType::Event as u64
+            && (EventKind::FlowBegin as u64..=EventKind::FlowEnd as u64).contains(&event::KIND.get(header))
+    };
+    records(bytes).filter(move |record| is_flow(record.header)).filter_map(|record| {
+        let RecordBytes { at, header, bytes } = record;
+        let time = u64::from_le_bytes(*bytes.get(8..)?.first_chunk()?);
+        Some(FlowRecord { at, header, time, id: u64::from_le_bytes(*bytes.last_chunk()?) })
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Event, EventKind, StringRef, ThreadRef, blob, event, event_record};
     use super::*;
+    use crate::fxt::{Event, StringRef, ThreadRef, blob, event, event_record};
 
     fn flow(kind: EventKind, time: u64, id: u64) -> Vec<u8> {
         let mut out = Vec::new();
-        blob(&mut out, StringRef::Empty, 1, &[9; 100]); // something before it
+        blob(&mut out, StringRef::Empty, 1, &[9; 100]); // a record before the flow
         let thread = if id.is_multiple_of(2) {
             ThreadRef::Index(1)
         } else {
@@ -117,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_record_in_time_becomes_the_begin_where_there_is_none() {
+    fn the_earliest_record_becomes_the_begin_if_there_is_none() {
         use EventKind::{FlowBegin as Begin, FlowEnd as End, FlowStep as Step};
         let pieces = [
             [flow(Step, 20, 1), flow(Step, 30, 2), flow(Begin, 1, 3), flow(Step, 9, 4)].concat(),
@@ -140,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_row_of_records_is_given_as_it_is() {
+    fn bytes_that_are_no_records_are_not_changed() {
         for bytes in [&[0_u8; 100][..], &[0xff; 33], &[0x94, 0, 8, 0, 0, 0, 0, 0], &[]] {
             let (mut starts, mut out) = (FlowStarts::default(), Vec::new());
             starts.look(bytes);

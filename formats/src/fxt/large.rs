@@ -1,40 +1,41 @@
-//! Large records: their size has 32 bits. To write and to read.
+//! Large records, whose size has 32 bits, written and read.
 
-use super::argument::ArgumentSlice;
-use super::cursor::{Arguments, Cursor};
-use super::kinds::{LargeBlobFormat, LargeKind};
-use super::layout::{RecordType, large, large_blob as fields, record, words};
-use super::record::Record;
-use super::refs::{StringRef, ThreadRef};
-use super::write::{Put, fitting, put_arguments, put_thread};
 use crate::DecodeError;
+use crate::fxt::argument::{ArgumentSlice, Arguments, fitting, put_arguments};
+use crate::fxt::cursor::Cursor;
+use crate::fxt::layout::{
+    LargeBlobFormat, LargeKind, RecordType, large, large_blob as fields, record, words,
+};
+use crate::fxt::put::PutWords;
+use crate::fxt::refs::{StringRef, ThreadRef};
 
-/// "Large BLOB record". `A` is the type of the arguments: a slice ([`ArgumentSlice`]) to be written, an iterator
+/// "Large BLOB record". `A` is the type of the arguments: a slice ([`ArgumentSlice`]) to write, an iterator
 /// ([`Arguments`]) when read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LargeBlob<'a, A> {
-    /// Its category.
+    /// The category.
     pub category: StringRef<'a>,
-    /// Its name, which by the document says what kind of data it is.
+    /// The name. By the document it says of which kind the data is.
     pub name: StringRef<'a>,
-    /// With it the record is an "In Band Large Blob Record With Metadata", else one with "No Metadata".
+    /// The metadata. `Some` makes an "In Band Large Blob Record With Metadata", `None` one with "No
+    /// Metadata".
     pub metadata: Option<LargeBlobMetadata<A>>,
     /// The bytes.
     pub bytes: &'a [u8],
 }
 
-/// What a large blob may say of itself.
+/// The time, the thread and the arguments of a large blob.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LargeBlobMetadata<A> {
-    /// When, in ticks.
+    /// The time, in ticks.
     pub timestamp: u64,
-    /// Where.
+    /// The thread.
     pub thread: ThreadRef,
-    /// Names and values.
+    /// The arguments: names and values.
     pub args: A,
 }
 
-/// The arguments that are written, and the words of all but the blob.
+/// Returns the metadata with the arguments that are written, and the record's size in words without the blob.
 fn parts<'s, 'a>(
     blob: &LargeBlob<'a, ArgumentSlice<'s>>,
 ) -> (Option<LargeBlobMetadata<ArgumentSlice<'s>>>, u64) {
@@ -47,28 +48,32 @@ fn parts<'s, 'a>(
     (metadata, fixed as u64)
 }
 
-/// How many of `len` bytes have room in a record with `fixed` other words.
+/// Returns how many of `len` bytes fit into a record with `fixed` other words.
 const fn kept(len: u64, fixed: u64) -> u64 {
     let room = (large::SIZE.max() - fixed) * 8;
     if len < room { len } else { room }
 }
 
-/// Words that [`large_blob`] will write.
+/// Returns the number of words that [`large_blob`] writes.
 ///
-/// Above [`MAX_RECORD_WORDS`](super::MAX_RECORD_WORDS) Perfetto's importer refuses the whole trace.
+/// Above [`MAX_RECORD_WORDS`](crate::fxt::MAX_RECORD_WORDS), Perfetto's importer refuses the whole trace.
 #[must_use]
 pub fn large_blob_words(blob: &LargeBlob<'_, ArgumentSlice<'_>>) -> u64 {
     let (_, fixed) = parts(blob);
     fixed + kept(blob.bytes.len() as u64, fixed).div_ceil(8)
 }
 
-/// "Large BLOB record": bulk data in one piece, up to 32 GiB, beyond which it is cut. An argument longer
-/// than its header can tell (4095 words) is left out with those after it.
+/// Writes a "Large BLOB record": bulk data in one piece, cut at 32 GiB.
 ///
-/// **Perfetto's importer reads only 12 bits of the size: one record of 4096 words or more, and it fails on the whole
-/// file.** For such a reader see [`large_blob_words`], or split the data with [`blob`](super::blob).
+/// An argument of more than 4095 words, the most that its header can hold, is dropped with the arguments
+/// after it.
 ///
-/// "In Band Large Blob Record With Metadata" (format 0) and "In Band Large Blob Record No Metadata" (format 1):
+/// **Perfetto's importer reads only 12 bits of the size. One record of 4096 words or more makes it refuse the
+/// whole file.** For that importer, check [`large_blob_words`], or write the data with
+/// [`blob`](crate::fxt::blob()).
+///
+/// "In Band Large Blob Record With Metadata" (format 0) and "In Band Large Blob Record No Metadata" (format
+/// 1):
 ///
 /// ```text
 ///  63         44 43    40 39    36 35                      4 3      0
@@ -95,7 +100,7 @@ pub fn large_blob_words(blob: &LargeBlob<'_, ArgumentSlice<'_>>) -> u64 {
 /// | the blob                                                         |
 /// +------------------------------------------------------------------+
 /// ```
-pub fn large_blob(out: &mut impl Put, blob: &LargeBlob<'_, ArgumentSlice<'_>>) {
+pub fn large_blob(out: &mut impl PutWords, blob: &LargeBlob<'_, ArgumentSlice<'_>>) {
     let (metadata, fixed) = parts(blob);
     let bytes = &blob.bytes[..kept(blob.bytes.len() as u64, fixed) as usize];
     let format = if metadata.is_some() { LargeBlobFormat::WithMetadata } else { LargeBlobFormat::NoMetadata };
@@ -113,36 +118,39 @@ pub fn large_blob(out: &mut impl Put, blob: &LargeBlob<'_, ArgumentSlice<'_>>) {
     out.stream(blob.name.text().as_bytes());
     if let Some(metadata) = metadata {
         out.word(metadata.timestamp);
-        put_thread(out, metadata.thread);
+        metadata.thread.put(out);
         put_arguments(out, metadata.args);
     }
     out.word(bytes.len() as u64);
     out.stream(bytes);
 }
 
-/// None for a kind of large record or a format that the document does not have.
-pub(super) fn parse<'a>(header: u64, cursor: &mut Cursor<'a>) -> Result<Option<Record<'a>>, DecodeError> {
+/// Returns `None` for a kind of large record or a format that the document does not define.
+pub(super) fn parse<'a>(
+    header: u64,
+    cursor: &mut Cursor<'a>,
+) -> Result<Option<LargeBlob<'a, Arguments<'a>>>, DecodeError> {
     let Some(LargeKind::Blob) = LargeKind::from_number(large::KIND.get(header)) else {
         return Ok(None);
     };
     let Some(format) = LargeBlobFormat::from_number(fields::FORMAT.get(header)) else {
         return Ok(None);
     };
-    // In the order of the words.
+    // Each field that is read moves the cursor, so the fields follow the order of the words.
     let about = cursor.word("a large blob's header")?;
     let category = cursor.string(fields::CATEGORY.get(about), "a category")?;
     let name = cursor.string(fields::NAME.get(about), "a name")?;
     let metadata = match format {
-        LargeBlobFormat::WithMetadata => Some(LargeBlobMetadata::<Arguments<'a>> {
+        LargeBlobFormat::WithMetadata => Some(LargeBlobMetadata {
             timestamp: cursor.word("a timestamp")?,
             thread: cursor.thread(fields::THREAD.get(about))?,
-            args: cursor.arguments(fields::ARGS.get(about))?,
+            args: Arguments::take(cursor, fields::ARGS.get(about))?,
         }),
         LargeBlobFormat::NoMetadata => None,
     };
     let len = cursor.word("a large blob's size")?;
     let bytes = cursor.stream(len, "a large blob")?;
-    Ok(Some(Record::LargeBlob(LargeBlob { category, name, metadata, bytes })))
+    Ok(Some(LargeBlob { category, name, metadata, bytes }))
 }
 
 #[cfg(test)]
@@ -150,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_blob_keeps_what_32_bits_of_words_can_tell() {
+    fn a_blob_is_cut_to_a_size_of_32_bits() {
         let room = ((1 << 32) - 1 - 3) * 8;
         for (len, expected) in
             [(0, 0), (room - 1, room - 1), (room, room), (room + 1, room), (u64::MAX, room)]

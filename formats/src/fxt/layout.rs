@@ -1,6 +1,6 @@
-//! Which bits of which word hold what: used by the writer and the reader alike.
+//! The bits of every record: the one definition that the writers and the reader share.
 //!
-//! A record is a header word and what follows it:
+//! A record is a header word and the words after it:
 //!
 //! ```text
 //!  63                                        16 15          4 3      0
@@ -11,246 +11,178 @@
 //! +-------------------------------------------------------------------+
 //! ```
 //!
-//! Each module below is named after a record and holds the fields of its header. Sections in quotes
-//! are those of the format's document, "Fuchsia trace format".
+//! Each module below bears the name of a record and holds the fields of its header. Names in quotes are
+//! sections of the format's document, "Fuchsia trace format".
 
-pub use super::field::{Field, bits};
-pub use super::kinds::{
+pub use crate::fxt::field::{Field, bits};
+pub use crate::fxt::kinds::{
     ArgumentType, EventKind, LargeBlobFormat, LargeKind, MetadataKind, ProfilerKind, RecordType,
     SchedulingKind, ThreadState,
 };
 
-/// "Record header", of every record but the large ones.
-pub mod record {
-    use super::{Field, bits};
-    /// A [`RecordType`](super::RecordType).
-    pub const TYPE: Field = bits(0, 3);
-    /// Words of the record, this one included.
-    pub const SIZE: Field = bits(4, 15);
+/// Declares the fields of headers, each header in a module: `FIELD: lowest bit..=highest bit, "its
+/// documentation";`
+macro_rules! headers {
+    ($(
+        $(#[$doc:meta])*
+        $module:ident { $($name:ident: $lo:literal..=$hi:literal, $field_doc:literal;)* }
+    )*) => {$(
+        $(#[$doc])*
+        pub mod $module {
+            use crate::fxt::field::{Field, bits};
+            $(#[doc = $field_doc] pub const $name: Field = bits($lo, $hi);)*
+        }
+    )*};
 }
 
-/// "Large record header".
-pub mod large {
-    use super::{Field, bits};
-    /// Words of the record, this one included.
-    pub const SIZE: Field = bits(4, 35);
-    /// A [`LargeKind`](super::LargeKind).
-    pub const KIND: Field = bits(36, 39);
-}
+headers! {
+    /// "Record header", of every record except large ones.
+    record {
+        TYPE: 0..=3, "A [`RecordType`](super::RecordType).";
+        SIZE: 4..=15, "The record's size in words, header included.";
+    }
 
-/// "Large BLOB record": a field of the header, and those of the word after it.
-pub mod large_blob {
-    use super::{Field, bits};
-    /// Header: a [`LargeBlobFormat`](super::LargeBlobFormat).
-    pub const FORMAT: Field = bits(40, 43);
-    /// String reference.
-    pub const CATEGORY: Field = bits(0, 15);
-    /// String reference.
-    pub const NAME: Field = bits(16, 31);
-    /// Number of arguments, if there is metadata.
-    pub const ARGS: Field = bits(32, 35);
-    /// Thread reference, if there is metadata.
-    pub const THREAD: Field = bits(36, 43);
-}
+    /// "Large record header".
+    large {
+        SIZE: 4..=35, "The record's size in words, header included.";
+        KIND: 36..=39, "A [`LargeKind`](super::LargeKind).";
+    }
 
-/// "Metadata record".
-pub mod metadata {
-    use super::{Field, bits};
-    /// A [`MetadataKind`](super::MetadataKind).
-    pub const KIND: Field = bits(16, 19);
-    /// The provider's number, in the three kinds about a provider.
-    pub const PROVIDER: Field = bits(20, 51);
-    /// Provider info: bytes of the name.
-    pub const NAME_LENGTH: Field = bits(52, 59);
-    /// Provider event: what happened.
-    pub const EVENT: Field = bits(52, 55);
-    /// Trace info: which. 0 is the magic number record.
-    pub const INFO_KIND: Field = bits(20, 23);
-    /// Magic number record: 0x16547846.
-    pub const MAGIC: Field = bits(24, 55);
-}
+    /// "Large BLOB record": one field of the header, and the fields of the word after it.
+    large_blob {
+        FORMAT: 40..=43, "In the header: a [`LargeBlobFormat`](super::LargeBlobFormat).";
+        CATEGORY: 0..=15, "A string reference.";
+        NAME: 16..=31, "A string reference.";
+        ARGS: 32..=35, "The number of arguments, if there is metadata.";
+        THREAD: 36..=43, "A thread reference, if there is metadata.";
+    }
 
-/// "String record".
-pub mod string {
-    use super::{Field, bits};
-    /// The index, 1 to [`MAX_STRING_INDEX`](super::MAX_STRING_INDEX).
-    pub const INDEX: Field = bits(16, 30);
-    /// Bytes of the string.
-    pub const LENGTH: Field = bits(32, 46);
-}
+    /// "Metadata record".
+    metadata {
+        KIND: 16..=19, "A [`MetadataKind`](super::MetadataKind).";
+        PROVIDER: 20..=51, "The provider's id, in the three kinds about a provider.";
+        NAME_LENGTH: 52..=59, "Provider info: the length of the name in bytes.";
+        EVENT: 52..=55, "Provider event: the event.";
+        INFO_KIND: 20..=23, "Trace info: its kind. 0 is the magic number record.";
+        MAGIC: 24..=55, "Magic number record: 0x16547846.";
+    }
 
-/// "Thread record".
-pub mod thread {
-    use super::{Field, bits};
-    /// The index, 1 to [`MAX_THREAD_INDEX`](super::MAX_THREAD_INDEX).
-    pub const INDEX: Field = bits(16, 23);
-}
+    /// "String record".
+    string {
+        INDEX: 16..=30, "The index, 1 to [`MAX_STRING_INDEX`](super::MAX_STRING_INDEX).";
+        LENGTH: 32..=46, "The length of the string in bytes.";
+    }
 
-/// "Event record".
-pub mod event {
-    use super::{Field, bits};
-    /// An [`EventKind`](super::EventKind).
-    pub const KIND: Field = bits(16, 19);
-    /// Number of arguments.
-    pub const ARGS: Field = bits(20, 23);
-    /// Thread reference.
-    pub const THREAD: Field = bits(24, 31);
-    /// String reference.
-    pub const CATEGORY: Field = bits(32, 47);
-    /// String reference.
-    pub const NAME: Field = bits(48, 63);
-}
+    /// "Thread record".
+    thread {
+        INDEX: 16..=23, "The index, 1 to [`MAX_THREAD_INDEX`](super::MAX_THREAD_INDEX).";
+    }
 
-/// "BLOB record".
-pub mod blob {
-    use super::{Field, bits};
-    /// String reference.
-    pub const NAME: Field = bits(16, 31);
-    /// Bytes of the payload.
-    pub const LENGTH: Field = bits(32, 46);
-    /// What the payload is.
-    pub const KIND: Field = bits(48, 55);
-}
+    /// "Event record".
+    event {
+        KIND: 16..=19, "An [`EventKind`](super::EventKind).";
+        ARGS: 20..=23, "The number of arguments.";
+        THREAD: 24..=31, "A thread reference.";
+        CATEGORY: 32..=47, "A string reference.";
+        NAME: 48..=63, "A string reference.";
+    }
 
-/// "Userspace object record".
-pub mod userspace_object {
-    use super::{Field, bits};
-    /// Thread reference, of which only the process counts.
-    pub const PROCESS: Field = bits(16, 23);
-    /// String reference.
-    pub const NAME: Field = bits(24, 39);
-    /// Number of arguments.
-    pub const ARGS: Field = bits(40, 43);
-}
+    /// "BLOB record".
+    blob {
+        NAME: 16..=31, "A string reference.";
+        LENGTH: 32..=46, "The length of the data in bytes.";
+        KIND: 48..=55, "One of the \"Blob types\".";
+    }
 
-/// "Kernel object record".
-pub mod kernel_object {
-    use super::{Field, bits};
-    /// What the object is: 1 a process, 2 a thread.
-    pub const KIND: Field = bits(16, 23);
-    /// String reference.
-    pub const NAME: Field = bits(24, 39);
-    /// Number of arguments.
-    pub const ARGS: Field = bits(40, 43);
-}
+    /// "Userspace object record".
+    userspace_object {
+        PROCESS: 16..=23, "A thread reference, of which only the process counts.";
+        NAME: 24..=39, "A string reference.";
+        ARGS: 40..=43, "The number of arguments.";
+    }
 
-/// "Scheduling Record".
-pub mod scheduling {
-    use super::{Field, bits};
-    /// A [`SchedulingKind`](super::SchedulingKind).
-    pub const KIND: Field = bits(60, 63);
-}
+    /// "Kernel object record".
+    kernel_object {
+        KIND: 16..=23, "The type of the object: 1 for a process, 2 for a thread.";
+        NAME: 24..=39, "A string reference.";
+        ARGS: 40..=43, "The number of arguments.";
+    }
 
-/// "Context Switch Record".
-pub mod context_switch {
-    use super::{Field, bits};
-    /// Number of arguments.
-    pub const ARGS: Field = bits(16, 19);
-    /// Number of the processor.
-    pub const CPU: Field = bits(20, 35);
-    /// A [`ThreadState`](super::ThreadState).
-    pub const OUTGOING_STATE: Field = bits(36, 39);
-}
+    /// "Scheduling Record".
+    scheduling {
+        KIND: 60..=63, "A [`SchedulingKind`](super::SchedulingKind).";
+    }
 
-/// "Thread Wakeup Record".
-pub mod thread_wakeup {
-    use super::{Field, bits};
-    /// Number of arguments.
-    pub const ARGS: Field = bits(16, 19);
-    /// Number of the processor.
-    pub const CPU: Field = bits(20, 35);
-}
+    /// "Context Switch Record".
+    context_switch {
+        ARGS: 16..=19, "The number of arguments.";
+        CPU: 20..=35, "The number of the processor.";
+        OUTGOING_STATE: 36..=39, "A [`ThreadState`](super::ThreadState).";
+    }
 
-/// "Legacy Context Switch Record".
-pub mod legacy_context_switch {
-    use super::{Field, bits};
-    /// Number of the processor.
-    pub const CPU: Field = bits(16, 23);
-    /// A [`ThreadState`](super::ThreadState).
-    pub const OUTGOING_STATE: Field = bits(24, 27);
-    /// Thread reference.
-    pub const OUTGOING: Field = bits(28, 35);
-    /// Thread reference.
-    pub const INCOMING: Field = bits(36, 43);
-    /// Priority of the outgoing thread.
-    pub const OUTGOING_PRIORITY: Field = bits(44, 51);
-    /// Priority of the incoming thread.
-    pub const INCOMING_PRIORITY: Field = bits(52, 59);
-}
+    /// "Thread Wakeup Record".
+    thread_wakeup {
+        ARGS: 16..=19, "The number of arguments.";
+        CPU: 20..=35, "The number of the processor.";
+    }
 
-/// "Log record".
-pub mod log {
-    use super::{Field, bits};
-    /// Bytes of the message.
-    pub const LENGTH: Field = bits(16, 30);
-    /// Thread reference.
-    pub const THREAD: Field = bits(32, 39);
-}
+    /// "Legacy Context Switch Record".
+    legacy_context_switch {
+        CPU: 16..=23, "The number of the processor.";
+        OUTGOING_STATE: 24..=27, "A [`ThreadState`](super::ThreadState).";
+        OUTGOING: 28..=35, "A thread reference.";
+        INCOMING: 36..=43, "A thread reference.";
+        OUTGOING_PRIORITY: 44..=51, "The priority of the outgoing thread.";
+        INCOMING_PRIORITY: 52..=59, "The priority of the incoming thread.";
+    }
 
-/// "Profiler record". The thread stands in the same place in all kinds.
-pub mod profiler {
-    use super::{Field, bits};
-    /// A [`ProfilerKind`](super::ProfilerKind).
-    pub const KIND: Field = bits(16, 19);
-    /// Thread reference.
-    pub const THREAD: Field = bits(20, 27);
-}
+    /// "Log record".
+    log {
+        LENGTH: 16..=30, "The length of the message in bytes.";
+        THREAD: 32..=39, "A thread reference.";
+    }
 
-/// "Module Record".
-pub mod module {
-    use super::{Field, bits};
-    /// The module's number.
-    pub const ID: Field = bits(28, 43);
-    /// Bytes of the name.
-    pub const NAME_LENGTH: Field = bits(44, 51);
-    /// Bytes of the build id.
-    pub const BUILD_ID_LENGTH: Field = bits(52, 59);
-}
+    /// "Profiler record": the fields that all kinds have.
+    profiler {
+        KIND: 16..=19, "A [`ProfilerKind`](super::ProfilerKind).";
+        THREAD: 20..=27, "A thread reference.";
+    }
 
-/// "Mmap Record".
-pub mod mmap {
-    use super::{Field, bits};
-    /// The module's number.
-    pub const MODULE_ID: Field = bits(28, 43);
-    /// Flags.
-    pub const FLAGS: Field = bits(44, 46);
-}
+    /// "Module Record".
+    module {
+        ID: 28..=43, "The module's id.";
+        NAME_LENGTH: 44..=51, "The length of the name in bytes.";
+        BUILD_ID_LENGTH: 52..=59, "The length of the build id in bytes.";
+    }
 
-/// "Backtrace Record".
-pub mod backtrace {
-    use super::{Field, bits};
-    /// Number of frames, a word each.
-    pub const FRAMES: Field = bits(28, 35);
-}
+    /// "Mmap Record".
+    mmap {
+        MODULE_ID: 28..=43, "The module's id.";
+        FLAGS: 44..=46, "Flags.";
+    }
 
-/// "Argument header".
-pub mod argument {
-    use super::{Field, bits};
-    /// An [`ArgumentType`](super::ArgumentType).
-    pub const TYPE: Field = bits(0, 3);
-    /// Words of the argument, this one included.
-    pub const SIZE: Field = bits(4, 15);
-    /// String reference.
-    pub const NAME: Field = bits(16, 31);
-    /// The 32-bit integers.
-    pub const INTEGER: Field = bits(32, 63);
-    /// A string argument's value: a string reference.
-    pub const STRING: Field = bits(32, 47);
-    /// A boolean.
-    pub const BOOL: Field = bits(32, 32);
-    /// Bytes of a blob.
-    pub const BLOB_LENGTH: Field = bits(32, 63);
-}
+    /// "Backtrace Record".
+    backtrace {
+        FRAMES: 28..=35, "The number of frames, a word each.";
+    }
 
-/// "String references": 16 bits, of which all zero mean the empty string.
-pub mod string_ref {
-    use super::{Field, bits};
-    /// Set if the string follows inline.
-    pub const INLINE: Field = bits(15, 15);
-    /// Not inline: the index.
-    pub const INDEX: Field = bits(0, 14);
-    /// Inline: bytes of the string.
-    pub const LENGTH: Field = bits(0, 14);
+    /// "Argument header".
+    argument {
+        TYPE: 0..=3, "An [`ArgumentType`](super::ArgumentType).";
+        SIZE: 4..=15, "The argument's size in words, header included.";
+        NAME: 16..=31, "A string reference.";
+        INTEGER: 32..=63, "The value of a 32-bit integer.";
+        STRING: 32..=47, "The value of a string: a string reference.";
+        BOOL: 32..=32, "The value of a boolean.";
+        BLOB_LENGTH: 32..=63, "The length of a blob in bytes.";
+    }
+
+    /// "String references": 16 bits. All zero is the empty string.
+    string_ref {
+        INLINE: 15..=15, "1 if the string follows inline.";
+        INDEX: 0..=14, "The index of a string that is not inline.";
+        LENGTH: 0..=14, "The length of an inline string in bytes.";
+    }
 }
 
 /// "Magic number record": the first word of a trace.
@@ -259,7 +191,7 @@ pub const MAGIC: u64 = record::TYPE.set(RecordType::Metadata as u64)
     | metadata::KIND.set(MetadataKind::TraceInfo as u64)
     | metadata::MAGIC.set(0x1654_7846);
 
-/// The longest string, in bytes ("String references"); longer ones are cut by the writers.
+/// The most bytes of a string ("String references"). The writers cut longer ones.
 pub const MAX_STRING: usize = 32_000;
 /// The largest index of a string.
 pub const MAX_STRING_INDEX: u16 = 32_767;
@@ -267,16 +199,16 @@ pub const MAX_STRING_INDEX: u16 = 32_767;
 pub const MAX_THREAD_INDEX: u8 = 255;
 /// The most arguments of a record.
 pub const MAX_ARGS: usize = 15;
-/// The longest record, in words, but for large records.
+/// The most words of a record, except for large records.
 pub const MAX_RECORD_WORDS: usize = 4095;
-/// The longest name of a provider, in bytes.
+/// The most bytes of a provider's name.
 pub const MAX_PROVIDER_NAME: usize = 255;
-/// The longest name and the longest build id of a module, in bytes.
+/// The most bytes of a module's name and of its build id.
 pub const MAX_MODULE_BYTES: usize = 255;
 /// The most frames of a backtrace.
 pub const MAX_FRAMES: usize = 255;
 
-/// "Provider event metadata": a buffer filled up, records were likely dropped.
+/// "Provider event metadata": a buffer filled up, and records were probably dropped.
 pub const PROVIDER_EVENT_BUFFER_FULL: u8 = 0;
 /// "Blob types": raw data.
 pub const BLOB_DATA: u8 = 1;
@@ -286,17 +218,17 @@ pub const BLOB_LAST_BRANCH: u8 = 2;
 pub const BLOB_PERFETTO: u8 = 3;
 /// "Kernel object record": the type of a process.
 pub const KERNEL_OBJECT_PROCESS: u8 = 1;
-/// "Kernel object record": the type of a thread, which has its process as the argument "process".
+/// "Kernel object record": the type of a thread. Its argument "process" is its process.
 pub const KERNEL_OBJECT_THREAD: u8 = 2;
 
-/// Words of a stream of `len` bytes.
+/// Returns the size in words of a stream of `len` bytes.
 #[inline]
 #[must_use]
 pub const fn words(len: usize) -> usize {
     len.div_ceil(8)
 }
 
-// What the document gives in full.
+// The document gives these numbers in full.
 const _: () = assert!(MAGIC == 0x0016_5478_4604_0010);
 const _: () = assert!(record::SIZE.max() == MAX_RECORD_WORDS as u64 && event::ARGS.max() == MAX_ARGS as u64);
 const _: () =
@@ -308,42 +240,29 @@ mod tests {
 
     #[test]
     fn the_fields_of_a_header_do_not_overlap() {
+        use record::{SIZE, TYPE};
         let headers: [&[Field]; 18] = [
-            &[record::TYPE, large::SIZE, large::KIND, large_blob::FORMAT],
+            &[TYPE, large::SIZE, large::KIND, large_blob::FORMAT],
             &[large_blob::CATEGORY, large_blob::NAME, large_blob::ARGS, large_blob::THREAD],
-            &[record::TYPE, record::SIZE, metadata::KIND, metadata::PROVIDER, metadata::NAME_LENGTH],
-            &[record::TYPE, record::SIZE, metadata::KIND, metadata::INFO_KIND, metadata::MAGIC],
-            &[record::TYPE, record::SIZE, string::INDEX, string::LENGTH],
+            &[TYPE, SIZE, metadata::KIND, metadata::PROVIDER, metadata::NAME_LENGTH],
+            &[TYPE, SIZE, metadata::KIND, metadata::INFO_KIND, metadata::MAGIC],
+            &[TYPE, SIZE, string::INDEX, string::LENGTH],
+            &[TYPE, SIZE, event::KIND, event::ARGS, event::THREAD, event::CATEGORY, event::NAME],
+            &[TYPE, SIZE, blob::NAME, blob::LENGTH, blob::KIND],
+            &[TYPE, SIZE, userspace_object::PROCESS, userspace_object::NAME, userspace_object::ARGS],
+            &[TYPE, SIZE, kernel_object::KIND, kernel_object::NAME, kernel_object::ARGS],
             &[
-                record::TYPE,
-                record::SIZE,
-                event::KIND,
-                event::ARGS,
-                event::THREAD,
-                event::CATEGORY,
-                event::NAME,
-            ],
-            &[record::TYPE, record::SIZE, blob::NAME, blob::LENGTH, blob::KIND],
-            &[
-                record::TYPE,
-                record::SIZE,
-                userspace_object::PROCESS,
-                userspace_object::NAME,
-                userspace_object::ARGS,
-            ],
-            &[record::TYPE, record::SIZE, kernel_object::KIND, kernel_object::NAME, kernel_object::ARGS],
-            &[
-                record::TYPE,
-                record::SIZE,
+                TYPE,
+                SIZE,
                 context_switch::ARGS,
                 context_switch::CPU,
                 context_switch::OUTGOING_STATE,
                 scheduling::KIND,
             ],
-            &[record::TYPE, record::SIZE, thread_wakeup::ARGS, thread_wakeup::CPU, scheduling::KIND],
+            &[TYPE, SIZE, thread_wakeup::ARGS, thread_wakeup::CPU, scheduling::KIND],
             &[
-                record::TYPE,
-                record::SIZE,
+                TYPE,
+                SIZE,
                 legacy_context_switch::CPU,
                 legacy_context_switch::OUTGOING_STATE,
                 legacy_context_switch::OUTGOING,
@@ -352,18 +271,18 @@ mod tests {
                 legacy_context_switch::INCOMING_PRIORITY,
                 scheduling::KIND,
             ],
-            &[record::TYPE, record::SIZE, log::LENGTH, log::THREAD],
+            &[TYPE, SIZE, log::LENGTH, log::THREAD],
             &[
-                record::TYPE,
-                record::SIZE,
+                TYPE,
+                SIZE,
                 profiler::KIND,
                 profiler::THREAD,
                 module::ID,
                 module::NAME_LENGTH,
                 module::BUILD_ID_LENGTH,
             ],
-            &[record::TYPE, record::SIZE, profiler::KIND, profiler::THREAD, mmap::MODULE_ID, mmap::FLAGS],
-            &[record::TYPE, record::SIZE, profiler::KIND, profiler::THREAD, backtrace::FRAMES],
+            &[TYPE, SIZE, profiler::KIND, profiler::THREAD, mmap::MODULE_ID, mmap::FLAGS],
+            &[TYPE, SIZE, profiler::KIND, profiler::THREAD, backtrace::FRAMES],
             &[argument::TYPE, argument::SIZE, argument::NAME, argument::INTEGER],
             &[string_ref::INLINE, string_ref::LENGTH],
         ];

@@ -4,37 +4,46 @@
 //! MAGIC | provider info | initialization | string 1 "net" | thread 1 = 7/9 | event net:read @ 1 | ...
 //! ```
 //!
-//! A trace is a row of records, each with its type and size in the first word, so that a reader can pass
-//! over what it does not know. Strings and threads are named once ([`string_record`],
-//! [`thread_record`]) and then referred to by a number; a later record may give the number another meaning.
-//! Timestamps are ticks of a clock whose rate [`initialization`] tells. A slice without arguments is two
-//! records of two words.
+//! A trace is a row of records. The first word of each has the record's type and size, so that a reader can
+//! pass over types that it does not know. [`string_record`] and [`thread_record`] give a string or a thread
+//! an index, to which later records refer; a later record can reassign the index. Timestamps are ticks of a
+//! clock, whose rate [`initialization`] sets. A slice without arguments takes two records of two words each.
 //!
-//! [`Reader`] gives the records one by one. It resolves no index and keeps no table: what an index means
-//! depends on the provider whose section it stands in, and that is for the caller to follow.
+//! The writers cannot fail, and they write only well-formed records. A value that does not fit its field is
+//! cut. A record that would exceed [`MAX_RECORD_WORDS`] loses arguments from its end; [`event_words`] says so
+//! beforehand.
 //!
-//! [`layout`] says which bits mean what, and everything else here goes by it.
+//! [`RecordReader`] returns the records one by one. It keeps no tables and resolves no index: an index
+//! belongs to a provider, and the caller follows the providers' sections.
+//!
+//! [`layout`] defines the bits of every record, for writing and for reading.
 
 mod argument;
+mod blob;
 mod carry;
 mod cursor;
+mod event;
 mod field;
 mod flows;
+mod header;
 mod kinds;
 mod large;
 pub mod layout;
 mod log;
+mod metadata;
 mod object;
 mod profiler;
+mod put;
 mod read;
 mod record;
 mod refs;
 mod scheduling;
-mod write;
+mod tables;
 
-pub use argument::{ArgumentSlice, argument_words, put_argument};
+pub use argument::{ArgumentSlice, ArgumentValue, Arguments, argument_words, put_argument};
+pub use blob::{blob, blob_header};
 pub use carry::{Carry, Patch};
-pub use cursor::{ArgumentValue, Arguments};
+pub use event::{Event, EventRecord, event, event_header, event_record, event_words};
 pub use flows::FlowStarts;
 pub use large::{LargeBlob, LargeBlobMetadata, large_blob, large_blob_words};
 pub use layout::{
@@ -44,15 +53,14 @@ pub use layout::{
     SchedulingKind, ThreadState,
 };
 pub use log::log;
+pub use metadata::{initialization, magic, provider_event, provider_info, provider_section};
 pub use object::{kernel_object, userspace_object};
 pub use profiler::{Backtrace, Frames, Mmap, Module, backtrace, mmap, module};
-pub use read::{LARGE_LIMIT, Reader};
-pub use record::{EventRecord, Record, event_record};
+pub use put::PutWords;
+pub use read::{LARGE_LIMIT, RecordReader};
+pub use record::Record;
 pub use refs::{ProcessRef, StringRef, ThreadRef};
 pub use scheduling::{
     ContextSwitch, LegacyContextSwitch, ThreadWakeup, context_switch, legacy_context_switch, thread_wakeup,
 };
-pub use write::{
-    Event, Put, blob, blob_header, event, event_header, event_words, initialization, magic, provider_event,
-    provider_info, provider_section, string_record, string_record_words, thread_record,
-};
+pub use tables::{string_record, string_record_words, thread_record};

@@ -1,14 +1,19 @@
-//! Records that name objects of the traced program and of its system.
+//! Writes the records that name objects: processes, threads, and objects at an address.
 
-use super::cursor::Cursor;
-use super::layout::{MAX_RECORD_WORDS, RecordType, kernel_object as kernel, userspace_object as userspace};
-use super::record::Record;
-use super::refs::{ProcessRef, StringRef};
-use super::write::{Put, fitting, header, put_arguments};
-use crate::{DecodeError, Value};
+use crate::Value;
+use crate::fxt::argument::{fitting, put_arguments};
+use crate::fxt::header::header;
+use crate::fxt::layout::{
+    MAX_RECORD_WORDS, RecordType, kernel_object as kernel, userspace_object as userspace,
+};
+use crate::fxt::put::PutWords;
+use crate::fxt::refs::{ProcessRef, StringRef};
 
-/// "Kernel object record": a process or thread and its name. A thread's argument "process" is its process
-/// ([`Value::Koid`]).
+/// Writes a "Kernel object record": the name of a process or a thread.
+///
+/// `object_type` is [`KERNEL_OBJECT_PROCESS`](crate::fxt::KERNEL_OBJECT_PROCESS) or
+/// [`KERNEL_OBJECT_THREAD`](crate::fxt::KERNEL_OBJECT_THREAD). A thread's argument "process", a
+/// [`Value::Koid`], refers to its process.
 ///
 /// ```text
 ///  63       44 43  40 39        24 23    16 15          4 3      0
@@ -23,7 +28,7 @@ use crate::{DecodeError, Value};
 /// +---------------------------------------------------------------+
 /// ```
 pub fn kernel_object(
-    out: &mut impl Put,
+    out: &mut impl PutWords,
     object_type: u8,
     koid: u64,
     name: StringRef<'_>,
@@ -42,8 +47,9 @@ pub fn kernel_object(
     put_arguments(out, args);
 }
 
-/// "Userspace object record": what is at an address of a process. Arguments that are [`Value::Pointer`]s to it
-/// are shown with its name.
+/// Writes a "Userspace object record": the name of the object at an address of a process.
+///
+/// Viewers show this name for arguments that are a [`Value::Pointer`] to the address.
 ///
 /// ```text
 ///  63       44 43  40 39        24 23    16 15          4 3      0
@@ -60,7 +66,7 @@ pub fn kernel_object(
 /// +---------------------------------------------------------------+
 /// ```
 pub fn userspace_object(
-    out: &mut impl Put,
+    out: &mut impl PutWords,
     pointer: u64,
     process: ProcessRef,
     name: StringRef<'_>,
@@ -81,22 +87,4 @@ pub fn userspace_object(
     }
     out.stream(name.text().as_bytes());
     put_arguments(out, args);
-}
-
-pub(super) fn parse_kernel<'a>(header: u64, cursor: &mut Cursor<'a>) -> Result<Record<'a>, DecodeError> {
-    Ok(Record::KernelObject {
-        object_type: kernel::KIND.get(header) as u8,
-        koid: cursor.word("a koid")?,
-        name: cursor.string(kernel::NAME.get(header), "a name")?,
-        args: cursor.arguments(kernel::ARGS.get(header))?,
-    })
-}
-
-pub(super) fn parse_userspace<'a>(header: u64, cursor: &mut Cursor<'a>) -> Result<Record<'a>, DecodeError> {
-    Ok(Record::UserspaceObject {
-        pointer: cursor.word("a pointer")?,
-        process: cursor.process(userspace::PROCESS.get(header))?,
-        name: cursor.string(userspace::NAME.get(header), "a name")?,
-        args: cursor.arguments(userspace::ARGS.get(header))?,
-    })
 }

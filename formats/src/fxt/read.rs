@@ -1,25 +1,26 @@
-//! Streams the records of a trace, in memory for a buffer (64 KiB) or the largest record that is handed out.
+//! Streams the records of a trace. Memory: a buffer of 64 KiB, or the largest record that is returned.
 
 use std::io::Read;
 
-use super::layout::{RecordType, large, record};
-use super::record::{EventRecord, Record, parse, parse_event_only};
 use crate::DecodeError;
+use crate::fxt::event::{EventRecord, parse_event_only};
+use crate::fxt::header::{is_large, record_words};
+use crate::fxt::record::{Record, parse};
 use crate::input::Input;
 
-/// The largest large record that a [`Reader`] hands out unless [told otherwise](Reader::large_limit), in bytes.
+/// The default of [`RecordReader::large_limit`], in bytes.
 pub const LARGE_LIMIT: usize = 1 << 20;
 
 /// Reads a trace, record by record.
 ///
 /// ```
-/// use hairline_formats::fxt::{self, Reader, Record};
+/// use hairline_formats::fxt::{self, Record, RecordReader};
 ///
 /// let mut trace = Vec::new();
 /// fxt::magic(&mut trace);
 /// fxt::initialization(&mut trace, 1_000_000_000);
 ///
-/// let mut reader = Reader::new(&trace[..]);
+/// let mut reader = RecordReader::new(&trace[..]);
 /// while let Some((offset, record)) = reader.next()? {
 ///     if let Record::Initialization { ticks_per_second } = record {
 ///         assert_eq!((offset, ticks_per_second), (8, 1_000_000_000));
@@ -28,36 +29,39 @@ pub const LARGE_LIMIT: usize = 1 << 20;
 /// # Ok::<(), hairline_formats::DecodeError>(())
 /// ```
 #[derive(Debug)]
-pub struct Reader<R> {
+pub struct RecordReader<R> {
     input: Input<R>,
-    /// Bytes of the record that was given out last.
-    given: usize,
-    /// Words of the record that was not given out, but passed over; else 0.
+    /// Bytes of the current record; 0 if it was too large and is passed over.
+    current: usize,
+    /// Words of the current record if it was too large, else 0.
     too_large: u64,
     large_limit: usize,
     ended: bool,
 }
 
-impl<R: Read> Reader<R> {
-    /// Reads from `reader`, which needs no buffer of its own.
+impl<R: Read> RecordReader<R> {
+    /// Creates a reader of `reader`, which needs no buffer of its own.
     pub fn new(reader: R) -> Self {
-        Self { input: Input::new(reader), given: 0, too_large: 0, large_limit: LARGE_LIMIT, ended: false }
+        Self { input: Input::new(reader), current: 0, too_large: 0, large_limit: LARGE_LIMIT, ended: false }
     }
 
-    /// Hands out large records of up to this many bytes, instead of [`LARGE_LIMIT`]; for those above it, which may
-    /// have 32 GiB, there is [`Record::TooLarge`]. The reader keeps as much memory as the largest it handed out.
+    /// Limits the large records that are returned to `bytes`. The default is [`LARGE_LIMIT`].
+    ///
+    /// A larger one, of up to 32 GiB, is passed over and returned as [`Record::TooLarge`]. The reader's
+    /// buffer grows to the largest record that it returns.
     #[must_use]
     pub fn large_limit(mut self, bytes: usize) -> Self {
         self.large_limit = bytes;
         self
     }
 
-    /// The next record, and the byte it begins at; None at the end.
+    /// Returns the next record and the offset of its first byte; `None` at the end.
     ///
     /// # Errors
-    /// A record that contradicts itself: the next call goes on with the one after it. An input that ends inside a record
-    /// ([`DecodeError::is_truncated`]), a record of size 0, or a reader that fails: the next call gives None.
-    #[allow(clippy::should_implement_trait)] // the record borrows from the reader, which an Iterator's item cannot
+    /// * The record is malformed. The next call returns the record after it.
+    /// * The input ends inside a record ([`DecodeError::is_truncated`]), a record has size 0, or the input
+    ///   cannot be read. The next call returns `None`.
+    #[allow(clippy::should_implement_trait)] // an Iterator's item cannot borrow from the reader
     pub fn next(&mut self) -> Result<Option<(u64, Record<'_>)>, DecodeError> {
         let Some(offset) = self.advance()? else {
             return Ok(None);
@@ -65,28 +69,29 @@ impl<R: Read> Reader<R> {
         Ok(Some((offset, self.record()?)))
     }
 
-    /// Goes on to the next record, and gives the byte it begins at; None at the end. [`record`](Self::record) reads it, as often
-    /// as it is asked to: for who must look at a record before it is known whether it is given on.
+    /// Advances to the next record and returns the offset of its first byte; `None` at the end.
+    ///
+    /// [`record`](Self::record) and [`event`](Self::event) read the record, any number of times. A caller
+    /// that looks at a record before it decides about it uses these instead of [`next`](Self::next).
     ///
     /// # Errors
-    /// Those of [`next`](Self::next), but for records that contradict themselves.
+    /// Those of [`next`](Self::next), except for malformed records.
     pub fn advance(&mut self) -> Result<Option<u64>, DecodeError> {
-        self.input.consume(std::mem::take(&mut self.given));
+        self.input.consume(std::mem::take(&mut self.current));
         if self.ended {
             return Ok(None);
         }
-        self.ended = true; // unless a record is found, whose end is the beginning of the next
+        self.ended = true; // until a whole record is found
         let offset = self.input.offset();
         let Some(header) = self.header()? else {
             return Ok(None);
         };
-        let is_large = record::TYPE.get(header) == RecordType::Large as u64;
-        let words = if is_large { large::SIZE.get(header) } else { record::SIZE.get(header) };
+        let words = record_words(header);
         if words == 0 {
             return Err(DecodeError::zero_size(offset, "a record"));
         }
         let truncated = || DecodeError::truncated(offset, "a record");
-        let limit = if is_large { self.large_limit } else { usize::MAX };
+        let limit = if is_large(header) { self.large_limit } else { usize::MAX };
         self.too_large = 0;
         let Some(size) = usize::try_from(words * 8).ok().filter(|size| *size <= limit) else {
             if !self.input.skip(words * 8)? {
@@ -98,14 +103,15 @@ impl<R: Read> Reader<R> {
         if self.input.fill(size as u64)?.len() < size {
             return Err(truncated());
         }
-        (self.ended, self.given) = (false, size);
+        (self.ended, self.current) = (false, size);
         Ok(Some(offset))
     }
 
-    /// The record that was gone on to. Where there is none, it is one of no words.
+    /// Reads the current record. Before the first and after the last one, returns a [`Record::TooLarge`] of 0
+    /// words.
     ///
     /// # Errors
-    /// If it contradicts itself.
+    /// The record is malformed.
     pub fn record(&self) -> Result<Record<'_>, DecodeError> {
         match self.bytes() {
             [] => Ok(Record::TooLarge { words: self.too_large }),
@@ -113,20 +119,20 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// The same, where it is an event; None where it is not.
+    /// Reads the current record if it is an event. Returns `None` for other records.
     ///
     /// # Errors
-    /// If it contradicts itself.
+    /// The record is malformed.
     #[inline]
     pub fn event(&self) -> Result<Option<EventRecord<'_>>, DecodeError> {
         parse_event_only(self.bytes(), self.input.offset())
     }
 
-    /// Its bytes; none if it is too large.
+    /// Returns the current record's bytes; none if it is too large.
     #[inline]
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        self.input.available().get(..self.given).unwrap_or_default()
+        self.input.available().get(..self.current).unwrap_or_default()
     }
 
     fn header(&mut self) -> Result<Option<u64>, DecodeError> {

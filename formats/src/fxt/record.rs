@@ -1,21 +1,25 @@
-//! Records as they are read.
+//! A record of any type, and its reading: the dispatch over the types.
 
-use super::cursor::{Arguments, Cursor};
-use super::large::{self, LargeBlob};
-use super::layout::{
-    EventKind, MAGIC, MetadataKind, RecordType, blob, event, metadata, record, string, thread,
-};
-use super::log;
-use super::object::{parse_kernel, parse_userspace};
-use super::profiler::{self, Backtrace, Frames, Mmap, Module};
-use super::refs::{ProcessRef, StringRef, ThreadRef};
-use super::scheduling::{self, ContextSwitch, LegacyContextSwitch, ThreadWakeup};
 use crate::DecodeError;
+use crate::fxt::argument::Arguments;
+use crate::fxt::cursor::Cursor;
+use crate::fxt::event::{self, EventRecord};
+use crate::fxt::large::{self, LargeBlob};
+use crate::fxt::layout::{
+    MAGIC, MetadataKind, ProfilerKind, RecordType, SchedulingKind, blob, kernel_object, log, metadata,
+    profiler, record, scheduling, string, thread, userspace_object,
+};
+use crate::fxt::profiler::{Backtrace, Frames, Mmap, Module, parse_backtrace, parse_mmap, parse_module};
+use crate::fxt::refs::{ProcessRef, StringRef, ThreadRef};
+use crate::fxt::scheduling::{
+    ContextSwitch, LegacyContextSwitch, ThreadWakeup, parse_legacy, parse_switch, parse_wakeup,
+};
 use crate::text::valid_prefix;
 
-/// A record. Indices mean what the String and Thread records before it, of the same provider, made them mean.
+/// A record that was read.
 ///
-/// Names that are not UTF-8 end where they stop being so.
+/// An index refers to the last String or Thread record with that index, of the same provider. A name that is
+/// not UTF-8 ends at its first wrong byte.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Record<'a> {
@@ -23,36 +27,36 @@ pub enum Record<'a> {
     Magic,
     /// "Provider info metadata".
     ProviderInfo {
-        /// The provider; its tables begin empty.
+        /// The provider's id. The provider's string and thread tables begin empty.
         id: u32,
-        /// Its name.
+        /// The provider's name.
         name: &'a str,
     },
-    /// "Provider section metadata": what follows is this provider's.
+    /// "Provider section metadata": the records that follow belong to this provider.
     ProviderSection {
-        /// The provider.
+        /// The provider's id.
         id: u32,
     },
     /// "Provider event metadata".
     ProviderEvent {
-        /// The provider.
+        /// The provider's id.
         id: u32,
-        /// What happened; 0: it lost records.
+        /// The event; 0 means that the provider lost records.
         event: u8,
     },
     /// "Initialization record".
     Initialization {
-        /// The rate of the clock of the timestamps that follow.
+        /// The rate of the clock of all timestamps that follow.
         ticks_per_second: u64,
     },
-    /// "String record". To be ignored if the index is 0.
+    /// "String record". Ignore it if the index is 0.
     String {
         /// The index.
         index: u16,
-        /// The string: UTF-8, if its writer kept to the format.
+        /// The string. In a correct trace it is UTF-8.
         value: &'a [u8],
     },
-    /// "Thread record". To be ignored if the index is 0.
+    /// "Thread record". Ignore it if the index is 0.
     Thread {
         /// The index.
         index: u8,
@@ -65,33 +69,33 @@ pub enum Record<'a> {
     Event(EventRecord<'a>),
     /// "BLOB record". The bytes of records of one name belong together.
     Blob {
-        /// Its name.
+        /// The name.
         name: StringRef<'a>,
-        /// What the bytes are.
+        /// The type of the data: one of the "Blob types".
         kind: u8,
         /// The bytes.
         bytes: &'a [u8],
     },
     /// "Userspace object record".
     UserspaceObject {
-        /// Its address.
+        /// The object's address.
         pointer: u64,
-        /// Where that address is.
+        /// The process in which the address is valid.
         process: ProcessRef,
-        /// Its name.
+        /// The name.
         name: StringRef<'a>,
-        /// What else is known of it.
+        /// The arguments.
         args: Arguments<'a>,
     },
     /// "Kernel object record".
     KernelObject {
-        /// 1 a process, 2 a thread.
+        /// 1 for a process, 2 for a thread.
         object_type: u8,
-        /// Its number.
+        /// The object's koid.
         koid: u64,
-        /// Its name.
+        /// The name.
         name: StringRef<'a>,
-        /// What else is known of it.
+        /// The arguments.
         args: Arguments<'a>,
     },
     /// "Context Switch Record".
@@ -102,11 +106,11 @@ pub enum Record<'a> {
     LegacyContextSwitch(LegacyContextSwitch),
     /// "Log record".
     Log {
-        /// When, in ticks.
+        /// The time, in ticks.
         timestamp: u64,
-        /// Who wrote it.
+        /// The thread that logged the message.
         thread: ThreadRef,
-        /// The message: UTF-8, if its writer kept to the format.
+        /// The message. In a correct trace it is UTF-8.
         message: &'a [u8],
     },
     /// "Module Record".
@@ -117,70 +121,24 @@ pub enum Record<'a> {
     Backtrace(Backtrace<Frames<'a>>),
     /// "Large BLOB record".
     LargeBlob(LargeBlob<'a, Arguments<'a>>),
-    /// "Large record header", of a record above the [limit](super::Reader::large_limit): it was passed over
-    /// without being kept.
+    /// "Large record header" of a record above the [limit](crate::fxt::RecordReader::large_limit). Its
+    /// content was passed over.
     TooLarge {
-        /// Its size, in words.
+        /// The record's size, in words.
         words: u64,
     },
     /// A record of a type that this crate does not read.
     Unknown {
-        /// The number of its type.
+        /// The number of the type.
         record_type: u8,
-        /// Its size, in words.
+        /// The record's size, in words.
         words: u64,
-        /// All of it.
+        /// The whole record, header included.
         bytes: &'a [u8],
     },
 }
 
-/// An event, as it is read.
-#[derive(Clone, Debug)]
-pub struct EventRecord<'a> {
-    /// What happened.
-    pub kind: EventKind,
-    /// When, in ticks.
-    pub timestamp: u64,
-    /// Where.
-    pub thread: ThreadRef,
-    /// Its category.
-    pub category: StringRef<'a>,
-    /// Its name.
-    pub name: StringRef<'a>,
-    /// Counter id, end time or correlation id, if the kind [has one](EventKind::has_payload).
-    pub payload: Option<u64>,
-    args: Arguments<'a>,
-}
-
-impl<'a> EventRecord<'a> {
-    /// Names and values.
-    #[must_use]
-    pub fn args(&self) -> Arguments<'a> {
-        self.args.clone()
-    }
-}
-
-/// The event record that `bytes` begin with. None: they begin with something else, or are cut.
-#[must_use]
-pub fn event_record(bytes: &[u8]) -> Option<(EventRecord<'_>, usize)> {
-    let header = u64::from_le_bytes(bytes.first_chunk().copied()?);
-    let len = usize::try_from(super::layout::record::SIZE.get(header)).ok()? * 8;
-    parse_event_only(bytes.get(..len)?, 0).ok()?.map(|event| (event, len))
-}
-
-/// As [`parse`]; None for a record that is no event.
-#[inline]
-pub(super) fn parse_event_only(bytes: &[u8], offset: u64) -> Result<Option<EventRecord<'_>>, DecodeError> {
-    let mut cursor = Cursor::new(bytes, offset);
-    let header = cursor.word("a record's header")?;
-    if record::TYPE.get(header) == RecordType::Event as u64 {
-        parse_event(header, &mut cursor)
-    } else {
-        Ok(None)
-    }
-}
-
-/// Reads one record that is whole in `bytes`, at byte `offset` of the input.
+/// Reads one whole record, which begins at byte `offset` of the input.
 pub(super) fn parse(bytes: &[u8], offset: u64) -> Result<Record<'_>, DecodeError> {
     let mut cursor = Cursor::new(bytes, offset);
     let header = cursor.word("a record's header")?;
@@ -198,18 +156,32 @@ pub(super) fn parse(bytes: &[u8], offset: u64) -> Result<Record<'_>, DecodeError
             process: cursor.word("a process")?,
             thread: cursor.word("a thread")?,
         }),
-        Some(RecordType::Event) => parse_event(header, &mut cursor)?.map(Record::Event),
+        Some(RecordType::Event) => event::parse(header, &mut cursor)?.map(Record::Event),
         Some(RecordType::Blob) => Some(Record::Blob {
             name: cursor.string(blob::NAME.get(header), "a blob's name")?,
             kind: blob::KIND.get(header) as u8,
             bytes: cursor.stream(blob::LENGTH.get(header), "a blob")?,
         }),
-        Some(RecordType::UserspaceObject) => Some(parse_userspace(header, &mut cursor)?),
-        Some(RecordType::KernelObject) => Some(parse_kernel(header, &mut cursor)?),
-        Some(RecordType::Scheduling) => scheduling::parse(header, &mut cursor)?,
-        Some(RecordType::Log) => Some(log::parse(header, &mut cursor)?),
-        Some(RecordType::Profiler) => profiler::parse(header, &mut cursor)?,
-        Some(RecordType::Large) => large::parse(header, &mut cursor)?,
+        Some(RecordType::UserspaceObject) => Some(Record::UserspaceObject {
+            pointer: cursor.word("a pointer")?,
+            process: cursor.process(userspace_object::PROCESS.get(header))?,
+            name: cursor.string(userspace_object::NAME.get(header), "a name")?,
+            args: Arguments::take(&mut cursor, userspace_object::ARGS.get(header))?,
+        }),
+        Some(RecordType::KernelObject) => Some(Record::KernelObject {
+            object_type: kernel_object::KIND.get(header) as u8,
+            koid: cursor.word("a koid")?,
+            name: cursor.string(kernel_object::NAME.get(header), "a name")?,
+            args: Arguments::take(&mut cursor, kernel_object::ARGS.get(header))?,
+        }),
+        Some(RecordType::Scheduling) => parse_scheduling(header, &mut cursor)?,
+        Some(RecordType::Log) => Some(Record::Log {
+            timestamp: cursor.word("a timestamp")?,
+            thread: cursor.thread(log::THREAD.get(header))?,
+            message: cursor.stream(log::LENGTH.get(header), "a log message")?,
+        }),
+        Some(RecordType::Profiler) => parse_profiler(header, &mut cursor)?,
+        Some(RecordType::Large) => large::parse(header, &mut cursor)?.map(Record::LargeBlob),
         None => None,
     };
     Ok(known.unwrap_or(Record::Unknown {
@@ -235,17 +207,22 @@ fn parse_metadata<'a>(header: u64, cursor: &mut Cursor<'a>) -> Result<Option<Rec
     })
 }
 
-#[inline]
-fn parse_event<'a>(header: u64, cursor: &mut Cursor<'a>) -> Result<Option<EventRecord<'a>>, DecodeError> {
-    let Some(kind) = EventKind::from_number(event::KIND.get(header)) else {
-        return Ok(None);
-    };
-    // In the order of the words.
-    let timestamp = cursor.word("a timestamp")?;
-    let thread = cursor.thread(event::THREAD.get(header))?;
-    let category = cursor.string(event::CATEGORY.get(header), "a category")?;
-    let name = cursor.string(event::NAME.get(header), "a name")?;
-    let args = cursor.arguments(event::ARGS.get(header))?;
-    let payload = kind.has_payload().then(|| cursor.word("an event's last word")).transpose()?;
-    Ok(Some(EventRecord { kind, timestamp, thread, category, name, payload, args }))
+fn parse_scheduling<'a>(header: u64, cursor: &mut Cursor<'a>) -> Result<Option<Record<'a>>, DecodeError> {
+    Ok(match SchedulingKind::from_number(scheduling::KIND.get(header)) {
+        Some(SchedulingKind::ContextSwitch) => parse_switch(header, cursor)?.map(Record::ContextSwitch),
+        Some(SchedulingKind::ThreadWakeup) => Some(Record::ThreadWakeup(parse_wakeup(header, cursor)?)),
+        Some(SchedulingKind::LegacyContextSwitch) => {
+            parse_legacy(header, cursor)?.map(Record::LegacyContextSwitch)
+        }
+        None => None,
+    })
+}
+
+fn parse_profiler<'a>(header: u64, cursor: &mut Cursor<'a>) -> Result<Option<Record<'a>>, DecodeError> {
+    Ok(Some(match ProfilerKind::from_number(profiler::KIND.get(header)) {
+        Some(ProfilerKind::Module) => Record::Module(parse_module(header, cursor)?),
+        Some(ProfilerKind::Mmap) => Record::Mmap(parse_mmap(header, cursor)?),
+        Some(ProfilerKind::Backtrace) => Record::Backtrace(parse_backtrace(header, cursor)?),
+        None => return Ok(None),
+    }))
 }

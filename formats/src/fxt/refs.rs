@@ -1,15 +1,16 @@
-//! How a record names a string or a thread: by an index it was given before, or in full.
+//! References from a record to a string, a thread or a process: by index, or inline.
 
-use super::layout::{MAX_STRING, string_ref, words};
+use crate::fxt::layout::{MAX_STRING, string_ref, words};
+use crate::fxt::put::PutWords;
 use crate::truncate_utf8;
 
-/// "String references": 16 bits in a header, and for an inline string a stream after it.
+/// "String references": 16 bits in a header, and for an inline string a stream after the header.
 ///
 /// ```text
 ///  15  14                0
 /// +---+-------------------+
 /// | 0 | 0                 |  the empty string
-/// | 0 | index             |  of a String record before
+/// | 0 | index             |  of an earlier String record
 /// | 1 | length in bytes   |  the string follows
 /// +---+-------------------+
 /// ```
@@ -17,14 +18,15 @@ use crate::truncate_utf8;
 pub enum StringRef<'a> {
     /// The empty string.
     Empty,
-    /// A string by the index of its String record: 1 to [`MAX_STRING_INDEX`](super::MAX_STRING_INDEX); 0 is the empty string.
+    /// The index of a String record: 1 to [`MAX_STRING_INDEX`](crate::fxt::MAX_STRING_INDEX). 0 is the empty
+    /// string.
     Index(u16),
-    /// The string itself. Written: at most [`MAX_STRING`] bytes of it, cut between two characters.
+    /// The string itself. Writers cut it to [`MAX_STRING`] bytes, between two characters.
     Inline(&'a str),
 }
 
 impl<'a> StringRef<'a> {
-    /// The 16 bits of the reference.
+    /// Returns the 16 bits of the reference.
     #[inline]
     #[must_use]
     pub fn bits(self) -> u64 {
@@ -38,14 +40,14 @@ impl<'a> StringRef<'a> {
         }
     }
 
-    /// Words of the stream that follows.
+    /// Returns the number of words that follow the header: 0 unless the string is inline.
     #[inline]
     #[must_use]
     pub fn words(self) -> usize {
         words(self.text().len())
     }
 
-    /// What follows inline, as it is written.
+    /// The inline string as it is written.
     #[inline]
     pub(super) fn text(self) -> &'a str {
         match self {
@@ -54,7 +56,7 @@ impl<'a> StringRef<'a> {
         }
     }
 
-    /// The same, with at most `words` words following.
+    /// The same reference, with an inline string cut to `words` words.
     pub(super) fn within(self, words: usize) -> Self {
         match self {
             Self::Inline(text) => Self::Inline(truncate_utf8(text, words * 8)),
@@ -63,23 +65,23 @@ impl<'a> StringRef<'a> {
     }
 }
 
-/// "Thread references": 8 bits in a header, and for an inline thread two words after it.
+/// "Thread references": 8 bits in a header, and for an inline thread two words after the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadRef {
-    /// A thread by the index of its Thread record, 1 to 255. Index 0 does not exist; it is written as an inline
-    /// thread 0 of process 0.
+    /// The index of a Thread record, 1 to 255. Index 0 does not exist; it is written as the inline thread 0
+    /// of process 0.
     Index(u8),
     /// The thread itself.
     Inline {
-        /// The process's koid: its pid.
+        /// The process's koid, on other systems its pid.
         process: u64,
-        /// The thread's koid: its tid.
+        /// The thread's koid, on other systems its tid.
         thread: u64,
     },
 }
 
 impl ThreadRef {
-    /// The 8 bits of the reference.
+    /// Returns the 8 bits of the reference.
     #[inline]
     #[must_use]
     pub fn bits(self) -> u64 {
@@ -89,36 +91,39 @@ impl ThreadRef {
         }
     }
 
-    /// Words that follow.
+    /// Returns the number of words that follow the header: 2 if the thread is inline, else 0.
     #[inline]
     #[must_use]
     pub fn words(self) -> usize {
         if self.bits() == 0 { 2 } else { 0 }
     }
 
-    /// Process and thread, if they follow.
+    /// Writes the words that follow the header.
     #[inline]
-    pub(super) fn inline(self) -> Option<[u64; 2]> {
-        match self {
-            Self::Inline { process, thread } => Some([process, thread]),
-            Self::Index(0) => Some([0, 0]),
-            Self::Index(_) => None,
-        }
+    pub(super) fn put(self, out: &mut impl PutWords) {
+        let (process, thread) = match self {
+            Self::Inline { process, thread } => (process, thread),
+            Self::Index(0) => (0, 0),
+            Self::Index(_) => return,
+        };
+        out.word(process);
+        out.word(thread);
     }
 }
 
-/// The thread reference of "Userspace object record", which means a process only: an inline one is a single word.
+/// The thread reference of a "Userspace object record", of which only the process counts: an inline one is a
+/// single word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessRef {
-    /// The process of a thread by the index of its Thread record, 1 to 255. Index 0 does not exist; it is written
-    /// as an inline process 0.
+    /// The process of a thread, by the index of its Thread record, 1 to 255. Index 0 does not exist; it is
+    /// written as the inline process 0.
     Index(u8),
-    /// The process's koid: its pid.
+    /// The process's koid, on other systems its pid.
     Inline(u64),
 }
 
 impl ProcessRef {
-    /// The 8 bits of the reference.
+    /// Returns the 8 bits of the reference.
     #[inline]
     #[must_use]
     pub fn bits(self) -> u64 {
@@ -128,7 +133,7 @@ impl ProcessRef {
         }
     }
 
-    /// The process, if it follows.
+    /// The process's koid, if it is inline.
     #[inline]
     pub(super) fn inline(self) -> Option<u64> {
         match self {

@@ -1,60 +1,59 @@
-//! Records of what the scheduler did: to write and to read.
+//! Scheduling records, written and read.
 //!
-//! `A` is the type of a record's arguments: a slice ([`ArgumentSlice`]) to be written, an iterator
-//! ([`Arguments`]) when read.
+//! `A` is the type of a record's arguments: a slice ([`ArgumentSlice`]) to write, an iterator ([`Arguments`])
+//! when read.
 
-use super::argument::ArgumentSlice;
-use super::cursor::{Arguments, Cursor};
-use super::kinds::{SchedulingKind, ThreadState};
-use super::layout::{
-    MAX_RECORD_WORDS, RecordType, context_switch as switch, legacy_context_switch as legacy, scheduling,
-    thread_wakeup as wakeup,
-};
-use super::record::Record;
-use super::refs::ThreadRef;
-use super::write::{Put, fitting, header, put_arguments, put_thread};
 use crate::DecodeError;
+use crate::fxt::argument::{ArgumentSlice, Arguments, fitting, put_arguments};
+use crate::fxt::cursor::Cursor;
+use crate::fxt::header::header;
+use crate::fxt::layout::{
+    MAX_RECORD_WORDS, RecordType, SchedulingKind, ThreadState, context_switch as switch,
+    legacy_context_switch as legacy, scheduling, thread_wakeup as wakeup,
+};
+use crate::fxt::put::PutWords;
+use crate::fxt::refs::ThreadRef;
 
 /// "Context Switch Record".
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ContextSwitch<A> {
-    /// When, in ticks.
+    /// The time, in ticks.
     pub timestamp: u64,
-    /// On which processor.
+    /// The number of the processor.
     pub cpu: u16,
     /// The koid of the thread that ran.
     pub outgoing: u64,
-    /// What became of it.
+    /// Its state after the switch.
     pub outgoing_state: ThreadState,
     /// The koid of the thread that runs now.
     pub incoming: u64,
-    /// By convention "incoming_weight" and "outgoing_weight", signed integers of 32 bits.
+    /// The arguments: by convention "incoming_weight" and "outgoing_weight", signed 32-bit integers.
     pub args: A,
 }
 
 /// "Thread Wakeup Record".
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThreadWakeup<A> {
-    /// When, in ticks.
+    /// The time, in ticks.
     pub timestamp: u64,
-    /// On which processor.
+    /// The number of the processor.
     pub cpu: u16,
     /// The koid of the thread that can run now.
     pub thread: u64,
-    /// By convention "weight", a signed integer of 32 bits.
+    /// The arguments: by convention "weight", a signed 32-bit integer.
     pub args: A,
 }
 
 /// "Legacy Context Switch Record".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LegacyContextSwitch {
-    /// When, in ticks.
+    /// The time, in ticks.
     pub timestamp: u64,
-    /// On which processor.
+    /// The number of the processor.
     pub cpu: u8,
     /// The thread that ran.
     pub outgoing: ThreadRef,
-    /// What became of it: anything but running.
+    /// Its state after the switch, which is not `Running`.
     pub outgoing_state: ThreadState,
     /// Its priority.
     pub outgoing_priority: u8,
@@ -68,7 +67,7 @@ const fn scheduling_header(kind: SchedulingKind, words: usize) -> u64 {
     header(RecordType::Scheduling, words) | scheduling::KIND.set(kind as u64)
 }
 
-/// "Context Switch Record": a processor goes from one thread to another. Threads are named by koid alone.
+/// Writes a "Context Switch Record": a processor switches from one thread to another. Both are koids.
 ///
 /// ```text
 ///  63  60 59   40 39   36 35  20 19  16 15          4 3      0
@@ -84,7 +83,7 @@ const fn scheduling_header(kind: SchedulingKind, words: usize) -> u64 {
 /// | arguments                                                 |
 /// +-----------------------------------------------------------+
 /// ```
-pub fn context_switch(out: &mut impl Put, record: &ContextSwitch<ArgumentSlice<'_>>) {
+pub fn context_switch(out: &mut impl PutWords, record: &ContextSwitch<ArgumentSlice<'_>>) {
     const FIXED: usize = 4;
     let (args, words) = fitting(record.args, MAX_RECORD_WORDS - FIXED);
     out.word(
@@ -99,7 +98,7 @@ pub fn context_switch(out: &mut impl Put, record: &ContextSwitch<ArgumentSlice<'
     put_arguments(out, args);
 }
 
-/// "Thread Wakeup Record": a thread may run again. It is named by koid alone.
+/// Writes a "Thread Wakeup Record": a thread may run again. It is a koid.
 ///
 /// ```text
 ///  63  60 59           36 35  20 19  16 15          4 3      0
@@ -113,7 +112,7 @@ pub fn context_switch(out: &mut impl Put, record: &ContextSwitch<ArgumentSlice<'
 /// | arguments                                                 |
 /// +-----------------------------------------------------------+
 /// ```
-pub fn thread_wakeup(out: &mut impl Put, record: &ThreadWakeup<ArgumentSlice<'_>>) {
+pub fn thread_wakeup(out: &mut impl PutWords, record: &ThreadWakeup<ArgumentSlice<'_>>) {
     const FIXED: usize = 3;
     let (args, words) = fitting(record.args, MAX_RECORD_WORDS - FIXED);
     out.word(
@@ -126,8 +125,9 @@ pub fn thread_wakeup(out: &mut impl Put, record: &ThreadWakeup<ArgumentSlice<'_>
     put_arguments(out, args);
 }
 
-/// "Legacy Context Switch Record": superseded by [`context_switch`], but threads are named by reference, and
-/// priorities have fields.
+/// Writes a "Legacy Context Switch Record", which [`context_switch`] supersedes.
+///
+/// Unlike its successor it has thread references and fields for priorities.
 ///
 /// ```text
 ///  63  60 59      52 51      44 43      36 35      28 27   24 23   16 15          4 3      0
@@ -142,7 +142,7 @@ pub fn thread_wakeup(out: &mut impl Put, record: &ThreadWakeup<ArgumentSlice<'_>
 /// | incoming process's and thread's koids, if they are inline                               |
 /// +-----------------------------------------------------------------------------------------+
 /// ```
-pub fn legacy_context_switch(out: &mut impl Put, record: &LegacyContextSwitch) {
+pub fn legacy_context_switch(out: &mut impl PutWords, record: &LegacyContextSwitch) {
     let words = 2 + record.outgoing.words() + record.incoming.words();
     out.word(
         scheduling_header(SchedulingKind::LegacyContextSwitch, words)
@@ -154,25 +154,14 @@ pub fn legacy_context_switch(out: &mut impl Put, record: &LegacyContextSwitch) {
             | legacy::INCOMING_PRIORITY.set(u64::from(record.incoming_priority)),
     );
     out.word(record.timestamp);
-    put_thread(out, record.outgoing);
-    put_thread(out, record.incoming);
+    record.outgoing.put(out);
+    record.incoming.put(out);
 }
 
-/// None for a kind of record or a thread state that the document does not have.
-pub(super) fn parse<'a>(header: u64, cursor: &mut Cursor<'a>) -> Result<Option<Record<'a>>, DecodeError> {
-    Ok(match SchedulingKind::from_number(scheduling::KIND.get(header)) {
-        Some(SchedulingKind::ContextSwitch) => parse_switch(header, cursor)?.map(Record::ContextSwitch),
-        Some(SchedulingKind::ThreadWakeup) => Some(Record::ThreadWakeup(parse_wakeup(header, cursor)?)),
-        Some(SchedulingKind::LegacyContextSwitch) => {
-            parse_legacy(header, cursor)?.map(Record::LegacyContextSwitch)
-        }
-        None => None,
-    })
-}
+// Each field that is read moves the cursor, so the fields follow the order of the words.
 
-// In the order of the words.
-
-fn parse_switch<'a>(
+/// Returns `None` for a thread state that the document does not define.
+pub(super) fn parse_switch<'a>(
     header: u64,
     cursor: &mut Cursor<'a>,
 ) -> Result<Option<ContextSwitch<Arguments<'a>>>, DecodeError> {
@@ -185,11 +174,11 @@ fn parse_switch<'a>(
         outgoing: cursor.word("an outgoing thread")?,
         outgoing_state,
         incoming: cursor.word("an incoming thread")?,
-        args: cursor.arguments(switch::ARGS.get(header))?,
+        args: Arguments::take(cursor, switch::ARGS.get(header))?,
     }))
 }
 
-fn parse_wakeup<'a>(
+pub(super) fn parse_wakeup<'a>(
     header: u64,
     cursor: &mut Cursor<'a>,
 ) -> Result<ThreadWakeup<Arguments<'a>>, DecodeError> {
@@ -197,11 +186,15 @@ fn parse_wakeup<'a>(
         timestamp: cursor.word("a timestamp")?,
         cpu: wakeup::CPU.get(header) as u16,
         thread: cursor.word("a waking thread")?,
-        args: cursor.arguments(wakeup::ARGS.get(header))?,
+        args: Arguments::take(cursor, wakeup::ARGS.get(header))?,
     })
 }
 
-fn parse_legacy(header: u64, cursor: &mut Cursor<'_>) -> Result<Option<LegacyContextSwitch>, DecodeError> {
+/// Returns `None` for a thread state that the document does not define.
+pub(super) fn parse_legacy(
+    header: u64,
+    cursor: &mut Cursor<'_>,
+) -> Result<Option<LegacyContextSwitch>, DecodeError> {
     let Some(outgoing_state) = ThreadState::from_number(legacy::OUTGOING_STATE.get(header)) else {
         return Ok(None);
     };

@@ -1,24 +1,24 @@
-//! Reads the fields of a message that is in memory.
+//! Reads the fields of a message in memory.
 //!
-//! Every length is checked before it is used, and a message inside is only a slice: reading it is the
-//! caller's choice, so no depth of nesting can hurt.
+//! Every length is checked before it is used. A nested message is returned as a slice and not read, so deep
+//! nesting costs nothing.
 
-use super::{MAX_FIELD, MAX_VARINT, WIRE_TYPE_BITS, WireType};
+use crate::proto::wire::{MAX_FIELD, MAX_VARINT, WIRE_TYPE_BITS, WireType};
 use crate::text::valid_prefix;
 use crate::{DecodeError, DecodeErrorKind};
 
-/// A field of a message.
+/// A field of a message that was read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Field<'a> {
-    /// Its number.
+    /// The field's number.
     pub number: u32,
-    /// Its value.
+    /// The field's value.
     pub value: FieldValue<'a>,
-    /// Where its tag stands in the input.
+    /// The offset of the field's tag in the input.
     pub offset: u64,
 }
 
-/// A field's value. What it means is for the message's schema to say.
+/// A field's value. The schema of the message says what type it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldValue<'a> {
     /// An integer, boolean or enum.
@@ -27,17 +27,17 @@ pub enum FieldValue<'a> {
     Fixed64(u64),
     /// A `fixed32` or the bits of a `float`.
     Fixed32(u32),
-    /// A string, bytes, a message, or numbers packed together.
+    /// A string, bytes, a message, or packed numbers.
     Bytes {
-        /// What they are.
+        /// The value.
         bytes: &'a [u8],
-        /// Where they begin in the input.
+        /// The offset of the first byte in the input.
         offset: u64,
     },
 }
 
 impl<'a> FieldValue<'a> {
-    /// A string's text, up to where it stops being UTF-8.
+    /// Returns a string's text up to the first byte that is not UTF-8.
     pub(crate) fn text(self) -> Option<&'a str> {
         match self {
             Self::Bytes { bytes, .. } => Some(valid_prefix(bytes)),
@@ -45,7 +45,7 @@ impl<'a> FieldValue<'a> {
         }
     }
 
-    /// The fields of a message.
+    /// Returns the fields of a nested message.
     pub(crate) fn message(self) -> Option<Fields<'a>> {
         match self {
             Self::Bytes { bytes, offset } => Some(Fields::new(bytes, offset)),
@@ -54,7 +54,19 @@ impl<'a> FieldValue<'a> {
     }
 }
 
-/// The fields of a message, in their order. Ends after the first error.
+/// Iterates over the fields of a message in their order. Ends after the first error.
+///
+/// ```
+/// use hairline_formats::proto::{FieldValue, Fields, put_str, put_uint};
+///
+/// let mut message = Vec::new();
+/// put_uint(&mut message, 1, 7);
+/// put_str(&mut message, 2, "net");
+/// let mut fields = Fields::new(&message, 0);
+/// assert_eq!(fields.next().unwrap()?.value, FieldValue::Varint(7));
+/// assert_eq!(fields.next().unwrap()?.value, FieldValue::Bytes { bytes: b"net", offset: 4 });
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Fields<'a> {
     rest: &'a [u8],
@@ -62,18 +74,34 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The fields of `message`, which begins at byte `offset` of the input.
+    /// Iterates over `message`, which begins at byte `offset` of the input. Errors and fields refer to that
+    /// offset.
     #[must_use]
     pub fn new(message: &'a [u8], offset: u64) -> Self {
         Self { rest: message, offset }
     }
 
-    /// The fields of no message at all.
+    /// The fields of an empty message.
     pub(crate) fn none() -> Self {
         Self::new(&[], 0)
     }
 
-    /// The bytes that have not been read yet.
+    /// Returns the next nested message of the field `number`, or the error that ends the fields.
+    pub(crate) fn next_message(&mut self, number: u32) -> Option<Result<Self, DecodeError>> {
+        loop {
+            match self.next()? {
+                Ok(field) if field.number == number => {
+                    if let Some(message) = field.value.message() {
+                        return Some(Ok(message));
+                    }
+                }
+                Ok(_) => {}
+                Err(e) => return Some(Err(e)),
+            }
+        }
+    }
+
+    /// The bytes that are not read yet.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -156,26 +184,26 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// What a varint at the beginning of some bytes is.
+/// A varint at the beginning of some bytes.
 pub(crate) enum Varint {
-    /// A value, and its bytes.
+    /// The value, and the varint's size in bytes.
     Complete(u64, usize),
-    /// The bytes end before it does.
+    /// The bytes end inside the varint.
     Cut,
-    /// It goes on after ten bytes.
+    /// The varint continues after ten bytes.
     TooLong,
 }
 
-/// Bits above the 64th are dropped, as protobuf's own readers do.
+/// Reads a varint. Drops bits above the 64th, as protobuf's own readers do.
 #[inline]
 pub(crate) fn varint(bytes: &[u8]) -> Varint {
     match bytes.first() {
-        Some(byte) if *byte < 0x80 => Varint::Complete(u64::from(*byte), 1), // by far the most
+        Some(byte) if *byte < 0x80 => Varint::Complete(u64::from(*byte), 1), // nearly all varints
         _ => long_varint(bytes),
     }
 }
 
-/// The bits of each byte that count.
+/// The payload bits of eight bytes.
 const SEVENS: u64 = 0x7f7f_7f7f_7f7f_7f7f;
 
 fn long_varint(bytes: &[u8]) -> Varint {
@@ -196,7 +224,8 @@ fn long_varint(bytes: &[u8]) -> Varint {
     slow_varint(bytes)
 }
 
-/// The seven low bits of each byte, side by side: pairs of bytes, then pairs of those, then both halves.
+/// Closes the gaps between the seven low bits of each byte: first in pairs of bytes, then of pairs, then of
+/// halves.
 fn close_up(word: u64) -> u64 {
     let word = word & 0x007f_007f_007f_007f | (word & 0x7f00_7f00_7f00_7f00) >> 1;
     let word = word & 0x0000_3fff_0000_3fff | (word & 0x3fff_0000_3fff_0000) >> 2;
@@ -214,7 +243,7 @@ fn slow_varint(bytes: &[u8]) -> Varint {
     if bytes.len() < MAX_VARINT { Varint::Cut } else { Varint::TooLong }
 }
 
-/// A tag's field number and wire type.
+/// Splits a tag into field number and wire type.
 #[inline]
 pub(crate) fn split_tag(tag: u64, offset: u64) -> Result<(u32, WireType), DecodeError> {
     let number = match u32::try_from(tag >> WIRE_TYPE_BITS) {

@@ -1,19 +1,21 @@
 //! Writes fields: a tag and a value each.
 
-use super::{Field, FieldValue, MAX_VARINT, WireType, tag, varint_len};
+use crate::proto::read::{Field, FieldValue};
+use crate::proto::wire::{MAX_VARINT, WireType, tag, varint_len};
 
-/// Where fields are written to.
+/// An output of fields.
 ///
-/// Only [`bytes`](Put::bytes) is needed; whoever can store numbers faster overrides the rest.
-pub trait Put {
+/// `Vec<u8>` implements it. Only [`bytes`](PutBytes::bytes) is required; an output that can store numbers
+/// faster overrides the other methods.
+pub trait PutBytes {
     /// Appends the bytes.
     fn bytes(&mut self, bytes: &[u8]);
 
-    /// Appends a varint of the fewest bytes.
+    /// Appends a varint in its shortest form.
     #[inline]
     fn varint(&mut self, value: u64) {
         if value < 0x80 {
-            return self.bytes(&[value as u8]); // by far the most
+            return self.bytes(&[value as u8]); // nearly all varints
         }
         put_long_varint(self, value);
     }
@@ -25,7 +27,7 @@ pub trait Put {
     }
 }
 
-fn put_long_varint(out: &mut (impl Put + ?Sized), value: u64) {
+fn put_long_varint(out: &mut (impl PutBytes + ?Sized), value: u64) {
     let mut buffer = [0; MAX_VARINT];
     let len = varint_len(value);
     let mut rest = value;
@@ -37,10 +39,11 @@ fn put_long_varint(out: &mut (impl Put + ?Sized), value: u64) {
     out.bytes(&buffer[..len]);
 }
 
-/// The bits that say that more bytes follow.
+/// The top bit of each byte: another byte follows.
 const CONTINUED: u64 = 0x8080_8080_8080_8080;
 
-/// Seven bits of the value in each byte: its halves apart, then theirs, then theirs.
+/// Spreads a value of 56 bits over the seven low bits of eight bytes: first its halves, then quarters, then
+/// eighths.
 #[inline]
 fn spread_out(value: u64) -> u64 {
     let word = value & 0x0fff_ffff | (value & 0x00ff_ffff_f000_0000) << 4;
@@ -48,7 +51,7 @@ fn spread_out(value: u64) -> u64 {
     word & 0x007f_007f_007f_007f | (word & 0x3f80_3f80_3f80_3f80) << 1
 }
 
-/// The varint of a value from 2^49 to 2^56 - 1, all 8 bytes of it, in their order from the lowest.
+/// Returns the varint of a value from 2^49 to 2^56 - 1: 8 bytes, the first in the lowest bits.
 #[inline]
 #[must_use]
 pub fn varint_of_8(value: u64) -> u64 {
@@ -56,7 +59,8 @@ pub fn varint_of_8(value: u64) -> u64 {
     spread_out(value) | CONTINUED >> 8
 }
 
-/// The varint of a value below 2^56, in its order from the lowest byte, and how many bytes it has. The others are 0.
+/// Returns the varint of a value below 2^56, the first byte in the lowest bits, and its size in bytes. The
+/// bytes above it are 0.
 #[inline]
 #[must_use]
 pub fn varint_up_to_8(value: u64) -> (u64, usize) {
@@ -65,13 +69,13 @@ pub fn varint_up_to_8(value: u64) -> (u64, usize) {
     (spread_out(value) | CONTINUED & !(u64::MAX << (8 * (len - 1))), len)
 }
 
-impl Put for Vec<u8> {
+impl PutBytes for Vec<u8> {
     #[inline]
     fn bytes(&mut self, bytes: &[u8]) {
         self.extend_from_slice(bytes);
     }
 
-    /// As above, without a loop and without a copy of unknown length.
+    /// Without a loop and without a copy of unknown length.
     #[inline]
     fn varint(&mut self, value: u64) {
         if value < 0x80 {
@@ -87,20 +91,20 @@ impl Put for Vec<u8> {
     }
 }
 
-/// A bare varint, without a tag.
+/// Writes a varint without a tag.
 #[inline]
-pub fn put_varint(out: &mut impl Put, value: u64) {
+pub fn put_varint(out: &mut impl PutBytes, value: u64) {
     out.varint(value);
 }
 
 #[inline]
-fn put_tag(out: &mut impl Put, field: u32, wire: WireType) {
+fn put_tag(out: &mut impl PutBytes, field: u32, wire: WireType) {
     out.varint(u64::from(tag(field, wire)));
 }
 
-/// A field of type `uint32`, `uint64`, `bool` or an enum.
+/// Writes a field of type `uint32`, `uint64`, `bool` or an enum.
 #[inline]
-pub fn put_uint(out: &mut impl Put, field: u32, value: u64) {
+pub fn put_uint(out: &mut impl PutBytes, field: u32, value: u64) {
     let tag = tag(field, WireType::Varint);
     if tag < 0x80 && value < 0x80 {
         return out.bytes(&[tag as u8, value as u8]);
@@ -109,42 +113,66 @@ pub fn put_uint(out: &mut impl Put, field: u32, value: u64) {
     out.varint(value);
 }
 
-/// A field of type `int32` or `int64`: two's complement, as protobuf has it. (Its `sint64`, which zigzags, does
-/// not occur in traces.)
+/// Writes a field of type `uint32`, `uint64`, `bool` or an enum, unless the value is the default, 0.
 #[inline]
-pub fn put_sint64(out: &mut impl Put, field: u32, value: i64) {
+pub(crate) fn put_nonzero(out: &mut impl PutBytes, field: u32, value: u64) {
+    if value != 0 {
+        put_uint(out, field, value);
+    }
+}
+
+/// Writes a field of type `uint32`, `uint64`, `bool` or an enum if there is a value.
+#[inline]
+pub(crate) fn put_some(out: &mut impl PutBytes, field: u32, value: Option<u64>) {
+    if let Some(value) = value {
+        put_uint(out, field, value);
+    }
+}
+
+/// Writes a field of type `int32` or `int64`, in two's complement. (Traces do not use protobuf's zigzag
+/// `sint64`.)
+#[inline]
+pub fn put_sint64(out: &mut impl PutBytes, field: u32, value: i64) {
     put_uint(out, field, value.cast_unsigned());
 }
 
-/// A field of type `bytes`, or a message that is there already.
+/// Writes a field of type `bytes`, or a message that is already encoded.
 #[inline]
-pub fn put_bytes(out: &mut impl Put, field: u32, value: &[u8]) {
+pub fn put_bytes(out: &mut impl PutBytes, field: u32, value: &[u8]) {
     put_tag(out, field, WireType::Bytes);
     out.varint(value.len() as u64);
     out.bytes(value);
 }
 
-/// A field of type `string`.
+/// Writes a field of type `string`.
 #[inline]
-pub fn put_str(out: &mut impl Put, field: u32, value: &str) {
+pub fn put_str(out: &mut impl PutBytes, field: u32, value: &str) {
     put_bytes(out, field, value.as_bytes());
 }
 
-/// A field of type `fixed64`.
+/// Writes a field of type `string`, unless the value is the default, "".
 #[inline]
-pub fn put_fixed64(out: &mut impl Put, field: u32, value: u64) {
+pub(crate) fn put_nonempty(out: &mut impl PutBytes, field: u32, value: &str) {
+    if !value.is_empty() {
+        put_str(out, field, value);
+    }
+}
+
+/// Writes a field of type `fixed64`.
+#[inline]
+pub fn put_fixed64(out: &mut impl PutBytes, field: u32, value: u64) {
     put_tag(out, field, WireType::Fixed64);
     out.fixed64(value);
 }
 
-/// A field of type `double`.
+/// Writes a field of type `double`.
 #[inline]
-pub fn put_double(out: &mut impl Put, field: u32, value: f64) {
+pub fn put_double(out: &mut impl PutBytes, field: u32, value: f64) {
     put_fixed64(out, field, value.to_bits());
 }
 
-/// A field as it was read.
-pub fn put_field(out: &mut impl Put, field: &Field<'_>) {
+/// Writes a field that was read.
+pub fn put_field(out: &mut impl PutBytes, field: &Field<'_>) {
     match field.value {
         FieldValue::Varint(value) => put_uint(out, field.number, value),
         FieldValue::Fixed64(value) => put_fixed64(out, field.number, value),
@@ -156,11 +184,11 @@ pub fn put_field(out: &mut impl Put, field: &Field<'_>) {
     }
 }
 
-/// A message inside the message: what `write` appends.
+/// Writes a nested message. `write` appends its fields.
 #[inline]
 pub fn put_message(out: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8>)) {
     put_tag(out, field, WireType::Bytes);
-    // Only afterwards is the length known, and how many bytes it takes: nearly always the one that is left for it.
+    // The length is known only afterwards. One byte is reserved for it, which is nearly always enough.
     let at = out.len();
     out.push(0);
     write(out);
@@ -172,12 +200,12 @@ pub fn put_message(out: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8
     }
 }
 
-/// Puts the length of more than one byte in the place of the one byte at `at`.
+/// Replaces the one byte at `at` with a length of several bytes.
 #[cold]
 fn put_long_length(out: &mut Vec<u8>, at: usize, len: usize) {
     let more = varint_len(len as u64) - 1;
     let end = out.len();
-    out.varint(len as u64); // the last byte of it would be one too many
+    out.varint(len as u64); // encoded at the end, then moved
     let length: [u8; MAX_VARINT] = {
         let mut bytes = [0; MAX_VARINT];
         bytes[..=more].copy_from_slice(&out[end..]);
@@ -208,7 +236,7 @@ mod tests {
             let (mut out, mut plain) = (Vec::new(), Vec::new());
             put_varint(&mut out, value);
             put_long_varint(&mut plain, value);
-            assert_eq!(out, plain, "as the loop writes it");
+            assert_eq!(out, plain, "same as the loop");
             assert_eq!((out.len(), varint_len(value)), (len, len), "{value:#x}");
             for more in 0..9 {
                 let followed = [&out[..], &vec![0xff; more]].concat();
@@ -230,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_written_as_the_format_says() {
+    fn fields_have_the_bytes_of_the_format() {
         let mut out = Vec::new();
         put_uint(&mut out, 8, 150);
         put_sint64(&mut out, 1, -1);
@@ -245,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_nested_message_has_its_length_in_front_whatever_it_takes() {
+    fn a_nested_message_begins_with_its_length_of_any_size() {
         for len in [0, 1, 125, 127, 128, 16_383, 16_384] {
             let (mut nested, mut plain) = (vec![7], vec![7]);
             let content: Vec<u8> = (0..len).map(|i| i as u8).collect();

@@ -1,80 +1,80 @@
-//! An event, the same for reading and for writing. Its fields have the names that they have in the format.
+//! Events, frames and samples, for reading and for writing. The fields have the names of the format.
 
 use std::borrow::Cow;
 
-use super::json::Json;
-use super::phase::{InstantScope, Phase};
+use crate::trace_event_json::json::Json;
+use crate::trace_event_json::phase::{InstantScope, Phase};
 use crate::{Entries, Value};
 
 /// An event ("Event Descriptions" in the document).
 ///
-/// What is not there is None, "" or false, and is not written. Text that stands in a trace as another kind of value is that value's
-/// JSON.
+/// Absent fields are `None`, "" or false, and are not written. If a text field has a value of another type in
+/// the trace, it is the JSON of that value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Event<'a> {
-    /// Its name.
+    /// The name.
     pub name: Cow<'a, str>,
-    /// Its categories, with commas between them.
+    /// The categories, separated by commas.
     pub cat: Cow<'a, str>,
-    /// What it is. None if that is not a single character.
+    /// The phase. `None` if it is not a single character.
     pub ph: Option<Phase>,
-    /// When, in nanoseconds; the trace has microseconds with up to three decimals, of which more are rounded.
+    /// The time in nanoseconds. The trace has microseconds; more than three decimals are rounded.
     pub ts: Option<i64>,
-    /// How long a complete event took, in nanoseconds as [`ts`](Self::ts).
+    /// The duration of a complete event, in nanoseconds like [`ts`](Self::ts).
     pub dur: Option<i64>,
-    /// When by the thread's own clock, in nanoseconds.
+    /// The time on the thread's CPU clock, in nanoseconds.
     pub tts: Option<i64>,
-    /// How long by the thread's own clock, in nanoseconds.
+    /// The duration on the thread's CPU clock, in nanoseconds.
     pub tdur: Option<i64>,
     /// The process.
     pub pid: Option<Id<'a>>,
     /// The thread.
     pub tid: Option<Id<'a>>,
-    /// What holds the events of an interval, flow, object or counter together.
+    /// The id of the interval, flow, object or counter.
     pub id: Option<Id<'a>>,
-    /// The same, where the number counts within a process or everywhere ("Async Events").
+    /// The same id, with its scope: the process or the trace ("Async Events").
     pub id2: Id2<'a>,
-    /// What tells equal ids apart.
+    /// The scope of the id: equal ids of different scopes are different.
     pub scope: Cow<'a, str>,
     /// The arguments.
     pub args: Args<'a>,
-    /// Where a flow ends: "e" for the slice around it, else the next one ("Flow Events").
+    /// The slice at which a flow ends: "e" for the enclosing one, otherwise the next one ("Flow Events").
     pub bp: Cow<'a, str>,
-    /// How far an instant reaches.
+    /// The scope of an instant.
     pub s: Option<InstantScope>,
-    /// The stack at its begin, by the number it has in `stackFrames` ("Stack Traces on Duration Events").
+    /// The stack at the begin, as an id in `stackFrames` ("Stack Traces on Duration Events").
     pub sf: Option<Id<'a>>,
-    /// The stack at its begin: an array of frames.
+    /// The stack at the begin, as an array of frames.
     pub stack: Option<Json<'a>>,
-    /// The stack at its end, by its number.
+    /// The stack at the end, as an id in `stackFrames`.
     pub esf: Option<Id<'a>>,
-    /// The stack at its end.
+    /// The stack at the end, as an array of frames.
     pub estack: Option<Json<'a>>,
-    /// The name of its colour.
+    /// The name of the colour.
     pub cname: Cow<'a, str>,
-    /// What flow a slice is part of.
+    /// The flow of which the slice is a part.
     pub bind_id: Option<Id<'a>>,
-    /// The flow comes in here.
+    /// Whether the flow enters the slice.
     pub flow_in: bool,
-    /// The flow goes out here.
+    /// Whether the flow leaves the slice.
     pub flow_out: bool,
-    /// Fields that are none of these. Not written.
+    /// The number of unknown fields. It is not written.
     pub skipped: u32,
 }
 
-/// A number of something. Traces have it as a number or as text.
+/// An id: a number or text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Id<'a> {
-    /// A number.
+    /// An integer.
     Number(u64),
-    /// A number below 0.
+    /// A negative integer.
     Negative(i64),
-    /// Text, or a number that is no integer of 64 bits.
+    /// Text, or a number that is no 64-bit integer.
     Text(Cow<'a, str>),
 }
 
 impl Id<'_> {
-    /// The number, of text also: decimal, or hexadecimal after `0x`.
+    /// Returns the number, also of text that is decimal, or hexadecimal after `0x`.
     #[must_use]
     pub fn number(&self) -> Option<i128> {
         match self {
@@ -90,31 +90,31 @@ impl Id<'_> {
     }
 }
 
-/// `id2`: an id that says where it counts.
+/// `id2`: an id with its scope.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Id2<'a> {
-    /// Within the process.
+    /// The id within the process.
     pub local: Option<Id<'a>>,
-    /// In the whole trace.
+    /// The id in the whole trace.
     pub global: Option<Id<'a>>,
 }
 
 /// The arguments of an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Args<'a> {
-    /// Not there.
+    /// No arguments.
     #[default]
     None,
-    /// As they stand in a trace: an object, as a rule.
+    /// The JSON of a trace, normally an object.
     Json(Json<'a>),
-    /// Names and values, for writing.
+    /// Names and values, to be written.
     List(&'a [(&'a str, Value<'a>)]),
-    /// The same, shown one after the other.
+    /// Names and values of the caller's own type, to be written.
     Shown(&'a dyn Entries),
 }
 
 impl Args<'_> {
-    /// Shows each argument, in their order.
+    /// Calls `show` for each argument, in their order.
     pub fn each(&self, mut show: impl FnMut(&str, Value<'_>)) {
         match self {
             Self::None => {}
@@ -125,7 +125,7 @@ impl Args<'_> {
     }
 }
 
-/// What a metadata event says ("Metadata Events").
+/// The content of a metadata event ("Metadata Events").
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Metadata<'a> {
@@ -142,7 +142,9 @@ pub enum Metadata<'a> {
 }
 
 impl<'a> Event<'a> {
-    /// What a metadata event that was read says; None if it is no such event, one of another name, or does not have its argument.
+    /// Returns the content of a metadata event that was read.
+    ///
+    /// Returns `None` if the event is no metadata event, has an unknown name, or lacks the argument.
     #[must_use]
     pub fn metadata(&self) -> Option<Metadata<'a>> {
         let (Some(Phase::Metadata), Args::Json(args)) = (self.ph, self.args) else {
@@ -163,31 +165,33 @@ impl<'a> Event<'a> {
 
 /// A frame of a stack ("StackFrames Dictionary").
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StackFrame<'a> {
-    /// Its number in the dictionary.
+    /// The frame's id in the dictionary.
     pub id: Cow<'a, str>,
-    /// What it is part of: a library.
+    /// The category, for example a library.
     pub category: Cow<'a, str>,
-    /// Its name.
+    /// The name.
     pub name: Cow<'a, str>,
-    /// The number of the frame that called it.
+    /// The id of the calling frame.
     pub parent: Option<Id<'a>>,
 }
 
 /// A sample of a profiler ("Global Samples").
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Sample<'a> {
     /// The processor.
     pub cpu: Option<Id<'a>>,
     /// The thread.
     pub tid: Option<Id<'a>>,
-    /// When, in nanoseconds.
+    /// The time, in nanoseconds.
     pub ts: Option<i64>,
-    /// What was counted.
+    /// The name of what is sampled.
     pub name: Cow<'a, str>,
-    /// The stack, by the number of its innermost frame.
+    /// The stack, as the id of its innermost frame.
     pub sf: Option<Id<'a>>,
-    /// How much it counts.
+    /// The weight.
     pub weight: Option<Id<'a>>,
 }
 

@@ -1,4 +1,4 @@
-//! A value in JSON that is looked into when somebody asks.
+//! Values in JSON, decoded on demand.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,39 +9,43 @@ use serde_json::value::RawValue;
 use crate::value::MAX_DEPTH;
 use crate::{Entries, Value};
 
-/// A value of any kind, in JSON. To copy it copies a reference; what is in it is decoded by who asks for it.
+/// A JSON value of any kind. It borrows its text, so a copy is cheap; its content is decoded on demand.
 ///
 /// ```
 /// use hairline_formats::trace_event_json::Json;
 ///
 /// let args = Json::new(r#"{"host": {"name": "a", "ports": [80, 443]}}"#).unwrap();
 /// let mut flat = Vec::new();
-/// args.with(|value| value.flatten(&mut "args".to_owned(), &mut |path, value| flat.push(format!("{path}={value:?}"))));
-/// assert_eq!(flat, [r#"args.host.name=Str("a")"#, "args.host.ports[0]=I64(80)", "args.host.ports[1]=I64(443)"]);
+/// args.with(|value| {
+///     value.flatten(&mut "args".to_owned(), &mut |path, value| flat.push(format!("{path}={value:?}")));
+/// });
+/// assert_eq!(flat[0], r#"args.host.name=Str("a")"#);
+/// assert_eq!(flat[1..], ["args.host.ports[0]=I64(80)", "args.host.ports[1]=I64(443)"]);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Json<'a> {
-    /// One value without white space around it, known to be valid.
+    /// A valid value without white space around it.
     text: &'a str,
-    /// How many others it was taken out of.
+    /// The number of values around it.
     depth: u8,
 }
 
 impl<'a> Json<'a> {
-    /// The value that `text` is; None if it is none.
+    /// Parses `text`. Returns `None` if it is no JSON value.
     #[must_use]
     pub fn new(text: &'a str) -> Option<Self> {
         serde_json::from_str::<&RawValue>(text).ok().map(|raw| Self::valid(raw.get()))
     }
 
-    /// The value that `text` is, which must be what [`text`](Self::text) gave: it is not looked at. Of anything else, nothing or something
-    /// wrong is shown.
+    /// Creates the value from `text` that an earlier [`text`](Self::text) returned, without checking it.
+    ///
+    /// For other text, the methods return no or wrong content, but do not panic.
     #[must_use]
     pub fn valid(text: &'a str) -> Self {
         Self { text, depth: 0 }
     }
 
-    /// As it was written.
+    /// Returns the JSON text.
     #[must_use]
     pub fn text(self) -> &'a str {
         self.text
@@ -53,13 +57,13 @@ impl<'a> Json<'a> {
         self.text == "null"
     }
 
-    /// Its text, if it is a string. A surrogate without its other half becomes U+FFFD.
+    /// Returns the content of a string. A surrogate without its other half becomes U+FFFD.
     #[must_use]
     pub fn as_str(self) -> Option<Cow<'a, str>> {
         self.text.starts_with('"').then(|| unquoted(self.text))
     }
 
-    /// What an object holds under `name`: the last, if there are several.
+    /// Returns the member `name` of an object; the last, if there are several.
     #[must_use]
     pub fn get(self, name: &str) -> Option<Self> {
         let mut found = None;
@@ -71,15 +75,15 @@ impl<'a> Json<'a> {
         found
     }
 
-    /// Shows each member of an object, in their order; nothing, if it is none.
+    /// Calls `show` for each member of an object, in their order. Other values have no members.
     pub fn each_member(self, mut show: impl FnMut(Cow<'a, str>, Self)) {
         if self.text.starts_with('{') {
-            // Valid as it is, this fails at a name that is no Unicode text; what follows it is not shown.
+            // Valid JSON fails here only at a name that is no Unicode text; the members after it are dropped.
             let _ = members(self.text, |key, value| show(key, self.inner(value)));
         }
     }
 
-    /// Shows each element of an array, in their order; nothing, if it is none.
+    /// Calls `show` for each element of an array, in their order. Other values have no elements.
     pub fn each_element(self, mut show: impl FnMut(Self)) {
         if self.text.starts_with('[') {
             let _ = elements(self.text, |value| show(self.inner(value)));
@@ -90,8 +94,10 @@ impl<'a> Json<'a> {
         Self { text, depth: self.depth.saturating_add(1) }
     }
 
-    /// Hands the value to `use_it`. An integer beyond 64 bits is a floating point number; what is nested deeper than 32
-    /// levels is "...".
+    /// Passes the decoded value to `use_it` and returns its result.
+    ///
+    /// An integer that exceeds 64 bits becomes a floating point number. Values nested deeper than 32 levels
+    /// become "...".
     pub fn with<T>(self, use_it: impl FnOnce(Value<'_>) -> T) -> T {
         match self.text.as_bytes().first() {
             Some(b'"') => use_it(Value::Str(&unquoted(self.text))),
@@ -119,7 +125,7 @@ impl Entries for Json<'_> {
     }
 }
 
-/// The number that this is in JSON.
+/// Parses a number.
 fn number(text: &str) -> Value<'static> {
     if text != "-0" {
         if let Ok(number) = text.parse() {
@@ -132,7 +138,7 @@ fn number(text: &str) -> Value<'static> {
     text.parse().map_or(Value::Null, Value::F64)
 }
 
-/// The text of a string that is valid JSON.
+/// Returns the content of a string that is valid JSON.
 pub(super) fn unquoted(text: &str) -> Cow<'_, str> {
     let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
     if !inner.contains('\\') {
@@ -141,7 +147,7 @@ pub(super) fn unquoted(text: &str) -> Cow<'_, str> {
     Cow::Owned(serde_json::from_str::<Unescaped>(text).map_or_else(|_| inner.to_owned(), |text| text.0))
 }
 
-/// A string with escapes. As bytes, since half of a surrogate pair is no text.
+/// A string without its escapes. It is read as bytes, because half of a surrogate pair is no text.
 struct Unescaped(String);
 
 impl<'de> Deserialize<'de> for Unescaped {
@@ -162,7 +168,7 @@ impl<'de> Deserialize<'de> for Unescaped {
     }
 }
 
-/// The name of a member, borrowed where it has no escapes.
+/// The name of a member, borrowed if it has no escapes.
 struct Key<'a>(Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Key<'de> {
@@ -187,7 +193,7 @@ impl<'de> Deserialize<'de> for Key<'de> {
     }
 }
 
-/// Shows the members of an object, each value as it is written.
+/// Calls `show` for each member of an object, with the JSON of its value.
 pub(super) fn members<'a>(
     text: &'a str,
     show: impl FnMut(Cow<'a, str>, &'a str),
@@ -210,7 +216,7 @@ pub(super) fn members<'a>(
     serde_json::Deserializer::from_str(text).deserialize_map(Members(show))
 }
 
-/// Shows the elements of an array, each as it is written.
+/// Calls `show` for the JSON of each element of an array.
 fn elements<'a>(text: &'a str, show: impl FnMut(&'a str)) -> Result<(), serde_json::Error> {
     struct Elements<F>(F);
     impl<'de, F: FnMut(&'de str)> Visitor<'de> for Elements<F> {
@@ -230,7 +236,7 @@ fn elements<'a>(text: &'a str, show: impl FnMut(&'a str)) -> Result<(), serde_js
     serde_json::Deserializer::from_str(text).deserialize_seq(Elements(show))
 }
 
-/// Whether `text` is JSON.
+/// Checks that `text` is JSON.
 pub(super) fn check(text: &str) -> Result<(), serde_json::Error> {
     serde_json::from_str::<IgnoredAny>(text).map(drop)
 }
@@ -244,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_the_kind_that_holds_them() {
+    fn a_number_has_the_first_type_that_holds_it() {
         for (text, value) in [
             ("-9223372036854775808", "I64(-9223372036854775808)"),
             ("18446744073709551615", "U64(18446744073709551615)"),
@@ -259,21 +265,21 @@ mod tests {
     }
 
     #[test]
-    fn escapes_are_undone_and_half_a_surrogate_pair_is_replaced() {
+    fn escapes_are_decoded_and_half_a_surrogate_pair_is_replaced() {
         assert_eq!(shown(r#""a\"\\\/\b\f\n\r\t\u00e9\ud834\udd1e""#), r#"Str("a\"\\/\u{8}\u{c}\n\r\té𝄞")"#);
         let lone = Json::new(r#""a\ud834b""#).unwrap().as_str().unwrap();
         assert!(lone.starts_with("a\u{fffd}") && lone.ends_with('b'), "{lone:?}");
     }
 
     #[test]
-    fn what_is_no_single_value_is_none() {
+    fn a_text_that_is_no_single_value_is_none() {
         for text in ["", "{", "[1,]", "{} {}", "01", "NaN", "'a'", "\"\u{1}\"", "\"\\x\"", "nul"] {
             assert_eq!(Json::new(text), None, "{text}");
         }
     }
 
     #[test]
-    fn nesting_is_cut_off_and_no_bomb_goes_off() {
+    fn deep_nesting_is_cut_off_without_using_the_stack() {
         let deep = format!("{}1{}", "[".repeat(500_000), "]".repeat(500_000));
         let bomb = Json::new(&deep).unwrap();
         let mut flat = Vec::new();

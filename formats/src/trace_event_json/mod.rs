@@ -1,30 +1,33 @@
 //! The Trace Event Format: JSON, as Chrome's tracing and many others write it.
 //!
 //! ```text
-//! [ {event}, {event}, ...                                                      the array form; a ] at its end is optional
-//! { "traceEvents": [ {event}, ... ], "displayTimeUnit": "ns", "otherData": {}, ... }            the object form
+//! [ {event}, {event}, ...                                                                   the array form
+//! { "traceEvents": [ {event}, ... ], "displayTimeUnit": "ns", "otherData": {}, ... }        the object form
 //! ```
 //!
-//! | the document's section | here |
+//! | section of the document | item |
 //! |---|---|
-//! | JSON Array Format, JSON Object Format | [`Reader`], [`Item`]; [`Writer`] |
+//! | JSON Array Format, JSON Object Format | [`JsonReader`], [`Item`]; [`JsonWriter`] |
 //! | Event Descriptions | [`Event`] |
 //! | Phases, Duration Events ... Context Events, Linking IDs | [`Phase`], [`InstantScope`] |
 //! | More about IDs | [`Id`], [`Id2`], [`Event::scope`] |
 //! | Metadata Events | [`Metadata`] |
 //! | StackFrames Dictionary, Global Samples | [`StackFrame`], [`Sample`] |
-//! | Linux Debug Format | not here; a `systemTraceEvents` is handed out as the text that it is |
+//! | Linux Debug Format | not read; `systemTraceEvents` is returned as text |
 //!
-//! **Units.** Times in a trace are microseconds; here they are nanoseconds, exact in both directions: they never are floating
-//! point numbers. Times beyond 64 bits of nanoseconds (292 years) are an error.
+//! **Units.** Times in a trace are microseconds. Here they are integers in nanoseconds, converted without
+//! rounding errors in both directions. A time that exceeds 64 bits of nanoseconds (292 years) is an error.
 //!
-//! **Limits.** A [`Reader`] holds one object at a time, of up to [`LIMIT`] bytes; the object form may be of any size and order. Values may be
-//! nested as deep as they like; what is deeper than 32 levels is shown as "...".
+//! **Limits.** A [`JsonReader`] holds one object of up to [`LIMIT`] bytes at a time. The trace can have any
+//! size, and the members of the object form any order. Values can be nested to any depth; values deeper than
+//! 32 levels read as "...".
 //!
-//! **What is forgiven.** A byte order mark, commas too many or too few, an input that ends between two things, members and elements that
-//! nobody knows, two members of a name (the last counts), bytes that are not UTF-8, numbers as text. Comments, `NaN` and
-//! control characters in strings are not JSON: an object that has them is an error, and the next one is read.
+//! **Tolerated faults.** A byte order mark, extra or missing commas, an input that ends between two values,
+//! unknown members and elements, two members with one name (the last counts), bytes that are not UTF-8, and
+//! numbers written as text. Comments, `NaN` and control characters in strings are not JSON: an object that
+//! has them is an error, and the reader continues with the next object.
 
+mod encode;
 mod event;
 mod json;
 mod number;
@@ -37,9 +40,10 @@ mod scan;
 mod window;
 mod write;
 
+pub use encode::{put_event, put_value};
 pub use event::{Args, Event, Id, Id2, Metadata, Sample, StackFrame};
 pub use json::Json;
 pub use phase::{InstantScope, Phase};
-pub use plain::{Label, Place, Plain, PlainKind};
-pub use read::{Item, LIMIT, Reader};
-pub use write::{TimeUnit, Writer, put_event, put_value};
+pub use plain::{Label, PlainEvent, PlainPhase, TrackIds};
+pub use read::{Item, JsonReader, LIMIT};
+pub use write::{JsonWriter, TimeUnit};

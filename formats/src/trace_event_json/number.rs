@@ -1,22 +1,22 @@
-//! Decimal numbers, without a detour through floating point: microseconds become exact nanoseconds.
+//! Parses decimal numbers without floating point, so that microseconds become exact nanoseconds.
 
 use std::borrow::Cow;
 
-use super::event::Id;
+use crate::trace_event_json::event::Id;
 
-/// A decimal number, times a power of ten.
+/// A decimal number that was multiplied by a power of ten.
 #[derive(Debug, PartialEq)]
 struct Decimal {
-    /// Rounded to the nearest, a half away from zero.
+    /// The result, rounded to the nearest integer; a half is rounded away from zero.
     value: i128,
-    /// Nothing was rounded.
+    /// Whether the result was not rounded.
     exact: bool,
 }
 
-/// No more digits are added to a mantissa of this size: 36 of them say all that 64 bits can.
+/// A mantissa of this size takes no further digits: 36 digits cover every 64-bit integer.
 const ENOUGH: u128 = 10_u128.pow(36);
 
-/// `text` times 10^`places`; None if it is no decimal number, or out of range.
+/// Returns `text` times 10^`places`. Returns `None` if it is no decimal number, or out of range.
 fn decimal(text: &str, places: i32) -> Option<Decimal> {
     let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
     let (mut mantissa, mut shift, mut exact) = (0_u128, places, true);
@@ -58,12 +58,12 @@ fn decimal(text: &str, places: i32) -> Option<Decimal> {
     Some(Decimal { value: if negative { -value } else { value }, exact })
 }
 
-/// Nanoseconds, of `text` that is microseconds.
+/// Returns the nanoseconds of `text`, which is in microseconds.
 pub(super) fn nanoseconds(text: &str) -> Option<i64> {
     plain_nanoseconds(text).or_else(|| any_nanoseconds(text))
 }
 
-/// The same for what nearly all times are: digits that are not many, up to three of them after a point.
+/// The fast path for nearly all times: at most 18 digits, and at most three after the point.
 fn plain_nanoseconds(text: &str) -> Option<i64> {
     let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -78,7 +78,7 @@ fn any_nanoseconds(text: &str) -> Option<i64> {
     i64::try_from(decimal(text, 3)?.value).ok()
 }
 
-/// The number of something: an integer if it is one.
+/// Parses an id: an integer if the text is one.
 pub(super) fn id(text: &str) -> Id<'_> {
     if let Ok(number) = text.parse() {
         return Id::Number(number);
@@ -106,7 +106,7 @@ mod tests {
             ("0.001", 1),
             ("-1.5", -1_500),
             ("1234567890123.456", 1_234_567_890_123_456),
-            ("9007199254740993.001", 9_007_199_254_740_993_001), // more than a double can say
+            ("9007199254740993.001", 9_007_199_254_740_993_001), // more digits than a double has
             ("9223372036854775.807", i64::MAX),
             ("-9223372036854775.808", i64::MIN),
             ("1.5e3", 1_500_000),
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_of_nanoseconds_is_none() {
+    fn a_text_that_is_no_time_is_none() {
         let huge = "9".repeat(400);
         for text in [
             "",

@@ -1,18 +1,18 @@
-//! One object of a trace becomes an event, a frame or a sample.
+//! Parses one object of a trace: an event, a frame or a sample.
 
 use std::borrow::Cow;
 
-use super::event::{Args, Event, Id, Id2, Sample, StackFrame};
-use super::json::{Json, members, unquoted};
-use super::number;
-use super::phase::{InstantScope, Phase};
+use crate::trace_event_json::event::{Args, Event, Id, Id2, Sample, StackFrame};
+use crate::trace_event_json::json::{Json, members, unquoted};
+use crate::trace_event_json::number;
+use crate::trace_event_json::phase::{InstantScope, Phase};
 
-/// Why an object is none.
+/// The fault of an object.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// It is not JSON.
+    /// The object is not JSON.
     Json(serde_json::Error),
-    /// A field that must be a time is none; where it stands.
+    /// A field that must be a time is none; `at` is the position of its value.
     Time { field: &'static str, at: usize },
 }
 
@@ -70,7 +70,7 @@ pub(super) fn sample(object: &str) -> Result<Sample<'_>, Fault> {
 }
 
 pub(super) fn stack_frame<'a>(name: &'a str, object: &'a str) -> Result<StackFrame<'a>, Fault> {
-    super::json::check(name)?;
+    crate::trace_event_json::json::check(name)?;
     let mut frame = StackFrame { id: text(name), ..StackFrame::default() };
     members(object, |key, raw| match &*key {
         "category" => frame.category = text(raw),
@@ -81,7 +81,7 @@ pub(super) fn stack_frame<'a>(name: &'a str, object: &'a str) -> Result<StackFra
     Ok(frame)
 }
 
-/// Reads times, and remembers the first that is none.
+/// Parses times and keeps the first fault.
 struct Times<'a> {
     object: &'a str,
     fault: Option<Fault>,
@@ -101,7 +101,7 @@ impl<'a> Times<'a> {
             None => number::nanoseconds(raw),
         };
         if time.is_none() && self.fault.is_none() {
-            // Both are pieces of one text: this is where the value stands in it.
+            // `raw` is a part of `object`, so the difference of their addresses is its position.
             let at = raw.as_ptr().addr().saturating_sub(self.object.as_ptr().addr());
             self.fault = Some(Fault::Time { field, at });
         }
@@ -142,7 +142,7 @@ fn id(raw: &str) -> Option<Id<'_>> {
 fn id2(raw: &str) -> Id2<'_> {
     let mut id2 = Id2::default();
     if raw.starts_with('{') {
-        // What is valid JSON fails here only at a name that is no Unicode text.
+        // Valid JSON fails here only at a name that is no Unicode text.
         let _ = members(raw, |key, raw| match &*key {
             "local" => id2.local = id(raw),
             "global" => id2.global = id(raw),

@@ -1,21 +1,24 @@
-//! What an event is: one letter ("Phases" in the document).
+//! The phase of an event and the scope of an instant: one letter each ("Phases" in the document).
 
-/// An enum of one character, and the way back from it.
+/// Declares enums that a trace stores as one letter: `Item = letter, "its documentation";`
 macro_rules! lettered {
-    ($(#[$attribute:meta])* $name:ident { $($(#[$item_attribute:meta])* $item:ident = $letter:literal,)* }) => {
+    ($(
+        $(#[$attribute:meta])*
+        $name:ident { $($item:ident = $letter:literal, $doc:literal;)* }
+    )*) => {$(
         $(#[$attribute])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum $name {
-            $($(#[$item_attribute])* $item,)*
-            /// A letter that the document does not have.
+            $(#[doc = $doc] $item,)*
+            /// A letter that the document does not define.
             Other(char),
         }
 
         impl $name {
-            /// All that the document has, in its order.
+            /// All items that the document defines, in its order.
             pub const ALL: &'static [Self] = &[$(Self::$item,)*];
 
-            /// What this letter stands for.
+            /// Returns the item with this letter.
             #[must_use]
             pub const fn from_letter(letter: char) -> Self {
                 match letter {
@@ -24,7 +27,7 @@ macro_rules! lettered {
                 }
             }
 
-            /// Its letter.
+            /// Returns the letter.
             #[must_use]
             pub const fn letter(self) -> char {
                 match self {
@@ -33,80 +36,47 @@ macro_rules! lettered {
                 }
             }
         }
-    };
+    )*};
 }
 
 lettered! {
     /// The phase of an event, `ph`.
     Phase {
-        /// "Duration Events": a slice of a thread begins.
-        Begin = 'B',
-        /// "Duration Events": the thread's innermost slice ends.
-        End = 'E',
-        /// "Complete Events": a slice and its [`dur`](super::Event::dur).
-        Complete = 'X',
-        /// "Instant Events".
-        Instant = 'i',
-        /// The old letter of an instant event.
-        InstantOld = 'I',
-        /// "Counter Events": each argument is a series.
-        Counter = 'C',
-        /// "Async Events": begin of a nestable interval.
-        AsyncBegin = 'b',
-        /// "Async Events": a moment of a nestable interval.
-        AsyncInstant = 'n',
-        /// "Async Events": end of a nestable interval.
-        AsyncEnd = 'e',
-        /// Deprecated: begin of an interval.
-        AsyncStart = 'S',
-        /// Deprecated: what goes on from here in an interval.
-        AsyncStepInto = 'T',
-        /// Deprecated: what went on up to here in an interval.
-        AsyncStepPast = 'p',
-        /// Deprecated: end of an interval.
-        AsyncFinish = 'F',
-        /// "Flow Events": begin.
-        FlowStart = 's',
-        /// "Flow Events": step.
-        FlowStep = 't',
-        /// "Flow Events": end.
-        FlowEnd = 'f',
-        /// "Sample Events", deprecated.
-        Sample = 'P',
-        /// "Object Events": an object is there.
-        ObjectCreated = 'N',
-        /// "Object Events": what it holds now, in the argument `snapshot`.
-        ObjectSnapshot = 'O',
-        /// "Object Events": it is gone.
-        ObjectDeleted = 'D',
-        /// "Metadata Events": see [`Event::metadata`](super::Event::metadata).
-        Metadata = 'M',
-        /// "Memory Dump Events" of the machine.
-        MemoryDumpGlobal = 'V',
-        /// "Memory Dump Events" of a process.
-        MemoryDumpProcess = 'v',
-        /// "Mark Events".
-        Mark = 'R',
-        /// "Clock Sync Event".
-        ClockSync = 'c',
-        /// "Context Events": the thread enters a context.
-        ContextEnter = '(',
-        /// "Context Events": it leaves it.
-        ContextLeave = ')',
-        /// "Linking IDs".
-        LinkIds = '=',
+        Begin = 'B', "\"Duration Events\": the begin of a slice on a thread.";
+        End = 'E', "\"Duration Events\": the end of the thread's innermost slice.";
+        Complete = 'X', "\"Complete Events\": a whole slice, with its [`dur`](super::Event::dur).";
+        Instant = 'i', "\"Instant Events\".";
+        InstantOld = 'I', "The old letter of an instant event.";
+        Counter = 'C', "\"Counter Events\": each argument is a series.";
+        AsyncBegin = 'b', "\"Async Events\": the begin of a nestable interval.";
+        AsyncInstant = 'n', "\"Async Events\": a moment in a nestable interval.";
+        AsyncEnd = 'e', "\"Async Events\": the end of a nestable interval.";
+        AsyncStart = 'S', "Deprecated: the begin of an interval.";
+        AsyncStepInto = 'T', "Deprecated: the begin of a step in an interval.";
+        AsyncStepPast = 'p', "Deprecated: the end of a step in an interval.";
+        AsyncFinish = 'F', "Deprecated: the end of an interval.";
+        FlowStart = 's', "\"Flow Events\": the begin.";
+        FlowStep = 't', "\"Flow Events\": a step.";
+        FlowEnd = 'f', "\"Flow Events\": the end.";
+        Sample = 'P', "\"Sample Events\", deprecated.";
+        ObjectCreated = 'N', "\"Object Events\": an object is created.";
+        ObjectSnapshot = 'O', "\"Object Events\": the object's content, in the argument `snapshot`.";
+        ObjectDeleted = 'D', "\"Object Events\": the object is deleted.";
+        Metadata = 'M', "\"Metadata Events\": see [`Event::metadata`](super::Event::metadata).";
+        MemoryDumpGlobal = 'V', "\"Memory Dump Events\" of the machine.";
+        MemoryDumpProcess = 'v', "\"Memory Dump Events\" of a process.";
+        Mark = 'R', "\"Mark Events\".";
+        ClockSync = 'c', "\"Clock Sync Event\".";
+        ContextEnter = '(', "\"Context Events\": the thread enters a context.";
+        ContextLeave = ')', "\"Context Events\": the thread leaves the context.";
+        LinkIds = '=', "\"Linking IDs\".";
     }
-}
 
-lettered! {
-    /// How far an instant event reaches, `s`; a thread, where nothing is said.
+    /// The scope of an instant event, `s`. An event without one has the scope of its thread.
     InstantScope {
-        /// The whole trace.
-        Global = 'g',
-        /// A process.
-        Process = 'p',
-        /// A thread.
-        Thread = 't',
+        Global = 'g', "The whole trace.";
+        Process = 'p', "A process.";
+        Thread = 't', "A thread.";
     }
 }
 
@@ -115,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_letter_stands_for_one_phase() {
+    fn each_phase_has_its_own_letter() {
         assert_eq!(Phase::ALL.len(), 28);
         for phase in Phase::ALL {
             assert_eq!(Phase::from_letter(phase.letter()), *phase);

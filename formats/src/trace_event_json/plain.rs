@@ -1,37 +1,38 @@
-//! Events that have a name, a thread and perhaps arguments: nearly all of a trace.
+//! Writes plain events: those with a name, a thread and perhaps arguments. Nearly all events of a trace are
+//! plain.
 //!
-//! Their text is put together from pieces that come again and again, each made once.
+//! Their text consists of pieces that recur. Each piece is formatted once.
 
-use super::event::Args;
-use super::phase::Phase;
-use super::put::{Times, put_display, put_front, put_microseconds, put_string};
-use super::write::put_args;
+use crate::trace_event_json::encode::put_args;
+use crate::trace_event_json::event::Args;
+use crate::trace_event_json::phase::Phase;
+use crate::trace_event_json::put::{Times, put_display, put_front, put_microseconds, put_string};
 
-/// An event of which the text is ready, but for its time and its arguments.
+/// An event whose text is prepared, except for its time and arguments.
 #[derive(Clone, Copy, Debug)]
-pub struct Plain<'a> {
-    /// Its name and categories.
+pub struct PlainEvent<'a> {
+    /// The name and the categories.
     pub label: &'a Label,
-    /// What it is.
-    pub kind: PlainKind,
-    /// When, as [`Event::ts`](super::Event::ts).
+    /// The phase.
+    pub phase: PlainPhase,
+    /// The time, as [`Event::ts`](crate::trace_event_json::Event::ts).
     pub ts: i64,
-    /// Its process and thread.
-    pub place: &'a Place,
+    /// The process and the thread.
+    pub ids: &'a TrackIds,
     /// The arguments.
     pub args: Args<'a>,
 }
 
-/// What an event is that is told so.
+/// The phase of a plain event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PlainKind {
+pub enum PlainPhase {
     /// [`Phase::Begin`].
     Begin,
     /// [`Phase::End`].
     End,
     /// [`Phase::Complete`].
     Complete {
-        /// How long it took, as [`Event::dur`](super::Event::dur).
+        /// The duration, as [`Event::dur`](crate::trace_event_json::Event::dur).
         dur: i64,
     },
     /// [`Phase::Instant`].
@@ -40,8 +41,8 @@ pub enum PlainKind {
     Counter,
 }
 
-impl PlainKind {
-    /// Its phase.
+impl PlainPhase {
+    /// Returns the phase.
     #[must_use]
     pub const fn phase(self) -> Phase {
         match self {
@@ -53,20 +54,21 @@ impl PlainKind {
         }
     }
 
-    /// What follows the label: the rest of the phase's member, and the name of the time's.
+    /// The text after the label: the rest of the phase's member, and the name of the time's member.
     #[inline]
     fn after_label(self) -> [u8; 8] {
         [self.phase().letter() as u8, b'"', b',', b'"', b't', b's', b'"', b':']
     }
 }
 
-/// The begin of an event's text, with its name and categories, up to the letter of its phase.
+/// The beginning of an event's text: name and categories, up to the letter of the phase.
 #[derive(Clone, Debug)]
 pub struct Label(Piece<112>);
 
 impl Label {
-    /// The label of a name, and of categories with commas between them; what is "" is left out. None if they are longer than some 80
-    /// bytes together.
+    /// Creates the label of a name and of categories that are separated by commas. "" is not written.
+    ///
+    /// Returns `None` if the two are longer than about 80 bytes together.
     #[must_use]
     pub fn new(name: &str, cat: &str) -> Option<Self> {
         let mut text = b"{".to_vec();
@@ -83,24 +85,24 @@ impl Label {
 }
 
 impl Default for Label {
-    /// That of an event without a name.
+    /// Creates the label of an event without a name.
     fn default() -> Self {
         Self::new("", "").unwrap_or_else(|| Self(Piece::default()))
     }
 }
 
-/// Where events are: the members after the time.
+/// The ids of a thread or of a counter: the members after the time.
 #[derive(Clone, Debug)]
-pub struct Place(Piece<48>);
+pub struct TrackIds(Piece<48>);
 
-impl Place {
-    /// That of a thread's events.
+impl TrackIds {
+    /// Creates the ids of a thread's events.
     #[must_use]
     pub fn thread(pid: u32, tid: u32) -> Self {
         Self::new([("pid", Some(pid.into())), ("tid", Some(tid.into()))])
     }
 
-    /// That of a counter's values: its process, and its number among those of one name.
+    /// Creates the ids of a counter's samples: its process, and its id among counters of one name.
     #[must_use]
     pub fn counter(pid: Option<u32>, id: Option<u64>) -> Self {
         Self::new([("pid", pid.map(u64::from)), ("id", id)])
@@ -117,17 +119,17 @@ impl Place {
     }
 }
 
-/// Appends an event as [`put_event`](super::put_event) would.
+/// Appends an event, with the same bytes as [`put_event`](crate::trace_event_json::put_event).
 #[inline]
-pub(super) fn put_plain(out: &mut Vec<u8>, times: &mut Times, event: &Plain<'_>) {
+pub(super) fn put_plain(out: &mut Vec<u8>, times: &mut Times, event: &PlainEvent<'_>) {
     event.label.0.put(out);
-    out.extend_from_slice(&event.kind.after_label());
+    out.extend_from_slice(&event.phase.after_label());
     times.put(out, event.ts);
-    if let PlainKind::Complete { dur } = event.kind {
+    if let PlainPhase::Complete { dur } = event.phase {
         out.extend_from_slice(b",\"dur\":");
         put_microseconds(out, dur);
     }
-    event.place.0.put(out);
+    event.ids.0.put(out);
     if !matches!(event.args, Args::None) {
         out.extend_from_slice(b",\"args\":");
         put_args(out, &event.args);
@@ -149,7 +151,7 @@ impl<const N: usize> Default for Piece<N> {
 }
 
 impl<const N: usize> Piece<N> {
-    /// None: it is too long.
+    /// Returns `None` if the text is too long.
     fn new(text: &[u8]) -> Option<Self> {
         let mut bytes = [0; N];
         bytes.get_mut(..text.len())?.copy_from_slice(text);
@@ -164,30 +166,30 @@ impl<const N: usize> Piece<N> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Event, Id, Writer, put_event};
     use super::*;
     use crate::Value;
+    use crate::trace_event_json::{Event, Id, JsonWriter, put_event};
 
     #[test]
-    fn a_plain_event_is_written_as_any_other() {
+    fn a_plain_event_has_the_bytes_of_any_event() {
         let args = [("n", Value::I64(1)), ("\"", Value::Str("x"))];
-        let kinds =
-            [PlainKind::Begin, PlainKind::End, PlainKind::Complete { dur: 1_500 }, PlainKind::Instant];
+        let phases =
+            [PlainPhase::Begin, PlainPhase::End, PlainPhase::Complete { dur: 1_500 }, PlainPhase::Instant];
         let names = [("", ""), ("a \"name\"", "x,y"), ("a\\", ""), ("", "c")];
-        for (kind, (name, cat)) in kinds.into_iter().flat_map(|kind| names.map(|texts| (kind, texts))) {
+        for (phase, (name, cat)) in phases.into_iter().flat_map(|phase| names.map(|texts| (phase, texts))) {
             for args in [Args::None, Args::List(&args)] {
-                let (label, place) = (Label::new(name, cat).unwrap(), Place::thread(7, u32::MAX));
+                let (label, ids) = (Label::new(name, cat).unwrap(), TrackIds::thread(7, u32::MAX));
                 let mut plain = Vec::new();
-                let event = Plain { label: &label, kind, ts: 1_234_560, place: &place, args };
+                let event = PlainEvent { label: &label, phase, ts: 1_234_560, ids: &ids, args };
                 put_plain(&mut plain, &mut Times::default(), &event);
                 let mut expected = Vec::new();
-                let dur = if let PlainKind::Complete { dur } = kind { Some(dur) } else { None };
+                let dur = if let PlainPhase::Complete { dur } = phase { Some(dur) } else { None };
                 put_event(
                     &mut expected,
                     &Event {
                         name: name.into(),
                         cat: cat.into(),
-                        ph: Some(kind.phase()),
+                        ph: Some(phase.phase()),
                         ts: Some(1_234_560),
                         dur,
                         pid: Some(Id::Number(7)),
@@ -202,19 +204,18 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_has_the_largest_numbers_too() {
-        let (label, place) = (Label::default(), Place::counter(Some(u32::MAX), Some(u64::MAX)));
-        let mut writer = Writer::array(Vec::new());
-        let (kind, args) = (PlainKind::Counter, Args::List(&[("value", Value::I64(-1))]));
-        writer.plain(&Plain { label: &label, kind, ts: 1_000, place: &place, args }).unwrap();
-        assert_eq!(
-            String::from_utf8(writer.finish().unwrap()).unwrap(),
-            "[\n{\"ph\":\"C\",\"ts\":1,\"pid\":4294967295,\"id\":18446744073709551615,\"args\":{\"value\":-1}}\n]\n"
-        );
+    fn the_ids_of_a_counter_can_be_the_largest_numbers() {
+        let (label, ids) = (Label::default(), TrackIds::counter(Some(u32::MAX), Some(u64::MAX)));
+        let mut writer = JsonWriter::array(Vec::new());
+        let (phase, args) = (PlainPhase::Counter, Args::List(&[("value", Value::I64(-1))]));
+        writer.plain(&PlainEvent { label: &label, phase, ts: 1_000, ids: &ids, args }).unwrap();
+        let ids = r#""pid":4294967295,"id":18446744073709551615"#;
+        let expected = format!("[\n{{\"ph\":\"C\",\"ts\":1,{ids},\"args\":{{\"value\":-1}}}}\n]\n");
+        assert_eq!(String::from_utf8(writer.finish().unwrap()).unwrap(), expected);
     }
 
     #[test]
-    fn a_label_is_of_one_size_at_most() {
+    fn a_label_has_a_largest_size() {
         assert!(Label::new(&"n".repeat(40), &"c".repeat(40)).is_some());
         assert!(Label::new(&"n".repeat(100), "").is_none() && Label::new(&"n".repeat(1000), "").is_none());
     }

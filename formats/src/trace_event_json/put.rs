@@ -1,4 +1,4 @@
-//! The text of strings, numbers and times.
+//! Writes strings, numbers and times.
 
 use std::io::Write;
 
@@ -7,15 +7,15 @@ pub(super) fn put_integer(out: &mut Vec<u8>, number: impl itoa::Integer) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
-/// Appends what something is shown as.
+/// Appends the display form of a value.
 pub(super) fn put_display(out: &mut Vec<u8>, what: &dyn std::fmt::Display) {
-    let _ = write!(out, "{what}"); // a Vec takes it
+    let _ = write!(out, "{what}"); // a Vec cannot fail
 }
 
-/// Appends text, quoted, with the escapes that it needs.
+/// Appends text in quotes, with escapes.
 ///
-/// A backslash at its end is written by its number: trace_processor v52 takes `\\"` for a quote within the text, and then fails the
-/// whole trace.
+/// A backslash at the end is written as `\u005c`: trace_processor v52 misreads `\\"` as a quote within the
+/// text, and then refuses the whole trace.
 pub(super) fn put_string(out: &mut Vec<u8>, text: &str) {
     if !has_special(text.as_bytes()) {
         out.push(b'"');
@@ -23,14 +23,15 @@ pub(super) fn put_string(out: &mut Vec<u8>, text: &str) {
         return out.push(b'"');
     }
     let front = text.strip_suffix('\\');
-    let _ = serde_json::to_writer(&mut *out, front.unwrap_or(text)); // a Vec takes it, and any text is JSON
+    let _ = serde_json::to_writer(&mut *out, front.unwrap_or(text)); // neither a Vec nor a string can fail
     if front.is_some() {
         out.pop();
         out.extend_from_slice(b"\\u005c\"");
     }
 }
 
-/// Whether a byte is one that must be escaped. Eight are looked at in one step, and some of them twice where they are no multiple of it.
+/// Whether the text has a byte that needs an escape. Checks eight bytes at a time; the last eight can overlap
+/// others.
 fn has_special(text: &[u8]) -> bool {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGH: u64 = ONES << 7;
@@ -54,7 +55,7 @@ fn has_special(text: &[u8]) -> bool {
 
 const MILLISECOND: i64 = 1_000_000;
 
-/// Appends microseconds with as many decimals as the nanoseconds need.
+/// Appends a time in microseconds, with as few decimals as possible.
 pub(super) fn put_microseconds(out: &mut Vec<u8>, ns: i64) {
     if ns < 0 {
         out.push(b'-');
@@ -65,11 +66,11 @@ pub(super) fn put_microseconds(out: &mut Vec<u8>, ns: i64) {
     put_front(out, &decimals, len);
 }
 
-/// Writes times as [`put_microseconds`] does, quicker where they follow each other: the digits of the millisecond that the last one
-/// was in are kept.
+/// Writes times like [`put_microseconds`], but faster for consecutive times: it keeps the digits of the last
+/// millisecond.
 #[derive(Debug, Default)]
 pub(super) struct Times {
-    /// 0: none is kept.
+    /// The millisecond whose digits are kept; 0 if there is none.
     millisecond: i64,
     digits: [u8; 16],
     len: usize,
@@ -79,7 +80,7 @@ impl Times {
     #[inline]
     pub(super) fn put(&mut self, out: &mut Vec<u8>, ns: i64) {
         let millisecond = ns / MILLISECOND;
-        // Below the first one there may be fewer digits than three, and a sign.
+        // Shorter times can have fewer than three digits, and negative ones a sign.
         if millisecond <= 0 {
             return put_microseconds(out, ns);
         }
@@ -105,7 +106,7 @@ impl Times {
     }
 }
 
-/// A point and the three digits of each number.
+/// A point and three digits, for each number below 1000.
 static THREE_DIGITS: [[u8; 4]; 1000] = {
     let mut all = [*b".000"; 1000];
     let mut n = 0;
@@ -116,17 +117,19 @@ static THREE_DIGITS: [[u8; 4]; 1000] = {
     all
 };
 
-/// Thousandths, and how many of the bytes are needed.
+/// Returns the decimals of a number of thousandths, and how many of the bytes are not trailing zeros.
 #[inline]
 fn decimals(thousandths: usize) -> ([u8; 4], usize) {
     let all = THREE_DIGITS[thousandths % 1000];
     let zeros = (u32::from_le_bytes(all) ^ u32::from_le_bytes([b'0'; 4])).leading_zeros() as usize / 8;
-    // Without digits there is no point either.
+    // Without digits, the point goes too.
     (all, 4 - zeros - zeros / 3)
 }
 
-/// Appends the first `len` bytes of an array. All of it is copied and then cut, which is a few instructions for a length that the
-/// compiler knows, where one that it does not know is a call.
+/// Appends the first `len` bytes of an array.
+///
+/// It copies the whole array and truncates: a copy of constant length is a few instructions, one of variable
+/// length a call.
 #[inline]
 pub(super) fn put_front<const N: usize>(out: &mut Vec<u8>, bytes: &[u8; N], len: usize) {
     let end = out.len() + len;
@@ -145,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_the_same_whatever_was_before() {
+    fn a_time_does_not_depend_on_the_previous_one() {
         let mut times = Times::default();
         let around = |ns: i64| [ns, ns + 1, ns - 1, ns + 10, ns + 100, ns + 1000, ns + 999_000, ns, -ns];
         let all = [0, 1, 999_999, MILLISECOND, 1_234_567_890, i64::MAX - MILLISECOND];
@@ -157,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_are_found_wherever_they_are() {
+    fn a_byte_that_needs_an_escape_is_found_at_every_position() {
         for special in ["\0", "\u{1f}", "\"", "\\", "\n"] {
             for (before, after) in (0..20).flat_map(|before| (0..20).map(move |after| (before, after))) {
                 let text = format!("{}{special}{}", "é".repeat(before), "~".repeat(after));

@@ -1,26 +1,27 @@
-//! Streams what a trace holds, in memory for a buffer (64 KiB) or the largest object that is handed out.
+//! Streams the items of a trace. Memory: a buffer of 64 KiB, or the largest object that is returned.
 
 use std::borrow::Cow;
 use std::io::Read;
 use std::ops::Range;
 
-use super::event::{Event, Sample, StackFrame};
-use super::json::{self, Json, unquoted};
-use super::parse::{self, Fault};
-use super::window::{End, is_space};
 use crate::input::Input;
+use crate::trace_event_json::event::{Event, Sample, StackFrame};
+use crate::trace_event_json::json::{self, Json, unquoted};
+use crate::trace_event_json::parse::{self, Fault};
+use crate::trace_event_json::window::{End, is_space};
 use crate::{DecodeError, DecodeErrorKind};
 
-/// The largest object, or other value, that a [`Reader`] hands out unless [told otherwise](Reader::limit), in bytes.
+/// The default of [`JsonReader::limit`], in bytes.
 pub const LIMIT: usize = 8 << 20;
 
-/// Reads a trace, object by object.
+/// Reads a trace, item by item.
 ///
 /// ```
-/// use hairline_formats::trace_event_json::{Item, Phase, Reader};
+/// use hairline_formats::trace_event_json::{Item, JsonReader, Phase};
 ///
-/// let trace = r#"[{"name": "read", "ph": "X", "ts": 1.5, "dur": 2, "pid": 7, "tid": 8}"#; // cut: there is no ]
-/// let mut reader = Reader::new(trace.as_bytes());
+/// // The final ] is missing, which is no error.
+/// let trace = r#"[{"name": "read", "ph": "X", "ts": 1.5, "dur": 2, "pid": 7, "tid": 8}"#;
+/// let mut reader = JsonReader::new(trace.as_bytes());
 /// while let Some((offset, item)) = reader.next()? {
 ///     if let Item::Event(event) = item {
 ///         assert_eq!((offset, &*event.name, event.ph), (1, "read", Some(Phase::Complete)));
@@ -30,42 +31,42 @@ pub const LIMIT: usize = 8 << 20;
 /// # Ok::<(), hairline_formats::DecodeError>(())
 /// ```
 #[derive(Debug)]
-pub struct Reader<R> {
+pub struct JsonReader<R> {
     input: Input<R>,
-    /// Bytes of what was given out last.
-    given: usize,
+    /// The size of the item that was returned last, in bytes.
+    current: usize,
     limit: usize,
-    place: Place,
+    section: Section,
     skipped: u64,
-    /// What was given out last, if it was not UTF-8.
+    /// The text of the item that was returned last, if it was not UTF-8.
     repaired: String,
     repairs: u64,
 }
 
-/// What a trace holds.
+/// An item of a trace.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(clippy::large_enum_variant)] // events are nearly all there is
 #[non_exhaustive]
 pub enum Item<'a> {
     /// An event.
     Event(Event<'a>),
-    /// An entry of `stackFrames`.
+    /// A member of `stackFrames`.
     StackFrame(StackFrame<'a>),
     /// An element of `samples`.
     Sample(Sample<'a>),
-    /// Any other member of the object form: `displayTimeUnit`, `otherData`, `systemTraceEvents`, `powerTraceAsString`,
-    /// `controllerTraceDataKey`, or a name that is the tracer's own.
+    /// Another member of the object form: `displayTimeUnit`, `otherData`, `systemTraceEvents`,
+    /// `powerTraceAsString`, `controllerTraceDataKey`, or a name of the tracer's own.
     Member {
-        /// Its name.
+        /// The name.
         key: Cow<'a, str>,
-        /// Its value.
+        /// The value.
         value: Json<'a>,
     },
 }
 
-/// Where in the trace the next byte stands.
+/// The section of the trace in which the next byte is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Section {
     Start,
     /// In the array form.
     Array,
@@ -82,69 +83,73 @@ enum Place {
     Ended,
 }
 
-/// Something that is in memory in full.
+/// An object or a member that is complete in memory.
 struct Found {
-    place: Place,
-    /// The name of a member; empty for an element of an array.
+    section: Section,
+    /// The member's name; empty for an element of an array.
     key: Range<usize>,
     value: Range<usize>,
 }
 
-impl<R: Read> Reader<R> {
-    /// Reads from `reader`, which needs no buffer of its own.
+impl<R: Read> JsonReader<R> {
+    /// Creates a reader of `reader`, which needs no buffer of its own.
     pub fn new(reader: R) -> Self {
         Self {
             input: Input::new(reader),
-            given: 0,
+            current: 0,
             limit: LIMIT,
-            place: Place::Start,
+            section: Section::Start,
             skipped: 0,
             repaired: String::new(),
             repairs: 0,
         }
     }
 
-    /// Hands out objects of up to this many bytes, instead of [`LIMIT`]. The reader keeps up to twice as much memory as the
-    /// largest it handed out; of one that is not UTF-8, up to three times its size more.
+    /// Limits the objects that are returned to `bytes`. The default is [`LIMIT`].
+    ///
+    /// The reader's buffer grows to at most twice the size of the largest object that it returns. An object
+    /// that is not UTF-8 takes up to three times its size in addition.
     #[must_use]
     pub fn limit(mut self, bytes: usize) -> Self {
         self.limit = bytes;
         self
     }
 
-    /// Values that were passed over so far: elements of the arrays of events and samples that are no objects, and
-    /// members of the object form that are larger than the limit.
+    /// Returns the number of values that were passed over so far: elements of the arrays of events and
+    /// samples that are no objects, and members of the object form above the limit.
     #[must_use]
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
 
-    /// Objects that were not UTF-8 so far: what was wrong in them is U+FFFD.
+    /// Returns the number of objects that were not UTF-8 so far. U+FFFD replaces their wrong bytes.
     #[must_use]
     pub fn repairs(&self) -> u64 {
         self.repairs
     }
 
-    /// The next of what the trace holds, and the byte it begins at; None at the end, be it only that of the input.
+    /// Returns the next item and the offset of its first byte; `None` at the end of the trace or of the
+    /// input.
     ///
     /// # Errors
-    /// An object that is not JSON, that has a time which is no number, or that is larger than the limit: the next call goes on
-    /// with what follows it. An input that ends inside a value ([`DecodeError::is_truncated`]), is no trace at all or cannot be
-    /// read: the next call gives None.
-    #[allow(clippy::should_implement_trait)] // the item borrows from the reader, which an Iterator's item cannot
+    /// * An object is not JSON, has a time that is no number, or exceeds the limit. The next call returns the
+    ///   item after it.
+    /// * The input ends inside a value ([`DecodeError::is_truncated`]), is no trace, or cannot be read. The
+    ///   next call returns `None`.
+    #[allow(clippy::should_implement_trait)] // an Iterator's item cannot borrow from the reader
     pub fn next(&mut self) -> Result<Option<(u64, Item<'_>)>, DecodeError> {
-        self.input.consume(std::mem::take(&mut self.given));
+        self.input.consume(std::mem::take(&mut self.current));
         let found = match self.find() {
             Ok(Some(found)) => found,
             Ok(None) => return Ok(None),
             Err(e) => {
                 if !matches!(e.kind, DecodeErrorKind::TooLarge { .. }) {
-                    self.place = Place::Ended;
+                    self.section = Section::Ended;
                 }
                 return Err(e);
             }
         };
-        self.given = found.value.end;
+        self.current = found.value.end;
         let offset = self.input.offset();
         let window = &self.input.available()[..found.value.end];
         let (text, found) = match std::str::from_utf8(window) {
@@ -157,34 +162,34 @@ impl<R: Read> Reader<R> {
         };
         match found.item(text) {
             Ok(item) => Ok(Some((offset, item))),
-            Err((at, kind)) => Err(DecodeError::new(offset + at.min(self.given) as u64, kind)),
+            Err((at, kind)) => Err(DecodeError::new(offset + at.min(self.current) as u64, kind)),
         }
     }
 
-    /// Makes the next object or member available; None at the end.
+    /// Reads the next object or member into memory. Returns `None` at the end.
     fn find(&mut self) -> Result<Option<Found>, DecodeError> {
         loop {
             let Some(byte) = self.peek()? else {
-                self.place = Place::Ended;
+                self.section = Section::Ended;
                 return Ok(None);
             };
-            let place = self.place;
-            match (place, byte) {
-                (Place::Start, b'[') => self.enter(1, Place::Array),
-                (Place::Start, b'{') => self.enter(1, Place::Object),
-                (Place::Array, b']') | (Place::Object, b'}') => self.enter(1, Place::After),
-                (Place::Events | Place::Samples, b']') | (Place::Frames, b'}') => {
-                    self.enter(1, Place::Object);
+            let section = self.section;
+            match (section, byte) {
+                (Section::Start, b'[') => self.enter(1, Section::Array),
+                (Section::Start, b'{') => self.enter(1, Section::Object),
+                (Section::Array, b']') | (Section::Object, b'}') => self.enter(1, Section::After),
+                (Section::Events | Section::Samples, b']') | (Section::Frames, b'}') => {
+                    self.enter(1, Section::Object);
                 }
-                (Place::Array | Place::Events | Place::Samples, b'{') => {
+                (Section::Array | Section::Events | Section::Samples, b'{') => {
                     let value = 0..self.object()?;
-                    return Ok(Some(Found { place, key: 0..0, value }));
+                    return Ok(Some(Found { section, key: 0..0, value }));
                 }
                 (
-                    Place::Array | Place::Events | Place::Samples,
+                    Section::Array | Section::Events | Section::Samples,
                     b'-' | b'0'..=b'9' | b't' | b'f' | b'n' | b'"' | b'[',
                 ) => self.pass()?,
-                (Place::Object | Place::Frames, b'"') => {
+                (Section::Object | Section::Frames, b'"') => {
                     if let Some(found) = self.member()? {
                         return Ok(Some(found));
                     }
@@ -194,19 +199,19 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// The next byte that is not between things, none of which are passed.
+    /// Passes over white space and commas. Returns the next byte, which is not consumed.
     fn peek(&mut self) -> Result<Option<u8>, DecodeError> {
-        if self.place == Place::Start && self.input.fill(3)?.starts_with("\u{feff}".as_bytes()) {
+        if self.section == Section::Start && self.input.fill(3)?.starts_with("\u{feff}".as_bytes()) {
             self.input.consume(3);
         }
-        // Commas too many, or too few, do no harm.
-        let comma = if matches!(self.place, Place::Start | Place::After) { b' ' } else { b',' };
+        // Extra and missing commas are tolerated.
+        let comma = if matches!(self.section, Section::Start | Section::After) { b' ' } else { b',' };
         loop {
             let available = match self.input.available() {
                 [] => self.input.fill(1)?,
                 available => available,
             };
-            if available.is_empty() || self.place == Place::Ended {
+            if available.is_empty() || self.section == Section::Ended {
                 return Ok(None);
             }
             let next = available.iter().position(|byte| !is_space(*byte) && *byte != comma);
@@ -218,12 +223,12 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    fn enter(&mut self, len: usize, place: Place) {
+    fn enter(&mut self, len: usize, section: Section) {
         self.input.consume(len);
-        self.place = place;
+        self.section = section;
     }
 
-    /// Where the object ends that begins here.
+    /// Returns the length of the object that begins here.
     fn object(&mut self) -> Result<usize, DecodeError> {
         let offset = self.input.offset();
         match self.input.value_end(0, self.limit)? {
@@ -248,13 +253,14 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// The member that begins here; None if there is nothing to give out of it, and it is passed over or entered.
+    /// Returns the member that begins here. Returns `None` if it is passed over, or is a section that is
+    /// entered.
     fn member(&mut self) -> Result<Option<Found>, DecodeError> {
-        let (place, offset) = (self.place, self.input.offset());
+        let (section, offset) = (self.section, self.input.offset());
         let truncated = || DecodeError::truncated(offset, "a member of an object");
         let key = match self.input.value_end(0, self.limit)? {
             End::At(end) => end,
-            // Without its name nothing can be said of its value, nor where that ends.
+            // Without the name, the end of the value cannot be found.
             End::TooLarge => {
                 return Err(DecodeError::new(offset, DecodeErrorKind::Unexpected("a shorter name")));
             }
@@ -265,10 +271,10 @@ impl<R: Read> Reader<R> {
             return Err(DecodeError::new(offset + colon as u64, DecodeErrorKind::Unexpected("a colon")));
         }
         let (value, byte) = self.input.beyond_space(colon + 1, self.limit)?.ok_or_else(truncated)?;
-        let inside = match (place, &self.input.available()[..key], byte) {
-            (Place::Object, b"\"traceEvents\"", b'[') => Some(Place::Events),
-            (Place::Object, b"\"stackFrames\"", b'{') => Some(Place::Frames),
-            (Place::Object, b"\"samples\"", b'[') => Some(Place::Samples),
+        let inside = match (section, &self.input.available()[..key], byte) {
+            (Section::Object, b"\"traceEvents\"", b'[') => Some(Section::Events),
+            (Section::Object, b"\"stackFrames\"", b'{') => Some(Section::Frames),
+            (Section::Object, b"\"samples\"", b'[') => Some(Section::Samples),
             _ => None,
         };
         if let Some(inside) = inside {
@@ -277,7 +283,7 @@ impl<R: Read> Reader<R> {
         }
         match self.input.value_end(value, self.limit)? {
             End::At(end) if end == value => Err(self.unexpected(value)),
-            End::At(end) => Ok(Some(Found { place, key: 0..key, value: value..end })),
+            End::At(end) => Ok(Some(Found { section, key: 0..key, value: value..end })),
             End::TooLarge => {
                 self.skipped += 1;
                 Ok(None)
@@ -286,27 +292,27 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// The byte that is `ahead` has no place here.
+    /// The error of a byte, `ahead` bytes from here, that cannot follow.
     fn unexpected(&self, ahead: usize) -> DecodeError {
-        let expected = match self.place {
-            Place::Start => "[ or {, with which a trace begins,",
-            Place::Array | Place::Events | Place::Samples => "an object or ]",
-            Place::Object | Place::Frames if ahead > 0 => "a value",
-            Place::Object | Place::Frames => "a name or }",
-            Place::After | Place::Ended => "the end of the trace",
+        let expected = match self.section {
+            Section::Start => "[ or {, with which a trace begins,",
+            Section::Array | Section::Events | Section::Samples => "an object or ]",
+            Section::Object | Section::Frames if ahead > 0 => "a value",
+            Section::Object | Section::Frames => "a name or }",
+            Section::After | Section::Ended => "the end of the trace",
         };
         DecodeError::new(self.input.offset() + ahead as u64, DecodeErrorKind::Unexpected(expected))
     }
 }
 
 impl Found {
-    /// What it says; else where it is wrong, and how.
+    /// Reads the item. Returns the position and kind of a fault.
     fn item(self, text: &str) -> Result<Item<'_>, (usize, DecodeErrorKind)> {
         let (key, value) = (&text[self.key], &text[self.value.clone()]);
-        let item = match self.place {
-            Place::Samples => parse::sample(value).map(Item::Sample),
-            Place::Frames => parse::stack_frame(key, value).map(Item::StackFrame),
-            Place::Object => json::check(key)
+        let item = match self.section {
+            Section::Samples => parse::sample(value).map(Item::Sample),
+            Section::Frames => parse::stack_frame(key, value).map(Item::StackFrame),
+            Section::Object => json::check(key)
                 .and_then(|()| json::check(value))
                 .map_err(Fault::Json)
                 .map(|()| Item::Member { key: unquoted(key), value: Json::valid(value) }),
@@ -318,17 +324,17 @@ impl Found {
         })
     }
 
-    /// The same with U+FFFD for what is not UTF-8, in `into`.
+    /// Copies the item to `into`, with U+FFFD for bytes that are not UTF-8.
     fn repaired(self, window: &[u8], into: &mut String) -> Self {
-        *into = String::new(); // not to hold two of them
+        *into = String::new(); // frees the previous one first
         repair(&window[self.key], into);
         let start = into.len();
         repair(&window[self.value], into);
-        Self { place: self.place, key: 0..start, value: start..into.len() }
+        Self { section: self.section, key: 0..start, value: start..into.len() }
     }
 }
 
-/// Appends `bytes` as text, in memory for that and no more: it may be three times as long.
+/// Appends `bytes` as text. Reserves exactly its length, which can be three times that of the bytes.
 fn repair(bytes: &[u8], into: &mut String) {
     let replacement =
         |chunk: &std::str::Utf8Chunk<'_>| if chunk.invalid().is_empty() { "" } else { "\u{fffd}" };
@@ -341,13 +347,13 @@ fn repair(bytes: &[u8], into: &mut String) {
     }
 }
 
-/// Where in `text` the parser stood.
+/// Returns the parser's position in `text`.
 fn position(text: &str, e: &serde_json::Error) -> usize {
     let before: usize = text.split_inclusive('\n').take(e.line().saturating_sub(1)).map(str::len).sum();
     (before + e.column().saturating_sub(1)).min(text.len())
 }
 
-/// What the parser says, without its line and column.
+/// Returns the parser's message without line and column.
 fn why(e: &serde_json::Error) -> String {
     let text = e.to_string();
     text.split(" at line ").next().unwrap_or_default().to_owned()

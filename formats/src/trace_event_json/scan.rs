@@ -1,21 +1,22 @@
-//! Finds where a value ends, without looking at what it says.
+//! Finds the end of a value without parsing it.
 //!
-//! Brackets are counted, of either kind, outside of strings. So an event that is not JSON inside ends where it seems to, and
-//! the one after it can be read.
+//! It counts brackets of both kinds outside of strings. So a malformed event ends at its bracket, and the
+//! event after it can be read.
 
-/// On the way through one value.
+/// The state of a scan through one value.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Scan {
     depth: u64,
     in_string: bool,
     /// The next byte is part of an escape.
     escaped: bool,
-    /// A number or a word is begun.
+    /// A number or a word has begun.
     in_word: bool,
 }
 
 impl Scan {
-    /// Goes on with what follows; where the value ends in it, if it does. Where a value cannot begin it ends at once.
+    /// Scans the next bytes. Returns the end of the value if it is among them. If no value can begin, it ends
+    /// at once.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut at = 0;
         while let Some(byte) = bytes.get(at) {
@@ -47,7 +48,7 @@ impl Scan {
         self.in_word
     }
 
-    /// Goes through a string, to its end or that of the bytes.
+    /// Scans a string to its end, or to the end of the bytes.
     fn string(&mut self, bytes: &[u8], mut at: usize) -> usize {
         while let Some(byte) = bytes.get(at) {
             at += 1;
@@ -69,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_ends_at_the_same_place_in_whatever_pieces_it_comes() {
+    fn the_end_of_a_value_does_not_depend_on_the_pieces() {
         for (text, end) in [
             (r#"{"a":[1,{"]":"}\"}"}]} ,"#, 22),
             (r#""a\\" "#, 5),
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_does_not_end() {
+    fn a_value_that_is_cut_off_has_no_end() {
         for text in ["", "{", "[1", "\"a", "\"a\\", "12", "{\"a\":\"}\""] {
             assert_eq!(Scan::default().feed(text.as_bytes()), None, "{text}");
         }

@@ -1,21 +1,24 @@
-//! Makes a value available in one piece, up to a limit; what is larger is passed over.
+//! Reads a value into memory in one piece, up to a limit. Larger values are passed over.
 
 use std::io::Read;
 
-use super::scan::Scan;
 use crate::input::Input;
+use crate::trace_event_json::scan::Scan;
 use crate::{DecodeError, DecodeErrorKind};
 
-/// Where a value ends.
+/// The end of a value.
 pub(super) enum End {
+    /// The value ends this many bytes ahead.
     At(usize),
-    /// It was larger than the limit, and is passed over.
+    /// The value exceeded the limit and was passed over.
     TooLarge,
+    /// The input ends inside the value.
     Cut,
 }
 
 impl<R: Read> Input<R> {
-    /// The next byte that is no white space, from `start` bytes ahead; None if the input ends there. It must be within `limit`.
+    /// Finds the next byte that is no white space, from `start` bytes ahead and within `limit`. Returns its
+    /// position and value, or `None` at the end of the input.
     pub(super) fn beyond_space(
         &mut self,
         start: usize,
@@ -44,14 +47,14 @@ impl<R: Read> Input<R> {
         }
     }
 
-    /// Where the value ends that begins `from` bytes ahead; it is in memory up to there.
+    /// Finds the end of the value that begins `from` bytes ahead, and reads the value into memory.
     pub(super) fn value_end(&mut self, from: usize, limit: usize) -> Result<End, DecodeError> {
         let (mut scan, mut seen) = (Scan::default(), from);
         loop {
             let available = self.available();
             let end = scan.feed(available.get(seen..).unwrap_or_default()).map(|end| seen + end);
             match end {
-                // Cut here, the word could have gone on: only what cannot be part of one may end it.
+                // A bracket or quote right after a word does not end it.
                 Some(end) if matches!(available.get(end), Some(b'"' | b'{' | b'[')) && scan.in_word() => {
                     let at = self.offset() + end as u64;
                     return Err(DecodeError::new(at, DecodeErrorKind::Unexpected("a comma")));
@@ -73,7 +76,7 @@ impl<R: Read> Input<R> {
         }
     }
 
-    /// Passes over the rest of a value that is too large.
+    /// Passes over the rest of a value that exceeds the limit.
     fn pass_rest(&mut self, mut scan: Scan) -> Result<End, DecodeError> {
         loop {
             let available = self.fill(1)?;
@@ -90,7 +93,8 @@ impl<R: Read> Input<R> {
     }
 }
 
-/// What to ask the input for when there is more to a value than `seen` bytes: beyond its first buffer, twice as much.
+/// Returns the number of bytes to read for a value of more than `seen` bytes: above the first buffer, twice
+/// as many.
 fn wanted(seen: usize) -> u64 {
     let more = if seen < 64 * 1024 { 1 } else { seen };
     (seen as u64).saturating_add(more as u64)

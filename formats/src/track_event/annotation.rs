@@ -1,28 +1,29 @@
-//! Writes an argument of an event: a DebugAnnotation, which the traced program waits for.
+//! Writes the arguments of events: `DebugAnnotation`.
 //!
 //! ```text
 //! 22 LEN | 08 <name iid> | 10 <0 or 1>              bool
-//!                        | 18 <varint>              unsigned, and kernel object ids
-//!                        | 20 <varint>              signed
-//!                        | 29 <8 bytes>             floating point
-//!                        | 32 LEN <bytes>           text, and blobs in hexadecimal
+//!                        | 18 <varint>              unsigned integer or kernel object id
+//!                        | 20 <varint>              signed integer
+//!                        | 29 <8 bytes>             floating point number
+//!                        | 32 LEN <bytes>           text, or a blob in hexadecimal
 //!                        | 38 <varint>              pointer
-//!                        | 88 01 <iid>              text that has a number
+//!                        | 88 01 <iid>              interned text
 //!                        | 5a LEN <annotation> ...  dict
 //!                        | 62 LEN <value> ...       array
 //!                        |                          null: nothing
 //! ```
 //!
-//! Every tag but one is one byte. [`annotation_len`] and [`put_annotation`] are made to be inlined where the value's variant is
-//! known, and know no nested values; [`put_named`] takes all there is.
+//! All tags have one byte, except that of interned text. The traced program waits while an annotation is
+//! written: [`annotation_len`] and [`put_annotation`] are inlined at callsites that know the value's variant.
+//! They do not write nested values; [`put_named`] writes any value.
 
-use super::fields::{debug_annotation as annotation, track_event};
-use super::write::Name;
-use crate::proto::{self, Put, WireType, put_message, put_str, put_uint, varint_len};
+use crate::proto::{self, PutBytes, WireType, put_message, put_str, put_uint, varint_len};
+use crate::track_event::fields::{debug_annotation as annotation, track_event};
+use crate::track_event::sequence::Name;
 use crate::value::MAX_DEPTH;
 use crate::{Entries, Value};
 
-/// Bytes of a tag of a field below 16, as all here are.
+/// The size in bytes of the tag of a field below 16.
 const TAG: usize = 1;
 
 const fn one_byte(field: u32, wire: WireType) -> u8 {
@@ -38,12 +39,12 @@ const UINT: u8 = one_byte(annotation::UINT_VALUE, WireType::Varint);
 const INT: u8 = one_byte(annotation::INT_VALUE, WireType::Varint);
 const DOUBLE: u8 = one_byte(annotation::DOUBLE_VALUE, WireType::Fixed64);
 const STRING: u8 = one_byte(annotation::STRING_VALUE, WireType::Bytes);
-/// Two bytes.
+/// The one tag of two bytes.
 const STRING_IID: u64 = proto::tag(annotation::STRING_VALUE_IID, WireType::Varint) as u64;
 const TAG_OF_TWO: usize = 2;
 const POINTER: u8 = one_byte(annotation::POINTER_VALUE, WireType::Varint);
 
-/// Bytes of the value's field in the annotation.
+/// The size in bytes of the value's field in the annotation.
 #[inline(always)]
 fn value_len(value: &Value<'_>) -> usize {
     let bytes = |len: usize| TAG + varint_len(len as u64) + len;
@@ -59,13 +60,13 @@ fn value_len(value: &Value<'_>) -> usize {
     }
 }
 
-/// Bytes inside the annotation.
+/// The size in bytes of the annotation's fields.
 #[inline(always)]
 fn content_len(name_iid: u64, value: &Value<'_>) -> usize {
     TAG + varint_len(name_iid) + value_len(value)
 }
 
-/// Bytes that [`put_annotation`] will write.
+/// Returns the number of bytes that [`put_annotation`] writes.
 #[inline(always)]
 #[must_use]
 pub fn annotation_len(name_iid: u64, value: &Value<'_>) -> usize {
@@ -73,12 +74,12 @@ pub fn annotation_len(name_iid: u64, value: &Value<'_>) -> usize {
     TAG + varint_len(content as u64) + content
 }
 
-/// `TrackEvent.debug_annotations`: one annotation with an interned name, tag and length included.
+/// Writes one annotation with an interned name, as a field of `TrackEvent`: tag and length included.
 ///
-/// Names are numbered from 1. A blob becomes text in hexadecimal; [`Value::Null`], a dict and an array become a name
-/// without a value, which importers drop: leave it out, and take [`put_named`].
+/// A blob becomes text in hexadecimal. [`Value::Null`], a dict and an array become a name without a value,
+/// which importers drop. Do not write a null, and write nested values with [`put_named`].
 #[inline(always)]
-pub fn put_annotation(out: &mut impl Put, name_iid: u64, value: &Value<'_>) {
+pub fn put_annotation(out: &mut impl PutBytes, name_iid: u64, value: &Value<'_>) {
     out.bytes(&[ANNOTATION]);
     out.varint(content_len(name_iid, value) as u64);
     out.bytes(&[NAME_IID]);
@@ -86,9 +87,9 @@ pub fn put_annotation(out: &mut impl Put, name_iid: u64, value: &Value<'_>) {
     put_value(out, value);
 }
 
-/// The value's field.
+/// Writes the value's field.
 #[inline(always)]
-fn put_value(out: &mut impl Put, value: &Value<'_>) {
+fn put_value(out: &mut impl PutBytes, value: &Value<'_>) {
     match *value {
         Value::Null | Value::Dict(_) | Value::Array(_) => {}
         Value::Bool(v) => out.bytes(&[BOOL, u8::from(v)]),
@@ -112,7 +113,8 @@ fn put_value(out: &mut impl Put, value: &Value<'_>) {
     }
 }
 
-/// `TrackEvent.debug_annotations`: one annotation of any kind. Nesting beyond 32 levels is cut off.
+/// Writes one annotation of any kind, as a field of `TrackEvent`. Values nested deeper than 32 levels become
+/// "...".
 pub fn put_named(out: &mut Vec<u8>, name: Name<'_>, value: &Value<'_>) {
     put_message(out, track_event::DEBUG_ANNOTATIONS, |a| {
         match name {
@@ -135,8 +137,8 @@ fn put_any(out: &mut Vec<u8>, value: &Value<'_>, depth: usize) {
 fn put_entries(out: &mut Vec<u8>, field: u32, entries: &dyn Entries, depth: usize) {
     let empty = out.len();
     entries.each(&mut |name, value| {
-        // An entry without a value would be refused: null is left out of a dict, and is "null" in an array, whose
-        // other values keep their places.
+        // Importers refuse an entry without a value. A null is not written in a dict; in an array it is
+        // "null", so that the other values keep their indices.
         let value = match value {
             Value::Null if field == annotation::DICT_ENTRIES => return,
             Value::Null => Value::Str("null"),
@@ -156,13 +158,13 @@ fn put_entries(out: &mut Vec<u8>, field: u32, entries: &dyn Entries, depth: usiz
 }
 
 #[inline(always)]
-fn put_integer(out: &mut impl Put, tag: u8, value: u64) {
+fn put_integer(out: &mut impl PutBytes, tag: u8, value: u64) {
     out.bytes(&[tag]);
     out.varint(value);
 }
 
 #[cold]
-fn put_blob(out: &mut impl Put, bytes: &[u8]) {
+fn put_blob(out: &mut impl PutBytes, bytes: &[u8]) {
     const DIGITS: [u8; 16] = *b"0123456789abcdef";
     out.bytes(&[STRING]);
     out.varint(bytes.len() as u64 * 2);

@@ -1,40 +1,45 @@
-//! What a trace must say again where it is cut in two, so that its second part can be read alone.
+//! The state that a trace carries over when it is split into parts, so that each part can be read alone.
 //!
 //! ```text
 //! part 1  [head] packets packets packets              look(packets), for all of them
-//! part 2  [head] [put()] packets packets              goes on as if nothing had happened
+//! part 2  [head] [put()] packets packets              the recording continues
 //! ```
 //!
-//! The packets that follow mean what was said before them: the state of their sequences (clock, default track, strings), tracks, and
-//! the begins of slices that are still open. Those are told again at their own time.
+//! Packets rely on earlier ones: the state of their sequences (clock, default track, strings), track
+//! descriptors, and the begins of slices that are still open. [`Carry::put`] writes these again, the begins
+//! with their original times.
 
 use std::collections::{HashMap, HashSet};
 
-use super::fields::{
+use crate::proto::{FieldValue, Fields, put_bytes, put_field, put_uint};
+use crate::track_event::event::{CounterValue, Event, event};
+use crate::track_event::fields::{
     EventType, clock, clock_reading, clock_snapshot, counter_descriptor, interned_data, sequence_flags,
     trace, trace_packet, trace_packet_defaults, track_descriptor, track_event, track_event_defaults,
 };
-use super::{CounterValue, Event, SequenceStart, event, sequence_start, write};
-use crate::proto::{FieldValue, Fields, put_bytes, put_fixed64, put_uint};
+use crate::track_event::sequence::{self, SequenceStart, sequence_start};
 
-/// Follows a trace from its head on. Memory: the strings, the tracks, and the slices that are open.
+/// Follows the packets of a trace and writes its state at the beginning of each further part.
+///
+/// Memory: the strings, the tracks, and the open slices.
 #[derive(Debug, Default)]
 pub struct Carry {
     sequences: HashMap<u32, Sequence>,
-    /// The slices that are open, the outermost first, by their track.
+    /// The open slices of each track, the outermost first.
     open: HashMap<u64, Vec<Open>>,
+    /// The number of begins so far.
     begins: u64,
 }
 
 #[derive(Debug, Default)]
 struct Sequence {
-    /// What it began with; None for packets that stand for themselves.
+    /// The state at its begin; `None` for packets that rely on no state.
     start: Option<Start>,
-    /// Its strings: the fields of InternedData.
+    /// The interned strings: the fields of InternedData.
     interned: Vec<u8>,
-    /// The packets that describe tracks.
+    /// The packets of track descriptors, by the track's uuid.
     tracks: HashMap<u64, Vec<u8>>,
-    /// Of counters whose values are differences: the sums.
+    /// The sums of incremental counters, by their track.
     sums: HashMap<u64, i64>,
     has_ended: bool,
 }
@@ -49,15 +54,15 @@ struct Start {
 
 #[derive(Debug)]
 struct Open {
-    /// The how manieth begin of the trace it is.
+    /// The number of its begin in the trace, from 1.
     order: u64,
     sequence: u32,
     time: u64,
-    /// The packet's fields, without its time.
+    /// The fields of the begin's packet, without its time.
     packet: Box<[u8]>,
 }
 
-/// A packet, as far as it matters here.
+/// The fields of a packet that concern the state.
 #[derive(Debug, Default)]
 struct Packet<'a> {
     sequence: u32,
@@ -73,28 +78,19 @@ struct Packet<'a> {
 
 impl<'a> Packet<'a> {
     fn of(bytes: &'a [u8]) -> Self {
+        use FieldValue::{Bytes, Varint};
         let mut packet = Self::default();
-        for (number, value) in fields(bytes) {
-            match (number, value) {
-                (trace_packet::TRUSTED_PACKET_SEQUENCE_ID, FieldValue::Varint(v)) => {
-                    packet.sequence = v as u32;
-                }
-                (trace_packet::SEQUENCE_FLAGS, FieldValue::Varint(v)) => packet.flags = v as u32,
-                (trace_packet::TIMESTAMP, FieldValue::Varint(v)) => packet.timestamp = Some(v),
-                (trace_packet::TIMESTAMP_CLOCK_ID, FieldValue::Varint(v)) => packet.clock_id = Some(v as u32),
-                (trace_packet::TRACE_PACKET_DEFAULTS, FieldValue::Bytes { bytes, .. }) => {
-                    packet.defaults = Some(bytes);
-                }
-                (trace_packet::CLOCK_SNAPSHOT, FieldValue::Bytes { bytes, .. }) => {
-                    packet.clocks = Some(bytes);
-                }
-                (trace_packet::INTERNED_DATA, FieldValue::Bytes { bytes, .. }) => {
-                    packet.interned = Some(bytes);
-                }
-                (trace_packet::TRACK_DESCRIPTOR, FieldValue::Bytes { bytes, .. }) => {
-                    packet.track = Some(bytes);
-                }
-                (trace_packet::TRACK_EVENT, FieldValue::Bytes { bytes, .. }) => packet.event = Some(bytes),
+        for field in fields(bytes) {
+            match field {
+                (trace_packet::TRUSTED_PACKET_SEQUENCE_ID, Varint(v)) => packet.sequence = v as u32,
+                (trace_packet::SEQUENCE_FLAGS, Varint(v)) => packet.flags = v as u32,
+                (trace_packet::TIMESTAMP, Varint(v)) => packet.timestamp = Some(v),
+                (trace_packet::TIMESTAMP_CLOCK_ID, Varint(v)) => packet.clock_id = Some(v as u32),
+                (trace_packet::TRACE_PACKET_DEFAULTS, Bytes { bytes, .. }) => packet.defaults = Some(bytes),
+                (trace_packet::CLOCK_SNAPSHOT, Bytes { bytes, .. }) => packet.clocks = Some(bytes),
+                (trace_packet::INTERNED_DATA, Bytes { bytes, .. }) => packet.interned = Some(bytes),
+                (trace_packet::TRACK_DESCRIPTOR, Bytes { bytes, .. }) => packet.track = Some(bytes),
+                (trace_packet::TRACK_EVENT, Bytes { bytes, .. }) => packet.event = Some(bytes),
                 _ => {}
             }
         }
@@ -103,13 +99,14 @@ impl<'a> Packet<'a> {
 }
 
 impl Carry {
-    /// Nothing was said yet.
+    /// Creates the state of a trace without packets.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes note of whole packets, as this crate writes them. What is none is passed over.
+    /// Notes the state in whole packets, in the form in which this crate writes them. Other bytes are
+    /// ignored.
     pub fn look(&mut self, packets: &[u8]) {
         for (number, value) in fields(packets) {
             if let (trace::PACKET, FieldValue::Bytes { bytes, .. }) = (number, value) {
@@ -118,7 +115,7 @@ impl Carry {
         }
     }
 
-    /// A sequence has ended: nothing follows that relies on its state, and its own slices will not end.
+    /// Forgets a sequence that has ended: its state and the open slices of its own track.
     pub fn ended(&mut self, sequence: u32) {
         if let Some(state) = self.sequences.get_mut(&sequence) {
             state.has_ended = true;
@@ -140,7 +137,7 @@ impl Carry {
             start.time = incremental_reading(clocks).unwrap_or(start.time);
         }
         if let Some(interned) = packet.interned {
-            // A log message's text is meant by the event behind it only.
+            // Only the event right after it refers to a log message's text.
             let lasting = fields(interned).filter(|(number, _)| *number != interned_data::LOG_MESSAGE_BODY);
             for (number, value) in lasting {
                 if let FieldValue::Bytes { bytes, .. } = value {
@@ -189,7 +186,7 @@ impl Carry {
                     open.pop();
                     if open.is_empty() && track != sequence.start.as_ref().map_or(0, |start| start.track_uuid)
                     {
-                        self.open.remove(&track); // a thread's own stays, for its next slice
+                        self.open.remove(&track); // a thread's own track stays, for its next slice
                     }
                 }
             }
@@ -206,18 +203,20 @@ impl Carry {
         }
     }
 
-    /// Writes what the next part begins with, after its head: whole packets, each by a call.
+    /// Begins the next part: passes the packets with the state that it relies on to `put`, one packet a call.
+    ///
+    /// Write them after the head of the part.
     pub fn put(&mut self, mut put: impl FnMut(&[u8])) {
         let in_use: HashSet<u32> = self.open.values().flatten().map(|open| open.sequence).collect();
         self.sequences.retain(|number, sequence| !sequence.has_ended || in_use.contains(number));
         let mut numbers: Vec<u32> = self.sequences.keys().copied().collect();
         numbers.sort_unstable();
-        let mut told = HashSet::new();
+        let mut described = HashSet::new();
         let mut out = Vec::new();
         for (number, sequence) in
             numbers.iter().filter_map(|number| Some((*number, self.sequences.get(number)?)))
         {
-            sequence.put(number, &mut told, &mut out);
+            sequence.put(number, &mut described, &mut out);
             packets(&out).for_each(&mut put);
             out.clear();
         }
@@ -235,7 +234,7 @@ impl Carry {
 }
 
 impl Sequence {
-    fn put(&self, number: u32, told: &mut HashSet<u64>, out: &mut Vec<u8>) {
+    fn put(&self, number: u32, described: &mut HashSet<u64>, out: &mut Vec<u8>) {
         if let Some(Start { track_uuid, extra_counters, time }) = &self.start {
             let start = SequenceStart {
                 sequence: number,
@@ -247,18 +246,18 @@ impl Sequence {
             };
             sequence_start(out, &start);
             if !self.interned.is_empty() {
-                write::packet(out, number, |packet| {
+                sequence::packet(out, number, |packet| {
                     put_uint(packet, trace_packet::SEQUENCE_FLAGS, u64::from(sequence_flags::NEEDS));
                     put_bytes(packet, trace_packet::INTERNED_DATA, &self.interned);
                 });
             }
         }
         for (uuid, packet) in &self.tracks {
-            if told.insert(*uuid) {
+            if described.insert(*uuid) {
                 put_bytes(out, trace::PACKET, packet);
             }
         }
-        // The next difference counts from the last sum.
+        // The next difference of an incremental counter is relative to the sum.
         for (track, sum) in &self.sums {
             let counter = Event {
                 clock_id: Some(clock::BOOTTIME),
@@ -292,7 +291,7 @@ impl Start {
     }
 }
 
-/// What the clock shows in this snapshot that counts from event to event.
+/// Returns the reading of the incremental clock in a snapshot.
 fn incremental_reading(snapshot: &[u8]) -> Option<u64> {
     fields(snapshot).filter(|(number, _)| *number == clock_snapshot::CLOCKS).find_map(
         |(_, value)| match value {
@@ -304,7 +303,7 @@ fn incremental_reading(snapshot: &[u8]) -> Option<u64> {
     )
 }
 
-/// Whether this packet describes a counter whose values are differences.
+/// Whether the packet describes an incremental counter.
 fn is_incremental(packet: &[u8]) -> bool {
     let inside = |message, number| {
         fields(message).find_map(move |field| match field {
@@ -319,19 +318,15 @@ fn is_incremental(packet: &[u8]) -> bool {
 
 fn without_time(packet: &[u8]) -> Box<[u8]> {
     let mut out = Vec::with_capacity(packet.len());
-    for (number, value) in fields(packet) {
-        match value {
-            _ if number == trace_packet::TIMESTAMP || number == trace_packet::TIMESTAMP_CLOCK_ID => {}
-            FieldValue::Varint(v) => put_uint(&mut out, number, v),
-            FieldValue::Fixed64(v) => put_fixed64(&mut out, number, v),
-            FieldValue::Bytes { bytes, .. } => put_bytes(&mut out, number, bytes),
-            FieldValue::Fixed32(_) => {} // none is written
+    for field in Fields::new(packet, 0).map_while(Result::ok) {
+        if !matches!(field.number, trace_packet::TIMESTAMP | trace_packet::TIMESTAMP_CLOCK_ID) {
+            put_field(&mut out, &field);
         }
     }
     out.into()
 }
 
-/// Whole packets, tags and lengths included.
+/// Splits bytes into whole packets, tags and lengths included.
 fn packets(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut all = Fields::new(bytes, 0).map_while(Result::ok).peekable();
     std::iter::from_fn(move || {

@@ -1,33 +1,35 @@
-//! Writes an event: the packet that the traced program waits for.
+//! Writes events. The traced program waits for these packets.
 
-use super::annotation::put_named;
-use super::fields::{
+use crate::Value;
+use crate::proto::{
+    put_double, put_fixed64, put_message, put_nonzero, put_sint64, put_some, put_str, put_uint,
+};
+use crate::track_event::annotation::put_named;
+use crate::track_event::fields::{
     EventType, Priority, log_message, sequence_flags, trace_packet as packet_fields,
     track_event as event_fields,
 };
-use super::write::{Name, SourceLocation, packet};
-use crate::Value;
-use crate::proto::{put_double, put_fixed64, put_message, put_sint64, put_str, put_uint};
+use crate::track_event::sequence::{Name, SourceLocation, packet};
 
-/// What a counter showed.
+/// A sample of a counter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CounterValue {
-    /// A whole number.
+    /// An integer.
     Int(i64),
-    /// Any other.
+    /// A floating point number.
     Double(f64),
 }
 
-/// Where in the source an event is.
+/// The source location of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Location<'a> {
-    /// By the number that an [`Interned`](super::Interned) gave it.
+    /// The id of an [`Interned::Location`](crate::track_event::Interned::Location).
     Iid(u64),
-    /// In full.
+    /// The location itself.
     At(SourceLocation<'a>),
 }
 
-/// What events that belong together share.
+/// A correlation id, the same for events that belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Correlation<'a> {
     /// A number.
@@ -36,56 +38,57 @@ pub enum Correlation<'a> {
     Name(Name<'a>),
 }
 
-/// A message to be read by people.
+/// A log message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogMessage {
-    /// The number of its text, a [`LogBody`](super::Interned::LogBody).
+    /// The id of the text, an [`Interned::LogBody`](crate::track_event::Interned::LogBody).
     pub body_iid: u64,
-    /// How much it matters.
+    /// The priority.
     pub priority: Priority,
-    /// The number of its source location; 0 is none.
+    /// The id of the source location; 0 is none.
     pub source_location_iid: u64,
 }
 
-/// Something that happened on a track.
+/// An event to be written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Event<'a> {
-    /// The sequence's number.
+    /// The sequence's id.
     pub sequence: u32,
-    /// When, on the event's clock; by default ns since the event before it on the sequence.
+    /// The time on the event's clock. By default, ns since the previous event of the sequence.
     pub timestamp: u64,
-    /// The timestamp's [clock](super::fields::clock), if it is not the sequence's default.
+    /// The number of the timestamp's [clock](crate::track_event::fields::clock), unless it is the sequence's
+    /// default.
     pub clock_id: Option<u32>,
-    /// Whether it relies on what the sequence said: its clock, its track, its strings.
+    /// Whether the event relies on the sequence's state: its clock, its default track or its strings.
     pub needs_state: bool,
-    /// What happened.
+    /// The type of the event.
     pub kind: EventType,
-    /// Its categories.
+    /// The categories.
     pub categories: &'a [Name<'a>],
-    /// Its name.
+    /// The name.
     pub name: Option<Name<'a>>,
-    /// Its track, if not the sequence's own.
+    /// The track, unless it is the sequence's default.
     pub track_uuid: Option<u64>,
     /// The sample, of a counter event.
     pub counter: Option<CounterValue>,
-    /// Samples of the extra counters that the sequence's start named.
+    /// Samples of the extra counters of [`SequenceStart`](crate::track_event::SequenceStart), in their order.
     pub extra_counters: &'a [i64],
-    /// Flows that go through it.
+    /// The flows that pass through the event.
     pub flow_ids: &'a [u64],
-    /// Flows that end at it.
+    /// The flows that end at the event.
     pub terminating_flow_ids: &'a [u64],
-    /// What it shares with others.
+    /// The correlation id.
     pub correlation: Option<Correlation<'a>>,
-    /// Where in the source it is.
+    /// The source location.
     pub location: Option<Location<'a>>,
-    /// What it says to people.
+    /// The log message.
     pub log: Option<LogMessage>,
-    /// Names and values. [`Value::Null`] is left out.
+    /// The arguments: names and values. A [`Value::Null`] is not written.
     pub annotations: &'a [(Name<'a>, Value<'a>)],
 }
 
 impl<'a> Event<'a> {
-    /// An event that says nothing but what happened when.
+    /// Creates an event with a type and a time only.
     #[must_use]
     pub const fn new(sequence: u32, kind: EventType, timestamp: u64) -> Self {
         Self {
@@ -109,23 +112,32 @@ impl<'a> Event<'a> {
     }
 }
 
-/// One event: the plain encoder that a faster one must equal byte for byte.
+/// Writes one event. A faster encoder must write the same bytes.
 ///
 /// ```text
 /// 0a LEN | 50 <sequence> | 68 02 | 5a LEN <event> | 40 <timestamp> | d0 03 <clock>
-///                                         event: 48 <type> | 18 <category> ... | 50 <name> | 58 <track>
-///                                              | f0 01 <int counter> or e1 02 <8 bytes> | 60 <extra counter> ...
-///                                              | f9 02 <flow> ... | 81 03 <flow that ends> ...
-///                                              | a0 03 <correlation> | 90 02 <source location> | aa 01 LEN <log>
-///                                              | 22 LEN <annotation> ...
+///
+/// event: 48 <type> | 18 <category> ... | 50 <name> | 58 <track>
+///      | f0 01 <int counter> or e1 02 <8 bytes> | 60 <extra counter> ...
+///      | f9 02 <flow> ... | 81 03 <flow that ends> ...
+///      | a0 03 <correlation> | 90 02 <source location> | aa 01 LEN <log> | 22 LEN <annotation> ...
 /// ```
 ///
-/// What is not said is not there. Every varint is as short as it can be.
+/// Absent fields are not written. Every varint has its shortest form.
+///
+/// ```
+/// use hairline_formats::track_event::{Event, EventType, Name, event};
+///
+/// let begin = Event { name: Some(Name::Iid(3)), ..Event::new(1, EventType::SliceBegin, 5) };
+/// let mut out = Vec::new();
+/// event(&mut out, &begin);
+/// assert_eq!(out, [0x0a, 12, 0x50, 1, 0x68, 2, 0x5a, 4, 0x48, 1, 0x50, 3, 0x40, 5]);
+/// ```
 pub fn event(out: &mut Vec<u8>, event: &Event<'_>) {
     event_with(out, event, |_| {});
 }
 
-/// As [`event`], with what `more` appends to its fields.
+/// Writes one event as [`event`] does. `more` appends further fields to it.
 pub fn event_with(out: &mut Vec<u8>, event: &Event<'_>, more: impl FnOnce(&mut Vec<u8>)) {
     packet(out, event.sequence, |p| {
         if event.needs_state {
@@ -136,9 +148,7 @@ pub fn event_with(out: &mut Vec<u8>, event: &Event<'_>, more: impl FnOnce(&mut V
             more(e);
         });
         put_uint(p, packet_fields::TIMESTAMP, event.timestamp);
-        if let Some(clock_id) = event.clock_id {
-            put_uint(p, packet_fields::TIMESTAMP_CLOCK_ID, u64::from(clock_id));
-        }
+        put_some(p, packet_fields::TIMESTAMP_CLOCK_ID, event.clock_id.map(u64::from));
     });
 }
 
@@ -151,9 +161,7 @@ fn put_event_fields(out: &mut Vec<u8>, event: &Event<'_>) {
     if let Some(name) = event.name {
         put_name(out, event_fields::NAME_IID, event_fields::NAME, name);
     }
-    if let Some(uuid) = event.track_uuid {
-        put_uint(out, event_fields::TRACK_UUID, uuid);
-    }
+    put_some(out, event_fields::TRACK_UUID, event.track_uuid);
     match event.counter {
         Some(CounterValue::Int(v)) => put_sint64(out, event_fields::COUNTER_VALUE, v),
         Some(CounterValue::Double(v)) => put_double(out, event_fields::DOUBLE_COUNTER_VALUE, v),
@@ -182,9 +190,7 @@ fn put_event_fields(out: &mut Vec<u8>, event: &Event<'_>) {
     }
     if let Some(log) = event.log {
         put_message(out, event_fields::LOG_MESSAGE, |l| {
-            if log.source_location_iid != 0 {
-                put_uint(l, log_message::SOURCE_LOCATION_IID, log.source_location_iid);
-            }
+            put_nonzero(l, log_message::SOURCE_LOCATION_IID, log.source_location_iid);
             put_uint(l, log_message::BODY_IID, log.body_iid);
             put_uint(l, log_message::PRIO, log.priority as u64);
         });

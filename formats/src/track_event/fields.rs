@@ -1,461 +1,273 @@
-//! The field numbers of the messages that are written or read here, under the messages' names, and the
-//! numbers of their enums. All are Perfetto's.
+//! The field numbers of Perfetto's messages and the numbers of their enums.
+//!
+//! Each module bears the name of a message and has the fields that this crate writes or reads.
 
 use crate::numbered::numbered;
 
-/// A module of field numbers named after a message.
-macro_rules! message {
-    ($(#[$doc:meta])* $module:ident { $($(#[$field_doc:meta])* $field:ident = $number:literal,)* }) => {
+/// Declares modules of field numbers, each named after a message: `FIELD = number, "its type and meaning";`
+macro_rules! messages {
+    ($($(#[$doc:meta])* $module:ident { $($field:ident = $number:literal, $field_doc:literal;)* })*) => {$(
         $(#[$doc])*
-        pub mod $module { $($(#[$field_doc])* pub const $field: u32 = $number;)* }
-    };
+        pub mod $module { $(#[doc = $field_doc] pub const $field: u32 = $number;)* }
+    )*};
 }
 
-message! {
+messages! {
     /// `Trace`, the whole file.
     trace {
-        /// `TracePacket`, repeated.
-        PACKET = 1,
+        PACKET = 1, "`TracePacket`, repeated.";
     }
-}
 
-message! {
     /// `TracePacket`.
     trace_packet {
-        /// `ProcessTree`.
-        PROCESS_TREE = 2,
-        /// `ClockSnapshot`.
-        CLOCK_SNAPSHOT = 6,
-        /// `uint64`, on the clock of `TIMESTAMP_CLOCK_ID`.
-        TIMESTAMP = 8,
-        /// `uint32`: whose packet it is. 0 is none.
-        TRUSTED_PACKET_SEQUENCE_ID = 10,
-        /// `TrackEvent`.
-        TRACK_EVENT = 11,
-        /// `InternedData`.
-        INTERNED_DATA = 12,
-        /// `uint32`: see [`sequence_flags`](super::sequence_flags).
-        SEQUENCE_FLAGS = 13,
-        /// `TraceStats`.
-        TRACE_STATS = 35,
-        /// `bytes`.
-        SYNCHRONIZATION_MARKER = 36,
-        /// `bool`, the older form of the flag [`CLEARED`](super::sequence_flags::CLEARED).
+        PROCESS_TREE = 2, "`ProcessTree`.";
+        CLOCK_SNAPSHOT = 6, "`ClockSnapshot`.";
+        TIMESTAMP = 8, "`uint64`, on the clock of `TIMESTAMP_CLOCK_ID`.";
+        TRUSTED_PACKET_SEQUENCE_ID = 10, "`uint32`: the packet's sequence; 0 is none.";
+        TRACK_EVENT = 11, "`TrackEvent`.";
+        INTERNED_DATA = 12, "`InternedData`.";
+        SEQUENCE_FLAGS = 13, "`uint32`: bits of [`sequence_flags`](super::sequence_flags).";
+        TRACE_STATS = 35, "`TraceStats`.";
+        SYNCHRONIZATION_MARKER = 36, "`bytes`.";
         INCREMENTAL_STATE_CLEARED = 41,
-        /// `uint32`; not 0: packets are missing before this one.
-        PREVIOUS_PACKET_DROPPED = 42,
-        /// `SystemInfo`.
-        SYSTEM_INFO = 45,
-        /// `bytes`: packets, compressed with zlib.
-        COMPRESSED_PACKETS = 50,
-        /// `uint32`: see [`clock`](super::clock).
-        TIMESTAMP_CLOCK_ID = 58,
-        /// `TracePacketDefaults`.
-        TRACE_PACKET_DEFAULTS = 59,
-        /// `TrackDescriptor`.
-        TRACK_DESCRIPTOR = 60,
-        /// `bool`.
-        FIRST_PACKET_ON_SEQUENCE = 87,
-        /// `TraceUuid`.
-        TRACE_UUID = 89,
+            "`bool`: the older form of the flag [`CLEARED`](super::sequence_flags::CLEARED).";
+        PREVIOUS_PACKET_DROPPED = 42, "`uint32`: if it is not 0, packets before this one were lost.";
+        SYSTEM_INFO = 45, "`SystemInfo`.";
+        COMPRESSED_PACKETS = 50, "`bytes`: packets, compressed with zlib.";
+        TIMESTAMP_CLOCK_ID = 58, "`uint32`: a number of [`clock`](super::clock).";
+        TRACE_PACKET_DEFAULTS = 59, "`TracePacketDefaults`.";
+        TRACK_DESCRIPTOR = 60, "`TrackDescriptor`.";
+        FIRST_PACKET_ON_SEQUENCE = 87, "`bool`.";
+        TRACE_UUID = 89, "`TraceUuid`.";
     }
-}
 
-message! {
-    /// `TracePacketDefaults`: what holds for the packets of the sequence that follow.
+    /// `TracePacketDefaults`: defaults for the following packets of the sequence.
     trace_packet_defaults {
-        /// `TrackEventDefaults`.
-        TRACK_EVENT_DEFAULTS = 11,
-        /// `uint32`.
-        TIMESTAMP_CLOCK_ID = 58,
+        TRACK_EVENT_DEFAULTS = 11, "`TrackEventDefaults`.";
+        TIMESTAMP_CLOCK_ID = 58, "`uint32`.";
     }
-}
 
-message! {
     /// `TrackEventDefaults`.
     track_event_defaults {
-        /// `uint64`.
-        TRACK_UUID = 11,
-        /// `uint64`, repeated: what each of an event's extra counter values is a sample of.
-        EXTRA_COUNTER_TRACK_UUIDS = 31,
-        /// `uint64`, repeated: the same for values that are doubles.
-        EXTRA_DOUBLE_COUNTER_TRACK_UUIDS = 45,
+        TRACK_UUID = 11, "`uint64`.";
+        EXTRA_COUNTER_TRACK_UUIDS = 31, "`uint64`, repeated: the tracks of an event's extra counter values.";
+        EXTRA_DOUBLE_COUNTER_TRACK_UUIDS = 45, "`uint64`, repeated: the same for values that are doubles.";
     }
-}
 
-message! {
     /// `TrackEvent`.
     track_event {
-        /// `uint64`, repeated: interned categories.
-        CATEGORY_IIDS = 3,
-        /// `DebugAnnotation`, repeated.
-        DEBUG_ANNOTATIONS = 4,
-        /// `LegacyEvent`.
-        LEGACY_EVENT = 6,
-        /// [`EventType`](super::EventType).
-        TYPE = 9,
-        /// `uint64`: an interned name.
-        NAME_IID = 10,
-        /// `uint64`.
-        TRACK_UUID = 11,
-        /// `int64`, repeated: samples of the extra counters, in the order of their tracks.
-        EXTRA_COUNTER_VALUES = 12,
-        /// `LogMessage`.
-        LOG_MESSAGE = 21,
-        /// `string`, repeated: categories in full.
-        CATEGORIES = 22,
-        /// `string`: a name in full.
-        NAME = 23,
-        /// `int64`.
-        COUNTER_VALUE = 30,
-        /// `uint64`, repeated: as [`track_event_defaults::EXTRA_COUNTER_TRACK_UUIDS`](super::track_event_defaults).
-        EXTRA_COUNTER_TRACK_UUIDS = 31,
-        /// `SourceLocation`, in full.
-        SOURCE_LOCATION = 33,
-        /// `uint64`: an interned source location.
-        SOURCE_LOCATION_IID = 34,
-        /// `double`.
-        DOUBLE_COUNTER_VALUE = 44,
-        /// `uint64`, repeated: what the values of the next field are samples of.
-        EXTRA_DOUBLE_COUNTER_TRACK_UUIDS = 45,
-        /// `double`, repeated.
-        EXTRA_DOUBLE_COUNTER_VALUES = 46,
-        /// `fixed64`, repeated.
-        FLOW_IDS = 47,
-        /// `fixed64`, repeated.
-        TERMINATING_FLOW_IDS = 48,
-        /// `uint64`: the same for events that belong together.
-        CORRELATION_ID = 52,
-        /// `string`.
-        CORRELATION_ID_STR = 53,
-        /// `uint64`: an interned one.
-        CORRELATION_ID_STR_IID = 54,
+        CATEGORY_IIDS = 3, "`uint64`, repeated: interned categories.";
+        DEBUG_ANNOTATIONS = 4, "`DebugAnnotation`, repeated.";
+        LEGACY_EVENT = 6, "`LegacyEvent`.";
+        TYPE = 9, "[`EventType`](super::EventType).";
+        NAME_IID = 10, "`uint64`: an interned name.";
+        TRACK_UUID = 11, "`uint64`.";
+        EXTRA_COUNTER_VALUES = 12, "`int64`, repeated: the extra counters, in the order of their tracks.";
+        LOG_MESSAGE = 21, "`LogMessage`.";
+        CATEGORIES = 22, "`string`, repeated: categories that are not interned.";
+        NAME = 23, "`string`: a name that is not interned.";
+        COUNTER_VALUE = 30, "`int64`.";
+        EXTRA_COUNTER_TRACK_UUIDS = 31, "`uint64`, repeated: as in `TrackEventDefaults`.";
+        SOURCE_LOCATION = 33, "`SourceLocation` that is not interned.";
+        SOURCE_LOCATION_IID = 34, "`uint64`: an interned source location.";
+        DOUBLE_COUNTER_VALUE = 44, "`double`.";
+        EXTRA_DOUBLE_COUNTER_TRACK_UUIDS = 45, "`uint64`, repeated: the tracks of the next field.";
+        EXTRA_DOUBLE_COUNTER_VALUES = 46, "`double`, repeated.";
+        FLOW_IDS = 47, "`fixed64`, repeated.";
+        TERMINATING_FLOW_IDS = 48, "`fixed64`, repeated.";
+        CORRELATION_ID = 52, "`uint64`: the same for events that belong together.";
+        CORRELATION_ID_STR = 53, "`string`.";
+        CORRELATION_ID_STR_IID = 54, "`uint64`: an interned correlation id.";
     }
-}
 
-message! {
     /// `TrackEvent.LegacyEvent`.
     legacy_event {
-        /// `uint64`: an interned name.
-        NAME_IID = 1,
-        /// `int32`: a letter.
-        PHASE = 2,
-        /// `int64`.
-        DURATION_US = 3,
-        /// `uint64`.
-        UNSCOPED_ID = 6,
-        /// `string`.
-        ID_SCOPE = 7,
-        /// `uint64`: a flow.
-        BIND_ID = 8,
-        /// `uint64`.
-        LOCAL_ID = 10,
-        /// `uint64`.
-        GLOBAL_ID = 11,
-        /// `bool`.
-        BIND_TO_ENCLOSING = 12,
-        /// `FlowDirection`: 1 comes in, 2 goes out, 3 does both.
-        FLOW_DIRECTION = 13,
+        NAME_IID = 1, "`uint64`: an interned name.";
+        PHASE = 2, "`int32`: a letter.";
+        DURATION_US = 3, "`int64`.";
+        UNSCOPED_ID = 6, "`uint64`.";
+        ID_SCOPE = 7, "`string`.";
+        BIND_ID = 8, "`uint64`: a flow.";
+        LOCAL_ID = 10, "`uint64`.";
+        GLOBAL_ID = 11, "`uint64`.";
+        BIND_TO_ENCLOSING = 12, "`bool`.";
+        FLOW_DIRECTION = 13, "`FlowDirection`: 1 for a flow into the slice, 2 out of it, 3 for both.";
     }
-}
 
-message! {
-    /// `DebugAnnotation`: a name, in one of two ways, and a value, in one of many.
+    /// `DebugAnnotation`: a name in one of two forms, and a value in one of many.
     debug_annotation {
-        /// `uint64`: an interned name.
-        NAME_IID = 1,
-        /// `bool`.
-        BOOL_VALUE = 2,
-        /// `uint64`.
-        UINT_VALUE = 3,
-        /// `int64`.
-        INT_VALUE = 4,
-        /// `double`.
-        DOUBLE_VALUE = 5,
-        /// `string`.
-        STRING_VALUE = 6,
-        /// `uint64`.
-        POINTER_VALUE = 7,
-        /// `string`: JSON.
-        LEGACY_JSON_VALUE = 9,
-        /// `string`: a name in full.
-        NAME = 10,
-        /// `DebugAnnotation`, repeated: names and values.
-        DICT_ENTRIES = 11,
-        /// `DebugAnnotation`, repeated: values without names.
-        ARRAY_VALUES = 12,
-        /// `uint64`: an interned string.
-        STRING_VALUE_IID = 17,
+        NAME_IID = 1, "`uint64`: an interned name.";
+        BOOL_VALUE = 2, "`bool`.";
+        UINT_VALUE = 3, "`uint64`.";
+        INT_VALUE = 4, "`int64`.";
+        DOUBLE_VALUE = 5, "`double`.";
+        STRING_VALUE = 6, "`string`.";
+        POINTER_VALUE = 7, "`uint64`.";
+        LEGACY_JSON_VALUE = 9, "`string`: JSON.";
+        NAME = 10, "`string`: a name that is not interned.";
+        DICT_ENTRIES = 11, "`DebugAnnotation`, repeated: names and values.";
+        ARRAY_VALUES = 12, "`DebugAnnotation`, repeated: values without names.";
+        STRING_VALUE_IID = 17, "`uint64`: an interned string.";
     }
-}
 
-message! {
     /// `LogMessage`.
     log_message {
-        /// `uint64`: an interned source location.
-        SOURCE_LOCATION_IID = 1,
-        /// `uint64`: an interned body.
-        BODY_IID = 2,
-        /// [`Priority`](super::Priority).
-        PRIO = 3,
+        SOURCE_LOCATION_IID = 1, "`uint64`: an interned source location.";
+        BODY_IID = 2, "`uint64`: an interned body.";
+        PRIO = 3, "[`Priority`](super::Priority).";
     }
-}
 
-message! {
     /// `SourceLocation`.
     source_location {
-        /// `uint64`.
-        IID = 1,
-        /// `string`.
-        FILE_NAME = 2,
-        /// `string`.
-        FUNCTION_NAME = 3,
-        /// `uint32`.
-        LINE_NUMBER = 4,
+        IID = 1, "`uint64`.";
+        FILE_NAME = 2, "`string`.";
+        FUNCTION_NAME = 3, "`string`.";
+        LINE_NUMBER = 4, "`uint32`.";
     }
-}
 
-message! {
-    /// `InternedData`: each field a repeated message of [`interned_string`]'s fields, but for the source locations.
+    /// `InternedData`. Each field is a repeated message with the fields of [`interned_string`], except for
+    /// source locations.
     interned_data {
-        /// `EventCategory`.
-        EVENT_CATEGORIES = 1,
-        /// `EventName`.
-        EVENT_NAMES = 2,
-        /// `DebugAnnotationName`.
-        DEBUG_ANNOTATION_NAMES = 3,
-        /// `SourceLocation`.
-        SOURCE_LOCATIONS = 4,
-        /// `LogMessageBody`.
-        LOG_MESSAGE_BODY = 20,
-        /// `InternedString`.
-        DEBUG_ANNOTATION_STRING_VALUES = 29,
-        /// `InternedString`.
-        CORRELATION_ID_STR = 43,
+        EVENT_CATEGORIES = 1, "`EventCategory`.";
+        EVENT_NAMES = 2, "`EventName`.";
+        DEBUG_ANNOTATION_NAMES = 3, "`DebugAnnotationName`.";
+        SOURCE_LOCATIONS = 4, "`SourceLocation`.";
+        LOG_MESSAGE_BODY = 20, "`LogMessageBody`.";
+        DEBUG_ANNOTATION_STRING_VALUES = 29, "`InternedString`.";
+        CORRELATION_ID_STR = 43, "`InternedString`.";
     }
-}
 
-message! {
-    /// `EventCategory`, `EventName`, `DebugAnnotationName`, `LogMessageBody` and `InternedString`, which agree.
+    /// The common fields of `EventCategory`, `EventName`, `DebugAnnotationName`, `LogMessageBody` and
+    /// `InternedString`.
     interned_string {
-        /// `uint64`: from 1.
-        IID = 1,
-        /// `string` or `bytes`.
-        NAME = 2,
+        IID = 1, "`uint64`, from 1.";
+        NAME = 2, "`string` or `bytes`.";
     }
-}
 
-message! {
     /// `TrackDescriptor`.
     track_descriptor {
-        /// `uint64`.
-        UUID = 1,
-        /// `string`.
-        NAME = 2,
-        /// `ProcessDescriptor`.
-        PROCESS = 3,
-        /// `ThreadDescriptor`.
-        THREAD = 4,
-        /// `uint64`.
-        PARENT_UUID = 5,
-        /// `CounterDescriptor`.
-        COUNTER = 8,
-        /// `string`: a name known when the program was built.
-        STATIC_NAME = 10,
-        /// [`ChildOrdering`](super::ChildOrdering) of the tracks below.
-        CHILD_ORDERING = 11,
-        /// `int32`.
-        SIBLING_ORDER_RANK = 12,
-        /// `string`.
-        DESCRIPTION = 14,
-        /// [`SiblingMerge`](super::SiblingMerge).
-        SIBLING_MERGE_BEHAVIOR = 15,
-        /// `string`.
-        SIBLING_MERGE_KEY = 16,
+        UUID = 1, "`uint64`.";
+        NAME = 2, "`string`.";
+        PROCESS = 3, "`ProcessDescriptor`.";
+        THREAD = 4, "`ThreadDescriptor`.";
+        PARENT_UUID = 5, "`uint64`.";
+        COUNTER = 8, "`CounterDescriptor`.";
+        STATIC_NAME = 10, "`string`: a name known at compile time.";
+        CHILD_ORDERING = 11, "[`ChildOrdering`](super::ChildOrdering) of the child tracks.";
+        SIBLING_ORDER_RANK = 12, "`int32`.";
+        DESCRIPTION = 14, "`string`.";
+        SIBLING_MERGE_BEHAVIOR = 15, "[`SiblingMerge`](super::SiblingMerge).";
+        SIBLING_MERGE_KEY = 16, "`string`.";
     }
-}
 
-message! {
     /// `ProcessDescriptor`.
     process_descriptor {
-        /// `int32`.
-        PID = 1,
-        /// `string`, repeated.
-        CMDLINE = 2,
-        /// `string`.
-        PROCESS_NAME = 6,
+        PID = 1, "`int32`.";
+        CMDLINE = 2, "`string`, repeated.";
+        PROCESS_NAME = 6, "`string`.";
     }
-}
 
-message! {
     /// `ThreadDescriptor`.
     thread_descriptor {
-        /// `int32`.
-        PID = 1,
-        /// `int64`.
-        TID = 2,
-        /// `string`.
-        THREAD_NAME = 5,
+        PID = 1, "`int32`.";
+        TID = 2, "`int64`.";
+        THREAD_NAME = 5, "`string`.";
     }
-}
 
-message! {
     /// `CounterDescriptor`.
     counter_descriptor {
-        /// [`CounterType`](super::CounterType).
-        TYPE = 1,
-        /// `string`, repeated.
-        CATEGORIES = 2,
-        /// [`Unit`](super::Unit).
-        UNIT = 3,
-        /// `int64`.
-        UNIT_MULTIPLIER = 4,
-        /// `bool`: values are differences.
-        IS_INCREMENTAL = 5,
-        /// `string`: a unit the enum does not have.
-        UNIT_NAME = 6,
-        /// `string`: counters with the same key share one scale.
-        Y_AXIS_SHARE_KEY = 7,
+        TYPE = 1, "[`CounterType`](super::CounterType).";
+        CATEGORIES = 2, "`string`, repeated.";
+        UNIT = 3, "[`Unit`](super::Unit).";
+        UNIT_MULTIPLIER = 4, "`int64`.";
+        IS_INCREMENTAL = 5, "`bool`: values are differences.";
+        UNIT_NAME = 6, "`string`: a unit that the enum does not have.";
+        Y_AXIS_SHARE_KEY = 7, "`string`: counters with the same key share one scale.";
     }
-}
 
-message! {
-    /// `ClockSnapshot`: what several clocks showed at one moment.
+    /// `ClockSnapshot`: readings of several clocks at one moment.
     clock_snapshot {
-        /// `ClockSnapshot.Clock`, repeated.
-        CLOCKS = 1,
-        /// A clock id: that of the trace's own time.
-        PRIMARY_TRACE_CLOCK = 2,
+        CLOCKS = 1, "`ClockSnapshot.Clock`, repeated.";
+        PRIMARY_TRACE_CLOCK = 2, "The clock of the trace's own time.";
     }
-}
 
-message! {
     /// `ClockSnapshot.Clock`.
     clock_reading {
-        /// `uint32`: see [`clock`](super::clock).
-        CLOCK_ID = 1,
-        /// `uint64`.
-        TIMESTAMP = 2,
-        /// `bool`: each timestamp counts from the one before on its sequence.
-        IS_INCREMENTAL = 3,
-        /// `uint64`: ns of a tick; 1 if missing.
-        UNIT_MULTIPLIER_NS = 4,
+        CLOCK_ID = 1, "`uint32`: a number of [`clock`](super::clock).";
+        TIMESTAMP = 2, "`uint64`.";
+        IS_INCREMENTAL = 3, "`bool`: each timestamp is relative to the previous one of its sequence.";
+        UNIT_MULTIPLIER_NS = 4, "`uint64`: nanoseconds of a tick; 1 if it is missing.";
     }
-}
 
-message! {
     /// `TraceUuid`.
     trace_uuid {
-        /// `int64`: the upper half.
-        MSB = 1,
-        /// `int64`: the lower half.
-        LSB = 2,
+        MSB = 1, "`int64`: the upper half.";
+        LSB = 2, "`int64`: the lower half.";
     }
-}
 
-message! {
     /// `ProcessTree`.
     process_tree {
-        /// `ProcessTree.Process`, repeated.
-        PROCESSES = 1,
+        PROCESSES = 1, "`ProcessTree.Process`, repeated.";
     }
-}
 
-message! {
     /// `ProcessTree.Process`.
     process_tree_process {
-        /// `int32`.
-        PID = 1,
-        /// `int32`: the parent's pid.
-        PPID = 2,
-        /// `string`, repeated: the command line, an entry for each argument.
-        CMDLINE = 3,
+        PID = 1, "`int32`.";
+        PPID = 2, "`int32`: the parent's pid.";
+        CMDLINE = 3, "`string`, repeated: the command line, one entry for each argument.";
     }
-}
 
-message! {
     /// `TraceStats`.
     trace_stats {
-        /// `TraceStats.BufferStats`, repeated.
-        BUFFER_STATS = 1,
-        /// `uint32`.
-        PRODUCERS_CONNECTED = 2,
-        /// `uint32`.
-        TOTAL_BUFFERS = 7,
-        /// `uint64`: packets that were not valid.
-        INVALID_PACKETS = 10,
-        /// `uint64`.
-        FLUSHES_REQUESTED = 12,
-        /// `uint64`.
-        FLUSHES_SUCCEEDED = 13,
+        BUFFER_STATS = 1, "`TraceStats.BufferStats`, repeated.";
+        PRODUCERS_CONNECTED = 2, "`uint32`.";
+        TOTAL_BUFFERS = 7, "`uint32`.";
+        INVALID_PACKETS = 10, "`uint64`: malformed packets.";
+        FLUSHES_REQUESTED = 12, "`uint64`.";
+        FLUSHES_SUCCEEDED = 13, "`uint64`.";
     }
-}
 
-message! {
     /// `TraceStats.BufferStats`.
     buffer_stats {
-        /// `uint64`.
-        BYTES_WRITTEN = 1,
-        /// `uint64`.
-        CHUNKS_WRITTEN = 2,
-        /// `uint64`.
-        CHUNKS_OVERWRITTEN = 3,
-        /// `uint64`.
-        BUFFER_SIZE = 12,
-        /// `uint64`.
-        BYTES_OVERWRITTEN = 13,
-        /// `uint64`.
-        BYTES_READ = 14,
-        /// `uint64`.
-        CHUNKS_READ = 17,
-        /// `uint64`.
-        CHUNKS_DISCARDED = 18,
-        /// `uint64`.
-        TRACE_WRITER_PACKET_LOSS = 19,
+        BYTES_WRITTEN = 1, "`uint64`.";
+        CHUNKS_WRITTEN = 2, "`uint64`.";
+        CHUNKS_OVERWRITTEN = 3, "`uint64`.";
+        BUFFER_SIZE = 12, "`uint64`.";
+        BYTES_OVERWRITTEN = 13, "`uint64`.";
+        BYTES_READ = 14, "`uint64`.";
+        CHUNKS_READ = 17, "`uint64`.";
+        CHUNKS_DISCARDED = 18, "`uint64`.";
+        TRACE_WRITER_PACKET_LOSS = 19, "`uint64`.";
     }
-}
 
-message! {
     /// `SystemInfo`.
     system_info {
-        /// `Utsname`.
-        UTSNAME = 1,
-        /// `string`.
-        TRACING_SERVICE_VERSION = 4,
-        /// `uint32`.
-        PAGE_SIZE = 6,
-        /// `int32`.
-        TIMEZONE_OFF_MINS = 7,
-        /// `uint32`.
-        NUM_CPUS = 8,
-        /// `uint64`.
-        SYSTEM_RAM_BYTES = 16,
+        UTSNAME = 1, "`Utsname`.";
+        TRACING_SERVICE_VERSION = 4, "`string`.";
+        PAGE_SIZE = 6, "`uint32`.";
+        TIMEZONE_OFF_MINS = 7, "`int32`.";
+        NUM_CPUS = 8, "`uint32`.";
+        SYSTEM_RAM_BYTES = 16, "`uint64`.";
     }
-}
 
-message! {
     /// `Utsname`.
     utsname {
-        /// `string`.
-        SYSNAME = 1,
-        /// `string`.
-        VERSION = 2,
-        /// `string`.
-        RELEASE = 3,
-        /// `string`.
-        MACHINE = 4,
+        SYSNAME = 1, "`string`.";
+        VERSION = 2, "`string`.";
+        RELEASE = 3, "`string`.";
+        MACHINE = 4, "`string`.";
     }
 }
 
 /// Bits of [`trace_packet::SEQUENCE_FLAGS`].
 pub mod sequence_flags {
-    /// Forget what the sequence said so far.
+    /// The sequence's state before this packet is void.
     pub const CLEARED: u32 = 1;
-    /// The packet relies on what the sequence said since the last [`CLEARED`].
+    /// The packet relies on the sequence's state since the last [`CLEARED`].
     pub const NEEDS: u32 = 2;
 }
 
-/// Numbers of clocks. Those up to 63 are given, 64 to 127 belong to each sequence.
+/// Numbers of clocks. Those up to 63 have a fixed meaning; 64 to 127 belong to each sequence.
 pub mod clock {
     /// `CLOCK_REALTIME`.
     pub const REALTIME: u32 = 1;
@@ -467,115 +279,76 @@ pub mod clock {
     pub const MONOTONIC_COARSE: u32 = 4;
     /// `CLOCK_MONOTONIC_RAW`.
     pub const MONOTONIC_RAW: u32 = 5;
-    /// `CLOCK_BOOTTIME`, in ns: what all clocks are converted to.
+    /// `CLOCK_BOOTTIME`, in ns. Importers convert all clocks to it.
     pub const BOOTTIME: u32 = 6;
-    /// The largest number of a clock that means the same in all sequences.
+    /// The largest clock number with the same meaning on all sequences.
     pub const BUILTIN_MAX: u32 = 63;
 }
 
-/// The clock of the events that are written here, one on each sequence: ns since the sequence's last event.
+/// The clock of the events that this crate writes, one for each sequence: ns since the sequence's last event.
 pub const SEQUENCE_CLOCK: u32 = 64;
 
 numbered! {
     /// `TrackEvent.Type`.
     #[derive(Default)]
+    #[non_exhaustive]
     EventType {
-        /// None was given.
-        #[default]
-        Unspecified = 0,
-        /// The start of a slice on its track.
-        SliceBegin = 1,
-        /// The end of the slice opened last on its track.
-        SliceEnd = 2,
-        /// A moment.
-        Instant = 3,
-        /// A sample of a counter.
-        Counter = 4,
+        #[default] Unspecified = 0, "Not given.";
+        SliceBegin = 1, "The begin of a slice on its track.";
+        SliceEnd = 2, "The end of the innermost open slice on its track.";
+        Instant = 3, "A moment.";
+        Counter = 4, "A sample of a counter.";
     }
-}
 
-numbered! {
     /// `CounterDescriptor.Unit`.
     #[derive(Default)]
     Unit {
-        /// A bare number, or what the unit's name says.
-        #[default]
-        Unspecified = 0,
-        /// Nanoseconds.
-        TimeNs = 1,
-        /// A number of things.
-        Count = 2,
-        /// Bytes.
-        SizeBytes = 3,
+        #[default] Unspecified = 0, "A bare number, or the unit's name.";
+        TimeNs = 1, "Nanoseconds.";
+        Count = 2, "A number of things.";
+        SizeBytes = 3, "Bytes.";
     }
-}
 
-numbered! {
     /// `CounterDescriptor.BuiltinCounterType`.
     #[derive(Default)]
+    #[non_exhaustive]
     CounterType {
-        /// Whatever its name says.
-        #[default]
-        Unspecified = 0,
-        /// The CPU time of the thread that it belongs to.
-        ThreadTimeNs = 1,
-        /// The instructions of the thread that it belongs to.
-        ThreadInstructionCount = 2,
+        #[default] Unspecified = 0, "The counter that its name says.";
+        ThreadTimeNs = 1, "The CPU time of the thread to which it belongs.";
+        ThreadInstructionCount = 2, "The instructions of the thread to which it belongs.";
     }
-}
 
-numbered! {
-    /// `TrackDescriptor.ChildTracksOrdering`: how a track's children are shown.
+    /// `TrackDescriptor.ChildTracksOrdering`: the order in which a track's children are shown.
     #[derive(Default)]
+    #[non_exhaustive]
     ChildOrdering {
-        /// As the importer likes.
-        #[default]
-        Unspecified = 0,
-        /// By name.
-        Lexicographic = 1,
-        /// By the time of their first event.
-        Chronological = 2,
-        /// By their ranks.
-        Explicit = 3,
+        #[default] Unspecified = 0, "The importer's choice.";
+        Lexicographic = 1, "By name.";
+        Chronological = 2, "By the time of their first event.";
+        Explicit = 3, "By rank.";
     }
-}
 
-numbered! {
-    /// `TrackDescriptor.SiblingMergeBehavior`: which tracks under one parent are shown as one.
+    /// `TrackDescriptor.SiblingMergeBehavior`: the sibling tracks that are shown as one.
     #[derive(Default)]
+    #[non_exhaustive]
     SiblingMerge {
-        /// Those of one name, in most cases.
-        #[default]
-        Unspecified = 0,
-        /// Those of one name.
-        ByTrackName = 1,
-        /// None.
-        None = 2,
-        /// Those of one key.
-        ByKey = 3,
+        #[default] Unspecified = 0, "Mostly, those with the same name.";
+        ByTrackName = 1, "Those with the same name.";
+        None = 2, "None.";
+        ByKey = 3, "Those with the same key.";
     }
-}
 
-numbered! {
     /// `LogMessage.Priority`.
     #[derive(Default)]
+    #[non_exhaustive]
     Priority {
-        /// None was given.
-        #[default]
-        Unspecified = 0,
-        /// Not used.
-        Unused = 1,
-        /// The finest.
-        Verbose = 2,
-        /// For those who debug.
-        Debug = 3,
-        /// For those who operate.
-        Info = 4,
-        /// Something is odd.
-        Warn = 5,
-        /// Something failed.
-        Error = 6,
-        /// All is over.
-        Fatal = 7,
+        #[default] Unspecified = 0, "Not given.";
+        Unused = 1, "Not used.";
+        Verbose = 2, "The finest detail.";
+        Debug = 3, "For debugging.";
+        Info = 4, "For operators.";
+        Warn = 5, "Something unexpected.";
+        Error = 6, "A failure.";
+        Fatal = 7, "The program cannot continue.";
     }
 }

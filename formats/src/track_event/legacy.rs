@@ -1,45 +1,47 @@
-//! An event as Trace Event JSON has it, inside a TrackEvent: `LegacyEvent`. Chrome writes what has no better form so.
+//! `LegacyEvent`: an event of the Trace Event Format inside a TrackEvent, written and read.
+//!
+//! Chrome writes it for events that TrackEvent has no better form for.
 
-use super::fields::legacy_event as fields;
 use crate::DecodeError;
-use crate::proto::{FieldValue, Fields, put_sint64, put_str, put_uint};
+use crate::proto::{FieldValue, Fields, put_nonzero, put_some, put_str, put_uint};
+use crate::track_event::fields::legacy_event as fields;
 
-/// `LegacyEvent`. Where there is a phase, it says what happened, and the event's type nothing.
+/// `LegacyEvent`. If it has a phase, the phase replaces the event's type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LegacyEvent<'a> {
-    /// The phase, a letter; 0 is none.
+    /// The phase, an ASCII letter; 0 is none.
     pub phase: u8,
-    /// The number of its name, where the event has none.
+    /// The interned id of the name, if the event has no name.
     pub name_iid: Option<u64>,
-    /// How long it takes, with phase `X`, in microseconds.
+    /// The duration in microseconds, for phase `X`.
     pub duration_us: Option<i64>,
-    /// Its number.
+    /// The event's id.
     pub id: Option<LegacyId>,
-    /// What tells equal numbers apart.
+    /// The scope of the id: equal ids of different scopes are different.
     pub id_scope: Option<&'a str>,
-    /// The flow through the slice, and the way it goes.
+    /// The flow of the slice, and its direction.
     pub bind: Option<(u64, FlowDirection)>,
-    /// Whether a flow ends at the slice that is open, not at the next one.
+    /// Whether a flow ends at the enclosing slice instead of the next one.
     pub bind_to_enclosing: bool,
 }
 
-/// The number of a legacy event, in one of three ways.
+/// The id of a legacy event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LegacyId {
-    /// Of its process or of the trace, as the phase has it.
+    /// Unique in the process or in the trace, depending on the phase.
     Unscoped(u64),
-    /// Of its process.
+    /// Unique in the process.
     Local(u64),
-    /// Of the trace.
+    /// Unique in the trace.
     Global(u64),
 }
 
-/// `LegacyEvent.FlowDirection`, as bits: into the slice, out of it.
+/// `LegacyEvent.FlowDirection`: two bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowDirection {
-    /// It comes to the slice.
+    /// The flow enters the slice.
     pub comes: bool,
-    /// It goes on from the slice.
+    /// The flow leaves the slice.
     pub goes: bool,
 }
 
@@ -69,18 +71,11 @@ impl<'a> LegacyEvent<'a> {
         Ok(event)
     }
 
-    /// The fields.
+    /// Appends the fields of the message.
     pub fn put(&self, out: &mut Vec<u8>) {
-        let number = |out: &mut Vec<u8>, field, value: Option<u64>| {
-            if let Some(value) = value {
-                put_uint(out, field, value);
-            }
-        };
-        number(out, fields::NAME_IID, self.name_iid);
-        number(out, fields::PHASE, (self.phase != 0).then_some(u64::from(self.phase)));
-        if let Some(us) = self.duration_us {
-            put_sint64(out, fields::DURATION_US, us);
-        }
+        put_some(out, fields::NAME_IID, self.name_iid);
+        put_nonzero(out, fields::PHASE, u64::from(self.phase));
+        put_some(out, fields::DURATION_US, self.duration_us.map(i64::cast_unsigned));
         match self.id {
             Some(LegacyId::Unscoped(id)) => put_uint(out, fields::UNSCOPED_ID, id),
             Some(LegacyId::Local(id)) => put_uint(out, fields::LOCAL_ID, id),
@@ -94,9 +89,7 @@ impl<'a> LegacyEvent<'a> {
             put_uint(out, fields::BIND_ID, id);
             put_uint(out, fields::FLOW_DIRECTION, u64::from(comes) | u64::from(goes) << 1);
         }
-        if self.bind_to_enclosing {
-            put_uint(out, fields::BIND_TO_ENCLOSING, 1);
-        }
+        put_nonzero(out, fields::BIND_TO_ENCLOSING, u64::from(self.bind_to_enclosing));
     }
 }
 
@@ -105,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn a_written_event_is_read_back() {
         let events = [
             LegacyEvent::default(),
             LegacyEvent { phase: b'X', duration_us: Some(7), name_iid: Some(3), ..LegacyEvent::default() },

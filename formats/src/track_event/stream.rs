@@ -1,13 +1,13 @@
-//! Packets about the stream as a whole: who was recorded, and what is missing.
+//! Writes packets about the trace as a whole: the machine, the processes, and the losses.
 
-use super::fields::{
+use crate::proto::{put_bytes, put_message, put_nonempty, put_nonzero, put_sint64, put_str, put_uint};
+use crate::track_event::fields::{
     buffer_stats, clock, process_tree as tree, process_tree_process as process, system_info as system, trace,
     trace_packet, trace_stats as stats, trace_uuid as uuid_fields, utsname,
 };
-use super::write::packet;
-use crate::proto::{put_bytes, put_message, put_sint64, put_str, put_uint};
+use crate::track_event::sequence::packet;
 
-/// The trace's own number, the same in all its files.
+/// Writes the trace's uuid, which is the same in all its files.
 pub fn trace_uuid(out: &mut Vec<u8>, sequence: u32, uuid: u128) {
     packet(out, sequence, |p| {
         put_message(p, trace_packet::TRACE_UUID, |u| {
@@ -17,26 +17,27 @@ pub fn trace_uuid(out: &mut Vec<u8>, sequence: u32, uuid: u128) {
     });
 }
 
-/// What [`synchronization_marker`] writes: the UUID 82477a76-b28d-42ba-81dc-33326d57a079.
+/// The content of a synchronization marker: the UUID 82477a76-b28d-42ba-81dc-33326d57a079.
 pub const SYNCHRONIZATION_MARKER: [u8; 16] =
     [0x82, 0x47, 0x7a, 0x76, 0xb2, 0x8d, 0x42, 0xba, 0x81, 0xdc, 0x33, 0x32, 0x6d, 0x57, 0xa0, 0x79];
 
-/// A place where a reader can begin that was dropped into the middle of a long trace: to be written about every 10 s,
-/// and never compressed.
+/// Writes a marker at which a reader in the middle of a long trace can begin.
+///
+/// Write one about every 10 s, and never compress it.
 pub fn synchronization_marker(out: &mut Vec<u8>, sequence: u32) {
     packet(out, sequence, |p| put_bytes(p, trace_packet::SYNCHRONIZATION_MARKER, &SYNCHRONIZATION_MARKER));
 }
 
-/// The most bytes that a packet of [`compressed_packets`] should have. It is for the caller to keep.
+/// The most bytes that a packet of [`compressed_packets`] should have. The caller ensures it.
 pub const MAX_COMPRESSED: usize = 512 * 1024;
 
-/// Packets, compressed: `deflated` is a zlib stream of whole packets, tags and lengths included. Should stay below
-/// [`MAX_COMPRESSED`].
+/// Writes compressed packets. `deflated` is a zlib stream of whole packets, tags and lengths included, of at
+/// most [`MAX_COMPRESSED`] bytes.
 pub fn compressed_packets(out: &mut Vec<u8>, deflated: &[u8]) {
     put_message(out, trace::PACKET, |p| put_bytes(p, trace_packet::COMPRESSED_PACKETS, deflated));
 }
 
-/// The machine: `SystemInfo`.
+/// `SystemInfo`: a description of the machine. "" and 0 are unknown and not written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SystemInfo<'a> {
     /// The kernel's name, "Linux".
@@ -47,61 +48,51 @@ pub struct SystemInfo<'a> {
     pub version: &'a str,
     /// The processor's architecture.
     pub machine: &'a str,
-    /// Who wrote the trace.
+    /// The tracer that wrote the trace.
     pub tracer: &'a str,
-    /// Bytes of a page of memory.
+    /// The size of a memory page in bytes.
     pub page_size: u32,
-    /// Processors.
+    /// The number of processors.
     pub num_cpus: u32,
-    /// Minutes that local time is ahead of UTC.
+    /// The offset of local time from UTC, in minutes.
     pub timezone_off_mins: i32,
-    /// Bytes of memory.
+    /// The size of the memory in bytes.
     pub ram_bytes: u64,
 }
 
-/// `SystemInfo`: what the trace was recorded on. What is "" or 0 is not known and is left out.
+/// Writes `SystemInfo`: the machine on which the trace was recorded.
 pub fn system_info(out: &mut Vec<u8>, sequence: u32, of: &SystemInfo<'_>) {
-    let text = |m: &mut Vec<u8>, field, value: &str| {
-        if !value.is_empty() {
-            put_str(m, field, value);
-        }
-    };
-    let number = |m: &mut Vec<u8>, field, value: u64| {
-        if value != 0 {
-            put_uint(m, field, value);
-        }
-    };
     packet(out, sequence, |p| {
         put_message(p, trace_packet::SYSTEM_INFO, |s| {
             put_message(s, system::UTSNAME, |u| {
-                text(u, utsname::SYSNAME, of.sysname);
-                text(u, utsname::VERSION, of.version);
-                text(u, utsname::RELEASE, of.release);
-                text(u, utsname::MACHINE, of.machine);
+                put_nonempty(u, utsname::SYSNAME, of.sysname);
+                put_nonempty(u, utsname::VERSION, of.version);
+                put_nonempty(u, utsname::RELEASE, of.release);
+                put_nonempty(u, utsname::MACHINE, of.machine);
             });
-            text(s, system::TRACING_SERVICE_VERSION, of.tracer);
-            number(s, system::PAGE_SIZE, u64::from(of.page_size));
+            put_nonempty(s, system::TRACING_SERVICE_VERSION, of.tracer);
+            put_nonzero(s, system::PAGE_SIZE, u64::from(of.page_size));
             put_sint64(s, system::TIMEZONE_OFF_MINS, i64::from(of.timezone_off_mins));
-            number(s, system::NUM_CPUS, u64::from(of.num_cpus));
-            number(s, system::SYSTEM_RAM_BYTES, of.ram_bytes);
+            put_nonzero(s, system::NUM_CPUS, u64::from(of.num_cpus));
+            put_nonzero(s, system::SYSTEM_RAM_BYTES, of.ram_bytes);
         });
     });
 }
 
-/// A process and how it was started: `ProcessTree.Process`.
+/// `ProcessTree.Process`: a process and its command line.
 ///
-/// Importers take a process's command line from here, not from its track.
+/// Importers read a process's command line here, not from its track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process<'a> {
-    /// Its id.
+    /// The process id.
     pub pid: i32,
-    /// Its parent's id; an importer makes a process of it.
+    /// The parent's process id. Importers create a process for it.
     pub parent: Option<i32>,
-    /// The command line, an entry for each argument. Importers name the process after the first.
+    /// The command line, one entry for each argument. Importers name the process after the first.
     pub command_line: &'a [&'a str],
 }
 
-/// `ProcessTree` with one process, as it was at `timestamp_ns` of `CLOCK_BOOTTIME`.
+/// Writes `ProcessTree` with one process, at the time `timestamp_ns` of `CLOCK_BOOTTIME`.
 pub fn process_tree(out: &mut Vec<u8>, sequence: u32, timestamp_ns: u64, of: &Process<'_>) {
     packet(out, sequence, |p| {
         put_uint(p, trace_packet::TIMESTAMP, timestamp_ns);
@@ -120,31 +111,31 @@ pub fn process_tree(out: &mut Vec<u8>, sequence: u32, timestamp_ns: u64, of: &Pr
     });
 }
 
-/// What went through the ring, and what did not: `TraceStats.BufferStats`, and the counts of `TraceStats` itself.
+/// The statistics of one producer's buffer: `TraceStats.BufferStats`, and the counts of `TraceStats` itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TraceStats {
-    /// Bytes of the ring.
+    /// The size of the buffer in bytes.
     pub size: u64,
-    /// Bytes that went into the trace.
+    /// The number of bytes written to the trace.
     pub bytes_written: u64,
-    /// Chunks that were filled, or begun.
+    /// The number of chunks that have content.
     pub chunks_written: u64,
-    /// Chunks that could not be read.
+    /// The number of chunks that could not be read.
     pub chunks_discarded: u64,
-    /// Events that did not go into the trace: `trace_writer_packet_loss`.
+    /// The number of lost events: `trace_writer_packet_loss`.
     pub events_lost: u64,
-    /// Flushes that were asked for.
+    /// The number of flushes requested.
     pub flushes_requested: u64,
-    /// Flushes that went well.
+    /// The number of flushes that succeeded.
     pub flushes_succeeded: u64,
 }
 
-/// `TraceStats` of one producer and one buffer.
+/// Writes `TraceStats` of one producer with one buffer.
 pub fn trace_stats(out: &mut Vec<u8>, sequence: u32, of: &TraceStats) {
     trace_stats_of_all(out, sequence, std::slice::from_ref(of));
 }
 
-/// `TraceStats` of several producers, each with one buffer: those of a trace that was put together from theirs.
+/// Writes `TraceStats` of several producers with one buffer each, for a trace that is merged from theirs.
 pub fn trace_stats_of_all(out: &mut Vec<u8>, sequence: u32, all: &[TraceStats]) {
     let sum = |of: fn(&TraceStats) -> u64| all.iter().map(of).fold(0, u64::saturating_add);
     packet(out, sequence, |p| {

@@ -1,75 +1,77 @@
-//! Writes the packets that tell of tracks: where events lie, and what they are shown under.
+//! Writes track descriptors.
 //!
 //! ```text
-//! process 70 "app"                  <- tracks have a parent, which must be described too
+//! process 70 "app"                  <- a parent needs a descriptor of its own
 //!  |- thread 71 "main"
 //!  |- counter 72 "in flight", bytes
-//!  `- custom 73 "requests"         <- or no parent: a tree of its own
+//!  `- custom 73 "requests"         <- without a parent: the root of another tree
 //! ```
 
-use super::fields::{
+use crate::proto::{put_message, put_nonempty, put_nonzero, put_sint64, put_some, put_str, put_uint};
+use crate::track_event::fields::{
     ChildOrdering, CounterType, SiblingMerge, Unit, counter_descriptor as counter_fields,
     process_descriptor as process_fields, thread_descriptor as thread_fields, trace_packet as packet_fields,
     track_descriptor as track_fields,
 };
-use super::write::packet;
-use crate::proto::{put_message, put_sint64, put_str, put_uint};
+use crate::track_event::sequence::packet;
 
-/// A process, as a track.
+/// The track of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessTrack<'a> {
-    /// The track's number, unique in all traces that are looked at together.
+    /// The track's uuid, unique in all traces that are viewed together.
     pub uuid: u64,
     /// The process id.
     pub pid: i32,
-    /// What to show.
+    /// The name that viewers show.
     pub name: &'a str,
-    /// Program and arguments.
+    /// The command line: program and arguments.
     pub cmdline: &'a [&'a str],
 }
 
-/// A thread, as a track.
+/// The track of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadTrack<'a> {
-    /// The track's number, as in [`ProcessTrack`].
+    /// The track's uuid, as in [`ProcessTrack`].
     pub uuid: u64,
-    /// The process's track. It must be described too: importers refuse the events of a track whose parent they never hear of.
+    /// The process's track. Describe it too: importers refuse the events of a track whose parent has no
+    /// descriptor.
     pub parent_uuid: u64,
     /// The process id.
     pub pid: i32,
     /// The thread id.
     pub tid: i64,
-    /// What to show.
+    /// The name that viewers show.
     pub name: &'a str,
 }
 
-/// A counter, as a track.
+/// The track of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterTrack<'a> {
-    /// The track's number, as in [`ProcessTrack`].
+    /// The track's uuid, as in [`ProcessTrack`].
     pub uuid: u64,
-    /// The track that it belongs to, a process's or a thread's; as in [`ThreadTrack`].
+    /// The track of the process or thread to which the counter belongs. As in [`ThreadTrack`], describe it
+    /// too.
     pub parent_uuid: u64,
-    /// What to show; "" leaves it to what it is, if importers know that.
+    /// The name that viewers show. "" leaves the name of a `builtin` counter to the importer.
     pub name: &'a str,
-    /// What its numbers count.
+    /// The unit of the values.
     pub unit: Unit,
-    /// The same in a word, where [`Unit`] has none for it.
+    /// The name of a unit that [`Unit`] does not have.
     pub unit_name: Option<&'a str>,
-    /// What a number is to be multiplied with to be in that unit; 1 says nothing.
+    /// The factor from a value to the unit. 1 is not written.
     pub multiplier: i64,
-    /// Whether each value is the difference to the one before on its sequence.
+    /// Whether each value is the difference to the previous one on its sequence.
     pub is_incremental: bool,
-    /// What it is, if it is one that importers know.
+    /// The kind of counter, if it is one that importers know.
     pub builtin: CounterType,
-    /// Groups of counters that are switched on together, as an event's categories.
+    /// The categories: counters of a category are enabled together, like events.
     pub categories: &'a [&'a str],
-    /// Counters with the same key share one scale; "" shares it with none.
+    /// The key of the scale: counters with the same key share one. "" shares with none.
     pub y_axis_share_key: &'a str,
 }
 
 impl<'a> CounterTrack<'a> {
-    /// A counter of bare numbers.
+    /// Creates a counter of bare numbers.
     #[must_use]
     pub const fn new(uuid: u64, parent_uuid: u64, name: &'a str) -> Self {
         Self {
@@ -87,28 +89,30 @@ impl<'a> CounterTrack<'a> {
     }
 }
 
-/// Any other track: a place for slices and counters with a name.
+/// A track with a name of its own, for slices and counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CustomTrack<'a> {
-    /// The track's number, as in [`ProcessTrack`].
+    /// The track's uuid, as in [`ProcessTrack`].
     pub uuid: u64,
-    /// The track that it belongs to, as in [`ThreadTrack`]; None makes it the root of a tree of its own.
+    /// The parent track, to be described too as in [`ThreadTrack`]. `None` makes the track the root of a
+    /// tree.
     pub parent_uuid: Option<u64>,
-    /// What to show; "" leaves it to the names of its events.
+    /// The name that viewers show. If it is "", they show the names of its events.
     pub name: &'a str,
-    /// What it is about, in a sentence or two.
+    /// A description in a sentence or two.
     pub description: &'a str,
-    /// How the tracks below it are shown.
+    /// The order in which its child tracks are shown.
     pub child_ordering: ChildOrdering,
-    /// Its place among its siblings, the smallest first, where its parent's order is [`ChildOrdering::Explicit`].
+    /// The rank among its siblings, the smallest first, if the parent orders them
+    /// [`ChildOrdering::Explicit`].
     pub rank: i32,
-    /// Which of its siblings are shown in one row with it.
+    /// The siblings that are shown in one row with it.
     pub merge: SiblingMerge,
-    /// What those have in common with it, with [`SiblingMerge::ByKey`].
+    /// The common key of those siblings, for [`SiblingMerge::ByKey`].
     pub merge_key: &'a str,
 }
 
-/// Tells of a process.
+/// Writes the descriptor of a process's track.
 pub fn process_descriptor(out: &mut Vec<u8>, sequence: u32, track: &ProcessTrack<'_>) {
     descriptor(out, sequence, track.uuid, |d| {
         put_message(d, track_fields::PROCESS, |p| {
@@ -119,7 +123,7 @@ pub fn process_descriptor(out: &mut Vec<u8>, sequence: u32, track: &ProcessTrack
     });
 }
 
-/// Tells of a thread.
+/// Writes the descriptor of a thread's track.
 pub fn thread_descriptor(out: &mut Vec<u8>, sequence: u32, track: &ThreadTrack<'_>) {
     descriptor(out, sequence, track.uuid, |d| {
         put_uint(d, track_fields::PARENT_UUID, track.parent_uuid);
@@ -131,61 +135,37 @@ pub fn thread_descriptor(out: &mut Vec<u8>, sequence: u32, track: &ThreadTrack<'
     });
 }
 
-/// Tells of a counter.
+/// Writes the descriptor of a counter's track.
 pub fn counter_descriptor(out: &mut Vec<u8>, sequence: u32, track: &CounterTrack<'_>) {
     descriptor(out, sequence, track.uuid, |d| {
         put_uint(d, track_fields::PARENT_UUID, track.parent_uuid);
-        if !track.name.is_empty() {
-            put_str(d, track_fields::NAME, track.name);
-        }
+        put_nonempty(d, track_fields::NAME, track.name);
         put_message(d, track_fields::COUNTER, |c| {
-            if track.builtin != CounterType::Unspecified {
-                put_uint(c, counter_fields::TYPE, track.builtin as u64);
-            }
+            put_nonzero(c, counter_fields::TYPE, track.builtin as u64);
             track.categories.iter().for_each(|category| put_str(c, counter_fields::CATEGORIES, category));
-            if track.unit != Unit::Unspecified {
-                put_uint(c, counter_fields::UNIT, track.unit as u64);
-            }
+            put_nonzero(c, counter_fields::UNIT, track.unit as u64);
             if track.multiplier != 1 {
                 put_sint64(c, counter_fields::UNIT_MULTIPLIER, track.multiplier);
             }
-            if track.is_incremental {
-                put_uint(c, counter_fields::IS_INCREMENTAL, 1);
-            }
+            put_nonzero(c, counter_fields::IS_INCREMENTAL, u64::from(track.is_incremental));
             if let Some(name) = track.unit_name {
                 put_str(c, counter_fields::UNIT_NAME, name);
             }
-            if !track.y_axis_share_key.is_empty() {
-                put_str(c, counter_fields::Y_AXIS_SHARE_KEY, track.y_axis_share_key);
-            }
+            put_nonempty(c, counter_fields::Y_AXIS_SHARE_KEY, track.y_axis_share_key);
         });
     });
 }
 
-/// Tells of any other track.
+/// Writes the descriptor of a track with a name of its own.
 pub fn custom_descriptor(out: &mut Vec<u8>, sequence: u32, track: &CustomTrack<'_>) {
     descriptor(out, sequence, track.uuid, |d| {
-        if let Some(parent) = track.parent_uuid {
-            put_uint(d, track_fields::PARENT_UUID, parent);
-        }
-        if !track.name.is_empty() {
-            put_str(d, track_fields::NAME, track.name);
-        }
-        if track.child_ordering != ChildOrdering::Unspecified {
-            put_uint(d, track_fields::CHILD_ORDERING, track.child_ordering as u64);
-        }
-        if track.rank != 0 {
-            put_sint64(d, track_fields::SIBLING_ORDER_RANK, i64::from(track.rank));
-        }
-        if !track.description.is_empty() {
-            put_str(d, track_fields::DESCRIPTION, track.description);
-        }
-        if track.merge != SiblingMerge::Unspecified {
-            put_uint(d, track_fields::SIBLING_MERGE_BEHAVIOR, track.merge as u64);
-        }
-        if !track.merge_key.is_empty() {
-            put_str(d, track_fields::SIBLING_MERGE_KEY, track.merge_key);
-        }
+        put_some(d, track_fields::PARENT_UUID, track.parent_uuid);
+        put_nonempty(d, track_fields::NAME, track.name);
+        put_nonzero(d, track_fields::CHILD_ORDERING, track.child_ordering as u64);
+        put_nonzero(d, track_fields::SIBLING_ORDER_RANK, i64::from(track.rank).cast_unsigned());
+        put_nonempty(d, track_fields::DESCRIPTION, track.description);
+        put_nonzero(d, track_fields::SIBLING_MERGE_BEHAVIOR, track.merge as u64);
+        put_nonempty(d, track_fields::SIBLING_MERGE_KEY, track.merge_key);
     });
 }
 

@@ -1,4 +1,4 @@
-//! What the tests of both formats share: arbitrary values, and readers that are hard to please.
+//! Common parts of the tests: arbitrary values, and inputs that are slow or fail.
 
 #![allow(dead_code)] // each test file uses its own part
 
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 /// A value that owns its content.
 #[derive(Clone, Debug)]
 pub(crate) enum Owned {
-    /// Anything that borrows nothing.
+    /// A value that borrows nothing.
     Plain(Value<'static>),
     Str(String),
     Blob(Vec<u8>),
@@ -26,7 +26,7 @@ impl Owned {
     }
 }
 
-/// Integers where an encoding changes its length or its type.
+/// Integers at which an encoding changes its length or type.
 const EDGES: [i128; 16] = [
     0,
     1,
@@ -51,7 +51,7 @@ pub(crate) fn unsigned() -> impl Strategy<Value = u64> {
 }
 
 pub(crate) fn text() -> impl Strategy<Value = String> {
-    // Every length around a word, characters of every length.
+    // Lengths around a word, and characters of every length.
     prop::collection::vec(prop::sample::select(vec!['a', 'é', '€', '𝄞', '\0']), 0..12)
         .prop_map(|chars| chars.into_iter().collect())
 }
@@ -74,10 +74,10 @@ pub(crate) fn value() -> impl Strategy<Value = Owned> {
     ]
 }
 
-/// Lengths at which a padding, a length's length or a limit changes.
+/// Lengths at which padding, the size of a length, or a limit changes.
 pub(crate) const LENGTHS: [usize; 11] = [0, 1, 7, 8, 9, 127, 128, 16_384, 31_999, 32_000, 32_001];
 
-/// Gives one byte at a time, and is interrupted before each.
+/// Returns one byte at a time, and is interrupted before each.
 pub(crate) struct Slow<'a> {
     bytes: &'a [u8],
     interrupted: bool,
@@ -102,7 +102,7 @@ impl Read for Slow<'_> {
     }
 }
 
-/// Fails at once.
+/// Fails at the first read.
 pub(crate) struct Broken;
 
 impl Read for Broken {
@@ -111,7 +111,7 @@ impl Read for Broken {
     }
 }
 
-/// A trace with some bytes changed: most of it still makes sense, so that readers get deep into it.
+/// A trace with a few changed bytes. Most of it is still valid, so that readers get deep into it.
 pub(crate) fn damaged(trace: Vec<u8>) -> impl Strategy<Value = Vec<u8>> {
     let len = trace.len();
     prop::collection::vec((0..len, any::<u8>()), 1..8).prop_map(move |changes| {

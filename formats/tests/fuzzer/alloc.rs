@@ -13,7 +13,7 @@ thread_local! {
     static PEAK: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The system's allocator, which counts the bytes that each thread holds while it is told to.
+/// The system's allocator. It counts the bytes that each thread holds while counting is enabled.
 #[derive(Debug)]
 pub(crate) struct Meter;
 
@@ -33,7 +33,7 @@ unsafe impl GlobalAlloc for Meter {
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        add(new_size); // both are held while one is copied to the other
+        add(new_size); // both blocks exist during the copy
         subtract(layout.size());
         // SAFETY: `block` came from this allocator, hence from `System`, with this layout.
         unsafe { System.realloc(block, layout, new_size) }
@@ -59,7 +59,7 @@ fn subtract(size: usize) {
     }
 }
 
-/// Whether this thread counts, put back when it goes: also when a panic passes by.
+/// Enables or disables counting on this thread. Its drop restores the previous state, also in a panic.
 struct Counting(bool);
 
 impl Counting {
@@ -74,7 +74,7 @@ impl Drop for Counting {
     }
 }
 
-/// Runs `f` and tells how many bytes this thread held in it at most, of those it got in it.
+/// Runs `f`. Returns the most bytes that this thread held at once, of those allocated in `f`.
 pub(crate) fn peak_during<T>(f: impl FnOnce() -> T) -> (T, usize) {
     LIVE.set(0);
     PEAK.set(0);
@@ -84,7 +84,7 @@ pub(crate) fn peak_during<T>(f: impl FnOnce() -> T) -> (T, usize) {
     (result, PEAK.get())
 }
 
-/// Runs `f`, whose memory is not the decoder's.
+/// Runs `f` without counting its memory, which is not the decoder's.
 pub(crate) fn uncounted<T>(f: impl FnOnce() -> T) -> T {
     let _counting = Counting::set(false);
     f()

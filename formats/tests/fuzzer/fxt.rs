@@ -6,15 +6,15 @@ use hairline_formats::Value;
 use hairline_formats::fxt::layout::{Field, argument, bits, event, large, record};
 use hairline_formats::fxt::{
     self, Arguments, Backtrace, ContextSwitch, Event, EventKind, LargeBlob, LargeBlobMetadata,
-    LegacyContextSwitch, MAX_STRING, MAX_STRING_INDEX, Mmap, Module, ProcessRef, Reader, Record, RecordType,
-    StringRef, ThreadRef, ThreadState, ThreadWakeup,
+    LegacyContextSwitch, MAX_STRING, MAX_STRING_INDEX, Mmap, Module, ProcessRef, Record, RecordReader,
+    RecordType, StringRef, ThreadRef, ThreadState, ThreadWakeup,
 };
 
 use super::random::Random;
 use super::walk::Walk;
 use super::{Format, Units};
 
-/// [`fxt::Reader`].
+/// [`fxt::RecordReader`].
 #[derive(Debug)]
 pub(crate) struct Fxt;
 
@@ -54,7 +54,7 @@ impl Format for Fxt {
     }
 
     fn walk(reader: impl Read, walk: &mut Walk) -> Result<(), String> {
-        let mut reader = Reader::new(reader);
+        let mut reader = RecordReader::new(reader);
         loop {
             match reader.next() {
                 Ok(Some((offset, record))) => {
@@ -100,7 +100,7 @@ fn word_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// Begin and size of the records, as far as they are what they say.
+/// The begin and size of the records, up to the first record that is malformed.
 fn records(bytes: &[u8]) -> Vec<(usize, usize)> {
     let (mut records, mut at) = (Vec::new(), 0);
     while let Some(header) = word_at(bytes, at) {
@@ -116,7 +116,7 @@ fn records(bytes: &[u8]) -> Vec<(usize, usize)> {
     records
 }
 
-/// Gives one field of the word another value: a little more or less, or something odd.
+/// Changes one field of the word: by a little, or to an unusual value.
 fn set_field(bytes: &mut [u8], at: usize, fields: &[Field], random: &mut Random) {
     let (Some(word), field) = (word_at(bytes, at), *random.pick(fields)) else { return };
     let value = match random.below(4) {
@@ -129,7 +129,7 @@ fn set_field(bytes: &mut [u8], at: usize, fields: &[Field], random: &mut Random)
     bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());
 }
 
-/// Puts words into a record or takes them out, and sets its size to what it then is.
+/// Inserts words into a record or removes some, and corrects its size.
 fn resize(bytes: &mut Vec<u8>, at: usize, size: usize, random: &mut Random) {
     let place = at + 8 * (1 + random.below(size / 8));
     let len = if random.one_in(2) {
@@ -274,25 +274,25 @@ fn kernel(unit: Units<'_>) {
     }
 }
 
-/// What no writer here writes, as the format's document has it, and what the document leaves open.
+/// Records that this crate's writers do not write: those of the document, and those that it leaves undefined.
 fn foreign(unit: Units<'_>) {
     let name = StringRef::Inline("a name").bits();
     let text = u64::from_le_bytes(*b"a name\0\0");
     let of = |kind: RecordType, words: u64| record::TYPE.set(kind as u64) | record::SIZE.set(words);
     words(unit, &[of(RecordType::UserspaceObject, 4) | bits(24, 39).set(name), 0xdead_beef, 70, text]);
-    // A context switch in the old form and in the new, and a wakeup.
+    // A legacy context switch, a context switch and a wakeup.
     words(unit, &[of(RecordType::Scheduling, 7), 5, 70, 71, 70, 72, 0]);
     words(unit, &[of(RecordType::Scheduling, 4) | 1 << 60 | bits(36, 39).set(3), 5, 71, 72]);
     words(unit, &[of(RecordType::Scheduling, 3) | 2 << 60, 5, 71]);
     words(unit, &[of(RecordType::Log, 5) | bits(16, 30).set(6), 5, 70, 71, text]);
-    // Large records: a blob without metadata, and with.
+    // Large blobs without and with metadata.
     let large = |words: u64| record::TYPE.set(RecordType::Large as u64) | large::SIZE.set(words);
     for len in [0, 3, 5000_u64] {
         let data = vec![7; len as usize];
         words(unit, &[&[large(4 + len) | 1 << 40, 1 | name << 16, text, len * 8], &data[..]].concat());
         words(unit, &[&[large(6 + len), 1 | 2 << 16, 5, 70, 71, len * 8], &data[..]].concat());
     }
-    // Of types and kinds that do not exist.
+    // Types and kinds that do not exist.
     words(unit, &[large(1) | large::KIND.set(15)]);
     let event = of(RecordType::Event, 2) | event::KIND.set(15);
     for header in [record::TYPE.set(12), record::TYPE.set(14), event, of(RecordType::Metadata, 2) | 15 << 16]
@@ -302,5 +302,5 @@ fn foreign(unit: Units<'_>) {
 }
 
 fn words(unit: Units<'_>, words: &[u64]) {
-    unit(&|out| words.iter().for_each(|word| fxt::Put::word(out, *word)));
+    unit(&|out| words.iter().for_each(|word| fxt::PutWords::word(out, *word)));
 }

@@ -1,12 +1,13 @@
-//! A fuzzer for the decoders: no input may make them panic, go on for ever, name a byte that is not there,
-//! hold more memory than the input is worth, or depend on the pieces in which the input comes.
+//! A fuzzer for the decoders. No input may make a decoder panic, run for ever, report an offset outside of
+//! the input, hold more memory than a multiple of the input, or read differently when the input comes in
+//! pieces.
 //!
 //! ```text
-//! seed, index -> units of the corpus in a row -> damage -> walk in one piece -> walk in tiny pieces, same outcome?
+//! seed, index -> units of the corpus in a row -> damage -> walk in one piece -> walk in tiny pieces: same result?
 //! ```
 //!
-//! It is blind (no coverage) and needs nothing but this crate. An input depends only on the seed and its index, so that
-//! a failure can be run again by itself.
+//! It uses no coverage and needs only this crate. An input depends only on the seed and its index, so that a
+//! failing input can be run alone.
 
 mod alloc;
 mod fxt;
@@ -35,29 +36,30 @@ pub(crate) use track_event::TrackEvent;
 #[global_allocator]
 static ALLOC: alloc::Meter = alloc::Meter;
 
-/// A decoder to be fuzzed.
+/// A decoder under test.
 pub(crate) trait Format {
     const NAME: &'static str;
-    /// The fewest bytes of a record or packet.
+    /// The smallest size of a record or packet in bytes.
     const MIN_ITEM: usize;
-    /// What the decoder may hold for a byte of input: its buffer grows twofold, and is there twice while it does.
+    /// The bytes that the decoder may hold for each byte of input: its buffer grows twofold, and exists twice
+    /// while it grows.
     const MEMORY_PER_BYTE: usize = 4;
-    /// They write valid records or packets: any row of these is a valid trace, once it is framed.
+    /// Functions that write valid records or packets. Any row of these, framed, is a valid trace.
     const UNITS: &'static [fn(Units<'_>)];
-    /// Puts around a row of units what makes it a trace.
+    /// Adds the frame that makes a row of units a trace.
     fn frame(row: Vec<u8>, _random: &mut Random) -> Vec<u8> {
         row
     }
-    /// Damage that goes by the format, so that what reads it gets deep before it fails.
+    /// Damages bytes according to the format, so that the decoder fails deep inside.
     fn mutate(bytes: &mut Vec<u8>, random: &mut Random);
-    /// Reads all there is.
+    /// Reads the whole input.
     fn walk(reader: impl Read, walk: &mut Walk) -> Result<(), String>;
 }
 
-/// Takes what writes one record or packet.
+/// Receives functions that write one record or packet each.
 pub(crate) type Units<'a> = &'a mut dyn FnMut(&dyn Fn(&mut Vec<u8>));
 
-/// The records or packets of a format, each by itself.
+/// The records or packets of a format, one by one.
 fn units<F: Format>() -> Vec<Vec<u8>> {
     let mut units = Vec::new();
     for write in F::UNITS {
@@ -70,14 +72,14 @@ fn units<F: Format>() -> Vec<Vec<u8>> {
     units
 }
 
-/// What a decoder may hold whatever the input: its buffer, and some room.
+/// The bytes that a decoder may hold for any input: its buffer, and some more.
 const FIXED_MEMORY: usize = 128 * 1024;
-/// An input that takes this long does not end.
+/// The time after which an input counts as endless.
 const STALL: Duration = Duration::from_secs(30);
-/// Inputs that a thread takes at once.
+/// The number of inputs that a thread takes at once.
 const BATCH: u64 = 64;
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
     inputs: u64,
@@ -85,7 +87,7 @@ pub(crate) struct Tally {
     pub(crate) items: u64,
     pub(crate) parts: u64,
     pub(crate) errors: [u64; ERRORS.len()],
-    /// The most memory beyond what is in proportion to the input.
+    /// The most memory above the part that is proportional to the input.
     peak: usize,
 }
 
@@ -111,7 +113,7 @@ impl fmt::Display for Tally {
     }
 }
 
-/// An input that should have been read otherwise.
+/// An input that a decoder read wrongly.
 #[derive(Debug)]
 pub(crate) struct Failure {
     decoder: &'static str,
@@ -134,7 +136,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Runs the inputs of these indices; stops at the first failure.
+/// Runs the inputs with these indices. Stops at the first failure.
 pub(crate) fn run<F: Format>(seed: u64, indices: Range<u64>) -> Result<Tally, Box<Failure>> {
     let units = units::<F>();
     let (next, stop) = (AtomicU64::new(indices.start), AtomicBool::new(false));
@@ -172,7 +174,7 @@ pub(crate) fn run<F: Format>(seed: u64, indices: Range<u64>) -> Result<Tally, Bo
             if now != seen.0 {
                 seen = (now, Instant::now());
             } else if seen.1.elapsed() > STALL {
-                // A thread cannot be stopped from outside: only the process can.
+                // A thread cannot be stopped from outside, so the process ends.
                 let first = now.saturating_sub(BATCH * threads as u64);
                 eprintln!("{}, seed {seed}: one of the inputs {first}..{now} does not end", F::NAME);
                 std::process::exit(1);
@@ -185,11 +187,11 @@ pub(crate) fn run<F: Format>(seed: u64, indices: Range<u64>) -> Result<Tally, Bo
     }
 }
 
-/// An input, whether it is damaged, and the choices that are left.
+/// Returns an input, whether it is damaged, and the random choices that remain.
 fn input<F: Format>(units: &[Vec<u8>], seed: u64, index: u64) -> (Random, Vec<u8>, bool) {
     let mut random = Random::new(seed, index);
     let mut bytes = Vec::new();
-    // Now and then more than the reader's buffer holds.
+    // Sometimes more than the reader's buffer holds.
     let least = if random.one_in(1024) { 60_000 + random.below(100_000) } else { 0 };
     for _ in 0..=random.below(6) {
         bytes.extend_from_slice(random.pick::<Vec<u8>>(units));
@@ -212,7 +214,7 @@ fn input<F: Format>(units: &[Vec<u8>], seed: u64, index: u64) -> (Random, Vec<u8
 }
 
 fn check<F: Format>(input: &[u8], damaged: bool, random: &mut Random) -> Result<Tally, String> {
-    // What was given is looked at in full in a share of the runs: to print it all takes longer than to read it.
+    // Only a part of the runs hashes all items: printing them takes longer than reading them.
     let hashed = random.one_in(4);
     let read = |bytes: &[u8], reader: &mut dyn Read| -> Result<(Outcome, usize), String> {
         let mut walk = Walk::new(bytes.len(), F::MIN_ITEM, hashed);
@@ -236,7 +238,7 @@ fn check<F: Format>(input: &[u8], damaged: bool, random: &mut Random) -> Result<
             return Err(format!("in pieces it is {slow:?}, in one piece {outcome:?}"));
         }
     }
-    // What comes before the place where a trace was cut is a trace.
+    // The bytes before a truncation are a trace.
     if let Some((offset, hash)) = outcome.truncated {
         let kept = &input[..offset as usize];
         let (prefix, _) = read(kept, &mut &kept[..])?;

@@ -1,13 +1,13 @@
-//! Damage to bytes whose format does not matter.
+//! Damage to bytes of any format.
 
 use hairline_formats::proto::put_varint;
 
 use super::random::Random;
 
-/// Longer inputs are cut: they cost time and say no more.
+/// The most bytes of an input. Longer inputs cost time and find nothing more.
 pub(crate) const MAX_INPUT: usize = 256 * 1024;
 
-/// Changes `bytes` somewhere, in one of many ways. `other` is a valid trace to take pieces of.
+/// Changes `bytes` at one place, in one of many ways. `other` is a valid trace from which pieces are taken.
 pub(crate) fn mutate(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     let len = bytes.len();
     let at = random.below(len);
@@ -44,7 +44,7 @@ pub(crate) fn varint(random: &mut Random) -> Vec<u8> {
     let more = random.below(12);
     match random.below(4) {
         0 => {
-            // As many bytes more that say nothing.
+            // Padding bytes without a value.
             let last = out.len() - 1;
             out[last] |= 0x80;
             out.extend(std::iter::repeat_n(0x80, more));

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-/// SplitMix64: one word of state, any seed is good.
+/// SplitMix64: one word of state, any seed is valid.
 #[derive(Debug)]
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// The choices for one input, which depend on no other input.
+    /// The choices for one input. They do not depend on other inputs.
     pub(crate) fn new(seed: u64, index: u64) -> Self {
         let mut mixed = Self(seed);
         Self(mixed.next() ^ index.wrapping_mul(0xd134_2543_de82_ef95))
@@ -20,7 +20,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// 0 to `n - 1`; 0 if there is no such number.
+    /// Returns a number below `n`; 0 if `n` is 0.
     pub(crate) fn below(&mut self, n: usize) -> usize {
         (self.next() % n.max(1) as u64) as usize
     }
@@ -33,14 +33,14 @@ impl Random {
         &all[self.below(all.len())]
     }
 
-    /// A piece of something that is `len` long; short ones are as likely as long ones.
+    /// Returns a range below `len`. Short ranges are as likely as long ones.
     pub(crate) fn range(&mut self, len: usize) -> Range<usize> {
         let start = self.below(len + 1);
         let most = [1, 8, 64, len][self.below(4)].min(len - start);
         start..start + self.below(most + 1)
     }
 
-    /// A number at which something may go wrong: near 0, near a power of two, or any.
+    /// Returns a number that is likely to find faults: near 0, near a power of two, or any.
     pub(crate) fn number(&mut self) -> u64 {
         let near = (self.below(5) as u64).wrapping_sub(2);
         match self.below(4) {

@@ -1,9 +1,9 @@
-//! Trace Event Format: valid events, damage to what JSON is made of, and a walk through them.
+//! Trace Event Format: valid events, damage to JSON tokens, and a walk through them.
 
 use std::io::Read;
 
 use hairline_formats::trace_event_json::{
-    Args, Event, Id, Id2, InstantScope, Item, Json, Phase, Reader, put_event,
+    Args, Event, Id, Id2, InstantScope, Item, Json, JsonReader, Phase, put_event,
 };
 use hairline_formats::{Entries, Value};
 
@@ -12,11 +12,11 @@ use super::random::Random;
 use super::walk::Walk;
 use super::{Format, Units};
 
-/// [`Reader`].
+/// [`JsonReader`].
 #[derive(Debug)]
 pub(crate) struct TraceEventJson;
 
-/// What JSON, and a trace, is made of.
+/// Tokens of JSON and of traces.
 const TOKENS: [&str; 24] = [
     "[",
     "]",
@@ -49,7 +49,7 @@ const TIME: &[u8] = b"\"ts\":";
 impl Format for TraceEventJson {
     const NAME: &'static str = "trace-event-json";
     const MIN_ITEM: usize = 1;
-    /// As much again for a string with escapes: what is decoded of it grows twofold too, and is copied once.
+    /// Twice as much for a string with escapes: the decoded string grows twofold too, and is copied once.
     const MEMORY_PER_BYTE: usize = 8;
     const UNITS: &'static [fn(Units<'_>)] = &[events, values, foreign];
 
@@ -100,7 +100,7 @@ impl Format for TraceEventJson {
     }
 
     fn walk(reader: impl Read, walk: &mut Walk) -> Result<(), String> {
-        let mut reader = Reader::new(reader);
+        let mut reader = JsonReader::new(reader);
         loop {
             match reader.next() {
                 Ok(Some((offset, item))) => {
@@ -136,7 +136,7 @@ fn parts(item: &Item<'_>, walk: &mut Walk) -> Result<(), String> {
     }
 }
 
-/// All scalars in a value.
+/// All scalars of a value.
 fn flat(json: Json<'_>, walk: &mut Walk) -> Result<(), String> {
     let (mut failed, mut path) = (Ok(()), uncounted(String::new));
     json.with(|value| {
@@ -265,7 +265,7 @@ fn values(unit: Units<'_>) {
     }
 }
 
-/// What no writer here writes.
+/// Events that this crate's writer does not write.
 fn foreign(unit: Units<'_>) {
     for text in [
         "{},",

@@ -11,8 +11,8 @@ use hairline_formats::track_event::fields::{
     trace, trace_packet, track_descriptor, track_event as event,
 };
 use hairline_formats::track_event::{
-    self as te, Annotation, AnnotationValue, Annotations, CounterValue, Data, Event, EventType, Interned,
-    Name, Packet, Reader, Unit,
+    self as te, Annotation, AnnotationValue, Annotations, CounterValue, Event, EventType, Interned, Name,
+    Packet, PacketData, PacketReader, Unit,
 };
 use hairline_formats::{DecodeError, Value};
 
@@ -22,7 +22,7 @@ use super::random::Random;
 use super::walk::Walk;
 use super::{Format, Units};
 
-/// [`te::Reader`].
+/// [`te::PacketReader`].
 #[derive(Debug)]
 pub(crate) struct TrackEvent;
 
@@ -36,7 +36,7 @@ impl Format for TrackEvent {
     }
 
     fn walk(reader: impl Read, walk: &mut Walk) -> Result<(), String> {
-        let mut reader = Reader::new(reader);
+        let mut reader = PacketReader::new(reader);
         loop {
             match reader.next() {
                 Ok(Some((offset, packet))) => {
@@ -59,7 +59,7 @@ fn parts(packet: &Packet<'_>, walk: &mut Walk) -> Result<(), String> {
     all(packet.fields(), walk)?;
     all(packet.interned(), walk)?;
     match &packet.data {
-        Some(Data::Event(event)) => {
+        Some(PacketData::Event(event)) => {
             all(event.category_iids(), walk)?;
             all(event.categories(), walk)?;
             all(event.flow_ids(), walk)?;
@@ -68,12 +68,12 @@ fn parts(packet: &Packet<'_>, walk: &mut Walk) -> Result<(), String> {
             all(event.extra_counter_track_uuids(), walk)?;
             annotations(event.annotations(), walk)
         }
-        Some(Data::Clocks(clocks)) => all(clocks.clone(), walk),
-        Some(Data::Track(track)) => {
+        Some(PacketData::Clocks(clocks)) => all(clocks.clone(), walk),
+        Some(PacketData::Track(track)) => {
             track.process.as_ref().map_or(Ok(()), |process| all(process.cmdline(), walk))?;
             track.counter.as_ref().map_or(Ok(()), |counter| all(counter.categories(), walk))
         }
-        Some(Data::Processes(processes)) => processes.clone().try_for_each(|process| match process {
+        Some(PacketData::Processes(processes)) => processes.clone().try_for_each(|process| match process {
             Ok(process) => all(process.command_line(), walk),
             Err(e) => walk.part::<()>(Err(e)).map(drop),
         }),
@@ -88,7 +88,7 @@ fn all<T: fmt::Debug>(
     parts.try_for_each(|part| walk.part(part).map(drop))
 }
 
-/// To the bottom, however deep that is: not by recursion.
+/// Walks to any depth, without recursion.
 fn annotations<'a>(top: Annotations<'a>, walk: &mut Walk) -> Result<(), String> {
     let mut open = uncounted(|| vec![top]);
     while let Some(last) = open.last_mut() {
@@ -108,7 +108,7 @@ fn annotations<'a>(top: Annotations<'a>, walk: &mut Walk) -> Result<(), String> 
     Ok(())
 }
 
-/// An annotation without what is nested in it, which is walked through by itself.
+/// An annotation without its nested ones, which are walked separately.
 struct Brief<'a>(Annotation<'a>);
 
 impl fmt::Debug for Brief<'_> {
@@ -122,10 +122,11 @@ impl fmt::Debug for Brief<'_> {
     }
 }
 
-/// Levels that damage goes down. What is deeper is there, but left alone.
+/// The number of levels to which damage descends.
 const MAX_DEPTH: usize = 100;
 
-/// The message with one change, at its own level or further in; the lengths around the change are right.
+/// Returns the message with one change, at its own level or deeper. The lengths around the change are
+/// correct.
 fn mutated(message: &[u8], depth: usize, random: &mut Random) -> Vec<u8> {
     let fields: Vec<_> = Fields::new(message, 0).map_while(Result::ok).collect();
     let mut out = Vec::new();
@@ -153,7 +154,7 @@ fn mutated(message: &[u8], depth: usize, random: &mut Random) -> Vec<u8> {
     out
 }
 
-/// Something else in the place of the field that is in `whole`.
+/// Replaces the field that is in `whole`.
 fn change(out: &mut Vec<u8>, number: u32, whole: &[u8], random: &mut Random) {
     match random.below(9) {
         0 => {}
@@ -175,7 +176,7 @@ fn change(out: &mut Vec<u8>, number: u32, whole: &[u8], random: &mut Random) {
             put_bytes(out, number, &numbers);
         }
         7 => {
-            // The field in itself, many times: annotations may be nested.
+            // The field nested in itself many times, as annotations can be.
             let mut inner = whole.to_vec();
             for _ in 0..[1, 2, 300][random.below(3)] {
                 let mut outer = Vec::new();
@@ -185,7 +186,7 @@ fn change(out: &mut Vec<u8>, number: u32, whole: &[u8], random: &mut Random) {
             out.extend(inner);
         }
         _ => {
-            // The same value under the tag of another field, a varint.
+            // The same value with the tag of another field, a varint.
             let tag = whole.iter().take_while(|byte| **byte >= 0x80).count() + 1;
             put_varint(out, (random.below(64) as u64 + 1) << 3);
             out.extend_from_slice(whole.get(tag..).unwrap_or_default());
@@ -193,7 +194,7 @@ fn change(out: &mut Vec<u8>, number: u32, whole: &[u8], random: &mut Random) {
     }
 }
 
-/// A field of any number and any wire type, groups and those that do not exist among them.
+/// A field of any number and any wire type, including groups and types that do not exist.
 fn put_field(out: &mut Vec<u8>, random: &mut Random) {
     let number = if random.one_in(4) { random.number() >> 3 } else { random.below(64) as u64 };
     let wire = random.below(8) as u64;
@@ -327,7 +328,7 @@ fn events(unit: Units<'_>) {
     unit(&|out| te::event(out, &Event { annotations: &[(Name::Iid(1), Value::Str(&text))], ..plain }));
 }
 
-/// What other writers write.
+/// Packets of other writers.
 fn foreign(unit: Units<'_>) {
     let event_with = |out: &mut Vec<u8>, write: &dyn Fn(&mut Vec<u8>)| {
         put_message(out, trace::PACKET, |p| put_message(p, trace_packet::TRACK_EVENT, write));
@@ -379,7 +380,7 @@ fn foreign(unit: Units<'_>) {
     unit(&|out| out.extend([0x55, 1, 2, 3, 4]));
 }
 
-/// An annotation with dictionaries and arrays in each other.
+/// An annotation with dicts and arrays nested in each other.
 fn nested(depth: usize) -> Vec<u8> {
     let mut inner = Vec::new();
     put_uint(&mut inner, annotation::STRING_VALUE_IID, 1);

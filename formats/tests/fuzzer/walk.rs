@@ -1,4 +1,4 @@
-//! Looks at everything that a decoder gives, and checks what must hold for any input.
+//! Reads everything that a decoder returns, and checks the rules that hold for any input.
 
 use std::fmt::{self, Debug, Write};
 use std::hash::{DefaultHasher, Hasher};
@@ -21,20 +21,20 @@ pub(crate) const ERRORS: [&str; 9] = [
     "no time",
 ];
 
-/// How an input was read.
+/// The result of reading an input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
-    /// Records or packets.
+    /// The number of records or packets.
     pub(crate) items: u64,
-    /// What their iterators gave.
+    /// The number of results of their iterators.
     pub(crate) parts: u64,
-    /// By [kind](ERRORS).
+    /// The number of errors by [kind](ERRORS).
     pub(crate) errors: [u64; ERRORS.len()],
-    /// Of everything that was given, in its order; 0 if nobody asked for it.
+    /// The hash of all results in their order; 0 if it is not computed.
     pub(crate) hash: u64,
-    /// What the reader passed over between the items.
+    /// The number of parts that the reader passed over between the items.
     pub(crate) skipped: u64,
-    /// Where the input was found to end too early, and the hash of what came before.
+    /// The offset of a truncation, and the hash of the results before it.
     pub(crate) truncated: Option<(u64, u64)>,
 }
 
@@ -42,14 +42,14 @@ pub(crate) struct Outcome {
 #[derive(Debug)]
 pub(crate) struct Walk {
     len: u64,
-    /// Calls of the reader, and of the iterators of what it gives, that may give something.
+    /// The number of calls of the reader and of iterators that may return a result.
     max_steps: u64,
     max_parts: u64,
     steps: u64,
     hasher: Option<Hash>,
-    /// Where the item begins that was given last.
+    /// The offset of the item that was returned last.
     item: u64,
-    /// No item may begin before this.
+    /// The smallest offset of the next item.
     free: u64,
     outcome: Outcome,
 }
@@ -65,12 +65,12 @@ impl Write for Hash {
 }
 
 impl Walk {
-    /// Through an input of `len` bytes, of whose items each takes at least `min_item`.
+    /// A walk through an input of `len` bytes, with items of at least `min_item` bytes.
     pub(crate) fn new(len: usize, min_item: usize, hashed: bool) -> Self {
         Self {
             len: len as u64,
             max_steps: (len / min_item) as u64 + 1,
-            // Several iterators pass over the same bytes, and each may end with an error.
+            // Several iterators read the same bytes, and each can end with an error.
             max_parts: len as u64 * 8 + 16,
             steps: 0,
             hasher: hashed.then(Hash::default),
@@ -80,7 +80,7 @@ impl Walk {
         }
     }
 
-    /// A record or packet at byte `offset`.
+    /// Checks a record or packet at byte `offset`.
     pub(crate) fn item(&mut self, offset: u64, item: &dyn Debug) -> Result<(), String> {
         self.outcome.items += 1;
         self.step()?;
@@ -92,7 +92,7 @@ impl Walk {
         Ok(())
     }
 
-    /// What an iterator of an item gave.
+    /// Checks a result of an item's iterator.
     pub(crate) fn part<T: Debug>(&mut self, part: Result<T, DecodeError>) -> Result<Option<T>, String> {
         self.outcome.parts += 1;
         if self.outcome.parts > self.max_parts {
@@ -108,7 +108,7 @@ impl Walk {
         }
     }
 
-    /// The reader found no record or packet, but this.
+    /// Checks an error of the reader.
     pub(crate) fn failed(&mut self, e: &DecodeError) -> Result<(), String> {
         self.step()?;
         self.error(e)
@@ -147,15 +147,15 @@ impl Walk {
         Ok(())
     }
 
-    /// Something else that must be the same however the input is read.
+    /// Adds another value that must not depend on the pieces of the input.
     pub(crate) fn show(&mut self, what: &dyn Debug) {
         if let Some(hasher) = &mut self.hasher {
-            // Writing to a hasher does not fail.
+            // Writing to a hasher cannot fail.
             let _ = write!(hasher, "{what:?};");
         }
     }
 
-    /// The reader passed over so much between the items.
+    /// Notes the number of parts that the reader passed over between the items.
     pub(crate) fn skipped(&mut self, skipped: u64) -> Result<(), String> {
         self.outcome.skipped = skipped;
         if self.steps + skipped > self.max_steps { Err(format!("{skipped} fields skipped")) } else { Ok(()) }
@@ -171,7 +171,7 @@ impl Walk {
     }
 }
 
-/// Gives one to seven bytes at a time, and is interrupted now and then.
+/// Returns one to seven bytes at a time, and is sometimes interrupted.
 #[derive(Debug)]
 pub(crate) struct Pieces<'a> {
     pub(crate) bytes: &'a [u8],

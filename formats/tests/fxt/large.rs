@@ -1,4 +1,4 @@
-//! Large blobs, and what is too large for the reader.
+//! Large blobs, and records that are too large for the reader.
 
 use super::*;
 
@@ -55,7 +55,7 @@ fn the_size_of_a_large_blob_has_more_than_12_bits() {
         let header = u64::from_le_bytes(out[..8].try_into().unwrap());
         assert_eq!(header >> 4 & 0xffff_ffff, 3 + u64::from(len).div_ceil(8));
         fxt::magic(&mut out);
-        let mut reader = Reader::new(&out[..]);
+        let mut reader = RecordReader::new(&out[..]);
         match reader.next().unwrap() {
             Some((0, Record::LargeBlob(read))) => assert_eq!(read.bytes, bytes),
             other => panic!("{other:?}"),
@@ -65,30 +65,30 @@ fn the_size_of_a_large_blob_has_more_than_12_bits() {
 }
 
 #[test]
-fn a_large_record_above_the_limit_is_told_by_its_size() {
+fn a_large_record_above_the_limit_is_returned_as_its_size() {
     let bytes = vec![7; 200_000];
     let mut out = Vec::new();
     fxt::large_blob(&mut out, &of_size(&bytes));
     let size = out.len();
     fxt::magic(&mut out);
     for limit in [0, 8, size - 1] {
-        let mut reader = Reader::new(&out[..]).large_limit(limit);
+        let mut reader = RecordReader::new(&out[..]).large_limit(limit);
         match reader.next().unwrap() {
             Some((0, Record::TooLarge { words })) => assert_eq!(words, size as u64 / 8),
             other => panic!("{other:?}"),
         }
         assert!(matches!(reader.next().unwrap(), Some((at, Record::Magic)) if at == size as u64));
     }
-    let mut reader = Reader::new(&out[..]).large_limit(size);
+    let mut reader = RecordReader::new(&out[..]).large_limit(size);
     assert!(matches!(reader.next().unwrap(), Some((0, Record::LargeBlob(_)))));
 }
 
 #[test]
-fn the_limit_is_about_large_records_only() {
+fn the_limit_applies_to_large_records_only() {
     let mut out = Vec::new();
     fxt::string_record(&mut out, 1, "a string");
     assert!(matches!(
-        Reader::new(&out[..]).large_limit(0).next().unwrap(),
+        RecordReader::new(&out[..]).large_limit(0).next().unwrap(),
         Some((0, Record::String { index: 1, .. }))
     ));
 }
@@ -99,7 +99,7 @@ fn a_large_blob_that_comes_in_pieces_reads_the_same() {
     let mut out = Vec::new();
     fxt::magic(&mut out);
     fxt::large_blob(&mut out, &of_size(&bytes));
-    let mut reader = Reader::new(Slow::new(&out));
+    let mut reader = RecordReader::new(Slow::new(&out));
     assert!(matches!(reader.next().unwrap(), Some((0, Record::Magic))));
     match reader.next().unwrap() {
         Some((8, Record::LargeBlob(read))) => assert_eq!(read.bytes, bytes),
@@ -108,7 +108,7 @@ fn a_large_blob_that_comes_in_pieces_reads_the_same() {
 }
 
 #[test]
-fn arguments_of_a_large_blob_may_be_longer_than_a_record_together_but_not_alone() {
+fn arguments_of_a_large_blob_can_exceed_a_record_together_but_not_alone() {
     let text = "x".repeat(MAX_STRING);
     let long = (StringRef::Index(1), Value::Str(&text));
     let too_long = (StringRef::Inline(&text), Value::Str(&text));
@@ -118,7 +118,7 @@ fn arguments_of_a_large_blob_may_be_longer_than_a_record_together_but_not_alone(
     let mut out = Vec::new();
     fxt::large_blob(&mut out, &blob);
     assert_eq!(out.len() as u64, fxt::large_blob_words(&blob) * 8);
-    match Reader::new(&out[..]).next().unwrap() {
+    match RecordReader::new(&out[..]).next().unwrap() {
         Some((0, Record::LargeBlob(read))) => {
             require_arguments(read.metadata.unwrap().args, &args[..2]);
             assert_eq!(read.bytes, b"abc");
@@ -129,7 +129,7 @@ fn arguments_of_a_large_blob_may_be_longer_than_a_record_together_but_not_alone(
 
 proptest! {
     #[test]
-    fn a_large_blob_is_read_as_it_was_written(
+    fn a_large_blob_is_read_back(
         category in name(), name in name(), bytes in prop::collection::vec(any::<u8>(), 0..100),
         told in prop::option::of((unsigned(), thread())), owned in owned_arguments(),
     ) {
@@ -140,7 +140,7 @@ proptest! {
         let mut out = Vec::new();
         fxt::large_blob(&mut out, &blob);
         prop_assert_eq!(out.len() as u64, fxt::large_blob_words(&blob) * 8);
-        let mut reader = Reader::new(&out[..]);
+        let mut reader = RecordReader::new(&out[..]);
         match reader.next().unwrap() {
             Some((0, Record::LargeBlob(read))) => {
                 assert_eq!((read.category, read.name, read.bytes), (category, name, &bytes[..]));

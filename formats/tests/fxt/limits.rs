@@ -1,4 +1,4 @@
-//! What the writers do at the limits of the format.
+//! The writers at the limits of the format.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn strings_of_every_length_are_padded_and_cut_at_the_longest() {
         fxt::string_record(&mut out, 1, &text);
         assert_eq!(out.len(), fxt::string_record_words(&text) * 8);
         assert_eq!(out.len(), 8 + kept.len().next_multiple_of(8));
-        let mut reader = Reader::new(&out[..]);
+        let mut reader = RecordReader::new(&out[..]);
         match reader.next().unwrap() {
             Some((0, Record::String { index: 1, value })) => assert_eq!(value, kept.as_bytes()),
             other => panic!("{other:?}"),
@@ -39,14 +39,14 @@ fn a_long_string_is_cut_between_two_characters() {
     assert_eq!(text.len(), MAX_STRING + 2);
     let mut out = Vec::new();
     fxt::string_record(&mut out, 1, &text);
-    match Reader::new(&out[..]).next().unwrap() {
+    match RecordReader::new(&out[..]).next().unwrap() {
         Some((0, Record::String { value, .. })) => assert_eq!(value, &text.as_bytes()[..MAX_STRING - 1]),
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
-fn integers_take_a_word_less_where_32_bits_hold_them() {
+fn integers_of_32_bits_take_a_word_less() {
     let words = |value| fxt::argument_words(StringRef::Index(1), &value);
     for (value, expected) in [
         (Value::I64(0), 1),
@@ -66,7 +66,7 @@ fn integers_take_a_word_less_where_32_bits_hold_them() {
 }
 
 #[test]
-fn the_sixteenth_argument_is_left_out() {
+fn the_sixteenth_argument_is_dropped() {
     let args = [(StringRef::Index(fxt::MAX_STRING_INDEX), Value::U64(1)); MAX_ARGS + 1];
     let mut out = Vec::new();
     fxt::event(&mut out, &instant(&args));
@@ -107,7 +107,7 @@ fn a_large_blob_becomes_several_records_of_its_name() {
     let bytes: Vec<u8> = (0..100_000_u32).map(|i| i as u8).collect();
     let mut out = Vec::new();
     fxt::blob(&mut out, StringRef::Inline("trace"), fxt::BLOB_PERFETTO, &bytes);
-    let (mut joined, mut reader) = (Vec::new(), Reader::new(&out[..]));
+    let (mut joined, mut reader) = (Vec::new(), RecordReader::new(&out[..]));
     while let Some((_, record)) = reader.next().unwrap() {
         let Record::Blob { name: StringRef::Inline("trace"), kind: fxt::BLOB_PERFETTO, bytes } = record
         else {
@@ -119,17 +119,17 @@ fn a_large_blob_becomes_several_records_of_its_name() {
 }
 
 #[test]
-fn a_thread_of_index_zero_is_written_in_full() {
+fn a_thread_of_index_zero_is_written_inline() {
     let mut out = Vec::new();
     fxt::event(&mut out, &Event { thread: ThreadRef::Index(0), ..instant(&[]) });
     with_event(&out, |read, _| assert_eq!(read.thread, ThreadRef::Inline { process: 0, thread: 0 }));
 }
 
 #[test]
-fn a_string_without_a_name_for_its_value_is_read_by_index() {
+fn a_string_value_by_index_is_read() {
     let mut out = Vec::new();
     fxt::event(&mut out, &instant(&[(StringRef::Index(4), Value::Str(""))]));
-    // The reader's own view of a value that another writer has put into its table.
+    // This crate writes no index as a value, so the test sets the index by hand.
     let argument = out.len() - 8;
     out[argument + 4] = 9;
     with_event(&out, |_, args| assert_eq!(args, [(StringRef::Index(4), ArgumentValue::StringIndex(9))]));

@@ -25,7 +25,7 @@ fn a_log_record_has_the_words_of_the_document() {
 fn require_read(timestamp: u64, thread: ThreadRef, message: &str, kept: &str) {
     let mut out = Vec::new();
     fxt::log(&mut out, timestamp, thread, message);
-    let mut reader = Reader::new(&out[..]);
+    let mut reader = RecordReader::new(&out[..]);
     match reader.next().unwrap() {
         Some((0, Record::Log { timestamp: t, thread: by, message })) => {
             assert_eq!((t, by, message), (timestamp, thread, kept.as_bytes()));
@@ -46,7 +46,7 @@ fn messages_of_every_length_are_padded_and_cut_at_the_longest() {
 
 proptest! {
     #[test]
-    fn a_log_record_is_read_as_it_was_written(timestamp in unsigned(), thread in thread(), message in text()) {
+    fn a_log_record_is_read_back(timestamp in unsigned(), thread in thread(), message in text()) {
         require_read(timestamp, thread, &message, &message);
     }
 }

@@ -1,4 +1,4 @@
-//! FXT: what is written is read back, and foreign bytes do no harm.
+//! FXT: written records are read back, and any input is read without harm.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -16,17 +16,17 @@ mod words;
 use common::{Broken, LENGTHS, Owned, Slow, damaged, text, unsigned, value};
 use hairline_formats::fxt::{
     self, ArgumentValue, Backtrace, ContextSwitch, Event, EventKind, LargeBlob, LargeBlobMetadata,
-    LegacyContextSwitch, MAX_ARGS, MAX_RECORD_WORDS, MAX_STRING, Mmap, Module, ProcessRef, Reader, Record,
-    StringRef, ThreadRef, ThreadState, ThreadWakeup,
+    LegacyContextSwitch, MAX_ARGS, MAX_RECORD_WORDS, MAX_STRING, Mmap, Module, ProcessRef, Record,
+    RecordReader, StringRef, ThreadRef, ThreadState, ThreadWakeup,
 };
 use hairline_formats::{DecodeError, DecodeErrorKind, Value};
 use proptest::prelude::*;
 
 type Args<'a> = Vec<(StringRef<'a>, ArgumentValue<'a>)>;
 
-/// Everything that a trace says, without borrowing from its reader.
+/// Reads a whole trace into text.
 fn read(trace: impl std::io::Read) -> Vec<Result<(u64, String), DecodeError>> {
-    let mut reader = Reader::new(trace);
+    let mut reader = RecordReader::new(trace);
     let mut all = Vec::new();
     loop {
         match reader.next() {
@@ -53,9 +53,9 @@ fn describe(record: &Record<'_>) -> String {
     }
 }
 
-/// Reads the one event of a trace and hands it to `check`.
+/// Reads the one event of a trace and passes it to `check`.
 fn with_event(trace: &[u8], check: impl FnOnce(&fxt::EventRecord<'_>, Args<'_>)) {
-    let mut reader = Reader::new(trace);
+    let mut reader = RecordReader::new(trace);
     let Some((0, Record::Event(event))) = reader.next().unwrap() else { panic!("not an event") };
     check(&event, event.args().map(Result::unwrap).collect());
     assert!(reader.next().unwrap().is_none());
@@ -183,7 +183,7 @@ fn require_arguments(read: fxt::Arguments<'_>, written: &[(StringRef<'_>, Value<
     assert_eq!(read, written);
 }
 
-/// `written` is these words, little-endian.
+/// Checks that `written` is these words, little-endian.
 fn require_words(written: &[u8], words: &[u64]) {
     let read: Vec<_> = written.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect();
     assert_eq!(read, words, "{read:#018x?}");
@@ -202,7 +202,7 @@ fn kind() -> impl Strategy<Value = EventKind> {
 
 proptest! {
     #[test]
-    fn an_event_is_read_as_it_was_written(
+    fn an_event_is_read_back(
         kind in kind(),
         timestamp in unsigned(),
         thread in thread(),
@@ -227,14 +227,14 @@ proptest! {
     }
 
     #[test]
-    fn an_argument_has_the_words_it_was_said_to_have(name in name(), value in value()) {
+    fn an_argument_has_the_announced_words(name in name(), value in value()) {
         let mut out = Vec::new();
         fxt::put_argument(&mut out, name.reference(), &value.value());
         prop_assert_eq!(out.len(), fxt::argument_words(name.reference(), &value.value()) * 8);
     }
 
     #[test]
-    fn tables_and_objects_are_read_as_they_were_written(
+    fn tables_and_objects_are_read_back(
         index in 1..=fxt::MAX_STRING_INDEX, text in text(), thread_index in 1..=u8::MAX,
         ids in (unsigned(), unsigned()), object_type: u8, bytes in prop::collection::vec(any::<u8>(), 0..50),
     ) {
@@ -244,7 +244,7 @@ proptest! {
         fxt::thread_record(&mut out, thread_index, ids.0, ids.1);
         fxt::kernel_object(&mut out, object_type, ids.0, StringRef::Index(index), &[]);
         fxt::blob(&mut out, StringRef::Index(index), object_type, &bytes);
-        let mut reader = Reader::new(&out[..]);
+        let mut reader = RecordReader::new(&out[..]);
         match reader.next().unwrap() {
             Some((0, Record::String { index: i, value })) => assert_eq!((i, value), (index, text.as_bytes())),
             other => panic!("{other:?}"),
@@ -281,7 +281,7 @@ proptest! {
     }
 }
 
-/// No panic, no endless row of errors, and every error is about a byte of the input.
+/// Reads without a panic and without endless errors, and every error has an offset in the input.
 fn require_sane(bytes: &[u8]) {
     let all = read(bytes);
     assert!(all.len() <= bytes.len() / 8 + 1);

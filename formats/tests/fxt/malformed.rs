@@ -1,4 +1,4 @@
-//! Records that contradict themselves, and records of another version.
+//! Malformed records, and records of another version.
 
 use super::*;
 use hairline_formats::fxt::layout::{argument, event, large, record, string};
@@ -7,7 +7,7 @@ pub(super) fn trace(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// A good record after each bad one, which must still be found.
+/// Checks that a valid record after a malformed one is read.
 pub(super) fn reads_on_after(words: &[u64], offset: u64, what: &str) {
     let mut bytes = trace(words);
     fxt::magic(&mut bytes);
@@ -51,7 +51,7 @@ fn an_inline_name_longer_than_its_record_is_refused() {
 }
 
 #[test]
-fn an_inline_thread_that_is_not_there_is_refused() {
+fn a_missing_inline_thread_is_refused() {
     reads_on_after(&[fxt::event_header(EventKind::Instant, 3, 0, 0, 1, 1), 5, 6], 24, "an inline thread");
 }
 
@@ -76,18 +76,18 @@ fn an_argument_longer_than_its_record_is_refused() {
 }
 
 #[test]
-fn more_arguments_than_there_are_are_refused() {
+fn missing_arguments_are_refused() {
     let header = fxt::event_header(EventKind::Instant, 3, 15, 1, 1, 1);
     reads_on_after(&[header, 5, argument::SIZE.set(1)], 24, "an argument");
 }
 
 #[test]
-fn an_argument_whose_value_does_not_fit_it_spoils_no_other() {
+fn an_argument_too_short_for_its_value_affects_no_other() {
     let bad = argument::TYPE.set(6) | argument::SIZE.set(1) | argument::STRING.set(0x8001);
     let good = argument::TYPE.set(2) | argument::SIZE.set(1) | argument::INTEGER.set(77);
     let header = fxt::event_header(EventKind::Instant, 4, 2, 1, 1, 1);
     let bytes = trace(&[header, 5, bad, good]);
-    let mut reader = Reader::new(&bytes[..]);
+    let mut reader = RecordReader::new(&bytes[..]);
     let Some((_, Record::Event(event))) = reader.next().unwrap() else { panic!() };
     let args: Vec<_> = event.args().collect();
     assert!(
@@ -98,11 +98,11 @@ fn an_argument_whose_value_does_not_fit_it_spoils_no_other() {
 }
 
 #[test]
-fn an_argument_that_claims_the_longest_blob_is_refused() {
-    // Padded to words, so many bytes are more than 32 bits count.
+fn an_argument_with_the_longest_blob_length_is_refused() {
+    // Padded to words, this length exceeds 32 bits.
     let blob = argument::TYPE.set(10) | argument::SIZE.set(1) | argument::BLOB_LENGTH.set(u64::MAX);
     let bytes = trace(&[fxt::event_header(EventKind::Instant, 3, 1, 1, 1, 1), 5, blob]);
-    let mut reader = Reader::new(&bytes[..]);
+    let mut reader = RecordReader::new(&bytes[..]);
     let Some((_, Record::Event(event))) = reader.next().unwrap() else { panic!() };
     let args: Vec<_> = event.args().collect();
     assert!(
@@ -117,7 +117,7 @@ fn an_argument_of_an_unknown_type_is_passed_over_and_counted() {
     let good = argument::TYPE.set(0) | argument::SIZE.set(1) | argument::NAME.set(3);
     let header = fxt::event_header(EventKind::Counter, 6, 2, 1, 1, 1);
     let bytes = trace(&[header, 5, unknown, u64::MAX, good, 99]);
-    let mut reader = Reader::new(&bytes[..]);
+    let mut reader = RecordReader::new(&bytes[..]);
     let Some((_, Record::Event(event))) = reader.next().unwrap() else { panic!() };
     let mut args = event.args();
     assert_eq!(args.next().unwrap().unwrap(), (StringRef::Index(3), ArgumentValue::Value(Value::Null)));
@@ -126,7 +126,7 @@ fn an_argument_of_an_unknown_type_is_passed_over_and_counted() {
 }
 
 #[test]
-fn records_of_unknown_types_are_handed_on_whole() {
+fn records_of_unknown_types_are_returned_whole() {
     for words in [
         vec![11 | record::SIZE.set(2), 7], // no such record
         vec![head(fxt::RecordType::Event, 2) | event::KIND.set(11), 7], // no such event
@@ -134,13 +134,13 @@ fn records_of_unknown_types_are_handed_on_whole() {
         vec![record::SIZE.set(1) | 4 << 16 | 1 << 20], // no such trace info
         vec![head(fxt::RecordType::Scheduling, 3) | 3 << 60, 1, 2], // no such scheduling record
         vec![head(fxt::RecordType::Scheduling, 4) | 1 << 60 | 6 << 36, 1, 2, 3], // no such thread state
-        vec![head(fxt::RecordType::Scheduling, 2) | 1 << 28 | 1 << 36 | 15 << 24, 1], // nor here
+        vec![head(fxt::RecordType::Scheduling, 2) | 1 << 28 | 1 << 36 | 15 << 24, 1], // the same in a legacy record
         vec![head(fxt::RecordType::Profiler, 2) | 3 << 16, 1], // no such profiler record
-        vec![15 | large::SIZE.set(2) | 1 << 36, 1], // no such large record
-        vec![15 | large::SIZE.set(2) | 2 << 40, 1], // no such format of a large blob
+        vec![15 | large::SIZE.set(2) | 1 << 36, 1],            // no such large record
+        vec![15 | large::SIZE.set(2) | 2 << 40, 1],            // no such format of a large blob
     ] {
         let all = trace(&words);
-        let mut reader = Reader::new(&all[..]);
+        let mut reader = RecordReader::new(&all[..]);
         match reader.next().unwrap() {
             Some((0, Record::Unknown { record_type, words: n, bytes })) => {
                 assert_eq!((u64::from(record_type), n), (words[0] & 15, words.len() as u64));
@@ -152,7 +152,7 @@ fn records_of_unknown_types_are_handed_on_whole() {
 }
 
 #[test]
-fn words_after_what_is_known_of_a_record_are_passed_over() {
+fn words_after_the_known_part_of_a_record_are_passed_over() {
     let all = read(&trace(&[head(fxt::RecordType::Initialization, 3), 10, 11, fxt::MAGIC])[..]);
     assert_eq!(all.into_iter().map(|r| r.unwrap().0).collect::<Vec<_>>(), [0, 24]);
 }
@@ -164,7 +164,7 @@ fn a_large_record_is_passed_over_without_being_kept() {
     let body = std::io::Read::take(std::io::repeat(1), words * 8 - 8);
     let (header, magic) = (header.to_le_bytes(), fxt::MAGIC.to_le_bytes());
     let input = std::io::Read::chain(std::io::Read::chain(&header[..], body), &magic[..]);
-    let mut reader = Reader::new(input);
+    let mut reader = RecordReader::new(input);
     assert!(matches!(reader.next().unwrap(), Some((0, Record::TooLarge { words: n })) if n == words));
     assert!(matches!(reader.next().unwrap(), Some((at, Record::Magic)) if at == words * 8));
 }
@@ -176,7 +176,7 @@ fn a_large_record_that_is_cut_is_a_truncated_input() {
 }
 
 #[test]
-fn text_that_is_not_utf8_is_no_reason_to_fail() {
+fn text_that_is_not_utf8_is_no_error() {
     let mut out = Vec::new();
     let args = [(StringRef::Inline("key.."), Value::Str("value.."))];
     fxt::event(&mut out, &Event { name: StringRef::Inline("name.."), ..instant(&args) });
@@ -187,8 +187,8 @@ fn text_that_is_not_utf8_is_no_reason_to_fail() {
     });
 }
 
-/// Each record of `bytes` with each smaller size than its own: its last field is then missing, and what follows
-/// it is found.
+/// Reads each record of `bytes` with each smaller size: its last field is missing, and the next record is
+/// found.
 fn require_refused_when_shorter(bytes: &[u8]) {
     let words: Vec<_> = bytes.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect();
     let size = if record::TYPE.get(words[0]) == 15 { large::SIZE } else { record::SIZE };
@@ -225,7 +225,7 @@ fn an_object_without_its_last_words_is_refused() {
 }
 
 #[test]
-fn an_object_whose_name_is_longer_than_it_is_refused() {
+fn an_object_whose_name_exceeds_it_is_refused() {
     let header = head(fxt::RecordType::UserspaceObject, 3) | 1 << 16 | (0x8000 | 9) << 24;
     reads_on_after(&[header, 5, 6], 16, "a name");
 }
@@ -245,7 +245,7 @@ fn a_scheduling_record_without_its_last_words_is_refused() {
 }
 
 #[test]
-fn more_arguments_than_a_switch_has_are_refused() {
+fn missing_arguments_of_a_switch_are_refused() {
     let header = head(fxt::RecordType::Scheduling, 5) | 1 << 60 | 2 << 16;
     reads_on_after(&[header, 5, 71, 72, argument::SIZE.set(1)], 40, "an argument");
 }
@@ -280,7 +280,7 @@ fn a_profiler_record_without_its_last_words_is_refused() {
 }
 
 #[test]
-fn a_profiler_record_shorter_than_what_it_holds_is_refused() {
+fn a_profiler_record_shorter_than_its_content_is_refused() {
     let head = head(fxt::RecordType::Profiler, 3) | 1 << 20;
     reads_on_after(&[head | 255 << 44, 5, 6], 16, "a module's name");
     reads_on_after(&[head | 8 << 44 | 1 << 52, 5, 6], 24, "a build id");

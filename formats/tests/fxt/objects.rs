@@ -25,7 +25,7 @@ fn a_userspace_object_has_the_words_of_the_document() {
 }
 
 #[test]
-fn a_process_of_index_zero_is_written_in_full() {
+fn a_process_of_index_zero_is_written_inline() {
     let mut out = Vec::new();
     fxt::userspace_object(&mut out, 1, ProcessRef::Index(0), StringRef::Empty, &[]);
     require_words(&out, &[0x36, 1, 0]);
@@ -37,7 +37,7 @@ fn an_object_that_is_too_long_loses_arguments_from_its_end() {
     let args = [(StringRef::Index(1), Value::Bool(true)), (StringRef::Index(2), Value::Str(&text))];
     let mut out = Vec::new();
     fxt::userspace_object(&mut out, 1, ProcessRef::Inline(7), StringRef::Inline(&text), &args);
-    match Reader::new(&out[..]).next().unwrap() {
+    match RecordReader::new(&out[..]).next().unwrap() {
         Some((0, Record::UserspaceObject { name, args: read, .. })) => {
             assert_eq!(name, StringRef::Inline(&text));
             require_arguments(read, &args[..1]);
@@ -52,13 +52,13 @@ fn process() -> impl Strategy<Value = ProcessRef> {
 
 proptest! {
     #[test]
-    fn a_userspace_object_is_read_as_it_was_written(
+    fn a_userspace_object_is_read_back(
         pointer in unsigned(), process in process(), name in name(), owned in owned_arguments(),
     ) {
         let args = borrowed(&owned);
         let mut out = Vec::new();
         fxt::userspace_object(&mut out, pointer, process, name.reference(), &args);
-        let mut reader = Reader::new(&out[..]);
+        let mut reader = RecordReader::new(&out[..]);
         match reader.next().unwrap() {
             Some((0, Record::UserspaceObject { pointer: p, process: of, name: n, args: read })) => {
                 assert_eq!((p, of, n), (pointer, process, name.reference()));

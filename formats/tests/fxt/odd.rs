@@ -1,11 +1,11 @@
-//! What the format allows and few writers do; and what it does not, each with the byte it is found at.
+//! Unusual but valid FXT, and invalid FXT with the offset of its error.
 
 use super::malformed::{head, reads_on_after, trace};
 use super::*;
 use fxt::RecordType;
 use fxt::layout::{argument, blob, kernel_object, large, metadata, record, string, thread};
 
-/// Everything a trace says, which must be good.
+/// Reads a whole trace, which must be valid.
 fn good(trace: &[u8]) -> Vec<(u64, String)> {
     read(trace).into_iter().map(Result::unwrap).collect()
 }
@@ -18,7 +18,7 @@ fn event_of(args: u64, words: &[u64]) -> Vec<u8> {
 
 #[test]
 fn a_trace_of_the_other_endianness_does_not_get_past_its_magic_word() {
-    // Swapped, the magic word is a record of 352 words.
+    // With swapped bytes, the magic word is a record of 352 words.
     let mut bytes = fxt::MAGIC.to_be_bytes().to_vec();
     bytes.extend([0; 351 * 8 - 1]);
     let all = read(&bytes[..]);
@@ -44,7 +44,7 @@ fn an_empty_input_is_an_empty_trace() {
 #[test]
 fn size_zero_ends_the_trace_whatever_the_record() {
     for kind in 0..=15 {
-        let header = record::TYPE.set(kind) | u64::MAX << 36; // nothing in the size, also of a large one
+        let header = record::TYPE.set(kind) | u64::MAX << 36; // size 0, also of a large record
         let all = read(&trace(&[header, fxt::MAGIC])[..]);
         assert!(
             matches!(all[..], [Err(DecodeError { offset: 0, kind: DecodeErrorKind::ZeroSize { .. } })]),
@@ -69,7 +69,7 @@ fn bytes_after_the_last_whole_word_are_a_truncated_record() {
 }
 
 #[test]
-fn an_index_may_be_named_anew_or_never_and_is_handed_on_as_it_is() {
+fn an_index_can_be_reassigned_or_undefined_and_is_returned_unchanged() {
     let mut bytes = Vec::new();
     fxt::string_record(&mut bytes, 1, "one");
     fxt::thread_record(&mut bytes, 1, 7, 8);
@@ -77,11 +77,11 @@ fn an_index_may_be_named_anew_or_never_and_is_handed_on_as_it_is() {
     fxt::thread_record(&mut bytes, 1, 7, 9);
     fxt::string_record(&mut bytes, 0, "no index");
     fxt::thread_record(&mut bytes, 0, 7, 10);
-    // Neither of these was named.
+    // No record defines these indices.
     let name = StringRef::Index(fxt::MAX_STRING_INDEX);
     fxt::event(&mut bytes, &Event { thread: ThreadRef::Index(255), name, ..instant(&[]) });
 
-    let (mut reader, mut strings, mut threads) = (Reader::new(&bytes[..]), Vec::new(), Vec::new());
+    let (mut reader, mut strings, mut threads) = (RecordReader::new(&bytes[..]), Vec::new(), Vec::new());
     while let Some((_, record)) = reader.next().unwrap() {
         match record {
             Record::String { index, value } => strings.push((index, value.to_vec())),
@@ -100,7 +100,7 @@ fn an_index_may_be_named_anew_or_never_and_is_handed_on_as_it_is() {
 fn arguments_of_all_unknown_types_are_passed_over() {
     let unknown = (11..16).map(|kind| argument::TYPE.set(kind) | argument::SIZE.set(1) | u64::MAX << 16);
     let bytes = event_of(5, &unknown.collect::<Vec<_>>());
-    let mut reader = Reader::new(&bytes[..]);
+    let mut reader = RecordReader::new(&bytes[..]);
     let Some((0, Record::Event(event))) = reader.next().unwrap() else { panic!() };
     let mut args = event.args();
     assert!(args.next().is_none());
@@ -108,21 +108,21 @@ fn arguments_of_all_unknown_types_are_passed_over() {
 }
 
 #[test]
-fn an_argument_may_be_longer_than_its_value_and_a_record_than_its_arguments() {
+fn an_argument_can_be_longer_than_its_value_and_a_record_than_its_arguments() {
     let wide = argument::TYPE.set(2) | argument::SIZE.set(3) | argument::INTEGER.set(77);
     let null = argument::SIZE.set(1);
-    // One argument of three words is counted, one is not.
+    // The header counts one of two arguments of three words each.
     with_event(&event_of(1, &[wide, u64::MAX, u64::MAX, null, u64::MAX]), |_, args| {
         assert_eq!(args, [(StringRef::Empty, ArgumentValue::Value(Value::U64(77)))]);
     });
 }
 
 #[test]
-fn each_bad_argument_is_named_by_its_own_byte() {
+fn each_malformed_argument_is_reported_at_its_own_offset() {
     let null = argument::SIZE.set(1);
     let inline = |bytes: u64| 0x8000 | bytes;
     for (words, offset, what) in [
-        // Found when the record is read: without sizes nothing after them can be found.
+        // The error is found when the record is read: without a size, the next argument cannot be found.
         (vec![null, 0], 24, "an argument of size 0"),
         (vec![null, argument::SIZE.set(4095)], 24, "an argument reaches past"),
         (vec![null], 24, "an argument reaches past"),
@@ -134,7 +134,7 @@ fn each_bad_argument_is_named_by_its_own_byte() {
         }
     }
     for (words, offset, what) in [
-        // The name and the value end within the record, but not within their argument.
+        // The name and the value fit the record, but not their argument.
         (vec![null | argument::NAME.set(inline(1)), null], 24, "an argument's name"),
         (vec![argument::SIZE.set(2) | argument::NAME.set(inline(9)), 0, null], 24, "an argument's name"),
         (vec![argument::TYPE.set(4) | argument::SIZE.set(1), null], 24, "an argument's value"),
@@ -155,7 +155,7 @@ fn each_bad_argument_is_named_by_its_own_byte() {
         ),
     ] {
         let bytes = event_of(2, &words);
-        let mut reader = Reader::new(&bytes[..]);
+        let mut reader = RecordReader::new(&bytes[..]);
         let Some((0, Record::Event(event))) = reader.next().unwrap() else { panic!() };
         match &event.args().collect::<Vec<_>>()[..] {
             [Err(e), Ok((StringRef::Empty, ArgumentValue::Value(Value::Null)))] => {
@@ -167,7 +167,7 @@ fn each_bad_argument_is_named_by_its_own_byte() {
 }
 
 #[test]
-fn a_record_that_lacks_what_its_header_speaks_of_is_refused_and_the_next_one_read() {
+fn a_record_without_the_parts_of_its_header_is_refused_and_the_next_one_read() {
     let (koid, name) = (77, u64::from_le_bytes(*b"12345678"));
     let object = |words| head(RecordType::KernelObject, words);
     for (words, offset, what) in [
@@ -201,7 +201,7 @@ fn a_large_record_of_its_header_alone_is_passed_over() {
 }
 
 #[test]
-fn text_may_hold_nul_and_what_is_not_text_ends_where_it_stops_being_so() {
+fn text_can_contain_nul_and_ends_at_its_first_wrong_byte() {
     for (bytes, text) in
         [(*b"a\0b\0\0\0\0\0", "a\0b"), (*b"\xffxx\0\0\0\0\0", ""), (*b"a\xe2\x82\0\0\0\0\0", "a")]
     {
@@ -214,8 +214,8 @@ fn text_may_hold_nul_and_what_is_not_text_ends_where_it_stops_being_so() {
         ]));
         all.extend(trace(&[head(RecordType::KernelObject, 3) | kernel_object::NAME.set(0x8003), 7, word]));
         all.extend(trace(&[head(RecordType::Blob, 2) | blob::NAME.set(0x8003), word]));
-        let mut reader = Reader::new(&all[..]);
-        // A String record's bytes are handed on as they are.
+        let mut reader = RecordReader::new(&all[..]);
+        // The bytes of a String record are returned unchanged.
         match reader.next().unwrap() {
             Some((_, Record::String { index: 1, value })) => assert_eq!(value, &bytes[..3]),
             other => panic!("{other:?}"),
@@ -242,12 +242,12 @@ fn text_may_hold_nul_and_what_is_not_text_ends_where_it_stops_being_so() {
 fn padding_need_not_be_zero() {
     let header = head(RecordType::String, 2) | string::INDEX.set(1) | string::LENGTH.set(3);
     let bytes = trace(&[header, u64::from_le_bytes(*b"abc\xff\xff\xff\xff\xff")]);
-    let mut reader = Reader::new(&bytes[..]);
+    let mut reader = RecordReader::new(&bytes[..]);
     assert!(matches!(reader.next().unwrap(), Some((0, Record::String { index: 1, value: b"abc" }))));
 }
 
 #[test]
-fn an_inline_string_of_no_bytes_is_empty_and_takes_no_word() {
+fn an_empty_inline_string_takes_no_word() {
     let header = fxt::event_header(EventKind::Instant, 2, 0, 1, 0x8000, 0x8000);
     with_event(&trace(&[header, 5]), |event, _| {
         assert_eq!((event.category, event.name), (StringRef::Inline(""), StringRef::Inline("")));

@@ -34,13 +34,13 @@ fn profiler_records_have_the_words_of_the_document() {
 }
 
 #[test]
-fn what_a_profiler_record_has_no_room_for_is_cut() {
+fn content_that_does_not_fit_a_profiler_record_is_cut() {
     let (name, build_id, frames) = ("é".repeat(128), [7; 256], [8; 256]);
     let mut out = Vec::new();
     fxt::module(&mut out, &Module { name: &name, build_id: &build_id, ..loaded() });
     fxt::mmap(&mut out, &Mmap { flags: 0xff, ..mapped() });
     fxt::backtrace(&mut out, &Backtrace { timestamp: 7, thread: ThreadRef::Index(2), frames: &frames[..] });
-    let mut reader = Reader::new(&out[..]);
+    let mut reader = RecordReader::new(&out[..]);
     match reader.next().unwrap() {
         Some((_, Record::Module(read))) => {
             assert_eq!((read.name, read.build_id), (&name[..254], &build_id[..255]));
@@ -60,7 +60,7 @@ fn what_a_profiler_record_has_no_room_for_is_cut() {
 
 proptest! {
     #[test]
-    fn profiler_records_are_read_as_they_were_written(
+    fn profiler_records_are_read_back(
         timestamp in unsigned(), thread in thread(), id: u16, flags in 0..=7_u8, name in text(),
         build_id in prop::collection::vec(any::<u8>(), 0..=255), frames in prop::collection::vec(any::<u64>(), 0..=255),
         (start, range, vaddr) in (unsigned(), unsigned(), unsigned()),
@@ -71,7 +71,7 @@ proptest! {
         fxt::module(&mut out, &module);
         fxt::mmap(&mut out, &mapping);
         fxt::backtrace(&mut out, &Backtrace { timestamp, thread, frames: &frames[..] });
-        let mut reader = Reader::new(&out[..]);
+        let mut reader = RecordReader::new(&out[..]);
         match reader.next().unwrap() {
             Some((_, Record::Module(read))) => assert_eq!(read, module),
             other => panic!("{other:?}"),

@@ -1,4 +1,4 @@
-//! How a stream is read: in pieces, to its end, or not.
+//! Streams that come in pieces, end early, or fail.
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn a_stream_of_single_bytes_reads_the_same() {
 }
 
 #[test]
-fn a_trace_cut_anywhere_gives_its_whole_records_and_then_says_so() {
+fn a_trace_cut_anywhere_returns_its_whole_records_and_then_a_truncation() {
     let trace = everything();
     let whole: Vec<_> = read(&trace[..]).into_iter().map(Result::unwrap).collect();
     for len in 0..trace.len() {
@@ -37,7 +37,7 @@ fn many_records_pass_through_the_buffer() {
             &Event { timestamp: i, ..instant(&[(StringRef::Index(1), Value::U64((i + 1) << 32))]) },
         );
     }
-    let (mut reader, mut expected) = (Reader::new(&trace[..]), 0);
+    let (mut reader, mut expected) = (RecordReader::new(&trace[..]), 0);
     while let Some((offset, Record::Event(event))) = reader.next().unwrap() {
         assert_eq!((offset, event.timestamp), (expected * 32, expected));
         expected += 1;
@@ -46,8 +46,8 @@ fn many_records_pass_through_the_buffer() {
 }
 
 #[test]
-fn a_reader_that_fails_is_an_error_once() {
-    let mut reader = Reader::new(Broken);
+fn a_failing_input_is_an_error_once() {
+    let mut reader = RecordReader::new(Broken);
     assert!(matches!(reader.next(), Err(DecodeError { offset: 0, kind: DecodeErrorKind::Io(_) })));
     assert!(reader.next().unwrap().is_none());
 }

@@ -1,4 +1,4 @@
-//! What the scheduler did.
+//! Scheduling records.
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn scheduling_records_have_the_words_of_the_document() {
             7,
             70,
             71,
-            0x01f1_0000_9502_0048, // the threads exchanged
+            0x01f1_0000_9502_0048, // the threads swapped
             7,
             70,
             71,
@@ -42,7 +42,7 @@ fn a_switch_that_is_too_long_loses_arguments_from_its_end() {
     let mut out = Vec::new();
     fxt::context_switch(&mut out, &switch(args));
     fxt::thread_wakeup(&mut out, &ThreadWakeup { timestamp: 6, cpu: 0, thread: 2, args });
-    let mut reader = Reader::new(&out[..]);
+    let mut reader = RecordReader::new(&out[..]);
     match reader.next().unwrap() {
         Some((_, Record::ContextSwitch(read))) => require_arguments(read.args, &args[..1]),
         other => panic!("{other:?}"),
@@ -59,7 +59,7 @@ fn state() -> impl Strategy<Value = ThreadState> {
 
 proptest! {
     #[test]
-    fn switches_and_wakeups_are_read_as_they_were_written(
+    fn switches_and_wakeups_are_read_back(
         timestamp in unsigned(), cpu: u16, outgoing in unsigned(), outgoing_state in state(), incoming in unsigned(),
         owned in owned_arguments(),
     ) {
@@ -69,7 +69,7 @@ proptest! {
         let mut out = Vec::new();
         fxt::context_switch(&mut out, &switch);
         fxt::thread_wakeup(&mut out, &wakeup);
-        let mut reader = Reader::new(&out[..]);
+        let mut reader = RecordReader::new(&out[..]);
         match reader.next().unwrap() {
             Some((_, Record::ContextSwitch(read))) => {
                 let ContextSwitch { timestamp, cpu, outgoing, outgoing_state, incoming, args: read_args } = read;
@@ -90,7 +90,7 @@ proptest! {
     }
 
     #[test]
-    fn a_legacy_switch_is_read_as_it_was_written(
+    fn a_legacy_switch_is_read_back(
         timestamp in unsigned(), cpu: u8, outgoing in thread(), outgoing_state in state(), outgoing_priority: u8,
         incoming in thread(), incoming_priority: u8,
     ) {
@@ -99,7 +99,7 @@ proptest! {
         };
         let mut out = Vec::new();
         fxt::legacy_context_switch(&mut out, &switch);
-        let mut reader = Reader::new(&out[..]);
+        let mut reader = RecordReader::new(&out[..]);
         match reader.next().unwrap() {
             Some((0, Record::LegacyContextSwitch(read))) => assert_eq!(read, switch),
             other => panic!("{other:?}"),

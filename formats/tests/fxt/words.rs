@@ -1,4 +1,4 @@
-//! The words of the records that every trace has, computed by hand from the document.
+//! The words of common records, computed by hand from the document.
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn each_kind_of_event_has_its_number_and_its_last_word() {
             Some(last) => require_words(&out, &[header | number << 16 | 4 << 4, 5, argument, last]),
         }
         with_event(&out, |read, _| assert_eq!((read.kind, read.payload), (kind, payload)));
-        // A payload of a kind that has none is not written; one that is missing is 0.
+        // Kinds without a payload ignore it; for the others, a missing payload is written as 0.
         let mut other = Vec::new();
         let exchanged = if payload.is_none() { Some(99) } else { None };
         fxt::event(&mut other, &Event { kind, payload: exchanged, ..instant(&args) });

@@ -1,4 +1,4 @@
-//! Valid, odd and broken inputs, with all that is read of them.
+//! Valid, unusual and malformed inputs, and the expected items.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn reads(trace: &str, expected: &[&str]) {
 }
 
 #[test]
-fn what_has_no_events_has_none() {
+fn a_trace_can_have_no_events() {
     for trace in [
         "",
         " \n",
@@ -44,7 +44,7 @@ fn the_example_of_the_document_is_read_with_and_without_its_bracket() {
 }
 
 #[test]
-fn events_are_found_wherever_they_stand_in_the_object_form() {
+fn events_are_found_everywhere_in_the_object_form() {
     reads(
         r##"{"displayTimeUnit": "ns", "otherData": {"version": "1 ]}"}, "stackFrames": {"5": {"category": "libc", "name": "f", "parent": 4}},
 "traceEvents": [{"ph":"M"},{"ph":"X"}], "samples": [{"cpu":0, "tid": 1, "ts": 1000.5, "name": "cycles:HG", "sf": 3, "weight": 1}],
@@ -65,7 +65,7 @@ fn events_are_found_wherever_they_stand_in_the_object_form() {
 }
 
 #[test]
-fn what_only_looks_like_the_events_is_a_member() {
+fn a_member_that_only_resembles_the_events_is_a_member() {
     reads(
         r#"{"traceEvents": "[]", "samples": {}, "stackFrames": []}"#,
         &[r#"1 traceEvents: "[]""#, "22 samples: {}", "37 stackFrames: []"],
@@ -73,7 +73,7 @@ fn what_only_looks_like_the_events_is_a_member() {
 }
 
 #[test]
-fn fields_of_other_types_than_their_own_are_made_sense_of() {
+fn fields_of_unexpected_types_are_read() {
     reads(
         r#"[{"name":5,"cat":null,"ph":"X","ts":"1.5","dur":2e1,"tts":null,"pid":"main","tid":7.0,"id":-1,"scope":{"a": 1},"flow_in":1,"flow_out":0,"id2":[1],"args":null}"#,
         &[
@@ -83,7 +83,7 @@ fn fields_of_other_types_than_their_own_are_made_sense_of() {
 }
 
 #[test]
-fn of_two_fields_of_a_name_the_last_counts_and_escapes_are_undone_in_names() {
+fn the_last_of_two_equal_names_counts_and_escapes_in_names_are_decoded() {
     reads(
         r#"[{"ts":1,"na\u006de":"a","ts":2,"name":"b\/\ud834\udd1e","x":1,"y":2}"#,
         &[r#"1 {"name":"b/𝄞","ts":2} +2"#],
@@ -99,7 +99,7 @@ fn phases_that_are_no_single_letter_are_none() {
 }
 
 #[test]
-fn metadata_says_what_its_name_promises() {
+fn metadata_has_the_content_of_its_name() {
     let says = |name: &str, args: &str, expected: Option<Metadata<'_>>| {
         let event = format!(r#"{{"ph":"M","name":"{name}","args":{args}}}"#);
         with_event(&event, |event| assert_eq!(event.metadata(), expected, "{name} {args}"));
@@ -118,7 +118,7 @@ fn metadata_says_what_its_name_promises() {
 }
 
 #[test]
-fn after_an_event_that_is_wrong_inside_the_next_one_is_read() {
+fn the_event_after_a_malformed_one_is_read() {
     reads(
         r#"[{"ph":"X","ts":tomorrow},{"ph":"B","ts":"tomorrow"},{"a":NaN},{"a" 1},{1},{"ts":18446744073709551615},{"ts":1}]"#,
         &[
@@ -138,15 +138,15 @@ fn after_an_event_that_is_wrong_inside_the_next_one_is_read() {
 }
 
 #[test]
-fn what_is_no_event_is_passed_over_and_counted() {
-    let mut reader = Reader::new(&br#"[null, 5, "a", [{"ph":"X"}], {"ph":"B"}, true, -1.5]"#[..]);
+fn values_that_are_no_events_are_passed_over_and_counted() {
+    let mut reader = JsonReader::new(&br#"[null, 5, "a", [{"ph":"X"}], {"ph":"B"}, true, -1.5]"#[..]);
     assert_eq!(reader.next().unwrap().map(|(offset, _)| offset), Some(29));
     assert!(reader.next().unwrap().is_none());
     assert_eq!(reader.skipped(), 6);
 }
 
 #[test]
-fn what_is_no_trace_is_an_error_where_it_stops_being_one() {
+fn an_input_that_is_no_trace_is_an_error_at_its_first_wrong_byte() {
     for (trace, expected) in [
         ("hello", "byte 0: [ or {, with which a trace begins, expected"),
         ("\0", "byte 0: [ or {, with which a trace begins, expected"),
@@ -165,14 +165,14 @@ fn what_is_no_trace_is_an_error_where_it_stops_being_one() {
     ] {
         reads(trace, &[expected]);
     }
-    // Brackets that do not match end an object where they are as many.
+    // An object ends where as many brackets are closed as opened, even if they do not match.
     reads("[{]}", &["byte 2: not JSON: key must be a string", "byte 3: an object or ] expected"]);
     reads(r#"{"a":nul,"b":1}"#, &["byte 7: not JSON: EOF while parsing a value", "9 b: 1"]);
 }
 
 #[test]
 fn bytes_that_are_not_utf8_are_replaced_and_counted() {
-    let mut reader = Reader::new(&b"{\"k\xff\":1,\"traceEvents\":[{\"name\":\"a\xffb\"},{}]}"[..]);
+    let mut reader = JsonReader::new(&b"{\"k\xff\":1,\"traceEvents\":[{\"name\":\"a\xffb\"},{}]}"[..]);
     for expected in ["k\u{fffd}: 1", "{\"name\":\"a\u{fffd}b\"}", "{}"] {
         let (_, item) = reader.next().unwrap().unwrap();
         assert_eq!(line(&item), expected);

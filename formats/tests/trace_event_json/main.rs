@@ -1,4 +1,4 @@
-//! Trace Event Format: what is written is read back, foreign text is read as far as it makes sense, and none does harm.
+//! Trace Event Format: written events are read back, and any input is read without harm.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -9,15 +9,15 @@ mod writing;
 
 use common::{Broken, Owned, Slow, text, unsigned, value};
 use hairline_formats::trace_event_json::{
-    Args, Event, Id, Id2, InstantScope, Item, Json, Metadata, Phase, Reader, TimeUnit, Writer, put_event,
-    put_value,
+    Args, Event, Id, Id2, InstantScope, Item, Json, JsonReader, JsonWriter, Metadata, Phase, TimeUnit,
+    put_event, put_value,
 };
 use hairline_formats::{DecodeError, DecodeErrorKind, Entries, Value};
 use proptest::prelude::*;
 
-/// Everything that a trace says, a line for each item or error: an event as this crate writes it.
+/// Reads a whole trace: a line for each item or error, an event in the form in which this crate writes it.
 fn lines(trace: impl std::io::Read) -> Vec<String> {
-    let mut reader = Reader::new(trace);
+    let mut reader = JsonReader::new(trace);
     let mut all = Vec::new();
     loop {
         match reader.next() {
@@ -43,10 +43,10 @@ fn line(item: &Item<'_>) -> String {
     }
 }
 
-/// Reads one event and hands it to `check`.
+/// Reads one event and passes it to `check`.
 fn with_event(event: &str, check: impl FnOnce(&Event<'_>)) {
     let trace = format!("[{event}");
-    match Reader::new(trace.as_bytes()).next().unwrap().unwrap() {
+    match JsonReader::new(trace.as_bytes()).next().unwrap().unwrap() {
         (1, Item::Event(event)) => check(&event),
         other => panic!("{other:?}"),
     }

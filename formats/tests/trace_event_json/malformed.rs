@@ -1,9 +1,9 @@
-//! Traces that are cut, huge, deep or damaged.
+//! Traces that are truncated, huge, deeply nested or damaged.
 
 use super::*;
 use crate::common::damaged;
 
-/// Every form of everything, in little.
+/// A small trace with all forms.
 const SMALL: &str = r#"{"displayTimeUnit":"ns","o":{"a":[1,"}\""]},"stackFrames":{"1":{"name":"f"}},"traceEvents":[
 {"name":"a\u00e9\\","ph":"B","ts":1.5,"args":{"x":[{}]}}, 7, {"ph":"E"}],"samples":[{"ts":2}],"n":-1.5e3,"t":true} "#;
 
@@ -12,7 +12,7 @@ fn is_truncated(line: &str) -> bool {
 }
 
 #[test]
-fn a_trace_may_be_cut_at_every_byte() {
+fn a_trace_cut_at_any_byte_is_read() {
     let whole = lines(SMALL.as_bytes());
     assert_eq!(whole.len(), 8);
     for cut in 0..SMALL.len() {
@@ -28,9 +28,9 @@ fn a_trace_may_be_cut_at_every_byte() {
 }
 
 #[test]
-fn all_before_a_cut_is_good() {
+fn everything_before_a_cut_is_read() {
     for cut in 0..SMALL.len() {
-        let mut reader = Reader::new(&SMALL.as_bytes()[..cut]);
+        let mut reader = JsonReader::new(&SMALL.as_bytes()[..cut]);
         let error = loop {
             match reader.next() {
                 Ok(Some(_)) => {}
@@ -49,7 +49,7 @@ fn all_before_a_cut_is_good() {
 fn strings_of_a_megabyte_are_read() {
     let long = "long \\\" ".repeat(150_000);
     let trace = format!(r#"[{{"name":"{long}"}},{{"args":{{"a":"{long}"}}}},{{"ph":"X"}}]"#);
-    let mut reader = Reader::new(trace.as_bytes());
+    let mut reader = JsonReader::new(trace.as_bytes());
     match reader.next().unwrap().unwrap() {
         (1, Item::Event(event)) => assert_eq!(event.name, long.replace('\\', "")),
         other => panic!("{other:?}"),
@@ -59,7 +59,7 @@ fn strings_of_a_megabyte_are_read() {
 }
 
 #[test]
-fn what_is_larger_than_the_limit_is_passed_over() {
+fn objects_above_the_limit_are_passed_over() {
     let large = "x".repeat(100_000);
     let trace =
         format!(r#"{{"a":"{large}","traceEvents":[{{"name":"{large}"}},{{"ph":"X"}},"{large}"],"b":1}}"#);
@@ -68,7 +68,7 @@ fn what_is_larger_than_the_limit_is_passed_over() {
         for slow in [false, true] {
             let source: Box<dyn std::io::Read> =
                 if slow { Box::new(Slow::new(trace.as_bytes())) } else { Box::new(trace.as_bytes()) };
-            let mut reader = Reader::new(source).limit(limit);
+            let mut reader = JsonReader::new(source).limit(limit);
             let e = reader.next().unwrap_err();
             assert_eq!(e.offset, first);
             assert!(
@@ -83,9 +83,9 @@ fn what_is_larger_than_the_limit_is_passed_over() {
 }
 
 #[test]
-fn a_name_or_white_space_without_end_ends() {
+fn a_name_or_white_space_above_the_limit_is_an_error() {
     for trace in [format!("{{\"{}\":1}}", "k".repeat(300)), format!("{{\"a\"{}:1}}", " ".repeat(300))] {
-        let mut reader = Reader::new(trace.as_bytes()).limit(100);
+        let mut reader = JsonReader::new(trace.as_bytes()).limit(100);
         assert!(matches!(reader.next().unwrap_err().kind, DecodeErrorKind::Unexpected(_)));
         assert!(reader.next().unwrap().is_none());
     }
@@ -96,7 +96,7 @@ fn nesting_of_any_depth_is_read() {
     const DEPTH: usize = 1_000_000;
     let (open, close) = ("{\"a\":".repeat(DEPTH), "}".repeat(DEPTH));
     let trace = format!("[{{\"args\":{open}1{close}}},{{\"ph\":\"X\"}}]");
-    let mut reader = Reader::new(trace.as_bytes());
+    let mut reader = JsonReader::new(trace.as_bytes());
     match reader.next().unwrap().unwrap() {
         (1, Item::Event(event)) => event.args.each(|name, value| {
             let mut paths = Vec::new();
@@ -110,8 +110,8 @@ fn nesting_of_any_depth_is_read() {
 }
 
 #[test]
-fn a_reader_that_fails_is_an_error() {
-    let mut reader = Reader::new(std::io::Read::chain(&b"[{\"ph\":"[..], Broken));
+fn a_failing_input_is_an_error() {
+    let mut reader = JsonReader::new(std::io::Read::chain(&b"[{\"ph\":"[..], Broken));
     assert!(matches!(reader.next(), Err(DecodeError { offset: 7, kind: DecodeErrorKind::Io(_) })));
     assert!(reader.next().unwrap().is_none());
 }
@@ -133,9 +133,10 @@ proptest! {
     }
 }
 
-/// No panic, no endless row of errors, every error about a byte of the input, and the same in whatever pieces it comes.
+/// Reads without a panic and without endless errors; every error has an offset in the input, and the pieces
+/// of the input make no difference.
 fn require_sane(bytes: &[u8]) {
-    let mut reader = Reader::new(bytes);
+    let mut reader = JsonReader::new(bytes);
     let mut errors = 0;
     loop {
         match reader.next() {

@@ -1,4 +1,4 @@
-//! What is written is read back.
+//! Written items are read back.
 
 use super::*;
 
@@ -31,7 +31,7 @@ fn json() -> impl Strategy<Value = Option<Json<'static>>> {
         .prop_map(|text| text.and_then(Json::new))
 }
 
-/// What a value is after the round trip.
+/// The value after the round trip.
 fn expected(value: &Value<'_>) -> String {
     match *value {
         Value::U64(number) | Value::Koid(number) => match i64::try_from(number) {
@@ -58,7 +58,7 @@ impl Entries for Owner {
 
 proptest! {
     #[test]
-    fn an_event_is_read_as_it_was_written(
+    fn an_event_is_read_back(
         (name, cat, scope, bp, cname) in (text(), text(), text(), text(), text()),
         (ph, s) in (phase(), prop::option::of(any::<char>().prop_map(InstantScope::from_letter))),
         (ts, dur, tts, tdur) in (time(), time(), time(), time()),
@@ -72,25 +72,25 @@ proptest! {
             scope: scope.into(), args: args.map_or(Args::None, Args::Json), bp: bp.into(), s, sf, stack, esf, estack,
             cname: cname.into(), bind_id, flow_in, flow_out, skipped: 0,
         };
-        let mut writer = Writer::array(Vec::new());
+        let mut writer = JsonWriter::array(Vec::new());
         writer.event(&event).unwrap();
         let trace = writer.finish().unwrap();
-        let mut reader = Reader::new(&trace[..]);
+        let mut reader = JsonReader::new(&trace[..]);
         prop_assert_eq!(reader.next().unwrap(), Some((2, Item::Event(event))));
         prop_assert!(reader.next().unwrap().is_none());
     }
 
     #[test]
-    fn arguments_are_read_as_they_were_written(all in prop::collection::vec((text(), value()), 0..8)) {
+    fn arguments_are_read_back(all in prop::collection::vec((text(), value()), 0..8)) {
         let list: Vec<_> = all.iter().map(|(name, value)| (name.as_str(), value.value())).collect();
         let owner = Owner(all.iter().map(|(name, value)| (name.clone(), value.clone())).collect());
         let nested = [("dict", Value::Dict(&owner)), ("array", Value::Array(&owner))];
-        let mut writer = Writer::array(Vec::new());
+        let mut writer = JsonWriter::array(Vec::new());
         for args in [&list[..], &nested] {
             writer.event(&Event { args: Args::List(args), ..Event::default() }).unwrap();
         }
         let trace = writer.finish().unwrap();
-        let mut reader = Reader::new(&trace[..]);
+        let mut reader = JsonReader::new(&trace[..]);
         let expected: Vec<_> = list.iter().map(|(name, value)| ((*name).to_owned(), expected(value))).collect();
         match reader.next().unwrap() {
             Some((_, Item::Event(event))) => prop_assert_eq!(shown(&event.args), expected.clone()),

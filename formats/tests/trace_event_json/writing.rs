@@ -1,4 +1,4 @@
-//! What a trace looks like that this crate writes.
+//! The text of written traces.
 
 use super::*;
 
@@ -42,7 +42,7 @@ impl Entries for Endless {
 }
 
 #[test]
-fn each_kind_of_value_has_its_form() {
+fn each_type_of_value_has_its_form() {
     for (value, expected) in [
         (Value::Null, "null"),
         (Value::Bool(true), "true"),
@@ -88,14 +88,14 @@ fn times_have_the_decimals_that_they_need() {
     }
 }
 
-fn trace(writer: Writer<Vec<u8>>) -> String {
+fn trace(writer: JsonWriter<Vec<u8>>) -> String {
     String::from_utf8(writer.finish().unwrap()).unwrap()
 }
 
 #[test]
 fn the_array_form_has_an_event_a_line() {
-    assert_eq!(trace(Writer::array(Vec::new())), "[\n]\n");
-    let mut writer = Writer::array(Vec::new());
+    assert_eq!(trace(JsonWriter::array(Vec::new())), "[\n]\n");
+    let mut writer = JsonWriter::array(Vec::new());
     writer.event(&Event::default()).unwrap();
     writer.event(&Event::default()).unwrap();
     assert_eq!(writer.member("a", &Value::Null).unwrap_err().kind(), std::io::ErrorKind::InvalidInput);
@@ -104,8 +104,8 @@ fn the_array_form_has_an_event_a_line() {
 
 #[test]
 fn the_object_form_has_members_before_and_after_its_events() {
-    assert_eq!(trace(Writer::object(Vec::new())), "{\"traceEvents\":[\n]}\n");
-    let mut writer = Writer::object(Vec::new());
+    assert_eq!(trace(JsonWriter::object(Vec::new())), "{\"traceEvents\":[\n]}\n");
+    let mut writer = JsonWriter::object(Vec::new());
     writer.display_time_unit(TimeUnit::Milliseconds).unwrap();
     writer.member("otherData", &Value::Dict(&Nested)).unwrap();
     writer.event(&Event::default()).unwrap();
@@ -120,16 +120,16 @@ fn the_object_form_has_members_before_and_after_its_events() {
     assert_eq!(parsed["traceEvents"].as_array().unwrap().len(), 2);
     assert_eq!(lines(text.as_bytes()).len(), 4);
 
-    // Without an event between them, members stand where they are put.
-    let mut writer = Writer::object(Vec::new());
+    // Members without events between them keep their order.
+    let mut writer = JsonWriter::object(Vec::new());
     writer.member("a", &Value::I64(1)).unwrap();
     assert_eq!(trace(writer), "{\"a\":1,\n\"traceEvents\":[\n]}\n");
 }
 
 #[test]
-fn what_is_flushed_is_a_trace() {
+fn a_flushed_output_is_a_trace() {
     let mut file = Vec::new();
-    let mut writer = Writer::object(&mut file);
+    let mut writer = JsonWriter::object(&mut file);
     writer.event(&Event { ph: Some(Phase::Mark), ..Event::default() }).unwrap();
     writer.flush().unwrap();
     drop(writer);
@@ -137,7 +137,7 @@ fn what_is_flushed_is_a_trace() {
 }
 
 #[test]
-fn an_output_that_fails_is_an_error() {
+fn a_failing_output_is_an_error() {
     struct Full;
     impl std::io::Write for Full {
         fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
@@ -150,6 +150,6 @@ fn an_output_that_fails_is_an_error() {
     }
     let long = "x".repeat(100_000);
     let event = Event { name: long.as_str().into(), ..Event::default() };
-    assert!(Writer::array(Full).event(&event).is_err());
-    assert!(Writer::array(Full).finish().is_err());
+    assert!(JsonWriter::array(Full).event(&event).is_err());
+    assert!(JsonWriter::array(Full).finish().is_err());
 }

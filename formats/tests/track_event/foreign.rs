@@ -1,4 +1,4 @@
-//! What other writers do, and newer ones may.
+//! Traces of other writers, and of newer ones.
 
 use super::*;
 use fields::{debug_annotation as annotation, track_event as event};
@@ -10,8 +10,8 @@ fn packet(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 }
 
 #[test]
-fn varints_longer_than_need_be_are_read() {
-    // A packet of 3 fields: length, sequence and timestamp padded.
+fn varints_that_are_not_in_their_shortest_form_are_read() {
+    // A packet of 3 fields, with a padded length, sequence and timestamp.
     let trace = [0x0a, 0x88, 0x80, 0x00, 0x50, 0x83, 0x80, 0x00, 0x40, 0x81, 0x80, 0x00];
     with_packet(&trace, |packet| assert_eq!((packet.sequence, packet.timestamp), (3, Some(1))));
 }
@@ -31,19 +31,19 @@ fn unknown_fields_are_passed_over_and_counted() {
         });
         put_str(p, 4002, "z");
     }));
-    let mut reader = Reader::new(&trace[..]);
+    let mut reader = PacketReader::new(&trace[..]);
     let (_, packet) = reader.next().unwrap().unwrap();
-    let Some(Data::Event(event)) = &packet.data else { panic!("{packet:?}") };
+    let Some(PacketData::Event(event)) = &packet.data else { panic!("{packet:?}") };
     assert_eq!((packet.skipped, event.skipped, event.kind, event.name), (2, 1, None, Some("x")));
     assert_eq!(reader.skipped(), 3);
 }
 
 #[test]
-fn data_that_is_not_read_is_handed_on() {
+fn unknown_data_is_returned_as_bytes() {
     let trace = packet(|p| put_str(p, 33, "config"));
     with_packet(&trace, |packet| {
         assert!(
-            matches!(packet.data, Some(Data::Other { field: 33, bytes: b"config", offset: 5 })),
+            matches!(packet.data, Some(PacketData::Other { field: 33, bytes: b"config", offset: 5 })),
             "{packet:?}"
         );
         assert_eq!(packet.bytes(), &trace[2..]);
@@ -51,7 +51,7 @@ fn data_that_is_not_read_is_handed_on() {
 }
 
 #[test]
-fn names_in_full_and_packed_numbers_are_read() {
+fn inline_names_and_packed_numbers_are_read() {
     let trace = packet(|p| {
         put_message(p, trace_packet::TRACK_EVENT, |e| {
             put_str(e, event::CATEGORIES, "a");
@@ -81,7 +81,7 @@ fn names_in_full_and_packed_numbers_are_read() {
 }
 
 #[test]
-fn dictionaries_and_arrays_are_read_as_deep_as_one_asks() {
+fn dicts_and_arrays_are_read_to_any_depth() {
     let trace = packet(|p| {
         put_message(p, trace_packet::TRACK_EVENT, |e| {
             put_message(e, event::DEBUG_ANNOTATIONS, |a| {
@@ -109,21 +109,21 @@ fn dictionaries_and_arrays_are_read_as_deep_as_one_asks() {
 }
 
 #[test]
-fn the_older_flag_for_a_cleared_state_counts() {
+fn the_older_flag_for_a_cleared_state_is_read() {
     let trace = packet(|p| put_uint(p, trace_packet::INCREMENTAL_STATE_CLEARED, 1));
     with_packet(&trace, |packet| assert_eq!(packet.flags, sequence_flags::CLEARED));
 }
 
 #[test]
-fn a_field_of_another_wire_type_than_it_should_have_is_passed_over() {
+fn a_field_of_the_wrong_wire_type_is_passed_over() {
     let trace = packet(|p| put_uint(p, trace_packet::TRACK_EVENT, 1));
-    let mut reader = Reader::new(&trace[..]);
+    let mut reader = PacketReader::new(&trace[..]);
     let (_, packet) = reader.next().unwrap().unwrap();
     assert!(packet.data.is_none() && packet.skipped == 1);
 }
 
 #[test]
-fn text_that_is_not_utf8_is_no_reason_to_fail() {
+fn text_that_is_not_utf8_is_no_error() {
     let trace = packet(|p| {
         put_message(p, trace_packet::TRACK_EVENT, |e| {
             put_bytes(e, event::NAME, b"name\xff");
@@ -138,7 +138,7 @@ fn text_that_is_not_utf8_is_no_reason_to_fail() {
 }
 
 #[test]
-fn a_priority_that_is_not_known_and_fields_beside_it_are_counted() {
+fn an_unknown_priority_and_fields_beside_it_are_counted() {
     let trace = packet(|p| {
         put_message(p, trace_packet::TRACK_EVENT, |e| {
             put_message(e, event::LOG_MESSAGE, |l| {
@@ -163,7 +163,7 @@ fn a_priority_that_is_not_known_and_fields_beside_it_are_counted() {
 }
 
 #[test]
-fn the_last_of_alternatives_holds() {
+fn the_last_of_alternatives_counts() {
     let trace = packet(|p| {
         put_message(p, trace_packet::TRACK_EVENT, |e| {
             put_uint(e, event::CORRELATION_ID, 1);
@@ -179,7 +179,7 @@ fn the_last_of_alternatives_holds() {
 }
 
 #[test]
-fn keys_that_tracks_share_are_read_and_numbers_that_are_not_known_are_none() {
+fn keys_of_tracks_are_read_and_unknown_numbers_are_none() {
     use fields::{counter_descriptor as counter, track_descriptor as track};
     let trace = packet(|p| {
         put_message(p, trace_packet::TRACK_DESCRIPTOR, |t| {
@@ -202,10 +202,13 @@ fn keys_that_tracks_share_are_read_and_numbers_that_are_not_known_are_none() {
 }
 
 #[test]
-fn a_marker_that_is_not_the_marker_is_handed_on() {
+fn other_bytes_in_the_markers_field_are_returned() {
     let trace = packet(|p| put_bytes(p, trace_packet::SYNCHRONIZATION_MARKER, b"another"));
     with_packet(&trace, |packet| {
-        assert!(matches!(packet.data, Some(Data::Other { field: 36, bytes: b"another", .. })), "{packet:?}");
+        assert!(
+            matches!(packet.data, Some(PacketData::Other { field: 36, bytes: b"another", .. })),
+            "{packet:?}"
+        );
     });
 }
 
@@ -224,15 +227,15 @@ fn statistics_of_many_buffers_are_added_up() {
             put_uint(s, 4001, 1);
         });
     });
-    let mut reader = Reader::new(&trace[..]);
+    let mut reader = PacketReader::new(&trace[..]);
     let (_, packet) = reader.next().unwrap().unwrap();
-    let Some(Data::Stats(read)) = packet.data else { panic!("{packet:?}") };
+    let Some(PacketData::Stats(read)) = packet.data else { panic!("{packet:?}") };
     assert_eq!(read, te::TraceStats { size: 300, events_lost: u64::MAX, ..te::TraceStats::default() });
     assert_eq!(packet.skipped, 4);
 }
 
 #[test]
-fn a_process_tree_may_have_many_processes_and_more() {
+fn a_process_tree_can_have_many_processes_and_other_fields() {
     use fields::{process_tree as tree, process_tree_process as process};
     let trace = packet(|p| {
         put_message(p, trace_packet::PROCESS_TREE, |t| {
@@ -245,7 +248,7 @@ fn a_process_tree_may_have_many_processes_and_more() {
         });
     });
     with_packet(&trace, |packet| {
-        let Some(Data::Processes(processes)) = &packet.data else { panic!("{packet:?}") };
+        let Some(PacketData::Processes(processes)) = &packet.data else { panic!("{packet:?}") };
         let read: Vec<_> =
             all(processes.clone()).iter().map(|p| (p.pid, p.parent, all(p.command_line()))).collect();
         assert_eq!(read, [(Some(7), None, vec![]), (None, None, vec!["app"])]);

@@ -50,7 +50,7 @@ fn a_sequence_starts_with_its_clock_and_its_track() {
             assert_eq!((defaults.timestamp_clock_id, packet.timestamp), (Some(fields::SEQUENCE_CLOCK), None));
             assert_eq!(defaults.track_uuid, Some(77));
             assert_eq!(all(defaults.extra_counter_track_uuids()), [78, 79]);
-            let Some(Data::Clocks(clocks)) = &packet.data else { panic!("{packet:?}") };
+            let Some(PacketData::Clocks(clocks)) = &packet.data else { panic!("{packet:?}") };
             let reading = |clock_id, is_incremental| ClockReading {
                 clock_id,
                 timestamp: 1_000,
@@ -64,7 +64,7 @@ fn a_sequence_starts_with_its_clock_and_its_track() {
 }
 
 #[test]
-fn a_counter_says_its_unit() {
+fn a_counter_has_its_unit() {
     for (unit, unit_name) in
         [(Unit::Unspecified, None), (Unit::SizeBytes, None), (Unit::Unspecified, Some("frames"))]
     {
@@ -75,7 +75,7 @@ fn a_counter_says_its_unit() {
             &CounterTrack { unit, unit_name, ..CounterTrack::new(1, 2, "n") },
         );
         with_packet(&out, |packet| {
-            let Some(Data::Track(track)) = &packet.data else { panic!("{packet:?}") };
+            let Some(PacketData::Track(track)) = &packet.data else { panic!("{packet:?}") };
             let counter = track.counter.as_ref().unwrap();
             assert_eq!((track.name, counter.unit, counter.unit_name), (Some("n"), Some(unit), unit_name));
         });
@@ -88,7 +88,7 @@ fn a_uuid_is_two_halves() {
     te::trace_uuid(&mut out, 1, 0x0102 << 64 | 0x0304);
     with_packet(&out, |packet| {
         assert_eq!(packet.bytes(), [0x50, 1, 0xca, 0x05, 6, 0x08, 0x82, 0x02, 0x10, 0x84, 0x06]);
-        assert!(matches!(packet.data, Some(Data::TraceUuid(uuid)) if uuid == 0x0102 << 64 | 0x0304));
+        assert!(matches!(packet.data, Some(PacketData::TraceUuid(uuid)) if uuid == 0x0102 << 64 | 0x0304));
     });
 }
 
@@ -106,7 +106,7 @@ fn strings_of_every_length_survive() {
 }
 
 #[test]
-fn what_an_event_refers_to_is_laid_out() {
+fn references_of_an_event_are_laid_out() {
     let mut out = Vec::new();
     te::event(&mut out, &FULL);
     #[rustfmt::skip]
@@ -130,7 +130,7 @@ fn what_an_event_refers_to_is_laid_out() {
 }
 
 #[test]
-fn what_an_event_refers_to_by_number_is_laid_out() {
+fn interned_references_of_an_event_are_laid_out() {
     let event = Event {
         clock_id: Some(6),
         needs_state: false,
@@ -172,7 +172,7 @@ fn nested_annotations_are_laid_out() {
 }
 
 #[test]
-fn text_with_a_number_is_laid_out_by_its_number_and_inside_others_in_full() {
+fn interned_text_is_laid_out_as_its_id_and_nested_as_text() {
     let text = Tree::Interned(300, "t".to_owned());
     let array = Tree::Array(Named(vec![(String::new(), text.clone())]));
     let annotations = [(Name::Text("k"), text.value()), (Name::Iid(3), array.value())];
@@ -189,7 +189,7 @@ fn text_with_a_number_is_laid_out_by_its_number_and_inside_others_in_full() {
 }
 
 #[test]
-fn what_is_interned_is_laid_out() {
+fn interned_data_is_laid_out() {
     let at = SourceLocation { file: "a", function: "f", line: 9 };
     let strings = [
         Interned::LogBody { iid: 1, name: "hi" },

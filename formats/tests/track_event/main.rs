@@ -1,4 +1,4 @@
-//! TrackEvent: what is written is read back, and foreign bytes do no harm.
+//! TrackEvent: written packets are read back, and any input is read without harm.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -16,17 +16,17 @@ use common::{Broken, LENGTHS, Owned, Slow, damaged, text, unsigned, value};
 use hairline_formats::proto::{self, put_bytes, put_message, put_str, put_uint};
 use hairline_formats::track_event::fields::{self, clock, sequence_flags, trace, trace_packet};
 use hairline_formats::track_event::{
-    self as te, AnnotationValue, ClockReading, Correlation, CounterTrack, CounterValue, Data, Event,
-    EventType, Interned, Location, LogMessage, Name, Packet, Priority, ProcessTrack, Reader, SequenceStart,
-    SourceLocation, ThreadTrack, Unit,
+    self as te, AnnotationValue, ClockReading, Correlation, CounterTrack, CounterValue, Event, EventType,
+    Interned, Location, LogMessage, Name, Packet, PacketData, PacketReader, Priority, ProcessTrack,
+    SequenceStart, SourceLocation, ThreadTrack, Unit,
 };
 use hairline_formats::{DecodeError, DecodeErrorKind, Value};
 use proptest::prelude::*;
 use values::{Named, Tree};
 
-/// Everything that a trace says, without borrowing from its reader.
+/// Reads a whole trace into text.
 fn read(trace: impl std::io::Read) -> Vec<Result<(u64, String), DecodeError>> {
-    let mut reader = Reader::new(trace);
+    let mut reader = PacketReader::new(trace);
     let mut all = Vec::new();
     loop {
         match reader.next() {
@@ -40,7 +40,7 @@ fn read(trace: impl std::io::Read) -> Vec<Result<(u64, String), DecodeError>> {
 fn describe(packet: &Packet<'_>) -> String {
     let interned: Vec<_> = packet.interned().collect();
     let data = match &packet.data {
-        Some(Data::Event(e)) => {
+        Some(PacketData::Event(e)) => {
             format!(
                 "{:?} {:?} {:?} {:?} {:?} {:?}",
                 e.category_iids().collect::<Vec<_>>(),
@@ -58,11 +58,11 @@ fn describe(packet: &Packet<'_>) -> String {
                 e.log,
             )
         }
-        Some(Data::Clocks(clocks)) => format!("{:?}", clocks.clone().collect::<Vec<_>>()),
-        Some(Data::Track(track)) => {
+        Some(PacketData::Clocks(clocks)) => format!("{:?}", clocks.clone().collect::<Vec<_>>()),
+        Some(PacketData::Track(track)) => {
             format!("{track:?} {:?}", track.process.as_ref().map(|p| p.cmdline().collect::<Vec<_>>()))
         }
-        Some(Data::Processes(processes)) => processes
+        Some(PacketData::Processes(processes)) => processes
             .clone()
             .map(|p| format!("{:?}", p.map(|p| (p.pid, p.parent, p.command_line().collect::<Vec<_>>()))))
             .collect(),
@@ -84,9 +84,9 @@ fn nested(value: &AnnotationValue<'_>, depth: usize) -> String {
     }
 }
 
-/// Reads the one packet of a trace and hands it to `check`.
+/// Reads the one packet of a trace and passes it to `check`.
 fn with_packet(trace: &[u8], check: impl FnOnce(&Packet<'_>)) {
-    let mut reader = Reader::new(trace);
+    let mut reader = PacketReader::new(trace);
     let (offset, packet) = reader.next().unwrap().unwrap();
     assert_eq!((offset, packet.skipped), (0, 0));
     check(&packet);
@@ -95,19 +95,19 @@ fn with_packet(trace: &[u8], check: impl FnOnce(&Packet<'_>)) {
 
 fn with_event(trace: &[u8], check: impl FnOnce(&te::TrackEvent<'_>)) {
     with_packet(trace, |packet| match &packet.data {
-        Some(Data::Event(event)) => check(event),
+        Some(PacketData::Event(event)) => check(event),
         other => panic!("{other:?}"),
     });
 }
 
 fn with_track(trace: &[u8], check: impl FnOnce(&te::TrackDescriptor<'_>)) {
     with_packet(trace, |packet| match &packet.data {
-        Some(Data::Track(track)) => check(track),
+        Some(PacketData::Track(track)) => check(track),
         other => panic!("{other:?}"),
     });
 }
 
-/// All that a list holds, which must be whole.
+/// All elements of an iterator, without an error.
 fn all<T>(list: impl Iterator<Item = Result<T, DecodeError>>) -> Vec<T> {
     list.map(Result::unwrap).collect()
 }
@@ -127,7 +127,7 @@ const START: SequenceStart<'static> = SequenceStart {
     timestamp_ns: 1_000,
 };
 
-/// An event that refers to all it can.
+/// An event with all references.
 const FULL: Event<'static> = Event {
     name: Some(Name::Text("go")),
     extra_counters: &[5, 6],
@@ -249,7 +249,7 @@ proptest! {
     }
 }
 
-/// The fields of a packet that are looked into.
+/// The fields of a packet whose content is read.
 const MESSAGES: [u32; 9] = [
     trace_packet::TRACK_EVENT,
     trace_packet::INTERNED_DATA,
@@ -262,7 +262,7 @@ const MESSAGES: [u32; 9] = [
     trace_packet::TRACE_STATS,
 ];
 
-/// No panic, no endless row of errors, and every error is about a byte of the input.
+/// Reads without a panic and without endless errors, and every error has an offset in the input.
 fn require_sane(bytes: &[u8]) {
     let all = read(bytes);
     assert!(all.len() <= bytes.len() / 2 + 1);

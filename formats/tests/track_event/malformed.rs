@@ -1,8 +1,8 @@
-//! Packets that contradict themselves.
+//! Malformed packets.
 
 use super::*;
 
-/// A good packet after each bad one, which must still be found.
+/// Checks that a valid packet after a malformed one is read.
 fn reads_on_after(body: &[u8], offset: u64, what: &str) {
     let mut trace = Vec::new();
     put_bytes(&mut trace, trace::PACKET, body);
@@ -48,19 +48,19 @@ fn groups_and_wire_types_that_do_not_exist_are_refused() {
 }
 
 #[test]
-fn field_numbers_that_cannot_be_are_refused() {
+fn invalid_field_numbers_are_refused() {
     reads_on_after(&[0x00, 0], 2, "field number 0");
     reads_on_after(&[0x80, 0x80, 0x80, 0x80, 0x10, 0], 2, "field number 536870912");
 }
 
 #[test]
-fn a_nested_message_that_lies_is_refused_at_its_own_place() {
+fn a_malformed_nested_message_is_refused_at_its_own_offset() {
     reads_on_after(&[0x40, 1, 0x5a, 3, 0x48, 1, 0x52], 9, "a field's length");
     reads_on_after(&[0x40, 1, 0x5a, 4, 0x48, 1, 0x12, 9], 10, "a field reaches past");
 }
 
 #[test]
-fn a_packet_that_claims_more_than_there_is_is_truncated_and_costs_no_memory() {
+fn a_packet_longer_than_the_input_is_truncated_and_costs_no_memory() {
     for len in [100, u64::from(u32::MAX), u64::MAX] {
         let mut trace = vec![0x0a];
         proto::put_varint(&mut trace, len);
@@ -73,7 +73,7 @@ fn a_packet_that_claims_more_than_there_is_is_truncated_and_costs_no_memory() {
 }
 
 #[test]
-fn a_packet_that_is_cut_inside_its_length_is_truncated_where_it_begins() {
+fn a_packet_cut_inside_its_length_is_truncated_at_its_begin() {
     for cut in [&[0x0a][..], &[0x0a, 0x80], &[0x0a, 0xff, 0xff], &[0x08, 0x80], &[0x8a], &[0x8a, 0x80]] {
         let mut trace = vec![0x0a, 2, 0x40, 1];
         trace.extend(cut);
@@ -85,7 +85,7 @@ fn a_packet_that_is_cut_inside_its_length_is_truncated_where_it_begins() {
 }
 
 #[test]
-fn what_is_no_trace_at_all_is_an_error_once() {
+fn an_input_that_is_no_trace_is_an_error_once() {
     let all = read(&b"\x1f\x8b\x08 a gzip file"[..]);
     assert!(
         matches!(all[..], [Err(DecodeError { offset: 0, kind: DecodeErrorKind::WireType(7) })]),
@@ -94,23 +94,23 @@ fn what_is_no_trace_at_all_is_an_error_once() {
 }
 
 #[test]
-fn a_log_message_or_a_location_that_lies_is_refused_at_its_own_place() {
+fn a_malformed_log_message_or_location_is_refused_at_its_own_offset() {
     reads_on_after(&[0x5a, 5, 0xaa, 0x01, 2, 0x10, 0x80], 8, "a varint reaches past");
     reads_on_after(&[0x5a, 5, 0x8a, 0x02, 2, 0x12, 9], 9, "a field reaches past");
 }
 
 #[test]
-fn a_stream_packet_that_lies_is_refused_at_its_own_place() {
+fn a_malformed_stream_packet_is_refused_at_its_own_offset() {
     reads_on_after(&[0xea, 0x02, 4, 0x0a, 2, 0x0a, 9], 9, "a field reaches past"); // SystemInfo, Utsname, sysname
     reads_on_after(&[0x9a, 0x02, 4, 0x0a, 2, 0x60, 0x80], 8, "a varint reaches past"); // TraceStats, buffer, size
     reads_on_after(&[0xca, 0x05, 2, 0x08, 0x80], 6, "a varint reaches past"); // TraceUuid, msb
 }
 
 #[test]
-fn a_process_tree_that_lies_is_refused_when_it_is_looked_at() {
+fn a_malformed_process_tree_is_refused_when_it_is_read() {
     let trace = [0x0a, 7, 0x12, 5, 0x0a, 1, 0x80, 0x0a, 9];
     with_packet(&trace, |packet| {
-        let Some(Data::Processes(processes)) = &packet.data else { panic!("{packet:?}") };
+        let Some(PacketData::Processes(processes)) = &packet.data else { panic!("{packet:?}") };
         let read: Vec<_> = processes.clone().map(|p| p.map(|p| p.pid).map_err(|e| e.offset)).collect();
         assert_eq!(read, [Err(6), Err(9)]);
     });

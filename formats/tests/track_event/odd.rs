@@ -1,4 +1,4 @@
-//! What protobuf allows and few writers do; and what it does not, at places that are easily overlooked.
+//! Unusual but valid protobuf, and invalid protobuf at places that a reader easily overlooks.
 
 use super::*;
 use fields::{debug_annotation as annotation, interned_data, interned_string, track_descriptor, track_event};
@@ -14,7 +14,7 @@ fn event(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     packet(|p| put_message(p, trace_packet::TRACK_EVENT, write))
 }
 
-/// A field that no message has, of each wire type there is.
+/// A field that no message has, of each wire type.
 fn put_unknown(out: &mut Vec<u8>) {
     put_uint(out, 5000, u64::MAX);
     put_fixed64(out, 5001, u64::MAX);
@@ -39,10 +39,10 @@ fn unknown_fields_of_every_wire_type_are_passed_over_at_every_level() {
         put_uint(p, trace_packet::TIMESTAMP, 9);
     }));
     put_unknown(&mut trace);
-    let mut reader = Reader::new(&trace[..]);
+    let mut reader = PacketReader::new(&trace[..]);
     {
         let (_, packet) = reader.next().unwrap().unwrap();
-        let Some(Data::Event(event)) = &packet.data else { panic!("{packet:?}") };
+        let Some(PacketData::Event(event)) = &packet.data else { panic!("{packet:?}") };
         assert_eq!((packet.timestamp, packet.skipped, event.skipped), (Some(9), 4, 4));
         let annotation = event.annotations().next().unwrap().unwrap();
         assert!(matches!(annotation.value, AnnotationValue::Value(Value::U64(7))), "{annotation:?}");
@@ -52,7 +52,7 @@ fn unknown_fields_of_every_wire_type_are_passed_over_at_every_level() {
 }
 
 #[test]
-fn a_packet_of_no_bytes_says_nothing() {
+fn an_empty_packet_has_no_data() {
     with_packet(&[0x0a, 0], |packet| {
         assert_eq!((packet.sequence, packet.flags, packet.timestamp), (0, 0, None));
         assert!(packet.data.is_none() && packet.bytes().is_empty());
@@ -61,7 +61,7 @@ fn a_packet_of_no_bytes_says_nothing() {
 }
 
 #[test]
-fn messages_of_no_bytes_are_there_all_the_same() {
+fn empty_messages_are_read() {
     with_event(&event(|_| {}), |e| assert_eq!((e.kind, e.name), (Some(EventType::Unspecified), None)));
     with_event(&event(|e| put_bytes(e, track_event::DEBUG_ANNOTATIONS, &[])), |e| {
         let annotations: Vec<_> = e.annotations().map(|a| a.unwrap().value).collect();
@@ -77,7 +77,7 @@ fn messages_of_no_bytes_are_there_all_the_same() {
 }
 
 #[test]
-fn of_a_field_that_is_there_twice_the_last_one_holds() {
+fn the_last_of_two_equal_fields_counts() {
     let trace = packet(|p| {
         put_uint(p, trace_packet::TIMESTAMP, 1);
         put_uint(p, trace_packet::TIMESTAMP, 2);
@@ -86,7 +86,7 @@ fn of_a_field_that_is_there_twice_the_last_one_holds() {
             put_str(e, track_event::NAME, "second");
             put_str(e, track_event::NAME, "third");
         });
-        // What a string stands for may come after it, and before it.
+        // The fields of an interned string can come in any order.
         put_message(p, trace_packet::INTERNED_DATA, |d| {
             put_message(d, interned_data::EVENT_NAMES, |s| {
                 put_str(s, interned_string::NAME, "x");
@@ -96,14 +96,14 @@ fn of_a_field_that_is_there_twice_the_last_one_holds() {
         });
     });
     with_packet(&trace, |packet| {
-        let Some(Data::Event(event)) = &packet.data else { panic!("{packet:?}") };
+        let Some(PacketData::Event(event)) = &packet.data else { panic!("{packet:?}") };
         assert_eq!((packet.timestamp, event.name), (Some(2), Some("third")));
         assert_eq!(packet.interned().next().unwrap().unwrap(), Interned::EventName { iid: 2, name: "x" });
     });
 }
 
 #[test]
-fn a_name_of_another_wire_type_is_passed_over_and_takes_no_ones_place() {
+fn a_name_of_another_wire_type_is_passed_over_and_replaces_nothing() {
     let trace = event(|e| {
         put_str(e, track_event::NAME, "name");
         put_uint(e, track_event::NAME, 1);
@@ -112,8 +112,10 @@ fn a_name_of_another_wire_type_is_passed_over_and_takes_no_ones_place() {
             put_fixed64(a, annotation::NAME, 1);
         });
     });
-    let mut reader = Reader::new(&trace[..]);
-    let Some((_, Packet { data: Some(Data::Event(event)), .. })) = reader.next().unwrap() else { panic!() };
+    let mut reader = PacketReader::new(&trace[..]);
+    let Some((_, Packet { data: Some(PacketData::Event(event)), .. })) = reader.next().unwrap() else {
+        panic!()
+    };
     assert_eq!((event.name, event.skipped), (Some("name"), 1));
     assert_eq!(event.annotations().next().unwrap().unwrap().name, Some("key"));
 
@@ -134,7 +136,7 @@ fn a_name_of_another_wire_type_is_passed_over_and_takes_no_ones_place() {
         });
     });
     with_packet(&trace, |packet| {
-        let Some(Data::Track(track)) = &packet.data else { panic!("{packet:?}") };
+        let Some(PacketData::Track(track)) = &packet.data else { panic!("{packet:?}") };
         assert_eq!((track.name, track.skipped), (Some("track"), 4));
         assert_eq!(track.process.as_ref().unwrap().name, Some("name"));
         assert_eq!(track.thread.unwrap().name, Some("name"));
@@ -147,7 +149,7 @@ fn repeated_numbers_are_read_packed_or_not_and_mixed() {
     let trace = event(|e| {
         put_uint(e, track_event::CATEGORY_IIDS, 1);
         put_bytes(e, track_event::CATEGORY_IIDS, &[]);
-        put_bytes(e, track_event::CATEGORY_IIDS, &[2, 0x80, 0x80, 0x00]); // the second longer than need be
+        put_bytes(e, track_event::CATEGORY_IIDS, &[2, 0x80, 0x80, 0x00]); // the second is not in its shortest form
         put_uint(e, track_event::CATEGORY_IIDS, u64::MAX);
         put_fixed64(e, track_event::FLOW_IDS, 1);
         put_bytes(e, track_event::FLOW_IDS, &[0xff; 16]);
@@ -161,7 +163,7 @@ fn repeated_numbers_are_read_packed_or_not_and_mixed() {
 }
 
 #[test]
-fn a_packed_number_that_does_not_end_spoils_no_other_field() {
+fn a_packed_number_without_an_end_affects_no_other_field() {
     let long = [[0x80; 10].as_slice(), &[0]].concat();
     for (packed, what) in [(&[2, 0x80][..], "byte 7: a packed number"), (&long, "byte 6: a varint of more")] {
         let trace = event(|e| {
@@ -186,13 +188,13 @@ fn a_packed_number_that_does_not_end_spoils_no_other_field() {
 }
 
 #[test]
-fn varints_of_ten_bytes_are_read_and_of_eleven_refused_wherever_they_stand() {
+fn varints_of_ten_bytes_are_read_and_of_eleven_refused_everywhere() {
     let ten = |first: u8| [&[first | 0x80][..], &[0x80; 8], &[0]].concat();
     let eleven = |first: u8| [&[first | 0x80][..], &[0x80; 9], &[0]].concat();
-    // Tag and length of the packet, tag and value of its field: each 10 bytes for a number below 128.
+    // The packet's tag and length and its field's tag and value take 10 bytes each, for numbers below 128.
     let good = [ten(0x0a), ten(20), ten(0x40), ten(5)].concat();
     with_packet(&good, |packet| assert_eq!(packet.timestamp, Some(5)));
-    // Bits beyond the 64th are dropped.
+    // Bits above the 64th are dropped.
     let trace = [&[0x0a, 11, 0x40][..], &[0xff; 9], &[0x7f]].concat();
     with_packet(&trace, |packet| assert_eq!(packet.timestamp, Some(u64::MAX)));
 
@@ -213,8 +215,8 @@ fn varints_of_ten_bytes_are_read_and_of_eleven_refused_wherever_they_stand() {
 }
 
 #[test]
-fn a_group_is_refused_where_its_tag_stands() {
-    // Field 1 of wire type 3, its content, and the end of it: wire type 4.
+fn a_group_is_refused_at_its_tag() {
+    // Field 1 as a group: its start of wire type 3, its content, and its end of wire type 4.
     let group = [0x0b, 0x08, 1, 0x0c];
     for (trace, offset) in [
         (group.to_vec(), 0),
@@ -228,7 +230,7 @@ fn a_group_is_refused_where_its_tag_stands() {
             "{offset}: {all:?}"
         );
     }
-    // In an annotation it is that one's error only.
+    // In an annotation, only that annotation has an error.
     let trace = event(|e| {
         put_message(e, track_event::DEBUG_ANNOTATIONS, |a| a.extend(group));
         put_message(e, track_event::DEBUG_ANNOTATIONS, |a| put_uint(a, annotation::UINT_VALUE, 7));
@@ -271,7 +273,7 @@ fn annotations_nested_ten_thousand_deep_are_read_to_the_bottom() {
 }
 
 #[test]
-fn what_follows_the_last_packet_is_an_error_where_it_begins() {
+fn bytes_after_the_last_packet_are_an_error_at_their_begin() {
     let good = event(|e| put_str(e, track_event::NAME, "x"));
     let at = good.len() as u64;
     for (garbage, what) in [

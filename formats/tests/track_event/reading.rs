@@ -1,4 +1,4 @@
-//! How a stream is read: in pieces, to its end, or not.
+//! Streams that come in pieces, end early, or fail.
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn a_stream_of_single_bytes_reads_the_same() {
 }
 
 #[test]
-fn a_trace_cut_anywhere_gives_its_whole_packets_and_then_says_so() {
+fn a_trace_cut_anywhere_returns_its_whole_packets_and_then_a_truncation() {
     let trace = everything();
     let whole: Vec<_> = read(&trace[..]).into_iter().map(Result::unwrap).collect();
     for len in 0..trace.len() {
@@ -38,8 +38,8 @@ fn a_packet_larger_than_the_buffer_is_read() {
 }
 
 #[test]
-fn a_reader_that_fails_is_an_error_once() {
-    let mut reader = Reader::new(Broken);
+fn a_failing_input_is_an_error_once() {
+    let mut reader = PacketReader::new(Broken);
     assert!(matches!(reader.next(), Err(DecodeError { offset: 0, kind: DecodeErrorKind::Io(_) })));
     assert!(reader.next().unwrap().is_none());
 }

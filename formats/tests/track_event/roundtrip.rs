@@ -1,4 +1,4 @@
-//! What is written is read back.
+//! Written items are read back.
 
 use super::values::{OwnedName, heard, name, split, tree};
 use super::*;
@@ -36,7 +36,7 @@ fn log() -> impl Strategy<Value = LogMessage> {
 
 proptest! {
     #[test]
-    fn an_event_is_read_as_it_was_written(
+    fn an_event_is_read_back(
         sequence in 1..=u32::MAX,
         timestamp in unsigned(),
         (clock_id, needs_state) in (prop::option::of(any::<u32>()), any::<bool>()),
@@ -71,7 +71,7 @@ proptest! {
     }
 
     #[test]
-    fn what_an_event_refers_to_is_read_as_it_was_written(
+    fn references_of_an_event_are_read_back(
         extra in numbers(),
         (flows, ends) in (numbers(), numbers()),
         correlation in prop::option::of(prop_oneof![unsigned().prop_map(Err), name().prop_map(Ok)]),
@@ -106,7 +106,7 @@ proptest! {
     }
 
     #[test]
-    fn annotations_are_read_as_they_were_written(owned in prop::collection::vec((name(), tree()), 0..10)) {
+    fn annotations_are_read_back(owned in prop::collection::vec((name(), tree()), 0..10)) {
         let annotations: Vec<_> = owned.iter().map(|(name, tree)| (name.name(), tree.value())).collect();
         let mut out = Vec::new();
         te::event(&mut out, &Event { annotations: &annotations, ..BEGIN });
@@ -124,7 +124,7 @@ proptest! {
     }
 
     #[test]
-    fn an_annotation_has_the_length_it_was_said_to_have(iid in unsigned(), value in value()) {
+    fn an_annotation_has_the_announced_length(iid in unsigned(), value in value()) {
         let mut out = Vec::new();
         te::put_annotation(&mut out, iid, &value.value());
         prop_assert_eq!(out.len(), te::annotation_len(iid, &value.value()));
@@ -135,7 +135,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_interned_is_read_as_it_was_written(
+    fn interned_data_is_read_back(
         all in prop::collection::vec((unsigned(), place(), 0..7), 0..14),
     ) {
         let strings: Vec<_> = all.iter().map(|(iid, place, kind)| {

@@ -1,11 +1,11 @@
-//! Packets about the stream as a whole are read back.
+//! Packets about the trace as a whole are read back.
 
 use super::*;
 use te::{Process, SystemInfo, TraceStats};
 
 proptest! {
     #[test]
-    fn a_start_is_read_as_it_was_written(
+    fn a_start_is_read_back(
         (sequence, timestamp_ns) in (1..=u32::MAX, unsigned()),
         (first, dropped) in any::<(bool, bool)>(),
         track_uuid in unsigned(),
@@ -17,7 +17,7 @@ proptest! {
         let mut out = Vec::new();
         te::sequence_start(&mut out, &start);
         with_packet(&out, |packet| {
-            let Some(Data::Clocks(clocks)) = &packet.data else { panic!("{packet:?}") };
+            let Some(PacketData::Clocks(clocks)) = &packet.data else { panic!("{packet:?}") };
             let clocks = all(clocks.clone());
             assert!(clocks.iter().all(|c| c.timestamp == timestamp_ns) && clocks.len() == 2);
             let defaults = packet.defaults.as_ref().unwrap();
@@ -34,27 +34,27 @@ proptest! {
     }
 
     #[test]
-    fn clocks_are_read_as_they_were_written(clocks in prop::collection::vec((any::<u32>(), unsigned()), 0..8)) {
+    fn clocks_are_read_back(clocks in prop::collection::vec((any::<u32>(), unsigned()), 0..8)) {
         let mut out = Vec::new();
         te::clock_snapshot(&mut out, 5, &clocks);
         with_packet(&out, |packet| {
-            let Some(Data::Clocks(read)) = &packet.data else { panic!("{packet:?}") };
+            let Some(PacketData::Clocks(read)) = &packet.data else { panic!("{packet:?}") };
             let read: Vec<_> = all(read.clone()).iter().map(|c| (c.clock_id, c.timestamp)).collect();
             assert_eq!((packet.sequence, read), (5, clocks.clone()));
         });
     }
 
     #[test]
-    fn a_uuid_is_read_as_it_was_written(uuid: u128) {
+    fn a_uuid_is_read_back(uuid: u128) {
         let mut out = Vec::new();
         te::trace_uuid(&mut out, 5, uuid);
         with_packet(&out, |packet| {
-            assert!(matches!(packet.data, Some(Data::TraceUuid(read)) if read == uuid), "{packet:?}");
+            assert!(matches!(packet.data, Some(PacketData::TraceUuid(read)) if read == uuid), "{packet:?}");
         });
     }
 
     #[test]
-    fn a_machine_is_read_as_it_was_written(
+    fn a_machine_is_read_back(
         (sysname, release, version, machine, tracer) in (text(), text(), text(), text(), text()),
         (page_size, num_cpus, timezone_off_mins) in any::<(u32, u32, i32)>(),
         ram_bytes in unsigned(),
@@ -73,12 +73,12 @@ proptest! {
         let mut out = Vec::new();
         te::system_info(&mut out, 5, &info);
         with_packet(&out, |packet| {
-            assert!(matches!(packet.data, Some(Data::System(read)) if read == info), "{packet:?}");
+            assert!(matches!(packet.data, Some(PacketData::System(read)) if read == info), "{packet:?}");
         });
     }
 
     #[test]
-    fn a_process_is_read_as_it_was_written(
+    fn a_process_is_read_back(
         timestamp in unsigned(),
         (pid, parent) in any::<(i32, Option<i32>)>(),
         arguments in prop::collection::vec(text(), 0..4),
@@ -87,7 +87,7 @@ proptest! {
         let mut out = Vec::new();
         te::process_tree(&mut out, 5, timestamp, &Process { pid, parent, command_line: &arguments });
         with_packet(&out, |packet| {
-            let Some(Data::Processes(processes)) = &packet.data else { panic!("{packet:?}") };
+            let Some(PacketData::Processes(processes)) = &packet.data else { panic!("{packet:?}") };
             let read: Vec<_> =
                 all(processes.clone()).iter().map(|p| (p.pid, p.parent, all(p.command_line()))).collect();
             assert_eq!((packet.timestamp, read), (Some(timestamp), vec![(Some(pid), parent, arguments.clone())]));
@@ -95,7 +95,7 @@ proptest! {
     }
 
     #[test]
-    fn statistics_are_read_as_they_were_written(numbers in prop::collection::vec(unsigned(), 7)) {
+    fn statistics_are_read_back(numbers in prop::collection::vec(unsigned(), 7)) {
         let stats = TraceStats {
             size: numbers[0],
             bytes_written: numbers[1],
@@ -108,16 +108,16 @@ proptest! {
         let mut out = Vec::new();
         te::trace_stats(&mut out, 5, &stats);
         with_packet(&out, |packet| {
-            assert!(matches!(packet.data, Some(Data::Stats(read)) if read == stats), "{packet:?}");
+            assert!(matches!(packet.data, Some(PacketData::Stats(read)) if read == stats), "{packet:?}");
         });
     }
 
     #[test]
-    fn compressed_packets_are_handed_out_as_they_are(deflated in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn compressed_packets_are_returned_unchanged(deflated in prop::collection::vec(any::<u8>(), 0..300)) {
         let mut out = Vec::new();
         te::compressed_packets(&mut out, &deflated);
         with_packet(&out, |packet| match packet.data {
-            Some(Data::Compressed { bytes, offset }) => {
+            Some(PacketData::Compressed { bytes, offset }) => {
                 assert_eq!((bytes, &out[offset as usize..]), (&deflated[..], &deflated[..]));
             }
             _ => panic!("{packet:?}"),
@@ -126,10 +126,10 @@ proptest! {
 }
 
 #[test]
-fn a_marker_is_known() {
+fn a_marker_is_read_back() {
     let mut out = Vec::new();
     te::synchronization_marker(&mut out, 5);
     with_packet(&out, |packet| {
-        assert!(matches!(packet.data, Some(Data::SynchronizationMarker)) && packet.sequence == 5);
+        assert!(matches!(packet.data, Some(PacketData::SynchronizationMarker)) && packet.sequence == 5);
     });
 }

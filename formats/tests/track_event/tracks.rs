@@ -9,16 +9,16 @@ fn unit() -> impl Strategy<Value = Unit> {
 
 proptest! {
     #[test]
-    fn tracks_are_read_as_they_were_written(
+    fn tracks_are_read_back(
         ids in (unsigned(), unsigned()), pid: i32, tid: i64, name in text(), cmdline in prop::collection::vec(text(), 0..4),
     ) {
         let cmdline: Vec<_> = cmdline.iter().map(String::as_str).collect();
         let mut out = Vec::new();
         te::process_descriptor(&mut out, 1, &ProcessTrack { uuid: ids.0, pid, name: &name, cmdline: &cmdline });
         te::thread_descriptor(&mut out, 1, &ThreadTrack { uuid: ids.1, parent_uuid: ids.0, pid, tid, name: &name });
-        let mut reader = Reader::new(&out[..]);
+        let mut reader = PacketReader::new(&out[..]);
         match reader.next().unwrap().unwrap().1.data {
-            Some(Data::Track(track)) => {
+            Some(PacketData::Track(track)) => {
                 let process = track.process.unwrap();
                 assert_eq!((track.uuid, process.pid, process.name), (Some(ids.0), Some(pid), Some(name.as_str())));
                 assert_eq!(all(process.cmdline()), cmdline);
@@ -26,7 +26,7 @@ proptest! {
             other => panic!("{other:?}"),
         }
         match reader.next().unwrap().unwrap().1.data {
-            Some(Data::Track(track)) => {
+            Some(PacketData::Track(track)) => {
                 let thread = track.thread.unwrap();
                 assert_eq!((track.uuid, track.parent_uuid, track.skipped), (Some(ids.1), Some(ids.0), 0));
                 assert_eq!((thread.pid, thread.tid, thread.name), (Some(pid), Some(tid), Some(name.as_str())));
@@ -36,7 +36,7 @@ proptest! {
     }
 
     #[test]
-    fn counters_are_read_as_they_were_written(
+    fn counters_are_read_back(
         (uuid, parent_uuid, name) in (unsigned(), unsigned(), text()),
         (unit, unit_name) in (unit(), prop::option::of(text())),
         multiplier in prop_oneof![Just(1), any::<i64>()],
@@ -71,7 +71,7 @@ proptest! {
     }
 
     #[test]
-    fn custom_tracks_are_read_as_they_were_written(
+    fn custom_tracks_are_read_back(
         (uuid, parent_uuid) in (unsigned(), prop::option::of(unsigned())),
         (name, description) in (text(), text()),
         (ordering, merge) in (0..=3_u64, 0..=3_u64),

@@ -1,4 +1,4 @@
-//! Names, and values inside values.
+//! Names and nested values.
 
 use super::*;
 use hairline_formats::Entries;
@@ -23,7 +23,7 @@ pub(crate) fn name() -> impl Strategy<Value = OwnedName> {
     prop_oneof![unsigned().prop_map(OwnedName::Iid), text().prop_map(OwnedName::Text)]
 }
 
-/// The numbers and the texts among the names.
+/// Splits names into interned ids and texts.
 pub(crate) fn split<'a>(names: impl IntoIterator<Item = &'a OwnedName>) -> (Vec<u64>, Vec<&'a str>) {
     let (mut iids, mut texts) = (Vec::new(), Vec::new());
     for name in names {
@@ -35,7 +35,7 @@ pub(crate) fn split<'a>(names: impl IntoIterator<Item = &'a OwnedName>) -> (Vec<
     (iids, texts)
 }
 
-/// A value that owns its content, and what is nested in it.
+/// A value that owns its content and its nested values.
 #[derive(Clone, Debug)]
 pub(crate) enum Tree {
     Leaf(Owned),
@@ -44,7 +44,7 @@ pub(crate) enum Tree {
     Array(Named),
 }
 
-/// What a dict or an array holds.
+/// The content of a dict or an array.
 #[derive(Clone, Debug)]
 pub(crate) struct Named(pub(crate) Vec<(String, Tree)>);
 
@@ -68,7 +68,7 @@ impl Tree {
         matches!(self.value(), Value::Null)
     }
 
-    /// What a reader is to make of it, as [`heard`] says it.
+    /// The expected result of reading it, in the form of [`heard`].
     pub(crate) fn said(&self) -> String {
         match self {
             Self::Leaf(leaf) => format!("{:?}", expected(&leaf.value()).value()),
@@ -98,7 +98,7 @@ fn said_text(text: &str) -> String {
     format!("{:?}", Value::Str(text))
 }
 
-/// What was read, all levels of it.
+/// All levels of a value that was read.
 pub(crate) fn heard(value: &AnnotationValue<'_>) -> String {
     match value {
         AnnotationValue::Value(value) => format!("{value:?}"),
@@ -131,7 +131,7 @@ pub(crate) fn tree() -> impl Strategy<Value = Tree> {
     })
 }
 
-/// What a value is after the round trip: the format has no kernel object ids and no blobs.
+/// The value after the round trip: the format has no kernel object ids and no blobs.
 fn expected(value: &Value<'_>) -> Owned {
     match *value {
         Value::Koid(v) => Owned::Plain(Value::U64(v)),
@@ -148,7 +148,7 @@ fn expected(value: &Value<'_>) -> Owned {
 }
 
 #[test]
-fn nesting_is_read_as_deep_as_it_is_written() {
+fn nested_values_are_read_back_at_any_depth() {
     let mut deep = Tree::Leaf(Owned::Plain(Value::U64(1)));
     for level in 0..40 {
         let named = Named(vec![("a".to_owned(), deep)]);
@@ -164,7 +164,7 @@ fn nesting_is_read_as_deep_as_it_is_written() {
 }
 
 #[test]
-fn empty_ones_and_null_are_read_as_they_are_written() {
+fn empty_values_and_null_are_read_back() {
     let nested = nested_value();
     let mut out = Vec::new();
     te::event(&mut out, &Event { annotations: &[(Name::Iid(3), nested.value())], ..BEGIN });

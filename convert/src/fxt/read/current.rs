@@ -11,13 +11,13 @@ use crate::{Arguments, Text};
 
 #[derive(Debug)]
 pub(super) struct Current<R> {
-    pub(super) records: fxt::Reader<R>,
+    pub(super) records: fxt::RecordReader<R>,
     pub(super) tables: Tables,
 }
 
 impl<R: Read> Current<R> {
     pub(super) fn new(input: R) -> Self {
-        Self { records: fxt::Reader::new(input), tables: Tables::default() }
+        Self { records: fxt::RecordReader::new(input), tables: Tables::default() }
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use hairline_formats::fxt::{self, MAX_RECORD_WORDS, Put, StringRef, ThreadRef};
+use hairline_formats::fxt::{self, MAX_RECORD_WORDS, PutWords, StringRef, ThreadRef};
 use hairline_formats::track_event::{CounterValue, Priority, SourceLocation};
 use hairline_formats::{Value, truncate_utf8};
 

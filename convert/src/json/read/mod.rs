@@ -32,7 +32,7 @@ use crate::{Context, Error, Item, Report};
 /// Reads Trace Event JSON, in both of its forms.
 #[derive(Debug)]
 pub struct JsonReader<R> {
-    input: json::Reader<R>,
+    input: json::JsonReader<R>,
     state: State,
     ended: bool,
 }
@@ -40,7 +40,7 @@ pub struct JsonReader<R> {
 impl<R: Read> JsonReader<R> {
     /// Reads from `input`, which needs no buffer.
     pub fn new(input: R) -> Self {
-        Self { input: json::Reader::new(input), state: State::default(), ended: false }
+        Self { input: json::JsonReader::new(input), state: State::default(), ended: false }
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use hairline_formats::Value;
 use hairline_formats::trace_event_json::{
-    self as json, Args, Id, Id2, InstantScope, Phase, Plain, PlainKind,
+    self as json, Args, Id, Id2, InstantScope, Phase, PlainEvent, PlainPhase,
 };
 use hairline_formats::track_event::CounterValue;
 
@@ -65,7 +65,7 @@ impl<W: Write> JsonWriter<W> {
             return Ok(());
         };
         // A flow belongs to the open slice, so the flows of an end precede it.
-        let ends = kind == PlainKind::End;
+        let ends = kind == PlainPhase::End;
         let points = event.flows.iter().map(|flow| (*flow, Role::Through));
         let points = points.chain(event.ending_flows.iter().map(|flow| (*flow, Role::Ends)));
         for (flow, role) in points.clone().filter(|_| ends) {
@@ -74,7 +74,7 @@ impl<W: Write> JsonWriter<W> {
         }
         let (tts, tdur) = self.cpu_time(event);
         let dur = match kind {
-            PlainKind::Complete { dur } => Some(dur),
+            PlainPhase::Complete { dur } => Some(dur),
             _ => None,
         };
         let shown = EventArguments(event);
@@ -244,8 +244,8 @@ impl<W: Write> JsonWriter<W> {
         }
         let args = &[(counter.series.as_str(), value)];
         if let Some(label) = category.and(counter.label.as_deref()) {
-            let (kind, place, args) = (PlainKind::Counter, &counter.place, Args::List(args));
-            return output.plain(&Plain { label, kind, ts, place, args });
+            let (kind, place, args) = (PlainPhase::Counter, &counter.place, Args::List(args));
+            return output.plain(&PlainEvent { label, phase: kind, ts, ids: place, args });
         }
         let cat = category.map_or(self.categories.as_str(), |category| category.text);
         output.event(&json::Event { cat: cat.into(), ..counter.event(ts, args) })

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use hairline_formats::trace_event_json::{Args, Plain, PlainKind};
+use hairline_formats::trace_event_json::{Args, PlainEvent, PlainPhase};
 
 use crate::json::write::arguments::EventArguments;
 use crate::json::write::state::{JsonWriter, finished};
@@ -34,7 +34,7 @@ impl<W: Write> JsonWriter<W> {
         let shown = EventArguments(event);
         let args = if event.args.is_empty() { Args::None } else { Args::Shown(&shown) };
         Some(match &mut self.output {
-            Some(output) => output.plain(&Plain { label, kind, ts, place, args }),
+            Some(output) => output.plain(&PlainEvent { label, phase: kind, ts, ids: place, args }),
             None => finished(),
         })
     }
@@ -42,12 +42,12 @@ impl<W: Write> JsonWriter<W> {
 
 /// The kind of a thread's event. Returns `None` for flows and counters.
 #[inline]
-pub(super) fn kind(kind: EventKind) -> Option<PlainKind> {
+pub(super) fn kind(kind: EventKind) -> Option<PlainPhase> {
     Some(match kind {
-        EventKind::Begin => PlainKind::Begin,
-        EventKind::End => PlainKind::End,
-        EventKind::Complete { duration } => PlainKind::Complete { dur: duration },
-        EventKind::Instant => PlainKind::Instant,
+        EventKind::Begin => PlainPhase::Begin,
+        EventKind::End => PlainPhase::End,
+        EventKind::Complete { duration } => PlainPhase::Complete { dur: duration },
+        EventKind::Instant => PlainPhase::Instant,
         EventKind::Flow { .. } | EventKind::Counter(_) => return None,
     })
 }

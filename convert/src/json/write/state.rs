@@ -15,7 +15,7 @@ use crate::{Loss, Report};
 #[derive(Debug)]
 pub struct JsonWriter<W> {
     /// `None` when the trace is finished.
-    pub(super) output: Option<json::Writer<W>>,
+    pub(super) output: Option<json::JsonWriter<W>>,
     /// The nanoseconds subtracted from each time; `None` before the first event.
     pub(super) offset: Option<i64>,
     pub(super) facts: Facts,
@@ -45,7 +45,7 @@ impl<W: Write> JsonWriter<W> {
     /// Creates a writer. `output` needs no buffer.
     pub fn new(output: W) -> Self {
         Self {
-            output: Some(json::Writer::object(output)),
+            output: Some(json::JsonWriter::object(output)),
             offset: None,
             facts: Facts::default(),
             tracks: Tracks::default(),
@@ -59,7 +59,7 @@ impl<W: Write> JsonWriter<W> {
         }
     }
 
-    pub(super) fn output(&mut self) -> io::Result<&mut json::Writer<W>> {
+    pub(super) fn output(&mut self) -> io::Result<&mut json::JsonWriter<W>> {
         self.output.as_mut().map_or_else(finished, Ok)
     }
 

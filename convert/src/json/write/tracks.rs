@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 
 use hairline_formats::Value;
-use hairline_formats::trace_event_json::{Args, Event, Id, Label, Phase, Place};
+use hairline_formats::trace_event_json::{Args, Event, Id, Label, Phase, TrackIds};
 use hairline_formats::track_event::{CounterType, Unit};
 
 use crate::json::write::flows::Point;
@@ -31,7 +31,7 @@ pub(super) enum OutputTrack {
     Thread {
         pid: u32,
         tid: u32,
-        place: Place,
+        place: TrackIds,
         /// Flow points at the time of the thread's latest event.
         flows: Vec<Point>,
     },
@@ -65,7 +65,7 @@ pub(super) struct Counter {
     pub(super) pid: Option<u32>,
     /// Distinguishes counters of one name.
     pub(super) number: Option<u64>,
-    pub(super) place: Place,
+    pub(super) place: TrackIds,
     pub(super) name: String,
     /// The number of the latest value's category, or `None`; and the label with that category, or `None` if
     /// it is too long.
@@ -174,7 +174,7 @@ impl Tracks {
         match track.kind {
             TrackKind::Thread { pid, tid } => {
                 let (pid, tid) = (self.short_id(pid, report), self.short_id(tid, report));
-                OutputTrack::Thread { pid, tid, place: Place::thread(pid, tid), flows: Vec::new() }
+                OutputTrack::Thread { pid, tid, place: TrackIds::thread(pid, tid), flows: Vec::new() }
             }
             TrackKind::Process { pid, command_line } => {
                 let labels = &mut self.labels[track.id.0 as usize];
@@ -245,7 +245,7 @@ impl Tracks {
         OutputTrack::Counter(Counter {
             pid,
             number,
-            place: Place::counter(pid, number),
+            place: TrackIds::counter(pid, number),
             category: None,
             label: None,
             name: track.name.to_owned(),

@@ -24,19 +24,19 @@ use std::io::{Cursor, Read};
 
 use flate2::read::ZlibDecoder;
 use hairline_formats::DecodeError;
-use hairline_formats::track_event::{self, Data, Packet, PlainEvent};
+use hairline_formats::track_event::{self, Packet, PacketData, PlainEvent};
 
 use crate::track_event::read::pending::Pending;
 use crate::track_event::read::state::State;
 use crate::{Context, Error, Item, Report, Trace, TraceFormat};
 
 /// The reader of compressed packets.
-type Inner = track_event::Reader<ZlibDecoder<Cursor<Vec<u8>>>>;
+type Inner = track_event::PacketReader<ZlibDecoder<Cursor<Vec<u8>>>>;
 
 /// Reads Perfetto's TracePackets.
 #[derive(Debug)]
 pub struct TrackEventReader<R> {
-    packets: track_event::Reader<R>,
+    packets: track_event::PacketReader<R>,
     /// The reader of the current compressed packet, and the offset of that packet.
     inner: Option<(Inner, u64)>,
     state: State,
@@ -60,7 +60,7 @@ impl<R: Read> TrackEventReader<R> {
     /// Creates a reader. `input` needs no buffer.
     pub fn new(input: R) -> Self {
         Self {
-            packets: track_event::Reader::new(input),
+            packets: track_event::PacketReader::new(input),
             inner: None,
             state: State::default(),
             position: 0,
@@ -102,9 +102,9 @@ impl<R: Read> TrackEventReader<R> {
             return Ok(Step::Event);
         }
         let packet = Packet::decode(message)?;
-        if let Some(Data::Compressed { bytes, .. }) = packet.data {
+        if let Some(PacketData::Compressed { bytes, .. }) = packet.data {
             let inflated = ZlibDecoder::new(Cursor::new(bytes.to_vec()));
-            self.inner = Some((track_event::Reader::new(inflated), offset));
+            self.inner = Some((track_event::PacketReader::new(inflated), offset));
         } else {
             self.state.packet(&packet, context)?;
         }
@@ -117,7 +117,7 @@ impl<R: Read> TrackEventReader<R> {
             let at = |e: DecodeError| DecodeError { offset: *offset, kind: e.kind };
             match inner.next().map_err(at)? {
                 Some((_, packet)) => match packet.data {
-                    Some(Data::Compressed { .. }) => {
+                    Some(PacketData::Compressed { .. }) => {
                         self.state.report.add("compressed packets inside compressed packets");
                     }
                     _ => self.state.packet(&packet, context).map_err(at)?,

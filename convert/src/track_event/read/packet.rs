@@ -2,7 +2,7 @@
 
 use hairline_formats::DecodeError;
 use hairline_formats::track_event::{
-    Correlation, CounterValue, Data, EventType, Location, Name, Packet, SystemInfo, TrackEvent,
+    Correlation, CounterValue, EventType, Location, Name, Packet, PacketData, SystemInfo, TrackEvent,
     fields::sequence_flags,
 };
 
@@ -32,7 +32,7 @@ impl State {
             }
             sequence.intern(packet, &mut self.texts, context, &mut self.report)?;
         }
-        if let Some(Data::Clocks(readings)) = &packet.data
+        if let Some(PacketData::Clocks(readings)) = &packet.data
             && self.clocks.snapshot(packet.sequence, readings.clone())?
         {
             self.pending.push_back(Pending::Clocks);
@@ -47,7 +47,7 @@ impl State {
         }
         self.report.add_many("unknown fields", u64::from(packet.skipped));
         match &packet.data {
-            None | Some(Data::Clocks(_) | Data::SynchronizationMarker) => Ok(()),
+            None | Some(PacketData::Clocks(_) | PacketData::SynchronizationMarker) => Ok(()),
             Some(_) if !is_known => {
                 self.report.add("packets that depend on missing packets");
                 Ok(())
@@ -67,13 +67,13 @@ impl State {
     fn data(
         &mut self,
         index: usize,
-        data: &Data<'_>,
+        data: &PacketData<'_>,
         packet: &Packet<'_>,
         time: Option<i64>,
         context: &mut Context,
     ) -> Result<(), DecodeError> {
         match data {
-            Data::Event(event) => {
+            PacketData::Event(event) => {
                 let Some(time) = time else {
                     self.report.add(if packet.timestamp.is_some() {
                         "events left out: their clock is unknown"
@@ -85,23 +85,23 @@ impl State {
                 self.current.time = time;
                 self.take_event(index, event, context)?;
             }
-            Data::Track(track) => {
+            PacketData::Track(track) => {
                 let (texts, pending) = (&mut self.texts, &mut self.pending);
                 self.tracks.describe(track, texts, context, pending, &mut self.report)?;
             }
-            Data::TraceUuid(uuid) => self.pending.push_back(Pending::Uuid(*uuid)),
-            Data::System(system) => self.system(system),
-            Data::Processes(processes) => {
+            PacketData::TraceUuid(uuid) => self.pending.push_back(Pending::Uuid(*uuid)),
+            PacketData::System(system) => self.system(system),
+            PacketData::Processes(processes) => {
                 for process in processes.clone() {
                     self.tracks.describe_process(&process?, context, &mut self.pending)?;
                 }
             }
-            Data::Stats(stats) if stats.events_lost > self.lost => {
+            PacketData::Stats(stats) if stats.events_lost > self.lost => {
                 let events = stats.events_lost - self.lost;
                 self.lost = stats.events_lost;
                 self.pending.push_back(Pending::Loss(Loss { events, ..Loss::default() }));
             }
-            Data::Other { field, .. } => self.foreign(*field, packet),
+            PacketData::Other { field, .. } => self.foreign(*field, packet),
             _ => {}
         }
         Ok(())

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hairline_formats::DecodeError;
-use hairline_formats::track_event::{CounterValue, Defaults, Interned, Packet, SourceLocation};
+use hairline_formats::track_event::{CounterValue, Interned, Packet, PacketDefaults, SourceLocation};
 
 use crate::track_event::read::table::{InternedText, Table};
 use crate::{Context, Report};
@@ -99,7 +99,7 @@ impl Sequence {
         (self.number, self.is_valid, self.track, self.clock) = (number, true, None, None);
     }
 
-    pub(super) fn set_defaults(&mut self, defaults: &Defaults<'_>) -> Result<(), DecodeError> {
+    pub(super) fn set_defaults(&mut self, defaults: &PacketDefaults<'_>) -> Result<(), DecodeError> {
         self.track = defaults.track_uuid;
         self.clock = defaults.timestamp_clock_id;
         self.extra_counters.clear();

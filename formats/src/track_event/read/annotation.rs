@@ -1,29 +1,30 @@
-//! An argument of an event, as it is read.
+//! Reads the arguments of events.
 
 use crate::proto::{Field, FieldValue, Fields};
 use crate::track_event::fields::{debug_annotation as annotation, track_event};
 use crate::{DecodeError, Value};
 
-/// `DebugAnnotation`.
+/// An argument of an event: `DebugAnnotation`.
 #[derive(Clone, Debug)]
 pub struct Annotation<'a> {
-    /// The number of its name.
+    /// The id of an interned name.
     pub name_iid: Option<u64>,
-    /// Its name.
+    /// The name, if it is not interned.
     pub name: Option<&'a str>,
-    /// Its value.
+    /// The value.
     pub value: AnnotationValue<'a>,
 }
 
-/// What an annotation says.
+/// The value of an annotation.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum AnnotationValue<'a> {
-    /// A value. A string that is not UTF-8 is a [`Value::Blob`]; nothing, or nothing known, is a [`Value::Null`].
+    /// A value. A string that is not UTF-8 is a [`Value::Blob`]. A missing or unknown value is
+    /// [`Value::Null`].
     Value(Value<'a>),
-    /// A string, by its number.
+    /// The id of an interned string.
     StringIid(u64),
-    /// Text that is JSON.
+    /// Text in JSON.
     Json(&'a str),
     /// Names and values.
     Dict(Annotations<'a>),
@@ -31,7 +32,7 @@ pub enum AnnotationValue<'a> {
     Array(Annotations<'a>),
 }
 
-/// A message's annotations, in their order. What is nested in them is not looked at before it is asked for.
+/// Iterates over the annotations of a message. Nested annotations are read only on demand.
 #[derive(Clone, Debug)]
 pub struct Annotations<'a> {
     message: Fields<'a>,
@@ -43,7 +44,9 @@ impl<'a> Annotations<'a> {
         Self { message, field }
     }
 
-    /// Those of an event, out of [its bytes](super::TrackEvent::bytes), or those from [a field](super::PlainEvent::annotated) on.
+    /// Iterates over the annotations in the bytes of an event:
+    /// [`TrackEvent::bytes`](crate::track_event::TrackEvent::bytes) or
+    /// [`PlainEvent::annotated`](crate::track_event::PlainEvent::annotated).
     #[must_use]
     pub fn of_event(bytes: &'a [u8]) -> Self {
         Self::new(Fields::new(bytes, 0), track_event::DEBUG_ANNOTATIONS)
@@ -54,17 +57,8 @@ impl<'a> Iterator for Annotations<'a> {
     type Item = Result<Annotation<'a>, DecodeError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            match self.message.next()? {
-                Ok(field) if field.number == self.field => {
-                    if let Some(message) = field.value.message() {
-                        return Some(Annotation::decode(&message));
-                    }
-                }
-                Ok(_) => {}
-                Err(e) => return Some(Err(e)),
-            }
-        }
+        let message = self.message.next_message(self.field)?;
+        Some(message.and_then(|message| Annotation::decode(&message)))
     }
 }
 
@@ -88,7 +82,7 @@ impl<'a> Annotation<'a> {
 }
 
 impl<'a> AnnotationValue<'a> {
-    /// What this field of an annotation says, if it is a value.
+    /// Returns the value in this field of an annotation. Returns `None` if the field is no value.
     fn decode(field: &Field<'a>, message: &Fields<'a>) -> Option<Self> {
         use FieldValue::{Bytes, Fixed64, Varint};
         let nested = || Annotations::new(message.clone(), field.number);

@@ -1,40 +1,40 @@
-//! An event, as it is read.
+//! Reads events.
 
-use super::annotation::Annotations;
-use super::interned;
-use super::repeated::{Integers, Numbers, Texts};
 use crate::DecodeError;
 use crate::proto::{FieldValue, Fields};
-use crate::track_event::fields::{log_message, track_event};
-use crate::track_event::{
-    Correlation, CounterValue, EventType, LegacyEvent, Location, LogMessage, Name, Priority,
-};
+use crate::track_event::event::{Correlation, CounterValue, Location, LogMessage};
+use crate::track_event::fields::{EventType, Priority, log_message, track_event};
+use crate::track_event::legacy::LegacyEvent;
+use crate::track_event::read::annotation::Annotations;
+use crate::track_event::read::interned;
+use crate::track_event::read::repeated::{Integers, Numbers, Texts};
+use crate::track_event::sequence::Name;
 
-/// `TrackEvent`. Names come as numbers of the sequence's strings, or in full.
+/// An event that was read: `TrackEvent`. Names are interned on the sequence, or inline.
 #[derive(Clone, Debug)]
 pub struct TrackEvent<'a> {
-    /// What happened; None for a type that this crate does not know.
+    /// The type of the event; `None` for a type that this crate does not know.
     pub kind: Option<EventType>,
-    /// The number of its name.
+    /// The id of an interned name.
     pub name_iid: Option<u64>,
-    /// Its name.
+    /// The name, if it is not interned.
     pub name: Option<&'a str>,
-    /// Its track, if it is not the sequence's default.
+    /// The track, unless it is the sequence's default.
     pub track_uuid: Option<u64>,
     /// The sample, of a counter event.
     pub counter: Option<CounterValue>,
-    /// What it shares with others.
+    /// The correlation id.
     pub correlation: Option<Correlation<'a>>,
-    /// Where in the source it is.
+    /// The source location.
     pub location: Option<Location<'a>>,
-    /// What it says to people.
+    /// The log message.
     pub log: Option<LogMessage>,
-    /// Fields that were passed over, inside its location and its log message too.
+    /// The number of unknown fields, including those of the location and the log message.
     pub skipped: u32,
-    /// The bytes of the legacy event and their place in the input.
+    /// The bytes of the legacy event and their offset in the input.
     legacy: Option<(&'a [u8], u64)>,
     message: Fields<'a>,
-    /// Which repeated fields there are, a bit each by their numbers, so that the others need not be looked for.
+    /// The repeated fields that are present, as a bit for each field number. Absent ones need no search.
     present: u64,
 }
 
@@ -92,7 +92,7 @@ impl<'a> TrackEvent<'a> {
             (track_event::LEGACY_EVENT, Bytes { bytes, offset }) => {
                 self.legacy = Some((bytes, offset));
             }
-            // These are read where they stand, on demand.
+            // These are read on demand.
             (
                 track_event::CATEGORY_IIDS
                 | track_event::CATEGORIES
@@ -110,93 +110,96 @@ impl<'a> TrackEvent<'a> {
         Ok(())
     }
 
-    /// All of the event: what an [`Annotations::of_event`] is to be read from later.
+    /// Returns the whole event, from which [`Annotations::of_event`] can read the arguments later.
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         self.message.rest()
     }
 
-    /// What happened, as Trace Event JSON has it; what of it was passed over is counted by `skipped`.
+    /// Returns the legacy event, if there is one. Adds the number of its unknown fields to `skipped`.
     ///
     /// # Errors
-    /// Where it contradicts itself.
+    /// The legacy event is malformed.
     pub fn legacy(&self, skipped: &mut u32) -> Result<Option<LegacyEvent<'a>>, DecodeError> {
         let decode = |(bytes, offset)| LegacyEvent::decode(Fields::new(bytes, offset), skipped);
         self.legacy.map(decode).transpose()
     }
 
-    /// Whether it has arguments.
+    /// Whether the event has arguments.
     #[must_use]
     pub fn has_annotations(&self) -> bool {
         self.present & 1 << track_event::DEBUG_ANNOTATIONS != 0
     }
 
-    /// The event's fields, or none if `field` is not among them.
+    /// The event's fields; none if `field` is not among them.
     fn having(&self, field: u32) -> Fields<'a> {
         if self.present & 1 << field == 0 { Fields::none() } else { self.message.clone() }
     }
 
-    /// The numbers of its categories.
-    #[must_use]
-    pub fn category_iids(&self) -> Numbers<'a> {
-        Numbers::varints(self.having(track_event::CATEGORY_IIDS), track_event::CATEGORY_IIDS)
+    fn varints(&self, field: u32) -> Numbers<'a> {
+        Numbers::varints(self.having(field), field)
     }
 
-    /// Its categories in full.
+    fn fixed64(&self, field: u32) -> Numbers<'a> {
+        Numbers::fixed64(self.having(field), field)
+    }
+
+    /// Returns the ids of the interned categories.
+    #[must_use]
+    pub fn category_iids(&self) -> Numbers<'a> {
+        self.varints(track_event::CATEGORY_IIDS)
+    }
+
+    /// Returns the categories that are not interned.
     #[must_use]
     pub fn categories(&self) -> Texts<'a> {
         Texts::new(self.having(track_event::CATEGORIES), track_event::CATEGORIES)
     }
 
-    /// Its arguments.
+    /// Returns the arguments.
     #[must_use]
     pub fn annotations(&self) -> Annotations<'a> {
         Annotations::new(self.having(track_event::DEBUG_ANNOTATIONS), track_event::DEBUG_ANNOTATIONS)
     }
 
-    /// The samples of its extra counters, in the order of their tracks.
+    /// Returns the samples of the extra counters, in the order of their tracks.
     #[must_use]
     pub fn extra_counters(&self) -> Integers<'a> {
         Integers::new(self.having(track_event::EXTRA_COUNTER_VALUES), track_event::EXTRA_COUNTER_VALUES)
     }
 
-    /// The tracks of its extra counters; none if they are its sequence's
-    /// [default](super::Defaults::extra_counter_track_uuids).
+    /// Returns the tracks of the extra counters; none if they are the sequence's
+    /// [default](crate::track_event::PacketDefaults::extra_counter_track_uuids).
     #[must_use]
     pub fn extra_counter_track_uuids(&self) -> Numbers<'a> {
-        Numbers::varints(
-            self.having(track_event::EXTRA_COUNTER_TRACK_UUIDS),
-            track_event::EXTRA_COUNTER_TRACK_UUIDS,
-        )
+        self.varints(track_event::EXTRA_COUNTER_TRACK_UUIDS)
     }
 
-    /// The samples of its extra counters that are floating point numbers.
+    /// Returns the samples of the extra counters that are floating point numbers.
     pub fn extra_doubles(&self) -> impl Iterator<Item = Result<f64, DecodeError>> + use<'a> {
-        let field = track_event::EXTRA_DOUBLE_COUNTER_VALUES;
-        Numbers::fixed64(self.having(field), field).map(|bits| bits.map(f64::from_bits))
+        self.fixed64(track_event::EXTRA_DOUBLE_COUNTER_VALUES).map(|bits| bits.map(f64::from_bits))
     }
 
-    /// The tracks of those.
+    /// Returns the tracks of the [`extra_doubles`](Self::extra_doubles).
     #[must_use]
     pub fn extra_double_track_uuids(&self) -> Numbers<'a> {
-        let field = track_event::EXTRA_DOUBLE_COUNTER_TRACK_UUIDS;
-        Numbers::varints(self.having(field), field)
+        self.varints(track_event::EXTRA_DOUBLE_COUNTER_TRACK_UUIDS)
     }
 
-    /// The flows that go through it.
+    /// Returns the flows that pass through the event.
     #[must_use]
     pub fn flow_ids(&self) -> Numbers<'a> {
-        Numbers::fixed64(self.having(track_event::FLOW_IDS), track_event::FLOW_IDS)
+        self.fixed64(track_event::FLOW_IDS)
     }
 
-    /// The flows that end at it.
+    /// Returns the flows that end at the event.
     #[must_use]
     pub fn terminating_flow_ids(&self) -> Numbers<'a> {
-        Numbers::fixed64(self.having(track_event::TERMINATING_FLOW_IDS), track_event::TERMINATING_FLOW_IDS)
+        self.fixed64(track_event::TERMINATING_FLOW_IDS)
     }
 }
 
-/// `LogMessage`. A priority that this crate does not know is passed over.
+/// Reads `LogMessage`. An unknown priority counts as an unknown field.
 fn log(message: Fields<'_>, skipped: &mut u32) -> Result<LogMessage, DecodeError> {
     let mut log = LogMessage { body_iid: 0, priority: Priority::Unspecified, source_location_iid: 0 };
     for field in message {

@@ -1,11 +1,12 @@
-//! What a packet gives numbers to, as it is read.
+//! Reads the interned data of packets.
 
 use crate::DecodeError;
 use crate::proto::{FieldValue, Fields};
 use crate::track_event::fields::{interned_data, interned_string, source_location, trace_packet};
-use crate::track_event::{Interned, SourceLocation};
+use crate::track_event::sequence::{Interned, SourceLocation};
 
-/// The strings and places that a packet gives numbers to. Kinds that [`Interned`] does not have are passed over.
+/// Iterates over the interned strings and source locations of a packet. Kinds that [`Interned`] does not have
+/// are ignored.
 #[derive(Clone, Debug)]
 pub struct InternedStrings<'a> {
     packet: Fields<'a>,
@@ -44,13 +45,13 @@ impl<'a> Iterator for InternedStrings<'a> {
     }
 }
 
-/// The entry of InternedData's field `kind`; None if [`Interned`] does not have the kind.
+/// Reads an entry of InternedData's field `kind`. Returns `None` if [`Interned`] does not have the kind.
 fn entry<'a>(kind: u32, message: Fields<'a>) -> Result<Option<Interned<'a>>, DecodeError> {
     if kind == interned_data::SOURCE_LOCATIONS {
         let (iid, at) = location(message, &mut 0)?;
         return Ok(Some(Interned::Location { iid, at }));
     }
-    // Other kinds are other messages, which need not even be looked at.
+    // Other kinds are other messages, which are not read.
     if Interned::from_parts(kind, 0, "").is_none() {
         return Ok(None);
     }
@@ -66,7 +67,7 @@ fn entry<'a>(kind: u32, message: Fields<'a>) -> Result<Option<Interned<'a>>, Dec
     Ok(Interned::from_parts(kind, iid, name))
 }
 
-/// `SourceLocation`, and its number; 0 if it has none.
+/// Reads `SourceLocation` and its id; the id is 0 if it is missing.
 pub(super) fn location<'a>(
     message: Fields<'a>,
     skipped: &mut u32,

@@ -1,100 +1,102 @@
-//! A packet, as it is read.
+//! Reads packets.
 
-use super::event::TrackEvent;
-use super::interned::InternedStrings;
-use super::repeated::Numbers;
-use super::stream::{self, Processes};
-use super::track::TrackDescriptor;
 use crate::DecodeError;
 use crate::proto::{FieldValue, Fields};
 use crate::track_event::fields::{
     clock_reading, clock_snapshot, sequence_flags, trace_packet, trace_packet_defaults, track_event_defaults,
 };
-use crate::track_event::{SYNCHRONIZATION_MARKER, SystemInfo, TraceStats};
+use crate::track_event::read::event::TrackEvent;
+use crate::track_event::read::interned::InternedStrings;
+use crate::track_event::read::repeated::Numbers;
+use crate::track_event::read::stream::{self, Processes};
+use crate::track_event::read::track::TrackDescriptor;
+use crate::track_event::stream::{SYNCHRONIZATION_MARKER, SystemInfo, TraceStats};
 
-/// A packet. What it leaves out holds as the packets of its sequence before it say.
+/// A packet that was read. Absent fields have the values that earlier packets of the sequence set.
 #[derive(Clone, Debug)]
 pub struct Packet<'a> {
-    /// Whose packet it is; 0 if it says nothing.
+    /// The packet's sequence; 0 if it is missing.
     pub sequence: u32,
     /// Bits of [`sequence_flags`].
     pub flags: u32,
-    /// When, on the clock below.
+    /// The time, on the clock `clock_id`.
     pub timestamp: Option<u64>,
-    /// The timestamp's [clock](crate::track_event::fields::clock), if it is not the sequence's default.
+    /// The number of the timestamp's [clock](crate::track_event::fields::clock), unless it is the sequence's
+    /// default.
     pub clock_id: Option<u32>,
-    /// Whether it says that it is its sequence's first.
+    /// Whether the packet is marked as the first of its sequence.
     pub first: bool,
-    /// Whether it says that packets before it were lost.
+    /// Whether packets before this one were lost.
     pub dropped: bool,
-    /// What holds for the packets after it, on its sequence.
-    pub defaults: Option<Defaults<'a>>,
-    /// What it is about; None if it only changes the sequence's state.
-    pub data: Option<Data<'a>>,
-    /// Fields that were passed over, inside a trace's uuid, a machine's description and statistics too.
+    /// The defaults for the packets after it on the sequence.
+    pub defaults: Option<PacketDefaults<'a>>,
+    /// The packet's data; `None` if it only sets the sequence's state.
+    pub data: Option<PacketData<'a>>,
+    /// The number of unknown fields, including those of a trace's uuid, a system info and statistics.
     pub skipped: u32,
     message: Fields<'a>,
     has_interned: bool,
 }
 
-/// What a packet is about.
+/// The data of a packet.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Data<'a> {
-    /// Something that happened.
+pub enum PacketData<'a> {
+    /// An event.
     Event(TrackEvent<'a>),
     /// A track.
     Track(Box<TrackDescriptor<'a>>),
-    /// What clocks showed at one moment.
+    /// Readings of several clocks at one moment.
     Clocks(ClockReadings<'a>),
-    /// The trace's own number, the same in all its files.
+    /// The trace's uuid, the same in all its files.
     TraceUuid(u128),
-    /// The machine. What is missing is "" or 0.
+    /// The machine. Missing fields are "" or 0.
     System(SystemInfo<'a>),
-    /// Processes and how they were started.
+    /// Processes and their command lines.
     Processes(Processes<'a>),
-    /// What was lost and what was not: the sums of all buffers, saturating. What is missing is 0.
+    /// Statistics: the sums of all buffers, saturating. Missing fields are 0.
     Stats(TraceStats),
-    /// The [marker](crate::track_event::SYNCHRONIZATION_MARKER) of a place where a reader can begin. Other bytes in its
-    /// field are [`Data::Other`].
+    /// The [marker](crate::track_event::SYNCHRONIZATION_MARKER) at which a reader can begin. Other bytes in
+    /// its field are [`PacketData::Other`].
     SynchronizationMarker,
     /// Packets, compressed with zlib.
     ///
-    /// This crate does not inflate them; the caller does. What comes of it is whole packets, tags and lengths included,
-    /// which another [`Reader`](crate::track_event::Reader) reads. They take the place of this packet, in their order.
-    /// A few bytes can inflate to a thousand times as many, and hold compressed packets again: limit both.
+    /// The caller inflates them. The result is whole packets, tags and lengths included, which another
+    /// [`PacketReader`](crate::track_event::PacketReader) reads. They take the place of this packet, in their
+    /// order. A few bytes can inflate to a thousand times as many, and they can contain compressed packets
+    /// again: limit both.
     Compressed {
         /// The zlib stream.
         bytes: &'a [u8],
-        /// Where it begins in the input.
+        /// The offset of its first byte in the input.
         offset: u64,
     },
-    /// Something that this crate does not read.
+    /// A message that this crate does not read.
     Other {
-        /// The field of TracePacket.
+        /// The number of the field of TracePacket.
         field: u32,
-        /// Its value.
+        /// The value.
         bytes: &'a [u8],
-        /// Where that begins in the input.
+        /// The offset of the value in the input.
         offset: u64,
     },
 }
 
 /// `TracePacketDefaults`.
 #[derive(Clone, Debug)]
-pub struct Defaults<'a> {
-    /// The clock of timestamps that name none.
+pub struct PacketDefaults<'a> {
+    /// The default clock of timestamps.
     pub timestamp_clock_id: Option<u32>,
-    /// The track of events that name none.
+    /// The default track of events.
     pub track_uuid: Option<u64>,
     event: Fields<'a>,
 }
 
 impl<'a> Packet<'a> {
-    /// What the packet of these fields says.
+    /// Reads the packet with these fields.
     ///
     /// # Errors
-    /// A packet that contradicts itself.
+    /// The packet is malformed.
     pub fn decode(message: Fields<'a>) -> Result<Self, DecodeError> {
         let mut packet = Self {
             sequence: 0,
@@ -128,71 +130,71 @@ impl<'a> Packet<'a> {
             (trace_packet::FIRST_PACKET_ON_SEQUENCE, Varint(v)) => self.first = v != 0,
             (trace_packet::PREVIOUS_PACKET_DROPPED, Varint(v)) => self.dropped = v != 0,
             (trace_packet::TRACE_PACKET_DEFAULTS, Bytes { bytes, offset }) => {
-                self.defaults = Some(Defaults::decode(Fields::new(bytes, offset))?);
+                self.defaults = Some(PacketDefaults::decode(Fields::new(bytes, offset))?);
             }
             (trace_packet::INTERNED_DATA, Bytes { .. }) => self.has_interned = true,
             (trace_packet::TRACK_EVENT, Bytes { bytes, offset }) => {
-                self.data = Some(Data::Event(TrackEvent::decode(Fields::new(bytes, offset))?));
+                self.data = Some(PacketData::Event(TrackEvent::decode(Fields::new(bytes, offset))?));
             }
             (trace_packet::TRACK_DESCRIPTOR, Bytes { bytes, offset }) => {
                 let track = TrackDescriptor::decode(Fields::new(bytes, offset))?;
-                self.data = Some(Data::Track(Box::new(track)));
+                self.data = Some(PacketData::Track(Box::new(track)));
             }
             (trace_packet::CLOCK_SNAPSHOT, Bytes { bytes, offset }) => {
-                self.data = Some(Data::Clocks(ClockReadings { snapshot: Fields::new(bytes, offset) }));
+                self.data = Some(PacketData::Clocks(ClockReadings { snapshot: Fields::new(bytes, offset) }));
             }
             (trace_packet::TRACE_UUID, Bytes { bytes, offset }) => {
                 let uuid = stream::trace_uuid(Fields::new(bytes, offset), &mut self.skipped)?;
-                self.data = Some(Data::TraceUuid(uuid));
+                self.data = Some(PacketData::TraceUuid(uuid));
             }
             (trace_packet::SYSTEM_INFO, Bytes { bytes, offset }) => {
                 let info = stream::system_info(Fields::new(bytes, offset), &mut self.skipped)?;
-                self.data = Some(Data::System(info));
+                self.data = Some(PacketData::System(info));
             }
             (trace_packet::PROCESS_TREE, Bytes { bytes, offset }) => {
-                self.data = Some(Data::Processes(Processes::new(Fields::new(bytes, offset))));
+                self.data = Some(PacketData::Processes(Processes::new(Fields::new(bytes, offset))));
             }
             (trace_packet::TRACE_STATS, Bytes { bytes, offset }) => {
                 let stats = stream::trace_stats(Fields::new(bytes, offset), &mut self.skipped)?;
-                self.data = Some(Data::Stats(stats));
+                self.data = Some(PacketData::Stats(stats));
             }
             (trace_packet::SYNCHRONIZATION_MARKER, Bytes { bytes, .. })
                 if bytes == SYNCHRONIZATION_MARKER =>
             {
-                self.data = Some(Data::SynchronizationMarker);
+                self.data = Some(PacketData::SynchronizationMarker);
             }
             (trace_packet::COMPRESSED_PACKETS, Bytes { bytes, offset }) => {
-                self.data = Some(Data::Compressed { bytes, offset });
+                self.data = Some(PacketData::Compressed { bytes, offset });
             }
-            // A packet has one kind of data; an extension beside it must not take the place of what is known.
+            // A packet has one kind of data. An unknown extension beside it must not replace it.
             (field, Bytes { bytes, offset }) if self.data.is_none() => {
-                self.data = Some(Data::Other { field, bytes, offset });
+                self.data = Some(PacketData::Other { field, bytes, offset });
             }
             _ => self.skipped += 1,
         }
         Ok(())
     }
 
-    /// All of the packet, without its tag and length.
+    /// Returns the packet's bytes, without its tag and length.
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         self.message.rest()
     }
 
-    /// All of the packet's fields.
+    /// Returns the packet's fields.
     #[must_use]
     pub fn fields(&self) -> Fields<'a> {
         self.message.clone()
     }
 
-    /// The numbers it gives to strings.
+    /// Returns the strings and source locations that the packet interns.
     #[must_use]
     pub fn interned(&self) -> InternedStrings<'a> {
         InternedStrings::new(if self.has_interned { self.message.clone() } else { Fields::none() })
     }
 }
 
-impl<'a> Defaults<'a> {
+impl<'a> PacketDefaults<'a> {
     fn decode(message: Fields<'a>) -> Result<Self, DecodeError> {
         let mut defaults = Self { timestamp_clock_id: None, track_uuid: None, event: Fields::none() };
         for field in message {
@@ -218,34 +220,34 @@ impl<'a> Defaults<'a> {
         Ok(defaults)
     }
 
-    /// The tracks of the extra counters, for events that name none.
+    /// Returns the default tracks of the extra counters.
     #[must_use]
     pub fn extra_counter_track_uuids(&self) -> Numbers<'a> {
         Numbers::varints(self.event.clone(), track_event_defaults::EXTRA_COUNTER_TRACK_UUIDS)
     }
 }
 
-/// What one clock showed.
+/// A reading of one clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockReading {
-    /// Which [clock](crate::track_event::fields::clock).
+    /// The number of the [clock](crate::track_event::fields::clock).
     pub clock_id: u32,
-    /// What it showed.
+    /// The reading, in ticks of the clock.
     pub timestamp: u64,
-    /// Whether its timestamps count from one another.
+    /// Whether each timestamp is relative to the previous one of its sequence.
     pub is_incremental: bool,
-    /// ns of one of its ticks.
+    /// The length of a tick in ns.
     pub unit_multiplier_ns: u64,
 }
 
-/// `ClockSnapshot`: what clocks showed at one moment.
+/// `ClockSnapshot`: iterates over the readings of several clocks at one moment.
 #[derive(Clone, Debug)]
 pub struct ClockReadings<'a> {
     snapshot: Fields<'a>,
 }
 
 impl ClockReadings<'_> {
-    /// The clock that the trace's own time is on, if this says so.
+    /// Returns the clock of the trace's own time, if the snapshot has it.
     #[must_use]
     pub fn primary(&self) -> Option<u32> {
         let mut primary = None;
@@ -279,16 +281,6 @@ impl Iterator for ClockReadings<'_> {
     type Item = Result<ClockReading, DecodeError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            match self.snapshot.next()? {
-                Ok(field) if field.number == clock_snapshot::CLOCKS => {
-                    if let Some(message) = field.value.message() {
-                        return Some(Self::reading(message));
-                    }
-                }
-                Ok(_) => {}
-                Err(e) => return Some(Err(e)),
-            }
-        }
+        Some(self.snapshot.next_message(clock_snapshot::CLOCKS)?.and_then(Self::reading))
     }
 }

@@ -1,40 +1,43 @@
-//! Events of the kind that makes up nearly all of a trace, read in one walk over the packet.
+//! Reads plain events in one pass over the packet. Nearly all events of a trace are plain.
 //!
-//! [`Packet::decode`](super::Packet::decode) can read any packet, and is the judge of those that are not well-formed. Here whatever is
-//! not expected means: not of this kind.
+//! [`Packet::decode`](crate::track_event::Packet::decode) reads all packets and reports malformed ones. Here,
+//! a packet that is malformed or has any other field is just not plain.
 
 use crate::proto::{Fields, Varint, WireType, tag, varint};
 use crate::text::valid_prefix;
-use crate::track_event::fields::{trace_packet as packet, track_event as event};
-use crate::track_event::{CounterValue, EventType, Name};
+use crate::track_event::event::CounterValue;
+use crate::track_event::fields::{EventType, trace_packet as packet, track_event as event};
+use crate::track_event::sequence::Name;
 
-/// A packet that holds an event, and the event says nothing but this.
+/// A packet with an event that has only these fields.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct PlainEvent<'a> {
-    /// Whose packet it is; 0 if it says nothing.
+    /// The packet's sequence; 0 if it is missing.
     pub sequence: u32,
     /// Bits of [`sequence_flags`](crate::track_event::fields::sequence_flags).
     pub flags: u32,
-    /// When, on the clock below.
+    /// The time, on the clock `clock_id`.
     pub timestamp: u64,
-    /// The timestamp's [clock](crate::track_event::fields::clock), if it is not the sequence's default.
+    /// The number of the timestamp's [clock](crate::track_event::fields::clock), unless it is the sequence's
+    /// default.
     pub clock_id: Option<u32>,
-    /// What happened.
+    /// The type of the event.
     pub kind: EventType,
-    /// Its name.
+    /// The name.
     pub name: Option<Name<'a>>,
-    /// Its only category.
+    /// The only category.
     pub category: Option<Name<'a>>,
-    /// Its track, if it is not the sequence's default.
+    /// The track, unless it is the sequence's default.
     pub track_uuid: Option<u64>,
     /// The sample, of a counter event.
     pub counter: Option<CounterValue>,
-    /// The only flow that goes through it.
+    /// The only flow that passes through the event.
     pub flow_id: Option<u64>,
-    /// The only flow that ends at it.
+    /// The only flow that ends at the event.
     pub terminating_flow_id: Option<u64>,
-    /// What stands of the event from its first argument on, for [`Annotations::of_event`](super::Annotations::of_event); empty if it
-    /// has none.
+    /// The event's bytes from its first argument on, for
+    /// [`Annotations::of_event`](crate::track_event::Annotations::of_event); empty if there are no arguments.
     pub annotated: &'a [u8],
 }
 
@@ -69,8 +72,8 @@ const ENDING_FLOW: u64 = fixed(event::TERMINATING_FLOW_IDS);
 const ANNOTATION: u64 = bytes(event::DEBUG_ANNOTATIONS);
 
 impl<'a> PlainEvent<'a> {
-    /// The event in a packet; None if it is another packet, or says more.
-    #[inline(always)] // so that who asks need not have it put together in memory
+    /// Reads the event of a packet. Returns `None` if the packet is not a plain event.
+    #[inline(always)] // the caller then keeps the fields in registers
     #[must_use]
     pub fn decode(packet: &Fields<'a>) -> Option<Self> {
         let mut plain = Self {
@@ -104,7 +107,7 @@ impl<'a> PlainEvent<'a> {
         Some(plain)
     }
 
-    #[inline(always)] // as above
+    #[inline(always)] // as `decode`
     fn add_event(&mut self, event: &'a [u8]) -> Option<()> {
         let mut rest = Rest(event);
         while !rest.0.is_empty() {
@@ -135,17 +138,18 @@ impl<'a> PlainEvent<'a> {
     }
 }
 
-/// Sets what may be there once; None if it is there already.
+/// Sets a field that can occur once. Returns `None` if it is set already.
 #[inline]
-fn only<T>(place: &mut Option<T>, value: T) -> Option<()> {
-    if place.is_some() {
+fn only<T>(slot: &mut Option<T>, value: T) -> Option<()> {
+    if slot.is_some() {
         return None;
     }
-    *place = Some(value);
+    *slot = Some(value);
     Some(())
 }
 
-/// A varint, and what follows it. By value, so that what is left of a message need not stand in memory.
+/// Reads a varint. Returns its value and the bytes after it, by value so that the caller keeps them in
+/// registers.
 #[inline(never)]
 fn long_varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     match varint(bytes) {
@@ -154,7 +158,7 @@ fn long_varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     }
 }
 
-/// What has not been read of a message.
+/// The bytes of a message that are not read yet.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -193,19 +197,20 @@ impl<'a> Rest<'a> {
 mod tests {
     use super::*;
     use crate::track_event::{
-        Annotations, Data, Event, LogMessage, Numbers, Packet, Priority, Reader, event,
+        Annotations, Event, LogMessage, Numbers, Packet, PacketData, PacketReader, Priority, event,
     };
     use crate::{DecodeError, Value};
 
-    /// What the event says if it is plain, once as such and once as any packet says it.
+    /// The event's fields, read once as a plain event and once as any packet. `None` if the event is not
+    /// plain.
     fn both_ways(written: &Event<'_>) -> Option<[String; 2]> {
         let mut trace = Vec::new();
         event(&mut trace, written);
-        let mut reader = Reader::new(&trace[..]);
+        let mut reader = PacketReader::new(&trace[..]);
         let (_, message) = reader.next_message().unwrap().unwrap();
         let plain = PlainEvent::decode(&message)?;
         let packet = Packet::decode(message).unwrap();
-        let Some(Data::Event(any)) = packet.data else { panic!("no event") };
+        let Some(PacketData::Event(any)) = packet.data else { panic!("no event") };
         let iids: Result<Vec<_>, DecodeError> = any.category_iids().collect();
         let texts: Result<Vec<_>, DecodeError> = any.categories().collect();
         let category = iids.unwrap().into_iter().map(Name::Iid);
@@ -236,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_event_says_what_its_packet_says() {
+    fn a_plain_event_has_the_fields_of_its_packet() {
         let bare = Event::new(7, EventType::SliceBegin, 300);
         let (iid, text) = ([Name::Iid(3)], [Name::Text("net")]);
         let arguments = [(Name::Iid(1), Value::I64(-1)), (Name::Text("b"), Value::Str("c"))];
@@ -259,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_says_more_is_not_plain() {
+    fn an_event_with_other_fields_is_not_plain() {
         let bare = Event::new(7, EventType::Instant, 300);
         let log = LogMessage { body_iid: 1, priority: Priority::Unspecified, source_location_iid: 0 };
         for written in [

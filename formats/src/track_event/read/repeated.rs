@@ -1,16 +1,16 @@
-//! Fields that a message may have any number of, read where they stand.
+//! Iterators over repeated fields, which read the message in place.
 
 use crate::proto::{FieldValue, Fields, Varint, varint};
 use crate::{DecodeError, DecodeErrorKind};
 
 const PACKED: &str = "a packed number";
 
-/// The values of a repeated field of numbers, packed or not.
+/// Iterates over a repeated field of numbers, packed or not.
 #[derive(Clone, Debug)]
 pub struct Numbers<'a> {
     message: Fields<'a>,
     field: u32,
-    /// Whether packed numbers have 8 bytes each, or are varints.
+    /// Whether packed numbers have 8 bytes each; otherwise they are varints.
     fixed: bool,
     packed: &'a [u8],
     packed_offset: u64,
@@ -71,7 +71,7 @@ impl Iterator for Numbers<'_> {
     }
 }
 
-/// The values of a repeated field of signed numbers, packed or not.
+/// Iterates over a repeated field of signed numbers, packed or not.
 #[derive(Clone, Debug)]
 pub struct Integers<'a>(Numbers<'a>);
 
@@ -89,7 +89,7 @@ impl Iterator for Integers<'_> {
     }
 }
 
-/// The values of a repeated string field, each up to where it stops being UTF-8.
+/// Iterates over a repeated string field. Each string ends at its first byte that is not UTF-8.
 #[derive(Clone, Debug)]
 pub struct Texts<'a> {
     message: Fields<'a>,

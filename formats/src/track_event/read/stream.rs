@@ -1,15 +1,15 @@
-//! Packets about the stream as a whole, as they are read.
+//! Reads packets about the trace as a whole.
 
-use super::repeated::Texts;
 use crate::DecodeError;
 use crate::proto::{FieldValue, Fields};
 use crate::track_event::fields::{
     buffer_stats, process_tree, process_tree_process as process, system_info as system, trace_stats as stats,
     trace_uuid as uuid_fields, utsname,
 };
-use crate::track_event::{SystemInfo, TraceStats};
+use crate::track_event::read::repeated::Texts;
+use crate::track_event::stream::{SystemInfo, TraceStats};
 
-/// `TraceUuid`.
+/// Reads `TraceUuid`.
 pub(super) fn trace_uuid(message: Fields<'_>, skipped: &mut u32) -> Result<u128, DecodeError> {
     let (mut upper, mut lower) = (0, 0);
     for field in message {
@@ -23,27 +23,14 @@ pub(super) fn trace_uuid(message: Fields<'_>, skipped: &mut u32) -> Result<u128,
     Ok(u128::from(upper) << 64 | u128::from(lower))
 }
 
-/// `SystemInfo`: what is missing is "" or 0.
+/// Reads `SystemInfo`. Missing fields are "" or 0.
 pub(super) fn system_info<'a>(message: Fields<'a>, skipped: &mut u32) -> Result<SystemInfo<'a>, DecodeError> {
     let mut info = SystemInfo::default();
     for field in message {
         let field = field?;
         match (field.number, field.value) {
             (system::UTSNAME, FieldValue::Bytes { bytes, offset }) => {
-                for field in Fields::new(bytes, offset) {
-                    let field = field?;
-                    let text = match field.number {
-                        utsname::SYSNAME => &mut info.sysname,
-                        utsname::VERSION => &mut info.version,
-                        utsname::RELEASE => &mut info.release,
-                        utsname::MACHINE => &mut info.machine,
-                        _ => {
-                            *skipped += 1;
-                            continue;
-                        }
-                    };
-                    *text = field.value.text().unwrap_or(text);
-                }
+                add_utsname(&mut info, Fields::new(bytes, offset), skipped)?;
             }
             (system::TRACING_SERVICE_VERSION, value) => info.tracer = value.text().unwrap_or(info.tracer),
             (system::PAGE_SIZE, FieldValue::Varint(v)) => info.page_size = v as u32,
@@ -56,7 +43,29 @@ pub(super) fn system_info<'a>(message: Fields<'a>, skipped: &mut u32) -> Result<
     Ok(info)
 }
 
-/// `TraceStats`: the sums of all its buffers, or [`u64::MAX`] where they are more.
+fn add_utsname<'a>(
+    info: &mut SystemInfo<'a>,
+    utsname: Fields<'a>,
+    skipped: &mut u32,
+) -> Result<(), DecodeError> {
+    for field in utsname {
+        let field = field?;
+        let text = match field.number {
+            utsname::SYSNAME => &mut info.sysname,
+            utsname::VERSION => &mut info.version,
+            utsname::RELEASE => &mut info.release,
+            utsname::MACHINE => &mut info.machine,
+            _ => {
+                *skipped += 1;
+                continue;
+            }
+        };
+        *text = field.value.text().unwrap_or(text);
+    }
+    Ok(())
+}
+
+/// Reads `TraceStats`: the sums of all its buffers, saturating at [`u64::MAX`].
 pub(super) fn trace_stats(message: Fields<'_>, skipped: &mut u32) -> Result<TraceStats, DecodeError> {
     let mut sums = TraceStats::default();
     for field in message {
@@ -97,12 +106,12 @@ fn add_buffer(sums: &mut TraceStats, buffer: Fields<'_>, skipped: &mut u32) -> R
     Ok(())
 }
 
-/// A process of a process tree: `ProcessTree.Process`.
+/// `ProcessTree.Process`: a process and its command line.
 #[derive(Clone, Debug)]
 pub struct TreeProcess<'a> {
-    /// Its id.
+    /// The process id.
     pub pid: Option<i32>,
-    /// Its parent's id.
+    /// The parent's process id.
     pub parent: Option<i32>,
     message: Fields<'a>,
 }
@@ -121,14 +130,14 @@ impl<'a> TreeProcess<'a> {
         Ok(decoded)
     }
 
-    /// The command line, an entry for each argument.
+    /// Returns the command line, one entry for each argument.
     #[must_use]
     pub fn command_line(&self) -> Texts<'a> {
         Texts::new(self.message.clone(), process::CMDLINE)
     }
 }
 
-/// `ProcessTree`: its processes, in their order. What else it has is passed over.
+/// Iterates over the processes of a `ProcessTree`. Its other fields are ignored.
 #[derive(Clone, Debug)]
 pub struct Processes<'a> {
     tree: Fields<'a>,
@@ -144,16 +153,6 @@ impl<'a> Iterator for Processes<'a> {
     type Item = Result<TreeProcess<'a>, DecodeError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            match self.tree.next()? {
-                Ok(field) if field.number == process_tree::PROCESSES => {
-                    if let Some(message) = field.value.message() {
-                        return Some(TreeProcess::decode(message));
-                    }
-                }
-                Ok(_) => {}
-                Err(e) => return Some(Err(e)),
-            }
-        }
+        Some(self.tree.next_message(process_tree::PROCESSES)?.and_then(TreeProcess::decode))
     }
 }

@@ -1,78 +1,80 @@
-//! A track's description, as it is read.
+//! Reads track descriptors.
 
-use super::repeated::Texts;
 use crate::DecodeError;
 use crate::proto::FieldValue::{self, Bytes};
 use crate::proto::Fields;
 use crate::track_event::fields::{
-    counter_descriptor, process_descriptor, thread_descriptor, track_descriptor,
+    ChildOrdering, CounterType, SiblingMerge, Unit, counter_descriptor, process_descriptor,
+    thread_descriptor, track_descriptor,
 };
-use crate::track_event::{ChildOrdering, CounterType, SiblingMerge, Unit};
+use crate::track_event::read::repeated::Texts;
 
-/// `TrackDescriptor`.
+/// A track: `TrackDescriptor`.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct TrackDescriptor<'a> {
-    /// The track's number.
+    /// The track's uuid.
     pub uuid: Option<u64>,
-    /// The track above it.
+    /// The parent track.
     pub parent_uuid: Option<u64>,
-    /// Its name.
+    /// The name.
     pub name: Option<&'a str>,
-    /// What it is about.
+    /// The description.
     pub description: Option<&'a str>,
-    /// How the tracks below it are shown; None for an order that this crate does not know.
+    /// The order of its child tracks; `None` for an order that this crate does not know.
     pub child_ordering: Option<ChildOrdering>,
-    /// Its place among its siblings, where their order is [`ChildOrdering::Explicit`].
+    /// The rank among its siblings, if their order is [`ChildOrdering::Explicit`].
     pub rank: Option<i32>,
-    /// Which of its siblings are shown in one row with it; None for a way that this crate does not know.
+    /// The siblings that are shown in one row with it; `None` for a behaviour that this crate does not know.
     pub merge: Option<SiblingMerge>,
-    /// The key of its row, for [`SiblingMerge::ByKey`].
+    /// The common key of those siblings, for [`SiblingMerge::ByKey`].
     pub merge_key: Option<&'a str>,
-    /// The process that it is.
+    /// The process, if the track is one.
     pub process: Option<ProcessDescriptor<'a>>,
-    /// The thread that it is.
+    /// The thread, if the track is one.
     pub thread: Option<ThreadDescriptor<'a>>,
-    /// The counter that it is.
+    /// The counter, if the track is one.
     pub counter: Option<CounterDescriptor<'a>>,
-    /// Fields that were passed over, inside the descriptors above too.
+    /// The number of unknown fields, including those of the three descriptors above.
     pub skipped: u32,
 }
 
-/// `ProcessDescriptor`.
+/// A process: `ProcessDescriptor`.
 #[derive(Clone, Debug)]
 pub struct ProcessDescriptor<'a> {
     /// The process id.
     pub pid: Option<i32>,
-    /// What to show.
+    /// The name that viewers show.
     pub name: Option<&'a str>,
     message: Fields<'a>,
 }
 
-/// `ThreadDescriptor`.
+/// A thread: `ThreadDescriptor`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ThreadDescriptor<'a> {
     /// The process id.
     pub pid: Option<i32>,
     /// The thread id.
     pub tid: Option<i64>,
-    /// What to show.
+    /// The name that viewers show.
     pub name: Option<&'a str>,
 }
 
-/// `CounterDescriptor`.
+/// A counter: `CounterDescriptor`.
 #[derive(Clone, Debug)]
 pub struct CounterDescriptor<'a> {
-    /// What it is, if it is one that importers know; None for one that this crate does not.
+    /// The kind of counter, if it is one that importers know; `None` for one that this crate does not know.
     pub builtin: Option<CounterType>,
-    /// What its numbers count; None for a unit that this crate does not know.
+    /// The unit of the values; `None` for one that this crate does not know.
     pub unit: Option<Unit>,
-    /// The same in a word.
+    /// The name of the unit.
     pub unit_name: Option<&'a str>,
-    /// What a number is to be multiplied with.
+    /// The factor from a value to the unit.
     pub unit_multiplier: Option<i64>,
-    /// Whether its numbers are differences.
+    /// Whether each value is the difference to the previous one.
     pub is_incremental: bool,
-    /// The key of its scale, which counters with the same key share.
+    /// The key of the scale: counters with the same key share one.
     pub y_axis_share_key: Option<&'a str>,
     message: Fields<'a>,
 }
@@ -101,17 +103,17 @@ impl<'a> TrackDescriptor<'a> {
                     track.merge = SiblingMerge::from_number(v);
                 }
                 (track_descriptor::SIBLING_MERGE_KEY, value @ Bytes { .. }) => track.merge_key = value.text(),
-                (track_descriptor::PROCESS, FieldValue::Bytes { bytes, offset }) => {
-                    track.process =
-                        Some(ProcessDescriptor::decode(&Fields::new(bytes, offset), &mut track.skipped)?);
+                (track_descriptor::PROCESS, Bytes { bytes, offset }) => {
+                    let process = ProcessDescriptor::decode(&Fields::new(bytes, offset), &mut track.skipped);
+                    track.process = Some(process?);
                 }
-                (track_descriptor::THREAD, FieldValue::Bytes { bytes, offset }) => {
-                    track.thread =
-                        Some(ThreadDescriptor::decode(Fields::new(bytes, offset), &mut track.skipped)?);
+                (track_descriptor::THREAD, Bytes { bytes, offset }) => {
+                    let thread = ThreadDescriptor::decode(Fields::new(bytes, offset), &mut track.skipped);
+                    track.thread = Some(thread?);
                 }
-                (track_descriptor::COUNTER, FieldValue::Bytes { bytes, offset }) => {
-                    track.counter =
-                        Some(CounterDescriptor::decode(Fields::new(bytes, offset), &mut track.skipped)?);
+                (track_descriptor::COUNTER, Bytes { bytes, offset }) => {
+                    let counter = CounterDescriptor::decode(Fields::new(bytes, offset), &mut track.skipped);
+                    track.counter = Some(counter?);
                 }
                 _ => track.skipped += 1,
             }
@@ -135,7 +137,7 @@ impl<'a> ProcessDescriptor<'a> {
         Ok(process)
     }
 
-    /// Program and arguments.
+    /// Returns the command line: program and arguments.
     #[must_use]
     pub fn cmdline(&self) -> Texts<'a> {
         Texts::new(self.message.clone(), process_descriptor::CMDLINE)
@@ -186,14 +188,14 @@ impl<'a> CounterDescriptor<'a> {
                 (counter_descriptor::IS_INCREMENTAL, FieldValue::Varint(v)) => {
                     counter.is_incremental = v != 0;
                 }
-                (counter_descriptor::CATEGORIES, Bytes { .. }) => {} // read where they stand, on demand
+                (counter_descriptor::CATEGORIES, Bytes { .. }) => {} // read on demand
                 _ => *skipped += 1,
             }
         }
         Ok(counter)
     }
 
-    /// Its categories.
+    /// Returns the categories.
     #[must_use]
     pub fn categories(&self) -> Texts<'a> {
         Texts::new(self.message.clone(), counter_descriptor::CATEGORIES)

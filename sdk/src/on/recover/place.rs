@@ -162,7 +162,7 @@ impl Place {
     pub(crate) fn flows_begun(&mut self) -> Result<HashSet<u64>, RecoverError> {
         self.file.flush().map_err(at(&self.path))?;
         let so_far = FromStart { file: self.file.get_ref(), offset: 0 }.take(self.len);
-        let mut reader = fxt::Reader::new(io::BufReader::with_capacity(PIECE, so_far));
+        let mut reader = fxt::RecordReader::new(io::BufReader::with_capacity(PIECE, so_far));
         let mut begun = HashSet::new();
         // What cannot be read goes on as it is.
         while let Ok(Some((_, record))) = reader.next() {

@@ -99,7 +99,7 @@ pub(crate) fn varint28(value: u32) -> (u32, usize) {
     (groups | continuation, last as usize + 1)
 }
 
-impl fxt::Put for Raw {
+impl fxt::PutWords for Raw {
     #[inline(always)]
     fn word(&mut self, w: u64) {
         self.word_of(w, 8);
@@ -122,7 +122,7 @@ impl fxt::Put for Raw {
     }
 }
 
-impl proto::Put for Raw {
+impl proto::PutBytes for Raw {
     #[inline(always)]
     fn bytes(&mut self, bytes: &[u8]) {
         self.copy(bytes);
@@ -160,10 +160,10 @@ mod tests {
         for len in 0..64 {
             let text: Vec<u8> = (1..=len).collect();
             let mut plain = Vec::new();
-            fxt::Put::stream(&mut plain, &text);
+            fxt::PutWords::stream(&mut plain, &text);
             let mut room = [0xaa_u8; 64 + OVERHANG];
             // SAFETY: 64 bytes of room and the overhang.
-            fxt::Put::stream(&mut unsafe { Raw::at(room.as_mut_ptr()) }, &text);
+            fxt::PutWords::stream(&mut unsafe { Raw::at(room.as_mut_ptr()) }, &text);
             assert_eq!(&room[..plain.len()], plain);
         }
     }

@@ -74,7 +74,7 @@ pub(crate) fn with_flow<const WARM: bool>(
     // SAFETY: room for LEN bytes.
     let mut raw = unsafe { taken.raw(commit) };
     for word in [callsite.fxt_header(), now, flow_header, now, flow] {
-        fxt::Put::word(&mut raw, word);
+        fxt::PutWords::word(&mut raw, word);
     }
     taken.note_begin(commit, LEN as u32, room, None);
     taken.commit(commit, now, LEN as u32, room);
@@ -96,8 +96,8 @@ pub(crate) fn end<const WARM: bool>(hot: &Hot, callsite: &'static Callsite, take
 unsafe fn put_plain(taken: &Taken, commit: Commit, header: u64, now: u64) {
     // SAFETY: by the contract.
     let mut raw = unsafe { taken.raw(commit) };
-    fxt::Put::word(&mut raw, header);
-    fxt::Put::word(&mut raw, now);
+    fxt::PutWords::word(&mut raw, header);
+    fxt::PutWords::word(&mut raw, now);
 }
 
 #[inline(always)]
@@ -183,11 +183,11 @@ fn record<const WARM: bool>(
     let header = more.header
         + fxt::layout::record::SIZE.set(words as u64 - 2)
         + fxt::layout::event::ARGS.set(arguments);
-    fxt::Put::word(&mut raw, header);
-    fxt::Put::word(&mut raw, now);
+    fxt::PutWords::word(&mut raw, header);
+    fxt::PutWords::word(&mut raw, now);
     values.each(0, &mut Put { raw: &mut raw, keys });
     if let Some(payload) = more.payload {
-        fxt::Put::word(&mut raw, payload);
+        fxt::PutWords::word(&mut raw, payload);
     }
     if more.begins {
         taken.note_begin(commit, bytes as u32, room, None);

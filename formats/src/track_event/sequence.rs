@@ -1,22 +1,25 @@
-//! Writes packets that set a sequence's state: its clock, its tracks, its strings. Each function writes one packet.
+//! Writes packets that set a sequence's incremental state: its clock, its default track and its interned
+//! strings.
+//!
+//! Each function writes one packet.
 
-use super::fields::{
+use crate::proto::{put_message, put_nonempty, put_nonzero, put_str, put_uint};
+use crate::track_event::fields::{
     SEQUENCE_CLOCK, clock, clock_reading, clock_snapshot as snapshot_fields, interned_data, interned_string,
     sequence_flags, source_location as location_fields, trace, trace_packet as packet_fields,
     trace_packet_defaults as defaults_fields, track_event_defaults as event_defaults_fields,
 };
-use crate::proto::{put_message, put_str, put_uint};
 
-/// A string of an event: by its number on the sequence, or in full.
+/// A string of an event: interned on the sequence, or inline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Name<'a> {
-    /// The number, from 1, that an [`Interned`] gave it.
+    /// The id of an [`Interned`] string, from 1.
     Iid(u64),
     /// The string itself.
     Text(&'a str),
 }
 
-/// A packet of `sequence`.
+/// Writes a packet of `sequence`. `write` appends its fields.
 pub(super) fn packet(out: &mut Vec<u8>, sequence: u32, write: impl FnOnce(&mut Vec<u8>)) {
     put_message(out, trace::PACKET, |p| {
         put_uint(p, packet_fields::TRUSTED_PACKET_SEQUENCE_ID, u64::from(sequence));
@@ -24,24 +27,25 @@ pub(super) fn packet(out: &mut Vec<u8>, sequence: u32, write: impl FnOnce(&mut V
     });
 }
 
-/// The state that a sequence begins with, or begins anew with after a loss.
+/// The state of a sequence at its begin, or after a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SequenceStart<'a> {
-    /// The sequence's number, from 1.
+    /// The sequence's id, from 1.
     pub sequence: u32,
     /// Whether this is the sequence's first packet.
     pub first: bool,
     /// Whether packets before this one were lost.
     pub dropped: bool,
-    /// The track of events that name none: the thread's.
+    /// The default track of events, the thread's own.
     pub track_uuid: u64,
-    /// What the extra counter values of its events are samples of.
+    /// The tracks of the extra counter values of events.
     pub extra_counters: &'a [u64],
-    /// `CLOCK_BOOTTIME`, from which the first event's timestamp counts.
+    /// The start of the incremental clock, on `CLOCK_BOOTTIME`. The first event's timestamp is relative to
+    /// it.
     pub timestamp_ns: u64,
 }
 
-/// Makes void what the sequence said before, and sets its clock and default track.
+/// Writes a packet that clears the sequence's state and sets its clock and default track.
 pub fn sequence_start(out: &mut Vec<u8>, start: &SequenceStart<'_>) {
     packet(out, start.sequence, |p| {
         put_uint(
@@ -49,12 +53,8 @@ pub fn sequence_start(out: &mut Vec<u8>, start: &SequenceStart<'_>) {
             packet_fields::SEQUENCE_FLAGS,
             u64::from(sequence_flags::CLEARED | sequence_flags::NEEDS),
         );
-        if start.first {
-            put_uint(p, packet_fields::FIRST_PACKET_ON_SEQUENCE, 1);
-        }
-        if start.dropped {
-            put_uint(p, packet_fields::PREVIOUS_PACKET_DROPPED, 1);
-        }
+        put_nonzero(p, packet_fields::FIRST_PACKET_ON_SEQUENCE, u64::from(start.first));
+        put_nonzero(p, packet_fields::PREVIOUS_PACKET_DROPPED, u64::from(start.dropped));
         put_message(p, packet_fields::TRACE_PACKET_DEFAULTS, |d| {
             put_uint(d, defaults_fields::TIMESTAMP_CLOCK_ID, u64::from(SEQUENCE_CLOCK));
             put_message(d, defaults_fields::TRACK_EVENT_DEFAULTS, |e| {
@@ -75,13 +75,11 @@ fn put_reading(snapshot: &mut Vec<u8>, clock_id: u32, ns: u64, incremental: bool
     put_message(snapshot, snapshot_fields::CLOCKS, |c| {
         put_uint(c, clock_reading::CLOCK_ID, u64::from(clock_id));
         put_uint(c, clock_reading::TIMESTAMP, ns);
-        if incremental {
-            put_uint(c, clock_reading::IS_INCREMENTAL, 1);
-        }
+        put_nonzero(c, clock_reading::IS_INCREMENTAL, u64::from(incremental));
     });
 }
 
-/// What the clocks (see [`clock`]) showed at one moment, in ns.
+/// Writes readings of several clocks at one moment: pairs of a number of [`clock`] and a time in ns.
 pub fn clock_snapshot(out: &mut Vec<u8>, sequence: u32, clocks: &[(u32, u64)]) {
     packet(out, sequence, |p| {
         put_message(p, packet_fields::CLOCK_SNAPSHOT, |s| {
@@ -92,87 +90,84 @@ pub fn clock_snapshot(out: &mut Vec<u8>, sequence: u32, clocks: &[(u32, u64)]) {
     });
 }
 
-/// A string and the number that stands for it on its sequence. Each kind has numbers of its own, from 1.
+/// An interned string or source location: its id on the sequence and its content. Each kind has ids of its
+/// own, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interned<'a> {
     /// An event's category.
     Category {
-        /// The number.
+        /// The id.
         iid: u64,
         /// The string.
         name: &'a str,
     },
     /// An event's name.
     EventName {
-        /// The number.
+        /// The id.
         iid: u64,
         /// The string.
         name: &'a str,
     },
     /// An annotation's name.
     AnnotationName {
-        /// The number.
+        /// The id.
         iid: u64,
         /// The string.
         name: &'a str,
     },
     /// An annotation's value.
     AnnotationText {
-        /// The number.
+        /// The id.
         iid: u64,
         /// The string.
         name: &'a str,
     },
-    /// A log message's text.
+    /// The text of a log message.
     LogBody {
-        /// The number.
+        /// The id.
         iid: u64,
-        /// The text.
+        /// The string.
         name: &'a str,
     },
     /// A correlation id.
     CorrelationId {
-        /// The number.
-        iid: u64,
         /// The id.
+        iid: u64,
+        /// The string.
         name: &'a str,
     },
-    /// A place in the source.
+    /// A source location.
     Location {
-        /// The number.
+        /// The id.
         iid: u64,
-        /// The place.
+        /// The location.
         at: SourceLocation<'a>,
     },
 }
 
-/// A place in the source of a program.
+/// A location in a program's source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SourceLocation<'a> {
     /// The file's path.
     pub file: &'a str,
-    /// The function's name; "" where it is not known.
+    /// The function's name; "" if it is unknown.
     pub function: &'a str,
-    /// The line, from 1; 0 where it is not known.
+    /// The line, from 1; 0 if it is unknown.
     pub line: u32,
 }
 
 impl SourceLocation<'_> {
-    /// The fields, but for the number.
+    /// Appends the fields of the message, without the interned id.
     pub fn put(&self, out: &mut Vec<u8>) {
         put_str(out, location_fields::FILE_NAME, self.file);
-        if !self.function.is_empty() {
-            put_str(out, location_fields::FUNCTION_NAME, self.function);
-        }
-        if self.line != 0 {
-            put_uint(out, location_fields::LINE_NUMBER, u64::from(self.line));
-        }
+        put_nonempty(out, location_fields::FUNCTION_NAME, self.function);
+        put_nonzero(out, location_fields::LINE_NUMBER, u64::from(self.line));
     }
 }
 
 impl<'a> Interned<'a> {
-    /// The field of InternedData and the number.
-    fn place(&self) -> (u32, u64) {
+    /// Returns the field of InternedData and the id.
+    fn field_and_iid(&self) -> (u32, u64) {
         match *self {
             Interned::Category { iid, .. } => (interned_data::EVENT_CATEGORIES, iid),
             Interned::EventName { iid, .. } => (interned_data::EVENT_NAMES, iid),
@@ -184,7 +179,7 @@ impl<'a> Interned<'a> {
         }
     }
 
-    /// What the number stands for.
+    /// Appends the content.
     fn put(&self, out: &mut Vec<u8>) {
         match *self {
             Interned::Category { name, .. }
@@ -197,7 +192,7 @@ impl<'a> Interned<'a> {
         }
     }
 
-    /// A string of the kind with this field of InternedData; None for what is not one of these.
+    /// Creates the string of this field of InternedData. Returns `None` for other fields.
     pub(super) fn from_parts(field: u32, iid: u64, name: &'a str) -> Option<Self> {
         Some(match field {
             interned_data::EVENT_CATEGORIES => Interned::Category { iid, name },
@@ -211,13 +206,13 @@ impl<'a> Interned<'a> {
     }
 }
 
-/// Numbers for strings, for the packets of the sequence that follow.
+/// Writes interned strings, for the packets of the sequence that follow.
 pub fn interned(out: &mut Vec<u8>, sequence: u32, strings: &[Interned<'_>]) {
     packet(out, sequence, |p| {
         put_uint(p, packet_fields::SEQUENCE_FLAGS, u64::from(sequence_flags::NEEDS));
         put_message(p, packet_fields::INTERNED_DATA, |data| {
             for string in strings {
-                let (field, iid) = string.place();
+                let (field, iid) = string.field_and_iid();
                 put_message(data, field, |entry| {
                     put_uint(entry, interned_string::IID, iid);
                     string.put(entry);

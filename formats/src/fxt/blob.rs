@@ -1,0 +1,41 @@
+//! Writes BLOB records: bulk data in pieces.
+
+use crate::fxt::header::header;
+use crate::fxt::layout::{MAX_RECORD_WORDS, RecordType, blob as fields, words};
+use crate::fxt::put::PutWords;
+use crate::fxt::refs::StringRef;
+
+/// Returns the header of a BLOB record without a name. `words` is the record's size, `length` its number of
+/// bytes.
+#[inline]
+#[must_use]
+pub const fn blob_header(words: usize, length: usize, kind: u8) -> u64 {
+    header(RecordType::Blob, words) | fields::LENGTH.set(length as u64) | fields::KIND.set(kind as u64)
+}
+
+/// Writes "BLOB records": bulk data, in as many records of the same name as the bytes need.
+///
+/// Readers append the bytes of consecutive records of one name to each other.
+///
+/// ```text
+///   63 56   55 48   47   46         32   31      16   15        4   3   0
+/// +-------+-------+----+---------------+------------+-------------+-------+
+/// | 0     | kind  | 0  | length, bytes | name (ref) | size, words |   5   |
+/// +-------+-------+----+---------------+------------+-------------+-------+
+/// | the name, if it is inline                                             |
+/// +-----------------------------------------------------------------------+
+/// | the bytes                                                             |
+/// +-----------------------------------------------------------------------+
+/// ```
+pub fn blob(out: &mut impl PutWords, name: StringRef<'_>, kind: u8, bytes: &[u8]) {
+    let fixed = 1 + name.words();
+    let mut put = |part: &[u8]| {
+        out.word(blob_header(fixed + words(part.len()), part.len(), kind) | fields::NAME.set(name.bits()));
+        out.stream(name.text().as_bytes());
+        out.stream(part);
+    };
+    if bytes.is_empty() {
+        put(&[]);
+    }
+    bytes.chunks((MAX_RECORD_WORDS - fixed) * 8).for_each(put);
+}

@@ -1,0 +1,175 @@
+//! Streams the packets of a trace. Memory: a buffer of 64 KiB, or the largest packet.
+
+use std::io::Read;
+
+use crate::input::Input;
+use crate::proto::{Fields, MAX_VARINT, Varint, WireType, split_tag, tag, varint};
+use crate::track_event::fields::trace;
+use crate::track_event::read::packet::Packet;
+use crate::{DecodeError, DecodeErrorKind};
+
+/// Reads a trace, packet by packet.
+///
+/// ```
+/// use hairline_formats::track_event::{self, PacketData, PacketReader};
+///
+/// let mut trace = Vec::new();
+/// track_event::clock_snapshot(&mut trace, 1, &[(6, 1_000)]);
+///
+/// let mut reader = PacketReader::new(&trace[..]);
+/// while let Some((offset, packet)) = reader.next()? {
+///     assert_eq!((offset, packet.sequence), (0, 1));
+///     assert!(matches!(packet.data, Some(PacketData::Clocks(_))));
+/// }
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
+#[derive(Debug)]
+pub struct PacketReader<R> {
+    input: Input<R>,
+    /// The size of the packet that was returned last, in bytes.
+    current: usize,
+    skipped: u64,
+    ended: bool,
+}
+
+/// A packet's tag.
+const PACKET: u8 = tag(trace::PACKET, WireType::Bytes) as u8;
+
+/// The size of a packet's tag and length in bytes, if the length takes one byte.
+const SHORT_HEAD: usize = 2;
+
+/// The beginning of a field of the trace.
+struct Head {
+    field: u32,
+    wire: WireType,
+    /// The size of the tag and, if there is one, the length.
+    len: usize,
+    /// The number of bytes that follow.
+    body: u64,
+}
+
+impl<R: Read> PacketReader<R> {
+    /// Creates a reader of `reader`, which needs no buffer of its own.
+    pub fn new(reader: R) -> Self {
+        Self { input: Input::new(reader), current: 0, skipped: 0, ended: false }
+    }
+
+    /// Returns the number of fields of the trace that were no packets and were passed over so far.
+    #[must_use]
+    pub fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// Returns the next packet and the offset of its tag.
+    ///
+    /// Returns `None` at the end. If the input has grown since, a later call returns further packets.
+    ///
+    /// # Errors
+    /// * The packet is malformed. The next call returns the packet after it.
+    /// * The input ends inside a packet ([`DecodeError::is_truncated`]), is no trace, or cannot be read. The
+    ///   next call returns `None`.
+    #[allow(clippy::should_implement_trait)] // an Iterator's item cannot borrow from the reader
+    pub fn next(&mut self) -> Result<Option<(u64, Packet<'_>)>, DecodeError> {
+        match self.next_message()? {
+            Some((offset, message)) => Ok(Some((offset, Packet::decode(message)?))),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the next packet's fields and the offset of its tag, without reading the packet.
+    ///
+    /// [`PlainEvent::decode`](crate::track_event::PlainEvent::decode) or [`Packet::decode`] reads it.
+    ///
+    /// # Errors
+    /// Those of [`next`](Self::next), except for malformed packets.
+    #[inline]
+    pub fn next_message(&mut self) -> Result<Option<(u64, Fields<'_>)>, DecodeError> {
+        self.input.consume(std::mem::take(&mut self.current));
+        if self.ended {
+            return Ok(None);
+        }
+        let found = match self.short_packet() {
+            Some(len) => Some((SHORT_HEAD, len)),
+            None => self.find_packet()?,
+        };
+        let Some((head, len)) = found else {
+            return Ok(None);
+        };
+        self.current = head + len;
+        let offset = self.input.offset();
+        let body = &self.input.available()[head..self.current];
+        Ok(Some((offset, Fields::new(body, offset + head as u64))))
+    }
+
+    /// Returns the length of the next packet if it is in memory and its length takes one byte, as nearly
+    /// always.
+    #[inline]
+    fn short_packet(&self) -> Option<usize> {
+        match self.input.available() {
+            [PACKET, len @ 0..0x80, body @ ..] if usize::from(*len) <= body.len() => Some(usize::from(*len)),
+            _ => None,
+        }
+    }
+
+    /// Passes over fields before the next packet and reads the packet into memory. Returns the size of its
+    /// tag and length, and of its content.
+    fn find_packet(&mut self) -> Result<Option<(usize, usize)>, DecodeError> {
+        self.ended = true; // until a whole packet is found
+        let head = loop {
+            let Some(head) = self.head()? else {
+                self.ended = false; // the input can grow before the next call
+                return Ok(None);
+            };
+            if head.field == trace::PACKET && head.wire == WireType::Bytes {
+                break head;
+            }
+            let offset = self.input.offset();
+            self.input.consume(head.len);
+            if !self.input.skip(head.body)? {
+                return Err(DecodeError::truncated(offset, "a field of the trace"));
+            }
+            self.skipped += 1;
+        };
+        let size = (head.len as u64).saturating_add(head.body);
+        let available = self.input.fill(size)?.len();
+        if (available as u64) < size {
+            return Err(DecodeError::truncated(self.input.offset(), "a packet"));
+        }
+        self.ended = false;
+        // `size` bytes are in memory, so `size` fits a usize.
+        Ok(Some((head.len, size as usize - head.len)))
+    }
+
+    /// Reads the next tag and length without consuming them. Returns `None` at the end.
+    fn head(&mut self) -> Result<Option<Head>, DecodeError> {
+        let offset = self.input.offset();
+        let Some((tag, tag_len)) = self.varint_at(0)? else {
+            return Ok(None);
+        };
+        let (field, wire) = split_tag(tag, offset)?;
+        let (len, body) = match wire {
+            WireType::Fixed64 => (tag_len, 8),
+            WireType::Fixed32 => (tag_len, 4),
+            WireType::Varint | WireType::Bytes => {
+                let truncated = || DecodeError::truncated(offset, "a field of the trace");
+                let (value, value_len) = self.varint_at(tag_len)?.ok_or_else(truncated)?;
+                (tag_len + value_len, if wire == WireType::Bytes { value } else { 0 })
+            }
+        };
+        Ok(Some(Head { field, wire, len, body }))
+    }
+
+    /// Reads the varint `skip` bytes ahead. Returns `None` if the input ends there.
+    fn varint_at(&mut self, skip: usize) -> Result<Option<(u64, usize)>, DecodeError> {
+        let field = self.input.offset();
+        let bytes = self.input.fill((skip + MAX_VARINT) as u64)?;
+        let bytes = bytes.get(skip..).unwrap_or_default();
+        match varint(bytes) {
+            Varint::Complete(value, len) => Ok(Some((value, len))),
+            Varint::Cut if bytes.is_empty() => Ok(None),
+            // Everything before a truncation's offset is valid, so the offset is that of the field.
+            Varint::Cut => Err(DecodeError::truncated(field, "a field of the trace")),
+            Varint::TooLong => Err(DecodeError::new(field + skip as u64, DecodeErrorKind::LongVarint)),
+        }
+    }
+}
