@@ -4,13 +4,14 @@
 //! So these are created at run time, in the same way as by the macros. `growth::sites` has a thousand real
 //! ones to compare with.
 
-use hairline::__private::{Callsite, CounterOptions, Kind, Scope, Site};
+use hairline::__private::{Callsite, CallsiteKind, CounterOptions, Scope, Site};
 
 /// Creates callsites of scopes that were never hit. Each has its own name, which begins with `prefix`.
 pub fn callsites(prefix: &str, count: usize) -> &'static [Callsite] {
     static SITE: Site =
         Site { file: file!(), line: line!(), module: module_path!(), counter: CounterOptions::NONE };
-    let callsite = |n| Callsite::new(Kind::Scope, "bench", format!("{prefix} {n}").leak(), &[], &SITE);
+    let callsite =
+        |n| Callsite::new(CallsiteKind::Scope, "bench", format!("{prefix} {n}").leak(), &[], &SITE);
     (0..count).map(callsite).collect::<Vec<_>>().leak()
 }
 

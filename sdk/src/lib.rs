@@ -139,7 +139,7 @@ pub mod __private {
     #[cfg(debug_assertions)]
     pub use crate::on::base::lock::holds_a_lock;
     pub use crate::on::bridges::futures::Life;
-    pub use crate::on::callsite::{Callsite, CounterOptions, Key, Kind, Site};
+    pub use crate::on::callsite::{Callsite, CallsiteKind, CounterOptions, Key, Site};
     pub use crate::on::event::argument::{Argument, number};
     pub use crate::on::event::extras::Extras;
     pub use crate::on::event::text::Text;

@@ -2,7 +2,7 @@
 
 #![cfg(feature = "enable")]
 
-use hairline::__private::{Callsite, CounterOptions, Extras, Kind, Scope, Site};
+use hairline::__private::{Callsite, CallsiteKind, CounterOptions, Extras, Scope, Site};
 use hairline::{Flow, Format, MemoryOutput, Session, Track};
 
 static SITE: Site = Site { file: "f", line: 1, module: "m", counter: CounterOptions::NONE };
@@ -23,9 +23,9 @@ fn require_none(format: Format, callsite: &'static Callsite, begin: impl Fn(&'st
 /// The first event at a callsite takes the cold path, which goes by the callsite's kind.
 #[test]
 fn only_a_begin_that_has_kept_room_for_its_end_has_one() {
-    static INSTANT: Callsite = Callsite::new(Kind::Instant, "t", "instant", &[], &SITE);
-    static COUNTER: Callsite = Callsite::new(Kind::Counter, "t", "counter", &[], &SITE);
-    static SCOPE: Callsite = Callsite::new(Kind::Scope, "t", "scope", &[], &SITE);
+    static INSTANT: Callsite = Callsite::new(CallsiteKind::Instant, "t", "instant", &[], &SITE);
+    static COUNTER: Callsite = Callsite::new(CallsiteKind::Counter, "t", "counter", &[], &SITE);
+    static SCOPE: Callsite = Callsite::new(CallsiteKind::Scope, "t", "scope", &[], &SITE);
     let track = Track::new("track");
     let flow = Flow::new();
     for format in [Format::Fxt, Format::TrackEvent] {

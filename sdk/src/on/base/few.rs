@@ -1,6 +1,6 @@
-//! A list that stands on the stack while it is short, as the arguments of an event nearly always are.
+//! A list that is on the stack while it is short. The arguments of an event nearly always are.
 
-/// Entries kept on the stack, unless said otherwise.
+/// Default number of entries on the stack.
 const FEW: usize = 16;
 
 /// A list of any length.
@@ -12,7 +12,7 @@ pub(crate) struct Few<T, const N: usize = FEW> {
 }
 
 impl<T: Copy, const N: usize> Few<T, N> {
-    /// An empty list; `filler` is never seen.
+    /// Creates an empty list. `filler` fills the unused entries and is never returned.
     #[inline]
     pub(crate) fn new(filler: T) -> Self {
         Self { few: [filler; N], len: 0, many: Vec::new() }
@@ -20,8 +20,8 @@ impl<T: Copy, const N: usize> Few<T, N> {
 
     #[inline]
     pub(crate) fn push(&mut self, entry: T) {
-        if let Some(place) = self.few.get_mut(self.len) {
-            *place = entry;
+        if let Some(slot) = self.few.get_mut(self.len) {
+            *slot = entry;
         } else {
             if self.many.is_empty() {
                 self.many.extend_from_slice(&self.few);
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_holds_what_was_pushed_around_the_size_of_the_stack_part() {
+    fn a_list_holds_all_entries_below_at_and_above_its_stack_size() {
         for len in [0, 1, FEW - 1, FEW, FEW + 1, 4 * FEW] {
             let mut list: Few<_> = Few::new(usize::MAX);
             (0..len).for_each(|n| list.push(n));

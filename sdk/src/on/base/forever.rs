@@ -1,28 +1,31 @@
-//! Values that are kept for the rest of the process.
+//! Values that exist for the rest of the process: leaked boxes behind atomic pointers.
 
 #![allow(unsafe_code)] // leaked boxes behind atomic pointers
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// A value that is kept for the rest of the process, behind a pointer.
-pub(crate) fn shared<T>(p: *mut T) -> Option<&'static T> {
-    // SAFETY: null, or from a Box that was leaked: by `Callsite::lay_down`, `keep` or `signals::trigger_on`.
+/// Returns the leaked value behind a pointer; `None` for a null pointer.
+pub(crate) fn get<T>(p: *mut T) -> Option<&'static T> {
+    // SAFETY: null, or from a leaked Box: by `Callsite::set_constants`, `get_or_leak` or
+    // `signals::trigger_on`.
     unsafe { p.as_ref() }
 }
 
-/// What `place` has for the rest of the process, made at the first call. Without a lock, which a fork could lose and a signal
-/// handler's event would wait for: of several that make it at once, the first counts.
-pub(crate) fn keep<T>(place: &AtomicPtr<T>, make: impl FnOnce() -> Box<T>) -> &'static T {
+/// Returns the value of `slot`, made by the first call and leaked. It takes no lock: a fork could lose a
+/// lock, and an event in a signal handler would wait for it. If several threads make the value at once, the
+/// first one stored counts.
+pub(crate) fn get_or_leak<T>(slot: &AtomicPtr<T>, make: impl FnOnce() -> Box<T>) -> &'static T {
     // Acquire pairs with the Release below.
-    if let Some(kept) = shared(place.load(Ordering::Acquire)) {
-        return kept;
+    if let Some(value) = get(slot.load(Ordering::Acquire)) {
+        return value;
     }
     let made = Box::into_raw(make());
-    match place.compare_exchange(std::ptr::null_mut(), made, Ordering::Release, Ordering::Acquire) {
-        // SAFETY: from a Box, which nobody frees any more.
+    match slot.compare_exchange(std::ptr::null_mut(), made, Ordering::Release, Ordering::Acquire) {
+        // SAFETY: from a Box that is never freed now.
         Ok(_) => unsafe { &*made },
         Err(first) => {
-            // SAFETY: `made` is still this call's own; `first` is what another one has kept.
+            // SAFETY: `made` still belongs to this call alone; `first` is the value that another call has
+            // leaked.
             unsafe {
                 drop(Box::from_raw(made));
                 &*first

@@ -1,4 +1,4 @@
-//! A thread's lease: how the thread comes by it, and how it gives it back at its end.
+//! A thread's lease: how the thread claims it, and how the lease is released at the thread's end.
 //!
 //! ```text
 //! NONE ── first contact with the cold path ──> a lease of the pool ── the thread ends ──> ENDED
@@ -6,23 +6,23 @@
 //!                                               └─> FORKING┘   while this thread forks
 //! ```
 //!
-//! `NONE`, `ENDED` and `FORKING` are leases that are busy for good. So the hot path has one look, at the busy
-//! mark, for all of them.
+//! `NONE`, `ENDED` and `FORKING` are leases that are always busy. So one check of the busy mark serves the
+//! hot path for all of them.
 //!
-//! # The end
+//! # The end of a thread
 //!
-//! Two things tell a thread's end, in this order: the destructor of a thread-local (`cold::Owner`), which
-//! gives the chunk back; and the destructor of a `pthread_key`, which gives back the lease, and the chunk of
-//! a thread whose first event came after its thread-locals were gone. Where neither comes (the last round of
-//! key destructors, a signal handler after it), the lease stays claimed, and what the thread's writer holds is not
-//! freed: some KiB for each such thread, and the session's region until the process ends. The events are in the
-//! trace. The drain thread can still take the chunk back, as that of any idle thread.
+//! Two destructors run at a thread's end, in this order. The destructor of a thread-local (`cold::Owner`)
+//! releases the chunk. The destructor of a `pthread_key` releases the lease, and also the chunk of a thread
+//! whose first event came after its thread-locals were destroyed. If neither runs (in the last round of key
+//! destructors, or in a signal handler after that), the lease stays claimed, and the memory of the thread's
+//! chunk writer is not freed: some KiB for each such thread, and the session's region until the process ends.
+//! The events are in the trace. The drain thread can still recall the chunk, like that of any idle thread.
 //!
 //! # A forked child
 //!
-//! It finds its lease wiped. Where the fork handlers ran (`fork.rs`) they have put a new one in its place.
-//! Where they did not (`clone(2)`, `_Fork`), the child finds that out here, at its first contact with the
-//! cold path, and is silent from then on.
+//! The child finds its lease wiped. If the fork handlers ran (`fork.rs`), they have replaced the lease by a
+//! new one. If they did not run (`clone(2)`, `_Fork`), [`own_lease`] detects the fork at the child's first
+//! contact with the cold path. The child then records nothing from there on.
 
 #![allow(unsafe_code)] // pthread keys, and the pool
 
@@ -32,15 +32,15 @@ use hairline_shm::{Lease, claim_lease, lost_to_fork, release_lease, start_pool_i
 
 use crate::on::base::hooks;
 
-/// The lease of a thread that has not been here yet. It looks like one that a fork has wiped: [`own_lease`]
-/// has one look for both.
+/// The lease of a thread that has not reached the cold path yet. It looks like a lease that a fork has wiped,
+/// so that [`own_lease`] needs one check for both.
 pub(crate) static NONE: Lease = Lease::barred(false);
-/// The lease of a thread that has ended, or could not be told of its end.
+/// The lease of a thread that has ended, or whose end cannot be observed.
 static ENDED: Lease = Lease::barred(true);
-/// The lease of a thread that forks.
+/// The lease of a thread that is forking.
 static FORKING: Lease = Lease::barred(true);
 
-fn is(lease: &'static Lease, sentinel: &'static Lease) -> bool {
+fn is_same(lease: &'static Lease, sentinel: &'static Lease) -> bool {
     std::ptr::eq(lease, sentinel)
 }
 
@@ -48,105 +48,107 @@ fn pointer(lease: &'static Lease) -> *mut Lease {
     std::ptr::from_ref(lease).cast_mut()
 }
 
-/// The lease in a thread's place for it.
+/// Loads the lease from a thread's slot.
 #[inline(always)]
-pub(crate) fn lease_at(place: &AtomicPtr<Lease>) -> &'static Lease {
-    // SAFETY: the place holds one of the statics above or a lease of the pool, which is never freed.
-    unsafe { &*place.load(Ordering::Relaxed) }
+pub(crate) fn load_lease(slot: &AtomicPtr<Lease>) -> &'static Lease {
+    // SAFETY: the slot holds one of the statics above or a lease of the pool, which is never freed.
+    unsafe { &*slot.load(Ordering::Relaxed) }
 }
 
-/// Whether it is a lease of the pool, in the process that claimed it.
+/// Whether this is a lease of the pool, in the process that claimed it.
 fn is_own(lease: &'static Lease) -> bool {
-    ![&NONE, &ENDED, &FORKING].into_iter().any(|sentinel| is(lease, sentinel)) && !lease.is_wiped()
+    ![&NONE, &ENDED, &FORKING].into_iter().any(|sentinel| is_same(lease, sentinel)) && !lease.is_wiped()
 }
 
-/// Whether the thread has ended, as far as this crate is concerned.
+/// Whether the thread with this lease has ended, as far as this crate is concerned.
 pub(crate) fn has_ended(lease: &'static Lease) -> bool {
-    is(lease, &ENDED)
+    is_same(lease, &ENDED)
 }
 
-/// The lease in `place`, for the cold path: claimed at the first call on a thread.
+/// Returns the lease in `slot`, for the cold path. The first call on a thread claims it.
 #[inline]
-pub(crate) fn own_lease(place: &AtomicPtr<Lease>) -> &'static Lease {
-    let lease = lease_at(place);
-    if lease.is_wiped() { claim(place, lease) } else { lease }
+pub(crate) fn own_lease(slot: &AtomicPtr<Lease>) -> &'static Lease {
+    let lease = load_lease(slot);
+    if lease.is_wiped() { claim(slot, lease) } else { lease }
 }
 
 #[cold]
-fn claim(place: &AtomicPtr<Lease>, before: &'static Lease) -> &'static Lease {
-    let is_parents = !is(before, &NONE);
+fn claim(slot: &AtomicPtr<Lease>, before: &'static Lease) -> &'static Lease {
+    let is_parents = !is_same(before, &NONE);
     if is_parents || lost_to_fork() {
         if let Some(hooks) = hooks::get() {
-            (hooks.in_unannounced_child)();
+            (hooks.in_unhandled_child)();
         }
-        // SAFETY: a forked child, whose leases were wiped: no thread has one. It is silent for good, so where
-        // two of its threads come here at once and get one lease, neither ever has a chunk.
+        // SAFETY: this is a forked child whose leases were wiped, so no thread has a lease. The child records
+        // nothing any more. So if two of its threads get here at once and get the same lease, neither ever
+        // has a chunk.
         unsafe { start_pool_in_child(is_parents.then_some(before)) };
     }
     let own = claim_lease().filter(|own| {
-        let is_told = is_told_of_end(place);
-        if !is_told {
-            // SAFETY: claimed just now, and dropped.
+        let is_registered = register_end(slot);
+        if !is_registered {
+            // SAFETY: claimed just now, and not used after this call.
             unsafe { release_lease(own) };
         }
-        is_told
+        is_registered
     });
     let own = own.unwrap_or(&ENDED);
-    // A signal handler that came in between has claimed one already, and recorded with it.
-    match place.compare_exchange(pointer(before), pointer(own), Ordering::Relaxed, Ordering::Relaxed) {
+    // A signal handler may have interrupted this call, claimed a lease and recorded with it.
+    match slot.compare_exchange(pointer(before), pointer(own), Ordering::Relaxed, Ordering::Relaxed) {
         Ok(_) => own,
         Err(_) => {
-            if !is(own, &ENDED) {
-                // SAFETY: claimed just now, and dropped.
+            if !is_same(own, &ENDED) {
+                // SAFETY: claimed just now, and not used after this call.
                 unsafe { release_lease(own) };
             }
-            lease_at(place)
+            load_lease(slot)
         }
     }
 }
 
-/// From now on this thread's events count as re-entrant, in the child of a fork too, whose memory of the pool
-/// is wiped. Returns what [`end_fork`] is to be given.
-pub(crate) fn begin_fork(place: &AtomicPtr<Lease>) -> &'static Lease {
-    let before = lease_at(place);
-    place.store(pointer(&FORKING), Ordering::Relaxed);
+/// Counts this thread's events as re-entrant from now on. This holds in the child of the fork too, whose
+/// memory of the pool is wiped. Returns the lease to pass to [`end_fork`].
+pub(crate) fn begin_fork(slot: &AtomicPtr<Lease>) -> &'static Lease {
+    let before = load_lease(slot);
+    slot.store(pointer(&FORKING), Ordering::Relaxed);
     before
 }
 
-/// The fork is over, in the parent.
-pub(crate) fn end_fork(place: &AtomicPtr<Lease>, before: &'static Lease) {
-    place.store(pointer(before), Ordering::Relaxed);
+/// Restores the lease after the fork, in the parent.
+pub(crate) fn end_fork(slot: &AtomicPtr<Lease>, before: &'static Lease) {
+    slot.store(pointer(before), Ordering::Relaxed);
 }
 
-/// The fork is over, in the child: the thread gets a lease of its own at the next contact.
-pub(crate) fn start_in_child(place: &AtomicPtr<Lease>) {
-    place.store(pointer(&NONE), Ordering::Relaxed);
+/// Resets the lease after the fork, in the child: the thread claims its own lease at its next contact with
+/// the cold path.
+pub(crate) fn start_in_child(slot: &AtomicPtr<Lease>) {
+    slot.store(pointer(&NONE), Ordering::Relaxed);
 }
 
-/// The thread ends: it has no chunk any more.
-pub(crate) fn end(place: &AtomicPtr<Lease>) {
-    let lease = lease_at(place);
-    place.store(pointer(&ENDED), Ordering::Relaxed);
+/// Releases the lease at the end of the thread, which has no chunk any more.
+pub(crate) fn end(slot: &AtomicPtr<Lease>) {
+    let lease = load_lease(slot);
+    slot.store(pointer(&ENDED), Ordering::Relaxed);
     if is_own(lease) {
-        // SAFETY: claimed by `claim` for this place, where it is no more.
+        // SAFETY: `claim` claimed it for this slot, which does not hold it any more.
         unsafe { release_lease(lease) };
     }
 }
 
-/// The key whose destructor tells a thread's end, and one more.
+/// The key whose destructor runs at a thread's end, plus one; or one of the two values below.
 static KEY: AtomicU32 = AtomicU32::new(NOT_MADE);
+/// No thread has registered yet.
 const NOT_MADE: u32 = 0;
-/// The process ends, or this library is unloaded: no thread is told of its end any more, and none gets a
-/// lease.
+/// The process ends, or this library is unloaded: no destructor runs any more, and no thread gets a lease.
 const GONE: u32 = u32::MAX;
 
-/// Arranges that [`ended`] is called at this thread's end, with the thread's place for its lease. Returns whether
-/// it will be.
-fn is_told_of_end(place: &AtomicPtr<Lease>) -> bool {
+/// Registers [`ended`] to be called at this thread's end, with the thread's slot for its lease. Returns
+/// whether that succeeded.
+fn register_end(slot: &AtomicPtr<Lease>) -> bool {
     let Some(key) = key() else { return false };
     // SAFETY: a key that `key` made, which is deleted only when the process ends or this library is unloaded.
-    // Only `ended` follows the value, on this thread.
-    unsafe { libc::pthread_setspecific(key, std::ptr::from_ref(place).cast()) == 0 }
+    // Only `ended` dereferences the value, on this thread.
+    unsafe { libc::pthread_setspecific(key, std::ptr::from_ref(slot).cast()) == 0 }
 }
 
 fn key() -> Option<libc::pthread_key_t> {
@@ -156,22 +158,22 @@ fn key() -> Option<libc::pthread_key_t> {
         key => return Some(key - 1),
     }
     let mut key = 0;
-    // SAFETY: the key is for the call to write, and the destructor a function of this library; `forget_key`
-    // deletes the key before the library is unloaded.
+    // SAFETY: the call writes the key. The destructor is a function of this library; `forget_key` deletes the
+    // key before the library is unloaded.
     if unsafe { libc::pthread_key_create(&raw mut key, Some(ended)) } != 0 {
         return None;
     }
     match KEY.compare_exchange(NOT_MADE, key + 1, Ordering::Release, Ordering::Acquire) {
         Ok(_) => Some(key),
         Err(first) => {
-            // SAFETY: the key of just now, which nobody else knows.
+            // SAFETY: the key made above, which no other code has seen.
             unsafe { libc::pthread_key_delete(key) };
             (first != GONE).then(|| first - 1)
         }
     }
 }
 
-/// The process ends, or this library is unloaded: [`ended`] must not be called any more.
+/// Deletes the key, so that [`ended`] is not called any more: the process ends, or this library is unloaded.
 pub(crate) fn forget_key() {
     let key = KEY.swap(GONE, Ordering::AcqRel);
     if key != NOT_MADE && key != GONE {
@@ -180,11 +182,11 @@ pub(crate) fn forget_key() {
     }
 }
 
-extern "C" fn ended(place: *mut libc::c_void) {
+extern "C" fn ended(slot: *mut libc::c_void) {
     if let Some(hooks) = hooks::get() {
         (hooks.thread_ends)();
     }
-    // SAFETY: `is_told_of_end` gave the place of this thread: a thread-local without a destructor, whose memory is
-    // there until the destructors of all keys have run.
-    end(unsafe { &*place.cast::<AtomicPtr<Lease>>() });
+    // SAFETY: `register_end` stored the slot of this thread: a thread-local without a destructor, whose
+    // memory exists until the destructors of all keys have run.
+    end(unsafe { &*slot.cast::<AtomicPtr<Lease>>() });
 }

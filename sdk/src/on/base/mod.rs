@@ -1,4 +1,4 @@
-//! What all other layers stand on: the clock, locks, atomics, facts of the process and its threads, files, stderr.
+//! The layer below all others: clock, locks, atomics, facts of the process and its threads, files, stderr.
 
 pub(crate) mod clock;
 pub(crate) mod few;
@@ -8,8 +8,8 @@ pub(crate) mod hooks;
 pub(crate) mod lease;
 pub(crate) mod lock;
 pub(crate) mod platform;
-pub(crate) mod say;
 pub(crate) mod sets;
+pub(crate) mod stderr;
 pub(crate) mod sync;
 pub(crate) mod this_thread;
 pub(crate) mod uuid;

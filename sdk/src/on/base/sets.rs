@@ -1,12 +1,12 @@
-//! Sets of numbers: of strings and callsites, which are small, and of tracks, which are random.
+//! Sets of numbers: the small numbers of strings and callsites, and the random uuids of tracks.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Numbers of tracks. They are spread over all their bits as they are.
+/// A set of track uuids. Their bits are random, so they need no further hash.
 pub(crate) type Uuids = HashSet<u64, BuildHasherDefault<Spread>>;
 
-/// A hash of numbers that are random already.
+/// A hasher of numbers that are random already.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spread(u64);
 
@@ -23,7 +23,8 @@ impl Hasher for Spread {
         self.0 = number;
     }
 
-    /// For pairs of such a number and an address, whose lowest bits are all the same.
+    /// Mixes an address into the hash of a pair of a random number and an address. The lowest bits of all
+    /// addresses are the same.
     fn write_usize(&mut self, number: usize) {
         self.0 ^= (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32);
     }
@@ -34,12 +35,12 @@ impl Hasher for Spread {
 pub(crate) struct Bits(Vec<u64>);
 
 impl Bits {
-    /// Takes all out; the room stays.
+    /// Removes all numbers and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.0.fill(0);
     }
 
-    /// Puts `n` in; false if it was there.
+    /// Adds `n`. Returns false if the set already contains it.
     pub(crate) fn insert(&mut self, n: u32) -> bool {
         let (word, bit) = (n as usize / 64, 1 << (n % 64));
         if word >= self.0.len() {
@@ -54,7 +55,7 @@ impl Bits {
         self.0.get(n as usize / 64).is_some_and(|word| word >> (n % 64) & 1 != 0)
     }
 
-    /// The words, and the number of bits in them.
+    /// Returns the words, and the number of bits in them.
     pub(crate) fn raw(&self) -> (*const u64, u32) {
         (self.0.as_ptr(), self.0.len() as u32 * 64) // a bit for each callsite and string of a program
     }

@@ -1,16 +1,19 @@
 //! The atomics of this crate's protocols.
 //!
-//! Each protocol is a small file that uses nothing of this crate but this module: `clock/published.rs`,
-//! `callsite/word.rs`, `callsite/link.rs`, `tracing/cells/state.rs`, `tracing/slots/count.rs`. The loom tests
-//! (`sdk/tests/loom`) compile the same files with loom's atomics in place of these, so the models run the
-//! code that ships. The rest of the crate has constant statics and thread-locals, which loom's atomics do not
-//! allow.
+//! Each protocol is a small file that uses only this module of the crate: `base/clock/published.rs`,
+//! `callsite/word.rs`, `callsite/link.rs`, `bridges/tracing/cells/state.rs`,
+//! `bridges/tracing/slots/count.rs`. The loom tests (`sdk/tests/loom`) compile the same files with loom's
+//! atomics in place of these, so the models run the code that ships. The rest of the crate has constant
+//! statics and thread-locals, which loom's atomics do not allow.
 
 pub(crate) use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 
-/// A function that is const, except under loom, whose atomics cannot be made at compile time.
+/// Defines a function that is const, except under loom, whose atomics cannot be made at compile time.
 macro_rules! const_unless_loom {
-    ($(#[$meta:meta])* $vis:vis fn $name:ident($($argument:ident: $Argument:ty),*) -> $Type:ty $body:block) => {
+    (
+        $(#[$meta:meta])*
+        $vis:vis fn $name:ident($($argument:ident: $Argument:ty),*) -> $Type:ty $body:block
+    ) => {
         $(#[$meta])*
         #[cfg(not(loom))]
         $vis const fn $name($($argument: $Argument),*) -> $Type $body

@@ -1,13 +1,13 @@
-//! What Hairline keeps for each thread: its lease, and what the hot path needs.
+//! The state that Hairline keeps for each thread: its lease, and the data of the hot path.
 //!
-//! All of it is in one thread-local struct without a destructor, so that the hot path finds it by an offset from the
-//! thread pointer. The layers above fill it in: `thread/` sets it up for a session.
+//! All of it is in one thread-local struct without a destructor, so that the hot path reaches it by an offset
+//! from the thread pointer. The layers above fill it in: `thread/` sets it up for a session.
 //!
 //! # Busy
 //!
-//! A thread that records, or that is about to take a lock of Hairline, marks itself busy. An event that interrupts it
-//! then, from a signal handler or from an allocator that traces, is counted as re-entrant and does not wait for the
-//! lock.
+//! A thread marks itself busy while it records, and before it takes a lock of Hairline. An event that
+//! interrupts it then, from a signal handler or from an allocator that traces, is counted as re-entrant and
+//! does not wait for the lock.
 
 #![allow(unsafe_code)] // a thread-local by reference
 
@@ -18,15 +18,15 @@ use hairline_shm::Lease;
 
 use crate::on::base::lease;
 
-/// Callsites whose "seen" bit stands in [`Hot`] itself.
+/// Number of callsites whose "seen" bit is in [`Hot`] itself.
 pub(crate) const NEAR_CALLSITES: u32 = 1024;
 const NEAR_BYTES: usize = NEAR_CALLSITES as usize / 8;
 
-/// Tracks that are kept in [`Hot`] itself as described.
+/// Number of slots in [`Hot`] for tracks that the sequence has described.
 const NEAR_TRACKS: usize = 64;
 
-/// Where the bit of the callsite with this id stands: byte and mask. Beyond [`NEAR_CALLSITES`], a byte that is
-/// always 0.
+/// Returns byte and mask of the "seen" bit of the callsite with this id. From [`NEAR_CALLSITES`] on, returns
+/// a byte that is always 0.
 pub(crate) const fn near_bit(id: u32) -> (u32, u8) {
     if id < NEAR_CALLSITES { (id / 8, 1 << (id % 8)) } else { (NEAR_BYTES as u32, 0xff) }
 }
@@ -35,43 +35,45 @@ thread_local! {
     static HOT: Hot = const { Hot::new() };
 }
 
-/// This thread's.
+/// Returns this thread's state.
 #[inline(always)]
 pub(crate) fn hot<'t>() -> &'t Hot {
-    // Through a pointer, since what is done inside of `LocalKey::with` is compiled as a function of its own.
+    // By a pointer, since the closure of `LocalKey::with` is compiled as a separate function.
     let hot = HOT.with(std::ptr::from_ref);
-    // SAFETY: `Hot` has no destructor, so it is there as long as its thread is; and being neither Send nor Sync
+    // SAFETY: `Hot` has no destructor, so it exists as long as its thread. It is neither Send nor Sync, so
     // the reference cannot leave the thread.
     unsafe { &*hot }
 }
 
-/// What a thread's events need. Set up, refilled and emptied by the cold path alone.
+/// The data that a thread's events need. Only the cold path sets it up, refills and empties it.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Hot {
-    /// The thread's lease: its chunk, whether the chunk is still this thread's, the room in it. A thread without one
-    /// has a lease that is busy for good: `lifetime.rs`. An atomic for the signal handlers of this thread.
+    /// The thread's lease: its chunk, whether the drain thread has recalled the chunk, and the room in it. A
+    /// thread without a lease of its own has a lease that is always busy: `base/lease.rs`. An atomic, for the
+    /// signal handlers of this thread.
     lease: AtomicPtr<Lease>,
     pub(crate) multiplier: Cell<u64>,
     pub(crate) offset: Cell<u64>,
-    /// `0a LEN 50 SEQUENCE`, LEN counting all but the message.
+    /// `0a LEN 50 SEQUENCE`. LEN counts all bytes but the message.
     pub(crate) prefix: Cell<u64>,
     pub(crate) prefix_len: Cell<usize>,
-    /// The end of a scope, complete but for its time.
+    /// The end of a scope, complete except for its time.
     pub(crate) end_packet: Cell<[u64; 2]>,
-    /// Bytes of a packet besides its message: the prefix and the time.
+    /// Bytes of a packet without its message: the prefix and the time.
     pub(crate) packet_base: Cell<u32>,
-    /// Callsites from [`NEAR_CALLSITES`] on whose strings this sequence has: words of bits, and bits in them.
+    /// The "seen" bits of the callsites from [`NEAR_CALLSITES`] on, whose strings this sequence has: words of
+    /// bits, and the number of bits.
     pub(crate) far: Cell<*const u64>,
     pub(crate) far_len: Cell<u32>,
-    /// The same for the first callsites; the last byte stays 0.
+    /// The "seen" bits of the callsites below [`NEAR_CALLSITES`]; the last byte stays 0.
     pub(crate) near: [Cell<u8>; NEAR_BYTES + 1],
-    /// Tracks that this sequence has described, each at the place that its lowest bits say; 0 is none. An FXT interval needs no
-    /// description as such, and has [`AS_INTERVAL`] set.
+    /// Tracks that this sequence has described, each in the slot given by its lowest bits; 0 is an empty
+    /// slot. An FXT interval needs no description as an interval, and has [`AS_INTERVAL`] set.
     tracks: [Cell<u64>; NEAR_TRACKS],
 }
 
-/// Beside the number of a track, which has 56 bits.
+/// A flag beside the uuid of a track, which has 56 bits.
 pub(crate) const AS_INTERVAL: u64 = 1 << 63;
 
 impl Hot {
@@ -91,25 +93,27 @@ impl Hot {
         }
     }
 
-    /// The thread's lease, for the hot path: one that is busy for good where the thread has none.
+    /// Returns the thread's lease, for the hot path. A thread without its own lease has one that is always
+    /// busy.
     #[inline(always)]
     pub(crate) fn lease(&self) -> &'static Lease {
-        lease::lease_at(&self.lease)
+        lease::load_lease(&self.lease)
     }
 
-    /// The thread's lease, for the cold path: claimed here at the first call.
+    /// Returns the thread's lease, for the cold path. The first call claims it.
     #[inline]
     pub(crate) fn own_lease(&self) -> &'static Lease {
         lease::own_lease(&self.lease)
     }
 
-    /// The thread's place for its lease.
-    pub(crate) fn lease_place(&self) -> &AtomicPtr<Lease> {
+    /// Returns the slot that holds the thread's lease.
+    pub(crate) fn lease_slot(&self) -> &AtomicPtr<Lease> {
         &self.lease
     }
 
-    /// Until the guard is dropped, events of this thread (from a signal handler, from an allocator) are counted as
-    /// re-entrant. A thread takes a lock of this crate only with such a guard, so no such event waits for the lock.
+    /// Marks this thread busy until the guard is dropped: its events (from a signal handler, from an
+    /// allocator) are counted as re-entrant. A thread takes a lock of this crate only with such a guard, so
+    /// no such event waits for the lock.
     #[inline]
     pub(crate) fn busy(&self) -> Busy {
         let lease = self.own_lease();
@@ -118,7 +122,7 @@ impl Hot {
         Busy { lease, before }
     }
 
-    /// This sequence has the callsite's strings.
+    /// Records that this sequence has the callsite's strings.
     pub(crate) fn set_seen(&self, id: u32) {
         if id < NEAR_CALLSITES {
             let (byte, mask) = near_bit(id);
@@ -127,23 +131,25 @@ impl Hot {
         }
     }
 
-    /// This sequence has no strings, and no tracks.
+    /// Records that this sequence has no strings and no tracks.
     pub(crate) fn clear_seen(&self) {
         self.near.iter().for_each(|cell| cell.set(0));
         self.tracks.iter().for_each(|cell| cell.set(0));
     }
 
-    /// This sequence has described the track; or it has an FXT interval on it, which needs no description as such.
+    /// Records that this sequence has described the track; or, with `as_interval`, that it has an FXT
+    /// interval on the track, which needs no description.
     pub(crate) fn set_described(&self, uuid: u64, as_interval: bool) {
         self.track_cell(uuid).set(if as_interval { uuid | AS_INTERVAL } else { uuid });
     }
 
+    /// Returns the slot of the track in the set of described tracks.
     pub(crate) fn track_cell(&self, uuid: u64) -> &Cell<u64> {
         &self.tracks[uuid as usize % NEAR_TRACKS]
     }
 }
 
-/// See [`Hot::busy`].
+/// Marks the thread busy; see [`Hot::busy`].
 pub(crate) struct Busy {
     lease: &'static Lease,
     before: bool,
@@ -156,23 +162,23 @@ impl Drop for Busy {
     }
 }
 
-/// Marks this thread as busy; see [`Hot::busy`].
+/// Marks this thread busy; see [`Hot::busy`].
 pub(crate) fn busy() -> Busy {
     hot().busy()
 }
 
-/// Marks this thread as busy, so that it may wait for a lock. `None` where it may not: [`is_barred`].
+/// Marks this thread busy, so that it may wait for a lock. `None` if it may not wait: [`is_barred`].
 pub(crate) fn enter() -> Option<Busy> {
     (!is_barred()).then(busy)
 }
 
-/// Whether this thread may not wait for a lock: it is inside of an event, which may be holding it, or in a forked child,
-/// where its holder may not exist.
+/// Whether this thread may not wait for a lock: it is inside an event that may hold the lock, or in a forked
+/// child where the holder of the lock may not exist.
 pub(crate) fn is_barred() -> bool {
     hot().own_lease().is_busy() || is_detached()
 }
 
-/// Set in a forked child that does not trace, where a lock may be held by a thread that does not exist any more.
+/// Set in a forked child that does not trace. A thread that does not exist there may hold any lock.
 static DETACHED: AtomicBool = AtomicBool::new(false);
 
 /// Whether this process is a forked child that does not trace.
@@ -181,7 +187,7 @@ pub(crate) fn is_detached() -> bool {
     DETACHED.load(Ordering::Relaxed)
 }
 
-/// This process is a forked child that does not trace, for good.
+/// Records that this process is a forked child that will never trace.
 pub(crate) fn set_detached() {
     DETACHED.store(true, Ordering::Relaxed);
 }

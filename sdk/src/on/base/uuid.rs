@@ -1,7 +1,7 @@
-//! Numbers that are spread over all their bits.
+//! Numbers spread over all their bits.
 
-/// Spreads `seed` over a track uuid of 56 bits whose varint is 8 bytes long.
-pub(crate) fn uuid(seed: u64) -> u64 {
+/// Returns the track uuid of `seed`: 56 bits whose varint is 8 bytes long.
+pub(crate) fn track_uuid(seed: u64) -> u64 {
     mix(seed) >> 8 | 1 << 55
 }
 
@@ -13,7 +13,7 @@ pub(crate) fn mix(seed: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// What was mixed.
+/// Inverts [`mix`].
 pub(crate) fn unmix(mixed: u64) -> u64 {
     let z = (mixed ^ (mixed >> 31) ^ (mixed >> 62)).wrapping_mul(0x3196_42b2_d24d_8ec3);
     let z = (z ^ (z >> 27) ^ (z >> 54)).wrapping_mul(0x96de_1b17_3f11_9089);
@@ -27,9 +27,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_uuid_is_eight_bytes_as_a_varint() {
+    fn the_varint_of_a_track_uuid_has_eight_bytes() {
         for seed in [0, 1, u64::MAX, 0x1234] {
-            assert_eq!(proto::varint_len(uuid(seed)), 8);
+            assert_eq!(proto::varint_len(track_uuid(seed)), 8);
         }
     }
 }

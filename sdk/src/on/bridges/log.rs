@@ -9,10 +9,10 @@ use log::{LevelFilter, Metadata, Record};
 
 use crate::on::base::lock::{Map, Mutex};
 use crate::on::base::this_thread;
-use crate::on::callsite::made::Blank;
-use crate::on::callsite::registry::Keeper;
+use crate::on::callsite::registry::Bridge;
+use crate::on::callsite::runtime::CallsiteMemory;
 use crate::on::callsite::tables::log::{SITES, Sites};
-use crate::on::callsite::{Callsite, CounterOptions, Kind, Site, registry};
+use crate::on::callsite::{Callsite, CallsiteKind, CounterOptions, Site, registry};
 use crate::on::event::extras::Extras;
 use crate::on::event::text::Text;
 use crate::on::lifecycle::{asked, entry, inherited};
@@ -70,16 +70,25 @@ fn site(record: &Record<'_>) -> Option<&'static Callsite> {
     drop(sites);
     let module = record.module_path_static().unwrap_or("");
     // Most messages have their module as target, which is static. Other targets are copied, before the lock.
-    let blank = if target == module { Blank::new(Box::default()) } else { Blank::with_category(target) };
+    let memory = if target == module {
+        CallsiteMemory::new(Box::default())
+    } else {
+        CallsiteMemory::with_category(target)
+    };
     let mut sites = SITES.write_with_room(|sites| (sites, 1))?;
     if let Some(site) = find(&sites, target, file_at, line) {
-        return Some(site); // another thread made it; the lock is released before the blank is freed
+        return Some(site); // another thread made it; the lock is released before the memory is freed
     }
     if sites.len() >= MAX_SITES {
         return Some(&OVERFLOW);
     }
-    let site =
-        blank.fill(Kind::Instant, module, NAME, Site { file, line, module, ..NOWHERE }, entry::first_hit);
+    let site = memory.fill(
+        CallsiteKind::Instant,
+        module,
+        NAME,
+        Site { file, line, module, ..NOWHERE },
+        entry::first_hit,
+    );
     sites.insert((site.category(), file_at, line), site);
     Some(site)
 }
@@ -94,7 +103,7 @@ const NAME: &str = "log";
 const NOWHERE: Site = Site { file: "", line: 0, module: "", counter: CounterOptions::NONE };
 
 /// The callsite of all messages beyond [`MAX_SITES`].
-static OVERFLOW: Callsite = Callsite::new(Kind::Instant, "log", NAME, &[], &NOWHERE);
+static OVERFLOW: Callsite = Callsite::new(CallsiteKind::Instant, "log", NAME, &[], &NOWHERE);
 
 /// Whether the first message was logged. It starts the session that the environment asks for.
 static HAS_ASKED: AtomicBool = AtomicBool::new(false);
@@ -118,7 +127,7 @@ fn start_at_first_message() {
     }
     asked::start_asked();
     if OTHER_LEVEL.load(Ordering::Acquire) != NOT_KEPT {
-        registry::on_change(Keeper::Log, set_max_level);
+        registry::on_change(Bridge::Log, set_max_level);
         set_max_level();
     }
     HAS_ASKED.store(true, Ordering::Release);

@@ -1,20 +1,20 @@
-//! Callsites: what is static about an event, computed once.
+//! Callsites: the static parts of events, computed once.
 //!
-//! Each macro makes one static [`Callsite`]. Its `word` says in one load what to do:
+//! Each macro defines one static [`Callsite`]. One load of its `word` decides what an event does:
 //!
 //! | word             | meaning                                                    |
 //! |------------------|------------------------------------------------------------|
-//! | 0                | off: no session, or the filter leaves the category out     |
-//! | [`UNREGISTERED`] | never hit: take the cold path once, which registers it     |
+//! | 0                | off: no session, or the filter excludes the category       |
+//! | [`UNREGISTERED`] | never hit: the cold path registers the callsite            |
 //! | other            | on, in the session with this epoch; bit 0 is the format    |
 //!
-//! Registration gives the callsite an id, gives its strings their process-wide numbers, and lays down the
-//! parts of its records that never change: the FXT header word, the TrackEvent message.
+//! Registration gives the callsite an id, interns its strings in a table of the process, and stores the
+//! constant parts of its records: the FXT header word and the TrackEvent message.
 
 #![allow(unsafe_code)] // callsites are statics behind raw pointers
 
-pub(crate) mod made;
 pub(crate) mod registry;
+pub(crate) mod runtime;
 pub(crate) mod tables;
 
 mod link;
@@ -32,61 +32,62 @@ use crate::on::callsite::word::Word;
 pub(crate) use crate::on::callsite::word::fence_constants;
 use crate::vocabulary::Unit;
 
-/// A callsite that was never hit.
+/// The word of a callsite that was never hit.
 pub(crate) const UNREGISTERED: u32 = 1;
 
-/// Bit 0 of an epoch: set where the session writes TrackEvent packets, clear for FXT records.
+/// Bit 0 of an epoch: set if the session writes TrackEvent packets, clear for FXT records.
 pub(crate) const TRACK_EVENT: u32 = 1;
 
-/// The most bytes of a callsite's constant TrackEvent message that the hot path copies.
+/// Limit of the bytes of a callsite's constant TrackEvent message that the hot path copies.
 pub(crate) const LONGEST_MESSAGE: usize = 16;
 
-/// What a callsite calls when it is hit for the first time: registers the callsite, and returns its word then.
+/// The function that a callsite calls at its first hit. It registers the callsite and returns its new word.
 pub(crate) type FirstHit = fn(&'static Callsite) -> u32;
 
-/// An id that no thread's "seen" bits reach, so that every event takes the cold path.
+/// The id of a callsite without constants. No thread's "seen" bits reach it, so every event takes the cold
+/// path.
 const NO_ID: u32 = u32::MAX;
 
-/// What a callsite's word says where the callsite is on: the epoch of the session, never 0. Only a callsite makes one, so an event
-/// cannot be recorded in the epoch 0, in which no thread has a chunk.
+/// The epoch of a session: the word of a callsite that is on, never 0. Only a callsite creates one. So no
+/// event can be recorded in epoch 0, in which no thread has a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Epoch(NonZeroU32);
 
 impl Epoch {
-    /// The number.
+    /// Returns the number.
     #[inline(always)]
     pub(crate) fn get(self) -> u32 {
         self.0.get()
     }
 }
 
-/// What kind of event a callsite records.
+/// The kind of event that a callsite records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum CallsiteKind {
     /// A slice, begun and ended on one thread.
     Scope,
-    /// A moment.
+    /// A point in time.
     Instant,
     /// A value over time.
     Counter,
-    /// The end of a slice on a track, whatever category that has.
+    /// The end of a slice on a track, on for every filter: the slice may have any category.
     End,
 }
 
-/// Where a callsite is, and what else is fixed about it.
+/// The place of a callsite in the source, and its other fixed properties.
 #[derive(Debug)]
 pub struct Site {
-    /// The file's path.
+    /// The path of the file.
     pub file: &'static str,
-    /// The line in it.
+    /// The line in the file.
     pub line: u32,
-    /// The module's path.
+    /// The path of the module.
     pub module: &'static str,
-    /// What a counter's values mean.
+    /// The meaning of a counter's values.
     pub counter: CounterOptions,
 }
 
-/// What a counter's values mean.
+/// The meaning of a counter's values.
 #[derive(Clone, Copy, Debug)]
 pub struct CounterOptions {
     /// `unit:`.
@@ -98,16 +99,16 @@ pub struct CounterOptions {
 }
 
 impl CounterOptions {
-    /// Bare numbers.
+    /// Plain numbers without a unit.
     pub const NONE: Self = Self { unit: Unit::None, multiplier: 1, incremental: false };
 
-    /// Whether there is anything to be said that FXT has no place for.
+    /// Whether FXT can express the options: FXT has no unit and no multiplier.
     pub(crate) fn is_plain(&self) -> bool {
         self.unit == Unit::None && self.multiplier == 1
     }
 }
 
-/// An argument's name and its process-wide number.
+/// The name of an argument, and its string id in this process.
 #[derive(Debug)]
 pub struct Key {
     name: &'static str,
@@ -115,10 +116,10 @@ pub struct Key {
 }
 
 impl Key {
-    /// A key not yet numbered.
+    /// Creates a key without an id.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
-        // A raw identifier's mark is not part of its name.
+        // The `r#` of a raw identifier is not part of its name.
         let name = match name.as_bytes() {
             [b'r', b'#', _, ..] => name.split_at(2).1,
             _ => name,
@@ -130,37 +131,39 @@ impl Key {
         self.name
     }
 
-    /// The string's number; 0 before the callsite's registration.
+    /// Returns the string id of the name; 0 before the callsite's registration.
     #[inline(always)]
     pub(crate) fn id(&self) -> u32 {
         self.id.load(Ordering::Relaxed) // ordered by the callsite's word
     }
 }
 
-/// One place in the code that records events.
+/// A place in the code that records events.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Callsite {
     word: Word,
-    /// Index of this callsite's bit in each thread's "seen" set; [`NO_ID`] where it has no constants.
+    /// Index of this callsite's bit in each thread's "seen" set; [`NO_ID`] for a callsite without constants.
     id: AtomicU32,
-    /// The same for all callsites, in the order of their registration.
+    /// The serial number of every callsite, in the order of registration.
     serial: AtomicU32,
     /// The FXT header word of a record without arguments.
     fxt_header: AtomicU64,
     /// `68 02 5a L <message>`: sequence flags and the TrackEvent without annotations or counter value.
     message: [AtomicU64; 2],
     message_len: AtomicU8,
-    /// Where the bit of this callsite stands in each thread's set, if it is one of the first.
+    /// The mask of this callsite's bit in [`Hot`](crate::on::base::this_thread::Hot), if the callsite is one
+    /// of the first.
     near_mask: AtomicU8,
-    /// Whether it is in the registry's list.
+    /// Whether the callsite is in the registry's list.
     is_listed: AtomicBool,
+    /// The byte of that bit.
     near_byte: AtomicU32,
-    kind: Kind,
+    kind: CallsiteKind,
     category_id: AtomicU32,
     name_id: AtomicU32,
     next: Link<Callsite>,
-    /// The numbers of its categories, where they are not just [`category_id`](Self::category_id).
+    /// The string ids of its categories, if they are not just [`category_id`](Self::category_id).
     categories: AtomicPtr<Box<[u32]>>,
     category: &'static str,
     name: &'static str,
@@ -170,9 +173,9 @@ pub struct Callsite {
 }
 
 impl Callsite {
-    /// A callsite that was never hit. `first_hit` comes from the layer that can start a session.
+    /// Creates a callsite that was never hit. `first_hit` comes from the layer that can start a session.
     pub(crate) const fn with_first_hit(
-        kind: Kind,
+        kind: CallsiteKind,
         category: &'static str,
         name: &'static str,
         keys: &'static [Key],
@@ -202,15 +205,15 @@ impl Callsite {
         }
     }
 
-    /// The enable word. An event that finds a session's epoch in it calls [`fence_constants`] before it reads the constants
-    /// (`Hot::take`).
+    /// Returns the word. An event that finds an epoch in it calls [`fence_constants`] before it reads the
+    /// constants (`Hot::take`).
     #[inline(always)]
     pub(crate) fn word(&'static self) -> u32 {
         self.word.get()
     }
 
-    /// As [`word`](Self::word), but registered first if it was never hit: for events with arguments, which are
-    /// evaluated only if the event is recorded.
+    /// Returns the word like [`word`](Self::word), but registers the callsite at its first hit. For events
+    /// with arguments, which are evaluated only if the event is recorded.
     #[inline(always)]
     pub(crate) fn registered_word(&'static self) -> u32 {
         match self.word() {
@@ -219,27 +222,28 @@ impl Callsite {
         }
     }
 
-    /// The session's epoch, where the callsite is on; also where it was never hit, which the event then finds out.
+    /// Returns the session's epoch if the callsite is on. A callsite that was never hit also returns a value,
+    /// and the event then registers the callsite.
     #[inline(always)]
     #[must_use]
     pub fn epoch(&'static self) -> Option<Epoch> {
         NonZeroU32::new(self.word()).map(Epoch)
     }
 
-    /// The session's epoch, where the callsite is on. Registers it if it was never hit: for events with arguments, which are
-    /// evaluated only if the event is recorded.
+    /// Returns the session's epoch if the callsite is on. Registers the callsite at its first hit. For events
+    /// with arguments, which are evaluated only if the event is recorded.
     #[inline(always)]
     #[must_use]
     pub fn registered_epoch(&'static self) -> Option<Epoch> {
         NonZeroU32::new(self.registered_word()).map(Epoch)
     }
 
-    /// Registers the callsite at its first hit. Returns its word then.
+    /// Registers the callsite at its first hit. Returns its new word.
     pub(crate) fn first_hit(&'static self) -> u32 {
         (self.first_hit)(self)
     }
 
-    pub(crate) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> CallsiteKind {
         self.kind
     }
 
@@ -255,23 +259,23 @@ impl Callsite {
         self.site
     }
 
-    /// Its categories: `"net,slow"` are two.
+    /// Returns its categories: `"net,slow"` has two.
     pub(crate) fn categories(&self) -> impl Iterator<Item = &'static str> {
         self.category.split(',').map(str::trim).filter(|part| !part.is_empty())
     }
 
-    /// The numbers of its categories, in their order.
+    /// Returns the string ids of its categories, in their order.
     pub(crate) fn category_ids(&self) -> Few<u32, 4> {
         let mut ids = Few::new(0);
-        match forever::shared(self.categories.load(Ordering::Acquire)) {
-            Some(several) => several.iter().for_each(|id| ids.push(*id)),
+        match forever::get(self.categories.load(Ordering::Acquire)) {
+            Some(category_list) => category_list.iter().for_each(|id| ids.push(*id)),
             None if self.category_id() != 0 => ids.push(self.category_id()),
             None => {}
         }
         ids
     }
 
-    /// Its one category and its name, where it has both, and no more.
+    /// Returns its category and its name. `None` if the callsite has no name, or not exactly one category.
     #[inline(always)]
     pub(crate) fn texts(&self) -> Option<[&'static str; 2]> {
         let is_one = self.category_id() != 0 && self.categories.load(Ordering::Acquire).is_null();
@@ -305,7 +309,7 @@ impl Callsite {
         self.id() != NO_ID
     }
 
-    /// Byte and mask of this callsite's bit in `Hot`.
+    /// Returns byte and mask of this callsite's bit in `Hot`.
     #[inline(always)]
     pub(crate) fn near_bit(&self) -> (u32, u8) {
         (self.near_byte.load(Ordering::Relaxed), self.near_mask.load(Ordering::Relaxed))
@@ -316,7 +320,7 @@ impl Callsite {
         self.fxt_header.load(Ordering::Relaxed)
     }
 
-    /// The constant TrackEvent bytes and how many of the 16 count.
+    /// Returns the constant TrackEvent bytes, and how many of the 16 are used.
     #[inline(always)]
     pub(crate) fn message(&self) -> ([u64; 2], usize) {
         let [low, high] = &self.message;
@@ -324,7 +328,7 @@ impl Callsite {
         ([low.load(Ordering::Relaxed), high.load(Ordering::Relaxed)], len as usize)
     }
 
-    /// Switches on (an epoch) or off (0).
+    /// Switches the callsite on (with an epoch) or off (with 0).
     pub(crate) fn set_word(&self, word: u32) {
         self.word.set(word);
     }
@@ -333,28 +337,29 @@ impl Callsite {
         callsite::pointee(self.next.get())
     }
 
-    /// Under the registry's lock.
+    /// Whether the callsite is in the list. The caller holds the registry's lock.
     pub(crate) fn is_listed(&self) -> bool {
         self.is_listed.load(Ordering::Relaxed)
     }
 
-    /// Makes it the first of the list at `head`. Under the registry's lock.
+    /// Makes the callsite the first of the list at `head`. The caller holds the registry's lock.
     pub(crate) fn push(&'static self, head: &Link<Callsite>) {
         self.is_listed.store(true, Ordering::Relaxed);
         head.publish(std::ptr::from_ref(self).cast_mut(), &self.next);
     }
 
-    /// Lays down the constants, under the registry's lock. Allocates nothing; what `constants` keeps is the caller's to drop.
-    pub(crate) fn lay_down(&self, serial: u32, constants: &mut Constants) {
+    /// Stores the constants. The caller holds the registry's lock. Nothing is allocated; the caller drops the
+    /// rest of `constants` outside of the lock.
+    pub(crate) fn set_constants(&self, serial: u32, constants: &mut Constants) {
         for (key, number) in self.keys.iter().zip(&constants.keys) {
             key.id.store(*number, Ordering::Relaxed);
         }
         self.serial.store(serial, Ordering::Relaxed);
         self.category_id.store(constants.category, Ordering::Relaxed);
         self.name_id.store(constants.name, Ordering::Relaxed);
-        if let Some(several) = constants.several.take() {
-            // For the rest of the process, as the callsite.
-            self.categories.store(Box::into_raw(several), Ordering::Release);
+        if let Some(category_list) = constants.category_list.take() {
+            // Leaked, since the callsite exists for the rest of the process.
+            self.categories.store(Box::into_raw(category_list), Ordering::Release);
         }
         self.fxt_header.store(constants.header, Ordering::Relaxed);
         let Some(message) = &constants.message else { return };
@@ -363,7 +368,7 @@ impl Callsite {
         for (word, bytes) in self.message.iter().zip(padded.chunks_exact(8)) {
             word.store(u64::from_le_bytes(bytes.try_into().unwrap_or_default()), Ordering::Relaxed);
         }
-        #[allow(clippy::cast_possible_truncation)] // at most LONGEST
+        #[allow(clippy::cast_possible_truncation)] // at most LONGEST_MESSAGE
         self.message_len.store(message.len() as u8, Ordering::Relaxed);
         self.id.store(serial, Ordering::Relaxed);
         let (byte, mask) = near_bit(serial);
@@ -372,20 +377,20 @@ impl Callsite {
     }
 }
 
-/// What never changes in a callsite's records.
+/// The constant parts of a callsite's records, and its string ids.
 pub(crate) struct Constants {
     pub(crate) category: u32,
     pub(crate) name: u32,
-    /// The numbers of its keys.
+    /// The string ids of its keys.
     pub(crate) keys: Vec<u32>,
-    /// The numbers of its categories, where it has several.
-    pub(crate) several: Option<Box<Box<[u32]>>>,
+    /// The string ids of its categories, if it has several.
+    pub(crate) category_list: Option<Box<Box<[u32]>>>,
     pub(crate) header: u64,
-    /// `None`: the hot path cannot write its records.
+    /// The TrackEvent message; `None` if the hot path cannot write the records.
     pub(crate) message: Option<Vec<u8>>,
 }
 
-/// The callsite behind a pointer of the list or of a span.
+/// Returns the callsite behind a pointer of the list or of a span; `None` for a null pointer.
 #[inline]
 pub(crate) fn pointee(p: *mut Callsite) -> Option<&'static Callsite> {
     // SAFETY: null, or made from a `&'static Callsite`: by `Callsite::push` in the list, by `Span::create` in

@@ -1,8 +1,8 @@
-//! All callsites that were hit, the strings they use, and which of them are on.
+//! The registry of all callsites that were hit: their strings, and which of them are on.
 //!
-//! The list is lock-free to walk. Registration, a session's start and stop and a change of filter
-//! hold the registry's lock, so that a callsite registered meanwhile ends up on or off as the last of
-//! them says. A thread that holds the lock has marked its writer busy, so an event that interrupts it there is
+//! The list is walked without a lock. Registration, the start and the stop of a session and a change of
+//! filter hold the registry's lock. So a callsite that is registered meanwhile ends up on or off as the last
+//! of them decides. A thread that holds the lock has marked itself busy: an event that interrupts it there is
 //! counted and does not wait for the lock.
 
 #![allow(unsafe_code)] // callsites are statics behind raw pointers
@@ -14,23 +14,23 @@ use std::time::Instant;
 use crate::filter::Filter;
 use crate::on::base::lock::{Fixed, Grow, Map, Mutex, MutexGuard};
 use crate::on::base::{lock, this_thread};
-use crate::on::callsite::made::Blank;
+use crate::on::callsite::runtime::CallsiteMemory;
 use crate::on::callsite::{
-    Callsite, Constants, CounterOptions, FirstHit, Kind, Link, Site, UNREGISTERED, pointee,
+    Callsite, CallsiteKind, Constants, CounterOptions, FirstHit, Link, Site, UNREGISTERED, pointee,
 };
 
 static HEAD: Link<Callsite> = Link::end();
 
-/// The epoch of the session that runs, 0 if there is none.
-static ACTIVE: AtomicU32 = AtomicU32::new(0);
+/// The epoch of the running session; 0 without a session.
+static ACTIVE_EPOCH: AtomicU32 = AtomicU32::new(0);
 
-/// Called when callsites were switched on or off: who keeps a copy of that brings it up to date.
+/// Functions to call after callsites were switched on or off, by [`Bridge`].
 static ON_CHANGE: [AtomicPtr<()>; 2] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 2];
 
-/// Who keeps a copy of what is on.
+/// A bridge that keeps a copy of which callsites are on.
 #[cfg(any(feature = "subscriber", feature = "log"))]
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Keeper {
+pub(crate) enum Bridge {
     #[cfg(feature = "subscriber")]
     Tracing = 0,
     #[cfg(feature = "log")]
@@ -39,35 +39,71 @@ pub(crate) enum Keeper {
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry::EMPTY);
 
+/// The data under the registry's lock.
 pub(crate) struct Registry {
     strings: Strings,
     callsites: u32,
-    /// The running session's epoch and filter.
-    active: Option<(u32, Filter)>,
-    /// Callsites made at run time.
-    made: Map<Made, &'static Callsite>,
+    /// The running session.
+    active: Option<ActiveSession>,
+    /// Callsites created at run time.
+    runtime: Map<RuntimeKey, &'static Callsite>,
 }
 
 impl Registry {
     const EMPTY: Self = Self {
-        strings: Strings { numbers: Map::with_hasher(Fixed::new()), texts: Vec::new() },
+        strings: Strings { ids: Map::with_hasher(Fixed::new()), texts: Vec::new() },
         callsites: 0,
         active: None,
-        made: Map::with_hasher(Fixed::new()),
+        runtime: Map::with_hasher(Fixed::new()),
     };
+
+    fn is_active(&self, epoch: u32) -> bool {
+        self.active.as_ref().is_some_and(|session| session.epoch == epoch)
+    }
+
+    /// Returns the word of the callsite: the epoch if the running session records its events, else 0.
+    fn word_for(&self, callsite: &Callsite) -> u32 {
+        self.active.as_ref().filter(|session| session.records(callsite)).map_or(0, |session| session.epoch)
+    }
+
+    /// Sets the words of all callsites.
+    fn set_words(&self) {
+        callsites().for_each(|callsite| callsite.set_word(self.word_for(callsite)));
+    }
 }
 
-// Nothing is allocated or freed under the lock: see `lock/growing.rs`.
+/// The epoch and the filter of the running session.
+struct ActiveSession {
+    epoch: u32,
+    filter: Filter,
+}
 
-/// All strings of callsites, numbered from 1 in the order of first use; the empty string is 0, as both formats have it.
+impl ActiveSession {
+    /// Whether the session records events of the callsite: the filter includes one of its categories.
+    fn records(&self, callsite: &Callsite) -> bool {
+        if callsite.kind() == CallsiteKind::End {
+            return true;
+        }
+        let mut categories = callsite.categories().peekable();
+        match categories.peek() {
+            None => self.filter.matches(""),
+            Some(_) => categories.any(|category| self.filter.matches(category)),
+        }
+    }
+}
+
+// Nothing is allocated or freed under the registry's lock: see `base/lock/growing.rs`.
+
+/// The interned strings of this process, numbered from 1 in the order of first use. The empty string is 0, as
+/// in both formats.
 struct Strings {
-    numbers: Map<&'static str, u32>,
+    ids: Map<&'static str, u32>,
     texts: Vec<&'static str>,
 }
 
 impl Grow for Strings {
     fn with_room(entries: usize) -> Self {
-        Self { numbers: Grow::with_room(entries), texts: Grow::with_room(entries) }
+        Self { ids: Grow::with_room(entries), texts: Grow::with_room(entries) }
     }
 
     fn entries(&self) -> usize {
@@ -75,38 +111,39 @@ impl Grow for Strings {
     }
 
     fn has_room(&self, more: usize) -> bool {
-        self.numbers.has_room(more) && self.texts.has_room(more)
+        self.ids.has_room(more) && self.texts.has_room(more)
     }
 
     fn take_over(&mut self, smaller: &mut Self) {
-        self.numbers.take_over(&mut smaller.numbers);
+        self.ids.take_over(&mut smaller.ids);
         self.texts.take_over(&mut smaller.texts);
     }
 }
 
 impl Strings {
-    /// The number of a string that is not empty. There is room for one more.
-    fn number(&mut self, text: &'static str) -> u32 {
-        *self.numbers.entry(text).or_insert_with(|| {
+    /// Interns a string that is not empty. The caller has made room for one more.
+    fn intern(&mut self, text: &'static str) -> u32 {
+        *self.ids.entry(text).or_insert_with(|| {
             self.texts.push(text);
             #[allow(clippy::cast_possible_truncation)]
-            // 4 billion distinct static strings do not fit a program
-            let number = self.texts.len() as u32;
-            number
+            // a program has fewer than 4 billion distinct static strings
+            let id = self.texts.len() as u32;
+            id
         })
     }
 }
 
-/// What a callsite that is made at run time is found again by.
+/// Identifies a callsite that is created at run time.
 #[derive(PartialEq, Eq, Hash)]
-struct Made {
+struct RuntimeKey {
     category: &'static str,
     name: &'static str,
     file: &'static str,
     line: u32,
 }
 
-/// The callsite of scopes with this category and name at the caller's place in the source, made at the first call.
+/// Returns the callsite of scopes with this category and name at the caller's place in the source. The first
+/// call creates it.
 #[track_caller]
 pub(crate) fn callsite_of(
     category: &'static str,
@@ -116,48 +153,49 @@ pub(crate) fn callsite_of(
     let at = Location::caller();
     let (file, line) = (at.file(), at.line());
     let Some(_busy) = this_thread::enter() else {
-        // Inside of an event, which may be holding the lock: nothing is recorded there.
+        // The thread is inside an event that may hold the lock. Nothing is recorded then.
         static NOWHERE: Site = Site { file: "", line: 0, module: "", counter: CounterOptions::NONE };
-        static NOTHING: Callsite = Callsite::with_first_hit(Kind::Scope, "", "", &[], &NOWHERE, |_| 0);
+        static NOTHING: Callsite =
+            Callsite::with_first_hit(CallsiteKind::Scope, "", "", &[], &NOWHERE, |_| 0);
         return &NOTHING;
     };
-    let made = || Made { category, name, file, line };
-    if let Some(callsite) = with(|registry| registry.made.get(&made()).copied()) {
+    let key = || RuntimeKey { category, name, file, line };
+    if let Some(callsite) = with(|registry| registry.runtime.get(&key()).copied()) {
         return callsite;
     }
-    let blank = Blank::new(Box::default());
-    let mut registry = REGISTRY.lock_with_room(|registry| (&mut registry.made, 1));
-    if let Some(callsite) = registry.made.get(&made()) {
-        return callsite; // of another thread; the lock is released before the blank is freed
+    let memory = CallsiteMemory::new(Box::default());
+    let mut registry = REGISTRY.lock_with_room(|registry| (&mut registry.runtime, 1));
+    if let Some(callsite) = registry.runtime.get(&key()) {
+        return callsite; // another thread's; the lock is released before `memory` is freed
     }
     let site = Site { file, line, module: "", counter: CounterOptions::NONE };
-    let callsite = blank.fill(Kind::Scope, category, name, site, first_hit);
-    registry.made.insert(made(), callsite);
+    let callsite = memory.fill(CallsiteKind::Scope, category, name, site, first_hit);
+    registry.runtime.insert(key(), callsite);
     callsite
 }
 
-/// The number of a string that no callsite needs to have; 0, none, where the lock may not be waited for.
-pub(crate) fn number_of(text: &'static str) -> u32 {
+/// Interns a string that no callsite has. Returns 0 if this thread may not wait for the lock.
+pub(crate) fn intern_unless_barred(text: &'static str) -> u32 {
     if this_thread::is_barred() { 0 } else { intern(text) }
 }
 
-/// The number of a string; 0 of the empty one.
+/// Interns a string; 0 for the empty string.
 fn intern(text: &'static str) -> u32 {
     if text.is_empty() {
         return 0;
     }
     let _busy = this_thread::busy();
     let mut registry = REGISTRY.lock_with_room(|registry| (&mut registry.strings, 1));
-    registry.strings.number(text)
+    registry.strings.intern(text)
 }
 
-/// The string with this number, if there is one.
-pub(crate) fn text_of(number: u64) -> Option<&'static str> {
-    let index = usize::try_from(number).ok()?.checked_sub(1)?;
+/// Returns the string with this id.
+pub(crate) fn string_with(id: u64) -> Option<&'static str> {
+    let index = usize::try_from(id).ok()?.checked_sub(1)?;
     with(|registry| registry.strings.texts.get(index).copied())
 }
 
-/// The registered callsite with this serial number.
+/// Returns the registered callsite with this serial number.
 pub(crate) fn callsite_with(serial: u32) -> Option<&'static Callsite> {
     callsites().find(|callsite| callsite.serial() == serial)
 }
@@ -168,13 +206,13 @@ fn with<R>(f: impl FnOnce(&mut Registry) -> R) -> R {
     f(&mut REGISTRY.lock())
 }
 
-/// Every registered callsite.
+/// Iterates over all registered callsites.
 fn callsites() -> impl Iterator<Item = &'static Callsite> {
     std::iter::successors(pointee(HEAD.get()), |c| c.next())
 }
 
-/// Makes the callsite known and applies the filter. Idempotent. `constants` puts together what never changes in
-/// its records; its argument numbers a string.
+/// Adds the callsite to the list and applies the filter; without effect if that was done before. `constants`
+/// builds the constant parts of its records. Its second argument interns a string.
 pub(crate) fn register(
     callsite: &'static Callsite,
     constants: impl FnOnce(&'static Callsite, fn(&'static str) -> u32) -> Constants,
@@ -186,131 +224,121 @@ pub(crate) fn register(
     if callsite.word() != UNREGISTERED {
         return;
     }
-    // Put together first: two threads may both do so, with the same outcome.
+    // Built before the lock: two threads may both build them, with the same result.
     let mut constants = constants(callsite, intern);
     with(|registry| {
         if callsite.word() != UNREGISTERED {
             return;
         }
-        // In a forked child it may have been, by the parent.
+        // In a forked child, the parent may have listed it.
         if !callsite.is_listed() {
-            callsite.lay_down(registry.callsites, &mut constants);
+            callsite.set_constants(registry.callsites, &mut constants);
             registry.callsites += 1;
             callsite.push(&HEAD);
         }
-        callsite.set_word(word(registry.active.as_ref(), callsite));
+        callsite.set_word(registry.word_for(callsite));
     });
 }
 
-fn word(active: Option<&(u32, Filter)>, callsite: &Callsite) -> u32 {
-    match active {
-        Some((epoch, filter)) if callsite.kind() == Kind::End || takes(filter, callsite) => *epoch,
-        _ => 0,
-    }
-}
-
-/// From now on `hook` is called when callsites were switched on or off; what was before that, the caller sees.
+/// Registers `hook` to be called after callsites are switched on or off. The caller brings its copy up to
+/// date for changes before this call.
 #[cfg(any(feature = "subscriber", feature = "log"))]
-pub(crate) fn on_change(keeper: Keeper, hook: fn()) {
-    let place = &ON_CHANGE[keeper as usize];
-    if place.load(Ordering::Acquire).is_null() {
-        // Under the lock that a change is made under: it is over now, or will find the hook.
-        with(|_| place.store(hook as *mut (), Ordering::Release));
+pub(crate) fn on_change(bridge: Bridge, hook: fn()) {
+    let slot = &ON_CHANGE[bridge as usize];
+    if slot.load(Ordering::Acquire).is_null() {
+        // A change holds the same lock. So it is complete by now, or it will find the hook.
+        with(|_| slot.store(hook as *mut (), Ordering::Release));
     }
 }
 
-/// Tells those who keep a copy that callsites were switched on or off. Runs code of the program.
+/// Notifies the bridges that callsites were switched on or off. Runs code of the program.
 ///
-/// Not `tracing` in a forked child: that may have lost a lock of its own. There it keeps what was on when the parent forked.
-pub(crate) fn changed() {
+/// Not `tracing` in a forked child, where `tracing` may have lost a lock of its own. The child keeps the
+/// state of the time of the fork.
+pub(crate) fn notify_bridges() {
     let [tracing, log] = &ON_CHANGE;
-    let told = [tracing, log].into_iter().skip(usize::from(lock::is_forked()));
-    for hook in told.map(|hook| hook.load(Ordering::Acquire)).filter(|hook| !hook.is_null()) {
-        // SAFETY: `on_change` alone stores here, a `fn()`.
+    let notified = [tracing, log].into_iter().skip(usize::from(lock::is_forked()));
+    for hook in notified.map(|hook| hook.load(Ordering::Acquire)).filter(|hook| !hook.is_null()) {
+        // SAFETY: only `on_change` stores here, a `fn()`.
         let hook: fn() = unsafe { std::mem::transmute(hook) };
         hook();
     }
 }
 
-/// Whether a callsite of this category would be on now.
+/// Whether a callsite of this category is on in the running session.
 #[cfg(any(feature = "subscriber", feature = "log"))]
-pub(crate) fn takes_category(category: &str) -> bool {
-    with(|registry| registry.active.as_ref().is_some_and(|(_, filter)| filter.matches(category)))
+pub(crate) fn matches_category(category: &str) -> bool {
+    with(|registry| registry.active.as_ref().is_some_and(|session| session.filter.matches(category)))
 }
 
-/// Whether the filter takes one of the callsite's categories.
-fn takes(filter: &Filter, callsite: &Callsite) -> bool {
-    let mut categories = callsite.categories().peekable();
-    if categories.peek().is_none() { filter.matches("") } else { categories.any(|c| filter.matches(c)) }
-}
-
-/// The epoch of the session that runs, 0 if there is none.
+/// Returns the epoch of the running session; 0 without a session.
 pub(crate) fn active_epoch() -> u32 {
-    ACTIVE.load(Ordering::Relaxed)
+    ACTIVE_EPOCH.load(Ordering::Relaxed)
 }
 
-/// Switches every callsite that `filter` matches on, with `epoch`, and the others off. [`changed`] is to be
-/// called then.
+/// Switches the callsites that `filter` matches on, with `epoch`, and all others off. The caller then calls
+/// [`notify_bridges`].
 pub(crate) fn activate(epoch: u32, filter: Filter) {
     let before = with(|registry| {
-        let before = registry.active.replace((epoch, filter));
-        ACTIVE.store(epoch, Ordering::Relaxed);
-        callsites().for_each(|c| c.set_word(word(registry.active.as_ref(), c)));
+        let before = registry.active.replace(ActiveSession { epoch, filter });
+        ACTIVE_EPOCH.store(epoch, Ordering::Relaxed);
+        registry.set_words();
         before
     });
-    drop(before);
+    drop(before); // outside of the lock
 }
 
-/// Applies another filter, if the session with `epoch` still runs.
+/// Replaces the filter, if the session with `epoch` is still running.
 pub(crate) fn set_filter(epoch: u32, filter: Filter) {
-    let mut filter = Some((epoch, filter));
+    let mut replaced = Some(ActiveSession { epoch, filter });
     with(|registry| {
-        if registry.active.as_ref().is_some_and(|(e, _)| *e == epoch) {
-            std::mem::swap(&mut registry.active, &mut filter);
-            callsites().for_each(|c| c.set_word(word(registry.active.as_ref(), c)));
+        if registry.is_active(epoch) {
+            std::mem::swap(&mut registry.active, &mut replaced);
+            registry.set_words();
         }
     });
-    drop(filter); // the one that does not apply any more
-    changed();
+    drop(replaced); // outside of the lock
+    notify_bridges();
 }
 
-/// Switches every callsite off, if the session with `epoch` is the one that runs.
+/// Switches all callsites off, if the session with `epoch` is still running.
 pub(crate) fn deactivate(epoch: u32) {
     let before = with(|registry| {
-        let is_it = registry.active.as_ref().is_some_and(|(e, _)| *e == epoch);
-        if is_it {
-            ACTIVE.store(0, Ordering::Relaxed);
+        let is_running = registry.is_active(epoch);
+        if is_running {
+            ACTIVE_EPOCH.store(0, Ordering::Relaxed);
             callsites().for_each(|c| c.set_word(0));
         }
-        is_it.then(|| registry.active.take())
+        is_running.then(|| registry.active.take())
     });
-    drop(before);
-    changed();
+    drop(before); // outside of the lock
+    notify_bridges();
 }
 
-/// The registry, held for a fork.
+/// The registry, locked for a fork.
 pub(crate) struct Held(MutexGuard<'static, Registry>);
 
+/// Locks the registry for a fork; `None` if that is not possible until `until`.
 pub(crate) fn hold(until: Instant) -> Option<Held> {
     REGISTRY.try_lock_until(until).map(Held)
 }
 
 impl Held {
-    /// In a forked child: the parent's session does not run here. Its filter.
+    /// Ends the parent's session in a forked child. Returns its filter.
     pub(crate) fn take_filter(&mut self) -> Option<Filter> {
-        ACTIVE.store(0, Ordering::Relaxed);
-        self.0.active.take().map(|(_, filter)| filter)
+        ACTIVE_EPOCH.store(0, Ordering::Relaxed);
+        self.0.active.take().map(|session| session.filter)
     }
 
-    /// Every callsite is as if it had never been hit.
+    /// Resets every callsite to its state before the first hit.
     pub(crate) fn expect_first_events(&self) {
         callsites().for_each(|c| c.set_word(UNREGISTERED));
     }
 }
 
-/// In a forked child: everything off, for good, without a lock.
+/// Switches all callsites off for ever in a forked child, without a lock.
 pub(crate) fn detach_after_fork() {
     this_thread::set_detached();
-    ACTIVE.store(0, Ordering::Relaxed);
+    ACTIVE_EPOCH.store(0, Ordering::Relaxed);
     callsites().for_each(|c| c.set_word(0));
 }

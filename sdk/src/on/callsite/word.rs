@@ -1,8 +1,8 @@
-//! The word of a callsite: the epoch of the session that records its events.
+//! The word of a callsite: 0, or the epoch of the session that records its events.
 //!
-//! The hot path loads the word with Relaxed, which costs nothing where the callsite is off. An event that
-//! finds an epoch there passes [`fence_constants`] before it reads the callsite's constants, which were
-//! stored with Relaxed before the word.
+//! The hot path loads the word with Relaxed, which adds no cost while the callsite is off. The constants of
+//! the callsite are stored with Relaxed before the word. An event that finds an epoch in the word calls
+//! [`fence_constants`] before it reads them.
 
 use crate::on::base::sync::{AtomicU32, Ordering, const_unless_loom, fence};
 
@@ -12,19 +12,20 @@ pub(crate) struct Word(AtomicU32);
 
 impl Word {
     const_unless_loom! {
+        /// Creates a word.
         pub(crate) fn new(word: u32) -> Word {
             Word(AtomicU32::new(word))
         }
     }
 
-    /// Relaxed: an event need not see a change of filter or session at once.
+    /// Loads the word. Relaxed: an event may see a change of filter or session late.
     #[inline(always)]
     pub(crate) fn get(&self) -> u32 {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Release pairs with the fence in [`fence_constants`]: an event that finds this word sees the constants
-    /// stored before.
+    /// Stores the word. Release pairs with the fence in [`fence_constants`]: an event that finds this word
+    /// sees the constants stored before it.
     pub(crate) fn set(&self, word: u32) {
         self.0.store(word, Ordering::Release);
     }

@@ -156,7 +156,7 @@ impl Again {
     fn put_string(&mut self, string: StringRef<'_>) {
         if let StringRef::Index(index) = string
             && self.told.insert(u32::from(index))
-            && let Some(text) = registry::text_of(u64::from(index))
+            && let Some(text) = registry::string_with(u64::from(index))
         {
             fxt::string_record(&mut self.strings, index, cut(text));
         }
@@ -219,7 +219,7 @@ fn put_annotation(out: &mut Vec<u8>, number: u32, annotation: &[u8]) {
 }
 
 fn put_text(out: &mut Vec<u8>, number: u32, iid: u64) {
-    if let Some(text) = registry::text_of(iid) {
+    if let Some(text) = registry::string_with(iid) {
         proto::put_str(out, number, cut(text));
     }
 }

@@ -3,7 +3,7 @@
 
 use hairline_formats::fxt;
 
-use crate::on::callsite::{Callsite, Constants, Kind};
+use crate::on::callsite::{Callsite, CallsiteKind, Constants};
 use crate::on::encode::FXT_THREAD;
 use crate::on::encode::track_event::message;
 
@@ -23,24 +23,24 @@ pub(crate) fn constants(callsite: &'static Callsite, intern: fn(&'static str) ->
     let is_constant = widest <= u32::from(fxt::MAX_STRING_INDEX)
         && message.len() <= message::LONGEST
         && !callsite.site().counter.incremental
-        && callsite.kind() != Kind::End;
+        && callsite.kind() != CallsiteKind::End;
     Constants {
         category,
         name,
         keys,
-        several: several.map(Box::new),
+        category_list: several.map(Box::new),
         header: header(callsite.kind(), category, name),
         message: is_constant.then_some(message),
     }
 }
 
 /// The header word, of an end too: with strings by their index, or without them where they have none.
-fn header(kind: Kind, category: u32, name: u32) -> u64 {
+fn header(kind: CallsiteKind, category: u32, name: u32) -> u64 {
     let kind = match kind {
-        Kind::Scope => fxt::EventKind::DurationBegin,
-        Kind::Instant => fxt::EventKind::Instant,
-        Kind::Counter => fxt::EventKind::Counter,
-        Kind::End => fxt::EventKind::DurationEnd,
+        CallsiteKind::Scope => fxt::EventKind::DurationBegin,
+        CallsiteKind::Instant => fxt::EventKind::Instant,
+        CallsiteKind::Counter => fxt::EventKind::Counter,
+        CallsiteKind::End => fxt::EventKind::DurationEnd,
     };
     let index = |id: u32| if id <= u32::from(fxt::MAX_STRING_INDEX) { u64::from(id) } else { 0 };
     let thread = u64::from(FXT_THREAD);

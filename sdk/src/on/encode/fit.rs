@@ -76,13 +76,13 @@ fn cut(text: &str, max: usize) -> Option<String> {
 mod tests {
     use super::*;
     use crate::on::callsite::Callsite;
+    use crate::on::callsite::CallsiteKind;
     use crate::on::callsite::CounterOptions;
-    use crate::on::callsite::Kind;
     use crate::on::callsite::Site;
     use crate::on::event::extras::Extras;
 
     static SITE: Site = Site { file: "f", line: 1, module: "m", counter: CounterOptions::NONE };
-    static CALLSITE: Callsite = Callsite::new(Kind::Scope, "t", "n", &[], &SITE);
+    static CALLSITE: Callsite = Callsite::new(CallsiteKind::Scope, "t", "n", &[], &SITE);
 
     #[test]
     fn long_strings_are_cut_with_a_mark_and_short_ones_stay() {

@@ -88,7 +88,7 @@ impl End<'_> {
 /// The thread whose track it is, or this one.
 fn thread_of(track: Option<TrackRef<'_>>) -> u32 {
     match track {
-        Some(TrackRef::Track(track)) => match track.place() {
+        Some(TrackRef::Track(track)) => match track.kind() {
             TrackKind::Thread(thread) => thread.tid,
             _ => process::tid(),
         },

@@ -22,8 +22,8 @@ use crate::on::encode::track_event::packet::{Packet, Voice};
 use crate::on::encode::track_event::tracks::{Descriptions, counter_track, put_thread};
 use crate::on::encode::track_event::{message, packet};
 use crate::on::encode::{FXT_THREAD, MAX_NAME};
-use crate::on::event::kept::Kept;
 use crate::on::event::on_track::TrackRef;
+use crate::on::event::owned_arguments::OwnedArguments;
 use crate::on::event::track::own_uuid;
 use crate::on::event::{Action, Event, Moment};
 
@@ -59,7 +59,7 @@ pub(crate) struct Sequence {
     /// Where packets for blobs are put together.
     pub(crate) packet: Vec<u8>,
     /// Where nested values are taken apart.
-    pub(crate) nested: Kept,
+    pub(crate) nested: OwnedArguments,
 }
 
 impl Sequence {
@@ -79,7 +79,7 @@ impl Sequence {
             sums: HashMap::new(),
             bodies: 0,
             packet: Vec::new(),
-            nested: Kept::default(),
+            nested: OwnedArguments::default(),
         }
     }
 

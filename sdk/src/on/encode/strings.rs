@@ -6,7 +6,7 @@ use hairline_formats::{Value, fxt};
 
 use crate::on::base::few::Few;
 use crate::on::base::this_thread::Hot;
-use crate::on::callsite::{Callsite, Key, Kind};
+use crate::on::callsite::{Callsite, CallsiteKind, Key};
 use crate::on::encode::cut;
 use crate::on::encode::fxt::record;
 use crate::on::encode::sequence::{Sequence, location_iid};
@@ -74,7 +74,7 @@ impl Sequence {
     }
 
     fn put_interned(&self, out: &mut Vec<u8>, callsite: &'static Callsite, wanted: impl Fn(usize) -> bool) {
-        if callsite.kind() == Kind::Counter {
+        if callsite.kind() == CallsiteKind::Counter {
             return; // its track says it all
         }
         // A number may stand for a string as a category and as a name; each has an index of its own, so what one

@@ -1,4 +1,4 @@
-//! What may stand on the right of `key = value`.
+//! The types of values on the right of `key = value`.
 
 use std::sync::Arc;
 
@@ -6,49 +6,50 @@ use hairline_formats::Value;
 
 use crate::on::event::text::Text;
 
-/// A value that an event can carry.
+/// A value that an event can carry as an argument.
 ///
-/// Integers, floats, bools, strings, pointers, and options, references and boxes of these; arrays, slices, vectors, sets
-/// and maps of anything that is one (they cost more than scalars do). For anything else there are
-/// `%value` (its `Display`), `?value` (its `Debug`).
+/// Integers, floats, bools, strings and pointers implement it; options, references and boxes of these; and
+/// arrays, slices, vectors, sets and maps of anything that implements it (they cost more than scalars). For
+/// other types there are `%value` (its `Display`) and `?value` (its `Debug`).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a trace argument",
     note = "write `key = %value` to record its `Display`, `key = ?value` for its `Debug`"
 )]
 pub trait Argument {
-    /// The value while the event is recorded: nearly always the plain [`Value`].
+    /// The form of the value while the event is recorded: nearly always the plain [`Value`].
     type Held<'a>: Held
     where
         Self: 'a;
 
-    /// The value.
+    /// Returns the value in that form.
     fn hold(&self) -> Self::Held<'_>;
 }
 
-/// A [`Value`], or what lends one.
+/// A [`Value`], or a type that lends one.
 pub trait Held {
-    /// Whether the value may have values inside, which only the cold path can write.
+    /// Whether other values can be nested in the value. Only the cold path can write those.
     const NESTED: bool = false;
 
-    /// The value; [`Value::Null`] leaves the argument out.
+    /// Returns the value. An argument with the value [`Value::Null`] is omitted.
     fn value(&self) -> Value<'_>;
 }
 
-/// The values of one event: nested pairs, so that there may be any number of any types, each known to the compiler.
+/// The values of one event: nested pairs, so that there may be any number of values of any types, and the
+/// compiler knows each type.
 pub trait Values {
-    /// Whether one of them is [`Held::NESTED`].
+    /// Whether one of the values is [`Held::NESTED`].
     const NESTED: bool;
 
-    /// How many.
+    /// Returns the number of values.
     fn count(&self) -> usize;
 
-    /// Shows each and its place, which begins with `at`.
+    /// Passes each value and its position to `visitor`. The first position is `at`.
     fn each<'v>(&'v self, at: usize, visitor: &mut impl Visitor<'v>);
 }
 
-/// What is done with each value. A trait and not a closure, so that it can be inlined for certain.
+/// Receives each value. A trait and not a closure, so that it is always inlined.
 pub trait Visitor<'v> {
-    /// The value of argument number `at`.
+    /// Receives the value of argument number `at`.
     fn visit(&mut self, at: usize, value: Value<'v>);
 }
 
@@ -86,7 +87,7 @@ impl Held for Text {
     }
 }
 
-/// Types that hold themselves.
+/// Scalar types: each is its own form.
 macro_rules! plain {
     ($($type:ty => |$v:ident| $value:expr;)*) => {$(
         impl Argument for $type {
@@ -151,7 +152,7 @@ macro_rules! strings {
 
 strings!(str, String, std::borrow::Cow<'_, str>);
 
-/// Wider than any format's integers: as text.
+/// Types that no format has a number for: recorded as text.
 macro_rules! as_text {
     ($($type:ty),*) => {$(
         impl Argument for $type {
@@ -165,7 +166,7 @@ macro_rules! as_text {
 
 as_text!(i128, u128, char);
 
-/// A pointer, as the number it is.
+/// A pointer, recorded as a number.
 #[derive(Clone, Copy, Debug)]
 pub struct Address(u64);
 
@@ -190,7 +191,7 @@ macro_rules! pointers {
 
 pointers!(*const T, *mut T);
 
-/// None leaves the argument out.
+/// `None` omits the argument.
 impl<T: Argument> Argument for Option<T> {
     type Held<'a>
         = Option<T::Held<'a>>
@@ -225,13 +226,13 @@ macro_rules! transparent {
 
 transparent!(&T, &mut T, Box<T>, std::rc::Rc<T>, Arc<T>);
 
-/// What a counter can show.
+/// A value that a counter can have.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a counter's value",
     note = "use an integer, a float or a bool"
 )]
 pub trait Number {
-    /// The number.
+    /// Returns the number.
     fn number(&self) -> Value<'static>;
 }
 
@@ -242,7 +243,7 @@ impl<T: Number + ?Sized> Number for &T {
     }
 }
 
-/// A number that a counter shows.
+/// The value of a counter.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown<T>(T);
 
@@ -250,13 +251,13 @@ impl<T: Number> Held for Shown<T> {
     #[inline(always)]
     fn value(&self) -> Value<'_> {
         match self.0.number() {
-            Value::Bool(v) => Value::U64(u64::from(v)), // neither format's counters know booleans
+            Value::Bool(v) => Value::U64(u64::from(v)), // counters of both formats have no booleans
             number => number,
         }
     }
 }
 
-/// Takes anything that is a number.
+/// Returns the value of a counter, as the only value of its event.
 #[inline(always)]
 pub fn number<T: Number>(value: T) -> (Shown<T>, ()) {
     (Shown(value), ())

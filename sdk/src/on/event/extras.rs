@@ -1,11 +1,11 @@
-//! What an event may say beyond its callsite and its arguments: the options of the macros.
+//! The options of an event, besides its callsite and its arguments.
 
 use crate::on::base::few::Few;
 use crate::on::event::flow::Flow;
 use crate::on::event::on_track::{OnTrack, Sealed, TrackRef};
 use crate::on::event::track::Track;
 
-/// Flows of an event that need no allocation.
+/// Number of flows of an event that need no allocation.
 const FLOWS: usize = 4;
 
 /// The options of one event.
@@ -13,12 +13,12 @@ const FLOWS: usize = 4;
 pub struct Extras<'a> {
     pub(crate) name: Option<&'a str>,
     pub(crate) track: Option<TrackRef<'a>>,
-    /// Flows, and whether they end here.
+    /// The flows, each with whether it ends at this event.
     pub(crate) flows: Few<(Option<&'a Flow>, bool), FLOWS>,
     pub(crate) correlation: Option<Correlation<'a>>,
 }
 
-/// What events that belong together share.
+/// An id that is common to events that belong together.
 #[derive(Clone, Copy, Debug)]
 pub enum Correlation<'a> {
     /// A number.
@@ -28,14 +28,14 @@ pub enum Correlation<'a> {
 }
 
 impl<'a> Extras<'a> {
-    /// No options.
+    /// Creates options that are all absent.
     #[inline]
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// `name:`, in place of the callsite's.
+    /// Sets `name:`, which replaces the name of the callsite.
     #[inline]
     #[must_use]
     pub fn name(mut self, name: &'a (impl AsRef<str> + ?Sized)) -> Self {
@@ -43,7 +43,7 @@ impl<'a> Extras<'a> {
         self
     }
 
-    /// `track:`.
+    /// Sets `track:`.
     #[inline]
     #[must_use]
     pub fn track(mut self, track: &'a impl OnTrack) -> Self {
@@ -51,7 +51,7 @@ impl<'a> Extras<'a> {
         self
     }
 
-    /// `track:` of a slice that nests on it.
+    /// Sets `track:`, for a slice that nests on the track.
     #[inline]
     #[must_use]
     pub fn own_track(mut self, track: &'a impl AsRef<Track>) -> Self {
@@ -59,7 +59,7 @@ impl<'a> Extras<'a> {
         self
     }
 
-    /// `flow:`.
+    /// Adds `flow:`.
     #[inline]
     #[must_use]
     pub fn flow(mut self, flow: &'a impl AsRef<Flow>) -> Self {
@@ -67,7 +67,7 @@ impl<'a> Extras<'a> {
         self
     }
 
-    /// `end_flow:`.
+    /// Adds `end_flow:`.
     #[inline]
     #[must_use]
     pub fn end_flow(mut self, flow: &'a impl AsRef<Flow>) -> Self {
@@ -75,7 +75,7 @@ impl<'a> Extras<'a> {
         self
     }
 
-    /// `correlation:`.
+    /// Sets `correlation:`.
     #[inline]
     #[must_use]
     pub fn correlation(mut self, correlation: impl Into<Correlation<'a>>) -> Self {
@@ -83,21 +83,21 @@ impl<'a> Extras<'a> {
         self
     }
 
-    /// Whether nothing is said but perhaps the track.
+    /// Whether all options but the track are absent.
     #[inline]
-    pub(crate) fn says_no_more(&self) -> bool {
+    pub(crate) fn has_only_track(&self) -> bool {
         self.name.is_none() && self.flows.as_slice().is_empty() && self.correlation.is_none()
     }
 
-    /// The flows that the event takes part in, each once, in the trace of this epoch: one that ends where it never began
-    /// is none.
+    /// Iterates over the flows that the event takes part in, each once, in the trace of this epoch. An end of
+    /// a flow that never began in that trace is omitted.
     pub(crate) fn flows(&self, epoch: u32) -> impl Iterator<Item = (&'a Flow, bool)> {
         let all = move || {
             let all = self.flows.as_slice().iter();
             all.filter_map(|(flow, ends)| flow.map(|flow| (flow, *ends)))
                 .filter(move |(flow, ends)| !ends || flow.has_begun(epoch))
         };
-        // The last word on a flow counts.
+        // If a flow is given several times, the last time counts.
         all()
             .enumerate()
             .filter(move |(n, (flow, _))| !all().skip(n + 1).any(|(f, _)| f.id() == flow.id()))

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::on::base::platform::process;
 use crate::on::base::uuid;
 
-/// A row of arrows between slices, across threads: work that is handed on.
+/// A sequence of arrows between slices, across threads: follows work from one thread to the next.
 ///
-/// Events name it with `flow: &flow`; the last one may say `end_flow: &flow`. A flow does not fork: it goes
-/// from each event to the next one in time.
+/// Events refer to a flow with `flow: &flow`; the last event may use `end_flow: &flow`. A flow does not fork:
+/// it goes from each event to the next one in time.
 ///
 /// ```
 /// use hairline::{Flow, trace_scope};
@@ -26,70 +26,72 @@ use crate::on::base::uuid;
 #[derive(Debug)]
 pub struct Flow {
     id: u64,
-    /// The epoch in which it began; [`ELSEWHERE`] if that was in another process.
+    /// The epoch in which the flow began; [`ELSEWHERE`] if it began in another process.
     begun: AtomicU32,
 }
 
-/// The serial number of the first flow that this process made, and of the next one.
+/// The serial number of the first flow of this process.
 static FIRST: AtomicU64 = AtomicU64::new(1);
+/// The serial number of the next flow.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// In a forked child, which has its parent's random number: its flows are others than those that the parent makes from now on.
+/// Starts new serial numbers in a forked child. The child has its parent's random number, so its flows would
+/// otherwise get the ids of flows that the parent creates from now on.
 pub(crate) fn detach_after_fork() {
     let first = u64::from_le_bytes(process::random()) >> 1;
     FIRST.store(first, Ordering::Relaxed);
     NEXT.store(first, Ordering::Relaxed);
 }
 
-/// No session's epoch.
+/// The epoch of a flow that began in another process. No session has it.
 const ELSEWHERE: u32 = 1;
 
 impl Flow {
-    /// A flow that has not begun, with a random id.
+    /// Creates a flow that has not begun, with a random id.
     #[must_use]
     pub fn new() -> Self {
         let serial = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self { id: uuid::mix(process::uuid() ^ serial.rotate_left(24)), begun: AtomicU32::new(0) }
+        Self { id: uuid::mix(process::random_id() ^ serial.rotate_left(24)), begun: AtomicU32::new(0) }
     }
 
-    /// The flow with this id, begun in another process that sent its [`id`](Self::id).
+    /// Creates a flow that began in another process, from the [`id`](Self::id) that the other process sent.
     #[must_use]
     pub fn from_id(id: u64) -> Self {
         Self { id, begun: AtomicU32::new(ELSEWHERE) }
     }
 
-    /// The number that is the same in all processes.
+    /// Returns the id of the flow, which is the same in all processes.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// Whether the flow with this id was made here, and not by another process.
+    /// Whether this process created the flow with this id.
     pub(crate) fn is_of_this_process(id: u64) -> bool {
-        let serial = (uuid::unmix(id) ^ process::uuid()).rotate_right(24);
+        let serial = (uuid::unmix(id) ^ process::random_id()).rotate_right(24);
         (FIRST.load(Ordering::Relaxed)..NEXT.load(Ordering::Relaxed)).contains(&serial)
     }
 
-    /// Whether it began in the trace of this epoch, or elsewhere.
+    /// Whether the flow began in the trace of this epoch, or in another process.
     pub(crate) fn has_begun(&self, epoch: u32) -> bool {
         let begun = self.begun.load(Ordering::Relaxed);
         begun == epoch || begun == ELSEWHERE
     }
 
-    /// The flow with this id, as far as [`begun`](Self::begun) has said: for who keeps these two where
+    /// Recreates a flow from its id and its [`begun`](Self::begun), for code that stores these two where
     /// threads share them.
     #[cfg(feature = "subscriber")]
     pub(crate) fn resumed(id: u64, begun: u32) -> Self {
         Self { id, begun: AtomicU32::new(begun) }
     }
 
-    /// The epoch in which it began; 0: none yet.
+    /// Returns the epoch in which the flow began; 0 if it has not begun.
     #[cfg(feature = "subscriber")]
     pub(crate) fn begun(&self) -> u32 {
         self.begun.load(Ordering::Relaxed)
     }
 
-    /// It is in the trace of this epoch.
+    /// Records that the flow began in the trace of this epoch. A flow from another process is unchanged.
     pub(crate) fn set_begun(&self, epoch: u32) {
         if self.begun.load(Ordering::Relaxed) != ELSEWHERE {
             self.begun.store(epoch, Ordering::Relaxed);
@@ -114,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flows_know_their_process_by_their_id() {
+    fn the_id_of_a_flow_shows_whether_this_process_created_it() {
         let own = Flow::new();
         assert!(Flow::is_of_this_process(own.id()));
         assert!(!Flow::is_of_this_process(own.id() + 1) && !Flow::is_of_this_process(0));

@@ -1,60 +1,61 @@
-//! What a trace needs to know of an async interval.
+//! The facts of an async interval that a trace needs.
 
 use crate::on::base::platform::process;
 use crate::on::callsite::Callsite;
 use crate::on::event::track::Track;
 
-/// A track on which nothing happens, and the last time that something did.
+/// A track that no interval is using, and the time at which the last one ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lane {
     pub(crate) uuid: u64,
     pub(crate) used_until: u64,
 }
 
-/// An async interval that another one lies below.
+/// The facts of an async interval that its child intervals need.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Above {
+pub(crate) struct ParentInterval {
     pub(crate) uuid: u64,
     pub(crate) epoch: u32,
     pub(crate) parent_uuid: u64,
     pub(crate) name: &'static str,
     pub(crate) shares_lane: bool,
-    /// Whether FXT has records for it, so that it is no track until something lies below it.
+    /// Whether FXT has records for the interval, so that it needs no track until it has a child.
     pub(crate) is_plain: bool,
 }
 
-/// An async interval: its callsite, its track and what lies above it.
+/// An async interval: its callsite, its track and its parent.
 #[derive(Debug)]
 pub(crate) struct Interval {
     pub(crate) callsite: &'static Callsite,
-    /// The epoch in which its begin was recorded; 0 if it was not.
+    /// The epoch in which its begin was recorded; 0 if the begin was not recorded.
     pub(crate) recorded_in: u32,
-    /// The epoch in which it began, recorded or not.
+    /// The epoch in which it began, whether that was recorded or not.
     pub(crate) epoch: u32,
-    /// When it began, if it is recorded: what happens in it comes after that, on whichever thread.
+    /// The time of its begin, if that is recorded. Events in the interval come after that time, on all
+    /// threads.
     pub(crate) begun_at: u64,
-    /// Its track; 0: there is none.
+    /// Its track; uuid 0 without a track.
     pub(crate) lane: Lane,
-    /// Whether the track may be used again.
-    pub(crate) shared_lane: bool,
-    /// The track above, as far as it is one that the program made.
-    pub(crate) parent: Option<Track>,
-    /// The async interval above, if it is in the trace.
-    pub(crate) above: Option<Above>,
+    /// Whether later intervals may use the track.
+    pub(crate) is_lane_shared: bool,
+    /// The parent, if it is a track that the program created.
+    pub(crate) parent_track: Option<Track>,
+    /// The parent, if it is an async interval in the trace.
+    pub(crate) parent_interval: Option<ParentInterval>,
 }
 
 impl Interval {
-    /// An interval of which nothing is recorded.
-    pub(crate) fn none(callsite: &'static Callsite) -> Self {
+    /// Creates an interval that is not recorded.
+    pub(crate) fn unrecorded(callsite: &'static Callsite) -> Self {
         Self {
             callsite,
             recorded_in: 0,
             epoch: 0,
             begun_at: 0,
             lane: Lane { uuid: 0, used_until: 0 },
-            shared_lane: false,
-            parent: None,
-            above: None,
+            is_lane_shared: false,
+            parent_track: None,
+            parent_interval: None,
         }
     }
 
@@ -62,12 +63,12 @@ impl Interval {
         self.lane.uuid
     }
 
-    /// Whether its track is one that later intervals use too, so that it is to be described once.
+    /// Whether later intervals use the same track, so that the track is described once.
     pub(crate) fn shares_lane(&self) -> bool {
-        self.shared_lane
+        self.is_lane_shared
     }
 
-    /// When it began; 0 if that is not in the trace.
+    /// Returns the time of its begin; 0 if the begin is not in the trace.
     pub(crate) fn begun_at(&self) -> u64 {
         self.begun_at
     }
@@ -76,7 +77,8 @@ impl Interval {
         self.callsite
     }
 
-    /// Whether it began in the session with this epoch. In another one it is no track: its lane is somebody else's there.
+    /// Whether it began in the session with this epoch. In another session it has no track: its lane belongs
+    /// to other intervals there.
     pub(crate) fn is_of(&self, epoch: u32) -> bool {
         self.epoch == epoch
     }
@@ -86,39 +88,43 @@ impl Interval {
         self.recorded_in == epoch
     }
 
-    /// What lies below it needs to know of it.
-    pub(crate) fn as_above(&self) -> Above {
-        Above {
+    /// Returns the facts that its child intervals need.
+    pub(crate) fn as_parent(&self) -> ParentInterval {
+        ParentInterval {
             uuid: self.lane.uuid,
             epoch: self.recorded_in,
             parent_uuid: self.parent_uuid(),
             name: self.callsite.name(),
-            shares_lane: self.shared_lane,
+            shares_lane: self.is_lane_shared,
             is_plain: self.is_plain(),
         }
     }
 
-    /// The interval above, if it is in the trace of the session with this epoch.
-    pub(crate) fn above_in(&self, epoch: u32) -> Option<Above> {
-        self.above.filter(|above| above.epoch == epoch)
+    /// Returns the parent interval, if that is in the trace of the session with this epoch.
+    pub(crate) fn parent_interval_in(&self, epoch: u32) -> Option<ParentInterval> {
+        self.parent_interval.filter(|parent| parent.epoch == epoch)
     }
 
-    pub(crate) fn parent(&self) -> Option<&Track> {
-        self.parent.as_ref()
+    pub(crate) fn parent_track(&self) -> Option<&Track> {
+        self.parent_track.as_ref()
     }
 
-    /// The track above. In a session that it did not begin in, what lies above it there counts for nothing.
+    /// Returns the uuid of the parent track in the session with this epoch. A parent interval that is not in
+    /// that session's trace is ignored.
     pub(crate) fn parent_uuid_in(&self, epoch: u32) -> u64 {
-        let above = self.above_in(epoch).map(|above| above.uuid);
-        above.or_else(|| self.parent.as_ref().map(Track::uuid)).unwrap_or_else(process::track_uuid)
+        let parent_interval = self.parent_interval_in(epoch).map(|parent| parent.uuid);
+        parent_interval
+            .or_else(|| self.parent_track.as_ref().map(Track::uuid))
+            .unwrap_or_else(process::track_uuid)
     }
 
+    /// Returns the uuid of the parent track, in the session of the parent interval if there is one.
     pub(crate) fn parent_uuid(&self) -> u64 {
-        self.parent_uuid_in(self.above.map_or(0, |above| above.epoch))
+        self.parent_uuid_in(self.parent_interval.map_or(0, |parent| parent.epoch))
     }
 
-    /// Whether it belongs to the process and nothing else, and has its callsite's name.
+    /// Whether its parent is the process, and its name is that of its callsite.
     pub(crate) fn is_plain(&self) -> bool {
-        self.parent.is_none() && self.above.is_none() && self.shared_lane
+        self.parent_track.is_none() && self.parent_interval.is_none() && self.is_lane_shared
     }
 }

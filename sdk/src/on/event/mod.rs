@@ -1,12 +1,12 @@
-//! What an event is: its callsite, its arguments, its options, its track.
+//! The parts of an event: its callsite, its arguments, its options, its track.
 
 pub(crate) mod argument;
 pub(crate) mod extras;
 pub(crate) mod flow;
 pub(crate) mod interval;
-pub(crate) mod kept;
 pub(crate) mod nested;
 pub(crate) mod on_track;
+pub(crate) mod owned_arguments;
 pub(crate) mod position;
 #[cfg(feature = "serde")]
 pub(crate) mod serialize;
@@ -18,29 +18,29 @@ use hairline_formats::Value;
 use hairline_formats::track_event::{EventType, Priority};
 
 use crate::on::callsite;
-use crate::on::callsite::{Callsite, Kind};
+use crate::on::callsite::{Callsite, CallsiteKind};
 use crate::on::event::extras::Extras;
 use crate::on::event::on_track::TrackRef;
 
-/// An event before it is written.
+/// An event that is about to be written.
 pub(crate) struct Event<'a> {
     pub(crate) callsite: &'static Callsite,
     pub(crate) action: Action,
-    /// Its track, if it is not the thread's own.
+    /// The track, if it is not that of the thread.
     pub(crate) track: Option<TrackRef<'a>>,
     /// The values of the callsite's keys.
     pub(crate) values: &'a [Value<'a>],
-    /// Further arguments, with names of their own.
+    /// Further arguments, with names that the callsite does not have.
     pub(crate) named: &'a [(&'a str, Value<'a>)],
     pub(crate) extras: &'a Extras<'a>,
     pub(crate) log: Option<(Priority, &'a str)>,
-    /// The time that it must come after: its track's last.
+    /// The time that the event must come after: the last time of its track.
     pub(crate) after: u64,
-    /// When it happened, if that is some time ago.
+    /// The time of the event, if that is in the past.
     pub(crate) past: Option<u64>,
 }
 
-/// What happens.
+/// The type of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     Begin,
@@ -49,19 +49,19 @@ pub(crate) enum Action {
     Counter,
 }
 
-/// When something happened.
+/// The time of an event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
-    /// The trace's time.
+    /// The time in the trace, ns.
     pub(crate) now: u64,
-    /// ns since the sequence's last event.
+    /// The time since the last event of the sequence, ns.
     pub(crate) delta: u64,
-    /// CPU time of the thread, if that is recorded.
+    /// The CPU time of the thread in ns, if it is recorded.
     pub(crate) cpu: Option<u64>,
 }
 
 impl Moment {
-    /// The same, but not before the ns after `time`.
+    /// Returns this time, moved to the next ns after `time` if it is not later than `time`.
     pub(crate) fn after(self, time: u64) -> Self {
         let wait = (time + 1).saturating_sub(self.now);
         Self { now: self.now + wait, delta: self.delta + wait, ..self }
@@ -69,13 +69,13 @@ impl Moment {
 }
 
 impl<'a> Event<'a> {
-    /// What a macro without options records.
+    /// Creates an event with these values and options.
     pub(crate) fn new(callsite: &'static Callsite, values: &'a [Value<'a>], extras: &'a Extras<'a>) -> Self {
         let action = match callsite.kind() {
-            Kind::Scope => Action::Begin,
-            Kind::Instant => Action::Instant,
-            Kind::Counter => Action::Counter,
-            Kind::End => Action::End,
+            CallsiteKind::Scope => Action::Begin,
+            CallsiteKind::Instant => Action::Instant,
+            CallsiteKind::Counter => Action::Counter,
+            CallsiteKind::End => Action::End,
         };
         Self {
             callsite,
@@ -90,7 +90,7 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// The same, of fewer or shorter values.
+    /// Returns the event with other values, which are fewer or shorter.
     pub(crate) fn with_values<'b>(
         &'b self,
         values: &'b [Value<'b>],
@@ -102,18 +102,21 @@ impl<'a> Event<'a> {
         Event { values, named, ..*self }
     }
 
-    /// Whether it begins a slice on its own thread, whose end has its room kept.
-    pub(crate) fn keeps_end(&self) -> bool {
+    /// Whether the event begins a slice on its own thread. The chunk writer reserves room for the end of such
+    /// a slice.
+    pub(crate) fn reserves_end(&self) -> bool {
         self.action == Action::Begin && self.track.is_none()
     }
 
-    /// Its arguments: those of the callsite's keys, and those with names of their own. Null is left out.
-    pub(crate) fn arguments(&self) -> impl Iterator<Item = (Key<'a>, Value<'a>)> {
-        let keyed = self.values.iter().zip(self.callsite.keys()).map(|(v, k)| (Key::Of(k), *v));
-        let named = self.named.iter().map(|(name, value)| (Key::Named(name), *value));
+    /// Iterates over the arguments: those of the callsite's keys, then those with names of their own. Null is
+    /// omitted.
+    pub(crate) fn arguments(&self) -> impl Iterator<Item = (ArgumentName<'a>, Value<'a>)> {
+        let keyed = self.values.iter().zip(self.callsite.keys()).map(|(v, k)| (ArgumentName::Key(k), *v));
+        let named = self.named.iter().map(|(name, value)| (ArgumentName::Text(name), *value));
         keyed.chain(named).filter(|(_, value)| *value != Value::Null)
     }
 
+    /// Returns the type of the event in a TrackEvent packet.
     pub(crate) fn event_type(&self) -> EventType {
         match self.action {
             Action::Begin => EventType::SliceBegin,
@@ -126,16 +129,16 @@ impl<'a> Event<'a> {
 
 /// The name of an argument.
 #[derive(Clone, Copy)]
-pub(crate) enum Key<'a> {
-    Of(&'static callsite::Key),
-    Named(&'a str),
+pub(crate) enum ArgumentName<'a> {
+    Key(&'static callsite::Key),
+    Text(&'a str),
 }
 
-impl<'a> Key<'a> {
+impl<'a> ArgumentName<'a> {
     pub(crate) fn name(self) -> &'a str {
         match self {
-            Self::Of(key) => key.name(),
-            Self::Named(name) => name,
+            Self::Key(key) => key.name(),
+            Self::Text(name) => name,
         }
     }
 }

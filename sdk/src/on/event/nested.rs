@@ -1,6 +1,6 @@
-//! Arguments with arguments inside: arrays, slices, maps.
+//! Arguments with nested values: arrays, slices, maps.
 //!
-//! They are shown to the writer where they are, entry by entry; nothing is copied or allocated.
+//! The encoder visits the entries in the caller's own memory. Nothing is copied or allocated.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
@@ -10,16 +10,16 @@ use crate::on::callsite::registry;
 use crate::on::event::argument::{Argument, Held};
 use crate::on::event::text::Text;
 
-/// Values in a row.
+/// The values of an array.
 #[derive(Debug)]
 pub struct Items<'a, C: ?Sized>(&'a C);
 
-/// Names and values.
+/// The names and values of a map.
 #[derive(Debug)]
 pub struct Pairs<'a, C: ?Sized>(&'a C);
 
-/// Shows one value of a row or of a map.
-fn show_one(name: &str, value: &impl Argument, show: &mut dyn FnMut(&str, Value<'_>)) {
+/// Passes one entry of an array or a map to `show`.
+fn show_entry(name: &str, value: &impl Argument, show: &mut dyn FnMut(&str, Value<'_>)) {
     show(name, value.hold().value());
 }
 
@@ -34,7 +34,7 @@ macro_rules! rows {
 
         impl<$($generics)*> Entries for Items<'_, $type> {
             fn each(&self, show: &mut dyn FnMut(&str, Value<'_>)) {
-                self.0.iter().for_each(|value| show_one("", value, show));
+                self.0.iter().for_each(|value| show_entry("", value, show));
             }
         }
 
@@ -67,7 +67,7 @@ macro_rules! maps {
 
         impl<$($generics)*> Entries for Pairs<'_, $type> {
             fn each(&self, show: &mut dyn FnMut(&str, Value<'_>)) {
-                self.0.iter().for_each(|(key, value)| key.with_key(|key| show_one(key, value, show)));
+                self.0.iter().for_each(|(key, value)| key.with_key(|key| show_entry(key, value, show)));
             }
         }
 
@@ -85,10 +85,10 @@ maps! {
     [K: MapKey, V: Argument, S] HashMap<K, V, S>;
 }
 
-/// What can name an entry of a map: strings, integers, bools, chars.
+/// A type that can be the name of an entry of a map: strings, integers, bools, chars.
 #[diagnostic::on_unimplemented(message = "`{Self}` is not a key that a trace can show")]
 pub trait MapKey {
-    /// Hands the key on as text.
+    /// Calls `f` with the key as text.
     fn with_key(&self, f: impl FnOnce(&str));
 }
 
@@ -114,7 +114,7 @@ macro_rules! shown_keys {
     ($($type:ty),*) => {$(
         impl MapKey for $type {
             fn with_key(&self, f: impl FnOnce(&str)) {
-                // On the stack: no key here is long.
+                // On the stack: all these keys are short.
                 if let Value::Str(text) = Text::display(self).value() {
                     f(text);
                 }
@@ -125,7 +125,7 @@ macro_rules! shown_keys {
 
 shown_keys!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize, bool, char);
 
-/// Bytes, as an argument that is a blob and not a row of numbers.
+/// Makes an argument of bytes, recorded as a blob and not as an array of numbers.
 ///
 /// ```
 /// # use hairline::{bytes, trace_instant};
@@ -158,7 +158,7 @@ impl Held for Bytes<'_> {
     }
 }
 
-/// A kernel object's number, as an argument: a process's or a thread's id.
+/// Makes an argument of a kernel object's id: a process's or a thread's id.
 #[must_use]
 pub fn koid(number: u64) -> Koid {
     Koid(number)
@@ -183,8 +183,8 @@ impl Held for Koid {
     }
 }
 
-/// A string that many events carry, written once for each thread and by its number from then on. Saves bytes of the
-/// trace and costs time: for long strings.
+/// Makes an argument of a string that many events carry. Each thread writes the string once, and refers to it
+/// by its id from then on. That saves bytes of the trace but takes time, so it is for long strings.
 ///
 /// ```
 /// # use hairline::{interned, trace_instant};
@@ -199,7 +199,7 @@ pub fn interned(text: &'static str) -> Interned {
 #[derive(Clone, Copy, Debug)]
 pub struct Interned(&'static str);
 
-/// An interned string and its number.
+/// An interned string and its id.
 #[derive(Clone, Copy, Debug)]
 pub struct Numbered {
     iid: u32,
@@ -209,12 +209,12 @@ pub struct Numbered {
 impl Argument for Interned {
     type Held<'a> = Numbered;
     fn hold(&self) -> Numbered {
-        Numbered { iid: registry::number_of(self.0), text: self.0 }
+        Numbered { iid: registry::intern_unless_barred(self.0), text: self.0 }
     }
 }
 
 impl Held for Numbered {
-    const NESTED: bool = true; // the hot path tells no strings
+    const NESTED: bool = true; // the hot path interns no strings
     fn value(&self) -> Value<'_> {
         match self.iid {
             0 => Value::Str(self.text),

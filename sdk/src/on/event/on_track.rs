@@ -1,4 +1,4 @@
-//! The track that an event is on.
+//! The `track:` of an event.
 
 pub(crate) use sealed::Sealed;
 
@@ -6,7 +6,7 @@ use crate::on::event::interval::Interval;
 use crate::on::event::position::{InFxt, Position};
 use crate::on::event::track::{Track, TrackKind};
 
-/// A track that an event is on.
+/// The track that an event is on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TrackRef<'a> {
     Track(&'a Track),
@@ -14,31 +14,31 @@ pub(crate) enum TrackRef<'a> {
 }
 
 impl TrackRef<'_> {
-    /// Whether it is a track in the session with this epoch.
+    /// Whether this is a track in the session with this epoch.
     pub(crate) fn is_of(self, epoch: u32) -> bool {
         match self {
             Self::Track(_) => true,
-            Self::Async(scope) => scope.is_of(epoch),
+            Self::Async(interval) => interval.is_of(epoch),
         }
     }
 
     pub(crate) fn uuid(self) -> u64 {
         match self {
             Self::Track(track) => track.uuid(),
-            Self::Async(scope) => scope.uuid(),
+            Self::Async(interval) => interval.uuid(),
         }
     }
 
-    /// The same, for the hot path of the session with this epoch.
-    pub(crate) fn place(self, epoch: u32) -> Position {
+    /// Returns the position on the track, for the hot path of the session with this epoch.
+    pub(crate) fn position(self, epoch: u32) -> Position {
         let in_fxt = match self {
-            Self::Async(scope) if scope.is_plain() => InFxt::Interval,
-            Self::Track(track) if matches!(track.place(), TrackKind::Thread(_)) => InFxt::Thread,
+            Self::Async(interval) if interval.is_plain() => InFxt::Interval,
+            Self::Track(track) if matches!(track.kind(), TrackKind::Thread(_)) => InFxt::Thread,
             _ => InFxt::Blob,
         };
         let after = match self {
-            Self::Async(scope) => scope.begun_at(),
-            Self::Track(track) => track.open().last(epoch),
+            Self::Async(interval) => interval.begun_at(),
+            Self::Track(track) => track.open_slices().last_time(epoch),
         };
         Position { uuid: self.uuid(), after, in_fxt }
     }
@@ -48,14 +48,14 @@ mod sealed {
     use crate::on::event::on_track::TrackRef;
 
     pub trait Sealed {
-        /// None: an interval that is not recorded at all, and so no track.
+        /// Returns the track. `None` for an interval that is not recorded at all, and so is no track.
         #[doc(hidden)]
-        #[allow(private_interfaces)] // nobody outside can name the trait
+        #[allow(private_interfaces)] // code outside of this crate cannot name the trait
         fn track_ref(&self) -> Option<TrackRef<'_>>;
     }
 }
 
-/// What `track:` takes: a [`Track`], or a guard of [`trace_async!`](crate::trace_async).
+/// A value for `track:`: a [`Track`], or a guard of [`trace_async!`](crate::trace_async).
 pub trait OnTrack: sealed::Sealed {}
 
 impl<T: sealed::Sealed + ?Sized> OnTrack for T {}

@@ -1,30 +1,30 @@
-//! Where an event is that is not on its thread's own track.
+//! The position of an event on a track that is not its thread's own.
 
-/// Where an event is that is not on its thread's own track.
+/// The position of an event on a track that is not its thread's own.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Position {
-    /// The track.
+    /// The uuid of the track.
     pub(crate) uuid: u64,
     /// The time that the event must come after.
     pub(crate) after: u64,
-    /// What it is in an FXT trace.
+    /// The form of the track in an FXT trace.
     pub(crate) in_fxt: InFxt,
 }
 
-/// What a track is in an FXT trace.
+/// The form of a track in an FXT trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InFxt {
     /// An async interval, which has records of its own.
     Interval,
-    /// A thread, perhaps another one: left to the cold path.
+    /// A thread, perhaps another one: only the cold path writes it.
     Thread,
-    /// Nothing: what happens there is a packet in a blob.
+    /// No track of FXT: each event is a TrackEvent packet in a blob.
     Blob,
 }
 
-/// What happens there.
+/// The type of an event on such a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Happens {
+pub(crate) enum TrackAction {
     Begin,
     End,
     Instant,

@@ -1,7 +1,7 @@
 //! Arguments that are `serde::Serialize`.
 //!
-//! The value is serialized into a tree before the event is written, since its `Serialize` is code of the program's
-//! own, which may record events itself.
+//! The value is serialized into a tree before the event is written: its `Serialize` is code of the program,
+//! which may record events itself.
 
 use hairline_formats::Value;
 use serde::ser;
@@ -10,7 +10,8 @@ use serde::ser::Serialize;
 use crate::on::event::argument::{Argument, Held};
 use crate::on::event::tree::{Dict, MAX_DEPTH, Node, Row};
 
-/// Makes an argument of anything that serde can serialize: structs and maps become names and values, sequences rows.
+/// Makes an argument of any value that serde can serialize. Structs and maps become dictionaries, sequences
+/// become arrays.
 ///
 /// ```
 /// # use hairline::trace_instant;
@@ -49,7 +50,7 @@ impl Held for Tree {
     }
 }
 
-/// What a `Serialize` said went wrong.
+/// The error of a `Serialize`.
 #[derive(Debug)]
 struct Failure(String);
 
@@ -82,7 +83,7 @@ impl Builder {
     }
 }
 
-/// A sequence, map or struct being built, perhaps under the name of an enum's variant.
+/// A sequence, map or struct that is being built. For an enum it is nested under the name of the variant.
 struct Nest {
     builder: Builder,
     row: Row,
@@ -266,7 +267,11 @@ macro_rules! structs {
         impl ser::$trait for Nest {
             type Ok = Node;
             type Error = Failure;
-            fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), Failure> {
+            fn serialize_field<T: Serialize + ?Sized>(
+                &mut self,
+                key: &'static str,
+                value: &T,
+            ) -> Result<(), Failure> {
                 self.insert(key.to_owned(), value)
             }
             fn end(self) -> Result<Node, Failure> {

@@ -1,11 +1,12 @@
-//! What `%value` and `?value` become before the writer is taken: text, on the stack as long as it is short.
+//! The text of `%value` and `?value`, formatted before the chunk writer is busy. Short text stays on the
+//! stack.
 
 use std::fmt;
 use std::fmt::Write;
 
 use hairline_formats::Value;
 
-/// Bytes kept on the stack; longer text moves to the heap.
+/// Bytes of a text on the stack; longer text moves to the heap.
 const INLINE: usize = 120;
 
 /// A formatted argument.
@@ -29,13 +30,13 @@ impl Text {
 
     fn format(arguments: fmt::Arguments<'_>) -> Self {
         let mut text = Self { inline: [0; INLINE], len: 0, spilled: String::new() };
-        let _ = text.write_fmt(arguments); // a Display that fails leaves what it wrote
+        let _ = text.write_fmt(arguments); // a Display that fails leaves the text that it wrote
         text
     }
 
     pub(crate) fn as_str(&self) -> &str {
         if self.spilled.is_empty() {
-            // What was written came from whole `str`s.
+            // Only whole `str`s are written, so the bytes are UTF-8.
             std::str::from_utf8(&self.inline[..self.len]).unwrap_or_default()
         } else {
             &self.spilled
@@ -67,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_of_every_length_around_the_inline_size_is_whole() {
+    fn text_below_at_and_above_the_inline_size_is_complete() {
         for len in [0, 1, INLINE - 1, INLINE, INLINE + 1, 4 * INLINE] {
             let whole = "x".repeat(len);
             assert_eq!(Text::display(&whole).as_str(), whole);

@@ -1,8 +1,8 @@
-//! Values that own what is nested in them.
+//! Trees of values that own their nested values.
 
 use hairline_formats::{Entries, Value};
 
-/// A value.
+/// A value and its nested values.
 #[derive(Debug)]
 pub(crate) enum Node {
     Null,
@@ -18,19 +18,19 @@ pub(crate) enum Node {
     Dict(Dict),
 }
 
-/// Values in a row.
+/// The values of an array.
 #[derive(Debug, Default)]
 pub(crate) struct Row(pub(crate) Vec<Node>);
 
-/// Names and values.
+/// The names and values of a map.
 #[derive(Debug, Default)]
 pub(crate) struct Dict(pub(crate) Vec<(String, Node)>);
 
-/// Values nested deeper than this are left out: a list that links to itself would not end.
+/// Values nested deeper than this are omitted: a list that links to itself would not end.
 pub(crate) const MAX_DEPTH: u32 = 32;
 
 impl Node {
-    /// A copy of the value and all that is nested in it.
+    /// Copies a value and all values nested in it.
     pub(crate) fn copy_of(value: &Value<'_>) -> Self {
         Self::copy_at(value, 0)
     }
@@ -62,12 +62,12 @@ impl Node {
         }
     }
 
-    /// In place of what is nested deeper than [`MAX_DEPTH`].
+    /// Returns the placeholder for a value nested deeper than [`MAX_DEPTH`].
     pub(crate) fn too_deep() -> Self {
         Self::Str("…".to_owned())
     }
 
-    /// The value, which borrows from the node.
+    /// Returns the value, which borrows from the node.
     pub(crate) fn value(&self) -> Value<'_> {
         match self {
             Self::Null => Value::Null,
@@ -84,7 +84,7 @@ impl Node {
         }
     }
 
-    /// As the name of an entry.
+    /// Returns the node as the name of an entry.
     #[cfg(feature = "serde")]
     pub(crate) fn into_name(self) -> String {
         match self {

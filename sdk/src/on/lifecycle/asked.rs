@@ -13,7 +13,7 @@ pub(crate) fn would_record(category: &str) -> bool {
         return false;
     }
     start_asked();
-    registry::takes_category(category)
+    registry::matches_category(category)
 }
 
 /// Whether a session runs. The first call as for [`would_record`].

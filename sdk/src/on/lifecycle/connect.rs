@@ -6,8 +6,7 @@ use crate::on::base::hooks::Hooks;
 use crate::on::lifecycle::{exit, fork};
 use crate::on::thread::cold;
 
-static HOOKS: Hooks =
-    Hooks { thread_ends: cold::thread_ended, in_unannounced_child: fork::in_unannounced_child };
+static HOOKS: Hooks = Hooks { thread_ends: cold::thread_ended, in_unhandled_child: fork::in_unhandled_child };
 
 /// Connects the layers. At little cost after the first call.
 pub(crate) fn connect() {

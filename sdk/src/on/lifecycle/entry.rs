@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use crate::builder::Config;
 use crate::error::Error;
-use crate::on::base::say::{Level, say};
-use crate::on::callsite::{Callsite, Key, Kind, Site};
+use crate::on::base::stderr::{self, Level};
+use crate::on::callsite::{Callsite, CallsiteKind, Key, Site};
 use crate::on::lifecycle::inherited::{HEEDED, STARTING, STATE, UNHEEDED};
 use crate::on::lifecycle::{connect, env, inherited, start};
 use crate::on::session::report;
@@ -16,7 +16,7 @@ impl Callsite {
     /// A callsite, as the macros make it.
     #[must_use]
     pub const fn new(
-        kind: Kind,
+        kind: CallsiteKind,
         category: &'static str,
         name: &'static str,
         keys: &'static [Key],
@@ -49,7 +49,7 @@ pub(crate) fn start_once() {
                 .map_or_else(start_asked_for, |config| start_unless_running(config).map(drop));
             STATE.store(HEEDED, Ordering::Release);
             if let Err(e) = begun {
-                say(Level::Error, format_args!("{e}; not tracing"));
+                stderr::write(Level::Error, format_args!("{e}; not tracing"));
             }
         }
         Err(STARTING) => wait_for_start(),

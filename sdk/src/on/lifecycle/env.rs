@@ -9,7 +9,7 @@
 
 use crate::builder::SessionBuilder;
 use crate::error::Error;
-use crate::on::base::say::log_level;
+use crate::on::base::stderr::log_level;
 use crate::on::base::variables::{one_of, read, variable};
 use crate::options::{ClockSource, parse_size};
 

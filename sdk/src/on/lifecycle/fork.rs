@@ -38,7 +38,7 @@
 //! # Without handlers
 //!
 //! `clone(2)` and `_Fork` run no handler. Such a child finds out at its first contact with the cold path that
-//! its lease was wiped, and is silent for good: [`in_unannounced_child`]. Until then each of its events finds
+//! its lease was wiped, and is silent for good: [`in_unhandled_child`]. Until then each of its events finds
 //! an epoch of 0, and no chunk. Only an event that a signal handler interrupted for such a fork, and that
 //! goes on in the child, still reaches the ring. Its lease says 0 committed bytes, so it stores its record
 //! and its commit at the start of the chunk that was the thread's at the fork, and never beyond that chunk.
@@ -187,7 +187,7 @@ fn forget_all() {
 
 /// This process is a forked child, and no handler ran. It is silent, for good. The output stays open here: a
 /// child may share its parent's table of open files.
-pub(crate) fn in_unannounced_child() {
+pub(crate) fn in_unhandled_child() {
     lock::set_forked();
     flow::detach_after_fork();
     forget_all();

@@ -136,7 +136,7 @@ fn trigger_on(signal: libc::c_int) -> io::Result<()> {
 extern "C" fn trigger(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     trigger::trigger();
     let Some(place) = usize::try_from(signal).ok().filter(|n| *n < SIGNALS) else { return };
-    let Some(before) = forever::shared(BEFORE[place].load(Ordering::Acquire)) else { return };
+    let Some(before) = forever::get(BEFORE[place].load(Ordering::Acquire)) else { return };
     match before.handler {
         libc::SIG_DFL | libc::SIG_IGN => {}
         handler if before.wants_info => {

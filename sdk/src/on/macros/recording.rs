@@ -9,7 +9,7 @@ macro_rules! __hairline_callsite {
     };
     ($kind:ident, $category:expr, $name:expr, $keys:expr, $counter:expr) => {
         $crate::__private::Callsite::new(
-            $crate::__private::Kind::$kind,
+            $crate::__private::CallsiteKind::$kind,
             $category,
             $name,
             $keys,

@@ -1,16 +1,15 @@
-//! Makes a whole trace of what a dead process left: [`crate::recovery`].
+//! Completes the trace of a dead process: [`crate::recovery`].
 //!
 //! ```text
-//! the output's file  [head ........ whole ........][half written]      <- cut to what the region says is whole
-//! the region                                       [fragments....]     <- appended, by sequence
-//!                                                                [tail]
+//! output   [head .... complete ....][half written]     <- truncated to the length that the region names
+//! region                            [fragments....]    <- appended, by sequence
+//!                                                  [tail]
 //! ```
 //!
-//! The region is removed only when the trace is on the disk, and nothing that it says changes: killed anywhere, the same run
-//! again does the same.
+//! The region is removed only when the trace is on the disk, and recovery does not change the region. So a
+//! recovery that is killed at any point can be repeated with the same result.
 
-mod failure;
-mod place;
+mod output;
 mod prune;
 
 use std::collections::HashSet;
@@ -24,131 +23,126 @@ use hairline_shm::{LOSS_REASONS, LossReason};
 use crate::on::base::platform::process::Thread;
 use crate::on::encode::stream;
 use crate::on::encode::tail::Tail;
-use crate::on::recover::place::Place;
+use crate::on::recover::output::Output;
 pub(crate) use crate::on::recover::prune::Pruning;
 use crate::options::Format;
 use crate::recovery::report::{FoundRegion, ProcessState, RecoverError, RecoverOptions, Recovered};
 use crate::summary::Lost;
 
+/// Completes the trace of the dead process whose region is at `path`, and removes the region.
 pub(crate) fn recover(path: &Path, options: &RecoverOptions) -> Result<Recovered, RecoverError> {
     let region = RegionFile::open(path)?.lock(options.assume_dead)?;
     let facts = region.facts();
-    let mut done = Recovered {
-        pid: facts.pid,
-        process_name: facts.process_name.clone(),
-        lost: lost(facts),
-        ..Recovered::default()
-    };
+    let mut report = report_of(facts);
     match facts.state {
-        SessionState::Active => write(&region, options, &mut done)?,
-        SessionState::Closed => done.notes.push("the session had ended: its trace is whole".to_owned()),
-        _ => done.notes.push("the session had not begun: nothing was recorded".to_owned()),
+        SessionState::Active => write(&region, options, &mut report)?,
+        SessionState::Closed => report.notes.push("the session had ended: its trace is whole".to_owned()),
+        _ => report.notes.push("the session had not begun: nothing was recorded".to_owned()),
     }
     if !options.keep_region {
         region.remove()?;
     }
-    Ok(done)
+    Ok(report)
 }
 
-fn write(region: &DeadRegion, options: &RecoverOptions, done: &mut Recovered) -> Result<(), RecoverError> {
+/// Writes the trace of a session that had not ended.
+fn write(region: &DeadRegion, options: &RecoverOptions, report: &mut Recovered) -> Result<(), RecoverError> {
     let format = format_of(region.facts(), region.path())?;
-    let mut place = Place::choose(region, options.to.as_deref(), &mut done.notes)?;
-    done.cut = place.cut;
-    let part = if place.has_original { Part::NotInOutput } else { Part::All };
-    let written = append(&Held::Dead(region, part), format, &mut place, done);
-    end(region.facts(), place, written, done)
+    let mut output = Output::choose(region, options.to.as_deref(), &mut report.notes)?;
+    report.cut = output.cut;
+    let part = if output.has_original { Part::NotInOutput } else { Part::All };
+    let written = append(&Source::Dead(region, part), format, &mut output, report);
+    end(region.facts(), output, written, report)
 }
 
-/// Copies the trace of a process that goes on.
+/// Copies the trace of a running process to `to`.
 pub(crate) fn snapshot(path: &Path, to: &Path) -> Result<Recovered, RecoverError> {
-    let (glance, format, mut place, notes) = glance_beside_output(path, to)?;
+    let (glance, format, mut output, notes) = glance_beside_output(path, to)?;
     let facts = glance.facts();
-    let mut done = Recovered {
-        pid: facts.pid,
-        process_name: facts.process_name.clone(),
-        lost: lost(facts),
-        notes,
-        ..Recovered::default()
-    };
-    if !facts.overwrites() && !place.has_original {
-        done.notes.push(
-            "what the session has written is nowhere to be read: only what is still in the ring is here"
+    let mut report = Recovered { notes, ..report_of(facts) };
+    if !facts.overwrites() && !output.has_original {
+        report.notes.push(
+            "the session's output cannot be read: the copy has only the records that are still in the ring"
                 .to_owned(),
         );
     }
     if facts.overwrites() && glance.missed() > 0 {
         let note = format!("of {} threads the newest was overwritten while it was read", glance.missed());
-        done.notes.push(note);
+        report.notes.push(note);
     }
-    let written = append(&Held::Alive(&glance), format, &mut place, &mut done);
-    end(facts, place, written, &mut done)?;
-    Ok(done)
+    let written = append(&Source::Alive(&glance), format, &mut output, &mut report);
+    end(facts, output, written, &mut report)?;
+    Ok(report)
 }
 
-/// The region, and the copy of its output to which it is to be added: of one moment, also where the output goes on in another file now
-/// and then.
+/// Reads the region and begins the copy of its output, both at one moment. They are read again if the session
+/// has rotated its output in between.
 fn glance_beside_output(
     path: &Path,
     to: &Path,
-) -> Result<(Glance, Format, Place, Vec<String>), RecoverError> {
+) -> Result<(Glance, Format, Output, Vec<String>), RecoverError> {
     const TRIES: u32 = 8;
     let mut tries = 0;
     loop {
         let glance = RegionFile::open(path)?.glance()?;
         let facts = glance.facts();
         let (format, mut notes) = (format_of(facts, path)?, Vec::new());
-        let place = Place::copy_of(facts, to, &mut notes)?;
+        let output = Output::copy_of(facts, to, &mut notes)?;
         tries += 1;
-        // A region that has gone meanwhile has no other output.
+        // A region that was removed meanwhile has no newer output.
         let is_same =
             || RegionFile::open(path).map_or(true, |now| now.facts().output_inode == facts.output_inode);
-        if facts.overwrites() || place.has_original || tries == TRIES || is_same() {
-            return Ok((glance, format, place, notes));
+        if facts.overwrites() || output.has_original || tries == TRIES || is_same() {
+            return Ok((glance, format, output, notes));
         }
-        place.abandon();
+        output.abandon();
     }
 }
 
+/// Checks the region's format and stream head. Returns the format.
 fn format_of(facts: &Facts, region: &Path) -> Result<Format, RecoverError> {
-    let damaged = |what| RecoverError::NotARegion(format!("{}: {what}", region.display()));
-    let format =
-        Format::from_number(facts.format).ok_or_else(|| damaged("a format that is not known here"))?;
+    let damaged = |problem| RecoverError::NotARegion(format!("{}: {problem}", region.display()));
+    let format = Format::from_number(facts.format)
+        .ok_or_else(|| damaged("unknown trace format; use a newer version of hairline"))?;
     if !stream::is_head(&facts.prelude, u128::from_le_bytes(facts.session)) {
         return Err(damaged("the stream's head is not that of its trace"));
     }
     Ok(format)
 }
 
+/// Finishes the output, or abandons it if not everything was written.
 fn end(
     facts: &Facts,
-    place: Place,
+    output: Output,
     written: Result<(), RecoverError>,
-    done: &mut Recovered,
+    report: &mut Recovered,
 ) -> Result<(), RecoverError> {
-    match written {
-        Ok(()) => done.path = Some(place.finish(&facts.prelude)?),
-        Err(e) => {
-            place.abandon();
-            return Err(e);
-        }
+    if let Err(e) = written {
+        output.abandon();
+        return Err(e);
     }
+    report.path = Some(output.finish(&facts.prelude)?);
     Ok(())
 }
 
-/// What holds the fragments.
-enum Held<'r> {
+/// The source of the fragments.
+enum Source<'r> {
+    /// The region of a dead process, and the part of it to be read.
     Dead(&'r DeadRegion, Part),
+    /// A copy of the region of a running process.
     Alive(&'r Glance),
 }
 
-/// What is not among them.
+/// The gaps in the fragments.
 #[derive(Default)]
 struct Missing {
+    /// Chunks that are damaged.
     damaged: u32,
+    /// Sequences whose first fragment is missing.
     headless: u32,
 }
 
-impl Held<'_> {
+impl Source<'_> {
     fn facts(&self) -> &Facts {
         match self {
             Self::Dead(region, _) => region.facts(),
@@ -156,6 +150,7 @@ impl Held<'_> {
         }
     }
 
+    /// Calls `visit` with each fragment, in the order of the output.
     fn each(
         &self,
         mut visit: impl FnMut(&Fragment<'_>) -> Result<(), RecoverError>,
@@ -173,67 +168,115 @@ impl Held<'_> {
     }
 }
 
-/// The fragments and the tail.
+/// Appends the fragments and the tail to the output.
 fn append(
-    held: &Held<'_>,
+    source: &Source<'_>,
     format: Format,
-    place: &mut Place,
-    done: &mut Recovered,
+    output: &mut Output,
+    report: &mut Recovered,
 ) -> Result<(), RecoverError> {
-    let facts = held.facts();
-    // Where the begin of a flow may be in no file that is left: as in a snapshot; but which began in another process only the process
-    // knows.
-    let is_part = facts.overwrites() || facts.next_output.is_some() || facts.output_inode.is_some();
-    let mut flows = (is_part && format == Format::Fxt).then(fxt::FlowStarts::default);
-    let begun = if flows.is_some() { place.flows_begun()? } else { HashSet::new() };
-    if let Some(flows) = &mut flows {
-        held.each(|fragment| {
-            flows.look(fragment.bytes);
-            Ok(())
-        })?;
+    let chunks = append_fragments(source, format, output, report)?;
+    if source.facts().has_tail && output.has_original {
+        return Ok(());
     }
+    append_tail(source.facts(), format, chunks, output, report)
+}
+
+/// Appends the fragments. Returns their number.
+fn append_fragments(
+    source: &Source<'_>,
+    format: Format,
+    output: &mut Output,
+    report: &mut Recovered,
+) -> Result<u64, RecoverError> {
     let mut chunks = 0;
-    let missing = held.each(|fragment| {
-        match &mut flows {
-            Some(flows) => {
-                flows.mend(fragment.bytes, |id| !begun.contains(&id), |bytes| place.write(bytes))?;
-            }
-            None => place.write(fragment.bytes)?,
-        }
-        done.records += u64::from(fragment.records);
-        done.bytes += fragment.bytes.len() as u64;
+    let mut count = |fragment: &Fragment<'_>| {
+        report.records += u64::from(fragment.records);
+        report.bytes += fragment.bytes.len() as u64;
         chunks += 1;
-        Ok(())
-    })?;
+    };
+    let missing = match lost_flow_begins(source, format, output)? {
+        None => source.each(|fragment| {
+            count(fragment);
+            output.write(fragment.bytes)
+        })?,
+        Some((mut flows, begun)) => source.each(|fragment| {
+            count(fragment);
+            flows.mend(fragment.bytes, |id| !begun.contains(&id), |bytes| output.write(bytes))
+        })?,
+    };
     if missing.damaged > 0 {
-        done.notes.push(format!("{} chunks were damaged and are left out", missing.damaged));
+        report.notes.push(format!("{} chunks were damaged and are left out", missing.damaged));
     }
-    if !place.has_original && !facts.overwrites() && missing.headless > 0 {
-        done.notes.push(format!(
-            "{} threads' records begin in their middle: what names them was in the old file",
+    if !output.has_original && !source.facts().overwrites() && missing.headless > 0 {
+        report.notes.push(format!(
+            "{} threads' records begin in their middle: their strings and tracks were in the lost output",
             missing.headless
         ));
     }
-    if facts.has_tail && place.has_original {
-        return Ok(());
+    Ok(chunks)
+}
+
+/// Finds the flows whose begin may be in no file that is left, as in a snapshot: `FlowStarts` replaces the
+/// first step of such a flow by a begin. Returns the flows of the fragments, and the ids of those that begin
+/// in the output. `None` if all begins are in the trace, or the format needs none.
+///
+/// Flows that began in another process are mended too: only the process that recorded them can tell them
+/// apart.
+fn lost_flow_begins(
+    source: &Source<'_>,
+    format: Format,
+    output: &mut Output,
+) -> Result<Option<(fxt::FlowStarts, HashSet<u64>)>, RecoverError> {
+    let facts = source.facts();
+    let is_part = facts.overwrites() || facts.next_output.is_some() || facts.output_inode.is_some();
+    if !is_part || format != Format::Fxt {
+        return Ok(None);
     }
+    let begun = output.flows_begun()?;
+    let mut flows = fxt::FlowStarts::default();
+    source.each(|fragment| {
+        flows.look(fragment.bytes);
+        Ok(())
+    })?;
+    Ok(Some((flows, begun)))
+}
+
+/// Appends the tail of the stream.
+fn append_tail(
+    facts: &Facts,
+    format: Format,
+    chunks: u64,
+    output: &mut Output,
+    report: &mut Recovered,
+) -> Result<(), RecoverError> {
     let tail = Tail {
         format,
         pid: facts.pid,
         process_track: facts.process_track,
-        // Which thread writes is not to be known from here.
+        // The region does not name the drain thread, which writes the tail of a session that ends.
         thread: Thread { tid: facts.pid, name: "main".into() },
         now: facts.last_look,
-        lost: done.lost,
+        lost: report.lost,
         ring: u64::from(facts.chunk_count) * u64::from(facts.chunk_size),
-        written: place.len,
+        written: output.len,
         chunks,
         flushes: 0,
     };
     let tail = tail.bytes();
-    place.write(&tail)?;
-    done.bytes += tail.len() as u64;
+    output.write(&tail)?;
+    report.bytes += tail.len() as u64;
     Ok(())
+}
+
+/// Creates a report with the facts of the region.
+fn report_of(facts: &Facts) -> Recovered {
+    Recovered {
+        pid: facts.pid,
+        process_name: facts.process_name.clone(),
+        lost: lost(facts),
+        ..Recovered::default()
+    }
 }
 
 fn lost(facts: &Facts) -> Lost {
@@ -242,6 +285,7 @@ fn lost(facts: &Facts) -> Lost {
     Lost { buffer_full, reentrant, too_large, thread_exit, output, arguments, damaged }
 }
 
+/// Finds the regions in `/dev/shm`.
 pub(crate) fn find() -> Result<Vec<FoundRegion>, RecoverError> {
     Ok(shm::find()?.into_iter().map(found).collect())
 }

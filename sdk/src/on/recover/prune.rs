@@ -1,8 +1,8 @@
-//! Clears away what a program that crashes all day leaves in the machine's memory.
+//! Removes the regions that a program leaves in the machine's memory if it crashes again and again.
 //!
-//! Runs on the session's own thread, in small portions. How many files there are in `/dev/shm` is for other
-//! users to decide, and while this thread looks at them the ring fills. A thread of its own would take a core
-//! from the program for as long as they like instead.
+//! Pruning runs on the drain thread, in small portions. Other users decide how many files there are in
+//! `/dev/shm`, and the ring fills while the drain thread reads them. A separate thread would instead take a
+//! core from the program for as long as they like.
 
 use std::cmp::Reverse;
 use std::path::PathBuf;
@@ -11,28 +11,28 @@ use std::time::{Duration, Instant};
 use hairline_formats::truncate_utf8;
 use hairline_shm::recover::{DeadRegion, Found, Life, Search, room};
 
-/// The part of `/dev/shm` that the regions of dead processes may take.
+/// The regions of dead processes may take one part in `SHARE` of `/dev/shm`.
 const SHARE: u64 = 4;
 
-/// The time that the first portion may take, and each one after that. A program that crashes at its start
-/// gets no further than the first: the regions that 100 crashes left are found in 3 ms.
+/// Time limits of the first portion, and of each later one. A program that crashes at its start gets no
+/// further than the first: it finds the regions of 100 crashes in 3 ms.
 const PORTIONS: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(1));
 
-/// The time from one portion to the next: so it is 2 % of the thread's time.
+/// Time between two portions: so pruning takes 2 % of the drain thread's time.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Directory entries between two looks at the time, at some 2 us each.
+/// Directory entries between two checks of the time. An entry takes some 2 us.
 const ENTRIES: usize = 16;
 
-/// Regions that are remembered; more are for the next session.
+/// Limit of regions that are remembered. The next session removes the others.
 const MOST: usize = 4096;
 
-/// Removes the oldest regions that processes of this program left when they died, where there is no room for all of them: but for the
-/// newest one, so many that what is left takes no more than a quarter of `/dev/shm`.
+/// Removes the oldest regions of dead processes of this program until the rest take at most a quarter of
+/// `/dev/shm`. The newest region always stays.
 #[derive(Debug)]
 pub(crate) struct Pruning {
     state: State,
-    /// When the last portion was done.
+    /// The end of the last portion.
     last: Option<Instant>,
 }
 
@@ -43,20 +43,20 @@ enum State {
         process_name: String,
         dead: Vec<Dead>,
     },
-    /// The regions that are to go.
+    /// The regions to be removed.
     Removing(Vec<Dead>),
     Done,
 }
 
 impl Pruning {
-    /// `process_name`: the program's.
+    /// Starts the pruning of the regions of the program with this process name.
     pub(crate) fn new(process_name: &str) -> Self {
-        let process_name = truncate_utf8(process_name, 63).to_owned(); // as the region has it
+        let process_name = truncate_utf8(process_name, 63).to_owned(); // cut in the region
         let searching = |search| State::Searching { search, process_name, dead: Vec::new() };
         Self { state: Search::new().map_or(State::Done, searching), last: None }
     }
 
-    /// Does the next portion, if it is time for one.
+    /// Runs the next portion, if it is time for it.
     pub(crate) fn proceed(&mut self) {
         if matches!(self.state, State::Done) || self.last.is_some_and(|last| last.elapsed() < PAUSE) {
             return;
@@ -83,10 +83,10 @@ impl State {
                     Self::Removing(room().map_or(Vec::new(), |room| surplus(dead, room / SHARE)))
                 }
             },
-            // To give its pages back takes the kernel a while.
+            // The kernel takes a while to free the pages of a region.
             Self::Removing(mut surplus) => match surplus.pop() {
                 Some(dead) => {
-                    // Whoever is recovering it has it locked.
+                    // This fails if another process is recovering the region and has it locked.
                     let _ = DeadRegion::open(&dead.path).and_then(DeadRegion::remove);
                     Self::Removing(surplus)
                 }
@@ -97,6 +97,7 @@ impl State {
     }
 }
 
+/// The region of a dead process.
 #[derive(Debug)]
 struct Dead {
     path: PathBuf,
@@ -112,7 +113,7 @@ impl Dead {
     }
 }
 
-/// Of the regions, the newest first, those for which there is no room.
+/// Returns the regions for which there is no room. `dead` begins with the newest.
 fn surplus(mut dead: Vec<Dead>, room: u64) -> Vec<Dead> {
     let mut taken = 0;
     let fits = |dead: &&Dead| {
@@ -133,11 +134,11 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_go_where_there_is_no_room_and_the_newest_stays() {
+    fn the_oldest_regions_are_removed_and_the_newest_stays() {
         assert_eq!(surplus_of(&[], 10), 0);
         assert_eq!(surplus_of(&[10], 10), 0);
         assert_eq!(surplus_of(&[11], 10), 0);
-        assert_eq!(surplus_of(&[4, 4, 4, 1], 10), 2, "none is skipped for a smaller one that is older");
+        assert_eq!(surplus_of(&[4, 4, 4, 1], 10), 2, "an older region does not stay because it is smaller");
         assert_eq!(surplus_of(&[11, 1, 1], 10), 2);
         assert_eq!(surplus_of(&[1; 10], 10), 0);
     }

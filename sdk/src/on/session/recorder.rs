@@ -21,7 +21,7 @@ use hairline_shm::LossReason;
 
 use crate::builder::OutputConfig;
 use crate::on::base::clock::Clock;
-use crate::on::base::say;
+use crate::on::base::stderr;
 use crate::on::callsite::registry;
 use crate::on::session::end::End;
 use crate::on::session::output::{absolute, expand, has_serial};
@@ -128,7 +128,7 @@ impl Destination {
         if let Err(e) = self.write(shared, recorder) {
             let e = Arc::new(e);
             if shared.set_error(&e) {
-                say::complain_of(&e);
+                stderr::report_failed_snapshot(&e);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::on::base::say::{Level, say};
+use crate::on::base::stderr::{self, Level};
 use crate::summary::Summary;
 
 /// Set when the running session came from the environment.
@@ -13,16 +13,16 @@ pub(crate) fn report(summary: &Summary) {
     if IS_ENVIRONMENTS.load(Ordering::Relaxed) {
         let path = summary.path.as_deref().unwrap_or("".as_ref()).display();
         let Summary { records, bytes, lost, .. } = summary;
-        say(
+        stderr::write(
             Level::Info,
             format_args!("{path}: {records} records, {bytes} bytes, {} events lost", lost.total()),
         );
-        summary.notes.iter().for_each(|note| say(Level::Info, format_args!("{note}")));
+        summary.notes.iter().for_each(|note| stderr::write(Level::Info, format_args!("{note}")));
     }
 }
 
 /// The running session came from the environment.
 pub(crate) fn set_environments() {
     IS_ENVIRONMENTS.store(true, Ordering::Relaxed);
-    say(Level::Info, format_args!("tracing"));
+    stderr::write(Level::Info, format_args!("tracing"));
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::error::Error;
-use crate::on::base::{files, say, this_thread};
+use crate::on::base::{files, stderr, this_thread};
 use crate::on::callsite::registry;
 use crate::on::session::current::running_until;
 use crate::on::session::end::{End, Requests};
@@ -152,9 +152,9 @@ impl Shared {
             return;
         }
         match outcome {
-            None => say::complain_of_stuck(self.path.as_deref()),
+            None => stderr::report_stuck_output(self.path.as_deref()),
             Some(Ok(summary)) => report::report(&summary),
-            Some(Err(e)) => say::complain(&e),
+            Some(Err(e)) => stderr::report_error(&e),
         }
     }
 

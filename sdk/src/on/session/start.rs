@@ -99,7 +99,7 @@ impl Starting {
         reserved.fill(Arc::clone(&shared));
         registry::activate(shared.epoch(), filter);
         drop((busy, blocked)); // those who hear of the change look at callsites, and are code of the program
-        registry::changed();
+        registry::notify_bridges();
         Ok(shared)
     }
 }

@@ -12,7 +12,7 @@ use hairline_shm::{Lease, LossReason, Region, start_pool_in_child};
 
 use crate::on::base::this_thread::Hot;
 use crate::on::base::{lease, this_thread};
-use crate::on::callsite::{Callsite, Kind, UNREGISTERED, fence_constants, registry};
+use crate::on::callsite::{Callsite, CallsiteKind, UNREGISTERED, fence_constants, registry};
 use crate::on::encode::constants;
 use crate::on::event::Event;
 use crate::on::session::{current, stray};
@@ -222,7 +222,7 @@ pub(crate) fn end_on_track(epoch: u32, event: &Event<'_>) -> TrackEnd {
 pub(crate) fn first_hit(callsite: &'static Callsite, start: fn()) -> u32 {
     let hot = this_thread::hot();
     if hot.own_lease().is_busy() {
-        if callsite.kind() != Kind::End {
+        if callsite.kind() != CallsiteKind::End {
             count_lost_to_busy(hot); // a slice counts with its begin
         }
         return 0;
@@ -285,12 +285,12 @@ fn attach<'o>(hot: &Hot, owner: &'o mut Owner, epoch: u32) -> Option<&'o mut Chu
 /// Called before a fork: this thread's events count as re-entrant until [`end_fork`] or [`leave_in_child`].
 /// Returns the thread's lease.
 pub(crate) fn begin_fork() -> &'static Lease {
-    lease::begin_fork(this_thread::hot().lease_place())
+    lease::begin_fork(this_thread::hot().lease_slot())
 }
 
 /// Called in the parent after a fork: gives the thread its lease back.
 pub(crate) fn end_fork(before: &'static Lease) {
-    lease::end_fork(this_thread::hot().lease_place(), before);
+    lease::end_fork(this_thread::hot().lease_slot(), before);
 }
 
 /// Called in a forked child: the thread that forked, whose lease was `before`, starts anew.
@@ -299,7 +299,7 @@ pub(crate) fn leave_in_child(before: &'static Lease) {
     // SAFETY: this is the forked child's only thread. Its place has no lease of the pool from here on, and
     // `before` stays claimed.
     unsafe { start_pool_in_child(Some(before)) };
-    lease::start_in_child(this_thread::hot().lease_place());
+    lease::start_in_child(this_thread::hot().lease_slot());
 }
 
 /// Called in a forked child: forgets the parent's session without touching it.

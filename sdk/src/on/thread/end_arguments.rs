@@ -6,11 +6,11 @@ use hairline_formats::Value;
 
 use crate::on::base::this_thread;
 use crate::on::event::argument::{Argument, Held};
-use crate::on::event::kept::Kept;
+use crate::on::event::owned_arguments::OwnedArguments;
 
 /// The end arguments of one guard. A thread's later guards reuse its lists.
 #[derive(Debug, Default)]
-pub(crate) struct EndArguments(Kept);
+pub(crate) struct EndArguments(OwnedArguments);
 
 /// The most lists that a thread keeps for later guards.
 const KEPT: usize = 8;
@@ -55,6 +55,6 @@ impl EndArguments {
 
     /// Calls `with` with all arguments.
     pub(crate) fn show<R>(&self, with: impl FnOnce(&[(&str, Value<'_>)]) -> R) -> R {
-        self.0.show(with)
+        self.0.with_list(with)
     }
 }

@@ -9,12 +9,12 @@ use hairline_formats::track_event::Priority;
 
 use crate::on::base::few::Few;
 use crate::on::base::this_thread;
-use crate::on::callsite::{Callsite, Epoch, Kind, TRACK_EVENT};
+use crate::on::callsite::{Callsite, CallsiteKind, Epoch, TRACK_EVENT};
 use crate::on::event::Event;
 use crate::on::event::argument::{Values, Visitor};
 use crate::on::event::extras::Extras;
 use crate::on::event::flow::Flow;
-use crate::on::event::position::Happens;
+use crate::on::event::position::TrackAction;
 use crate::on::thread::{cold, hot};
 use crate::vocabulary::Level;
 
@@ -25,7 +25,7 @@ use crate::vocabulary::Level;
 /// Begins a scope. Returns the epoch in which the begin was recorded, 0 if it was not.
 #[inline(never)]
 pub(crate) fn begin(callsite: &'static Callsite, epoch: u32) -> u32 {
-    if hot::plain::<false>(this_thread::hot(), callsite, epoch, Kind::Scope) {
+    if hot::plain::<false>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope) {
         epoch
     } else {
         begin_slow(callsite, epoch)
@@ -35,14 +35,14 @@ pub(crate) fn begin(callsite: &'static Callsite, epoch: u32) -> u32 {
 #[cold]
 #[inline(never)]
 fn begin_slow(callsite: &'static Callsite, epoch: u32) -> u32 {
-    let recorded = hot::plain::<true>(this_thread::hot(), callsite, epoch, Kind::Scope);
+    let recorded = hot::plain::<true>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope);
     if recorded { epoch } else { if_scope(callsite, bare(callsite, epoch)) }
 }
 
 /// Returns `epoch`, in which the cold path has recorded an event, if the callsite is a scope's; else 0. The
 /// end of a scope goes into room that its begin has reserved, and no other event reserves any.
 fn if_scope(callsite: &'static Callsite, epoch: u32) -> u32 {
-    if callsite.kind() == Kind::Scope { epoch } else { 0 }
+    if callsite.kind() == CallsiteKind::Scope { epoch } else { 0 }
 }
 
 /// Begins a scope with options. Returns the epoch in which the begin was recorded, 0 if it was not.
@@ -58,8 +58,13 @@ pub(crate) fn begin_rich(
 
 #[inline(never)]
 pub(crate) fn begin_with<V: Values>(callsite: &'static Callsite, epoch: u32, values: &V) -> u32 {
-    let recorded = hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, Kind::Scope, values);
-    if recorded { epoch } else { if_scope(callsite, with_values_slow(callsite, epoch, Kind::Scope, values)) }
+    let recorded =
+        hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope, values);
+    if recorded {
+        epoch
+    } else {
+        if_scope(callsite, with_values_slow(callsite, epoch, CallsiteKind::Scope, values))
+    }
 }
 
 /// Begins a scope that a flow passes through. Returns the epoch in which the begin was recorded, 0 if it was
@@ -106,7 +111,7 @@ fn end_slow(callsite: &'static Callsite, epoch: u32) {
 #[inline(never)]
 pub fn instant(callsite: &'static Callsite, epoch: Epoch) {
     let epoch = epoch.get();
-    if !hot::plain::<false>(this_thread::hot(), callsite, epoch, Kind::Instant) {
+    if !hot::plain::<false>(this_thread::hot(), callsite, epoch, CallsiteKind::Instant) {
         instant_slow(callsite, epoch);
     }
 }
@@ -114,7 +119,7 @@ pub fn instant(callsite: &'static Callsite, epoch: Epoch) {
 #[cold]
 #[inline(never)]
 fn instant_slow(callsite: &'static Callsite, epoch: u32) {
-    if !hot::plain::<true>(this_thread::hot(), callsite, epoch, Kind::Instant) {
+    if !hot::plain::<true>(this_thread::hot(), callsite, epoch, CallsiteKind::Instant) {
         bare(callsite, epoch);
     }
 }
@@ -123,8 +128,8 @@ fn instant_slow(callsite: &'static Callsite, epoch: u32) {
 #[inline(never)]
 pub fn instant_with<V: Values>(callsite: &'static Callsite, epoch: Epoch, values: &V) {
     let epoch = epoch.get();
-    if !hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, Kind::Instant, values) {
-        with_values_slow(callsite, epoch, Kind::Instant, values);
+    if !hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Instant, values) {
+        with_values_slow(callsite, epoch, CallsiteKind::Instant, values);
     }
 }
 
@@ -132,14 +137,19 @@ pub fn instant_with<V: Values>(callsite: &'static Callsite, epoch: Epoch, values
 #[inline(never)]
 pub fn counter<V: Values>(callsite: &'static Callsite, epoch: Epoch, value: &V) {
     let epoch = epoch.get();
-    if !hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, Kind::Counter, value) {
-        with_values_slow(callsite, epoch, Kind::Counter, value);
+    if !hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Counter, value) {
+        with_values_slow(callsite, epoch, CallsiteKind::Counter, value);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn with_values_slow<V: Values>(callsite: &'static Callsite, epoch: u32, kind: Kind, values: &V) -> u32 {
+fn with_values_slow<V: Values>(
+    callsite: &'static Callsite,
+    epoch: u32,
+    kind: CallsiteKind,
+    values: &V,
+) -> u32 {
     if hot::with_values::<true, _>(this_thread::hot(), callsite, epoch, kind, values) {
         return epoch;
     }
@@ -161,12 +171,12 @@ pub(crate) fn rich(
     extras: &Extras<'_>,
 ) -> u32 {
     let happens = match callsite.kind() {
-        Kind::Scope => Some(Happens::Begin),
-        Kind::Instant => Some(Happens::Instant),
-        Kind::Counter | Kind::End => None,
+        CallsiteKind::Scope => Some(TrackAction::Begin),
+        CallsiteKind::Instant => Some(TrackAction::Instant),
+        CallsiteKind::Counter | CallsiteKind::End => None,
     };
-    let position = extras.track.filter(|track| track.is_of(epoch)).map(|track| track.place(epoch));
-    if let (Some(happens), Some(position)) = (happens, position.filter(|_| extras.says_no_more()))
+    let position = extras.track.filter(|track| track.is_of(epoch)).map(|track| track.position(epoch));
+    if let (Some(happens), Some(position)) = (happens, position.filter(|_| extras.has_only_track()))
         && hot::on_track(this_thread::hot(), callsite, epoch, happens, position, values).is_some()
     {
         return epoch;

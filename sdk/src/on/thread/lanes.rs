@@ -177,13 +177,13 @@ fn give_back_with_room(key: Key, lane: Lane) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::on::callsite::CallsiteKind;
     use crate::on::callsite::CounterOptions;
-    use crate::on::callsite::Kind;
     use crate::on::callsite::Site;
 
     static SITE: Site = Site { file: "f", line: 1, module: "m", counter: CounterOptions::NONE };
-    static ONE: Callsite = Callsite::new(Kind::Scope, "t", "one", &[], &SITE);
-    static OTHER: Callsite = Callsite::new(Kind::Scope, "t", "other", &[], &SITE);
+    static ONE: Callsite = Callsite::new(CallsiteKind::Scope, "t", "one", &[], &SITE);
+    static OTHER: Callsite = Callsite::new(CallsiteKind::Scope, "t", "other", &[], &SITE);
 
     #[test]
     fn a_lane_is_reused_by_intervals_of_its_callsite_and_parent() {

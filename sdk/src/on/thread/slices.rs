@@ -4,7 +4,7 @@
 use hairline_formats::Value;
 
 use crate::on::base::this_thread;
-use crate::on::callsite::{Callsite, Kind};
+use crate::on::callsite::{Callsite, CallsiteKind};
 use crate::on::event::argument::{Values, Visitor};
 use crate::on::event::extras::Extras;
 use crate::on::event::{Action, Event};
@@ -30,7 +30,7 @@ pub(crate) fn begin_slice_with(callsite: &'static Callsite, epoch: u32, values: 
 pub(crate) fn begin_slice_hot(callsite: &'static Callsite, epoch: u32, values: &[Value<'_>]) -> bool {
     let listed = Listed(values);
     listed.is_plain()
-        && hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, Kind::Scope, &listed)
+        && hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope, &listed)
 }
 
 /// Values whose types are known only at run time.

@@ -2,22 +2,25 @@
 //!
 //! # Reading
 //!
-//! With an invariant TSC: `ns = (ticks * multiplier >> 64) + offset`, one `rdtsc`, one multiplication, one
-//! addition. The multiplier is ns per tick as a fraction of 2^64, so the counter must tick faster than 1 GHz.
-//! Multiplier 0 stands for the fallback: `clock_gettime(CLOCK_BOOTTIME)` itself.
+//! With an invariant TSC: `ns = (ticks * multiplier >> 64) + offset`. That costs one `rdtsc`, one
+//! multiplication and one addition. The multiplier is ns per tick as a fraction of 2^64, so the counter must
+//! tick faster than 1 GHz. Multiplier 0 selects the fallback: a call of `clock_gettime(CLOCK_BOOTTIME)` at
+//! each event.
 //!
-//! # Keeping true
+//! # Correcting drift
 //!
-//! The parameters come from two samples 10 ms apart, good to a few parts per million. The writer thread goes on
-//! sampling and, through [`Discipline`], publishes parameters that agree with the old ones at the moment of the
-//! change and lead the error to zero over the next seconds. So time never jumps back. It jumps forward only where
-//! BOOTTIME did (a suspended machine).
+//! The first parameters come from two samples taken 10 ms apart. They are good to a few parts per million.
+//! The drain thread takes further samples. It publishes new parameters through [`Discipline`]: they give the
+//! same time as the old parameters at the moment of the change, and reduce the error to zero over the next
+//! seconds. So time never jumps back. It jumps forward only when BOOTTIME does (after the machine was
+//! suspended).
 //!
-//! A thread takes new parameters at each cold event: a full chunk, or 2 ms without an event
-//! ([`GAP`](super::thread)). So it is never more than a chunk of events, each at most 2 ms after the other, behind.
+//! A thread loads new parameters at each cold event: when its chunk is full, or after 2 ms without an event
+//! ([`GAP`](super::thread)). So its parameters are at most one chunk of events old, and each of those events
+//! comes at most 2 ms after the previous one.
 
 #![allow(unsafe_code)] // rdtsc and clock_gettime
-#![cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // no counter is read there
+#![cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // the counter code is for x86-64
 
 mod published;
 
@@ -30,16 +33,16 @@ use crate::options::ClockSource;
 /// Time between the first two samples. The budget for a session's start is 15 ms.
 const CALIBRATION: Duration = Duration::from_millis(10);
 
-/// Tries for one sample; the one with the least time between its two counter reads is taken.
+/// Tries for one sample. The try with the least time between its two counter reads counts.
 const TRIES: usize = 8;
 
-/// An error above this is a jump of BOOTTIME (a suspended machine), not drift.
+/// Errors above this limit are jumps of BOOTTIME (a suspended machine), not drift.
 const JUMP_NS: i64 = 1_000_000;
 
-/// The rate is estimated over this many samples back.
+/// Number of samples that the rate is estimated over.
 const WINDOW: usize = 16;
 
-/// Now, in ns, by these parameters.
+/// Returns the current time in ns, by these parameters.
 #[inline(always)]
 pub(crate) fn now(multiplier: u64, offset: u64) -> u64 {
     counter_now(multiplier, offset).unwrap_or_else(boottime)
@@ -48,11 +51,11 @@ pub(crate) fn now(multiplier: u64, offset: u64) -> u64 {
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn ticks() -> u64 {
-    // SAFETY: rdtsc is there on every x86-64 and touches no memory.
+    // SAFETY: every x86-64 has rdtsc, and it touches no memory.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
-/// [`now`], if there is a counter to read.
+/// Returns the current time in ns by the counter. `None` if the parameters select the fallback.
 #[inline(always)]
 pub(crate) fn counter_now(multiplier: u64, offset: u64) -> Option<u64> {
     #[cfg(target_arch = "x86_64")]
@@ -63,26 +66,26 @@ pub(crate) fn counter_now(multiplier: u64, offset: u64) -> Option<u64> {
     None
 }
 
-/// `CLOCK_BOOTTIME`, ns.
+/// Returns `CLOCK_BOOTTIME` in ns.
 #[inline(never)]
 pub(crate) fn boottime() -> u64 {
     system(libc::CLOCK_BOOTTIME)
 }
 
-/// CPU time of this thread, ns.
+/// Returns the CPU time of this thread in ns.
 pub(crate) fn thread_time() -> u64 {
     system(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// One of the system's clocks, ns; 0 where the system does not have it.
+/// Returns the time of a system clock in ns; 0 if the system does not have the clock.
 pub(crate) fn system(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid timespec; an unknown clock is an error that leaves it as it is.
+    // SAFETY: `time` is a valid timespec. For an unknown clock the call fails and leaves it unchanged.
     unsafe { libc::clock_gettime(clock, &raw mut time) };
     time.tv_sec.cast_unsigned().wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec.cast_unsigned())
 }
 
-/// How ticks become nanoseconds.
+/// Converts ticks of the counter to nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Parameters {
     pub(crate) multiplier: u64,
@@ -110,7 +113,7 @@ impl Parameters {
         self.ns(ticks).wrapping_add(self.offset)
     }
 
-    /// The line through (`ticks`, `ns`) with this slope (ns per tick).
+    /// Returns the line through (`ticks`, `ns`) with this slope (ns per tick).
     fn through(ticks: u64, ns: u64, slope: f64) -> Self {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 < slope < 1
         let multiplier = (slope * 2f64.powi(64)) as u64;
@@ -119,7 +122,7 @@ impl Parameters {
     }
 }
 
-/// A counter's reading and the time it was taken at.
+/// A reading of the counter, and the time of that reading.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
     pub(crate) ticks: u64,
@@ -139,7 +142,7 @@ impl Sample {
     }
 }
 
-/// Steers parameters so that converted time follows the samples, without a step.
+/// Adjusts the parameters so that converted time follows the samples without a step.
 #[derive(Debug)]
 pub(crate) struct Discipline {
     current: Parameters,
@@ -147,7 +150,7 @@ pub(crate) struct Discipline {
 }
 
 impl Discipline {
-    /// From two samples at different times.
+    /// Computes the first parameters from two samples at different times.
     pub(crate) fn new(first: Sample, second: Sample) -> Self {
         let slope = slope(first, second).unwrap_or(0.5);
         let current = Parameters::through(second.ticks, second.ns, slope);
@@ -158,15 +161,15 @@ impl Discipline {
         self.current
     }
 
-    /// Takes another sample in; the parameters from its moment on.
+    /// Adds a sample. Returns the parameters that are valid from the time of the sample on.
     pub(crate) fn update(&mut self, sample: Sample) -> Parameters {
-        let shown = self.current.at(sample.ticks);
-        let error = sample.ns.wrapping_sub(shown).cast_signed();
+        let converted = self.current.at(sample.ticks);
+        let error = sample.ns.wrapping_sub(converted).cast_signed();
         if error.abs() > JUMP_NS {
             self.samples.clear();
             self.samples.push_back(sample);
             if error > 0 {
-                // The counter stood still while time went on: go on from there at the same rate.
+                // The counter stopped while time advanced: continue from the new time at the same rate.
                 self.current.offset = self.current.offset.wrapping_add(error.cast_unsigned());
             }
             return self.current;
@@ -178,16 +181,17 @@ impl Discipline {
             self.samples.pop_front();
         }
         if let Some(rate) = rate {
-            // Meet the true time as far ahead as the last sample lies back, but not sooner than in half a second.
+            // Reach the true time as far ahead as the last sample is back, but not sooner than in half a
+            // second.
             #[allow(clippy::cast_precision_loss)] // both are small
             let correction = error as f64 / since.max(500_000_000) as f64;
-            self.current = Parameters::through(sample.ticks, shown, rate * (1.0 + correction));
+            self.current = Parameters::through(sample.ticks, converted, rate * (1.0 + correction));
         }
         self.current
     }
 }
 
-/// ns per tick between two samples; None where that makes no sense.
+/// Returns ns per tick between two samples; `None` if the samples give no possible rate.
 fn slope(from: Sample, to: Sample) -> Option<f64> {
     let (ticks, ns) = (to.ticks.checked_sub(from.ticks)?, to.ns.checked_sub(from.ns)?);
     #[allow(clippy::cast_precision_loss)] // 53 bits of a difference is finer than a sample
@@ -195,7 +199,7 @@ fn slope(from: Sample, to: Sample) -> Option<f64> {
     (ticks > 0 && slope > 0.0 && slope < 1.0).then_some(slope)
 }
 
-/// Parameters that the writer thread changes and every thread reads.
+/// Parameters that the drain thread changes and every thread reads.
 #[derive(Debug)]
 pub(crate) struct Published(Pair);
 
@@ -204,19 +208,20 @@ impl Published {
         Self(Pair::new(parameters.words()))
     }
 
-    /// Only the writer thread stores.
+    /// Publishes new parameters. Only the drain thread calls it.
     pub(crate) fn store(&self, parameters: Parameters) {
         self.0.store(parameters.words());
     }
 
-    /// The latest parameters. A thread that was overtaken by a store in each of its few tries gets the system's clock, which
-    /// is true without parameters: it never waits for the writer thread.
+    /// Returns the latest parameters. A store may overtake the load in each of its few tries. The load then
+    /// returns the fallback, so the thread reads the system's clock, which needs no parameters. A load never
+    /// waits for the drain thread.
     pub(crate) fn load(&self) -> Parameters {
         self.0.load().map_or(Parameters::FALLBACK, |[multiplier, offset]| Parameters { multiplier, offset })
     }
 }
 
-/// The session's clock, as the writer thread keeps it.
+/// The session's clock, owned by the drain thread.
 #[derive(Debug)]
 pub(crate) enum Clock {
     /// `CLOCK_BOOTTIME` at each event.
@@ -226,13 +231,14 @@ pub(crate) enum Clock {
     Counter(Discipline),
 }
 
-/// A clock between its two first samples.
+/// A clock that has taken the first of its two calibration samples.
 pub(crate) struct Calibration {
     first: Option<(Sample, Instant)>,
 }
 
 impl Calibration {
-    /// Takes the first sample; do the session's other setting up before [`Calibration::finish`].
+    /// Takes the first sample. The rest of the session's setup fits between this call and
+    /// [`Calibration::finish`].
     pub(crate) fn start(source: ClockSource) -> Self {
         #[cfg(target_arch = "x86_64")]
         if source == ClockSource::Counter && counter_is_usable() {
@@ -242,7 +248,7 @@ impl Calibration {
         Self { first: None }
     }
 
-    /// Waits until the calibration's time is over and takes the second sample.
+    /// Waits until the calibration time is over, then takes the second sample.
     pub(crate) fn finish(self) -> Clock {
         #[cfg(target_arch = "x86_64")]
         if let Some((first, started)) = self.first {
@@ -265,7 +271,7 @@ impl Clock {
         }
     }
 
-    /// Samples again and publishes the outcome.
+    /// Takes a sample and publishes the corrected parameters.
     pub(crate) fn refine(&mut self, published: &Published) {
         match self {
             Self::Fallback => {}
@@ -275,17 +281,18 @@ impl Clock {
     }
 }
 
-/// Whether the TSC ticks at one rate whatever the cores do, and the kernel has not found it wanting.
+/// Checks that the TSC ticks at one rate in all power states, and that the kernel trusts it.
 #[cfg(target_arch = "x86_64")]
 fn counter_is_usable() -> bool {
     use core::arch::x86_64::__cpuid;
     // Leaf 0x8000_0007, EDX bit 8: invariant TSC (Intel SDM vol. 3, "Invariant TSC").
     #[allow(unused_unsafe)] // a safe intrinsic in newer toolchains
-    // SAFETY: cpuid is there on every x86-64.
+    // SAFETY: every x86-64 has cpuid.
     let invariant =
         unsafe { __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & 1 << 8 != 0 };
     let source = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
-    // A kernel that found the TSC unstable has left it; these others are made from it.
+    // A kernel that finds the TSC unstable switches to another clock source. The other sources in this list
+    // are derived from the TSC.
     let trusted = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "xen"];
     invariant && source.map_or(true, |s| trusted.contains(&s.trim()))
 }
@@ -330,10 +337,10 @@ mod tests {
             for _ in 0..10 {
                 counter.step(1e8, round);
                 let sample = counter.true_sample();
-                let shown = clock.current().at(sample.ticks);
-                assert!(shown >= last, "round {round}");
-                last = shown;
-                worst = worst.max(shown.abs_diff(sample.ns));
+                let converted = clock.current().at(sample.ticks);
+                assert!(converted >= last, "round {round}");
+                last = converted;
+                worst = worst.max(converted.abs_diff(sample.ns));
             }
             let before = clock.current();
             let sample = counter.noisy_sample();
@@ -352,7 +359,7 @@ mod tests {
         let first = counter.true_sample();
         counter.step(1e7, 0);
         let mut clock = Discipline::new(first, counter.true_sample());
-        counter.ns += 3.6e12; // an hour in which the counter stood still
+        counter.ns += 3.6e12; // the counter stops for an hour
         clock.update(counter.true_sample());
         for _ in 0..5 {
             counter.step(1e9, 0);
@@ -363,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn published_parameters_are_read_whole() {
+    fn published_parameters_are_never_torn() {
         let published = Published::new(Parameters { multiplier: 0, offset: 0 });
         std::thread::scope(|threads| {
             threads
@@ -378,7 +385,7 @@ mod tests {
     #[test]
     fn the_real_counter_agrees_with_boottime() {
         let clock = Calibration::start(ClockSource::Counter).finish().parameters();
-        let (before, shown, after) = (boottime(), clock.now(), boottime());
-        assert!(before - 2_000 <= shown && shown <= after + 2_000, "{before} {shown} {after}");
+        let (before, converted, after) = (boottime(), clock.now(), boottime());
+        assert!(before - 2_000 <= converted && converted <= after + 2_000, "{before} {converted} {after}");
     }
 }

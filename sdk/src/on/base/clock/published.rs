@@ -1,5 +1,5 @@
-//! Two words that one thread stores and every thread loads together, without waiting for the thread that
-//! stores.
+//! A pair of words that one thread stores and every thread loads as a pair. A load never waits for the
+//! storing thread.
 //!
 //! ```text
 //! version   v: the number of stores so far. Slot v % 2 is current
@@ -9,14 +9,14 @@
 //!           that the words belong together
 //! ```
 //!
-//! A load never needs the thread that stores to run: while a store is under way, the current slot stays as it
-//! is. (One slot is not enough: a real-time thread that loads on the core of a preempted store would wait for
-//! ever.) A load starts again only when a whole store was published meanwhile.
+//! A load does not depend on the progress of the storing thread: a store in progress leaves the current slot
+//! unchanged. (With one slot, a real-time thread that loads on the core of a preempted store would wait for
+//! ever.) A load starts again only if a whole store was published meanwhile.
 
 use crate::on::base::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// Loads give up after this many tries. Stores are tens of milliseconds apart, so each further try means that
-/// the thread was preempted between the few instructions of the one before.
+/// Tries of a load. Stores are tens of milliseconds apart, so each further try means that the thread was
+/// preempted between the few instructions of the try before.
 const TRIES: u32 = 4;
 
 /// Two words, published together.
@@ -53,8 +53,8 @@ impl Pair {
         next
     }
 
-    /// Both words of one store, the latest that this thread can see. `None` if a store was published during
-    /// each try.
+    /// Returns both words of one store, the latest that this thread can see. `None` if a store was published
+    /// during each try.
     pub(crate) fn load(&self) -> Option<[u64; 2]> {
         // Acquire pairs with the Release in `store`, here and below.
         let mut version = self.version.load(Ordering::Acquire);

@@ -1,9 +1,10 @@
-//! The symbolic links at the name of an output: whose they must be to be followed.
+//! The symbolic links at the path of an output, and the users whose links are followed.
 //!
-//! A link at that name must belong to this user or to root: whoever may write the directory could lead a
-//! program with more rights to any file otherwise. Links in the directories on the way are followed.
+//! A link at that path must belong to this user or to root. Otherwise anybody who may write the directory
+//! could lead a program with more rights to any file. Links in the parent directories are followed without
+//! this check.
 //!
-//! `hairline` follows the same rule for the outputs of its commands.
+//! The command `hairline` applies the same rule to its outputs.
 
 #![allow(unsafe_code)] // readlinkat, fstatfs, fcntl
 
@@ -17,22 +18,22 @@ use std::path::{Path, PathBuf};
 
 use crate::on::base::platform::process;
 
-/// Links that are followed from one name, as many as the kernel follows.
+/// Limit of links that are followed from one path, the same as the kernel's.
 const MOST_LINKS: u32 = 40;
 
-/// Where the links at a name lead.
+/// The end of the links at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Followed {
-    /// To this name, which is no link. Nothing may be there.
+    /// This path, which is no link. There may be no file at it.
     Name(PathBuf),
-    /// To this link of `/proc`, as `/dev/stdout` does. Only the kernel can follow it: to an open file.
+    /// This link of `/proc`, as for `/dev/stdout`. Only the kernel can follow it: to an open file.
     OfProc(PathBuf),
 }
 
-/// Follows the links at `path`.
+/// Follows the symbolic links at `path`.
 ///
 /// # Errors
-/// When a link belongs to another user, or there are too many.
+/// If a link belongs to another user, or there are too many.
 pub fn follow(path: &Path) -> io::Result<Followed> {
     let mut at = path.to_owned();
     for _ in 0..MOST_LINKS {
@@ -45,16 +46,17 @@ pub fn follow(path: &Path) -> io::Result<Followed> {
     Err(io::Error::from_raw_os_error(libc::ELOOP))
 }
 
-/// Opens what is at `path` for writing. Later writes wait for room in a full pipe.
+/// Opens the file at `path` for writing. Later writes wait while a pipe is full.
 ///
 /// # Errors
-/// As [`follow`], and when it cannot be opened. A FIFO that nobody reads is an error and not a wait.
+/// As [`follow`], and if the file cannot be opened. A FIFO without a reader is an error; the call does not
+/// wait.
 pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
     let mut tries = 0;
     loop {
         let opened = match follow(path)? {
-            // What became a link meanwhile is not followed.
+            // Another process may replace the file by a link after the check.
             Followed::Name(name) => options.custom_flags(flags | libc::O_NOFOLLOW).open(name),
             Followed::OfProc(link) => options.custom_flags(flags).open(link),
         };
@@ -73,21 +75,21 @@ pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     }
 }
 
-/// What a name is.
+/// The kind of file at a path.
 enum Target {
-    /// No link.
+    /// No link, or no file.
     None,
     /// A link of `/proc`.
     OfProc,
-    /// A link to this name, from its own directory.
+    /// A link to this path, relative to its own directory.
     Name(PathBuf),
 }
 
-/// The target of the link at `path`.
+/// Reads the target of the link at `path`.
 ///
 /// # Errors
-/// When the link belongs to another user. That is read from the link that is opened here, so nobody can put
-/// another in its place.
+/// If the link belongs to another user. Owner and target are read from one open descriptor, so no other
+/// process can exchange the link in between.
 fn target_of_link(path: &Path) -> io::Result<Target> {
     let mut options = OpenOptions::new();
     let link = match options.read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW).open(path) {
@@ -95,25 +97,26 @@ fn target_of_link(path: &Path) -> io::Result<Target> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Target::None),
         Err(e) => return Err(e),
     };
-    let about = link.metadata()?;
-    if !about.is_symlink() {
+    let metadata = link.metadata()?;
+    if !metadata.is_symlink() {
         return Ok(Target::None);
     }
-    let owner = about.uid();
+    let owner = metadata.uid();
     if owner != 0 && owner != process::effective_user() {
-        let what = format!("it is a symbolic link of user {owner}, and may lead anywhere; give another path");
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
+        let message =
+            format!("it is a symbolic link of user {owner}, and may lead anywhere; give another path");
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
     }
-    // SAFETY: an all-zero value is a valid one, and the call writes it.
-    let kind = unsafe {
-        let mut about: libc::statfs = std::mem::zeroed();
-        if libc::fstatfs(link.as_raw_fd(), &raw mut about) == 0 { about.f_type } else { 0 }
+    // SAFETY: an all-zero value is valid, and the call writes it.
+    let filesystem_type = unsafe {
+        let mut filesystem: libc::statfs = std::mem::zeroed();
+        if libc::fstatfs(link.as_raw_fd(), &raw mut filesystem) == 0 { filesystem.f_type } else { 0 }
     };
-    if kind == libc::PROC_SUPER_MAGIC {
+    if filesystem_type == libc::PROC_SUPER_MAGIC {
         return Ok(Target::OfProc);
     }
     let mut target = vec![0; libc::PATH_MAX as usize];
-    // SAFETY: the empty path is that of the descriptor, which is open; pointer and length describe `target`.
+    // SAFETY: the empty path names the open descriptor; pointer and length describe `target`.
     let len =
         unsafe { libc::readlinkat(link.as_raw_fd(), c"".as_ptr(), target.as_mut_ptr().cast(), target.len()) };
     let len = usize::try_from(len).map_err(|_| io::Error::last_os_error())?;
@@ -121,7 +124,7 @@ fn target_of_link(path: &Path) -> io::Result<Target> {
     Ok(Target::Name(OsString::from_vec(target).into()))
 }
 
-/// From here on a write waits for room in a pipe that is full: the drain thread may wait, the open may not.
+/// Makes writes wait while a pipe is full: the drain thread may wait, the open may not.
 fn wait_for_room(file: &File) {
     // SAFETY: a call on an open descriptor.
     let flags = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) };

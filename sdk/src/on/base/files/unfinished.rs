@@ -1,11 +1,11 @@
-//! A file that takes its name when it is complete.
+//! A file that gets its path once it is complete.
 //!
-//! The output's directory may be another user's, who can then put links, FIFOs and folders at any name that
-//! can be guessed. So until it is complete the file has a random name that nothing had before, and only its
-//! own user may read it.
+//! The directory of the output may belong to another user, who can then put links, FIFOs and folders at any
+//! name that can be guessed. So until the file is complete, it has a fresh random name, and only its own user
+//! may read it.
 //!
-//! Own code, and not the `tempfile` crate: some sixty lines, where every dependency is built by each user of
-//! the SDK.
+//! The `tempfile` crate would replace some sixty lines of this file, but each user of the SDK builds every
+//! dependency.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, Permissions};
@@ -17,7 +17,7 @@ use std::{fs, io};
 use crate::on::base::files;
 use crate::on::base::platform::process;
 
-/// Before the random number in the name of an unfinished file.
+/// Separates the name of the target from the random number in the name of an unfinished file.
 const MARK: &str = ".unfinished-";
 
 /// Digits of the random number.
@@ -26,38 +26,40 @@ const DIGITS: usize = 16;
 /// The longest name that a file may have on Linux's file systems.
 const LONGEST_NAME: usize = 255;
 
-/// Names that are tried. One that is taken is a coincidence of 64 random bits, or a system without randomness
-/// at its start.
+/// Names that are tried. A name that is taken is a coincidence of 64 random bits, or the system has no
+/// randomness yet.
 const TRIES: u32 = 16;
 
-/// A file without its name, locked: one that nobody has locked is left over. Removed when dropped.
+/// An unfinished file. It is locked, so an unlocked one is left over from a dead process. It is removed when
+/// dropped.
 #[derive(Debug)]
 pub(crate) struct Unfinished {
     file: File,
     path: PathBuf,
-    is_named: bool,
-    /// Whether the lock is another owner's by now.
-    is_kept: bool,
+    has_target_name: bool,
+    /// Whether the lock now belongs to the file that [`replace_locked`](Self::replace_locked) returned.
+    has_passed_on_lock: bool,
 }
 
 impl Unfinished {
-    /// Creates the file in the directory of `target`, so that it can take that name in one step. It may be
-    /// read and written.
+    /// Creates the file, readable and writable, in the directory of `target`. So it can be renamed to
+    /// `target` in one step.
     ///
     /// # Errors
-    /// When the directory takes no file, or something other than a regular file is at `target`.
+    /// If no file can be created in the directory, or `target` exists and is not a regular file.
     pub(crate) fn beside(target: &Path) -> io::Result<Self> {
         match fs::metadata(target) {
-            Ok(there) if !there.is_file() => {
-                return Err(io::Error::other("is there, and is no regular file"));
+            Ok(metadata) if !metadata.is_file() => {
+                return Err(io::Error::other("it exists and is not a regular file; give another path"));
             }
             _ => {}
         }
-        Self::beside_any(target)
+        Self::beside_unchecked(target)
     }
 
-    /// The same, whatever is at `target`: the file may get another name in the end.
-    pub(crate) fn beside_any(target: &Path) -> io::Result<Self> {
+    /// Creates the file like [`beside`](Self::beside), without a check of `target`: the file may get another
+    /// name in the end.
+    pub(crate) fn beside_unchecked(target: &Path) -> io::Result<Self> {
         let prefix = prefix(target);
         let mut tries = 0;
         loop {
@@ -65,16 +67,16 @@ impl Unfinished {
             name.push(format!("{:016x}", u64::from_le_bytes(process::random())));
             let path = target.with_file_name(name);
             let mut options = OpenOptions::new();
-            // `create_new` is O_EXCL: the kernel follows no link there either. The standard library adds
-            // O_CLOEXEC.
+            // `create_new` is O_EXCL: the kernel does not follow a link at this name either. The standard
+            // library adds O_CLOEXEC.
             options.read(true).write(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
             tries += 1;
             match options.open(&path) {
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists && tries < TRIES => {}
                 other => {
                     let file = other?;
-                    files::lock(&file);
-                    return Ok(Self { file, path, is_named: false, is_kept: false });
+                    files::try_lock(&file);
+                    return Ok(Self { file, path, has_target_name: false, has_passed_on_lock: false });
                 }
             }
         }
@@ -84,33 +86,32 @@ impl Unfinished {
         &self.file
     }
 
-    /// Puts the complete file at `target`, in place of a file that is there, with the mode that any new file
-    /// gets.
+    /// Renames the complete file to `target`, in place of any file there. It gets the mode of any new file.
     pub(crate) fn replace(mut self, target: &Path) -> io::Result<()> {
         open_to_others(&self.file)?;
         fs::rename(&self.path, target)?;
-        self.is_named = true;
+        self.has_target_name = true;
         Ok(())
     }
 
-    /// The same. Returns the file, which stays locked.
+    /// Renames the file like [`replace`](Self::replace). Returns the file, which stays locked.
     pub(crate) fn replace_locked(mut self, target: &Path) -> io::Result<File> {
         let file = self.file.try_clone()?;
-        self.is_kept = true;
+        self.has_passed_on_lock = true;
         self.replace(target)?;
         Ok(file)
     }
 
-    /// Puts the complete file at `target` if nothing is there. Else gives it back with the error
-    /// `AlreadyExists`.
-    pub(crate) fn take_free(self, target: &Path) -> Result<(), (Self, io::Error)> {
+    /// Gives the complete file the name `target` if that is free. Otherwise returns the unfinished file, with
+    /// the error `AlreadyExists`.
+    pub(crate) fn name_if_free(self, target: &Path) -> Result<(), (Self, io::Error)> {
         if let Err(e) = open_to_others(&self.file) {
             return Err((self, e));
         }
         match fs::hard_link(&self.path, target) {
-            Ok(()) => Ok(()), // the random name goes with `self`
+            Ok(()) => Ok(()), // dropping `self` removes the random name
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Err((self, e)),
-            // A file system on which a file has one name only.
+            // The file system has no hard links.
             Err(_) if fs::symlink_metadata(target).is_ok() => {
                 Err((self, io::ErrorKind::AlreadyExists.into()))
             }
@@ -118,7 +119,7 @@ impl Unfinished {
                 let mut this = self;
                 match fs::rename(&this.path, target) {
                     Ok(()) => {
-                        this.is_named = true;
+                        this.has_target_name = true;
                         Ok(())
                     }
                     Err(e) => Err((this, e)),
@@ -130,16 +131,16 @@ impl Unfinished {
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        if !self.is_named {
+        if !self.has_target_name {
             let _ = fs::remove_file(&self.path);
         }
-        if !self.is_kept {
-            files::unlock(&self.file); // to close it is not enough, as for an `OutputFile`
+        if !self.has_passed_on_lock {
+            files::unlock(&self.file); // closing is not enough, as for an `OutputFile`
         }
     }
 }
 
-/// What the names of unfinished files for `target` begin with.
+/// Returns the prefix that the names of all unfinished files for `target` have.
 fn prefix(target: &Path) -> OsString {
     let mut name = b".".to_vec();
     name.extend_from_slice(target.file_name().unwrap_or_default().as_bytes());
@@ -148,11 +149,11 @@ fn prefix(target: &Path) -> OsString {
     OsString::from_vec(name)
 }
 
-/// Directory entries that [`remove_left_over`] looks at, so that a directory of another user cannot keep it
-/// for long.
+/// Limit of directory entries that [`remove_left_over`] reads, so that a huge directory of another user does
+/// not delay it for long.
 const MOST_ENTRIES: usize = 1 << 20;
 
-/// Removes the unfinished files for `target` that killed processes left, of those that begin with `head`.
+/// Removes the unfinished files for `target` that killed processes left, if they begin with `head`.
 pub(crate) fn remove_left_over(target: &Path, head: &[u8]) {
     let prefix = prefix(target);
     let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -162,23 +163,23 @@ pub(crate) fn remove_left_over(target: &Path, head: &[u8]) {
     };
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.take(MOST_ENTRIES).flatten().filter(is_unfinished) {
-        let is_left_over = |file: &File| files::begins_with(file, head) && files::lock(file);
+        let is_left_over = |file: &File| files::begins_with(file, head) && files::try_lock(file);
         if files::open_own(&entry.path()).is_some_and(|file| is_left_over(&file)) {
             let _ = fs::remove_file(entry.path());
         }
     }
 }
 
-/// Gives a complete file the mode that `open` would have given it.
+/// Gives a complete file the mode that `open` gives a new file.
 ///
 /// # Errors
-/// When the mode cannot be changed.
+/// If the mode cannot be changed.
 pub fn open_to_others(file: &File) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(0o666 & !umask()))
 }
 
-/// The process's umask. From `/proc`, since umask(2) can only be asked by changing it, for all threads.
-/// Without `/proc` files stay their user's own.
+/// Returns the umask of the process. It comes from `/proc`, since umask(2) returns the mask only by changing
+/// it, for all threads. Without `/proc` only the user can read the file.
 fn umask() -> u32 {
     let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_its_users_own_until_it_is_complete_and_gone_if_it_never_is() {
+    fn an_unfinished_file_is_private_and_removed_unless_it_is_completed() {
         let directory = directory();
         let target = directory.join("t.fxt");
         let names = || fs::read_dir(&directory).expect("a directory").count();
@@ -207,7 +208,7 @@ mod tests {
         assert_eq!(unfinished.file().metadata().expect("its facts").mode() & 0o7777, 0o600);
         (&unfinished.file).write_all(b"head, and more").expect("written");
         remove_left_over(&target, b"head");
-        assert_eq!(names(), 1, "it is not left over: its owner lives");
+        assert_eq!(names(), 1, "it is locked, so not left over");
         files::unlock(&unfinished.file);
         remove_left_over(&target, b"heat");
         assert_eq!(names(), 1);
@@ -220,15 +221,15 @@ mod tests {
         File::create(directory.join("plain")).expect("a file");
         let mode = |name: &str| fs::metadata(directory.join(name)).expect("there").mode();
         assert_eq!(mode("t.fxt"), mode("plain"));
-        let (_, e) = Unfinished::beside(&target).expect("a file").take_free(&target).expect_err("taken");
+        let (_, e) = Unfinished::beside(&target).expect("a file").name_if_free(&target).expect_err("taken");
         assert_eq!(e.kind(), io::ErrorKind::AlreadyExists);
-        Unfinished::beside(&target).expect("a file").take_free(&directory.join("free")).expect("named");
+        Unfinished::beside(&target).expect("a file").name_if_free(&directory.join("free")).expect("named");
         assert_eq!((mode("free"), names()), (mode("plain"), 3));
         fs::remove_dir_all(directory).expect("removed");
     }
 
     #[test]
-    fn a_name_of_any_length_has_an_unfinished_one() {
+    fn a_target_name_of_any_length_has_an_unfinished_name() {
         let directory = directory();
         for len in [1, 200, 255] {
             let target = directory.join("n".repeat(len));

@@ -1,42 +1,43 @@
 //! Containers that grow outside of the lock that guards them.
 //!
 //! The program's allocator may take a mutex of the program, and may record events while it holds that mutex.
-//! An allocation under a lock of this crate would then deadlock: thread A holds our lock and waits for the
+//! An allocation under a lock of this crate could then deadlock: thread A holds our lock and waits for the
 //! program's mutex, thread B holds that mutex and waits for our lock. So no thread allocates or frees while
-//! it holds a lock of ours:
+//! it holds a lock of this crate:
 //!
 //! ```text
-//! lock    is there room?  yes: the caller goes on, with the lock held
-//! unlock  no: allocate a larger container
+//! lock    there is room: return with the lock held
+//! unlock  there is none: allocate a larger container
 //! lock    move the contents over, which allocates nothing
-//! unlock  free the smaller container, and begin again
+//! unlock  free the smaller container, and start again
 //! ```
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 use std::ops::DerefMut;
 
-/// A map that can be in a static. It has no random keys: the standard library asks the system for them at a
-/// thread's first map.
+/// A map that can be in a static. It has no random keys, since the standard library asks the system for them
+/// at a thread's first map.
 pub(crate) type Map<K, V, H = DefaultHasher> = HashMap<K, V, Fixed<H>>;
+/// A hasher without random keys.
 pub(crate) type Fixed<H = DefaultHasher> = BuildHasherDefault<H>;
 
-/// A container that allocates only in [`with_room`](Self::with_room) while it has room, and frees only when
-/// it is dropped.
+/// A container with explicit allocation. While it has room, it allocates only in
+/// [`with_room`](Self::with_room), and it frees only when it is dropped.
 ///
-/// A struct of several containers implements it by asking each of them.
+/// A struct of several containers implements each method by calling that of every container.
 pub(crate) trait Grow: Sized {
-    /// Makes an empty container with room for this many entries.
+    /// Creates an empty container with room for this many entries.
     fn with_room(entries: usize) -> Self;
 
-    /// Number of entries; of several containers the largest number.
+    /// Returns the number of entries; for several containers the largest number.
     fn entries(&self) -> usize;
 
     /// Whether this many more entries can be added without an allocation.
     fn has_room(&self, more: usize) -> bool;
 
-    /// Moves all entries of `smaller` here. The caller has checked that there is room, so nothing is
-    /// allocated; `smaller` keeps its memory, so nothing is freed.
+    /// Moves all entries of `smaller` into this container. The caller has checked the room, so nothing is
+    /// allocated. `smaller` keeps its memory, so nothing is freed.
     fn take_over(&mut self, smaller: &mut Self);
 }
 
@@ -68,7 +69,7 @@ impl<K: Eq + Hash, V, S: BuildHasher + Default> Grow for HashMap<K, V, S> {
         self.len()
     }
 
-    // The capacity does not count the places of removed entries that can only be used again by a rehash.
+    // The capacity does not count places of removed entries that only a rehash makes usable again.
     #[inline]
     fn has_room(&self, more: usize) -> bool {
         self.capacity() - self.len() >= more
@@ -79,22 +80,22 @@ impl<K: Eq + Hash, V, S: BuildHasher + Default> Grow for HashMap<K, V, S> {
     }
 }
 
-/// Fewest entries that a container is made for.
+/// Least number of entries that a container is made for.
 const LEAST: usize = 16;
 
-/// Takes a lock by `lock`, with room in a container that the lock guards. `place` returns the container and
-/// the number of entries that the caller is going to add; both may depend on the contents. Returns the error
-/// of `lock`.
+/// Takes a lock by calling `lock`, with room in a container that the lock guards. `container` returns the
+/// container and the number of entries that the caller adds; both may depend on the contents. Returns the
+/// error of `lock`.
 ///
-/// A container that has room costs nothing but that look.
+/// A container that has room costs only that check.
 #[inline]
 pub(crate) fn lock_with_room<G: DerefMut, E, C: Grow>(
     lock: impl Fn() -> Result<G, E>,
-    place: impl Fn(&mut G::Target) -> (&mut C, usize),
+    container: impl Fn(&mut G::Target) -> (&mut C, usize),
 ) -> Result<G, E> {
     let mut guard = lock()?;
-    let (container, more) = place(&mut guard);
-    if container.has_room(more) { Ok(guard) } else { make_room(guard, lock, place) }
+    let (found, more) = container(&mut guard);
+    if found.has_room(more) { Ok(guard) } else { make_room(guard, lock, container) }
 }
 
 #[cold]
@@ -102,23 +103,23 @@ pub(crate) fn lock_with_room<G: DerefMut, E, C: Grow>(
 fn make_room<G: DerefMut, E, C: Grow>(
     mut guard: G,
     lock: impl Fn() -> Result<G, E>,
-    place: impl Fn(&mut G::Target) -> (&mut C, usize),
+    container: impl Fn(&mut G::Target) -> (&mut C, usize),
 ) -> Result<G, E> {
     loop {
-        let (container, more) = place(&mut guard);
-        if container.has_room(more) {
+        let (found, more) = container(&mut guard);
+        if found.has_room(more) {
             return Ok(guard);
         }
-        let entries = container.entries();
+        let entries = found.entries();
         drop(guard);
 
         let mut other = C::with_room((2 * entries).max(entries + more).max(LEAST));
         guard = lock()?;
-        let (container, more) = place(&mut guard);
-        // Another thread may have made it larger meanwhile, or have filled it further.
-        if !container.has_room(more) && other.has_room(container.entries() + more) {
-            other.take_over(container);
-            std::mem::swap(container, &mut other);
+        let (found, more) = container(&mut guard);
+        // Another thread may have enlarged it meanwhile, or have filled it further.
+        if !found.has_room(more) && other.has_room(found.entries() + more) {
+            other.take_over(found);
+            std::mem::swap(found, &mut other);
         }
         drop(guard);
         drop(other);
@@ -137,7 +138,7 @@ mod tests {
     static LOCKED: Mutex<Option<Strict>> = Mutex::new(None);
     static GROWN: AtomicUsize = AtomicUsize::new(0);
 
-    /// A list that is made and dropped only while `LOCKED` is free.
+    /// A list that checks that it is made and dropped only while `LOCKED` is free.
     struct Strict(Vec<usize>);
 
     fn assert_free() {
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_grow_it_at_once_lose_nothing() {
+    fn threads_that_grow_a_container_at_once_lose_no_entry() {
         let map = Arc::new(Mutex::new(HashMap::<usize, usize>::default()));
         std::thread::scope(|threads| {
             for thread in 0..4 {
@@ -207,9 +208,9 @@ mod tests {
         assert!(map.lock().iter().all(|(key, value)| key == value));
     }
 
-    // Removed entries leave places that count as used: they must not make the map grow under the lock.
+    // Places of removed entries count as used. They must not make the map grow under the lock.
     #[test]
-    fn a_map_whose_entries_come_and_go_has_room_without_end() {
+    fn a_map_whose_entries_are_removed_again_stays_small() {
         let map = Mutex::new(HashMap::<usize, usize>::default());
         for n in 0..100_000 {
             let mut map = map.lock_with_room(|map| (map, 1));

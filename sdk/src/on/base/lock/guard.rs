@@ -1,5 +1,5 @@
-//! The guard of a lock. In builds with debug assertions it counts the locks that its thread holds, so that
-//! the tests' allocators and values can check that they never run under one.
+//! The guard of a lock. In builds with debug assertions it counts the locks that its thread holds. So the
+//! tests' allocators and values can check that they never run under a lock.
 
 use std::ops::{Deref, DerefMut};
 
@@ -20,7 +20,7 @@ impl<G> Guard<G> {
         Self { guard, counted: Counted::new() }
     }
 
-    /// Replaces the guard by what `wait` makes of it, for a condition variable.
+    /// Replaces the inner guard by the result of `wait`, for a condition variable.
     pub(crate) fn wait(self, wait: impl FnOnce(G) -> G) -> Self {
         Self { guard: wait(self.guard), counted: self.counted }
     }
@@ -80,7 +80,7 @@ mod counting {
     }
 
     /// Whether the calling thread holds a lock of this crate. For the tests: no code of the program, its
-    /// allocator included, runs while it does.
+    /// allocator included, runs under a lock.
     pub fn holds_a_lock() -> bool {
         HELD.get() > 0
     }
@@ -93,7 +93,7 @@ mod tests {
     use crate::on::base::lock::guard::holds_a_lock;
 
     #[test]
-    fn a_thread_knows_whether_it_holds_a_lock() {
+    fn held_locks_are_counted_for_each_thread() {
         static LOCKS: [Mutex<u32>; 2] = [Mutex::new(0), Mutex::new(0)];
         assert!(!holds_a_lock());
         let [first, second] = [LOCKS[0].lock(), LOCKS[1].lock()];

@@ -1,17 +1,19 @@
-//! This crate's locks: the standard library's, which hold all their state in themselves.
+//! This crate's locks. They wrap the standard library's, which hold all their state in themselves.
 //!
-//! That matters to a forked child, which is a copy of its parent at a moment when other threads were doing
-//! anything: locks whose waiters queue in a table of the process (parking_lot's) may leave that table locked
-//! for ever. These leave only the locks themselves, and there are two kinds of them:
+//! That matters in a forked child, which is a copy of its parent at a moment when other threads may be
+//! anywhere. Locks whose waiters queue in a table of the process (parking_lot's) may leave that table locked
+//! for ever. With the standard library's, only the locks themselves can be left locked. There are two kinds
+//! of them:
 //!
-//! * those of the tables that a child needs are taken by whoever forks, for the time of the fork: `fork.rs`;
-//! * all others, as those in tracks and spans, may be lost. [`Mutex::lock_unless_lost`] gives one up that a
-//!   thread held which does not exist in the child.
+//! * The locks of tables that a child needs: the forking thread takes them for the time of the fork
+//!   (`fork.rs`).
+//! * All others, such as those in tracks and spans: they may be lost. [`Mutex::lock_unless_lost`] returns
+//!   `None` for a lock whose holder does not exist in the child.
 //!
-//! A thread that panicked with a lock held has left nothing half-done here: poison does not count.
+//! Poison is ignored: a thread that panics under one of these locks leaves the data consistent.
 //!
 //! No code of the program runs under these locks, and no thread allocates, frees or blocks while it holds
-//! one: the reasons, and the means for containers, are in `lock/growing.rs`.
+//! one. `lock/growing.rs` has the reasons, and containers that grow outside of their lock.
 
 mod growing;
 mod guard;
@@ -33,29 +35,31 @@ pub use crate::on::base::lock::guard::holds_a_lock;
 #[cfg(any(feature = "subscriber", feature = "log"))]
 pub(crate) use crate::on::base::lock::rw::{RwLock, WriteGuard};
 
-/// Set in a forked child, and in its own.
+/// Set in a forked child, and inherited by its own children.
 static FORKED: AtomicBool = AtomicBool::new(false);
 
-/// Time between two looks at a lock that another thread has.
-const LOOK: Duration = Duration::from_micros(50);
+/// Pause between two tries of a lock that another thread holds.
+const PAUSE: Duration = Duration::from_micros(50);
 
-/// How long a forked child waits for a lock of a track or a span: its own threads hold one for microseconds.
+/// Time after which a forked child takes a lock of a track or a span for lost: its own threads hold such a
+/// lock for microseconds.
 const LOST_AFTER: Duration = Duration::from_millis(50);
 
-/// This process is a forked child.
+/// Records that this process is a forked child.
 pub(crate) fn set_forked() {
     FORKED.store(true, Ordering::Relaxed);
 }
 
-/// Whether it is one.
+/// Whether this process is a forked child.
 pub(crate) fn is_forked() -> bool {
     FORKED.load(Ordering::Relaxed)
 }
 
+/// A mutex that a forked child can detect as lost.
 #[derive(Debug, Default)]
 pub(crate) struct Mutex<T> {
     mutex: StdMutex<T>,
-    /// Its holder did not survive a fork.
+    /// Whether the thread that holds it did not survive a fork.
     is_lost: AtomicBool,
 }
 
@@ -66,10 +70,10 @@ impl<T> Mutex<T> {
         Self { mutex: StdMutex::new(value), is_lost: AtomicBool::new(false) }
     }
 
-    /// Takes the lock. Other threads hold it for some instructions only.
+    /// Takes the lock. Other threads hold it for a few instructions only.
     ///
-    /// In a forked child it may be lost, and this waits without end: only for locks that `fork.rs` holds over
-    /// a fork, and for those that no event takes.
+    /// In a forked child the lock may be lost, and this call then never returns. So call it only for locks
+    /// that `fork.rs` holds over a fork, and for locks that no event takes.
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         self.try_lock().unwrap_or_else(|| self.lock_when_free())
     }
@@ -89,11 +93,12 @@ impl<T> Mutex<T> {
         unless_blocked(self.mutex.try_lock()).map(Guard::new)
     }
 
+    /// Tries to take the lock until a point in time; `None` if it is still held then.
     pub(crate) fn try_lock_until(&self, until: Instant) -> Option<MutexGuard<'_, T>> {
         retry_until(until, || self.try_lock())
     }
 
-    /// None in a forked child whose parent had another thread in here at the fork.
+    /// Takes the lock. `None` in a forked child if another thread of the parent held the lock at the fork.
     #[inline]
     pub(crate) fn lock_unless_lost(&self) -> Option<MutexGuard<'_, T>> {
         self.try_lock().or_else(|| self.lock_contended())
@@ -103,19 +108,20 @@ impl<T> Mutex<T> {
     #[inline]
     pub(crate) fn lock_with_room<C: Grow>(
         &self,
-        place: impl Fn(&mut T) -> (&mut C, usize),
+        container: impl Fn(&mut T) -> (&mut C, usize),
     ) -> MutexGuard<'_, T> {
-        let Ok(guard) = growing::lock_with_room::<_, Infallible, _>(|| Ok(self.lock()), place);
+        let Ok(guard) = growing::lock_with_room::<_, Infallible, _>(|| Ok(self.lock()), container);
         guard
     }
 
-    /// The same; `None` as from [`lock_unless_lost`](Self::lock_unless_lost).
+    /// Takes the lock like [`lock_unless_lost`](Self::lock_unless_lost), with room in a container that it
+    /// guards.
     #[inline]
     pub(crate) fn lock_unless_lost_with_room<C: Grow>(
         &self,
-        place: impl Fn(&mut T) -> (&mut C, usize),
+        container: impl Fn(&mut T) -> (&mut C, usize),
     ) -> Option<MutexGuard<'_, T>> {
-        growing::lock_with_room(|| self.lock_unless_lost().ok_or(()), place).ok()
+        growing::lock_with_room(|| self.lock_unless_lost().ok_or(()), container).ok()
     }
 
     #[cold]
@@ -129,6 +135,7 @@ impl<T> Mutex<T> {
     }
 }
 
+/// A condition variable for a [`Mutex`].
 #[derive(Debug)]
 pub(crate) struct Condvar(StdCondvar);
 
@@ -150,7 +157,7 @@ impl Condvar {
         guard.wait(|guard| self.0.wait_while(guard, condition).unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The same, at most so long.
+    /// Waits while the condition holds, but at most for `longest`.
     pub(crate) fn wait_while_for<'l, T>(
         &self,
         guard: MutexGuard<'l, T>,
@@ -163,6 +170,7 @@ impl Condvar {
     }
 }
 
+/// Returns the guard of a lock that was free, poisoned or not.
 fn unless_blocked<G>(tried: Result<G, TryLockError<G>>) -> Option<G> {
     match tried {
         Ok(guard) => Some(guard),
@@ -171,13 +179,14 @@ fn unless_blocked<G>(tried: Result<G, TryLockError<G>>) -> Option<G> {
     }
 }
 
-/// Waits for a lock by looking again: first at once, then after others had the core, then after [`LOOK`].
+/// Waits for a lock by trying again: first at once, then after a yield to other threads, then after
+/// [`PAUSE`].
 ///
-/// Not by the standard library's wait, from which a forked child never returns: a signal handler may fork
-/// while its thread waits there, and nobody wakes the child. Nor does ThreadSanitizer see into it, and so not
-/// the order that it makes.
+/// It does not use the standard library's wait, from which a forked child may never return: a signal handler
+/// can fork while its thread waits there, and no thread wakes the child. ThreadSanitizer does not see into
+/// that wait either, and so misses the order that it makes.
 struct Wait {
-    looks: u32,
+    tries: u32,
     since: Option<Instant>,
 }
 
@@ -186,26 +195,27 @@ impl Wait {
     const YIELDS: u32 = 10;
 
     fn new() -> Self {
-        Self { looks: 0, since: None }
+        Self { tries: 0, since: None }
     }
 
     fn a_little(&mut self) {
-        self.looks = self.looks.saturating_add(1);
-        if self.looks < Self::SPINS {
+        self.tries = self.tries.saturating_add(1);
+        if self.tries < Self::SPINS {
             std::hint::spin_loop();
-        } else if self.looks < Self::SPINS + Self::YIELDS {
+        } else if self.tries < Self::SPINS + Self::YIELDS {
             std::thread::yield_now();
         } else {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(PAUSE);
         }
     }
 
-    /// Whether this is a forked child that has waited for so long that the lock must be lost.
+    /// Whether this is a forked child that has waited long enough to take the lock for lost.
     fn is_lost(&mut self) -> bool {
         is_forked() && self.since.get_or_insert_with(Instant::now).elapsed() >= LOST_AFTER
     }
 }
 
+/// Repeats `attempt` until it succeeds; `None` if it has not by `until`.
 fn retry_until<G>(until: Instant, attempt: impl Fn() -> Option<G>) -> Option<G> {
     let mut wait = Wait::new();
     loop {
@@ -219,7 +229,7 @@ fn retry_until<G>(until: Instant, attempt: impl Fn() -> Option<G>) -> Option<G> 
     }
 }
 
-/// `None` in a forked child that has lost the lock.
+/// Repeats `attempt` until it succeeds; `None` in a forked child that has lost the lock.
 fn retry_unless_lost<G>(attempt: impl Fn() -> Option<G>) -> Option<G> {
     let mut wait = Wait::new();
     loop {

@@ -1,4 +1,4 @@
-//! The lock of tables that are looked up all the time and hardly ever grow.
+//! A read-write lock, for tables that are read often and rarely grow.
 
 use std::sync::RwLock as StdRwLock;
 use std::sync::{RwLockReadGuard, RwLockWriteGuard};
@@ -10,6 +10,7 @@ use crate::on::base::lock::{Guard, growing, retry_unless_lost, retry_until, unle
 pub(crate) type ReadGuard<'l, T> = Guard<RwLockReadGuard<'l, T>>;
 pub(crate) type WriteGuard<'l, T> = Guard<RwLockWriteGuard<'l, T>>;
 
+/// A read-write lock that a forked child can detect as lost.
 #[derive(Debug)]
 pub(crate) struct RwLock<T>(StdRwLock<T>);
 
@@ -18,21 +19,22 @@ impl<T> RwLock<T> {
         Self(StdRwLock::new(value))
     }
 
-    /// `None` in a forked child that has lost the lock.
+    /// Takes the lock for reading. `None` in a forked child that has lost the lock.
     pub(crate) fn read(&self) -> Option<ReadGuard<'_, T>> {
         retry_unless_lost(|| unless_blocked(self.0.try_read()).map(Guard::new))
     }
 
-    /// Takes the lock for writing, with room in a container that it guards: see [`growing::lock_with_room`]. `None` as from
-    /// [`read`](Self::read).
+    /// Takes the lock for writing, with room in a container that it guards: see [`growing::lock_with_room`].
+    /// `None` in a forked child that has lost the lock.
     pub(crate) fn write_with_room<C: Grow>(
         &self,
-        place: impl Fn(&mut T) -> (&mut C, usize),
+        container: impl Fn(&mut T) -> (&mut C, usize),
     ) -> Option<WriteGuard<'_, T>> {
         let write = || retry_unless_lost(|| unless_blocked(self.0.try_write()).map(Guard::new));
-        growing::lock_with_room(|| write().ok_or(()), place).ok()
+        growing::lock_with_room(|| write().ok_or(()), container).ok()
     }
 
+    /// Tries to take the lock for writing until a point in time; `None` if it is still held then.
     pub(crate) fn try_write_until(&self, until: Instant) -> Option<WriteGuard<'_, T>> {
         retry_until(until, || unless_blocked(self.0.try_write()).map(Guard::new))
     }

@@ -1,4 +1,4 @@
-//! What the operating system knows of the process, its threads and the machine.
+//! Facts that the operating system knows of the process, its threads and the machine.
 
 pub(crate) mod own_thread;
 pub(crate) mod process;

@@ -1,4 +1,4 @@
-//! What the system says of this process and its threads.
+//! Facts that the system knows of this process and its threads.
 
 #![allow(unsafe_code)] // gettid, prctl, getauxval and geteuid
 
@@ -7,17 +7,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::on::base::{clock, uuid};
 
-/// A thread, as a trace shows it.
+/// The id and the name of a thread, as a trace shows them.
 #[derive(Clone, Debug)]
 pub(crate) struct Thread {
     /// The kernel's id.
     pub(crate) tid: u32,
-    /// Its Rust name, or the one the system knows. A clone allocates nothing.
+    /// Its name. A clone allocates nothing.
     pub(crate) name: Arc<str>,
 }
 
 impl Thread {
-    /// The thread that calls.
+    /// Returns the calling thread.
     pub(crate) fn current() -> Self {
         let tid = tid();
         let name = if tid == id() { "main".to_owned() } else { thread_name() };
@@ -25,21 +25,21 @@ impl Thread {
     }
 }
 
-/// The calling thread's id.
+/// Returns the calling thread's id.
 pub(crate) fn tid() -> u32 {
-    // SAFETY: takes nothing, cannot fail.
+    // SAFETY: the call has no arguments and cannot fail.
     let tid = unsafe { libc::syscall(libc::SYS_gettid) };
     u32::try_from(tid).unwrap_or(0)
 }
 
-/// The longest name that the kernel keeps of a thread.
+/// The longest thread name that the kernel keeps.
 const SYSTEM_NAME: usize = 15;
 
-/// The thread's name: as the system knows it, and where that may be cut, as Rust does.
+/// Returns the thread's name: the kernel's, or Rust's if the kernel's may be cut off.
 ///
-/// The system is asked first, for a reason: `thread::current` on a thread that the standard library is still
-/// setting up makes its setting up abort the process, and a signal handler that records can bring us there. Such a
-/// thread still has its parent's name, which is hardly ever of just this length.
+/// The kernel is asked first. `thread::current` makes the start of a thread abort the process if the standard
+/// library is still setting that thread up, and a signal handler that records can call this function then.
+/// Such a thread still has its parent's name, which hardly ever has exactly this length.
 fn thread_name() -> String {
     let system = system_name();
     if system.len() < SYSTEM_NAME
@@ -51,7 +51,7 @@ fn thread_name() -> String {
     current.name().filter(|name| name.starts_with(&system)).map_or(system, str::to_owned)
 }
 
-/// The thread's name as the kernel has it: at most 15 bytes.
+/// Returns the kernel's name of the thread: at most 15 bytes.
 fn system_name() -> String {
     let mut name = [0u8; 16];
     // SAFETY: PR_GET_NAME writes at most 16 bytes, with a NUL.
@@ -60,7 +60,8 @@ fn system_name() -> String {
     String::from_utf8_lossy(&name[..len]).into_owned()
 }
 
-/// While it lives this thread gets no signal, and a thread that it starts none ever.
+/// Blocks all signals for this thread until it is dropped. A thread that is started meanwhile never gets a
+/// signal.
 pub(crate) struct SignalsBlocked(libc::sigset_t);
 
 impl SignalsBlocked {
@@ -70,7 +71,7 @@ impl SignalsBlocked {
         Self(before)
     }
 
-    /// Calls `f`, which may run code of the program, with the signals as they were before.
+    /// Calls `f`, which may run code of the program, with the signals unblocked as before.
     pub(crate) fn without<R>(&mut self, f: impl FnOnce() -> R) -> R {
         struct Blocked<'b>(&'b mut libc::sigset_t);
         impl Drop for Blocked<'_> {
@@ -85,7 +86,7 @@ impl SignalsBlocked {
 }
 
 fn no_signals() -> libc::sigset_t {
-    // SAFETY: an all-zero set is a valid one.
+    // SAFETY: an all-zero set is valid.
     unsafe { std::mem::zeroed() }
 }
 
@@ -99,7 +100,7 @@ fn block_all(before: &mut libc::sigset_t) {
 }
 
 fn restore(before: &libc::sigset_t) {
-    // SAFETY: the set is one that pthread_sigmask gave.
+    // SAFETY: the set comes from pthread_sigmask.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const *before, std::ptr::null_mut()) };
 }
 
@@ -109,43 +110,47 @@ impl Drop for SignalsBlocked {
     }
 }
 
+/// Returns the id of this process.
 pub(crate) fn id() -> u32 {
     std::process::id()
 }
 
-/// Whether the process has rights that its caller has not: it was started by a setuid or setgid program or
-/// one with file capabilities. Stays true when the process gives the rights up.
+/// Whether the process has rights that its caller does not have: it was started from a setuid or setgid file,
+/// or from a file with capabilities. Stays true if the process drops the rights.
 pub(crate) fn is_privileged() -> bool {
-    // SAFETY: takes a number. The kernel always passes AT_SECURE; 0 is also the answer where it does not.
+    // SAFETY: the argument is a number. The kernel always passes AT_SECURE; the call returns 0 if it does
+    // not.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// The user whose rights the process has.
+/// Returns the user whose rights the process has.
 pub(crate) fn effective_user() -> u32 {
-    // SAFETY: takes nothing, cannot fail.
+    // SAFETY: the call has no arguments and cannot fail.
     unsafe { libc::geteuid() }
 }
 
-/// A random number that is this process's own; never 0.
-pub(crate) fn uuid() -> u64 {
-    static UUID: AtomicU64 = AtomicU64::new(0);
-    match UUID.load(Ordering::Relaxed) {
+/// Returns a random number of this process, the same at each call; never 0.
+pub(crate) fn random_id() -> u64 {
+    static RANDOM_ID: AtomicU64 = AtomicU64::new(0);
+    match RANDOM_ID.load(Ordering::Relaxed) {
         0 => {
-            // Without a lock, which a fork could lose and a signal handler's event would wait for: the first one counts.
+            // No lock, which a fork could lose and an event in a signal handler would wait for. If several
+            // threads get here at once, the first number stored counts.
             let fresh = u64::from_le_bytes(random()) | 1;
-            UUID.compare_exchange(0, fresh, Ordering::Relaxed, Ordering::Relaxed)
-                .map_or_else(|uuid| uuid, |_| fresh)
+            RANDOM_ID
+                .compare_exchange(0, fresh, Ordering::Relaxed, Ordering::Relaxed)
+                .map_or_else(|first| first, |_| fresh)
         }
-        uuid => uuid,
+        id => id,
     }
 }
 
-/// The process's track.
+/// Returns the uuid of the process's track.
 pub(crate) fn track_uuid() -> u64 {
-    uuid::uuid(uuid())
+    uuid::track_uuid(random_id())
 }
 
-/// Random bytes; from the pid and the time where the system has none to give.
+/// Returns random bytes. They derive from pid and time if the system has no randomness yet.
 pub(crate) fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0u8; N];
     // SAFETY: the pointer and the length describe `bytes`.
@@ -153,27 +158,27 @@ pub(crate) fn random<const N: usize>() -> [u8; N] {
     if usize::try_from(n) != Ok(N) {
         let seed = clock::boottime() ^ u64::from(id()) << 40;
         for (i, b) in bytes.iter_mut().enumerate() {
-            *b = (uuid::uuid(seed.wrapping_add(i as u64)) >> 8) as u8;
+            *b = (uuid::track_uuid(seed.wrapping_add(i as u64)) >> 8) as u8;
         }
     }
     bytes
 }
 
-/// Writes to stderr, in one call, and not through the standard library: in a forked child a thread that does not exist may hold the
-/// lock of its stderr. A closed stderr is no error.
+/// Writes to stderr in one call, without the standard library: in a forked child a thread that does not exist
+/// may hold the lock of its stderr. A closed stderr is no error.
 pub(crate) fn write_to_stderr(text: &str) {
     // SAFETY: the pointer and the length describe `text`.
     unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
 }
 
-/// The executable's file name.
+/// Returns the file name of the executable.
 pub(crate) fn name() -> String {
     let path = std::env::current_exe().ok();
     let name = path.as_deref().and_then(|p| p.file_name()).map(|n| n.to_string_lossy().into_owned());
     name.unwrap_or_else(|| "unknown".to_owned())
 }
 
-/// The command line.
+/// Returns the command line.
 pub(crate) fn command_line() -> Vec<String> {
     std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect()
 }
@@ -183,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_named_thread_has_its_name_and_an_unnamed_one_the_systems() {
+    fn a_thread_has_its_rust_name_or_else_its_kernel_name() {
         let named = std::thread::Builder::new().name("a name of more than fifteen bytes".into());
         let named = named.spawn(Thread::current).unwrap().join().unwrap();
         assert_eq!(&*named.name, "a name of more than fifteen bytes");

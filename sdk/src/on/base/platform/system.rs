@@ -1,4 +1,4 @@
-//! What the trace was recorded on.
+//! The machine and the kernel that a trace is recorded on, and their clocks.
 
 #![allow(unsafe_code)] // uname, sysconf, localtime_r
 
@@ -23,8 +23,9 @@ pub(crate) struct System {
 }
 
 impl System {
+    /// Reads the facts of this system.
     pub(crate) fn current() -> Self {
-        // SAFETY: all zeros is a valid utsname, and what `uname` fills in is terminated text.
+        // SAFETY: an all-zero utsname is valid, and `uname` writes terminated text into it.
         let name = unsafe {
             let mut name: libc::utsname = std::mem::zeroed();
             libc::uname(&raw mut name);
@@ -43,6 +44,7 @@ impl System {
         }
     }
 
+    /// Returns the facts as a trace packet has them.
     pub(crate) fn info(&self) -> te::SystemInfo<'_> {
         te::SystemInfo {
             sysname: &self.sysname,
@@ -58,32 +60,32 @@ impl System {
     }
 }
 
-/// Text in a fixed field, up to its first zero.
+/// Returns the text of a fixed-size field, up to its first zero.
 fn text(field: &[libc::c_char]) -> String {
     let bytes: Vec<u8> = field.iter().take_while(|c| **c != 0).map(|c| *c as u8).collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// 0 for what the system does not know.
+/// Returns a value of `sysconf`; 0 if the system does not know it.
 fn sysconf(name: libc::c_int) -> u64 {
-    // SAFETY: takes a number and gives one.
+    // SAFETY: argument and result are numbers.
     u64::try_from(unsafe { libc::sysconf(name) }).unwrap_or(0)
 }
 
-/// Minutes east of Greenwich. Asked once a process: the C library has a lock for it that no fork handler takes. So a forked child
-/// does not ask; it has what its parent knew, or 0.
+/// Returns the minutes east of Greenwich. The C library is asked once for each process: it has a lock for
+/// this that no fork handler takes. So a forked child does not ask. It has the value of its parent, or 0.
 fn timezone_off_mins() -> i32 {
     static KNOWN: OnceLock<i32> = OnceLock::new();
     match KNOWN.get() {
         Some(known) => *known,
         None if lock::is_forked() => 0,
-        None => *KNOWN.get_or_init(ask_for_timezone),
+        None => *KNOWN.get_or_init(read_timezone),
     }
 }
 
-fn ask_for_timezone() -> i32 {
+fn read_timezone() -> i32 {
     let now = libc::time_t::try_from(clock::system(libc::CLOCK_REALTIME) / 1_000_000_000).unwrap_or(0);
-    // SAFETY: all zeros is a valid tm, and both pointers are to live locals.
+    // SAFETY: an all-zero tm is valid, and both pointers are to live locals.
     let offset = unsafe {
         let mut local: libc::tm = std::mem::zeroed();
         libc::localtime_r(&raw const now, &raw mut local);
@@ -92,7 +94,7 @@ fn ask_for_timezone() -> i32 {
     i32::try_from(offset / 60).unwrap_or(0)
 }
 
-/// What all of the system's clocks show now.
+/// Returns the current time of each system clock, in ns.
 pub(crate) fn clocks() -> [(u32, u64); 6] {
     [
         (id::BOOTTIME, libc::CLOCK_BOOTTIME),

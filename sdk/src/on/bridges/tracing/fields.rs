@@ -11,12 +11,12 @@ use tracing_core::field::{Field, Visit};
 
 use crate::on::base::few::Few;
 use crate::on::callsite::Callsite;
-use crate::on::event::kept::Kept;
+use crate::on::event::owned_arguments::OwnedArguments;
 
 /// Fields with their values, and an event's message.
 #[derive(Debug, Default)]
 pub(crate) struct Fields {
-    pub(crate) kept: Kept,
+    pub(crate) kept: OwnedArguments,
     pub(crate) message: String,
     text: String,
 }

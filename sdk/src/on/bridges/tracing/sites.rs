@@ -7,9 +7,9 @@ use tracing_core::{Event, Interest, Metadata};
 use crate::on::base::this_thread;
 use crate::on::bridges::tracing::Category;
 use crate::on::bridges::tracing::fields::with_scratch;
-use crate::on::callsite::made::Blank;
+use crate::on::callsite::runtime::CallsiteMemory;
 use crate::on::callsite::tables::tracing::SITES;
-use crate::on::callsite::{Callsite, CounterOptions, Key, Kind, Site, registry};
+use crate::on::callsite::{Callsite, CallsiteKind, CounterOptions, Key, Site, registry};
 use crate::on::lifecycle::{asked, entry};
 use crate::on::thread::slices;
 use crate::vocabulary::Level;
@@ -59,12 +59,12 @@ fn find(metadata: &'static Metadata<'static>, category: Category, address: u64) 
     if let Some(site) = SITES.read()?.by_metadata.get(&address) {
         return Some(site);
     }
-    let blank = Blank::new(metadata.fields().iter().map(|field| Key::new(field.name())).collect());
+    let memory = CallsiteMemory::new(metadata.fields().iter().map(|field| Key::new(field.name())).collect());
     let mut sites = SITES.write_with_room(|sites| (sites, 1))?;
     if let Some(site) = sites.by_metadata.get(&address) {
-        return Some(site); // another thread made it; the lock is released before the blank is freed
+        return Some(site); // another thread made it; the lock is released before the memory is freed
     }
-    let site = make(blank, metadata, category);
+    let site = make(memory, metadata, category);
     sites.by_metadata.insert(address, site);
     sites.by_callsite.insert(self::address(site), metadata);
     Some(site)
@@ -114,15 +114,19 @@ fn name_of<'m>(metadata: &Metadata<'m>, category: Category) -> &'m str {
 }
 
 /// Makes the callsite. Its keys are the fields without the message. Allocates nothing.
-fn make(blank: Blank, metadata: &'static Metadata<'static>, category: Category) -> &'static Callsite {
+fn make(
+    memory: CallsiteMemory,
+    metadata: &'static Metadata<'static>,
+    category: Category,
+) -> &'static Callsite {
     let site = Site {
         file: metadata.file().unwrap_or(""),
         line: metadata.line().unwrap_or(0),
         module: metadata.module_path().unwrap_or(""),
         counter: CounterOptions::NONE,
     };
-    let kind = if metadata.is_span() { Kind::Scope } else { Kind::Instant };
-    blank.fill(kind, name_of(metadata, category), metadata.name(), site, entry::first_hit)
+    let kind = if metadata.is_span() { CallsiteKind::Scope } else { CallsiteKind::Instant };
+    memory.fill(kind, name_of(metadata, category), metadata.name(), site, entry::first_hit)
 }
 
 /// Returns whether the callsite is on. tracing keeps the answer in its own cache until the session or its
@@ -133,7 +137,7 @@ pub(crate) fn interest(metadata: &'static Metadata<'static>, category: Category)
     // The very first call starts the session that the environment asks for. It comes before `on_change`:
     // tracing is in the middle of a query and may hold a lock, so it must not be notified of this change.
     let _ = site.registered_word();
-    registry::on_change(registry::Keeper::Tracing, tracing_core::callsite::rebuild_interest_cache);
+    registry::on_change(registry::Bridge::Tracing, tracing_core::callsite::rebuild_interest_cache);
     match site.word() {
         0 => Interest::never(),
         _ => Interest::always(),

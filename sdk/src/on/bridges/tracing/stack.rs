@@ -138,12 +138,12 @@ fn leave_from_below(span: u64, end: impl FnOnce(&Entry)) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::on::callsite::CallsiteKind;
     use crate::on::callsite::CounterOptions;
-    use crate::on::callsite::Kind;
     use crate::on::callsite::Site;
 
     static SITE: Site = Site { file: "", line: 0, module: "", counter: CounterOptions::NONE };
-    static CALLSITE: Callsite = Callsite::new(Kind::Scope, "t", "t", &[], &SITE);
+    static CALLSITE: Callsite = Callsite::new(CallsiteKind::Scope, "t", "t", &[], &SITE);
 
     fn entries() -> Vec<u64> {
         let mut all: Vec<u64> = std::iter::from_fn(|| pop().map(|entry| entry.span)).collect();

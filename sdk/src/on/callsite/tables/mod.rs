@@ -1,5 +1,5 @@
-//! The callsites that are made for the events of other crates. Their tables stand here, and not beside what fills them,
-//! since a fork holds their locks.
+//! Tables of the callsites that are created for events of other crates. The tables are in this layer, below
+//! the bridges that fill them, because a fork holds their locks.
 
 #[cfg(feature = "log")]
 pub(crate) mod log;

@@ -1,4 +1,4 @@
-//! The callsites that stand for those of `tracing`.
+//! The tables of callsites for those of `tracing`.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ pub(crate) static SITES: RwLock<Sites> = RwLock::new(Sites {
 });
 
 pub(crate) struct Sites {
-    /// By the address of their metadata, which is static.
+    /// Callsites by the address of their metadata, which is static.
     pub(crate) by_metadata: Map<u64, &'static Callsite, Spread>,
     pub(crate) by_callsite: Map<u64, &'static Metadata<'static>, Spread>,
 }
@@ -38,9 +38,10 @@ impl Grow for Sites {
     }
 }
 
-/// The callsites, held for a fork.
+/// The tables, locked for a fork.
 pub(crate) type Held = WriteGuard<'static, Sites>;
 
+/// Locks the tables for a fork; `None` if that is not possible until `until`.
 pub(crate) fn hold(until: Instant) -> Option<Held> {
     SITES.try_write_until(until)
 }

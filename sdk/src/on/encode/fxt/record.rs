@@ -17,11 +17,11 @@ use crate::on::encode::no_room::NoRoom;
 use crate::on::encode::track_event::packet::{Voice, location};
 use crate::on::encode::{COUNTER_ID, FXT_THREAD, MAX_NAME, cut};
 use crate::on::event::extras::Correlation;
-use crate::on::event::kept::Kept;
 use crate::on::event::on_track::TrackRef;
+use crate::on::event::owned_arguments::OwnedArguments;
 use crate::on::event::text::Text;
 use crate::on::event::track::TrackKind;
-use crate::on::event::{Action, Event, Key, Moment};
+use crate::on::event::{Action, ArgumentName, Event, Moment};
 
 /// The category and the name of all flow records: flows are told apart by their ids.
 const FLOW: fxt::StringRef<'static> = fxt::StringRef::Empty;
@@ -41,7 +41,7 @@ pub(crate) fn form(event: &Event<'_>) -> Form {
     match event.track {
         None if counter && !event.callsite.site().counter.is_plain() => Form::Blob,
         None => Form::Record,
-        Some(TrackRef::Track(track)) if matches!(track.place(), TrackKind::Thread(_)) && !counter => {
+        Some(TrackRef::Track(track)) if matches!(track.kind(), TrackKind::Thread(_)) && !counter => {
             Form::Record
         }
         Some(TrackRef::Async(scope)) if scope.is_plain() && !counter => Form::Record,
@@ -65,7 +65,12 @@ pub(crate) struct Record<'a> {
 
 impl Record<'_> {
     /// Writes the event and the flows that go through it. Gives the number of arguments that it had no room for.
-    pub(crate) fn put(&self, out: &mut Vec<u8>, event: &Event<'_>, nested: &mut Kept) -> Result<u64, NoRoom> {
+    pub(crate) fn put(
+        &self,
+        out: &mut Vec<u8>,
+        event: &Event<'_>,
+        nested: &mut OwnedArguments,
+    ) -> Result<u64, NoRoom> {
         let mut args = Few::<_>::new((fxt::StringRef::Empty, Value::Null));
         nested.clear();
         for (key, value) in event.arguments() {
@@ -180,7 +185,7 @@ impl Record<'_> {
     /// The event's thread: this one, or the one whose track it is on.
     fn thread(&self, event: &Event<'_>) -> fxt::ThreadRef {
         match event.track {
-            Some(TrackRef::Track(track)) if track.uuid() != self.own_track => match track.place() {
+            Some(TrackRef::Track(track)) if track.uuid() != self.own_track => match track.kind() {
                 TrackKind::Thread(thread) => fxt::ThreadRef::Inline {
                     process: u64::from(process::id()),
                     thread: u64::from(thread.tid),
@@ -201,10 +206,10 @@ impl Record<'_> {
         }
     }
 
-    fn key_ref<'a>(&self, key: Key<'a>) -> fxt::StringRef<'a> {
+    fn key_ref<'a>(&self, key: ArgumentName<'a>) -> fxt::StringRef<'a> {
         match key {
-            Key::Of(key) => self.string_ref(key.id(), key.name()),
-            Key::Named(name) => fxt::StringRef::Inline(cut(name)),
+            ArgumentName::Key(key) => self.string_ref(key.id(), key.name()),
+            ArgumentName::Text(name) => fxt::StringRef::Inline(cut(name)),
         }
     }
 

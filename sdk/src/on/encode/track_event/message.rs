@@ -16,7 +16,7 @@ use hairline_formats::{Value, proto};
 
 use crate::on::base::platform::process;
 use crate::on::base::uuid;
-use crate::on::callsite::{Kind, LONGEST_MESSAGE, TRACK_EVENT};
+use crate::on::callsite::{CallsiteKind, LONGEST_MESSAGE, TRACK_EVENT};
 
 /// `68 02 5a 02 48 02`: the whole message of an end.
 pub(crate) const END_MESSAGE: u64 = u64::from_le_bytes([0x68, 0x02, 0x5a, 0x02, 0x48, 0x02, 0, 0]);
@@ -37,10 +37,10 @@ const _: () = assert!(TRACK_EVENT == 1);
 pub(crate) const LONGEST: usize = LONGEST_MESSAGE;
 
 /// The message of a callsite, which the hot path can take if it has at most [`LONGEST`] bytes.
-pub(crate) fn constant(kind: Kind, categories: &[u32], name: u64, text: &str) -> Vec<u8> {
+pub(crate) fn constant(kind: CallsiteKind, categories: &[u32], name: u64, text: &str) -> Vec<u8> {
     let mut fields = Vec::with_capacity(16);
     proto::put_uint(&mut fields, event::TYPE, event_type(kind) as u64);
-    if kind == Kind::Counter {
+    if kind == CallsiteKind::Counter {
         proto::put_uint(&mut fields, event::TRACK_UUID, counter_uuid(text));
     } else {
         for iid in categories.iter().filter(|iid| **iid != 0) {
@@ -56,12 +56,12 @@ pub(crate) fn constant(kind: Kind, categories: &[u32], name: u64, text: &str) ->
     message
 }
 
-pub(crate) fn event_type(kind: Kind) -> fields::EventType {
+pub(crate) fn event_type(kind: CallsiteKind) -> fields::EventType {
     match kind {
-        Kind::Scope => fields::EventType::SliceBegin,
-        Kind::Instant => fields::EventType::Instant,
-        Kind::Counter => fields::EventType::Counter,
-        Kind::End => fields::EventType::SliceEnd,
+        CallsiteKind::Scope => fields::EventType::SliceBegin,
+        CallsiteKind::Instant => fields::EventType::Instant,
+        CallsiteKind::Counter => fields::EventType::Counter,
+        CallsiteKind::End => fields::EventType::SliceEnd,
     }
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn counter_uuid_on(track_uuid: u64, name: &str) -> u64 {
     // FNV-1a over the name, mixed with the track's number.
     let hash =
         name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
-    uuid::uuid(hash ^ track_uuid)
+    uuid::track_uuid(hash ^ track_uuid)
 }
 
 #[cfg(test)]
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn every_message_fits_two_words_up_to_the_last_string_number() {
-        for kind in [Kind::Scope, Kind::Instant, Kind::Counter] {
+        for kind in [CallsiteKind::Scope, CallsiteKind::Instant, CallsiteKind::Counter] {
             let message = constant(kind, &[32_766], 32_767, "x");
             assert!(message.len() <= LONGEST, "{kind:?}: {}", message.len());
             assert_eq!(usize::from(message[LENGTH_AT]), message.len() - FIELDS_AT);

@@ -15,7 +15,7 @@ use crate::on::encode::track_event::message;
 use crate::on::encode::track_event::tracks::counter_track;
 use crate::on::event::extras::Correlation;
 use crate::on::event::on_track::TrackRef;
-use crate::on::event::{Action, Event, Key, Moment};
+use crate::on::event::{Action, ArgumentName, Event, Moment};
 
 /// How a packet names its strings and tells its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,9 +120,9 @@ impl Packet<'_> {
         }
     }
 
-    fn key<'a>(&self, key: Key<'a>) -> Name<'a> {
+    fn key<'a>(&self, key: ArgumentName<'a>) -> Name<'a> {
         match (key, self.voice) {
-            (Key::Of(key), Voice::Sequence) => Name::Iid(u64::from(key.id())),
+            (ArgumentName::Key(key), Voice::Sequence) => Name::Iid(u64::from(key.id())),
             (key, _) => Name::Text(cut(key.name())),
         }
     }

@@ -62,12 +62,12 @@ impl<F: FnMut(u64) -> bool> Descriptions<'_, F> {
     /// An async interval's track: described with its begin, and again by whoever finds that this went missing. One with a
     /// name of its own is not remembered, since there may be a great many.
     fn put_async(&mut self, event: &Event<'_>, scope: &Interval) {
-        match scope.parent() {
+        match scope.parent_track() {
             Some(parent) => self.put_branch(parent),
             None => self.put_branch(&Track::process()),
         }
         // An interval that FXT has records for is no track until another one is put below it.
-        if let Some(above) = scope.above_in(self.epoch).filter(|above| above.is_plain)
+        if let Some(above) = scope.parent_interval_in(self.epoch).filter(|above| above.is_plain)
             && (self.is_new)(above.uuid)
         {
             self.put_interval(above.uuid, above.parent_uuid, above.name);
@@ -102,7 +102,7 @@ impl<F: FnMut(u64) -> bool> Descriptions<'_, F> {
     }
 
     fn put_track(&mut self, track: &Track) {
-        match track.place() {
+        match track.kind() {
             TrackKind::Process => {
                 let name = process::name();
                 let process = te::ProcessTrack {

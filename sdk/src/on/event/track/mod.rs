@@ -1,4 +1,4 @@
-//! Tracks: where events lie besides the threads that record them.
+//! Tracks: places for events besides the threads that record them.
 //!
 //! ```text
 //! process ── thread "main"              Track::process(), Track::thread()
@@ -6,10 +6,10 @@
 //! "gpu" ──── "engine 0"                 Track::new("gpu").child("engine 0"): a tree of its own
 //! ```
 //!
-//! A track is described in the trace before its first event on each thread's sequence, and all tracks above it: an
-//! importer refuses the events of a track with a parent that it never hears of.
+//! The sequence of each thread describes a track and all its ancestors before the first event on the track.
+//! An importer rejects the events of a track whose parent is never described.
 
-mod open;
+mod open_slices;
 
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
@@ -20,18 +20,18 @@ use std::sync::atomic::{AtomicPtr, AtomicU64};
 use crate::on::base::platform::process;
 use crate::on::base::{forever, this_thread, uuid};
 use crate::on::event::track;
-use crate::on::event::track::open::Open;
+use crate::on::event::track::open_slices::OpenSlices;
 use crate::vocabulary::Ordering;
 
-/// A place for slices, instants and counters. Clones are the same track.
+/// A track for slices, instants and counters. Clones refer to the same track.
 ///
-/// Slices on a track are begun and ended like brackets: an end closes the slice begun last, on whichever thread. What
-/// overlaps without nesting belongs on several tracks; siblings with the same name are shown as one.
+/// Slices on a track nest like brackets: an end closes the slice that began last, on any thread. Slices that
+/// overlap without nesting belong on several tracks. The UI shows siblings with the same name as one track.
 ///
 /// ```
 /// use hairline::{Ordering, Track, trace_begin, trace_end};
 ///
-/// let gpu = Track::new("gpu").ordering(Ordering::Explicit).description("as the driver tells it");
+/// let gpu = Track::new("gpu").ordering(Ordering::Explicit).description("as the driver reports it");
 /// let engine = gpu.child("engine 0").rank(3);
 /// trace_begin!("gpu", "frame", number = 17, track: &engine);
 /// trace_end!(&engine);
@@ -43,11 +43,11 @@ pub struct Track(Arc<Inner>);
 struct Inner {
     uuid: u64,
     depth: u32,
-    place: TrackKind,
-    open: Open,
+    kind: TrackKind,
+    open_slices: OpenSlices,
 }
 
-/// What a track is.
+/// The kind of a track.
 #[derive(Clone, Debug)]
 pub(crate) enum TrackKind {
     Process,
@@ -55,7 +55,7 @@ pub(crate) enum TrackKind {
     Named(Named),
 }
 
-/// A track that is nothing but its name.
+/// A track that the program created.
 #[derive(Clone, Debug)]
 pub(crate) struct Named {
     pub(crate) parent: Option<Track>,
@@ -65,81 +65,84 @@ pub(crate) struct Named {
     pub(crate) rank: i32,
 }
 
-/// Tracks below this depth are put beside their parents: a tree is walked from the leaf to the root.
+/// Limit of the depth of a tree, which is walked from the leaf to the root. Deeper tracks become siblings of
+/// their parents.
 const MAX_DEPTH: u32 = 64;
 
 impl Track {
-    /// The root of a tree of its own, beside the processes. Each call makes another track.
+    /// Creates the root of a new tree, beside the processes. Each call creates another track.
     pub fn new(name: impl Into<Cow<'static, str>>) -> Self {
         Self::named(None, name.into())
     }
 
-    /// The process's own track.
+    /// Returns the track of the process.
     pub fn process() -> Self {
         static PROCESS: AtomicPtr<Track> = AtomicPtr::new(std::ptr::null_mut());
         let make = || Box::new(Self::make(process::track_uuid(), 0, TrackKind::Process));
-        forever::keep(&PROCESS, make).clone()
+        forever::get_or_leak(&PROCESS, make).clone()
     }
 
-    /// The calling thread's track. The handle stays that thread's wherever it is used.
+    /// Returns the track of the calling thread. The handle refers to that thread wherever it is used.
     pub fn thread() -> Self {
         thread_local! {
-            // One for all handles: what one of them begins another one ends.
+            // One track for all handles: one handle ends the slices that another one begins.
             static OWN: OnceCell<Track> = const { OnceCell::new() };
         }
         let make = || Self::make(track::own_uuid(), 1, TrackKind::Thread(process::Thread::current()));
         if this_thread::is_barred() {
-            return make(); // perhaps while the one is being made
+            return make(); // `OWN` may be about to be set
         }
         let _busy = this_thread::busy();
         OWN.try_with(|own| own.get_or_init(make).clone()).unwrap_or_else(|_| make())
     }
 
-    /// A track below this one. Each call makes another track. Below 64 levels it is put beside its parent.
+    /// Creates a child of this track. Each call creates another track. Below 64 levels the new track becomes
+    /// a sibling of this one.
     #[must_use]
     pub fn child(&self, name: impl Into<Cow<'static, str>>) -> Self {
-        let parent = match &self.0.place {
+        let parent = match &self.0.kind {
             TrackKind::Named(named) if self.0.depth >= MAX_DEPTH => named.parent.clone(),
             _ => Some(self.clone()),
         };
         Self::named(parent, name.into())
     }
 
-    /// How the tracks below this one are shown.
+    /// Sets the order of the children of this track.
     #[must_use]
     pub fn ordering(self, ordering: Ordering) -> Self {
         self.change(|named| named.ordering = ordering)
     }
 
-    /// Its place among its siblings, the smallest first, where their parent's order is [`Ordering::Explicit`].
+    /// Sets the rank of the track among its siblings, the smallest first. It counts if the order of the
+    /// parent is [`Ordering::Explicit`].
     #[must_use]
     pub fn rank(self, rank: i32) -> Self {
         self.change(|named| named.rank = rank)
     }
 
-    /// What it is about, in a sentence or two.
+    /// Sets the description, a sentence or two.
     #[must_use]
     pub fn description(self, description: impl Into<Cow<'static, str>>) -> Self {
         self.change(|named| named.description = description.into())
     }
 
-    /// The track's number in the trace.
+    /// Returns the uuid of the track in the trace.
     #[must_use]
     pub fn uuid(&self) -> u64 {
         self.0.uuid
     }
 
-    pub(crate) fn place(&self) -> &TrackKind {
-        &self.0.place
+    pub(crate) fn kind(&self) -> &TrackKind {
+        &self.0.kind
     }
 
-    pub(crate) fn open(&self) -> &Open {
-        &self.0.open
+    pub(crate) fn open_slices(&self) -> &OpenSlices {
+        &self.0.open_slices
     }
 
-    /// The track above.
+    /// Returns the parent.
     pub(crate) fn parent(&self) -> Option<Track> {
-        match &self.0.place {
+        match &self.0.kind {
             TrackKind::Process => None,
             TrackKind::Thread(_) => Some(Self::process()),
             TrackKind::Named(named) => named.parent.clone(),
@@ -153,16 +156,17 @@ impl Track {
         Self::make(new_uuid(), depth, TrackKind::Named(named))
     }
 
-    fn make(uuid: u64, depth: u32, place: TrackKind) -> Self {
-        Self(Arc::new(Inner { uuid, depth, place, open: Open::default() }))
+    fn make(uuid: u64, depth: u32, kind: TrackKind) -> Self {
+        Self(Arc::new(Inner { uuid, depth, kind, open_slices: OpenSlices::default() }))
     }
 
-    /// The track with other properties. One that has clones or children by now, which may be in a trace already, stays
-    /// as it is, and the change makes a track of its own. Threads and the process have no properties.
+    /// Returns the track with other properties. A track that has clones or children may be in a trace
+    /// already; it stays unchanged, and the change creates a new track. Threads and the process have no
+    /// properties.
     fn change(mut self, change: impl FnOnce(&mut Named)) -> Self {
-        if let Some(Inner { place: TrackKind::Named(named), .. }) = Arc::get_mut(&mut self.0) {
+        if let Some(Inner { kind: TrackKind::Named(named), .. }) = Arc::get_mut(&mut self.0) {
             change(named);
-        } else if let TrackKind::Named(named) = &self.0.place {
+        } else if let TrackKind::Named(named) = &self.0.kind {
             let mut named = named.clone();
             change(&mut named);
             return Self::make(new_uuid(), self.0.depth, TrackKind::Named(named));
@@ -171,30 +175,30 @@ impl Track {
     }
 }
 
-/// The number of a track that is not derived from what it is.
+/// Creates a track uuid that does not derive from a process or thread.
 pub(crate) fn new_uuid() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
-    uuid::uuid(process::uuid() ^ NEXT.fetch_add(1, Relaxed).rotate_left(32))
+    uuid::track_uuid(process::random_id() ^ NEXT.fetch_add(1, Relaxed).rotate_left(32))
 }
 
 thread_local! {
     static OWN_UUID: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The number of this thread's track, the same in all sessions.
+/// Returns the uuid of this thread's track, the same in all sessions.
 #[inline]
 pub(crate) fn own_uuid() -> u64 {
     match OWN_UUID.get() {
-        0 => number_this_thread(),
+        0 => assign_own_uuid(),
         uuid => uuid,
     }
 }
 
 #[cold]
-fn number_this_thread() -> u64 {
+fn assign_own_uuid() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let serial = NEXT.fetch_add(1, Relaxed);
-    OWN_UUID.set(uuid::uuid(process::uuid() ^ serial.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+    OWN_UUID.set(uuid::track_uuid(process::random_id() ^ serial.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
     OWN_UUID.get()
 }
 
@@ -209,12 +213,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_track_has_a_number_of_its_own() {
+    fn every_track_has_its_own_uuid() {
         let parent = Track::new("a");
         let child = parent.child("a");
         assert!(parent.uuid() != child.uuid() && parent.uuid() == parent.clone().uuid());
         assert!(child.parent().is_some_and(|p| p.uuid() == parent.uuid()));
-        // A change after a clone is another track; before, the same.
+        // A change after a clone creates another track; a change before keeps the track.
         let clone = child.clone();
         assert!(child.rank(3).uuid() != clone.uuid());
         let uuid = clone.uuid();
@@ -222,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_does_not_grow_without_bounds() {
+    fn the_depth_of_a_tree_is_limited() {
         let mut track = Track::new("0");
         for _ in 0..1000 {
             track = track.child("n");

@@ -379,7 +379,7 @@ impl ChunkWriter {
         at.now = event.past.unwrap_or(now);
         let in_slice = self.room.open() > 0;
         let dropped = self.sequence.put_event(&mut self.scratch, event, &at, in_slice)?;
-        let known = event.keeps_end().then(|| self.sequence.known_of_begin(event, at.now));
+        let known = event.reserves_end().then(|| self.sequence.known_of_begin(event, at.now));
         self.room.append(&self.scratch, 1, known)?;
         self.sequence.recorded(event);
         if let Some(track) = event.track.filter(|_| self.shared.recorder().is_none()) {

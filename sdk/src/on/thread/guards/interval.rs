@@ -8,7 +8,7 @@ use crate::on::event::argument::{Argument, Values};
 use crate::on::event::extras::Extras;
 use crate::on::event::interval::{Interval, Lane};
 use crate::on::event::on_track::{Sealed, TrackRef};
-use crate::on::event::position::{Happens, Position};
+use crate::on::event::position::{Position, TrackAction};
 use crate::on::event::{Event, track};
 use crate::on::thread::cold::TrackEnd;
 use crate::on::thread::end_arguments::EndArguments;
@@ -29,7 +29,7 @@ impl AsyncScope {
     /// Makes a guard that records nothing.
     #[doc(hidden)]
     pub fn none(callsite: &'static Callsite) -> Self {
-        Self { interval: Interval::none(callsite), arguments: None }
+        Self { interval: Interval::unrecorded(callsite), arguments: None }
     }
 
     /// Begins an interval.
@@ -44,10 +44,10 @@ impl AsyncScope {
         let mut scope = Self::placed(callsite, epoch, extras, None);
         let position = Position {
             after: scope.interval.lane.used_until,
-            ..TrackRef::Async(&scope.interval).place(epoch)
+            ..TrackRef::Async(&scope.interval).position(epoch)
         };
-        let begun_at = if extras.says_no_more() {
-            hot::on_track(this_thread::hot(), callsite, epoch, Happens::Begin, position, values)
+        let begun_at = if extras.has_only_track() {
+            hot::on_track(this_thread::hot(), callsite, epoch, TrackAction::Begin, position, values)
         } else {
             None
         };
@@ -85,23 +85,24 @@ impl AsyncScope {
 
     /// Makes an interval with a track. It is about to begin, now or at the time `past`.
     fn placed(callsite: &'static Callsite, epoch: u32, extras: &Extras<'_>, past: Option<u64>) -> Self {
-        let mut interval = Interval::none(callsite);
+        let mut interval = Interval::unrecorded(callsite);
         match extras.track {
-            Some(TrackRef::Track(track)) => interval.parent = Some(track.clone()),
+            Some(TrackRef::Track(track)) => interval.parent_track = Some(track.clone()),
             Some(TrackRef::Async(above)) if above.recorded_in == epoch => {
-                interval.above = Some(above.as_above());
+                interval.parent_interval = Some(above.as_parent());
             }
             // It is not in this trace, but its parent may be.
             Some(TrackRef::Async(above)) => {
-                interval.parent = above.parent.clone();
-                interval.above = above.above.filter(|above| above.epoch == epoch);
+                interval.parent_track = above.parent_track.clone();
+                interval.parent_interval = above.parent_interval.filter(|above| above.epoch == epoch);
             }
             None => {}
         }
         interval.epoch = epoch;
         // A lane has one name. A lane that is not shared has no shared lanes below it.
-        interval.shared_lane = extras.name.is_none() && interval.above.is_none_or(|above| above.shares_lane);
-        interval.lane = if interval.shared_lane {
+        interval.is_lane_shared =
+            extras.name.is_none() && interval.parent_interval.is_none_or(|above| above.shares_lane);
+        interval.lane = if interval.is_lane_shared {
             match past {
                 None => lanes::take(interval.parent_uuid(), callsite),
                 Some(since) => lanes::take_before(interval.parent_uuid(), callsite, since),
@@ -152,7 +153,7 @@ impl Drop for AsyncScope {
                 TrackEnd::Refused => has_ended = false, // the slice stays open
             }
         }
-        if has_ended && self.interval.shared_lane {
+        if has_ended && self.interval.is_lane_shared {
             lanes::give_back(self.interval.parent_uuid(), self.interval.callsite, self.interval.lane);
         }
     }
@@ -177,13 +178,13 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::on::callsite::CallsiteKind;
     use crate::on::callsite::CounterOptions;
-    use crate::on::callsite::Kind;
     use crate::on::callsite::Site;
     use crate::{Format, Session};
 
     static SITE: Site = Site { file: "f", line: 1, module: "m", counter: CounterOptions::NONE };
-    static CALLSITE: Callsite = Callsite::new(Kind::Scope, "t", "interval", &[], &SITE);
+    static CALLSITE: Callsite = Callsite::new(CallsiteKind::Scope, "t", "interval", &[], &SITE);
 
     fn begin() -> AsyncScope {
         AsyncScope::begin(&CALLSITE, CALLSITE.registered_epoch().expect("it is on"), &(), &Extras::new())

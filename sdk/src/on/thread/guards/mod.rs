@@ -10,7 +10,7 @@ use crate::on::event::argument::{Argument, Values};
 use crate::on::event::extras::Extras;
 use crate::on::event::flow::Flow;
 use crate::on::event::on_track::TrackRef;
-use crate::on::event::position::Happens;
+use crate::on::event::position::TrackAction;
 use crate::on::event::text::Text;
 use crate::on::event::{Action, Event};
 use crate::on::thread::cold::TrackEnd;
@@ -135,9 +135,10 @@ fn end_on_track(
     track: TrackRef<'_>,
     arguments: Option<Box<EndArguments>>,
 ) -> TrackEnd {
-    let position = track.place(epoch);
+    let position = track.position(epoch);
     if arguments.is_none()
-        && let Some(time) = hot::on_track(this_thread::hot(), callsite, epoch, Happens::End, position, &())
+        && let Some(time) =
+            hot::on_track(this_thread::hot(), callsite, epoch, TrackAction::End, position, &())
     {
         return TrackEnd::Recorded(time);
     }

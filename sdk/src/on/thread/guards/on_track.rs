@@ -66,7 +66,7 @@ impl TrackScope {
 impl Drop for TrackScope {
     fn drop(&mut self) {
         if let Some(track) = self.track.take()
-            && track.open().pop(self.epoch)
+            && track.open_slices().pop(self.epoch)
         {
             end_on(&track, self.callsite, self.epoch, self.arguments.take());
         }
@@ -83,9 +83,9 @@ fn begin_on(
     extras: &Extras<'_>,
 ) -> u32 {
     let recorded_in = events::rich(callsite, epoch, values, extras);
-    track.open().push(epoch, recorded_in != 0);
+    track.open_slices().push(epoch, recorded_in != 0);
     if recorded_in != 0 {
-        track.open().set_last(epoch, last_event());
+        track.open_slices().set_last_time(epoch, last_event());
     }
     recorded_in
 }
@@ -100,7 +100,7 @@ pub fn track_begin(callsite: &'static Callsite, epoch: Epoch, values: &impl Valu
 /// Notes that a slice begins which is not recorded, because of the filter or because the session stops. Its
 /// end must not end another slice.
 pub fn track_left_out(track: &impl AsRef<Track>) {
-    let open = track.as_ref().open();
+    let open = track.as_ref().open_slices();
     let active = registry::active_epoch();
     match if active == 0 { open.epoch() } else { active } {
         0 => {}
@@ -111,7 +111,7 @@ pub fn track_left_out(track: &impl AsRef<Track>) {
 /// Returns whether any slice was ever begun on the track.
 #[inline]
 pub fn track_was_used(track: &impl AsRef<Track>) -> bool {
-    track.as_ref().open().epoch() != 0
+    track.as_ref().open_slices().epoch() != 0
 }
 
 /// Ends the slice that was begun last on a track. It does so also while the session stops. Callsites are off
@@ -124,8 +124,8 @@ pub fn track_end(
     values: &impl Values,
 ) {
     let track = track.as_ref();
-    let epoch = epoch.map_or_else(|| track.open().epoch(), Epoch::get);
-    if epoch != 0 && track.open().pop(epoch) {
+    let epoch = epoch.map_or_else(|| track.open_slices().epoch(), Epoch::get);
+    if epoch != 0 && track.open_slices().pop(epoch) {
         if values.count() == 0 {
             end_on(track, callsite, epoch, None);
             return;
@@ -133,7 +133,7 @@ pub fn track_end(
         let unended = Unended { callsite, epoch, track };
         let extras = Extras::new();
         events::with_list(values, |values| {
-            let (after, on) = (track.open().last(epoch), Some(TrackRef::Track(track)));
+            let (after, on) = (track.open_slices().last_time(epoch), Some(TrackRef::Track(track)));
             let event = Event { track: on, after, ..Event::new(callsite, values, &extras) };
             set_ended(track, epoch, cold::end_on_track(epoch, &event));
         });
@@ -148,7 +148,7 @@ fn end_on(track: &Track, callsite: &'static Callsite, epoch: u32, arguments: Opt
 
 fn set_ended(track: &Track, epoch: u32, end: TrackEnd) {
     if let TrackEnd::Recorded(time) = end {
-        track.open().set_last(epoch, time);
+        track.open_slices().set_last_time(epoch, time);
     }
 }
 

@@ -13,7 +13,7 @@ use track_event::EventType;
 use track_event::fields::track_event as event;
 
 use crate::on::base::this_thread::Hot;
-use crate::on::event::position::{Happens, Position};
+use crate::on::event::position::{Position, TrackAction};
 use crate::on::thread::hot::Callsite;
 use crate::on::thread::hot::packet::{TRACK, put_track};
 use crate::on::thread::hot::taken::Taken;
@@ -34,17 +34,17 @@ const fn tag_of_text(field: u32) -> u64 {
 pub(crate) fn event(
     hot: &Hot,
     callsite: &'static Callsite,
-    happens: Happens,
+    happens: TrackAction,
     position: Position,
     taken: Taken,
 ) -> bool {
     let (kind, texts) = match happens {
-        Happens::Begin => (EventType::SliceBegin, callsite.texts()),
-        Happens::Instant => (EventType::Instant, callsite.texts()),
-        Happens::End => (EventType::SliceEnd, Some([""; 2])),
+        TrackAction::Begin => (EventType::SliceBegin, callsite.texts()),
+        TrackAction::Instant => (EventType::Instant, callsite.texts()),
+        TrackAction::End => (EventType::SliceEnd, Some([""; 2])),
     };
     let Some(texts) = texts else { return taken.put_back() };
-    let texts_len = if happens == Happens::End { 0 } else { 2 * TEXT + texts[0].len() + texts[1].len() };
+    let texts_len = if happens == TrackAction::End { 0 } else { 2 * TEXT + texts[0].len() + texts[1].len() };
     if texts_len > LONGEST_TEXTS {
         return taken.put_back();
     }
@@ -70,7 +70,7 @@ pub(crate) fn event(
     raw.word_of(hot.prefix.get() >> 16, prefix_len - 2);
     raw.word_of(0x5a | (event_len as u64) << 8, 2);
     raw.word_of(0x48 | (kind as u64) << 8, 2);
-    if happens != Happens::End {
+    if happens != TrackAction::End {
         for (field, text) in [(event::CATEGORIES, texts[0]), (event::NAME, texts[1])] {
             raw.word_of(tag_of_text(field) | (text.len() as u64) << 16, TEXT);
             raw.copy(text.as_bytes());

@@ -7,9 +7,9 @@ use crate::on::base::this_thread::Hot;
 use crate::on::callsite::Key;
 use crate::on::encode::{COUNTER_ID, FXT_THREAD};
 use crate::on::event::argument::Visitor;
-use crate::on::event::position::{Happens, Position};
+use crate::on::event::position::{Position, TrackAction};
 use crate::on::thread::hot::taken::Taken;
-use crate::on::thread::hot::{Callsite, Kind, Values};
+use crate::on::thread::hot::{Callsite, CallsiteKind, Values};
 use crate::on::thread::raw::Raw;
 
 /// Bytes of a record without arguments: header and time.
@@ -22,15 +22,15 @@ pub(crate) const END: i32 = PLAIN;
 const BEGIN_TO_END: u64 =
     fxt::layout::event::KIND.set(fxt::EventKind::DurationEnd as u64 - fxt::EventKind::DurationBegin as u64);
 
-fn reserved_for_end(kind: Kind) -> i32 {
-    if kind == Kind::Scope { END } else { 0 }
+fn reserved_for_end(kind: CallsiteKind) -> i32 {
+    if kind == CallsiteKind::Scope { END } else { 0 }
 }
 
 #[inline(always)]
 pub(crate) fn plain<const WARM: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
-    kind: Kind,
+    kind: CallsiteKind,
     taken: Taken,
 ) -> bool {
     let room = taken.room() - PLAIN - reserved_for_end(kind);
@@ -41,7 +41,7 @@ pub(crate) fn plain<const WARM: bool>(
     let Some((now, _)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
     // SAFETY: room for PLAIN bytes.
     unsafe { put_plain(&taken, commit, callsite.fxt_header(), now) };
-    if kind == Kind::Scope {
+    if kind == CallsiteKind::Scope {
         taken.note_begin(commit, PLAIN as u32, room, None);
     }
     taken.commit(commit, now, PLAIN as u32, room);
@@ -104,12 +104,13 @@ unsafe fn put_plain(taken: &Taken, commit: Commit, header: u64, now: u64) {
 pub(crate) fn with_values<const WARM: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
-    kind: Kind,
+    kind: CallsiteKind,
     values: &impl Values,
     taken: Taken,
 ) -> bool {
-    let payload = (kind == Kind::Counter).then_some(COUNTER_ID);
-    let more = More { header: callsite.fxt_header(), payload, begins: kind == Kind::Scope, after: None };
+    let payload = (kind == CallsiteKind::Counter).then_some(COUNTER_ID);
+    let more =
+        More { header: callsite.fxt_header(), payload, begins: kind == CallsiteKind::Scope, after: None };
     record::<WARM>(hot, callsite.keys(), &more, values, taken)
 }
 
@@ -118,7 +119,7 @@ pub(crate) fn with_values<const WARM: bool>(
 pub(crate) fn in_interval(
     hot: &Hot,
     callsite: &'static Callsite,
-    happens: Happens,
+    happens: TrackAction,
     position: Position,
     values: &impl Values,
     taken: Taken,
@@ -127,9 +128,9 @@ pub(crate) fn in_interval(
         fxt::layout::event::KIND.set(to as u64 - from as u64)
     }
     let change = match happens {
-        Happens::Begin => const { change(fxt::EventKind::DurationBegin, fxt::EventKind::AsyncBegin) },
-        Happens::End => const { change(fxt::EventKind::DurationBegin, fxt::EventKind::AsyncEnd) },
-        Happens::Instant => const { change(fxt::EventKind::Instant, fxt::EventKind::AsyncInstant) },
+        TrackAction::Begin => const { change(fxt::EventKind::DurationBegin, fxt::EventKind::AsyncBegin) },
+        TrackAction::End => const { change(fxt::EventKind::DurationBegin, fxt::EventKind::AsyncEnd) },
+        TrackAction::Instant => const { change(fxt::EventKind::Instant, fxt::EventKind::AsyncInstant) },
     };
     let more = More {
         header: callsite.fxt_header() + change,

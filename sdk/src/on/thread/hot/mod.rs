@@ -40,9 +40,9 @@ use hairline_shm::Lease;
 
 use crate::on::base::this_thread::AS_INTERVAL;
 pub(crate) use crate::on::base::this_thread::Hot;
-use crate::on::callsite::{Callsite, Kind, TRACK_EVENT};
+use crate::on::callsite::{Callsite, CallsiteKind, TRACK_EVENT};
 use crate::on::event::argument::Values;
-use crate::on::event::position::{Happens, InFxt, Position};
+use crate::on::event::position::{InFxt, Position, TrackAction};
 pub(crate) use crate::on::thread::hot::fxt::END as FXT_END;
 pub(crate) use crate::on::thread::hot::packet::END as TRACK_EVENT_END;
 
@@ -53,7 +53,7 @@ pub(crate) fn plain<const WARM: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
     epoch: u32,
-    kind: Kind,
+    kind: CallsiteKind,
 ) -> bool {
     let Some(taken) = hot.take(Lease::epoch, epoch) else { return false };
     if epoch & TRACK_EVENT == 0 {
@@ -99,7 +99,7 @@ pub(crate) fn with_values<const WARM: bool, V: Values>(
     hot: &Hot,
     callsite: &'static Callsite,
     epoch: u32,
-    kind: Kind,
+    kind: CallsiteKind,
     values: &V,
 ) -> bool {
     if V::NESTED {
@@ -112,7 +112,7 @@ pub(crate) fn with_values<const WARM: bool, V: Values>(
     }
     if epoch & TRACK_EVENT == 0 {
         fxt::with_values::<WARM>(hot, callsite, kind, values, taken)
-    } else if kind == Kind::Counter {
+    } else if kind == CallsiteKind::Counter {
         packet::counter::<WARM>(hot, callsite, values, taken)
     } else {
         packet::with_values::<WARM>(hot, callsite, kind, None, values, taken)
@@ -129,7 +129,7 @@ pub(crate) fn on_track<V: Values>(
     hot: &Hot,
     callsite: &'static Callsite,
     epoch: u32,
-    happens: Happens,
+    happens: TrackAction,
     position: Position,
     values: &V,
 ) -> Option<u64> {
@@ -140,7 +140,7 @@ pub(crate) fn on_track<V: Values>(
     let lease = taken.lease;
     let is_packet = epoch & TRACK_EVENT != 0;
     let is_blob = !is_packet && position.in_fxt == InFxt::Blob;
-    let is_end = happens == Happens::End;
+    let is_end = happens == TrackAction::End;
     // An end has its begin's callsite and no arguments, and its packet no string. A blob has no string id.
     let has_strings = is_blob || is_end && is_packet || hot.has_seen::<true>(callsite);
     let has_keys = is_end || callsite.keys().len() == values.count() && !(is_blob && values.count() != 0);
@@ -157,7 +157,7 @@ pub(crate) fn on_track<V: Values>(
     } else if is_end {
         packet::end_on_track(hot, position, taken)
     } else {
-        packet::with_values::<true>(hot, callsite, Kind::Instant, Some(position), values, taken)
+        packet::with_values::<true>(hot, callsite, CallsiteKind::Instant, Some(position), values, taken)
     };
     is_written.then(|| lease.last())
 }

@@ -15,7 +15,7 @@ use crate::on::encode::track_event::message::{
 use crate::on::event::argument::Visitor;
 use crate::on::event::position::Position;
 use crate::on::thread::hot::taken::Taken;
-use crate::on::thread::hot::{Callsite, Kind, Values};
+use crate::on::thread::hot::{Callsite, CallsiteKind, Values};
 use crate::on::thread::raw::Raw;
 
 /// Bytes reserved for the end of a scope: prefix (8), message (6), tag and the longest varint (11).
@@ -27,8 +27,8 @@ const PLAIN: i32 = 28;
 /// Bytes of the time.
 pub(crate) const TIME_LEN: usize = 4;
 
-fn reserved_for_end(kind: Kind) -> i32 {
-    if kind == Kind::Scope { END } else { 0 }
+fn reserved_for_end(kind: CallsiteKind) -> i32 {
+    if kind == CallsiteKind::Scope { END } else { 0 }
 }
 
 /// Encodes a time: `40` and the varint of a delta below 2^21, padded to 3 bytes.
@@ -42,7 +42,7 @@ pub(crate) fn time(delta: u64) -> u64 {
 pub(crate) fn plain<const WARM: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
-    kind: Kind,
+    kind: CallsiteKind,
     taken: Taken,
 ) -> bool {
     let reserved = reserved_for_end(kind);
@@ -60,7 +60,7 @@ pub(crate) fn plain<const WARM: bool>(
     let len = hot.packet_base.get() + message_len as u32;
     let room = room - len as i32;
     let commit = taken.last_commit();
-    if kind == Kind::Scope {
+    if kind == CallsiteKind::Scope {
         taken.note_begin(commit, len, room, Some(now));
     }
     taken.commit(commit, now, len, room);
@@ -162,7 +162,7 @@ pub(crate) fn put_track(raw: &mut Raw, uuid: u64) {
 pub(crate) fn with_values<const WARM: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
-    kind: Kind,
+    kind: CallsiteKind,
     position: Option<Position>,
     values: &impl Values,
     taken: Taken,
@@ -203,7 +203,7 @@ pub(crate) fn with_values<const WARM: bool>(
     }
     values.each(0, &mut Put { raw: &mut raw, keys });
     raw.word_of(time(delta), TIME_LEN);
-    if kind == Kind::Scope {
+    if kind == CallsiteKind::Scope {
         taken.note_begin(taken.last_commit(), len as u32, room, Some(now));
     }
     let commit = taken.last_commit();

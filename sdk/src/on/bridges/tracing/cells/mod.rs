@@ -85,7 +85,7 @@ fn index_of(id: u64) -> usize {
 #[cold]
 fn acquire() -> Option<&'static Table> {
     HOLD.try_with(|_| ()).ok()?; // `None` at the thread's end
-    let table = ALL.iter().map(|table| forever::keep(table, Table::new)).find(|table| {
+    let table = ALL.iter().map(|table| forever::get_or_leak(table, Table::new)).find(|table| {
         table.owned.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
     })?;
     OWN.set(Some(table));
@@ -126,13 +126,13 @@ pub(crate) fn find(layer: u32, id: u64) -> Option<&'static Cell> {
 #[cold]
 fn guess(own: &Table, layer: u32, id: u64) -> Option<&'static Cell> {
     let guess = own.guesses[index_of(id)].load(Ordering::Relaxed);
-    forever::shared(ALL.get(guess as usize)?.load(Ordering::Acquire))?.get(layer, id)
+    forever::get(ALL.get(guess as usize)?.load(Ordering::Acquire))?.get(layer, id)
 }
 
 /// Searches all tables for the span's cell.
 #[cold]
 pub(crate) fn search(layer: u32, id: u64) -> Option<&'static Cell> {
-    let tables = ALL.iter().map_while(|table| forever::shared(table.load(Ordering::Acquire))).enumerate();
+    let tables = ALL.iter().map_while(|table| forever::get(table.load(Ordering::Acquire))).enumerate();
     let (index, cell) = tables.filter_map(|(i, table)| Some((i, table.get(layer, id)?))).next()?;
     if let Some(own) = OWN.get().or_else(acquire) {
         own.guesses[index_of(id)].store(index as u8, Ordering::Relaxed); // TABLES are fewer than 256

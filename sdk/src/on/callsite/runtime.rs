@@ -1,32 +1,34 @@
-//! Callsites that are made at run time, and stay for the rest of the process.
+//! Callsites that are created at run time and exist for the rest of the process.
 
-use crate::on::callsite::{Callsite, FirstHit, Key, Kind, Site};
+use crate::on::callsite::{Callsite, CallsiteKind, FirstHit, Key, Site};
 
-/// The memory of a callsite, allocated before the lock under which it turns out whether another thread has
-/// made the same one. Where that is so it is freed, outside of the lock.
+/// The memory of a callsite, allocated before the lock is taken. Only under the lock can the caller see
+/// whether another thread has created the same callsite. The memory is then freed, outside of the lock.
 #[derive(Debug)]
-pub(crate) struct Blank {
+pub(crate) struct CallsiteMemory {
     category: Option<Box<str>>,
     keys: Box<[Key]>,
     site: Box<Option<Site>>,
     callsite: Box<Option<Callsite>>,
 }
 
-impl Blank {
+impl CallsiteMemory {
+    /// Allocates the memory of a callsite with these keys.
     pub(crate) fn new(keys: Box<[Key]>) -> Self {
         Self { category: None, keys, site: Box::new(None), callsite: Box::new(None) }
     }
 
-    /// With a copy of the category, for one that is not static.
+    /// Allocates the memory with a copy of the category, for a category that is not static.
     #[cfg(feature = "log")]
     pub(crate) fn with_category(category: &str) -> Self {
         Self { category: Some(Box::from(category)), ..Self::new(Box::default()) }
     }
 
-    /// Makes the callsite, without an allocation. `category` counts where there is no copy.
+    /// Creates the callsite in this memory, without an allocation. `category` is ignored if the memory has a
+    /// copy of one.
     pub(crate) fn fill(
         self,
-        kind: Kind,
+        kind: CallsiteKind,
         category: &'static str,
         name: &'static str,
         site: Site,

@@ -1,5 +1,5 @@
-//! Arguments that own what they say, their nested values whole or taken apart. A list is used again and again, so that it
-//! has its room.
+//! Arguments that own their values. Nested values are kept as trees, or flattened into one argument for each
+//! leaf. A list is reused, so that it keeps its memory.
 
 use std::ops::Range;
 
@@ -8,9 +8,9 @@ use hairline_formats::Value;
 use crate::on::base::few::Few;
 use crate::on::event::tree::Node;
 
-/// A list of arguments.
+/// A list of arguments that owns its values.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct OwnedArguments {
     text: String,
     bytes: Vec<u8>,
     path: String,
@@ -25,7 +25,7 @@ enum Name {
     Text(Range<usize>),
 }
 
-/// A value; strings are in `text`, blobs in `bytes`.
+/// A value. Its strings are in `text`, its blobs in `bytes`.
 #[derive(Clone, Debug)]
 enum Scalar {
     Bool(bool),
@@ -40,8 +40,8 @@ enum Scalar {
     Tree(usize),
 }
 
-impl Kept {
-    /// Forgets all.
+impl OwnedArguments {
+    /// Removes all arguments and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.text.clear();
         self.bytes.clear();
@@ -49,10 +49,10 @@ impl Kept {
         self.all.clear();
     }
 
-    /// Adds an argument, whole. Null is left out.
+    /// Adds an argument, with its nested values as a tree. Null is omitted.
     pub(crate) fn add(&mut self, key: &'static str, value: &Value<'_>) {
         if let Value::Dict(_) | Value::Array(_) = value {
-            let tree = Node::copy_of(value); // may panic in the program's own code
+            let tree = Node::copy_of(value); // runs code of the program, which may panic
             self.all.push((Name::Static(key), Scalar::Tree(self.trees.len())));
             self.trees.push(tree);
         } else if let Some(scalar) = self.scalar(value) {
@@ -60,16 +60,17 @@ impl Kept {
         }
     }
 
-    /// Adds a scalar whose name is not static.
+    /// Adds a scalar whose name is not static. Null and nested values are omitted.
     #[cfg(feature = "subscriber")]
     pub(crate) fn add_named(&mut self, name: &str, value: &Value<'_>) {
         if let Some(scalar) = self.scalar(value) {
-            let name = self.keep(name);
+            let name = self.add_text(name);
             self.all.push((Name::Text(name), scalar));
         }
     }
 
-    /// Adds what is nested in the value, each with its path that begins with `name`. False: it is a scalar.
+    /// Adds each leaf of a nested value as an argument. Its name is the path to the leaf, which begins with
+    /// `name`. Returns false for a scalar, which is not added.
     pub(crate) fn add_nested(&mut self, name: &str, value: &Value<'_>) -> bool {
         if !matches!(value, Value::Dict(_) | Value::Array(_)) {
             return false;
@@ -79,7 +80,7 @@ impl Kept {
         path.push_str(name);
         value.flatten(&mut path, &mut |path, value| {
             if let Some(scalar) = self.scalar(&value) {
-                let path = self.keep(path);
+                let path = self.add_text(path);
                 self.all.push((Name::Text(path), scalar));
             }
         });
@@ -87,7 +88,7 @@ impl Kept {
         true
     }
 
-    /// All arguments.
+    /// Iterates over all arguments.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, Value<'_>)> {
         self.all.iter().map(|(name, scalar)| {
             let name = match name {
@@ -109,13 +110,14 @@ impl Kept {
         })
     }
 
-    /// Hands all arguments on, in a list.
-    pub(crate) fn show<R>(&self, with: impl FnOnce(&[(&str, Value<'_>)]) -> R) -> R {
+    /// Calls `with` with the list of all arguments.
+    pub(crate) fn with_list<R>(&self, with: impl FnOnce(&[(&str, Value<'_>)]) -> R) -> R {
         let mut few = Few::<_>::new(("", Value::Null));
         self.iter().for_each(|argument| few.push(argument));
         with(few.as_slice())
     }
 
+    /// Copies a scalar into the list's memory; `None` for null and nested values.
     fn scalar(&mut self, value: &Value<'_>) -> Option<Scalar> {
         Some(match *value {
             Value::Null | Value::Dict(_) | Value::Array(_) => return None,
@@ -125,7 +127,7 @@ impl Kept {
             Value::F64(v) => Scalar::F64(v),
             Value::Pointer(v) => Scalar::Pointer(v),
             Value::Koid(v) => Scalar::Koid(v),
-            Value::Str(text) | Value::Interned { text, .. } => Scalar::Str(self.keep(text)),
+            Value::Str(text) | Value::Interned { text, .. } => Scalar::Str(self.add_text(text)),
             Value::Blob(bytes) => {
                 let start = self.bytes.len();
                 self.bytes.extend_from_slice(bytes);
@@ -134,7 +136,8 @@ impl Kept {
         })
     }
 
-    fn keep(&mut self, text: &str) -> Range<usize> {
+    /// Appends a text to `text`.
+    fn add_text(&mut self, text: &str) -> Range<usize> {
         let start = self.text.len();
         self.text.push_str(text);
         start..self.text.len()

@@ -1,4 +1,4 @@
-//! Brackets: which slices on a track are open, and which of those are in the trace.
+//! The open slices of a track, and which of them are in the trace.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -6,59 +6,61 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use crate::on::base::lock::Mutex;
 use crate::on::base::this_thread;
 
-/// The slices that were begun on a track and not ended: for each, from the outermost, whether it is in the trace. One
-/// that is not, for want of room or by the filter, has no end there either.
+/// The slices that began on a track and have not ended. A stack has one bit for each slice, from the
+/// outermost: whether it is in the trace. A slice that is not, for lack of room or by the filter, has no end
+/// in the trace either.
 #[derive(Debug, Default)]
-pub(crate) struct Open {
+pub(crate) struct OpenSlices {
     stack: Mutex<Stack>,
-    /// The stack's epoch, to be looked at without the lock; 0 while nothing was ever begun.
+    /// The epoch of the stack, to be read without the lock; 0 while no slice ever began.
     epoch: AtomicU32,
-    /// The time of the last begin or end in that session: threads' clocks may be some ns apart, and what they do here one after the other
-    /// is to be in that order.
-    last: AtomicU64,
+    /// The time of the last begin or end in that session. Threads' clocks may be some ns apart, and the
+    /// begins and ends on a track must be in their order.
+    last_time: AtomicU64,
 }
 
 /// A stack of bits, 64 to a word.
 #[derive(Debug, Default)]
 struct Stack {
-    /// The session's; what another one began is forgotten.
+    /// The epoch of the session. Slices of other sessions are dropped.
     epoch: u32,
     depth: usize,
-    /// The first 64, so that few tracks need more.
+    /// The bits of the first 64 slices. Few tracks need more.
     low: u64,
     high: Vec<u64>,
 }
 
-impl Open {
-    /// A slice was begun in the session with this epoch.
+impl OpenSlices {
+    /// Records the begin of a slice in the session with this epoch.
     pub(crate) fn push(&self, epoch: u32, is_recorded: bool) {
         self.with::<true, _>(epoch, |stack| stack.push(is_recorded));
     }
 
-    /// The time that what happens now comes after, in the session with this epoch.
-    pub(crate) fn last(&self, epoch: u32) -> u64 {
-        if self.epoch() == epoch { self.last.load(Relaxed) } else { 0 }
+    /// Returns the time that the next begin or end must come after, in the session with this epoch.
+    pub(crate) fn last_time(&self, epoch: u32) -> u64 {
+        if self.epoch() == epoch { self.last_time.load(Relaxed) } else { 0 }
     }
 
-    /// A slice has begun or ended, in the session with this epoch.
-    pub(crate) fn set_last(&self, epoch: u32, time: u64) {
+    /// Records the time of a begin or end in the session with this epoch.
+    pub(crate) fn set_last_time(&self, epoch: u32, time: u64) {
         if self.epoch() == epoch {
-            self.last.store(time, Relaxed); // who does it at the same time has no order to keep
+            self.last_time.store(time, Relaxed); // simultaneous begins and ends have no order
         }
     }
 
-    /// The session in which a slice was begun last; 0: none was.
+    /// Returns the epoch in which a slice began last; 0 if none ever began.
     pub(crate) fn epoch(&self) -> u32 {
         self.epoch.load(Relaxed)
     }
 
-    /// The slice begun last ends. Whether it is in the trace.
+    /// Records the end of the slice that began last. Returns whether that slice is in the trace.
     pub(crate) fn pop(&self, epoch: u32) -> bool {
         self.with::<false, _>(epoch, Stack::pop).unwrap_or(false)
     }
 
-    /// None: this thread is inside of an event, which may be holding the lock, or in a forked child. A begin there was not
-    /// recorded, and its end comes the same way. With `IS_PUSH` there is room for one more.
+    /// Calls `f` with the stack of the session with this epoch. With `IS_PUSH` the stack has room for one
+    /// more slice. `None` if this thread is inside an event that may hold the lock, or in a forked child: a
+    /// begin there is not recorded, and its end gets `None` too.
     #[inline]
     fn with<const IS_PUSH: bool, R>(&self, epoch: u32, f: impl FnOnce(&mut Stack) -> R) -> Option<R> {
         if this_thread::is_barred() {
@@ -74,11 +76,11 @@ impl Open {
             self.stack.lock_unless_lost()?
         };
         if stack.epoch > epoch {
-            return None; // of a session before this one
+            return None; // an event of an earlier session
         }
         if stack.epoch < epoch {
             stack.begin(epoch);
-            self.last.store(0, Relaxed);
+            self.last_time.store(0, Relaxed);
             self.epoch.store(epoch, Relaxed);
         }
         Some(f(&mut stack))
@@ -86,30 +88,31 @@ impl Open {
 }
 
 impl Stack {
-    /// Forgets the slices of the session before, and keeps the memory: it may not be freed under the lock.
+    /// Drops the slices of the session before, and keeps the memory, which may not be freed under the lock.
     fn begin(&mut self, epoch: u32) {
         (self.epoch, self.depth, self.low) = (epoch, 0, 0);
         self.high.clear();
     }
 
-    /// Number of words that the next push adds to `high`.
+    /// Returns the number of words that the next push adds to `high`.
     fn missing_words(&self) -> usize {
         (self.depth / 64).saturating_sub(self.high.len())
     }
 
+    /// Returns the word with number `n`, which may be one beyond the last.
     fn word(&mut self, n: usize) -> &mut u64 {
         match n.checked_sub(1) {
             None => &mut self.low,
             Some(n) => {
                 if n >= self.high.len() {
-                    self.high.resize(n + 1, 0); // there is room
+                    self.high.resize(n + 1, 0); // the caller has made room
                 }
                 &mut self.high[n]
             }
         }
     }
 
-    /// The caller has made sure of room.
+    /// Adds a bit. The caller has made room.
     fn push(&mut self, bit: bool) {
         let (word, at) = (self.depth / 64, self.depth % 64);
         let word = self.word(word);
@@ -117,6 +120,7 @@ impl Stack {
         self.depth += 1;
     }
 
+    /// Removes the last bit; false if the stack is empty.
     fn pop(&mut self) -> bool {
         let Some(depth) = self.depth.checked_sub(1) else { return false };
         self.depth = depth;
@@ -129,24 +133,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_belongs_to_the_begin_before_it() {
-        let open = Open::default();
-        assert!(!open.pop(2)); // nothing was begun
+    fn an_end_closes_the_slice_that_began_last() {
+        let open = OpenSlices::default();
+        assert!(!open.pop(2)); // no slice has begun
         [true, false, true].iter().for_each(|bit| open.push(2, *bit));
         assert_eq!([open.pop(2), open.pop(2), open.pop(2), open.pop(2)], [true, false, true, false]);
     }
 
     #[test]
-    fn slices_may_be_nested_to_any_depth() {
-        let open = Open::default();
+    fn slices_nest_to_any_depth() {
+        let open = OpenSlices::default();
         let bits: Vec<bool> = (0..1000).map(|n| n % 3 == 0).collect();
         bits.iter().for_each(|bit| open.push(2, *bit));
         assert!(bits.iter().rev().all(|bit| open.pop(2) == *bit));
     }
 
     #[test]
-    fn what_another_session_began_does_not_count() {
-        let open = Open::default();
+    fn slices_of_another_session_are_dropped() {
+        let open = OpenSlices::default();
         open.push(2, true);
         assert!(!open.pop(4));
         open.push(4, true);
