@@ -218,7 +218,6 @@ fn append(
         return Ok(());
     }
     let tail = Tail {
-        format,
         pid: facts.pid,
         process_track: facts.process_track,
         // Which thread writes is not to be known from here.
@@ -230,7 +229,7 @@ fn append(
         chunks,
         flushes: 0,
     };
-    let tail = tail.bytes();
+    let tail = stream::tail(format, &tail);
     place.write(&tail)?;
     done.bytes += tail.len() as u64;
     Ok(())
