@@ -56,7 +56,8 @@ impl Function {
         Ok(Self { head, name, is_async, body, parameters, output })
     }
 
-    /// What tells the compiler the type of an async block that stands for the body, where it has words for it.
+    /// What tells the compiler the type of an async block that stands for the body, where it has words for
+    /// it.
     pub(crate) fn output_hint(&self) -> TokenStream {
         let never = matches!(self.output.as_slice(), [token] if is_punct(token, '!'));
         if self.output.is_empty() || never || self.output.iter().any(mentions_impl) {

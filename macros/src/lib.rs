@@ -1,8 +1,8 @@
 //! Procedural macros of [Hairline](https://docs.rs/hairline): what its declarative macros cannot do.
 //!
-//! There is one, [`macro@trace`], which is exported as `hairline::trace`. It works on tokens: it finds the function's
-//! name, its parameters' names and its body, and leaves the rest to the compiler. So it has no dependency, whose
-//! compilation every user would wait for, and it keeps whatever a function may have.
+//! There is one, [`macro@trace`], which is exported as `hairline::trace`. It works on tokens: it finds the
+//! function's name, its parameters' names and its body, and leaves the rest to the compiler. So it has no
+//! dependency, whose compilation every user would wait for, and it keeps whatever a function may have.
 
 mod function;
 mod options;
@@ -27,13 +27,13 @@ use options::Options;
 ///
 /// * the first value, if it has no name, is the category; by default the path of the module;
 /// * `name = ..`: a constant string; by default the function's name;
-/// * `args(..)`: arguments as in `trace_scope!`, evaluated when the body begins; `args` alone: all parameters with a
-///   plain name but `self`;
+/// * `args(..)`: arguments as in `trace_scope!`, evaluated when the body begins; `args` alone: all parameters
+///   with a plain name but `self`;
 /// * `skip(..)`: parameters that `args` leaves out;
 /// * `crate = path`: where `hairline` is found, if not at `::hairline`.
 ///
-/// On any function with a body that is not `const`: with `self`, generics, `where`, lifetimes, `impl Trait`; early
-/// returns, `?` and panics end the slice. An `async` function is recorded from its first poll, as
+/// On any function with a body that is not `const`: with `self`, generics, `where`, lifetimes, `impl Trait`;
+/// early returns, `?` and panics end the slice. An `async` function is recorded from its first poll, as
 /// `TraceFuture::traced` records a future.
 #[proc_macro_attribute]
 pub fn trace(attribute: TokenStream, item: TokenStream) -> TokenStream {
@@ -122,7 +122,8 @@ fn words(text: &str) -> TokenStream {
     text.parse().unwrap_or_default() // none of them is wrong
 }
 
-/// Puts the parts in the places of their names. They keep their own places in the source, for errors to point to.
+/// Puts the parts in the places of their names. They keep their own places in the source, for errors to point
+/// to.
 fn fill_in(tokens: TokenStream, parts: &[(&str, TokenStream)]) -> TokenStream {
     let mut out = TokenStream::new();
     for token in tokens {

@@ -1,5 +1,6 @@
 use crate::builder::SessionBuilder;
 use crate::error::Error;
+use crate::filter::Filter;
 use crate::summary::Summary;
 
 /// Recording into one trace. Without the crate feature `enable` it records nothing and creates no output.
@@ -18,7 +19,7 @@ impl Session {
     /// # Errors
     /// When the filter makes no sense.
     pub fn set_categories(&self, filter: &str) -> Result<(), Error> {
-        crate::check_categories(filter)
+        Filter::parse(filter).map(drop)
     }
 
     /// Nothing to wait for.

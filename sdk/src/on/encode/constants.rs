@@ -1,5 +1,5 @@
-//! The constant parts of a callsite's records, composed at its first hit: the FXT header word and the TrackEvent
-//! message.
+//! The constant parts of a callsite's records, composed at its first hit: the FXT header word and the
+//! TrackEvent message.
 
 use hairline_formats::fxt;
 
@@ -18,8 +18,8 @@ pub(crate) fn constants(callsite: &'static Callsite, intern: fn(&'static str) ->
     let of_one = [category];
     let categories = several.as_deref().unwrap_or(if category == 0 { &[] } else { &of_one });
     let message = message::constant(callsite.kind(), categories, u64::from(name), callsite.name());
-    // Without a constant message the events take the cold path, which writes strings inline. That is so if the ids of
-    // the strings exceed the header's fields, or the message is longer than the hot path copies.
+    // Without a constant message the events take the cold path, which writes strings inline. That is so if
+    // the ids of the strings exceed the header's fields, or the message is longer than the hot path copies.
     let is_constant = widest <= u32::from(fxt::MAX_STRING_INDEX)
         && message.len() <= message::LONGEST
         && !callsite.site().counter.incremental
@@ -34,7 +34,8 @@ pub(crate) fn constants(callsite: &'static Callsite, intern: fn(&'static str) ->
     }
 }
 
-/// Returns the header word of a record, also of an end: with strings by their index, or without those that have none.
+/// Returns the header word of a record, also of an end: with strings by their index, or without those that
+/// have none.
 fn header(kind: Kind, category: u32, name: u32) -> u64 {
     let kind = match kind {
         Kind::Scope => fxt::EventKind::DurationBegin,

@@ -1,4 +1,5 @@
-//! Events whose records do not fit a chunk or the format: their strings are cut, with a mark, and the rest is kept.
+//! Events whose records do not fit a chunk or the format: their strings are cut, with a mark, and the rest is
+//! kept.
 
 use hairline_formats::{Value, truncate_utf8};
 
@@ -13,8 +14,8 @@ const FIXED: usize = 256;
 /// An upper bound of the bytes of each argument without its text.
 const PER_VALUE: usize = 40;
 
-/// Calls `record` with strings cut so that all of them fit `room` bytes. While the event is still too large, drops
-/// its nested values and then halves the length of the strings.
+/// Calls `record` with strings cut so that all of them fit `room` bytes. While the event is still too large,
+/// drops its nested values and then halves the length of the strings.
 pub(crate) fn shortened(
     event: &Event<'_>,
     room: usize,

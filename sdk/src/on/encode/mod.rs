@@ -1,7 +1,7 @@
 //! Events as bytes: FXT records or TrackEvent packets.
 //!
 //! ```text
-//! stream         the only file that looks at the format of a trace: head, sequences, heartbeat, late ends, tail
+//! stream         head, sequences, late ends, tail: the only file that looks at the format of a trace
 //! sequence       what the records of one thread need in either format, as a trait
 //! fxt/           that trait for FXT records, and the stream's own records
 //! track_event/   that trait for TrackEvent packets, and the stream's own packets

@@ -45,20 +45,22 @@ pub(crate) trait Sequence {
     /// The loss is in the chunk.
     fn set_loss_written(&mut self);
 
-    /// Forgets everything that the sequence has written: the records that follow are read without those before.
+    /// Forgets everything that the sequence has written: the records that follow are read without those
+    /// before.
     fn forget_all(&mut self);
 
     /// Whether the event's records contain all their strings, so that no string goes before them.
     fn is_self_contained(&self, event: &Event<'_>) -> bool;
 
-    /// Writes the strings of the callsite that the sequence does not have: all of them, or only number `which`.
+    /// Writes the strings of the callsite that the sequence does not have: all of them, or only number
+    /// `which`.
     fn put_strings(&self, out: &mut Vec<u8>, callsite: &'static Callsite, which: Option<usize>);
 
     /// Returns the number of strings that [`put_strings`](Self::put_strings) writes at most.
     fn string_count(&self, callsite: &'static Callsite) -> usize;
 
-    /// All strings of the callsite are in the chunk. The hot path may write the callsite's events from now on,
-    /// if it can.
+    /// All strings of the callsite are in the chunk. The hot path may write the callsite's events from now
+    /// on, if it can.
     fn set_strings_written(&mut self, hot: &Hot, callsite: &'static Callsite);
 
     /// Writes the strings that the event's values refer to by their id, and the body of its log message.
@@ -101,8 +103,8 @@ pub(crate) trait Sequence {
     fn note_of_begin(&self, event: &Event<'_>, now: u64) -> Note;
 
     /// Repeats the begins of open slices, the outermost first, for the start of the next chunk. They are in
-    /// `chunk`. Of begins that exceed `room` the outermost are dropped. Replaces the content of `out`, and sets
-    /// the offsets of `begins` to those in `out`.
+    /// `chunk`. Of begins that exceed `room` the outermost are dropped. Replaces the content of `out`, and
+    /// sets the offsets of `begins` to those in `out`.
     fn repeat_begins(&mut self, out: &mut Vec<u8>, chunk: &[u8], begins: &mut [Begin], room: usize);
 
     /// Publishes the first bytes of every packet of this sequence to the hot path.
@@ -128,7 +130,8 @@ pub(crate) trait Sequence {
         self.state_mut().tracks.set_written();
     }
 
-    /// Whether this sequence has described the track. A slice that ends here may have begun on another thread.
+    /// Whether this sequence has described the track. A slice that ends here may have begun on another
+    /// thread.
     fn has_described(&self, track: TrackRef<'_>) -> bool {
         self.state().tracks.contains(track.uuid())
     }

@@ -1,5 +1,5 @@
-//! The stream of a trace. This is the only file of the layer that looks at the format: each function here calls
-//! its twin for FXT records or TrackEvent packets.
+//! The stream of a trace. This is the only file of the layer that looks at the format: each function here
+//! calls its twin for FXT records or TrackEvent packets.
 
 use crate::builder::Detail;
 use crate::on::base::platform::process;
@@ -11,8 +11,8 @@ use crate::on::encode::{fxt, track_event};
 use crate::on::event::Event;
 use crate::options::Format;
 
-/// Returns the head of the stream: the bytes that a reader needs before the first record. `uuid` is the trace's own
-/// number.
+/// Returns the head of the stream: the bytes that a reader needs before the first record. `uuid` is the
+/// trace's own number.
 pub(crate) fn head(format: Format, uuid: u128) -> Vec<u8> {
     let mut out = Vec::new();
     match format {
@@ -22,7 +22,8 @@ pub(crate) fn head(format: Format, uuid: u128) -> Vec<u8> {
     out
 }
 
-/// Whether `head` can be the head of the trace with this number. The head of an FXT stream has it too, in a blob.
+/// Whether `head` can be the head of the trace with this number. The head of an FXT stream has it too, in a
+/// blob.
 pub(crate) fn is_head(head: &[u8], uuid: u128) -> bool {
     let mut number = Vec::new();
     track_event::stream::put_uuid(&mut number, uuid);
@@ -43,7 +44,8 @@ pub(crate) fn sequence(
     }
 }
 
-/// Returns the bytes that a stream repeats from time to time, so that a reader can begin in a long trace. FXT has none.
+/// Returns the bytes that a stream repeats from time to time, so that a reader can begin in a long trace. FXT
+/// has none.
 pub(crate) fn heartbeat(format: Format) -> Vec<u8> {
     let mut out = Vec::new();
     match format {
@@ -53,8 +55,8 @@ pub(crate) fn heartbeat(format: Format) -> Vec<u8> {
     out
 }
 
-/// Writes the end of a slice on a track for a thread that has no room for the end. `scratch` is a buffer to work in.
-/// Returns the number of arguments that are left out.
+/// Writes the end of a slice on a track for a thread that has no room for the end. `scratch` is a buffer to
+/// work in. Returns the number of arguments that are left out.
 pub(crate) fn put_late_end(
     format: Format,
     out: &mut Vec<u8>,

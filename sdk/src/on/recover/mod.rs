@@ -110,7 +110,7 @@ fn glance_beside_output(
 }
 
 fn format_of(facts: &Facts, region: &Path) -> Result<Format, RecoverError> {
-    let damaged = |what| RecoverError::NotARegion(format!("{}: {what}", region.display()));
+    let damaged = |what| RecoverError::NotARegion(format!("{}: {what}", region.display()).into());
     let format =
         Format::from_number(facts.format).ok_or_else(|| damaged("a format that is not known here"))?;
     if !stream::is_head(&facts.prelude, u128::from_le_bytes(facts.session)) {
@@ -268,7 +268,7 @@ impl From<shm::RecoverError> for RecoverError {
             shm::RecoverError::Busy { path: region } => Self::Busy { region },
             shm::RecoverError::Changing { path: region, pid } => Self::Changing { region, pid },
             shm::RecoverError::File { path, source } => Self::Io { path, source },
-            other => Self::NotARegion(other.to_string()),
+            other => Self::NotARegion(Box::new(other)),
         }
     }
 }

@@ -5,7 +5,7 @@
 //! | slice, instant or counter on the track of this thread | the record of its kind |
 //! | slice or instant on the track of another thread | the record of its kind, with that thread inline |
 //! | async interval | async records with its id |
-//! | log message | a log record, and an instant with the text as an argument, since importers skip log records |
+//! | log message | a log record, and an instant with the text, since importers skip log records |
 //! | flow | flow records, in the slice of this thread that the flow goes through |
 //! | other tracks, counters with a unit | TrackEvent packets in a Perfetto blob, with their flows |
 
@@ -26,8 +26,8 @@ use crate::on::event::{Action, Event, Key, Moment};
 /// The category and the name of all flow records. Readers distinguish flows by their ids.
 const FLOW: fxt::StringRef<'static> = fxt::StringRef::Empty;
 
-/// Whether FXT has a record for the event. Other events have a unit, or a track that FXT does not know: they are
-/// TrackEvent packets in a blob.
+/// Whether FXT has a record for the event. Other events have a unit, or a track that FXT does not know: they
+/// are TrackEvent packets in a blob.
 pub(crate) fn has_own_record(event: &Event<'_>) -> bool {
     let is_counter = event.action == Action::Counter;
     match event.track {
@@ -60,8 +60,8 @@ pub(crate) struct Record<'a> {
 }
 
 impl Record<'_> {
-    /// Writes the event and the flows through it. Returns the number of arguments that do not fit. `nested` is a
-    /// buffer for nested values.
+    /// Writes the event and the flows through it. Returns the number of arguments that do not fit. `nested`
+    /// is a buffer for nested values.
     pub(crate) fn put(&self, out: &mut Vec<u8>, event: &Event<'_>, nested: &mut Kept) -> Result<u64, NoRoom> {
         let mut args = Few::<_>::new((fxt::StringRef::Empty, Value::Null));
         nested.clear();
@@ -151,8 +151,8 @@ impl Record<'_> {
         Ok(())
     }
 
-    /// Writes the flows through the event that `main` records, within a slice of this thread. `is_empty_slice`:
-    /// `main` begins a slice that ends here.
+    /// Writes the flows through the event that `main` records, within a slice of this thread.
+    /// `is_empty_slice`: `main` begins a slice that ends here.
     fn put_flows_in_slice(
         &self,
         out: &mut Vec<u8>,

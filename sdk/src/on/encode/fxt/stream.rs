@@ -28,8 +28,8 @@ pub(crate) fn put_head(out: &mut Vec<u8>, uuid: u128) {
     fxt::blob(out, inline("process tree"), fxt::BLOB_PERFETTO, &packets);
 }
 
-/// Writes the end of a slice on a track. `packets` is a buffer for the packets of a blob. Returns the number of
-/// arguments that are left out: a record here has none.
+/// Writes the end of a slice on a track. `packets` is a buffer for the packets of a blob. Returns the number
+/// of arguments that are left out: a record here has none.
 pub(crate) fn put_late_end(
     out: &mut Vec<u8>,
     packets: &mut Vec<u8>,

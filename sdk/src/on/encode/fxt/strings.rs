@@ -44,7 +44,8 @@ impl Strings {
         }
     }
 
-    /// Writes the strings that the event's values refer to. `written` has the values that are in the sequence.
+    /// Writes the strings that the event's values refer to. `written` has the values that are in the
+    /// sequence.
     pub(crate) fn put_values(&self, out: &mut Vec<u8>, event: &Event<'_>, written: &Bits) {
         for (id, text) in interned_values(event) {
             if !written.contains(id) && fits_string_record(text) {

@@ -6,8 +6,8 @@
 //! (LEN filled in)     | (L filled in if annotations follow)       |             |
 //! ```
 //!
-//! A counter's message is `68 02 5a L  48 04  58 TRACK`, followed by its value (field 30 or 44).
-//! Track uuids have 56 bits with the top bit set. So their varint always has 8 bytes, and a counter's message has 15.
+//! A counter's message is `68 02 5a L  48 04  58 TRACK`, followed by its value (field 30 or 44). Track uuids
+//! have 56 bits with the top bit set. So their varint always has 8 bytes, and a counter's message has 15.
 
 use hairline_formats::track_event::fields::track_event as event;
 use hairline_formats::track_event::{CounterValue, fields};
@@ -27,8 +27,8 @@ pub(crate) const LENGTH_AT: usize = 3;
 /// The offset of the event's fields in a message.
 pub(crate) const FIELDS_AT: usize = 4;
 
-/// Bytes of a packet's time: the tag of its field, and a varint padded to three bytes. So the length of a packet is
-/// known before the clock is read.
+/// Bytes of a packet's time: the tag of its field, and a varint padded to three bytes. So the length of a
+/// packet is known before the clock is read.
 pub(crate) const TIME_LEN: usize = 4;
 
 const _: () = assert!(TRACK_EVENT == 1);
@@ -36,8 +36,8 @@ const _: () = assert!(TRACK_EVENT == 1);
 /// The most bytes of a message that the hot path copies.
 pub(crate) const LONGEST: usize = LONGEST_MESSAGE;
 
-/// The constant part of a callsite's TrackEvent message. The hot path copies messages of up to [`LONGEST`] bytes;
-/// events with longer ones take the cold path.
+/// The constant part of a callsite's TrackEvent message. The hot path copies messages of up to [`LONGEST`]
+/// bytes; events with longer ones take the cold path.
 pub(crate) fn constant(kind: Kind, categories: &[u32], name: u64, text: &str) -> Vec<u8> {
     let mut fields = Vec::with_capacity(16);
     proto::put_uint(&mut fields, event::TYPE, event_type(kind) as u64);
@@ -66,8 +66,8 @@ pub(crate) fn event_type(kind: Kind) -> fields::EventType {
     }
 }
 
-/// Returns a counter's value as packets have it, or `None` if the value is no number. A u64 above `i64::MAX` becomes
-/// a double.
+/// Returns a counter's value as packets have it, or `None` if the value is no number. A u64 above `i64::MAX`
+/// becomes a double.
 #[inline(always)]
 pub(crate) fn counter_value(value: &Value<'_>) -> Option<CounterValue> {
     match *value {
@@ -96,8 +96,8 @@ pub(crate) fn counter_uuid_on(track_uuid: u64, name: &str) -> u64 {
     uuid::uuid(hash ^ track_uuid)
 }
 
-/// Publishes the constant bytes of the packets of a sequence to the hot path: their prefix, and the whole packet of an
-/// end but its time.
+/// Publishes the constant bytes of the packets of a sequence to the hot path: their prefix, and the whole
+/// packet of an end but its time.
 pub(crate) fn set_packet_constants(hot: &Hot, sequence: u32) {
     let mut bytes = vec![0x0a, 0];
     let field = fields::trace_packet::TRUSTED_PACKET_SEQUENCE_ID;

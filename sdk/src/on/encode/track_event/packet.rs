@@ -1,8 +1,8 @@
 //! Events of any kind as TrackEvent packets.
 //!
-//! A packet of a TrackEvent sequence refers to the sequence's interned data, and its time is a difference to the
-//! event before. A **self-contained** packet has its strings and its time in full. The packets in the blobs of an
-//! FXT trace are self-contained, and so are those that the drain thread adds.
+//! A packet of a TrackEvent sequence refers to the sequence's interned data, and its time is a difference to
+//! the event before. A **self-contained** packet has its strings and its time in full. The packets in the
+//! blobs of an FXT trace are self-contained, and so are those that the drain thread adds.
 
 use hairline_formats::Value;
 use hairline_formats::track_event as te;

@@ -1,5 +1,5 @@
-//! The begins of open slices as TrackEvent packets, repeated at the start of a chunk. They need no incremental
-//! state: their strings are not interned, and their time is on the trace's own clock.
+//! The begins of open slices as TrackEvent packets, repeated at the start of a chunk. They need no
+//! incremental state: their strings are not interned, and their time is on the trace's own clock.
 
 use hairline_formats::proto;
 use hairline_formats::proto::{FieldValue, Fields};
@@ -33,8 +33,8 @@ impl From<Note> for BeginTime {
 pub(crate) struct RepeatedPackets(Repeated);
 
 impl RepeatedPackets {
-    /// See [`Sequence::repeat_begins`](crate::on::encode::sequence::Sequence::repeat_begins). The track of the
-    /// thread precedes the begins.
+    /// See [`Sequence::repeat_begins`](crate::on::encode::sequence::Sequence::repeat_begins). The track of
+    /// the thread precedes the begins.
     pub(crate) fn repeat(
         &mut self,
         out: &mut Vec<u8>,

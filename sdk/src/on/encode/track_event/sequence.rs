@@ -78,9 +78,9 @@ impl TrackEventSequence {
         self.bodies + 1
     }
 
-    /// Whether a counter's value is written as a difference. Its callsite asks for it, its value is an integer,
-    /// and it is on the track of this thread, which no other sequence writes to. Differences of floats would
-    /// take as many bytes as floats, and add up their errors.
+    /// Whether a counter's value is written as a difference. Its callsite asks for it, its value is an
+    /// integer, and it is on the track of this thread, which no other sequence writes to. Differences of
+    /// floats would take as many bytes as floats, and add up their errors.
     fn is_incremental(&self, event: &Event<'_>) -> bool {
         event.callsite.site().counter.incremental
             && event.track.is_some_and(|track| track.uuid() == self.state.track_uuid)

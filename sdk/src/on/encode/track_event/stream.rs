@@ -11,7 +11,8 @@ use crate::on::encode::tail::{LOST, Tail};
 use crate::on::encode::track_event::packet::{Interning, Packet};
 use crate::on::event::{Event, Moment};
 
-/// The most arguments of the command line that are kept, and the most bytes of each. A blob holds 32,000 bytes.
+/// The most arguments of the command line that are kept, and the most bytes of each. A blob holds 32,000
+/// bytes.
 const MAX_ARGUMENTS: usize = 64;
 const MAX_ARGUMENT: usize = 400;
 
@@ -57,9 +58,9 @@ fn command_line() -> Vec<String> {
 
 /// Writes the process and its command line.
 ///
-/// trace_processor takes the command line from this packet, and the name of the process from the first argument,
-/// whatever name the track has. So the first argument is the bare name of the executable. Its path is in the
-/// process's track.
+/// trace_processor takes the command line from this packet, and the name of the process from the first
+/// argument, whatever name the track has. So the first argument is the bare name of the executable. Its path
+/// is in the process's track.
 fn put_process_tree(out: &mut Vec<u8>, now: u64) {
     let (name, arguments) = (process::name(), command_line());
     let arguments = arguments.iter().skip(1).map(String::as_str);

@@ -1,5 +1,5 @@
-//! The descriptions of tracks, as TrackEvent packets. A track is described before its first event, and after its
-//! parent.
+//! The descriptions of tracks, as TrackEvent packets. A track is described before its first event, and after
+//! its parent.
 
 use hairline_formats::track_event as te;
 
@@ -14,8 +14,8 @@ use crate::on::event::track::{Track, TrackKind};
 use crate::on::event::{Action, Event};
 use crate::vocabulary::{Ordering, Unit};
 
-/// Distinguishes incremental counter tracks from absolute ones. A track has one of the two kinds for its whole
-/// life.
+/// Distinguishes incremental counter tracks from absolute ones. A track has one of the two kinds for its
+/// whole life.
 const INCREMENTAL: u64 = 1;
 
 /// Returns the uuid of a counter's track.
@@ -73,8 +73,9 @@ impl<F: FnMut(u64) -> bool> Descriptions<'_, F> {
         self.plain_intervals == PlainIntervals::Records && interval.is_plain()
     }
 
-    /// Describes the track of an async interval. That happens at its begin, and at a later event if the begin was
-    /// lost. The sequence does not remember tracks with a name of their own, since there may be very many.
+    /// Describes the track of an async interval. That happens at its begin, and at a later event if the begin
+    /// was lost. The sequence does not remember tracks with a name of their own, since there may be very
+    /// many.
     fn put_async(&mut self, event: &Event<'_>, scope: &Interval) {
         match scope.parent() {
             Some(parent) => self.put_branch(parent),
