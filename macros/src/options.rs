@@ -1,4 +1,4 @@
-//! What stands in the parentheses of `#[trace(..)]`.
+//! The options of `#[trace(..)]`.
 
 use proc_macro::{Delimiter, Group, Ident, Literal, TokenStream, TokenTree};
 
@@ -101,7 +101,7 @@ impl Options {
         })
     }
 
-    /// `, key = value ...` for `scope!`.
+    /// Returns the arguments for `scope!`: `, key = value ...`.
     pub(crate) fn arguments(&self, function: &Function) -> Result<TokenStream, Error> {
         for skipped in &self.skip {
             if !function.parameters.iter().any(|p| p.to_string() == skipped.to_string()) {

@@ -11,7 +11,10 @@ pub enum Error {
     #[error("a tracing session is already running in this process")]
     AlreadyRunning,
     /// Neither the path's extension nor [`format`](crate::SessionBuilder::format) names the format.
-    #[error("{}: unknown extension; use .pftrace, .perfetto-trace or .fxt, or set the format", path.display())]
+    #[error(
+        "{}: unknown extension; use .pftrace, .perfetto-trace or .fxt, or set the format",
+        path.display()
+    )]
     #[non_exhaustive]
     UnknownFormat {
         /// The path of the output.

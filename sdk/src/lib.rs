@@ -89,7 +89,7 @@ pub use vocabulary::{Level, Ordering, Unit};
 
 #[cfg(all(feature = "serde", not(feature = "enable")))]
 #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
-pub use off::serialize;
+pub use off::{Serialized, serialize};
 #[cfg(all(feature = "serde", feature = "enable"))]
 #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
 pub use on::event::serialize::{Serialized, serialize};
@@ -157,5 +157,7 @@ pub mod __private {
 pub mod __private {
     pub use core::module_path;
 
-    pub use crate::off::Life;
+    pub use crate::off::{
+        AsyncScope, Callsite, CounterOptions, Extras, Key, Kind, Life, Scope, Site, TrackScope,
+    };
 }

@@ -25,9 +25,9 @@ mod sorting;
 /// # Arguments
 ///
 /// Arguments are evaluated only while the category is recorded. `key = value` takes integers, floats, bools,
-/// strings, pointers, options, and arrays, slices and maps of these ([`Argument`](crate::Argument)). `key =
-/// %value` formats with `Display`, and `key = ?value` with `Debug`. A variable alone is an argument with the
-/// variable's name.
+/// strings, pointers, options, and arrays, slices and maps of these ([`Argument`](crate::Argument)).
+/// `key = %value` formats with `Display`, and `key = ?value` with `Debug`. A variable alone is an argument with
+/// the variable's name.
 ///
 /// # Options
 ///
@@ -37,7 +37,7 @@ mod sorting;
 /// |---|---|
 /// | `name: expression` | a name made at run time, which replaces the constant name |
 /// | `track: &track` | on a [`Track`](crate::Track); the guard may move to another thread |
-/// | `flow: &flow`, `end_flow: &flow` | an arrow from the last event of the [`Flow`](crate::Flow) to this one |
+/// | `flow: &flow`, `end_flow: &flow` | an arrow from the last event of the [`Flow`](crate::Flow) |
 /// | `correlation: id` | a number or string shared with related events; the UI colours by it |
 ///
 /// ```
