@@ -6,7 +6,8 @@
 
 use proc_macro::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 
-use super::{Error, fill_in, words};
+use crate::error::Error;
+use crate::tokens::{fill_in, is_punct, split, words};
 
 /// The parts of a function.
 pub(crate) struct Function {
@@ -74,10 +75,6 @@ fn is(token: &TokenTree, word: &str) -> bool {
     matches!(token, TokenTree::Ident(ident) if ident.to_string() == word)
 }
 
-fn is_punct(token: &TokenTree, c: char) -> bool {
-    matches!(token, TokenTree::Punct(punct) if punct.as_char() == c)
-}
-
 /// Whether a type contains `impl Trait`, which a `let` cannot name.
 fn mentions_impl(token: &TokenTree) -> bool {
     match token {
@@ -132,25 +129,4 @@ fn names(parameters: TokenStream) -> Vec<Ident> {
             }
         })
         .collect()
-}
-
-/// Splits tokens at the commas outside of `<...>`.
-pub(crate) fn split(tokens: TokenStream) -> Vec<Vec<TokenTree>> {
-    let (mut all, mut depth) = (vec![Vec::new()], 0_usize);
-    let mut arrow = false;
-    for token in tokens {
-        if is_punct(&token, '<') {
-            depth += 1;
-        } else if is_punct(&token, '>') && !arrow {
-            depth = depth.saturating_sub(1);
-        }
-        arrow = is_punct(&token, '-') || is_punct(&token, '=');
-        if depth == 0 && is_punct(&token, ',') {
-            all.push(Vec::new());
-        } else if let Some(last) = all.last_mut() {
-            last.push(token);
-        }
-    }
-    all.retain(|part| !part.is_empty());
-    all
 }

@@ -4,13 +4,17 @@
 //! function's name, the names of its parameters and its body, and leaves the other tokens unchanged. So it
 //! has no dependency for each user to compile, and every kind of function is accepted.
 
+mod error;
 mod function;
 mod options;
+mod tokens;
 
-use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
+use proc_macro::TokenStream;
 
-use function::Function;
-use options::Options;
+use crate::error::Error;
+use crate::function::Function;
+use crate::options::Options;
+use crate::tokens::{fill_in, words};
 
 /// Records each call of a function as a slice; of an `async` function, its life and its polls.
 ///
@@ -49,52 +53,6 @@ pub fn trace(attribute: TokenStream, item: TokenStream) -> TokenStream {
     }
 }
 
-/// An error at a place in the source.
-struct Error {
-    message: String,
-    span: Span,
-}
-
-impl Error {
-    fn new(message: impl Into<String>, span: Span) -> Self {
-        Self { message: message.into(), span }
-    }
-
-    /// Returns `::core::compile_error!("...");` at the place.
-    fn compile_error(&self) -> TokenStream {
-        let mut out = TokenStream::new();
-        for part in ["core", "compile_error"] {
-            out.extend(colons(self.span));
-            out.extend([TokenTree::Ident(Ident::new(part, self.span))]);
-        }
-        let message: TokenTree = Literal::string(&self.message).into();
-        let mut arguments = Group::new(Delimiter::Parenthesis, message.into());
-        arguments.set_span(self.span);
-        for token in [punct('!', self.span), arguments.into(), punct(';', self.span)] {
-            out.extend([token]);
-        }
-        // Every token gets the place.
-        out.into_iter()
-            .map(|mut token| {
-                token.set_span(self.span);
-                token
-            })
-            .collect()
-    }
-}
-
-fn punct(c: char, span: Span) -> TokenTree {
-    let mut punct = Punct::new(c, Spacing::Alone);
-    punct.set_span(span);
-    punct.into()
-}
-
-fn colons(span: Span) -> [TokenTree; 2] {
-    let mut first = Punct::new(':', Spacing::Joint);
-    first.set_span(span);
-    [first.into(), punct(':', span)]
-}
-
 fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenStream, Error> {
     let options = Options::parse(attribute)?;
     let function = Function::parse(item)?;
@@ -117,32 +75,4 @@ fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenStream, Erro
     let mut out: TokenStream = function.head.into_iter().collect();
     out.extend(fill_in(words(traced), &parts));
     Ok(out)
-}
-
-/// Parses text of this crate into tokens.
-fn words(text: &str) -> TokenStream {
-    text.parse().unwrap_or_default() // the text is a constant, and valid
-}
-
-/// Replaces names by their parts. The parts keep their places in the source, so that errors point there.
-fn fill_in(tokens: TokenStream, parts: &[(&str, TokenStream)]) -> TokenStream {
-    let mut out = TokenStream::new();
-    for token in tokens {
-        match token {
-            TokenTree::Ident(ident) => {
-                let name = ident.to_string();
-                match parts.iter().find(|(part, _)| *part == name) {
-                    Some((_, part)) => out.extend(part.clone()),
-                    None => out.extend([TokenTree::Ident(ident)]),
-                }
-            }
-            TokenTree::Group(group) => {
-                let mut inner = Group::new(group.delimiter(), fill_in(group.stream(), parts));
-                inner.set_span(group.span());
-                out.extend([TokenTree::Group(inner)]);
-            }
-            other => out.extend([other]),
-        }
-    }
-    out
 }

@@ -2,8 +2,9 @@
 
 use proc_macro::{Delimiter, Group, Ident, Literal, TokenStream, TokenTree};
 
-use super::function::{Function, split};
-use super::{Error, fill_in, words};
+use crate::error::Error;
+use crate::function::Function;
+use crate::tokens::{fill_in, split, words};
 
 /// The attribute's options.
 #[derive(Default)]

@@ -1,5 +1,7 @@
 //! The facts at the end of a stream. The session writes them, or the recovery of a process that was killed.
 
+use hairline_shm::LOSS_REASONS;
+
 use crate::on::base::platform::process::Thread;
 use crate::summary::Lost;
 
@@ -32,17 +34,10 @@ impl Tail {
         self.lost != Lost::default()
     }
 
-    /// Returns all reasons, with their losses.
-    pub(crate) fn losses(&self) -> [(&'static str, u64); 7] {
+    /// Returns all reasons with their losses, in the order of [`LOSS_REASONS`].
+    pub(crate) fn losses(&self) -> [(&'static str, u64); LOSS_REASONS.len()] {
         let Lost { buffer_full, reentrant, too_large, thread_exit, output, arguments, damaged } = self.lost;
-        [
-            ("buffer full", buffer_full),
-            ("re-entrant", reentrant),
-            ("too large", too_large),
-            ("thread exit", thread_exit),
-            ("output", output),
-            ("arguments", arguments),
-            ("damaged chunks", damaged),
-        ]
+        let numbers = [buffer_full, reentrant, too_large, thread_exit, output, arguments, damaged];
+        std::array::from_fn(|n| (LOSS_REASONS[n].as_str(), numbers[n]))
     }
 }

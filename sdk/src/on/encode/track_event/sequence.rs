@@ -119,7 +119,7 @@ impl Sequence for TrackEventSequence {
         self.put_state(out, now, After::Nothing);
     }
 
-    /// A new incremental state, which says that packets were dropped.
+    /// A new incremental state, marked as the start after dropped packets.
     fn put_loss(&self, out: &mut Vec<u8>, now: u64, _lost: u64, _found_full: bool) {
         self.put_state(out, now, After::Loss);
     }
