@@ -1,4 +1,4 @@
-//! A function, as far as its tokens have to be understood.
+//! The parts of a function that `#[trace]` needs, found by their tokens.
 //!
 //! ```text
 //! #[..] pub(..) async unsafe fn name <..> (parameters) -> output where .. { body }
@@ -6,16 +6,17 @@
 
 use proc_macro::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 
-use super::{Error, fill_in, words};
+use crate::error::Error;
+use crate::tokens::{fill_in, is_punct, split, words};
 
-/// A function and its parts.
+/// The parts of a function.
 pub(crate) struct Function {
-    /// All but the body.
+    /// All tokens before the body.
     pub(crate) head: Vec<TokenTree>,
     pub(crate) name: Ident,
     pub(crate) is_async: bool,
     pub(crate) body: Group,
-    /// The names of parameters that have one.
+    /// The names of parameters with a plain name.
     pub(crate) parameters: Vec<Ident>,
     output: Vec<TokenTree>,
 }
@@ -56,7 +57,8 @@ impl Function {
         Ok(Self { head, name, is_async, body, parameters, output })
     }
 
-    /// What tells the compiler the type of an async block that stands for the body, where it has words for it.
+    /// Returns statements that tell the compiler the output type of the async block around the body. Empty if
+    /// the type cannot be written there.
     pub(crate) fn output_hint(&self) -> TokenStream {
         let never = matches!(self.output.as_slice(), [token] if is_punct(token, '!'));
         if self.output.is_empty() || never || self.output.iter().any(mentions_impl) {
@@ -73,11 +75,7 @@ fn is(token: &TokenTree, word: &str) -> bool {
     matches!(token, TokenTree::Ident(ident) if ident.to_string() == word)
 }
 
-fn is_punct(token: &TokenTree, c: char) -> bool {
-    matches!(token, TokenTree::Punct(punct) if punct.as_char() == c)
-}
-
-/// Whether `impl Trait` is part of a type, which cannot be written in a `let`.
+/// Whether a type contains `impl Trait`, which a `let` cannot name.
 fn mentions_impl(token: &TokenTree) -> bool {
     match token {
         TokenTree::Group(group) => group.stream().into_iter().any(|t| mentions_impl(&t)),
@@ -85,11 +83,11 @@ fn mentions_impl(token: &TokenTree) -> bool {
     }
 }
 
-/// The place after `<...>`, if that is what stands at `at`.
+/// Returns the index after `<...>` if that begins at `at`, otherwise `at`.
 fn skip_generics(tokens: &[TokenTree], mut at: usize) -> usize {
     let mut depth = 0_usize;
     while let Some(token) = tokens.get(at) {
-        let arrow = at > 0 && is_punct(&tokens[at - 1], '-'); // `->` closes nothing
+        let arrow = at > 0 && is_punct(&tokens[at - 1], '-'); // the `>` of `->` closes no `<`
         if is_punct(token, '<') {
             depth += 1;
         } else if is_punct(token, '>') && !arrow {
@@ -102,13 +100,14 @@ fn skip_generics(tokens: &[TokenTree], mut at: usize) -> usize {
     at
 }
 
-/// The names of parameters: `name: Type`, `mut name: Type`, `ref name: Type`; not `self`, not patterns.
+/// Returns the names of parameters: `name: Type`, `mut name: Type`, `ref name: Type`; not `self`, no
+/// patterns.
 fn names(parameters: TokenStream) -> Vec<Ident> {
     split(parameters)
         .into_iter()
         .filter_map(|parameter| {
             let mut tokens = parameter.into_iter().peekable();
-            // Attributes, and what may stand before a name.
+            // Skips attributes, `mut` and `ref`.
             loop {
                 match tokens.peek()? {
                     token if is_punct(token, '#') => {
@@ -130,25 +129,4 @@ fn names(parameters: TokenStream) -> Vec<Ident> {
             }
         })
         .collect()
-}
-
-/// What stands between the commas that are not inside of `<...>`.
-pub(crate) fn split(tokens: TokenStream) -> Vec<Vec<TokenTree>> {
-    let (mut all, mut depth) = (vec![Vec::new()], 0_usize);
-    let mut arrow = false;
-    for token in tokens {
-        if is_punct(&token, '<') {
-            depth += 1;
-        } else if is_punct(&token, '>') && !arrow {
-            depth = depth.saturating_sub(1);
-        }
-        arrow = is_punct(&token, '-') || is_punct(&token, '=');
-        if depth == 0 && is_punct(&token, ',') {
-            all.push(Vec::new());
-        } else if let Some(last) = all.last_mut() {
-            last.push(token);
-        }
-    }
-    all.retain(|part| !part.is_empty());
-    all
 }

@@ -1,16 +1,20 @@
-//! Procedural macros of [Hairline](https://docs.rs/hairline): what its declarative macros cannot do.
+//! Procedural macros of [Hairline](https://docs.rs/hairline).
 //!
-//! There is one, [`macro@trace`], which is exported as `hairline::trace`. It works on tokens: it finds the function's
-//! name, its parameters' names and its body, and leaves the rest to the compiler. So it has no dependency, whose
-//! compilation every user would wait for, and it keeps whatever a function may have.
+//! The only macro is [`macro@trace`], exported as `hairline::trace`. It works on tokens: it finds the
+//! function's name, the names of its parameters and its body, and leaves the other tokens unchanged. So it
+//! has no dependency for each user to compile, and every kind of function is accepted.
 
+mod error;
 mod function;
 mod options;
+mod tokens;
 
-use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
+use proc_macro::TokenStream;
 
-use function::Function;
-use options::Options;
+use crate::error::Error;
+use crate::function::Function;
+use crate::options::Options;
+use crate::tokens::{fill_in, words};
 
 /// Records each call of a function as a slice; of an `async` function, its life and its polls.
 ///
@@ -25,73 +29,28 @@ use options::Options;
 /// fn log_in(user: &str, password: &str) -> bool { .. }
 /// ```
 ///
-/// * the first value, if it has no name, is the category; by default the path of the module;
-/// * `name = ..`: a constant string; by default the function's name;
-/// * `args(..)`: arguments as in `trace_scope!`, evaluated when the body begins; `args` alone: all parameters with a
-///   plain name but `self`;
-/// * `skip(..)`: parameters that `args` leaves out;
-/// * `crate = path`: where `hairline` is found, if not at `::hairline`.
+/// * The first value without a name is the category, by default the path of the module.
+/// * `name = ..`: a constant string, by default the name of the function.
+/// * `args(..)`: arguments as in `trace_scope!`, evaluated at the start of the body.
+/// * `args`: all parameters with a plain name, but `self`.
+/// * `skip(..)`: parameters that `args` omits.
+/// * `crate = path`: the path of the crate `hairline`, by default `::hairline`.
 ///
-/// On any function with a body that is not `const`: with `self`, generics, `where`, lifetimes, `impl Trait`; early
-/// returns, `?` and panics end the slice. An `async` function is recorded from its first poll, as
-/// `TraceFuture::traced` records a future.
+/// The function must have a body and must not be `const`. It may have `self`, generics, `where`, lifetimes
+/// and `impl Trait`. Early returns, `?` and panics end the slice. An `async` function is recorded from its
+/// first poll, as `TraceFuture::traced` records a future.
 #[proc_macro_attribute]
 pub fn trace(attribute: TokenStream, item: TokenStream) -> TokenStream {
     match expand(attribute, item.clone()) {
         Ok(traced) => traced,
         Err(e) => {
-            // The function stays, so that the error is the only one, and an editor still knows the function.
+            // The function is kept, so the compiler reports one error only, and editors still know the
+            // function.
             let mut out = e.compile_error();
             out.extend(item);
             out
         }
     }
-}
-
-/// What is wrong, and where.
-struct Error {
-    message: String,
-    span: Span,
-}
-
-impl Error {
-    fn new(message: impl Into<String>, span: Span) -> Self {
-        Self { message: message.into(), span }
-    }
-
-    /// `::core::compile_error!("...");` at the place.
-    fn compile_error(&self) -> TokenStream {
-        let mut out = TokenStream::new();
-        for part in ["core", "compile_error"] {
-            out.extend(colons(self.span));
-            out.extend([TokenTree::Ident(Ident::new(part, self.span))]);
-        }
-        let message: TokenTree = Literal::string(&self.message).into();
-        let mut arguments = Group::new(Delimiter::Parenthesis, message.into());
-        arguments.set_span(self.span);
-        for token in [punct('!', self.span), arguments.into(), punct(';', self.span)] {
-            out.extend([token]);
-        }
-        // The macro's own tokens carry the place too.
-        out.into_iter()
-            .map(|mut token| {
-                token.set_span(self.span);
-                token
-            })
-            .collect()
-    }
-}
-
-fn punct(c: char, span: Span) -> TokenTree {
-    let mut punct = Punct::new(c, Spacing::Alone);
-    punct.set_span(span);
-    punct.into()
-}
-
-fn colons(span: Span) -> [TokenTree; 2] {
-    let mut first = Punct::new(':', Spacing::Joint);
-    first.set_span(span);
-    [first.into(), punct(':', span)]
 }
 
 fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenStream, Error> {
@@ -106,41 +65,14 @@ fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenStream, Erro
         ("__output", function.output_hint()),
         ("__body", function.body.stream()),
     ];
-    // The life of an async function begins with its first poll, when the body does.
+    // The life of an async function begins with its first poll, as its body does.
     let traced = if function.is_async {
-        "{ __crate::__hairline_life!(__category, __name __arguments).wrap(async move { __output __body }).await }"
+        "{ __crate::__hairline_life!(__category, __name __arguments)\
+           .wrap(async move { __output __body }).await }"
     } else {
         "{ let __hairline_scope = __crate::scope!(__category, __name __arguments); __body }"
     };
     let mut out: TokenStream = function.head.into_iter().collect();
     out.extend(fill_in(words(traced), &parts));
     Ok(out)
-}
-
-/// Tokens of this crate's own words.
-fn words(text: &str) -> TokenStream {
-    text.parse().unwrap_or_default() // none of them is wrong
-}
-
-/// Puts the parts in the places of their names. They keep their own places in the source, for errors to point to.
-fn fill_in(tokens: TokenStream, parts: &[(&str, TokenStream)]) -> TokenStream {
-    let mut out = TokenStream::new();
-    for token in tokens {
-        match token {
-            TokenTree::Ident(ident) => {
-                let name = ident.to_string();
-                match parts.iter().find(|(part, _)| *part == name) {
-                    Some((_, part)) => out.extend(part.clone()),
-                    None => out.extend([TokenTree::Ident(ident)]),
-                }
-            }
-            TokenTree::Group(group) => {
-                let mut inner = Group::new(group.delimiter(), fill_in(group.stream(), parts));
-                inner.set_span(group.span());
-                out.extend([TokenTree::Group(inner)]);
-            }
-            other => out.extend([other]),
-        }
-    }
-    out
 }

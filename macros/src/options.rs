@@ -1,9 +1,10 @@
-//! What stands in the parentheses of `#[trace(..)]`.
+//! The options of `#[trace(..)]`.
 
 use proc_macro::{Delimiter, Group, Ident, Literal, TokenStream, TokenTree};
 
-use super::function::{Function, split};
-use super::{Error, fill_in, words};
+use crate::error::Error;
+use crate::function::Function;
+use crate::tokens::{fill_in, split, words};
 
 /// The attribute's options.
 #[derive(Default)]
@@ -101,7 +102,7 @@ impl Options {
         })
     }
 
-    /// `, key = value ...` for `scope!`.
+    /// Returns the arguments for `scope!`: `, key = value ...`.
     pub(crate) fn arguments(&self, function: &Function) -> Result<TokenStream, Error> {
         for skipped in &self.skip {
             if !function.parameters.iter().any(|p| p.to_string() == skipped.to_string()) {

@@ -8,19 +8,19 @@ use crate::filter::Filter;
 use crate::options::{ClockSource, Format, Overflow};
 use crate::output::MemoryOutput;
 
-/// Bytes of the ring, unless said otherwise: 5 to 10 ms of recording flat out.
+/// The default size of the ring, in bytes: room for 5 to 10 ms of events at the full speed of the hot path.
 pub(crate) const DEFAULT_BUFFER: u64 = 16 << 20;
-/// Bytes of a chunk, unless said otherwise: some 500 scopes.
+/// The default size of a chunk, in bytes: some 500 scopes.
 #[cfg_attr(not(feature = "enable"), allow(dead_code))]
 pub(crate) const DEFAULT_CHUNK: u32 = 16 << 10;
 
-/// Time between two heartbeats, unless said otherwise.
+/// The default time between two heartbeats.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(10);
 
-/// The shortest time between two snapshots that are triggered, unless said otherwise.
+/// The default of the shortest time between two triggered snapshots.
 pub(crate) const TRIGGER_INTERVAL: Duration = Duration::from_secs(10);
 
-/// What a session is started from. Made by [`Session::builder`](crate::Session::builder).
+/// The settings of a session. Made by [`Session::builder`](crate::Session::builder).
 #[must_use = "a session starts with `start`"]
 #[derive(Debug)]
 pub struct SessionBuilder {
@@ -28,7 +28,7 @@ pub struct SessionBuilder {
     categories: Option<String>,
 }
 
-/// Everything that was set.
+/// All settings of a session.
 #[derive(Debug)]
 #[cfg_attr(not(feature = "enable"), allow(dead_code))]
 pub(crate) struct Config {
@@ -51,7 +51,7 @@ pub(crate) struct Config {
     pub(crate) compress: bool,
 }
 
-/// Outputs of several files.
+/// The settings of an output in several files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(feature = "enable"), allow(dead_code))]
 pub(crate) struct Rotate {
@@ -59,19 +59,19 @@ pub(crate) struct Rotate {
     pub(crate) keep: u32,
 }
 
-/// What is recorded with each event, if it is asked for.
+/// Optional facts that are recorded with each event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(not(feature = "enable"), allow(dead_code))]
 pub(crate) struct Detail {
     /// The CPU time of the thread, at both ends of a scope.
     pub(crate) thread_time: bool,
-    /// Where in the source it is.
+    /// The place in the source.
     pub(crate) source_locations: bool,
 }
 
 #[cfg_attr(not(feature = "enable"), allow(dead_code))]
 impl Detail {
-    /// Whether no event may take the hot path, which knows nothing of these.
+    /// Whether all events take the cold path, since the hot path does not write these facts.
     pub(crate) fn is_all_cold(self) -> bool {
         self.thread_time || self.source_locations
     }
@@ -122,156 +122,171 @@ impl SessionBuilder {
         }
     }
 
-    /// Writes the trace to a file, made anew, unless another process is writing a trace into it: that is an error. Its extension names the format, unless
-    /// [`format`](Self::format) does. `%p` in the path becomes the process's id, `%e` its executable's name,
-    /// `%%` a percent sign. With [`Overflow::Overwrite`] the file is written at the session's end, and whenever a snapshot is
-    /// triggered; `%n` becomes its number, from 1. Without `%n` a triggered one stays, and none is written at the end.
+    /// Writes the trace to a file, which is created anew. If another process writes a trace to the file, the
+    /// session does not start. The extension names the format, unless [`format`](Self::format) does. In the
+    /// path, `%p` becomes the id of the process, `%e` the name of its executable, and `%%` a percent sign. A
+    /// FIFO is written as long as a process reads it. A FIFO without a reader is an error.
     ///
-    /// With `%p` a forked child has a trace of its own, from its first event on, by a session like this one; it is completed
-    /// when the child exits, or by this session's handle there. Without `%p` a forked child records nothing. A FIFO is written to as
-    /// long as somebody reads it; one that nobody reads is an error.
+    /// With [`Overflow::Overwrite`] the file is written at each triggered snapshot and at the session's end.
+    /// `%n` becomes the number of the snapshot, from 1. Without `%n`, a triggered snapshot is not replaced at
+    /// the session's end.
+    ///
+    /// With `%p` a forked child has a trace of its own, from its first event on. A session with the same
+    /// settings records it. The trace is completed when the child exits, or by this session's handle in the
+    /// child. Without `%p` a forked child records nothing.
     pub fn output(mut self, path: impl AsRef<Path>) -> Self {
         self.config.output = OutputConfig::Path(path.as_ref().to_owned());
         self
     }
 
-    /// Keeps the trace in memory; [`format`](Self::format) says in which format (by default `TrackEvent`).
+    /// Keeps the trace in memory. The format is `TrackEvent`, unless [`format`](Self::format) sets another
+    /// one.
     pub fn output_memory(mut self, memory: &MemoryOutput) -> Self {
         self.config.output = OutputConfig::Memory(memory.clone());
         self
     }
 
-    /// Writes the trace to any writer, from the writer thread; [`format`](Self::format) says in which format (by
-    /// default `TrackEvent`). The writer should not be one that records events itself.
+    /// Writes the trace to any writer, on the drain thread. The format is `TrackEvent`, unless
+    /// [`format`](Self::format) sets another one. The writer should not record events itself.
     pub fn output_writer(mut self, writer: impl Write + Send + 'static) -> Self {
         self.config.output = OutputConfig::Writer(Box::new(writer));
         self
     }
 
-    /// The trace's format.
+    /// Sets the format of the trace.
     pub fn format(mut self, format: Format) -> Self {
         self.config.format = Some(format);
         self
     }
 
-    /// Which categories are recorded: patterns between commas, the last one that matches decides.
-    /// `"net,db.*,-db.verbose"` takes `net` and all of `db.` but `db.verbose`; `"-gpu"` takes all but
-    /// `gpu`; `*` stands for any run of characters. By default all are recorded.
+    /// Sets which categories are recorded (default: all). The filter is a list of patterns between commas,
+    /// and the last pattern that matches decides: `"net,db.*,-db.verbose"` includes `net` and all of `db.`
+    /// but `db.verbose`; `"-gpu"` includes all but `gpu`. `*` matches any run of characters. See [`Filter`].
     pub fn categories(mut self, filter: &str) -> Self {
         self.categories = Some(filter.to_owned());
         self
     }
 
-    /// Bytes of the ring between the threads and the output (16 MiB by default). At least four chunks.
+    /// Sets the size of the ring between the threads and the output, in bytes (default: 16 MiB). At least
+    /// four chunks.
     pub fn buffer_size(mut self, bytes: u64) -> Self {
         self.config.buffer_size = bytes;
         self
     }
 
-    /// Bytes of the ring's chunks, of which each recording thread holds one, and loses it when it is idle and others need it: a power
-    /// of two from 4 KiB to 16 MiB. By default 16 KiB; with [`Overflow::Overwrite`] a 64th of the ring, from 4 KiB to 64 KiB. The
-    /// longest record is a little shorter, with [`Overflow::Overwrite`] half of that.
+    /// Sets the size of a chunk of the ring, in bytes: a power of two from 4 KiB to 16 MiB. The default is 16
+    /// KiB, or with [`Overflow::Overwrite`] a 64th of the ring, from 4 KiB to 64 KiB.
+    ///
+    /// Each recording thread owns a chunk, and loses it if the thread is idle and others need a chunk. The
+    /// longest record is a little shorter than a chunk, with [`Overflow::Overwrite`] than half a chunk.
     pub fn chunk_size(mut self, bytes: u32) -> Self {
         self.config.chunk_size = Some(bytes);
         self
     }
 
-    /// What happens to events for which the ring has no room.
+    /// Sets what happens to an event if the ring has no room for it (default: [`Overflow::Drop`]).
     pub fn overflow(mut self, overflow: Overflow) -> Self {
         self.config.overflow = overflow;
         self
     }
 
-    /// What events read the time from.
+    /// Sets the clock that events read (default: [`ClockSource::Counter`]).
     pub fn clock(mut self, clock: ClockSource) -> Self {
         self.config.clock = clock;
         self
     }
 
-    /// Records the CPU time of the thread at both ends of each scope (`false` by default). Reading it is a system call of
-    /// some 100 ns to 300 ns, and no event of the session takes the fastest path.
+    /// Records the CPU time of the thread at both ends of each scope (default: `false`). To read it is a
+    /// system call of 100 ns to 300 ns, and all events of the session take the cold path.
     pub fn thread_time(mut self, on: bool) -> Self {
         self.config.detail.thread_time = on;
         self
     }
 
-    /// Records with each scope and instant where in the source it is (`false` by default). No event of the session takes
-    /// the fastest path then.
+    /// Records the place in the source with each scope and instant (default: `false`). All events of the
+    /// session take the cold path.
     pub fn source_locations(mut self, on: bool) -> Self {
         self.config.detail.source_locations = on;
         self
     }
 
-    /// How often a `TrackEvent` stream repeats what all clocks show, and marks a place at which a reader of a part of it can
-    /// begin (10 s by default; at least 10 ms).
+    /// Sets the time between two heartbeats of a `TrackEvent` stream (default: 10 s; at least 10 ms). A
+    /// heartbeat repeats the time of all clocks, and marks a place where a reader of a part of the stream can
+    /// begin.
     pub fn heartbeat(mut self, every: Duration) -> Self {
         self.config.heartbeat = every.max(Duration::from_millis(10));
         self
     }
 
-    /// The shortest time between two snapshots that are triggered ([`trigger!`](crate::trigger), 10 s by default).
-    /// What is triggered sooner is passed over.
+    /// Sets the shortest time between two snapshots that [`trigger!`](crate::trigger) writes (default: 10 s).
+    /// A trigger within that time of the last one is ignored.
     pub fn trigger_interval(mut self, shortest: Duration) -> Self {
         self.config.trigger_interval = shortest;
         self
     }
 
-    /// A panic triggers a snapshot (`false` by default), after the panic hooks that were there before have said what they have
-    /// to say; it is complete when the panic goes on, also where that aborts the process. Of panics within
-    /// [`trigger_interval`](Self::trigger_interval) of such a one no other is heeded. The panicking thread waits for the
-    /// snapshot, at most 5 s. For sessions with [`Overflow::Overwrite`].
+    /// Writes a snapshot at a panic (default: `false`), after the panic hooks that were installed before have
+    /// run. The snapshot is complete when the panic continues, also if the panic aborts the process. A second
+    /// panic within [`trigger_interval`](Self::trigger_interval) writes none. The panicking thread waits for
+    /// the snapshot, at most 5 s. For sessions with [`Overflow::Overwrite`].
     pub fn trigger_on_panic(mut self, on: bool) -> Self {
         self.config.trigger_on_panic = on;
         self
     }
 
-    /// A signal triggers a snapshot, within 0.2 s; for instance `SIGUSR2`, `12` on Linux. A handler that the program has for it is
-    /// called as well. The signal does not end the process from then on, also when the session is over. For sessions with
-    /// [`Overflow::Overwrite`]; [`start`](Self::start) fails where the signal cannot be handled.
+    /// Writes a snapshot within 0.2 s after a signal, for instance `SIGUSR2` (`12` on Linux). The program's
+    /// own handler of the signal is called too. From then on the signal does not end the process, also after
+    /// the session's end. For sessions with [`Overflow::Overwrite`]. [`start`](Self::start) fails if the
+    /// signal cannot be handled.
     pub fn trigger_on_signal(mut self, signal: i32) -> Self {
         self.config.trigger_on_signal = Some(signal);
         self
     }
 
-    /// When SIGTERM, SIGINT or SIGHUP ends the process, the trace is completed first (`false` by default; without it the
-    /// trace is to be [recovered](crate::recovery)). The process then dies of the same signal, so that its parent sees what it would
-    /// have seen. A signal for which the program has a handler is left to it. A second signal ends the process at once, and so do
-    /// 3 s without the output taking anything.
+    /// Completes the trace when SIGTERM, SIGINT or SIGHUP ends the process (default: `false`). Without this
+    /// setting the trace has to be [recovered](crate::recovery). The process then dies of the same signal, so
+    /// its parent sees the same status as without tracing. A signal that the program handles is left to the
+    /// program. The process ends at once at a second signal, and if the output accepts no bytes for 3 s.
     pub fn finish_on_signals(mut self, on: bool) -> Self {
         self.config.finish_on_signals = on;
         self
     }
 
-    /// The output never grows beyond so many bytes (no limit by default; at least 64 KiB). When it would, recording ends there: the
-    /// trace is whole, tail and all, records in the ring that have no place in it count in
-    /// [`Lost::output`](crate::Lost::output), and [`Summary::notes`](crate::Summary::notes) tells. It may end short of the limit, by a
-    /// chunk for each thread that records, and with `compress` by 1 MiB of records before their compression. No error. Without effect
-    /// with [`Overflow::Overwrite`], whose snapshots are as large as the ring.
+    /// Limits the output to `bytes` (default: no limit; at least 64 KiB). When the next batch would exceed
+    /// the limit, the session finishes the trace and stops recording. The file is complete, and this is no
+    /// error. Records that are in the ring then are counted in [`Lost::output`](crate::Lost::output), and
+    /// [`Summary::notes`](crate::Summary::notes) has a note.
+    ///
+    /// The trace may end before the limit: by one chunk for each recording thread, and with `compress` by 1
+    /// MiB of records before their compression. Without effect with [`Overflow::Overwrite`], whose snapshots
+    /// are as large as the ring.
     pub fn max_file_size(mut self, bytes: u64) -> Self {
         self.config.max_file_size = Some(bytes);
         self
     }
 
-    /// Goes on in a new file whenever the output has grown to `size` bytes (at least 64 KiB), and keeps the newest `keep` files, the one
-    /// that is being written included (0: all of them). The newest always stands at the [path](Self::output) itself; the ones before
-    /// are numbered in the order of their ends: `trace.pftrace`, and `trace.1.pftrace`, `trace.2.pftrace`, ..., where those of an
-    /// earlier run are replaced.
+    /// Continues in a new file when the output has grown to `size` bytes (at least 64 KiB), and keeps the
+    /// newest `keep` files, the current one included (0: all files). The newest file is at the
+    /// [path](Self::output) itself. Older files are numbered in the order of their ends: `trace.pftrace`, and
+    /// `trace.1.pftrace`, `trace.2.pftrace`, ... They replace the numbered files of an earlier run.
     ///
-    /// Each file is a whole trace: it begins with all that its records mean, and with the begins of the slices that are open, at their
-    /// own time. In the file before, these slices have no end. Every record is in one file only. A file may be longer than `size` by
-    /// one chunk, or where what it begins with is more than half of it. In FXT the arrow from a flow's begin to its first step is not
-    /// shown where a file ends between the two, recorded by two threads at nearly the same time.
+    /// Each file is a complete trace. It starts with all strings and tracks that its records refer to, and
+    /// with the begins of open slices, at their own time. In the file before, these slices have no end. Every
+    /// record is in one file only. A file may exceed `size` by one chunk, or more if its start takes more
+    /// than half of `size`. If two threads record the begin and the first step of a flow at nearly the same
+    /// time, and an FXT file ends between the two, that arrow is not shown.
     ///
-    /// If the next file cannot be made, the output goes on in the old one; [`Summary::notes`](crate::Summary::notes) tells. The limit
-    /// of [`max_file_size`](Self::max_file_size) is for all files together. Costs the writer thread a look at each record. Without
-    /// effect where the output is no regular file, and with [`Overflow::Overwrite`].
+    /// If the next file cannot be created, the output continues in the old one, and
+    /// [`Summary::notes`](crate::Summary::notes) has a note. [`max_file_size`](Self::max_file_size) limits
+    /// all files together. The drain thread looks at each record, which takes CPU time. Without effect if the
+    /// output is no regular file, and with [`Overflow::Overwrite`].
     pub fn rotate(mut self, size: u64, keep: u32) -> Self {
         self.config.rotate = Some(Rotate { size, keep });
         self
     }
 
-    /// Compresses a `TrackEvent` trace while it is written (`false` by default), to about a fifth, on the writer thread and
-    /// at its cost: some 100 MB/s. An FXT trace stays as it is.
+    /// Compresses a `TrackEvent` trace while it is written (default: `false`), to about a fifth. The drain
+    /// thread compresses some 100 MB/s. An FXT trace is not compressed.
     #[cfg(feature = "compress")]
     #[cfg_attr(docsrs, doc(cfg(feature = "compress")))]
     pub fn compress(mut self, on: bool) -> Self {
@@ -279,10 +294,10 @@ impl SessionBuilder {
         self
     }
 
-    /// The settings.
+    /// Returns the settings.
     ///
     /// # Errors
-    /// When the filter of categories makes no sense.
+    /// [`Error::Filter`] if the category filter is malformed.
     pub(crate) fn into_config(mut self) -> Result<Config, Error> {
         if let Some(text) = &self.categories {
             self.config.filter = Filter::parse(text)?;

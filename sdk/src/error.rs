@@ -3,66 +3,75 @@ use std::path::PathBuf;
 
 use crate::summary::Summary;
 
-/// Why a session could not start, or what went wrong in it.
+/// Why a session cannot start, or what fails while it runs.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A session is running; a process has one at a time.
+    /// Another session runs. A process has one session at a time.
     #[error("a tracing session is already running in this process")]
     AlreadyRunning,
-    /// Neither the path's extension nor [`format`](crate::SessionBuilder::format) says which format to write.
-    #[error("{}: unknown extension; use .pftrace, .perfetto-trace or .fxt, or set the format", path.display())]
+    /// Neither the path's extension nor [`format`](crate::SessionBuilder::format) names the format.
+    #[error(
+        "{}: unknown extension; use .pftrace, .perfetto-trace or .fxt, or set the format",
+        path.display()
+    )]
+    #[non_exhaustive]
     UnknownFormat {
-        /// The output's path.
+        /// The path of the output.
         path: PathBuf,
     },
-    /// [`output`](crate::SessionBuilder::output) or one of its siblings was not called.
-    #[error("the session has no output")]
+    /// Neither [`output`](crate::SessionBuilder::output) nor one of its siblings was called.
+    #[error("the session has no output; call `output`, `output_memory` or `output_writer`")]
     NoOutput,
-    /// The output could not be created.
+    /// The output cannot be created.
     #[error("cannot create {}: {source}", path.display())]
+    #[non_exhaustive]
     Create {
-        /// The output's path.
+        /// The path of the output.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The output failed while the session ran. What it had taken until then is in it.
+    /// The output failed while the session ran. It has everything that was written before.
     #[error("cannot write the trace: {source}; {} events lost", summary.lost.total())]
+    #[non_exhaustive]
     Write {
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
-        /// What was recorded and lost.
+        /// What the session recorded and lost.
         summary: Box<Summary>,
     },
-    /// [`snapshot`](crate::Session::snapshot) of a session whose [`Overflow`](crate::Overflow) is not `Overwrite`.
-    #[error("no flight recorder: the session does not overwrite")]
+    /// [`snapshot`](crate::Session::snapshot) was called on a session whose [`Overflow`](crate::Overflow) is
+    /// not `Overwrite`.
+    #[error("cannot take a snapshot: the session is no flight recorder; start it with `Overflow::Overwrite`")]
     NotRecording,
-    /// A category filter that makes no sense.
+    /// The category filter is malformed.
     #[error("category filter {filter:?}: {what}")]
+    #[non_exhaustive]
     Filter {
-        /// The text.
+        /// The text of the filter.
         filter: String,
-        /// What is wrong with it.
+        /// The error in the text.
         what: &'static str,
     },
-    /// A buffer or chunk size that makes no sense, or memory that could not be had.
+    /// A buffer or chunk size is out of range, or its memory cannot be allocated.
     #[error("buffer: {0}")]
-    Buffer(String),
-    /// A value that cannot be parsed.
+    Buffer(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A value cannot be parsed or is out of range.
     #[error("{what} {value:?}: {expected}")]
+    #[non_exhaustive]
     Value {
-        /// What it was given for.
+        /// The name of the setting.
         what: &'static str,
-        /// The text.
+        /// The text of the value.
         value: String,
-        /// What would have been understood.
+        /// The values that are accepted.
         expected: &'static str,
     },
-    /// The writer thread could not be started.
-    #[error("cannot start the writer thread: {0}")]
-    Thread(io::Error),
-    /// This process was forked from a traced one; it does not trace.
+    /// The drain thread cannot be started.
+    #[error("cannot start the drain thread: {0}")]
+    Thread(#[source] io::Error),
+    /// This process is a forked child that records nothing.
     #[error("a process forked from a traced one does not trace")]
     Forked,
 }

@@ -4,34 +4,42 @@
 //! net,db.*,-db.verbose
 //! ```
 //!
-//! Patterns between commas, read from left to right; **the last one that matches a category decides**.
-//! `name` matches that category, `*` stands for any run of characters (also none), a leading `-` leaves
-//! out what matches. A category that nothing matches is left out, unless the list begins with a `-`
-//! pattern: then it is as if `*` stood before it. Spaces around a pattern do not count. The empty filter
-//! records everything.
+//! Patterns between commas, read from left to right; **the last pattern that matches a category decides**.
+//! `name` matches that category, and `*` matches any run of characters, also an empty one. A pattern includes
+//! the categories that it matches; with a leading `-` it excludes them. A category that no pattern matches is
+//! excluded, unless the first pattern has a `-`: then it is included. Spaces around a pattern do not count.
+//! The empty filter includes all categories.
+
+use std::str::FromStr;
 
 use crate::error::Error;
 
-/// Checks a filter of categories, as [`SessionBuilder::categories`](crate::SessionBuilder::categories) takes it.
+/// A filter of categories, as [`SessionBuilder::categories`](crate::SessionBuilder::categories) takes it.
 ///
-/// # Errors
-/// When it makes no sense, with the reason.
-pub fn check_categories(filter: &str) -> Result<(), Error> {
-    Filter::parse(filter).map(|_| ())
-}
-
-/// A parsed filter.
+/// ```
+/// let filter = hairline::Filter::parse("net,db.*,-db.verbose")?;
+/// assert!(filter.matches("db.query") && !filter.matches("db.verbose"));
+/// assert!(hairline::Filter::parse("net,,db").is_err());
+/// # Ok::<(), hairline::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Pattern, and whether it takes in (true) or leaves out. In the order of the text.
-    patterns: Vec<(String, bool)>,
+    /// In the order of the text.
+    patterns: Vec<(String, Effect)>,
+}
+
+/// The effect of a pattern on the categories that it matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effect {
+    Include,
+    Exclude,
 }
 
 impl Filter {
-    /// Parses the list.
+    /// Parses a list of patterns.
     ///
     /// # Errors
-    /// An empty pattern between commas, a `-` alone, or a control character.
+    /// [`Error::Filter`] for an empty pattern between commas, a `-` alone, two `-`, or a control character.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let wrong = |what| Error::Filter { filter: text.to_owned(), what };
         let mut patterns = Vec::new();
@@ -39,12 +47,15 @@ impl Filter {
             return Ok(Self { patterns });
         }
         for pattern in text.split(',').map(str::trim) {
-            let (pattern, take) = match pattern.strip_prefix('-') {
-                Some(rest) => (rest.trim_start(), false),
-                None => (pattern, true),
+            let (pattern, effect) = match pattern.strip_prefix('-') {
+                Some(rest) => (rest.trim_start(), Effect::Exclude),
+                None => (pattern, Effect::Include),
             };
             if pattern.is_empty() {
-                return Err(wrong(if take { "an empty pattern" } else { "a '-' without a pattern" }));
+                return Err(wrong(match effect {
+                    Effect::Include => "an empty pattern",
+                    Effect::Exclude => "a '-' without a pattern",
+                }));
             }
             if pattern.chars().any(char::is_control) {
                 return Err(wrong("a control character"));
@@ -52,27 +63,37 @@ impl Filter {
             if pattern.starts_with('-') {
                 return Err(wrong("a pattern with two '-'"));
             }
-            patterns.push((pattern.to_owned(), take));
+            patterns.push((pattern.to_owned(), effect));
         }
         Ok(Self { patterns })
     }
 
     /// Whether events of `category` are recorded.
     #[must_use]
-    #[cfg_attr(not(feature = "enable"), allow(dead_code))]
     pub fn matches(&self, category: &str) -> bool {
-        let by_default = self.patterns.first().is_none_or(|(_, take)| !take);
         let decisive =
             self.patterns.iter().rev().find(|(pattern, _)| glob(pattern.as_bytes(), category.as_bytes()));
-        decisive.map_or(by_default, |(_, take)| *take)
+        match decisive {
+            Some((_, effect)) => *effect == Effect::Include,
+            None => self.patterns.first().is_none_or(|(_, effect)| *effect == Effect::Exclude),
+        }
     }
 }
 
-/// Whether `text` matches `pattern`, in which `*` is any run of bytes. Linear but for the last `*` tried.
-#[cfg_attr(not(feature = "enable"), allow(dead_code))]
+impl FromStr for Filter {
+    type Err = Error;
+
+    /// As [`Filter::parse`].
+    fn from_str(text: &str) -> Result<Self, Error> {
+        Self::parse(text)
+    }
+}
+
+/// Whether `text` matches `pattern`, where `*` matches any run of bytes. Takes at most `pattern.len() *
+/// text.len()` steps.
 fn glob(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
-    let mut retry: Option<(usize, usize)> = None; // after the last '*', and where its run ends at the moment
+    let mut retry: Option<(usize, usize)> = None; // after the last '*'; the end of its run so far
     while t < text.len() {
         if p < pattern.len() && pattern[p] == b'*' {
             p += 1;
@@ -100,31 +121,31 @@ mod tests {
     }
 
     #[test]
-    fn the_empty_filter_takes_everything() {
+    fn the_empty_filter_includes_everything() {
         assert!(on("", "net") && on("  ", ""));
     }
 
     #[test]
-    fn a_list_takes_what_it_names() {
+    fn a_list_includes_the_categories_that_it_names() {
         assert!(on("net,db.*", "net") && on("net,db.*", "db.read") && on("net,db.*", "db."));
         assert!(!on("net,db.*", "db") && !on("net,db.*", "network") && !on("net", "ne"));
     }
 
     #[test]
-    fn the_last_match_decides() {
+    fn the_last_matching_pattern_decides() {
         assert!(!on("net,db.*,-db.verbose", "db.verbose"));
         assert!(on("-db.verbose,db.*", "db.verbose"));
         assert!(on("net,db.*,-db.verbose,*", "db.verbose"));
     }
 
     #[test]
-    fn a_list_that_begins_by_leaving_out_takes_the_rest() {
+    fn a_list_that_begins_with_an_exclusion_includes_the_rest() {
         assert!(on("-db.*", "net") && !on("-db.*", "db.read"));
         assert!(!on("net,-net.raw", "db"));
     }
 
     #[test]
-    fn a_star_stands_for_any_run() {
+    fn a_star_matches_any_run() {
         assert!(
             on("*", "")
                 && on("a*c", "ac")
@@ -136,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_an_error_that_quotes_it() {
+    fn the_error_of_a_malformed_filter_quotes_it() {
         for bad in ["net,,db", "-", "net,-", ",", "--net", "a\nb"] {
             let e = Filter::parse(bad).unwrap_err();
             assert!(e.to_string().contains(&format!("{bad:?}")), "{e}");

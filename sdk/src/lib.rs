@@ -1,5 +1,5 @@
-//! Low-overhead tracing from inside a program: scopes, instants and counters, into a trace that opens in the
-//! [Perfetto UI](https://ui.perfetto.dev).
+//! Low-overhead in-process tracing: scopes, instants and counters, written to a trace that the
+//! [Perfetto UI](https://ui.perfetto.dev) opens.
 //!
 //! ```
 //! use hairline::{Session, trace_counter, trace_instant, trace_scope};
@@ -21,34 +21,35 @@
 //! # }
 //! ```
 //!
-//! A program without a line of session code records when its environment asks for it:
-//! `HAIRLINE=trace.pftrace ./program`. The repository's `docs/guide/sessions.md` has all variables, and
-//! `docs/guide` one task after the other.
+//! A program needs no session code. It records if its environment has the variable `HAIRLINE`:
+//! `HAIRLINE=trace.pftrace ./program`. In the repository, `docs/guide/sessions.md` lists all variables, and
+//! `docs/guide` explains one task after the other.
 //!
 //! # What an event costs
 //!
-//! Off, a load and a branch. On, little more than reading the clock: the macro writes the final bytes of the trace
-//! into the thread's own piece of a ring, without a lock, a call or an allocation; a writer thread copies
-//! them to the output. The repository's `report` measures it on your machine.
+//! While recording is off, an event is a load and a branch. While it is on, an event costs little more than a
+//! clock read: the macro writes the final bytes of the trace into the thread's own chunk of a ring, without a
+//! lock or an allocation. The drain thread copies these bytes to the output. The repository's `report`
+//! measures the cost on your machine.
 //!
 //! # What a trace holds
 //!
-//! Whole scopes. When the ring is full, events are dropped, counted by reason in [`Summary::lost`], and a scope
-//! whose begin was dropped has no end either.
+//! A trace holds whole scopes. If the ring is full, events are dropped and counted by reason in
+//! [`Summary::lost`]. A scope whose begin was dropped has no end either.
 //!
 //! # When the process is killed
 //!
-//! What was recorded is not lost: `hairline recover`, or [`recovery`], completes the trace.
+//! Recorded events are not lost: `hairline recover`, or [`recovery`], completes the trace.
 //!
 //! # Features
 //!
-//! * `enable` (default): without it every macro compiles to nothing and the same code still builds.
+//! * `enable` (default): without it every macro compiles to nothing, and the same code still builds.
 //! * `compress`: `SessionBuilder::compress`.
-//! * `subscriber`: `Subscriber`, which records the spans and events of the `tracing` crate; `tracing`: `layer()`, the same beside other
-//!   layers of tracing-subscriber's registry. Both switch `enable` on.
+//! * `subscriber`: `Subscriber`, which records the spans and events of the `tracing` crate. Enables `enable`.
+//! * `tracing`: `layer()`, the same as a layer of tracing-subscriber's registry. Enables `subscriber`.
 //! * `log`: `Logger`, which records the messages of the `log` crate.
-//! * `futures`: `TraceStream`, which traces streams as [`TraceFuture`] does futures.
-//! * `serde`: `serialize`, which makes an argument of anything that is `serde::Serialize`.
+//! * `futures`: `TraceStream`, which records streams as [`TraceFuture`] records futures.
+//! * `serde`: `serialize`, which makes an argument of any `serde::Serialize`.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -74,7 +75,7 @@ use on as imp;
 
 pub use builder::SessionBuilder;
 pub use error::Error;
-pub use filter::check_categories;
+pub use filter::Filter;
 pub use imp::Session;
 #[cfg(feature = "log")]
 #[cfg_attr(docsrs, doc(cfg(feature = "log")))]
@@ -88,7 +89,7 @@ pub use vocabulary::{Level, Ordering, Unit};
 
 #[cfg(all(feature = "serde", not(feature = "enable")))]
 #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
-pub use off::serialize;
+pub use off::{Serialized, serialize};
 #[cfg(all(feature = "serde", feature = "enable"))]
 #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
 pub use on::event::serialize::{Serialized, serialize};
@@ -120,7 +121,7 @@ pub use on::{
     thread::guards::{Scope, interval::AsyncScope, on_track::TrackScope},
 };
 
-/// For the command `hairline`: the rules for outputs, each in one place.
+/// The rules for output files, for the command `hairline`.
 #[cfg(feature = "enable")]
 #[doc(hidden)]
 pub mod __output {
@@ -133,8 +134,6 @@ pub mod __output {
 #[doc(hidden)]
 pub mod __private {
     pub use core::module_path;
-
-    pub use crate::filter::Filter;
 
     #[cfg(debug_assertions)]
     pub use crate::on::base::lock::holds_a_lock;
@@ -158,7 +157,7 @@ pub mod __private {
 pub mod __private {
     pub use core::module_path;
 
-    pub use crate::filter::Filter;
-
-    pub use crate::off::Life;
+    pub use crate::off::{
+        AsyncScope, Callsite, CounterOptions, Extras, Key, Kind, Life, Scope, Site, TrackScope,
+    };
 }

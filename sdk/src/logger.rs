@@ -6,7 +6,8 @@ use log::{LevelFilter, Log, Metadata, Record};
 
 use crate::imp::messages;
 
-/// Records the messages of the `log` crate, as [`trace_log!`](crate::trace_log) does its own. Feature `log`.
+/// Records the messages of the `log` crate, as [`trace_log!`](crate::trace_log) records its own. Feature
+/// `log`.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -20,27 +21,29 @@ use crate::imp::messages;
 /// # }
 /// ```
 ///
-/// Or without a session of the program's own: the first message starts the one that `HAIRLINE` asks for.
+/// The program needs no session of its own: the first message starts the session that `HAIRLINE` asks for.
 ///
-/// A message is an event with the message as its name, its target as the category, which the session's filter goes by, and its
-/// level; where the session records source locations, with module, file and line. Key-values are left out. While no session runs
-/// and no other logger wants them, messages are not even formatted: `log` compares their level with [`log::max_level`].
+/// A message becomes an event. Its name is the message, and its category is the target, to which the
+/// session's filter applies. It has the message's level, and if the session records source locations, the
+/// module, file and line. Key-values are not recorded. While no session runs and no other logger wants
+/// messages, they are not even formatted: `log` compares their level with [`log::max_level`].
 ///
-/// Targets are kept for the rest of the process. In one that makes up ever new ones, messages of what comes after the first
-/// 16,384 places (of a target, a file and a line) have the category `log` and no location.
+/// Targets are kept for the rest of the process. After the first 16,384 places (a target, a file and a line
+/// each), messages of new places have the category `log` and no location.
 pub struct Logger {
     other: Option<Box<dyn Log>>,
     level: LevelFilter,
 }
 
 impl Logger {
-    /// A logger that records, and does nothing else.
+    /// A logger that records messages, and passes them to no other logger.
     #[must_use]
     pub fn new() -> Self {
         Self { other: None, level: LevelFilter::Off }
     }
 
-    /// Hands messages up to `level` to another logger as well, whether a session runs or not: `log` has room for one logger.
+    /// Passes messages up to `level` to another logger too, also while no session runs: `log` has room for
+    /// one logger only.
     #[must_use]
     pub fn beside(mut self, other: impl Log + 'static, level: LevelFilter) -> Self {
         self.other = Some(Box::new(other));
@@ -48,11 +51,11 @@ impl Logger {
         self
     }
 
-    /// Makes it the process's logger, and from now on sets [`log::max_level`]: to everything while a session runs, else to what
-    /// the other logger is to have.
+    /// Makes this logger the logger of the process. From now on it sets [`log::max_level`]: to all levels
+    /// while a session runs, otherwise to the level of the other logger.
     ///
     /// # Errors
-    /// When the process has a logger already; then nothing changes.
+    /// If the process has a logger already. Then nothing changes.
     pub fn install(self) -> Result<(), log::SetLoggerError> {
         let level = self.level;
         log::set_boxed_logger(Box::new(self))?;
@@ -89,7 +92,7 @@ impl Log for Logger {
         }
     }
 
-    /// Flushes the other logger. What is in the trace is flushed by the session.
+    /// Flushes the other logger. The session flushes the trace.
     fn flush(&self) {
         if let Some(other) = &self.other {
             other.flush();

@@ -1,4 +1,4 @@
-//! What a session is told and what it tells at its end.
+//! The options of a session.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that a file's extension stands for: `.pftrace`, `.perfetto-trace`, `.fxt`.
+    /// Returns the format for the extension of a path: `.pftrace`, `.perfetto-trace` or `.fxt`.
     #[must_use]
     pub fn from_path(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
@@ -26,39 +26,43 @@ impl Format {
         }
     }
 
-    /// The format with this number in a region.
+    /// Returns the format with this number in a region.
     #[cfg(feature = "enable")]
     pub(crate) fn from_number(number: u32) -> Option<Self> {
         [Self::TrackEvent, Self::Fxt].into_iter().find(|format| *format as u32 == number)
     }
 }
 
-/// What happens to an event for which there is no room in the ring.
+/// What happens to an event if the ring has no room for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Overflow {
-    /// It is dropped and counted; a scope as a whole, never one half of it. The application never waits.
+    /// The event is dropped and counted, a scope with both its ends. The application never waits.
     #[default]
     Drop,
-    /// Its thread waits for the writer thread, at most that long (a day counts as for ever). What then still has no room is
-    /// dropped and counted, and no thread waits again before the output has taken something: an output that is stuck stops
-    /// the program once, not event by event. Threads do not wait in the output's own code, nor once the session is stopping or
-    /// its output has failed. An event in a signal handler may wait as any other.
+    /// The thread waits for the drain thread, at most for this time. A day or more means no limit.
+    ///
+    /// If there is still no room, the event is dropped and counted. Then no thread waits again before the
+    /// output has accepted bytes: an output that is stuck delays the program once, not at each event. No
+    /// thread waits in the output's own code, while the session stops, or after its output has failed. An
+    /// event in a signal handler may wait too.
     Block(Duration),
-    /// The flight recorder: the oldest events make room, and no output is written until somebody asks, by
-    /// [`Session::snapshot`](crate::Session::snapshot), by [`trigger!`](crate::trigger) or by the session's end. Only when
-    /// every chunk of the ring is in some thread's hands, an event is dropped and counted; an idle thread's is then taken back, unless
-    /// it has slices open.
+    /// The flight recorder: new events overwrite the oldest ones. The output is written by
+    /// [`Session::snapshot`](crate::Session::snapshot), by [`trigger!`](crate::trigger), and at the session's
+    /// end.
+    ///
+    /// An event is dropped and counted only if threads own all chunks of the ring. The chunk of an idle
+    /// thread is then recalled, unless the thread has open slices.
     Overwrite,
 }
 
-/// How long `block` waits that says no time.
+/// The waiting time of `block` without a time.
 const BLOCK: Duration = Duration::from_secs(1);
 
 impl std::str::FromStr for Overflow {
     type Err = Error;
 
-    /// `drop`, `overwrite`, `block`, `block:500ms`.
+    /// Parses `drop`, `overwrite`, `block` or `block:500ms`.
     fn from_str(text: &str) -> Result<Self, Error> {
         let name = text.to_ascii_lowercase();
         let policy = match name.split_once(':') {
@@ -76,7 +80,7 @@ impl std::str::FromStr for Overflow {
     }
 }
 
-/// A time: `500ms`, `2s`, `100us`.
+/// Parses a time: `500ms`, `2s`, `100us`.
 fn parse_duration(text: &str) -> Option<Duration> {
     let unit_at = text.find(|c: char| !c.is_ascii_digit())?;
     let number = text[..unit_at].parse().ok()?;
@@ -88,11 +92,11 @@ fn parse_duration(text: &str) -> Option<Duration> {
     }
 }
 
-/// What events read the time from.
+/// The clock that events read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ClockSource {
-    /// The processor's counter where it is invariant, else [`System`](ClockSource::System).
+    /// The processor's time-stamp counter if it is invariant, otherwise [`System`](ClockSource::System).
     #[default]
     Counter,
     /// `clock_gettime(CLOCK_BOOTTIME)`.
@@ -102,7 +106,7 @@ pub enum ClockSource {
 /// Parses a size in bytes: `4096`, `64K`, `16MiB`, `1G`. Units are powers of 1024.
 ///
 /// # Errors
-/// When it is none, or does not fit 64 bits.
+/// [`Error::Value`] if the text is no size, or the size does not fit 64 bits.
 pub fn parse_size(text: &str) -> Result<u64, Error> {
     let wrong = || Error::Value {
         what: "size",
@@ -127,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_have_units_of_1024() {
+    fn units_of_sizes_are_powers_of_1024() {
         for (text, size) in
             [("0", 0), ("4096", 4096), ("64K", 65536), ("16 MiB", 16 << 20), ("1g", 1 << 30), (" 7b ", 7)]
         {
@@ -139,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_may_say_how_long_it_waits() {
+    fn the_policy_block_has_an_optional_time() {
         let ms = |n| Some(Overflow::Block(Duration::from_millis(n)));
         for (text, policy) in [
             ("drop", Some(Overflow::Drop)),

@@ -4,36 +4,47 @@
 use std::io::IoSlice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bytes of one piece of a memory output. Pieces are never moved, so a growing trace is copied once.
+/// Bytes of one piece of a memory output. Pieces never move, so each byte of a growing trace is copied once.
 #[cfg(feature = "enable")]
 const PIECE: usize = 4 << 20;
 
-/// A trace in memory, filled by the session it was given to.
+/// A trace in memory. A session writes into it.
 ///
 /// A clone is another handle to the same bytes.
+///
+/// ```
+/// use hairline::{MemoryOutput, Session, trace_instant};
+///
+/// let memory = MemoryOutput::new();
+/// let session = Session::builder().output_memory(&memory).start()?;
+/// trace_instant!("app", "ready");
+/// let summary = session.stop()?;
+/// assert_eq!(summary.bytes, memory.len() as u64);
+/// # Ok::<(), hairline::Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct MemoryOutput(Arc<Mutex<Vec<Vec<u8>>>>);
 
 impl MemoryOutput {
-    /// An empty one.
+    /// Returns an empty output.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Room for `bytes` without another allocation.
+    /// Returns an empty output that holds `bytes` without another allocation.
     #[must_use]
     pub fn with_capacity(bytes: usize) -> Self {
         Self(Arc::new(Mutex::new(vec![Vec::with_capacity(bytes)])))
     }
 
-    /// What the session has written so far; all of it after [`stop`](crate::Session::stop).
+    /// Returns a copy of the bytes written so far: the whole trace after [`stop`](crate::Session::stop).
     #[must_use]
     pub fn to_vec(&self) -> Vec<u8> {
         let mut copy = Vec::new();
         loop {
-            // Nothing is allocated under the lock, for which the session's thread may wait: the program's allocator may wait for
-            // that thread, in an event for which the ring has no room.
+            // Nothing is allocated under the lock. The drain thread may wait for the lock, and the program's
+            // allocator for the drain thread: in an event that finds no room in the ring.
             copy.reserve(self.len());
             let pieces = self.pieces();
             if pieces.iter().map(Vec::len).sum::<usize>() <= copy.capacity() {
@@ -43,13 +54,13 @@ impl MemoryOutput {
         }
     }
 
-    /// Bytes written so far.
+    /// Returns the number of bytes written so far.
     #[must_use]
     pub fn len(&self) -> usize {
         self.pieces().iter().map(Vec::len).sum()
     }
 
-    /// Whether nothing was written yet.
+    /// Whether no byte was written yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -71,7 +82,7 @@ impl MemoryOutput {
         }
     }
 
-    /// Only the session's thread adds pieces.
+    /// Adds a piece. Only the session's own thread adds pieces, so none is added between the two locks.
     #[cfg(feature = "enable")]
     fn add_piece(&self, piece: Vec<u8>) {
         let count = self.pieces().len();
@@ -90,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_holds_parts_larger_than_a_piece() {
+    fn a_part_larger_than_a_piece_is_kept_whole() {
         let memory = MemoryOutput::new();
         let big = vec![7u8; PIECE + 1];
         memory.append(&[IoSlice::new(b"ab"), IoSlice::new(&big), IoSlice::new(b"cd")]);

@@ -1,9 +1,9 @@
-//! What a session has recorded, and what it has lost.
+//! What a session has recorded and lost.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What a session recorded.
+/// What a session has recorded and lost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Summary {
@@ -13,14 +13,14 @@ pub struct Summary {
     pub bytes: u64,
     /// Events that were not recorded.
     pub lost: Lost,
-    /// Every thread that recorded something, in the order of their first events. The 4,097th and all after it share the
-    /// last entry.
+    /// The threads that recorded events, in the order of their first events. The 4,097th thread and all later
+    /// ones share the last entry.
     pub threads: Vec<ThreadSummary>,
-    /// From start to stop.
+    /// The time from start to stop.
     pub duration: Duration,
-    /// The output's path, if it has one.
+    /// The path of the output, if it is a file.
     pub path: Option<PathBuf>,
-    /// What is worth knowing: for instance that the ring would not survive a kill.
+    /// Facts that the user should know: for instance that the ring would not survive a kill.
     pub notes: Vec<String>,
 }
 
@@ -30,27 +30,29 @@ pub struct Summary {
 pub struct Lost {
     /// The ring was full.
     pub buffer_full: u64,
-    /// The event came while its own thread was writing one: from a signal handler, or an allocator that traces.
+    /// The event came while its own thread wrote another event: from a signal handler, or an allocator that
+    /// traces.
     pub reentrant: u64,
     /// The record is larger than a chunk.
     pub too_large: u64,
-    /// The event came from a destructor that ran after the thread's own writer was torn down.
+    /// The event came at the end of its thread, from a destructor that ran after the thread's chunk writer
+    /// was dropped.
     pub thread_exit: u64,
-    /// Records that were committed and that the output then refused.
+    /// The output refused the record after it was committed.
     pub output: u64,
-    /// Arguments, not events: those beyond the 15 for which an FXT record has room. Their events were recorded.
+    /// Arguments, not events: those above the 15 arguments of an FXT record. Their events were recorded.
     pub arguments: u64,
-    /// Chunks, not events: those whose header contradicted itself, since another process has written into the ring. Their records are not
-    /// in the trace, and how many there were is not known.
+    /// Chunks, not events: chunks with a header that contradicts itself, since another process has written
+    /// into the ring. Their records are not in the trace, and the number of these records is unknown.
     pub damaged: u64,
 }
 
 impl Lost {
-    /// All events that were not recorded; a damaged chunk counts as one.
+    /// Returns the number of all events that were not recorded. A damaged chunk counts as one event.
     #[must_use]
     pub fn total(&self) -> u64 {
         let Self { buffer_full, reentrant, too_large, thread_exit, output, arguments: _, damaged } = *self;
-        // Saturating: after a crash the numbers are what the region says.
+        // Saturating: after a crash the numbers come from the region, where another process can write.
         [buffer_full, reentrant, too_large, thread_exit, output, damaged]
             .into_iter()
             .fold(0, u64::saturating_add)
@@ -61,9 +63,9 @@ impl Lost {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ThreadSummary {
-    /// The kernel's id.
+    /// The kernel's id of the thread.
     pub tid: u32,
-    /// Its name.
+    /// The name of the thread.
     pub name: String,
     /// Event records of this thread in the trace.
     pub records: u64,

@@ -1,42 +1,42 @@
-//! Words that events are described with, the same with and without the feature `enable`.
+//! Properties of events, the same with and without the feature `enable`.
 
-/// What a counter's numbers count.
+/// The unit of a counter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Unit {
-    /// Nothing in particular.
+    /// No unit.
     #[default]
     None,
     /// Nanoseconds.
     Nanoseconds,
-    /// Things.
+    /// A number of things.
     Count,
     /// Bytes.
     Bytes,
-    /// Whatever this says: `"frames"`, `"requests/s"`.
+    /// A unit with this name: `"frames"`, `"requests/s"`.
     Named(&'static str),
 }
 
-/// How much a log message matters.
+/// The severity of a log message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Level {
-    /// The finest; "verbose" in Perfetto.
+    /// The most detailed level; "verbose" in Perfetto.
     Trace,
-    /// For those who debug.
+    /// For debugging.
     Debug,
-    /// For those who operate.
+    /// For operation.
     Info,
-    /// Something is odd.
+    /// A possible problem.
     Warn,
-    /// Something failed.
+    /// A failure.
     Error,
-    /// All is over.
+    /// A failure that ends the program.
     Fatal,
 }
 
 impl Level {
-    /// The level's name, in lower case.
+    /// Returns the name of the level, in lower case.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -50,11 +50,11 @@ impl Level {
     }
 }
 
-/// How the tracks below a track are shown. A hint: the UI may know better.
+/// The order in which the UI shows the tracks below a track. The UI may choose another order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Ordering {
-    /// As the UI likes.
+    /// The UI's own order.
     #[default]
     Unspecified,
     /// By name.

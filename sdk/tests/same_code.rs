@@ -1,10 +1,29 @@
 //! One program, built with the feature `enable` and without: it must compile and run the same.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use hairline::{Format, MemoryOutput, Session, scope, trace_counter, trace_instant, trace_scope};
+use hairline::recovery::{
+    self, FoundRegion, ProcessState, RecoverError, RecoverOptions, Recovered, recover, snapshot,
+};
+use hairline::{
+    Argument, AsyncScope, Bytes, ClockSource, Error, Filter, Flow, Format, Interned, Koid, Level, Lost,
+    MapKey, MemoryOutput, OnTrack, Ordering, Overflow, Scope, Session, SessionBuilder, Summary,
+    ThreadSummary, TraceFuture, Traced, Track, TrackScope, Unit, bytes, interned, koid, parse_size, scope,
+    trace, trace_async, trace_begin, trace_counter, trace_end, trace_instant, trace_log, trace_scope,
+    trigger,
+};
 
 const CATEGORY: &str = "app";
+
+/// A process has one session at a time, and the tests are threads of one process.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 struct Peer;
 
@@ -43,6 +62,7 @@ fn program(evaluated: &Cell<u32>) {
 
 #[test]
 fn the_same_code_runs_with_the_feature_on_and_off() {
+    let _turn = turn();
     let evaluated = Cell::new(0);
     program(&evaluated);
     assert_eq!(evaluated.get(), 0, "no session: no argument is evaluated");
@@ -67,8 +87,186 @@ fn the_same_code_runs_with_the_feature_on_and_off() {
     assert_eq!(summary.bytes, memory.len() as u64);
 }
 
+/// Calls every method of every guard, track and flow.
+fn every_event() {
+    let track: Track = Track::new("gpu").child("engine").ordering(Ordering::Explicit).rank(3);
+    let track = track.description("as the driver reports it");
+    let _: (u64, &Track) = (track.uuid(), track.as_ref());
+    let flow: Flow = Flow::new();
+    let _: (Flow, Flow, &Flow) = (Flow::default(), Flow::from_id(flow.id()), flow.as_ref());
+    fn takes_track(_: &impl OnTrack) {}
+    takes_track(&track);
+    takes_track(&&Track::thread());
+
+    let mut scope: Scope = scope!("app", "scope", name: "other", flow: &flow, correlation: 7);
+    let _: bool = scope.arg("key", 1).arg("text", "value").is_recorded();
+    drop(scope);
+    let mut on_track: TrackScope = scope!("app", "on a track", track: &track, end_flow: &flow);
+    let _: bool = on_track.arg("key", 1).is_recorded();
+    drop(on_track);
+    let mut interval: AsyncScope = trace_async!("app", "interval", id = 7, track: &Track::process());
+    takes_track(&interval);
+    trace_instant!("app", "inside", track: &interval);
+    let _: bool = interval.arg("key", 1).is_recorded();
+    drop(interval);
+    trace_begin!("app", "slice", number = 7, track: &track);
+    trace_end!(&track, result = "done");
+    trace_counter!("app", "rate", 59.9, unit: "frames/s", multiplier: 2, track: &Track::thread());
+    trace_counter!("app", "sent", 1, unit: Unit::Bytes, incremental: true, name: "received");
+    trace_log!(Level::Warn, "app", "attempt {}", 3);
+    trigger!();
+    trigger!("app");
+}
+
+/// Makes an argument of every kind of value.
+fn every_argument() {
+    fn takes(_: &(impl Argument + ?Sized)) {}
+    let (blob, object, text): (Bytes<'_>, Koid, Interned) = (bytes(&[1, 2]), koid(7), interned("text"));
+    takes(&blob);
+    takes(&object);
+    takes(&text);
+    takes("text");
+    takes(&Some(1.5));
+    takes(&BTreeMap::from([("key", vec![1, 2])]));
+    trace_scope!("app", "arguments", blob, object, text, map = BTreeMap::from([(1, true)]));
+    fn key_text(key: &(impl MapKey + ?Sized)) -> String {
+        let mut text = String::new();
+        key.with_key(|key| text.push_str(key));
+        text
+    }
+    assert_eq!((key_text("key"), key_text(&7), key_text(&&true)), ("key".into(), "7".into(), "true".into()));
+    #[cfg(feature = "serde")]
+    {
+        let value: hairline::Serialized<'_, str> = hairline::serialize("text");
+        takes(&value);
+        trace_instant!("app", "serialized", value = hairline::serialize(&[1, 2]));
+    }
+}
+
+#[trace("app", args)]
+fn traced(number: u32) -> u32 {
+    number
+}
+
+#[trace]
+async fn traced_async(number: u32) -> u32 {
+    number
+}
+
+/// Wraps futures and streams.
+fn every_future() {
+    fn poll<F: Future>(future: F) -> F::Output {
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        match std::pin::pin!(future).poll(&mut context) {
+            std::task::Poll::Ready(output) => output,
+            std::task::Poll::Pending => unreachable!("the future is ready"),
+        }
+    }
+    let future: Traced<std::future::Ready<u32>> = std::future::ready(7).traced("app", "future");
+    assert_eq!((poll(future), traced(7), poll(traced_async(7))), (7, 7, 7));
+    #[cfg(feature = "futures")]
+    {
+        struct Empty;
+        impl futures_core::Stream for Empty {
+            type Item = ();
+            fn poll_next(
+                self: std::pin::Pin<&mut Self>,
+                _: &mut std::task::Context<'_>,
+            ) -> std::task::Poll<Option<()>> {
+                std::task::Poll::Ready(None)
+            }
+        }
+        let stream: Traced<Empty> = hairline::TraceStream::traced(Empty, "app", "stream");
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        let stream = std::pin::pin!(stream);
+        assert!(futures_core::Stream::poll_next(stream, &mut context).is_ready());
+    }
+}
+
+/// Calls every setting of a session.
+fn every_setting(builder: SessionBuilder) -> SessionBuilder {
+    let builder = builder
+        .output("trace.pftrace")
+        .output_writer(std::io::sink())
+        .format(Format::TrackEvent)
+        .categories("app")
+        .buffer_size(1 << 20)
+        .chunk_size(4096)
+        .overflow(Overflow::Block(Duration::from_millis(1)))
+        .clock(ClockSource::System)
+        .thread_time(true)
+        .source_locations(true)
+        .heartbeat(Duration::from_secs(1))
+        .trigger_interval(Duration::from_secs(1))
+        .trigger_on_panic(false)
+        .finish_on_signals(false)
+        .max_file_size(1 << 20)
+        .rotate(1 << 20, 2);
+    #[cfg(feature = "compress")]
+    let builder = builder.compress(false);
+    builder
+}
+
 #[test]
-fn a_filter_that_makes_no_sense_is_an_error_either_way() {
+fn every_public_item_has_the_same_signature_with_the_feature_on_and_off() -> Result<(), Error> {
+    let _turn = turn();
+    let _: fn(SessionBuilder, i32) -> SessionBuilder = SessionBuilder::trigger_on_signal;
+    let memory: MemoryOutput = MemoryOutput::with_capacity(1 << 16);
+    let session: Session = every_setting(Session::builder()).output_memory(&memory).start()?;
+    every_event();
+    every_argument();
+    every_future();
+    session.flush()?;
+    session.set_categories("app")?;
+    let taken: Result<Summary, Error> = session.snapshot("unused.pftrace");
+    assert_eq!(taken.is_err(), cfg!(feature = "enable"), "this session is no flight recorder");
+    let summary: Summary = session.stop()?;
+    let (lost, threads): (Lost, &[ThreadSummary]) = (summary.lost, &summary.threads);
+    assert_eq!((lost.total(), threads.len()), (0, usize::from(cfg!(feature = "enable"))));
+    assert_eq!((memory.is_empty(), memory.to_vec().len()), (!cfg!(feature = "enable"), memory.len()));
+
+    assert!(Filter::parse("app")?.matches("app") && "a,,b".parse::<Filter>().is_err());
+    assert_eq!((parse_size("4K")?, Format::from_path(Path::new("a.fxt"))), (4096, Some(Format::Fxt)));
+    assert_eq!("block:1ms".parse::<Overflow>()?, Overflow::Block(Duration::from_millis(1)));
+
+    let options: RecoverOptions = RecoverOptions::new().to("a.fxt").keep_region(true).assume_dead(false);
+    let nowhere = Path::new("/nowhere/at/all");
+    let recovered: Result<Recovered, RecoverError> = recover(nowhere, &options);
+    assert!(recovered.is_err() && snapshot(nowhere, "a.fxt").is_err());
+    let found: Vec<FoundRegion> = recovery::find().unwrap_or_default();
+    assert!(found.iter().all(|region| !region.is_dead() || region.process == ProcessState::Dead));
+    Ok(())
+}
+
+/// The constructors that the macros call.
+#[test]
+fn the_hidden_constructors_have_the_same_signatures_with_the_feature_on_and_off() {
+    use hairline::__private::{Callsite, CallsiteKind, CounterOptions, Extras, Key, Life, Site};
+
+    static SITE: Site = Site { file: "f", line: 1, module: "m", counter: CounterOptions::NONE };
+    static KEYS: [Key; 1] = [Key::new("key")];
+    static CALLSITE: Callsite = Callsite::new(CallsiteKind::Scope, "app", "name", &KEYS, &SITE);
+
+    let _turn = turn();
+    let (track, flow) = (Track::new("track"), Flow::new());
+    let extras = || Extras::new().name("other").flow(&flow).end_flow(&flow).correlation(7);
+    let _: (Extras<'_>, Extras<'_>) = (extras().track(&track), extras().own_track(&track));
+    let guards = (Scope::none(&CALLSITE), TrackScope::none(&CALLSITE), AsyncScope::none(&CALLSITE));
+    assert!(!guards.0.is_recorded() && !guards.1.is_recorded() && !guards.2.is_recorded());
+    let _: Traced<u32> = Life::none(&CALLSITE).wrap(7);
+    if let (Some(epoch), Some(_)) = (CALLSITE.registered_epoch(), CALLSITE.epoch()) {
+        drop(Scope::begin(&CALLSITE, epoch));
+        drop(Scope::begin_with(&CALLSITE, epoch, &()));
+        drop(Scope::begin_rich(&CALLSITE, epoch, &(), &extras()));
+        drop(Scope::begin_flow(&CALLSITE, epoch, &flow));
+        drop(TrackScope::begin(&CALLSITE, epoch, &(), &extras().own_track(&track)));
+        drop(AsyncScope::begin(&CALLSITE, epoch, &(), &extras().track(&track)));
+        let _: Life = Life::begin(&CALLSITE, epoch, &());
+    }
+}
+
+#[test]
+fn a_malformed_filter_is_an_error_with_the_feature_on_and_off() {
     assert!(Session::builder().output_memory(&MemoryOutput::new()).categories("a,,b").start().is_err());
 }
 

@@ -128,7 +128,7 @@ fn check(arguments: &Arguments) -> Result<(), String> {
     let option = |name: &str, value: &Option<String>, check: fn(&str) -> Result<(), hairline::Error>| {
         value.as_deref().map_or(Ok(()), check).map_err(|e| format!("--{name}: {e}"))
     };
-    option("categories", categories, hairline::check_categories)?;
+    option("categories", categories, |filter| hairline::Filter::parse(filter).map(drop))?;
     option("buffer", buffer, |size| hairline::parse_size(size).map(drop))?;
     option("overflow", overflow, |policy| policy.parse::<hairline::Overflow>().map(drop))
 }

@@ -1,6 +1,6 @@
 //! Counts all items in one pass.
 
-use hairline::__private::Filter;
+use hairline::Filter;
 use hairline_convert::slices::{Frame, Key, Keys, Slice, SliceSink, Slices};
 use hairline_convert::{Event, EventKind, Item};
 

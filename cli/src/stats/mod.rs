@@ -10,7 +10,7 @@ mod tables;
 pub(crate) use gather::{Gather, Gathered};
 pub(crate) use tables::{By, Line, Sort, Stats};
 
-use hairline::__private::Filter;
+use hairline::Filter;
 
 use crate::outcome::Outcome;
 use crate::stats::tables::TableArguments;

@@ -1,4 +1,4 @@
-//! The macros, doing nothing. What they are given is type-checked and never evaluated.
+//! The macros that do nothing. The compiler checks the types of their arguments, which are never evaluated.
 
 /// Would record a slice to the end of the enclosing block.
 #[macro_export]
@@ -16,7 +16,7 @@ macro_rules! scope {
     };
 }
 
-/// Would record a moment.
+/// Would record an instant.
 #[macro_export]
 macro_rules! trace_instant {
     ($category:expr, $name:expr $(, $($arguments:tt)*)?) => {
@@ -24,7 +24,7 @@ macro_rules! trace_instant {
     };
 }
 
-/// Would record a counter's value.
+/// Would record the value of a counter.
 #[macro_export]
 macro_rules! trace_counter {
     ($category:expr, $name:expr, $value:expr $(, $($options:tt)*)?) => {
@@ -56,7 +56,7 @@ macro_rules! trace_async {
     };
 }
 
-/// Would record a message.
+/// Would record a log message.
 #[macro_export]
 macro_rules! trace_log {
     ($level:expr, $category:expr, $format:literal $($arguments:tt)*) => {
@@ -64,7 +64,7 @@ macro_rules! trace_log {
     };
 }
 
-/// Would ask for a snapshot.
+/// Would request a snapshot.
 #[macro_export]
 macro_rules! trigger {
     () => {};
@@ -78,11 +78,12 @@ macro_rules! trigger {
 macro_rules! __hairline_life {
     ($category:expr, $name:expr $(, $($arguments:tt)*)?) => {{
         $crate::__hairline_unused!(() [$category, $name] $($($arguments)*)?);
-        $crate::__private::Life
+        $crate::__private::Life::none(&$crate::__private::Callsite::OFF)
     }};
 }
 
-/// `(guard) [what is used]`; a guard on a track of its own choosing becomes a `TrackScope`.
+/// Collects the expressions of an event: `(guard) [expressions] rest...`. The option `track:` makes the guard
+/// of a scope a `TrackScope`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __hairline_unused {
@@ -95,7 +96,7 @@ macro_rules! __hairline_unused {
         if false {
             $(let _ = &$used;)*
         }
-        $crate::$guard::none()
+        $crate::$guard::none(&$crate::__private::Callsite::OFF)
     }};
     ((Scope) [$($used:expr),*] track: $value:expr $(, $($rest:tt)*)?) => {
         $crate::__hairline_unused!((TrackScope) [$($used,)* $value] $($($rest)*)?)

@@ -8,7 +8,7 @@ pub(crate) fn would_record(_: &Metadata<'_>) -> bool {
 
 pub(crate) fn record(_: &Record<'_>) {}
 
-/// Only the other logger wants messages.
+/// Sets the maximum level to that of the other logger.
 pub(crate) fn keep_max_level(other: LevelFilter) {
     log::set_max_level(other);
 }

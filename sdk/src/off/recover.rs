@@ -1,3 +1,5 @@
+//! Recovery, which needs the feature `enable`.
+
 use std::path::Path;
 
 use crate::recovery::report::{FoundRegion, RecoverError, RecoverOptions, Recovered};

@@ -1,14 +1,17 @@
+//! A session that records nothing.
+
 use crate::builder::SessionBuilder;
 use crate::error::Error;
+use crate::filter::Filter;
 use crate::summary::Summary;
 
-/// Recording into one trace. Without the crate feature `enable` it records nothing and creates no output.
+/// A session that records nothing and creates no output: the crate feature `enable` is off.
 #[derive(Debug)]
 #[must_use = "dropping the session stops it"]
 pub struct Session(());
 
 impl Session {
-    /// A session to be configured.
+    /// Returns the settings of a new session.
     pub fn builder() -> SessionBuilder {
         SessionBuilder::new()
     }
@@ -16,41 +19,41 @@ impl Session {
     /// Checks the filter.
     ///
     /// # Errors
-    /// When the filter makes no sense.
+    /// [`Error::Filter`] if the filter is malformed.
     pub fn set_categories(&self, filter: &str) -> Result<(), Error> {
-        crate::check_categories(filter)
+        Filter::parse(filter).map(drop)
     }
 
-    /// Nothing to wait for.
+    /// Does nothing.
     ///
     /// # Errors
-    /// None.
+    /// Returns none.
     pub fn flush(&self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Nothing is written.
+    /// Writes nothing and returns an empty summary.
     ///
     /// # Errors
-    /// None.
+    /// Returns none.
     pub fn snapshot(&self, _: impl AsRef<std::path::Path>) -> Result<Summary, Error> {
         Ok(Summary::default())
     }
 
-    /// The summary of nothing.
+    /// Returns an empty summary.
     ///
     /// # Errors
-    /// None.
+    /// Returns none.
     pub fn stop(self) -> Result<Summary, Error> {
         Ok(Summary::default())
     }
 }
 
 impl SessionBuilder {
-    /// Checks the filter, and records nothing.
+    /// Checks the filter and records nothing.
     ///
     /// # Errors
-    /// When the filter makes no sense.
+    /// [`Error::Filter`] if the filter is malformed.
     pub fn start(self) -> Result<Session, Error> {
         self.into_config().map(|_| Session(()))
     }

@@ -1,8 +1,9 @@
-//! What a killed process leaves behind, and how it becomes a whole trace.
+//! The trace of a process that was killed.
 //!
-//! While a session runs, what its threads recorded and its writer thread has not yet written stands in a file in `/dev/shm`,
-//! the *region*. A process that is killed, aborts or crashes leaves it there. [`recover`] appends what the region holds to
-//! the trace, cuts off what was half written, adds the statistics that end a trace, and removes the region:
+//! While a session runs, the records that its threads have committed and its drain thread has not yet written
+//! are in a file in `/dev/shm`, the *region*. The region remains if the process is killed, aborts or crashes.
+//! [`recover`] removes an incomplete batch from the end of the trace, appends the records of the region and
+//! the statistics that end a trace, and removes the region:
 //!
 //! ```no_run
 //! use hairline::recovery::{self, RecoverOptions};
@@ -16,8 +17,8 @@
 //! # Ok::<(), recovery::RecoverError>(())
 //! ```
 //!
-//! All that a thread had committed is then in the trace, once, and in order; slices that were open have no end. Without
-//! the crate feature `enable` the functions here say [`RecoverError::Disabled`].
+//! The trace then has all records that a thread had committed, each once and in order. Slices that were open
+//! have no end. Without the crate feature `enable` the functions here return [`RecoverError::Disabled`].
 
 pub(crate) mod report;
 
@@ -26,42 +27,46 @@ use std::path::Path;
 use crate::imp;
 pub use report::{FoundRegion, ProcessState, RecoverError, RecoverOptions, Recovered};
 
-/// Makes a whole trace of what a dead process left, and removes its region.
+/// Completes the trace of a dead process from its region, and removes the region.
 ///
-/// By default the trace is repaired where it is. That needs the file to be the one that the session wrote: its head, with the
-/// trace's own random number, is compared. Where the session had no file, or there is another trace in its place by now,
-/// what the region holds is written to a file beside it, `OUTPUT.recovered-PID`: older records are gone with the old file.
+/// By default the trace is repaired in its place. For that the file must be the one that the session wrote:
+/// its head has the random number of the trace. If the session had no file, or the file has another trace by
+/// now, the records of the region are written to a file beside it, `OUTPUT.recovered-PID`. Older records are
+/// gone with the old file.
 ///
-/// Meanwhile the output is locked as by a session: one that starts with the same path waits for it, 1 s at most.
+/// Recovery locks the output as a session does. A session that starts with the same path meanwhile waits for
+/// it, at most 1 s.
 ///
-/// May be killed and run again: until the trace is on the disk the region stays, and a second run begins where the session had
-/// ended.
+/// Recovery may be killed and run again. The region remains until the trace is on the disk, and each run
+/// starts at the point where the session had ended.
 ///
 /// # Errors
-/// When the process lives, the region or the trace cannot be read, or the trace cannot be written, or another process
-/// has it locked. The region stays then, and the trace is a prefix of what it was.
+/// If the process is alive, the region or the trace cannot be read, the trace cannot be written, or another
+/// process has locked the region. The region then remains, and the trace is a prefix of the trace before.
 pub fn recover(region: &Path, options: &RecoverOptions) -> Result<Recovered, RecoverError> {
     imp::recover::recover(region, options)
 }
 
-/// Writes the trace of a process that goes on, as it is at this moment, to a file of its own: from outside, without the
-/// process's help. A file that is there is replaced when the new one is complete.
+/// Writes a snapshot of the trace of a running process to a file of its own. The process takes no part in it.
+/// An existing file is replaced when the new one is complete.
 ///
-/// Of a flight recorder it is what the ring holds, as by [`Session::snapshot`](crate::Session::snapshot), with two differences:
-/// the slices on tracks that are open are missing, since their begins are kept in the process's own memory; and while
-/// threads record so fast that the ring is overwritten within milliseconds, some of the oldest of it is too. Of other sessions it is
-/// a copy of what the output has, and what it does not have yet.
+/// The snapshot of a flight recorder has the content of the ring, as that of
+/// [`Session::snapshot`](crate::Session::snapshot) does, with two differences. Open slices on tracks are
+/// missing, since their begins are in the process's own memory. And while threads overwrite the ring within
+/// milliseconds, some of its oldest records are missing. The snapshot of another session has the records of
+/// the output and those that are still in the ring.
 ///
 /// # Errors
-/// When no session goes on in the region, the region or the output cannot be read, or the file cannot be written.
+/// If no session runs in the region, the region or the output cannot be read, or the file cannot be written.
 pub fn snapshot(region: &Path, to: impl AsRef<Path>) -> Result<Recovered, RecoverError> {
     imp::recover::snapshot(region, to.as_ref())
 }
 
-/// The regions of this user on this machine: of living processes and of dead ones, by their pids.
+/// Returns the regions of this user on this machine, of living and of dead processes, in the order of their
+/// pids.
 ///
 /// # Errors
-/// When `/dev/shm` cannot be read.
+/// If `/dev/shm` cannot be read.
 pub fn find() -> Result<Vec<FoundRegion>, RecoverError> {
     imp::recover::find()
 }

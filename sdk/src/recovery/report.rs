@@ -1,4 +1,4 @@
-//! What recovery is told, and what it answers.
+//! The options, results and errors of recovery.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::options::Format;
 use crate::summary::Lost;
 
-/// How [`recover`](super::recover) goes about it.
+/// The options of [`recover`](super::recover).
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct RecoverOptions {
@@ -21,143 +21,149 @@ impl RecoverOptions {
         Self::default()
     }
 
-    /// Writes the whole trace to this path, and leaves the original as it is. A file that is there is replaced when the new one
-    /// is complete.
+    /// Writes the whole trace to this path, and leaves the original unchanged. An existing file is replaced
+    /// when the new one is complete.
     pub fn to(mut self, path: impl AsRef<Path>) -> Self {
         self.to = Some(path.as_ref().to_owned());
         self
     }
 
-    /// Leaves the region in its place (`false` by default).
+    /// Keeps the region (default: `false`).
     pub fn keep_region(mut self, keep: bool) -> Self {
         self.keep_region = keep;
         self
     }
 
-    /// Recovers also where it cannot be told from here whether the process lives: its pid is of another pid
-    /// namespace (a container), or `/proc` is not there or hides it (`false` by default). The trace of one that
-    /// does live is spoilt.
+    /// Recovers the region also if it is unknown whether its process is alive (default: `false`): its pid
+    /// belongs to another pid namespace (a container), or `/proc` is missing or hides the process. If the
+    /// process is alive, its trace is spoilt.
     pub fn assume_dead(mut self, assume: bool) -> Self {
         self.assume_dead = assume;
         self
     }
 }
 
-/// What [`recover`](super::recover) or [`snapshot`] found and did.
+/// The result of [`recover`](super::recover) or [`snapshot`](super::snapshot).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovered {
-    /// The process.
+    /// The id of the process.
     pub pid: u32,
-    /// Its executable's name.
+    /// The name of its executable.
     pub process_name: String,
-    /// The whole trace. None if there was nothing to write: the session had not begun, or had ended.
+    /// The complete trace. `None` if there was nothing to write: the session had not begun, or had ended.
     pub path: Option<PathBuf>,
-    /// Event records that the output did not have.
+    /// Event records that were missing in the output.
     pub records: u64,
-    /// Bytes that were appended to what was whole, the tail included.
+    /// Bytes that were appended to the complete records of the output, the tail included.
     pub bytes: u64,
-    /// Bytes at the end of the output that were half written, and are gone or not copied.
+    /// Bytes of an incomplete batch at the end of the output, which were removed or not copied.
     pub cut: u64,
     /// Events that the session did not record.
     pub lost: Lost,
-    /// What is worth knowing.
+    /// Facts that the user should know.
     pub notes: Vec<String>,
 }
 
-/// Whether a process lives.
+/// Whether a process is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ProcessState {
-    /// It does.
+    /// The process is alive.
     Alive,
-    /// It does not: its region is to be recovered.
+    /// The process is dead. Its region can be recovered.
     Dead,
-    /// It cannot be told from here.
+    /// Unknown, for instance since the process is in a container.
     Unknown,
 }
 
-/// A region's file.
+/// The file of a region.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct FoundRegion {
-    /// Where it is.
+    /// The path of the file.
     pub path: PathBuf,
-    /// Bytes of the file.
+    /// The size of the file, in bytes.
     pub len: u64,
-    /// The process, as it stands in the file's name.
+    /// The id of the process, from the name of the file.
     pub pid: u32,
-    /// Whether it lives.
+    /// Whether the process is alive.
     pub process: ProcessState,
-    /// Its executable's name; empty if the session had not begun.
+    /// The name of its executable. Empty if the session had not begun.
     pub process_name: String,
-    /// Its trace's format, if that is known here.
+    /// The format of its trace. `None` if this version does not know the format.
     pub format: Option<Format>,
-    /// The file that its trace goes to, if it does.
+    /// The file of its trace, if it has one.
     pub output: Option<PathBuf>,
-    /// Whether the session is a flight recorder: its trace is what the ring holds.
+    /// Whether the session is a flight recorder: its trace is the content of the ring.
     pub overwrites: bool,
-    /// Why the region cannot be read, if so.
+    /// The reason if the region cannot be read.
     pub unreadable: Option<String>,
 }
 
 impl FoundRegion {
-    /// Whether [`recover`](super::recover) takes it.
+    /// Whether [`recover`](super::recover) can recover the region.
     #[must_use]
     pub fn is_dead(&self) -> bool {
         self.process == ProcessState::Dead && self.unreadable.is_none()
     }
 }
 
-/// Why a trace could not be recovered.
+/// Why a trace cannot be recovered.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecoverError {
-    /// The process lives, and writes the trace itself.
+    /// The process is alive, and writes the trace itself.
     #[error("{}: process {pid} is alive", region.display())]
+    #[non_exhaustive]
     Alive {
         /// The region.
         region: PathBuf,
-        /// The process.
+        /// The id of the process.
         pid: u32,
     },
-    /// It cannot be told whether the process lives: see [`RecoverOptions::assume_dead`].
-    #[error("{}: cannot tell from here whether process {pid} is alive", region.display())]
+    /// It is unknown whether the process is alive: see [`RecoverOptions::assume_dead`].
+    #[error("{}: unknown whether process {pid} is alive", region.display())]
+    #[non_exhaustive]
     MaybeAlive {
         /// The region.
         region: PathBuf,
-        /// The process, as it is called where it runs.
+        /// The id of the process in its own pid namespace.
         pid: u32,
     },
-    /// Somebody else is recovering it.
-    #[error("{}: is being recovered by somebody else", region.display())]
+    /// Another process recovers the region now.
+    #[error("{}: another process recovers this region now", region.display())]
+    #[non_exhaustive]
     Busy {
         /// The region.
         region: PathBuf,
     },
-    /// The process writes faster than its region can be read from outside.
-    #[error("{}: process {pid} writes faster than it can be read from outside; try again", region.display())]
+    /// The process overwrites its region faster than another process can read it.
+    #[error("{}: process {pid} overwrites the region while it is read; try again", region.display())]
+    #[non_exhaustive]
     Changing {
         /// The region.
         region: PathBuf,
-        /// The process.
+        /// The id of the process.
         pid: u32,
     },
-    /// It is no region, or damaged, or of another version.
+    /// The file is no region, or a damaged one, or one of another version.
     #[error("{0}")]
-    NotARegion(String),
-    /// The session's output was no file, so there is no place for the trace: see [`RecoverOptions::to`].
-    #[error("{}: the session wrote to no file; say where the trace is to go", region.display())]
+    NotARegion(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The session's output was no file, so the trace has no path: see [`RecoverOptions::to`].
+    #[error("{}: the session wrote to no file; give a path for the trace", region.display())]
+    #[non_exhaustive]
     NoPlace {
         /// The region.
         region: PathBuf,
     },
-    /// A file could not be read or written.
+    /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
+    #[non_exhaustive]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// This program was built without the crate feature `enable`.

@@ -1,5 +1,5 @@
-//! What never changes in a callsite's records, put together at its first hit: the FXT header word, the TrackEvent
-//! message.
+//! The constant parts of a callsite's records, composed at its first hit: the FXT header word and the
+//! TrackEvent message.
 
 use hairline_formats::fxt;
 
@@ -7,19 +7,19 @@ use crate::on::callsite::{Callsite, CallsiteKind, Constants};
 use crate::on::encode::FXT_THREAD;
 use crate::on::encode::track_event::message;
 
-/// Puts the constants together. `intern` numbers a string.
+/// Composes the constants of a callsite. `intern` returns the id of a string.
 pub(crate) fn constants(callsite: &'static Callsite, intern: fn(&'static str) -> u32) -> Constants {
     let (category, name) = (intern(callsite.category()), intern(callsite.name()));
     let keys: Vec<u32> = callsite.keys().iter().map(|key| intern(key.name())).collect();
     let widest = keys.iter().copied().fold(category.max(name), u32::max);
-    // Not where its one category is the whole text; blanks are none.
+    // `several` stays empty if the whole text is one category. Blanks are no category.
     let is_several = category != 0 && callsite.categories().ne([callsite.category()]);
     let several: Option<Box<[u32]>> = is_several.then(|| callsite.categories().map(&intern).collect());
     let of_one = [category];
     let categories = several.as_deref().unwrap_or(if category == 0 { &[] } else { &of_one });
     let message = message::constant(callsite.kind(), categories, u64::from(name), callsite.name());
-    // Strings may have numbers that a constant header cannot hold, or the message more to say than it has room for: without an id
-    // the events go the cold way, which writes strings inline.
+    // Without a constant message the events take the cold path, which writes strings inline. That is so if
+    // the ids of the strings exceed the header's fields, or the message is longer than the hot path copies.
     let is_constant = widest <= u32::from(fxt::MAX_STRING_INDEX)
         && message.len() <= message::LONGEST
         && !callsite.site().counter.incremental
@@ -34,7 +34,8 @@ pub(crate) fn constants(callsite: &'static Callsite, intern: fn(&'static str) ->
     }
 }
 
-/// The header word, of an end too: with strings by their index, or without them where they have none.
+/// Returns the header word of a record, also of an end: with strings by their index, or without those that
+/// have none.
 fn header(kind: CallsiteKind, category: u32, name: u32) -> u64 {
     let kind = match kind {
         CallsiteKind::Scope => fxt::EventKind::DurationBegin,

@@ -1,20 +1,21 @@
-//! Records too large for a chunk or for the format: their strings are cut, with a mark, so that the rest stays.
+//! Events whose records do not fit a chunk or the format: their strings are cut, with a mark, and the rest is
+//! kept.
 
 use hairline_formats::{Value, truncate_utf8};
 
 use crate::on::encode::no_room::NoRoom;
 use crate::on::event::Event;
 
-/// Ends a string that was cut, and stands for nested values that were left out.
+/// Ends a string that was cut, and replaces nested values that were dropped.
 const MARK: &str = "…";
 
-/// Bytes of a record besides its strings' content: headers, names, numbers, padding, generously.
+/// An upper bound of a record's bytes without the text of its strings: headers, names, numbers, padding.
 const FIXED: usize = 256;
-/// The same for each argument.
+/// An upper bound of the bytes of each argument without its text.
 const PER_VALUE: usize = 40;
 
-/// Tries `record` with strings cut so that all of them fit `room` bytes, then with ever shorter ones, at last without
-/// what is nested.
+/// Calls `record` with strings cut so that all of them fit `room` bytes. While the event is still too large,
+/// drops its nested values and then halves the length of the strings.
 pub(crate) fn shortened(
     event: &Event<'_>,
     room: usize,

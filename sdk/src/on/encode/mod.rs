@@ -1,29 +1,37 @@
-//! Events as bytes, in both formats.
+//! Events as bytes: FXT records or TrackEvent packets.
+//!
+//! ```text
+//! stream         head, sequences, late ends, tail: the only file that looks at the format of a trace
+//! sequence       what the records of one thread need in either format, as a trait
+//! fxt/           that trait for FXT records, and the stream's own records
+//! track_event/   that trait for TrackEvent packets, and the stream's own packets
+//! ```
 
-pub(crate) mod again;
+pub(crate) mod begin;
 pub(crate) mod constants;
 pub(crate) mod fit;
 pub(crate) mod fxt;
-pub(crate) mod late;
 pub(crate) mod no_room;
 pub(crate) mod sequence;
 pub(crate) mod stream;
-pub(crate) mod strings;
 pub(crate) mod tail;
 pub(crate) mod track_event;
 
 use hairline_formats::truncate_utf8;
 
-/// Each chunk's context defines this index as its thread.
+/// The index of the writing thread in FXT records: the context of each chunk defines it.
 pub(crate) const FXT_THREAD: u8 = 1;
 
-/// Bytes of the longest name, category or key that is written; longer ones are cut at a character.
+/// Bytes of the longest name, category or key in a trace. Longer ones are cut at a character.
 pub(crate) const MAX_NAME: usize = 1000;
 
-/// FXT counters are told apart by name; their id is the same for all.
+/// The id of all FXT counters. Readers distinguish them by name.
 pub(crate) const COUNTER_ID: u64 = 0;
 
-/// A name as long as names may be.
+/// The packet sequence of the drain thread.
+pub(crate) const OWN_SEQUENCE: u32 = 1;
+
+/// Cuts a name to [`MAX_NAME`] bytes.
 pub(crate) fn cut(name: &str) -> &str {
     truncate_utf8(name, MAX_NAME)
 }

@@ -1,12 +1,12 @@
-//! Why a record finds no room.
+//! Why a record does not fit.
 
-/// Why there is no room.
+/// Why a record does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoRoom {
-    /// No free chunk in the region.
+    /// The region has no free chunk.
     BufferFull,
-    /// An empty chunk would not hold the record.
+    /// The record does not fit an empty chunk, or the format has no room for values of this length.
     TooLarge,
-    /// The chunk is full, and the next one has to begin with what the writer knows.
+    /// The chunk is full, and the chunk writer must compose the beginning of the next chunk first.
     ChunkFull,
 }

@@ -1,7 +1,7 @@
-//! The macros, recording. Their twins that do nothing are in `off/macros.rs`.
+//! The macros that record. Their twins that do nothing are in `off/macros.rs`.
 //!
-//! A macro that is given nothing but category and name ends here. What has arguments or options goes on in [`sorting`],
-//! and then, as the kind of event that it is, in [`recording`].
+//! A macro with only a category and a name is complete here. [`sorting`] sorts arguments and options, and
+//! then [`recording`] expands each kind of event.
 
 mod recording;
 mod sorting;
@@ -19,25 +19,26 @@ mod sorting;
 /// trace_scope!("net", "send", bytes = 512, peer = %addr, headers = ?headers);
 /// ```
 ///
-/// Category and name are constant expressions of type `&'static str`; a category like `"net,slow"` is two, and the
-/// event is recorded if either is.
+/// Category and name are constant expressions of type `&'static str`. A category like `"net,slow"` is two
+/// categories, and the event is recorded if one of them is on.
 ///
 /// # Arguments
 ///
-/// They are evaluated only when the category is being recorded. `key = value` takes integers, floats, bools, strings,
-/// pointers, options, arrays, slices and maps of these ([`Argument`](crate::Argument)); `key = %value` formats with
-/// `Display`, `key = ?value` with `Debug`; a variable's name alone is its key.
+/// Arguments are evaluated only while the category is recorded. `key = value` takes integers, floats, bools,
+/// strings, pointers, options, and arrays, slices and maps of these ([`Argument`](crate::Argument)).
+/// `key = %value` formats with `Display`, and `key = ?value` with `Debug`. A variable alone is an argument with
+/// the variable's name.
 ///
 /// # Options
 ///
-/// After the arguments, with a colon:
+/// Options follow the arguments, with a colon:
 ///
 /// | option | |
 /// |---|---|
-/// | `name: expression` | a name made at run time, in place of the constant one |
-/// | `track: &track` | on a [`Track`](crate::Track) instead of this thread's; the guard may move to another thread |
-/// | `flow: &flow`, `end_flow: &flow` | an arrow from the flow's last event to this one; see [`Flow`](crate::Flow) |
-/// | `correlation: id` | a number or string shared with events that belong together; the UI colours by it |
+/// | `name: expression` | a name made at run time, which replaces the constant name |
+/// | `track: &track` | on a [`Track`](crate::Track); the guard may move to another thread |
+/// | `flow: &flow`, `end_flow: &flow` | an arrow from the last event of the [`Flow`](crate::Flow) |
+/// | `correlation: id` | a number or string shared with related events; the UI colours by it |
 ///
 /// ```
 /// # use hairline::{trace_scope, Flow, Track};
@@ -45,7 +46,7 @@ mod sorting;
 /// trace_scope!("db", "query", rows = 3, name: format!("query {table}"), flow: &request);
 /// ```
 ///
-/// A scope must end on the thread it began on; it does not belong across an `.await`.
+/// A scope must end on the thread where it began. Do not hold it across an `.await`.
 #[macro_export]
 macro_rules! trace_scope {
     ($($tokens:tt)+) => {
@@ -53,7 +54,7 @@ macro_rules! trace_scope {
     };
 }
 
-/// Like [`trace_scope!`](crate::trace_scope), with the guard in hand: the slice ends when the guard is dropped.
+/// Begins a slice and returns its guard. The slice ends when the guard is dropped.
 ///
 /// ```
 /// let mut reading = hairline::scope!("io", "read");
@@ -62,7 +63,8 @@ macro_rules! trace_scope {
 /// drop(reading);
 /// ```
 ///
-/// The guard is a [`Scope`](crate::Scope), or with the option `track:` a [`TrackScope`](crate::TrackScope).
+/// Arguments and options are those of [`trace_scope!`](crate::trace_scope). The guard is a
+/// [`Scope`](crate::Scope), or with the option `track:` a [`TrackScope`](crate::TrackScope).
 #[macro_export]
 macro_rules! scope {
     ($category:expr, $name:expr $(,)?) => {{
@@ -70,7 +72,9 @@ macro_rules! scope {
             $crate::__hairline_callsite!(Scope, $category, $name, &[]);
         match __HAIRLINE_CALLSITE.epoch() {
             ::core::option::Option::None => $crate::__private::Scope::none(&__HAIRLINE_CALLSITE),
-            ::core::option::Option::Some(word) => $crate::__private::Scope::begin(&__HAIRLINE_CALLSITE, word),
+            ::core::option::Option::Some(epoch) => {
+                $crate::__private::Scope::begin(&__HAIRLINE_CALLSITE, epoch)
+            }
         }
     }};
     ($category:expr, $name:expr, $($arguments:tt)+) => {
@@ -78,7 +82,7 @@ macro_rules! scope {
     };
 }
 
-/// Records a moment on this thread.
+/// Records an instant on this thread.
 ///
 /// ```
 /// # use hairline::trace_instant;
@@ -86,7 +90,8 @@ macro_rules! scope {
 /// trace_instant!("net", "retry", attempt, reason = "timeout");
 /// ```
 ///
-/// Arguments and options as in [`trace_scope!`](crate::trace_scope); `track:` also takes the guard of a [`trace_async!`](crate::trace_async).
+/// Arguments and options are those of [`trace_scope!`](crate::trace_scope). `track:` also takes the guard of
+/// a [`trace_async!`](crate::trace_async).
 #[macro_export]
 macro_rules! trace_instant {
     ($category:expr, $name:expr $(,)?) => {{
@@ -94,7 +99,7 @@ macro_rules! trace_instant {
             $crate::__hairline_callsite!(Instant, $category, $name, &[]);
         match __HAIRLINE_CALLSITE.epoch() {
             ::core::option::Option::None => {}
-            ::core::option::Option::Some(word) => $crate::__private::instant(&__HAIRLINE_CALLSITE, word),
+            ::core::option::Option::Some(epoch) => $crate::__private::instant(&__HAIRLINE_CALLSITE, epoch),
         }
     }};
     ($category:expr, $name:expr, $($arguments:tt)+) => {
@@ -102,7 +107,7 @@ macro_rules! trace_instant {
     };
 }
 
-/// Records the value that a counter has from now on: an integer, a float or a bool.
+/// Records the value of a counter: an integer, a float or a bool.
 ///
 /// ```
 /// # use hairline::{trace_counter, Track, Unit};
@@ -111,17 +116,19 @@ macro_rules! trace_instant {
 /// trace_counter!("gpu", "rate", 59.9, unit: "frames/s", track: &Track::thread());
 /// ```
 ///
-/// A counter belongs to the process: every thread and every callsite that names it adds to one track.
+/// A counter belongs to the process: all threads and callsites with the same name write to one track.
 ///
 /// # Options
 ///
 /// | option | |
 /// |---|---|
-/// | `unit: Unit::Bytes`, `unit: "frames"` | what the numbers count: a constant |
-/// | `multiplier: 1024` | what a number is to be multiplied with to be in that unit: a constant |
+/// | `unit: Unit::Bytes`, `unit: "frames"` | the unit, a constant |
+/// | `multiplier: 1024` | the factor from a value to the unit, a constant |
 /// | `track: &track` | a counter of that track: of one thread, with [`Track::thread`](crate::Track::thread) |
 /// | `name: expression` | a name made at run time |
-/// | `incremental: true` | written as differences, which takes fewer bytes; integers on the track of the recording thread alone, in TrackEvent |
+/// | `incremental: true` | values are written as differences, in fewer bytes |
+///
+/// `incremental` applies to integers on the track of the recording thread, in a `TrackEvent` trace.
 #[macro_export]
 macro_rules! trace_counter {
     ($category:expr, $name:expr, $value:expr $(, $($options:tt)*)?) => {
@@ -131,7 +138,7 @@ macro_rules! trace_counter {
     };
 }
 
-/// Begins a slice on a [`Track`](crate::Track), which [`trace_end!`](crate::trace_end) ends, perhaps on another thread.
+/// Begins a slice on a [`Track`](crate::Track). [`trace_end!`](crate::trace_end) ends it, on any thread.
 ///
 /// ```
 /// use hairline::{Track, trace_begin, trace_end};
@@ -142,21 +149,24 @@ macro_rules! trace_counter {
 /// trace_end!(&queue, result = "done");
 /// ```
 ///
-/// Arguments and options as in [`trace_scope!`](crate::trace_scope); `track:` must be there. What was begun last on a track is what ends
-/// first; a slice whose begin was lost has no end either.
+/// Arguments and options are those of [`trace_scope!`](crate::trace_scope). `track:` is required. The slice
+/// that began last on a track ends first. A slice whose begin was lost has no end either.
 #[macro_export]
 macro_rules! trace_begin {
     ($category:expr, $name:expr, $($arguments:tt)+) => {
         $crate::__hairline_arguments!((__hairline_begin_with $category, $name) [] [] [] [] $($arguments)+)
     };
     ($category:expr, $name:expr $(,)?) => {
-        ::core::compile_error!("a slice without a guard needs a track: trace_begin!(category, name, track: &track)")
+        ::core::compile_error!(
+            "a slice without a guard needs a track: trace_begin!(category, name, track: &track)"
+        )
     };
 }
 
-/// Ends the slice that was begun last on a [`Track`](crate::Track), by [`trace_begin!`](crate::trace_begin). It may have arguments.
+/// Ends the slice that [`trace_begin!`](crate::trace_begin) began last on a [`Track`](crate::Track). Takes
+/// arguments.
 ///
-/// It is recorded if the begin was, whatever categories are being recorded by now.
+/// The end is recorded if the begin was, also if its category is off by now.
 #[macro_export]
 macro_rules! trace_end {
     ($track:expr $(,)?) => {
@@ -167,9 +177,11 @@ macro_rules! trace_end {
     };
 }
 
-/// Begins an interval on a track of its own and gives an [`AsyncScope`](crate::AsyncScope), which ends it when it is
-/// dropped, on whichever thread. Intervals of one name that overlap are shown side by side under that name; one that
-/// begins when another has ended may have its track.
+/// Begins an interval on a track of its own and returns an [`AsyncScope`](crate::AsyncScope). The interval
+/// ends when the guard is dropped, on any thread.
+///
+/// The UI shows overlapping intervals of one name side by side under that name. An interval may reuse the
+/// track of an earlier one that has ended.
 ///
 /// ```
 /// use hairline::{trace_async, trace_instant};
@@ -185,8 +197,8 @@ macro_rules! trace_end {
 /// .unwrap();
 /// ```
 ///
-/// Arguments and options as in [`trace_scope!`](crate::trace_scope); `track:` is the track that its own is put under, by default the
-/// process's.
+/// Arguments and options are those of [`trace_scope!`](crate::trace_scope). `track:` is the parent of the
+/// interval's track, by default the process.
 #[macro_export]
 macro_rules! trace_async {
     ($category:expr, $name:expr $(, $($arguments:tt)*)?) => {
@@ -194,7 +206,7 @@ macro_rules! trace_async {
     };
 }
 
-/// Records a message to be read by people, formatted as by `format!`. The format string is the event's name.
+/// Records a log message, formatted as by `format!`. The format string is the name of the event.
 ///
 /// ```
 /// use hairline::{Level, trace_log};
@@ -215,16 +227,16 @@ macro_rules! trace_log {
     };
 }
 
-/// Asks the running flight recorder ([`Overflow::Overwrite`](crate::Overflow)) for a snapshot into its output. With a name, records
-/// an instant with this name first, in the category `hairline`, if that is on. Does not wait: the recorder takes the snapshot within
-/// 200 ms.
+/// Requests a snapshot of the running flight recorder ([`Overflow::Overwrite`](crate::Overflow)) into its
+/// output. With a name, first records an instant with this name in the category `hairline`, if that category
+/// is on. Does not wait: the recorder takes the snapshot within 200 ms.
 ///
-/// In a signal handler call `trigger!()`, without a name: it sets a flag and does nothing else. `trigger!("name")` records an event. On a
-/// thread or at a callsite that has not recorded before, an event allocates memory, which a signal handler must not do. A
-/// panic hook may call both.
+/// In a signal handler call `trigger!()`, without a name: it sets a flag and does nothing else.
+/// `trigger!("name")` records an event. On a thread or at a callsite that has not recorded before, an event
+/// allocates memory, which a signal handler must not do. A panic hook may call both.
 ///
-/// Triggers that follow one another sooner than [`trigger_interval`](crate::SessionBuilder::trigger_interval) give one snapshot. Without a
-/// flight recorder, or with one that has no file as its output, nothing is written.
+/// Triggers within [`trigger_interval`](crate::SessionBuilder::trigger_interval) of each other give one
+/// snapshot. Nothing is written without a flight recorder, or if its output is no file.
 ///
 /// ```
 /// # let queue = [0; 10];
@@ -243,7 +255,7 @@ macro_rules! trigger {
     }};
 }
 
-/// The life of an async function that `#[trace]` is on.
+/// Begins the life of an async function with the attribute `#[trace]`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __hairline_life {

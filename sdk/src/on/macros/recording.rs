@@ -1,6 +1,7 @@
-//! What each kind of event becomes, its arguments and options sorted: a static callsite, a look at its word, and a call.
+//! The expansion of each kind of event: a static callsite, a test of its word, and a call. Arguments and
+//! options are sorted.
 
-/// A callsite, with its place in the source.
+/// Makes a callsite with its place in the source.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __hairline_callsite {
@@ -23,19 +24,21 @@ macro_rules! __hairline_callsite {
     };
 }
 
-/// The statics of an event with arguments. Items have no hygiene: the names are such that no expression of the user's means them.
+/// Defines the statics of an event with arguments. Items have no hygiene, so their names differ from all
+/// names of the user's expressions.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __hairline_statics {
     ($kind:ident, $category:expr, $name:expr, [$(($key:expr))*] $(, $counter:expr)?) => {
-        static __HAIRLINE_KEYS: [$crate::__private::Key; { <[&str]>::len(&[$($key),*]) }] = [$($crate::__private::Key::new($key)),*];
+        static __HAIRLINE_KEYS: [$crate::__private::Key; { <[&str]>::len(&[$($key),*]) }] =
+            [$($crate::__private::Key::new($key)),*];
         static __HAIRLINE_CALLSITE: $crate::__private::Callsite =
             $crate::__hairline_callsite!($kind, $category, $name, &__HAIRLINE_KEYS $(, $counter)?);
     };
 }
 
-/// An event of a callsite that is made of these: where it is being recorded, the function `on` is given the callsite, its word and
-/// the arguments; where not, they are not evaluated.
+/// Defines a callsite and records its event. If the callsite is on, calls the function `on` with the
+/// callsite, its epoch and the arguments. If it is off, evaluates `off` and no argument.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __hairline_record {
@@ -43,7 +46,7 @@ macro_rules! __hairline_record {
         $crate::__hairline_statics!($($callsite)+);
         match __HAIRLINE_CALLSITE.registered_epoch() {
             ::core::option::Option::None => $off,
-            ::core::option::Option::Some(word) => $on(&__HAIRLINE_CALLSITE, word, $($argument),+),
+            ::core::option::Option::Some(epoch) => $on(&__HAIRLINE_CALLSITE, epoch, $($argument),+),
         }
     }};
 }
@@ -122,11 +125,13 @@ macro_rules! __hairline_begin_with {
         )
     };
     ($category:expr, $name:expr, $keys:tt, $values:tt, $options:tt, $track:tt) => {
-        ::core::compile_error!("a slice without a guard needs one track: trace_begin!(category, name, track: &track)")
+        ::core::compile_error!(
+            "a slice without a guard needs one track: trace_begin!(category, name, track: &track)"
+        )
     };
 }
 
-/// Not as the others: an end must find its begin also where the callsite is off.
+/// Ends a slice on a track. Unlike other events, an end looks for its begin also if its callsite is off.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __hairline_end_with {
@@ -173,7 +178,7 @@ macro_rules! __hairline_life_with {
     };
 }
 
-/// `(a, (b, ()))`.
+/// Nests values: `(a, (b, ()))`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __hairline_pairs {

@@ -1,36 +1,44 @@
-//! Sorts what follows category and name, one argument or option at a time:
+//! Sorts the arguments and options after category and name, one at a time:
 //!
 //! ```text
 //! (then, category, name) [keys] [values] [options] [track] rest...
 //! ```
 //!
-//! and then calls `then` with the lists. A counter has no arguments, and options of two kinds.
+//! Then calls `then` with the lists. A counter has no arguments, and options of two kinds.
 
-/// Sorts arguments into keys and held values, and options, one at a time, then calls `$then`.
+/// Sorts arguments into keys and held values, sorts options, and then calls `$then`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __hairline_arguments {
-    (($then:ident $category:expr, $name:expr) [$($keys:tt)*] [$($values:tt)*] $options:tt $track:tt $(,)?) => {
+    (($then:ident $category:expr, $name:expr) [$($keys:tt)*] [$($values:tt)*] $options:tt $track:tt
+     $(,)?) => {
         $crate::$then!($category, $name, [$($keys)*], [$($values)*], $options, $track)
     };
     ($head:tt $keys:tt $values:tt $options:tt [$($track:tt)*] track: $value:expr $(, $($rest:tt)*)?) => {
         $crate::__hairline_arguments!($head $keys $values $options [$($track)* ($value)] $($($rest)*)?)
     };
-    ($head:tt $keys:tt $values:tt [$($options:tt)*] $track:tt correlation: $value:expr $(, $($rest:tt)*)?) => {
-        $crate::__hairline_arguments!($head $keys $values [$($options)* .correlation($value)] $track $($($rest)*)?)
+    ($head:tt $keys:tt $values:tt [$($options:tt)*] $track:tt
+     correlation: $value:expr $(, $($rest:tt)*)?) => {
+        $crate::__hairline_arguments!($head $keys $values
+            [$($options)* .correlation($value)] $track $($($rest)*)?)
     };
-    ($head:tt $keys:tt $values:tt [$($options:tt)*] $track:tt $option:ident: $value:expr $(, $($rest:tt)*)?) => {
-        $crate::__hairline_arguments!($head $keys $values [$($options)* .$option(&$value)] $track $($($rest)*)?)
+    ($head:tt $keys:tt $values:tt [$($options:tt)*] $track:tt
+     $option:ident: $value:expr $(, $($rest:tt)*)?) => {
+        $crate::__hairline_arguments!($head $keys $values
+            [$($options)* .$option(&$value)] $track $($($rest)*)?)
     };
-    ($head:tt [$($keys:tt)*] [$($values:tt)*] $options:tt $track:tt $key:ident = % $value:expr $(, $($rest:tt)*)?) => {
+    ($head:tt [$($keys:tt)*] [$($values:tt)*] $options:tt $track:tt
+     $key:ident = % $value:expr $(, $($rest:tt)*)?) => {
         $crate::__hairline_arguments!($head [$($keys)* (::core::stringify!($key))]
             [$($values)* ($crate::__private::Text::display(&$value))] $options $track $($($rest)*)?)
     };
-    ($head:tt [$($keys:tt)*] [$($values:tt)*] $options:tt $track:tt $key:ident = ? $value:expr $(, $($rest:tt)*)?) => {
+    ($head:tt [$($keys:tt)*] [$($values:tt)*] $options:tt $track:tt
+     $key:ident = ? $value:expr $(, $($rest:tt)*)?) => {
         $crate::__hairline_arguments!($head [$($keys)* (::core::stringify!($key))]
             [$($values)* ($crate::__private::Text::debug(&$value))] $options $track $($($rest)*)?)
     };
-    ($head:tt [$($keys:tt)*] [$($values:tt)*] $options:tt $track:tt $key:ident = $value:expr $(, $($rest:tt)*)?) => {
+    ($head:tt [$($keys:tt)*] [$($values:tt)*] $options:tt $track:tt
+     $key:ident = $value:expr $(, $($rest:tt)*)?) => {
         $crate::__hairline_arguments!($head [$($keys)* (::core::stringify!($key))]
             [$($values)* ($crate::__private::Argument::hold(&$value))] $options $track $($($rest)*)?)
     };
@@ -40,7 +48,7 @@ macro_rules! __hairline_arguments {
     };
 }
 
-/// Sorts a counter's options: those that are constants of its callsite, and the others.
+/// Sorts a counter's options into constants of its callsite and options of the event.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __hairline_counter {
@@ -94,7 +102,8 @@ macro_rules! __hairline_counter_option {
     };
     ($other:ident $($rest:tt)*) => {
         ::core::compile_error!(::core::concat!(
-            "a counter has no option `", ::core::stringify!($other), "`: use unit, multiplier, incremental, track or name"
+            "a counter has no option `", ::core::stringify!($other),
+            "`: use unit, multiplier, incremental, track or name"
         ))
     };
 }

@@ -101,7 +101,7 @@ fn glance_beside_output(
 
 /// Checks the region's format and stream head. Returns the format.
 fn format_of(facts: &Facts, region: &Path) -> Result<Format, RecoverError> {
-    let damaged = |problem| RecoverError::NotARegion(format!("{}: {problem}", region.display()));
+    let damaged = |problem| RecoverError::NotARegion(format!("{}: {problem}", region.display()).into());
     let format = Format::from_number(facts.format)
         .ok_or_else(|| damaged("unknown trace format; use a newer version of hairline"))?;
     if !stream::is_head(&facts.prelude, u128::from_le_bytes(facts.session)) {
@@ -251,7 +251,6 @@ fn append_tail(
     report: &mut Recovered,
 ) -> Result<(), RecoverError> {
     let tail = Tail {
-        format,
         pid: facts.pid,
         process_track: facts.process_track,
         // The region does not name the drain thread, which writes the tail of a session that ends.
@@ -263,7 +262,7 @@ fn append_tail(
         chunks,
         flushes: 0,
     };
-    let tail = tail.bytes();
+    let tail = stream::tail(format, &tail);
     output.write(&tail)?;
     report.bytes += tail.len() as u64;
     Ok(())
@@ -313,7 +312,7 @@ impl From<shm::RecoverError> for RecoverError {
             shm::RecoverError::Busy { path: region } => Self::Busy { region },
             shm::RecoverError::Changing { path: region, pid } => Self::Changing { region, pid },
             shm::RecoverError::File { path, source } => Self::Io { path, source },
-            other => Self::NotARegion(other.to_string()),
+            other => Self::NotARegion(Box::new(other)),
         }
     }
 }

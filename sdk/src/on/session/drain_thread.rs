@@ -228,7 +228,6 @@ impl Writer<'_> {
     fn tail(&self) -> Vec<u8> {
         let region = &self.shared.region;
         let tail = Tail {
-            format: self.shared.format(),
             pid: process::id(),
             process_track: process::track_uuid(),
             thread: process::Thread::current(),
@@ -239,7 +238,7 @@ impl Writer<'_> {
             chunks: self.counts.chunks,
             flushes: self.counts.flushes,
         };
-        tail.bytes()
+        stream::tail(self.shared.format(), &tail)
     }
 
     fn notes(&self) -> Vec<String> {

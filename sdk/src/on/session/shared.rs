@@ -14,7 +14,7 @@ use crate::on::base::lock::{Condvar, Mutex};
 use crate::on::base::platform::own_thread::OwnThread;
 use crate::on::base::platform::{own_thread, process};
 use crate::on::callsite::TRACK_EVENT;
-use crate::on::encode::late;
+use crate::on::encode::stream;
 use crate::on::event::Event;
 use crate::on::session::end::{End, Requests};
 use crate::on::session::late::{LATE_ROOM, Late};
@@ -176,7 +176,7 @@ impl Shared {
         let room = self.late_room.lock_unless_lost().map(|mut room| std::mem::take(&mut *room));
         let (mut record, mut scratch) = room.unwrap_or_default();
         record.clear();
-        let left_out = late::put_late_end(&mut record, &mut scratch, event, self.is_track_event(), now);
+        let left_out = stream::put_late_end(self.format(), &mut record, &mut scratch, event, now);
         if let Some(mut late) = self.late.lock_unless_lost_with_room(|late| (late.in_memory(), record.len()))
         {
             late.put(&record);

@@ -91,7 +91,6 @@ fn write_pieces(
         chunks += 1;
     }
     let tail = tail::Tail {
-        format: shared.format(),
         pid: process::id(),
         process_track: process::track_uuid(),
         thread: process::Thread::current(),
@@ -102,7 +101,7 @@ fn write_pieces(
         chunks,
         flushes: 0,
     };
-    let tail = tail.bytes();
+    let tail = stream::tail(shared.format(), &tail);
     write(&tail)?;
     Ok(End {
         records: records_by_sequence.values().sum::<u64>() + count,

@@ -187,5 +187,5 @@ fn create_region(
             process_track: process::track_uuid(),
         },
     });
-    region.map_err(|e| Error::Buffer(e.to_string()))
+    region.map_err(|e| Error::Buffer(Box::new(e)))
 }

@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use hairline_shm::{ChunkInfo, Commit, Region, WriteChunk};
 
-use crate::on::encode::again::Begin;
+use crate::on::encode::begin::{Begin, Note};
 use crate::on::encode::no_room::NoRoom;
 use crate::on::session::room::{OVERHANG, empty_room};
 
@@ -160,8 +160,8 @@ impl Room {
     }
 
     /// Writes whole records, `events` of which are events. With `begins`, the first record begins a scope,
-    /// and `begins` is the part of its [`Begin`] beside the offset.
-    pub(crate) fn append(&mut self, bytes: &[u8], events: u32, begins: Option<u64>) -> Result<(), NoRoom> {
+    /// and `begins` is its note.
+    pub(crate) fn append(&mut self, bytes: &[u8], events: u32, begins: Option<Note>) -> Result<(), NoRoom> {
         let end = if begins.is_some() { self.end_size } else { 0 };
         let need =
             i32::try_from(bytes.len()).ok().and_then(|n| n.checked_add(end)).ok_or(NoRoom::TooLarge)?;
@@ -174,8 +174,8 @@ impl Room {
         let at = self.chunk.committed().bytes();
         self.chunk.append(bytes, events);
         self.limit -= end;
-        if let Some(known) = begins {
-            self.note(self.limit, Begin { at: Some(at), known });
+        if let Some(note) = begins {
+            self.note(self.limit, Begin { at: Some(at), note });
         }
         Ok(())
     }
@@ -189,7 +189,7 @@ impl Room {
     fn note(&mut self, limit: i32, begin: Begin) {
         let mut note = [0; NOTE];
         note[..4].copy_from_slice(&begin.at.unwrap_or(NOT_IN_CHUNK).to_le_bytes());
-        note[4..].copy_from_slice(&begin.known.to_le_bytes());
+        note[4..].copy_from_slice(&begin.note.bytes());
         self.chunk.note(note_at(limit), &note);
     }
 
@@ -198,9 +198,9 @@ impl Room {
     pub(crate) fn begins(&self) -> impl Iterator<Item = Begin> + '_ {
         (1..=self.ends_here()).map(|n| {
             let note = self.chunk.noted(note_at(self.capacity() - n * self.end_size));
-            let [a, b, c, d, known @ ..]: [u8; NOTE] = note.unwrap_or([0xff; NOTE]);
+            let [a, b, c, d, bytes @ ..]: [u8; NOTE] = note.unwrap_or([0xff; NOTE]);
             let at = u32::from_le_bytes([a, b, c, d]);
-            Begin { at: (at != NOT_IN_CHUNK).then_some(at), known: u64::from_le_bytes(known) }
+            Begin { at: (at != NOT_IN_CHUNK).then_some(at), note: Note::from_bytes(bytes) }
         })
     }
 
@@ -370,7 +370,7 @@ mod tests {
     fn begin(room: &mut Room, n: u64) -> Result<(), NoRoom> {
         let mut record = [0u8; 16];
         record[..8].copy_from_slice(&n.to_le_bytes());
-        room.append(&record, 1, Some(0))
+        room.append(&record, 1, Some(Note::default()))
     }
 
     fn end(room: &mut Room, n: u64) {
@@ -430,7 +430,10 @@ mod tests {
         let (_region, mut room) = room(4);
         let largest = room.largest() as usize;
         assert_eq!(room.append(&vec![0; largest + 1], 1, None), Err(NoRoom::TooLarge));
-        assert_eq!(room.append(&vec![0; largest - END as usize + 1], 1, Some(0)), Err(NoRoom::TooLarge));
+        assert_eq!(
+            room.append(&vec![0; largest - END as usize + 1], 1, Some(Note::default())),
+            Err(NoRoom::TooLarge)
+        );
         assert_eq!(room.append(&vec![0; largest], 1, None), Ok(()));
         assert_eq!(room.append(&[0; 1], 1, None), Ok(())); // in the next chunk
         assert_eq!(room.chunk().committed().bytes(), 1);
@@ -461,7 +464,7 @@ mod tests {
         };
         for _ in 0..3 {
             for n in 0..400 {
-                room.append(&[0; 31], 1, Some(0)).unwrap();
+                room.append(&[0; 31], 1, Some(Note::default())).unwrap();
                 check(&room, n + 1);
             }
             for n in (0..400).rev() {

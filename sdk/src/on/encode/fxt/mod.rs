@@ -1,3 +1,7 @@
 //! Events as FXT records.
 
 pub(crate) mod record;
+pub(crate) mod repeat;
+pub(crate) mod sequence;
+pub(crate) mod stream;
+pub(crate) mod strings;

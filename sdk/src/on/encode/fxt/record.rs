@@ -1,11 +1,12 @@
-//! Events as FXT records, of any kind.
+//! Events of any kind as FXT records.
 //!
-//! | what | how |
+//! | event | records |
 //! |---|---|
-//! | slices, instants, counters of this thread; of another one | their own records; with its thread in full |
-//! | async intervals | async records, by their number |
-//! | log messages | log records, and instants with the text as an argument: importers pass over the former |
-//! | flows | flow records, in the slice of this thread that they belong to |
+//! | slice, instant or counter on the track of this thread | the record of its kind |
+//! | slice or instant on the track of another thread | the record of its kind, with that thread inline |
+//! | async interval | async records with its id |
+//! | log message | a log record, and an instant with the text, since importers skip log records |
+//! | flow | flow records, in the slice of this thread that the flow goes through |
 //! | other tracks, counters with a unit | TrackEvent packets in a Perfetto blob, with their flows |
 
 use hairline_formats::{Value, fxt};
@@ -14,7 +15,6 @@ use crate::on::base::few::Few;
 use crate::on::base::platform::process;
 use crate::on::callsite::Callsite;
 use crate::on::encode::no_room::NoRoom;
-use crate::on::encode::track_event::packet::{Voice, location};
 use crate::on::encode::{COUNTER_ID, FXT_THREAD, MAX_NAME, cut};
 use crate::on::event::extras::Correlation;
 use crate::on::event::on_track::TrackRef;
@@ -23,48 +23,45 @@ use crate::on::event::text::Text;
 use crate::on::event::track::TrackKind;
 use crate::on::event::{Action, ArgumentName, Event, Moment};
 
-/// The category and the name of all flow records: flows are told apart by their ids.
+/// The category and the name of all flow records. Readers distinguish flows by their ids.
 const FLOW: fxt::StringRef<'static> = fxt::StringRef::Empty;
 
-/// How an event goes into an FXT trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// As a record of its own.
-    Record,
-    /// As a TrackEvent packet.
-    Blob,
-}
-
-/// What an event needs: a track that FXT knows nothing of, or a unit, makes it a blob.
-pub(crate) fn form(event: &Event<'_>) -> Form {
-    let counter = event.action == Action::Counter;
+/// Whether FXT has a record for the event. Other events have a unit, or a track that FXT does not know: they
+/// are TrackEvent packets in a blob.
+pub(crate) fn has_own_record(event: &Event<'_>) -> bool {
+    let is_counter = event.action == Action::Counter;
     match event.track {
-        None if counter && !event.callsite.site().counter.is_plain() => Form::Blob,
-        None => Form::Record,
-        Some(TrackRef::Track(track)) if matches!(track.kind(), TrackKind::Thread(_)) && !counter => {
-            Form::Record
-        }
-        Some(TrackRef::Async(scope)) if scope.is_plain() && !counter => Form::Record,
-        Some(_) => Form::Blob,
+        None => !is_counter || event.callsite.site().counter.is_plain(),
+        Some(TrackRef::Track(track)) => matches!(track.kind(), TrackKind::Thread(_)) && !is_counter,
+        Some(TrackRef::Async(interval)) => interval.is_plain() && !is_counter,
     }
 }
 
-/// What varies of a record beside the event itself.
+/// How a record refers to its strings and its thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum References {
+    /// By their indexes in its sequence.
+    Indexed,
+    /// They are inline: the record needs no other one.
+    Inline,
+}
+
+/// The parts of an event's record that do not come from the event.
 pub(crate) struct Record<'a> {
     pub(crate) epoch: u32,
-    /// In full: with its strings and its thread in it.
-    pub(crate) voice: Voice,
+    pub(crate) references: References,
     /// The track of this thread.
     pub(crate) own_track: u64,
     /// Whether a slice of this thread is open.
     pub(crate) in_slice: bool,
-    /// Whether the event says where in the source it is.
+    /// Whether the record contains the event's place in the source.
     pub(crate) located: bool,
     pub(crate) at: &'a Moment,
 }
 
 impl Record<'_> {
-    /// Writes the event and the flows that go through it. Gives the number of arguments that it had no room for.
+    /// Writes the event and the flows through it. Returns the number of arguments that do not fit. `nested`
+    /// is a buffer for nested values.
     pub(crate) fn put(
         &self,
         out: &mut Vec<u8>,
@@ -75,21 +72,17 @@ impl Record<'_> {
         nested.clear();
         for (key, value) in event.arguments() {
             if !nested.add_nested(key.name(), &value) {
-                let value = match value {
-                    Value::Interned { text, .. } if self.voice == Voice::Full || !has_record(text) => {
-                        Value::Str(text)
-                    }
-                    value => value,
-                };
-                args.push((self.key_ref(key), value));
+                args.push((self.key_ref(key), self.value(value)));
             }
         }
         nested.iter().for_each(|(path, value)| args.push((fxt::StringRef::Inline(cut(path)), value)));
-        let cpu = self.at.cpu.map(Value::U64);
-        let location = location(event.callsite);
-        let place = self.located.then(|| Text::display(&format_args!("{}:{}", location.file, location.line)));
+        let site = event.callsite.site();
+        let source = self.located.then(|| Text::display(&format_args!("{}:{}", cut(site.file), site.line)));
         let own = [
-            (if event.action == Action::End { "cpu_end_ns" } else { "cpu_begin_ns" }, cpu),
+            (
+                if event.action == Action::End { "cpu_end_ns" } else { "cpu_begin_ns" },
+                self.at.cpu.map(Value::U64),
+            ),
             (
                 "correlation_id",
                 event.extras.correlation.map(|c| match c {
@@ -97,7 +90,7 @@ impl Record<'_> {
                     Correlation::Name(name) => Value::Str(cut(name)),
                 }),
             ),
-            ("source", place.as_ref().map(Text::value)),
+            ("source", source.as_ref().map(Text::value)),
         ];
         for (name, value) in own {
             value.into_iter().for_each(|value| args.push((fxt::StringRef::Inline(name), value)));
@@ -111,16 +104,26 @@ impl Record<'_> {
         Ok((all.len() - kept.len()) as u64)
     }
 
+    fn value<'a>(&self, value: Value<'a>) -> Value<'a> {
+        match value {
+            Value::Interned { text, .. }
+                if self.references == References::Inline || !fits_string_record(text) =>
+            {
+                Value::Str(text)
+            }
+            value => value,
+        }
+    }
+
     fn put_records(
         &self,
         out: &mut Vec<u8>,
         event: &Event<'_>,
         args: &[(fxt::StringRef<'_>, Value<'_>)],
     ) -> Result<(), NoRoom> {
-        let flows = event.extras.flows(self.epoch).next().is_some();
-        // A flow goes through an open slice. Where the event is none, or is on another track, a slice without length stands
-        // in for it on this thread.
-        let stands_in = flows && event.action == Action::Instant && event.track.is_none();
+        let has_flows = event.extras.flows(self.epoch).next().is_some();
+        // A flow goes through an open slice. An instant with a flow becomes a slice of no length.
+        let is_empty_slice = has_flows && event.action == Action::Instant && event.track.is_none();
         let (kind, payload) = match (event.action, event.track) {
             (Action::Begin, Some(TrackRef::Async(scope))) => (fxt::EventKind::AsyncBegin, Some(scope.uuid())),
             (Action::End, Some(TrackRef::Async(scope))) => (fxt::EventKind::AsyncEnd, Some(scope.uuid())),
@@ -129,7 +132,7 @@ impl Record<'_> {
             }
             (Action::Begin, _) => (fxt::EventKind::DurationBegin, None),
             (Action::End, _) => (fxt::EventKind::DurationEnd, None),
-            (Action::Instant, _) if stands_in => (fxt::EventKind::DurationBegin, None),
+            (Action::Instant, _) if is_empty_slice => (fxt::EventKind::DurationBegin, None),
             (Action::Instant, _) => (fxt::EventKind::Instant, None),
             (Action::Counter, _) => (fxt::EventKind::Counter, Some(COUNTER_ID)),
         };
@@ -139,25 +142,38 @@ impl Record<'_> {
             thread: self.thread(event),
             category: self.string_ref(event.callsite.category_id(), event.callsite.category()),
             name: match (event.track, event.action, event.extras.name) {
-                // An async interval is found again by its name.
+                // Readers find the begin of an async interval by its name.
                 (Some(TrackRef::Async(scope)), Action::End, _) => self.name_of(scope.callsite(), None),
                 (_, _, name) => self.name_of(event.callsite, name),
             },
             args,
             payload,
         };
-        put_whole(out, &main)?;
-        if flows {
-            let here = fxt::Event { thread: self.own_thread(), args: &[], payload: None, ..main };
-            let anchored =
-                stands_in || event.track.is_none() && event.action != Action::Counter || self.in_slice;
-            if !anchored {
-                put_whole(out, &fxt::Event { kind: fxt::EventKind::DurationBegin, ..here })?;
-            }
-            self.put_flows(out, event);
-            if stands_in || !anchored {
-                put_whole(out, &fxt::Event { kind: fxt::EventKind::DurationEnd, ..here })?;
-            }
+        put_event(out, &main)?;
+        if has_flows {
+            self.put_flows_in_slice(out, event, &main, is_empty_slice)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the flows through the event that `main` records, within a slice of this thread.
+    /// `is_empty_slice`: `main` begins a slice that ends here.
+    fn put_flows_in_slice(
+        &self,
+        out: &mut Vec<u8>,
+        event: &Event<'_>,
+        main: &fxt::Event<'_>,
+        is_empty_slice: bool,
+    ) -> Result<(), NoRoom> {
+        let here = fxt::Event { thread: self.own_thread(), args: &[], payload: None, ..*main };
+        let is_own_slice = event.track.is_none() && event.action != Action::Counter;
+        let needs_slice = !(is_empty_slice || is_own_slice || self.in_slice);
+        if needs_slice {
+            put_event(out, &fxt::Event { kind: fxt::EventKind::DurationBegin, ..here })?;
+        }
+        self.put_flows(out, event);
+        if is_empty_slice || needs_slice {
+            put_event(out, &fxt::Event { kind: fxt::EventKind::DurationEnd, ..here })?;
         }
         Ok(())
     }
@@ -182,7 +198,7 @@ impl Record<'_> {
         }
     }
 
-    /// The event's thread: this one, or the one whose track it is on.
+    /// The thread of the event: this thread, or the thread whose track the event is on.
     fn thread(&self, event: &Event<'_>) -> fxt::ThreadRef {
         match event.track {
             Some(TrackRef::Track(track)) if track.uuid() != self.own_track => match track.kind() {
@@ -197,9 +213,9 @@ impl Record<'_> {
     }
 
     fn own_thread(&self) -> fxt::ThreadRef {
-        match self.voice {
-            Voice::Sequence => fxt::ThreadRef::Index(FXT_THREAD),
-            Voice::Full => fxt::ThreadRef::Inline {
+        match self.references {
+            References::Indexed => fxt::ThreadRef::Index(FXT_THREAD),
+            References::Inline => fxt::ThreadRef::Inline {
                 process: u64::from(process::id()),
                 thread: u64::from(process::tid()),
             },
@@ -220,16 +236,19 @@ impl Record<'_> {
         }
     }
 
-    /// By index as far as the table goes, inline beyond.
+    /// Refers to a string by its index, or inline if the string has none.
     fn string_ref(&self, id: u32, text: &'static str) -> fxt::StringRef<'static> {
         match u16::try_from(id) {
-            Ok(index) if index <= fxt::MAX_STRING_INDEX && self.voice == Voice::Sequence => indexed(index),
+            Ok(index) if index <= fxt::MAX_STRING_INDEX && self.references == References::Indexed => {
+                indexed(index)
+            }
             _ => fxt::StringRef::Inline(cut(text)),
         }
     }
 }
 
-fn put_whole(out: &mut Vec<u8>, event: &fxt::Event<'_>) -> Result<(), NoRoom> {
+/// Writes a record, if FXT has room for one of this length.
+fn put_event(out: &mut Vec<u8>, event: &fxt::Event<'_>) -> Result<(), NoRoom> {
     let too_long = |value: &Value<'_>| matches!(value, Value::Str(s) if s.len() > fxt::MAX_STRING);
     if event.args.iter().any(|(_, value)| too_long(value)) || fxt::event_words(event) > fxt::MAX_RECORD_WORDS
     {
@@ -239,12 +258,12 @@ fn put_whole(out: &mut Vec<u8>, event: &fxt::Event<'_>) -> Result<(), NoRoom> {
     Ok(())
 }
 
-/// Whether an interned string has a record: those are of names, which are cut, and an argument's value is not.
-pub(crate) fn has_record(text: &str) -> bool {
+/// Whether a string record holds the text. Names are cut to that length; values of arguments are not.
+pub(crate) fn fits_string_record(text: &str) -> bool {
     text.len() <= MAX_NAME
 }
 
-/// By index, or not at all: for records whose length is fixed.
+/// Refers to a string by its index, or omits the string if it has none: for records of a fixed length.
 pub(crate) fn index_only(id: u32) -> fxt::StringRef<'static> {
     u16::try_from(id).ok().filter(|i| *i <= fxt::MAX_STRING_INDEX).map_or(fxt::StringRef::Empty, indexed)
 }

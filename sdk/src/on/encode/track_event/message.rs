@@ -1,20 +1,20 @@
-//! The TrackEvent packet as this SDK writes it, and which of its parts vary.
+//! The bytes of a TrackEvent packet, and the parts that vary.
 //!
 //! ```text
 //! 0a LEN  50 SEQUENCE | 68 02 5a L  48 TYPE  18 CATEGORY  50 NAME | 22 .. 22 .. | 40 DELTA
-//! thread's prefix     | callsite's message                        | annotations | the only
-//! (LEN filled in)     | (L filled in if something follows)        |             | time
+//! the thread's prefix | the callsite's message                    | annotations | time
+//! (LEN filled in)     | (L filled in if annotations follow)       |             |
 //! ```
 //!
-//! A counter's message is `68 02 5a L  48 04  58 TRACK`, followed by its value (field 30 or 44).
-//! Track uuids have 56 bits with the top one set, so that their varint is always 8 bytes and a
-//! counter's message is 15.
+//! A counter's message is `68 02 5a L  48 04  58 TRACK`, followed by its value (field 30 or 44). Track uuids
+//! have 56 bits with the top bit set. So their varint always has 8 bytes, and a counter's message has 15.
 
 use hairline_formats::track_event::fields::track_event as event;
 use hairline_formats::track_event::{CounterValue, fields};
 use hairline_formats::{Value, proto};
 
 use crate::on::base::platform::process;
+use crate::on::base::this_thread::Hot;
 use crate::on::base::uuid;
 use crate::on::callsite::{CallsiteKind, LONGEST_MESSAGE, TRACK_EVENT};
 
@@ -22,13 +22,13 @@ use crate::on::callsite::{CallsiteKind, LONGEST_MESSAGE, TRACK_EVENT};
 pub(crate) const END_MESSAGE: u64 = u64::from_le_bytes([0x68, 0x02, 0x5a, 0x02, 0x48, 0x02, 0, 0]);
 /// Bytes of [`END_MESSAGE`].
 pub(crate) const END_MESSAGE_LEN: usize = 6;
-/// Where `L` stands in a message.
+/// The offset of `L` in a message.
 pub(crate) const LENGTH_AT: usize = 3;
-/// Where the event's fields begin in a message.
+/// The offset of the event's fields in a message.
 pub(crate) const FIELDS_AT: usize = 4;
 
-/// Bytes of a packet's time: its field's tag and a varint that is padded to three bytes, so that the packet's length is
-/// known before the clock is read.
+/// Bytes of a packet's time: the tag of its field, and a varint padded to three bytes. So the length of a
+/// packet is known before the clock is read.
 pub(crate) const TIME_LEN: usize = 4;
 
 const _: () = assert!(TRACK_EVENT == 1);
@@ -36,7 +36,8 @@ const _: () = assert!(TRACK_EVENT == 1);
 /// The most bytes of a message that the hot path copies.
 pub(crate) const LONGEST: usize = LONGEST_MESSAGE;
 
-/// The message of a callsite, which the hot path can take if it has at most [`LONGEST`] bytes.
+/// The constant part of a callsite's TrackEvent message. The hot path copies messages of up to [`LONGEST`]
+/// bytes; events with longer ones take the cold path.
 pub(crate) fn constant(kind: CallsiteKind, categories: &[u32], name: u64, text: &str) -> Vec<u8> {
     let mut fields = Vec::with_capacity(16);
     proto::put_uint(&mut fields, event::TYPE, event_type(kind) as u64);
@@ -50,7 +51,7 @@ pub(crate) fn constant(kind: CallsiteKind, categories: &[u32], name: u64, text: 
             proto::put_uint(&mut fields, event::NAME_IID, name);
         }
     }
-    #[allow(clippy::cast_possible_truncation)] // what is cut here is longer than LONGEST
+    #[allow(clippy::cast_possible_truncation)] // a length that this cuts is above LONGEST
     let mut message = vec![0x68, 0x02, 0x5a, fields.len() as u8];
     message.extend(fields);
     message
@@ -65,13 +66,14 @@ pub(crate) fn event_type(kind: CallsiteKind) -> fields::EventType {
     }
 }
 
-/// What a counter's value is in a packet; None for what is not a number. A u64 above `i64::MAX` becomes a double.
+/// Returns a counter's value as packets have it, or `None` if the value is no number. A u64 above `i64::MAX`
+/// becomes a double.
 #[inline(always)]
 pub(crate) fn counter_value(value: &Value<'_>) -> Option<CounterValue> {
     match *value {
         Value::I64(v) => Some(CounterValue::Int(v)),
         Value::U64(v) => {
-            #[allow(clippy::cast_precision_loss)] // 53 bits of it is what a double holds
+            #[allow(clippy::cast_precision_loss)] // a double holds 53 bits
             let double = CounterValue::Double(v as f64);
             Some(i64::try_from(v).map_or(double, CounterValue::Int))
         }
@@ -81,17 +83,35 @@ pub(crate) fn counter_value(value: &Value<'_>) -> Option<CounterValue> {
     }
 }
 
-/// The track of the counter with this name that belongs to the process.
+/// Returns the track of the process's counter with this name.
 pub(crate) fn counter_uuid(name: &str) -> u64 {
     counter_uuid_on(process::track_uuid(), name)
 }
 
-/// The track of the counter with this name that belongs to another track.
+/// Returns the track of the counter with this name on another track.
 pub(crate) fn counter_uuid_on(track_uuid: u64, name: &str) -> u64 {
-    // FNV-1a over the name, mixed with the track's number.
+    // FNV-1a over the name, mixed with the uuid of the track.
     let hash =
         name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
     uuid::track_uuid(hash ^ track_uuid)
+}
+
+/// Publishes the constant bytes of the packets of a sequence to the hot path: their prefix, and the whole
+/// packet of an end but its time.
+pub(crate) fn set_packet_constants(hot: &Hot, sequence: u32) {
+    let mut bytes = vec![0x0a, 0];
+    let field = fields::trace_packet::TRUSTED_PACKET_SEQUENCE_ID;
+    proto::put_uint(&mut bytes, field, u64::from(sequence));
+    let len = bytes.len();
+    let packet_base = len + TIME_LEN;
+    bytes[1] = packet_base as u8 - 2; // at most 12
+    bytes.resize(8, 0);
+    let prefix = u64::from_le_bytes(bytes.try_into().unwrap_or_default());
+    hot.prefix.set(prefix);
+    hot.prefix_len.set(len);
+    hot.packet_base.set(packet_base as u32);
+    let end = u128::from(prefix + ((END_MESSAGE_LEN as u64) << 8)) | u128::from(END_MESSAGE) << (8 * len);
+    hot.end_packet.set([end as u64, (end >> 64) as u64]);
 }
 
 #[cfg(test)]
@@ -99,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_message_fits_two_words_up_to_the_last_string_number() {
+    fn messages_with_the_largest_string_ids_fit_two_words() {
         for kind in [CallsiteKind::Scope, CallsiteKind::Instant, CallsiteKind::Counter] {
             let message = constant(kind, &[32_766], 32_767, "x");
             assert!(message.len() <= LONGEST, "{kind:?}: {}", message.len());
@@ -108,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_is_its_type_alone() {
+    fn the_message_of_an_end_has_its_type_and_no_other_field() {
         let mut fields = Vec::new();
         proto::put_uint(&mut fields, event::TYPE, fields::EventType::SliceEnd as u64);
         assert_eq!(&END_MESSAGE.to_le_bytes()[FIELDS_AT..END_MESSAGE_LEN], fields);

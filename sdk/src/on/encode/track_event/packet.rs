@@ -1,87 +1,87 @@
-//! Events as TrackEvent packets, of any kind.
+//! Events of any kind as TrackEvent packets.
 //!
-//! They are written in one of two voices: on a TrackEvent sequence, by the numbers of its strings and on its own clock;
-//! or **in full**, so that the packet stands for itself. The second is for the packets that an FXT trace holds in
-//! blobs, and for those that the writer thread adds.
+//! A packet of a TrackEvent sequence refers to the sequence's interned data, and its time is a difference to
+//! the event before. A **self-contained** packet has its strings and its time in full. The packets in the
+//! blobs of an FXT trace are self-contained, and so are those that the drain thread adds.
 
 use hairline_formats::Value;
 use hairline_formats::track_event as te;
 use hairline_formats::track_event::{CounterValue, Name};
 
 use crate::on::base::few::Few;
-use crate::on::callsite::Callsite;
 use crate::on::encode::cut;
+use crate::on::encode::sequence::State;
+use crate::on::encode::track_event::location::location;
 use crate::on::encode::track_event::message;
 use crate::on::encode::track_event::tracks::counter_track;
 use crate::on::event::extras::Correlation;
 use crate::on::event::on_track::TrackRef;
 use crate::on::event::{Action, ArgumentName, Event, Moment};
 
-/// How a packet names its strings and tells its time.
+/// Whether a packet refers to the interned data of its sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Voice {
-    /// By what its sequence said before.
-    Sequence,
-    /// In full, on the trace's own clock.
-    Full,
+pub(crate) enum Interning {
+    /// It has ids of strings, and the time since the sequence's last event.
+    Interned,
+    /// It has strings in full, and its time is on the trace's own clock.
+    SelfContained,
 }
 
-/// What varies of an event's packet beside the event itself.
+/// The parts of an event's packet that do not come from the event.
 pub(crate) struct Packet<'a> {
     pub(crate) sequence: u32,
-    pub(crate) voice: Voice,
+    pub(crate) interning: Interning,
     pub(crate) epoch: u32,
-    /// The counter's value, where it is the difference to the one before.
+    /// The increment of an incremental counter.
     pub(crate) counter: Option<CounterValue>,
-    /// Where in the source it is.
+    /// The place in the source.
     pub(crate) location: Option<te::Location<'a>>,
-    /// The number of the log message's body.
+    /// The interned id of the log message's body.
     pub(crate) body_iid: u64,
+    /// The CPU time of the thread, in ns.
+    pub(crate) cpu: Option<u64>,
     pub(crate) at: &'a Moment,
 }
 
-impl Packet<'_> {
+/// Returns the CPU time that the event's packet has: only slices on the track of their own thread have one.
+pub(crate) fn cpu_time(event: &Event<'_>, at: &Moment) -> Option<u64> {
+    at.cpu.filter(|_| event.track.is_none() && matches!(event.action, Action::Begin | Action::End))
+}
+
+impl<'a> Packet<'a> {
+    /// A self-contained packet of a sequence.
+    pub(crate) fn self_contained(state: &State, event: &Event<'_>, at: &'a Moment) -> Self {
+        Self {
+            sequence: state.number,
+            interning: Interning::SelfContained,
+            epoch: state.epoch,
+            counter: None,
+            location: state.is_located(event).then(|| te::Location::At(location(event.callsite))),
+            body_iid: 1,
+            cpu: cpu_time(event, at),
+            at,
+        }
+    }
+
     /// Writes the event.
     pub(crate) fn put(&self, out: &mut Vec<u8>, event: &Event<'_>) {
-        let full = self.voice == Voice::Full;
-        let (callsite, extras) = (event.callsite, event.extras);
-        let names_itself = matches!(event.action, Action::Begin | Action::Instant);
-        let mut categories = Few::<_, 4>::new(Name::Iid(0));
-        if names_itself && full {
-            callsite.categories().for_each(|c| categories.push(Name::Text(cut(c))));
-        } else if names_itself {
-            callsite
-                .category_ids()
-                .as_slice()
-                .iter()
-                .for_each(|id| categories.push(Name::Iid(u64::from(*id))));
-        }
-        let name = match extras.name {
-            Some(name) => Some(Name::Text(cut(name))),
-            None if callsite.name().is_empty() => None,
-            None if full => Some(Name::Text(cut(callsite.name()))),
-            None => Some(Name::Iid(u64::from(callsite.name_id()))),
-        };
-        let arguments = event.action != Action::Counter && event.arguments().next().is_some();
-        let mut none = None;
-        let annotations = if arguments {
-            let few = none.insert(Few::<_>::new((Name::Iid(0), Value::Null)));
-            event.arguments().for_each(|(key, value)| few.push((self.key(key), self.value(value))));
-            few.as_slice()
-        } else {
-            &[]
-        };
+        let extras = event.extras;
+        let has_name = matches!(event.action, Action::Begin | Action::Instant);
+        let categories = if has_name { self.categories(event) } else { Few::new(Name::Iid(0)) };
+        let has_arguments = event.action != Action::Counter && event.arguments().next().is_some();
+        // The list is large: an event without arguments does not fill it.
+        let annotations = has_arguments.then(|| self.annotations(event));
         let mut flows = Few::<_, 4>::new(0);
         let mut ending = Few::<_, 4>::new(0);
         for (flow, ends) in extras.flows(self.epoch) {
             if ends { ending.push(flow.id()) } else { flows.push(flow.id()) }
         }
-        let cpu = self.at.cpu.map(u64::cast_signed);
+        let cpu = self.cpu.map(u64::cast_signed);
         let event = te::Event {
             clock_id: event.past.map(|_| te::fields::clock::BOOTTIME),
-            needs_state: !full,
+            needs_state: self.interning == Interning::Interned,
             categories: categories.as_slice(),
-            name: name.filter(|_| names_itself),
+            name: self.name(event).filter(|_| has_name),
             track_uuid: match event.action {
                 Action::Counter => Some(counter_track(event, self.counter.is_some())),
                 _ => event.track.map(TrackRef::uuid),
@@ -98,46 +98,73 @@ impl Packet<'_> {
                 Correlation::Name(name) => te::Correlation::Name(Name::Text(cut(name))),
             }),
             location: self.location,
-            log: event.log.map(|(priority, _)| te::LogMessage {
-                body_iid: self.body_iid,
-                priority,
-                source_location_iid: match self.location {
-                    Some(te::Location::Iid(iid)) => iid,
-                    _ => 0,
-                },
-            }),
-            annotations,
+            log: event.log.map(|(priority, _)| self.log_message(priority)),
+            annotations: annotations.as_ref().map_or(&[], Few::as_slice),
             ..te::Event::new(self.sequence, event.event_type(), self.time(event))
         };
         te::event(out, &event);
     }
 
-    fn time(&self, event: &Event<'_>) -> u64 {
-        match (event.past, self.voice) {
-            (Some(past), _) => past,
-            (None, Voice::Full) => self.at.now,
-            (None, Voice::Sequence) => self.at.delta,
+    fn categories(&self, event: &Event<'_>) -> Few<Name<'static>, 4> {
+        let mut categories = Few::new(Name::Iid(0));
+        match self.interning {
+            Interning::SelfContained => {
+                event.callsite.categories().for_each(|c| categories.push(Name::Text(cut(c))));
+            }
+            Interning::Interned => {
+                let ids = event.callsite.category_ids();
+                ids.as_slice().iter().for_each(|id| categories.push(Name::Iid(u64::from(*id))));
+            }
+        }
+        categories
+    }
+
+    fn name<'e>(&self, event: &Event<'e>) -> Option<Name<'e>> {
+        let callsite = event.callsite;
+        match (event.extras.name, self.interning) {
+            (Some(name), _) => Some(Name::Text(cut(name))),
+            (None, _) if callsite.name().is_empty() => None,
+            (None, Interning::SelfContained) => Some(Name::Text(cut(callsite.name()))),
+            (None, Interning::Interned) => Some(Name::Iid(u64::from(callsite.name_id()))),
         }
     }
 
-    fn key<'a>(&self, key: ArgumentName<'a>) -> Name<'a> {
-        match (key, self.voice) {
-            (ArgumentName::Key(key), Voice::Sequence) => Name::Iid(u64::from(key.id())),
+    fn annotations<'e>(&self, event: &Event<'e>) -> Few<(Name<'e>, Value<'e>)> {
+        let mut annotations = Few::new((Name::Iid(0), Value::Null));
+        event.arguments().for_each(|(key, value)| annotations.push((self.key(key), self.value(value))));
+        annotations
+    }
+
+    fn log_message(&self, priority: te::Priority) -> te::LogMessage {
+        te::LogMessage {
+            body_iid: self.body_iid,
+            priority,
+            source_location_iid: match self.location {
+                Some(te::Location::Iid(iid)) => iid,
+                _ => 0,
+            },
+        }
+    }
+
+    fn time(&self, event: &Event<'_>) -> u64 {
+        match (event.past, self.interning) {
+            (Some(past), _) => past,
+            (None, Interning::SelfContained) => self.at.now,
+            (None, Interning::Interned) => self.at.delta,
+        }
+    }
+
+    fn key<'e>(&self, key: ArgumentName<'e>) -> Name<'e> {
+        match (key, self.interning) {
+            (ArgumentName::Key(key), Interning::Interned) => Name::Iid(u64::from(key.id())),
             (key, _) => Name::Text(cut(key.name())),
         }
     }
 
-    /// The value, as this voice can say it.
-    fn value<'a>(&self, value: Value<'a>) -> Value<'a> {
+    fn value<'e>(&self, value: Value<'e>) -> Value<'e> {
         match value {
-            Value::Interned { text, .. } if self.voice == Voice::Full => Value::Str(text),
+            Value::Interned { text, .. } if self.interning == Interning::SelfContained => Value::Str(text),
             value => value,
         }
     }
-}
-
-/// Where the callsite is.
-pub(crate) fn location(callsite: &'static Callsite) -> te::SourceLocation<'static> {
-    let site = callsite.site();
-    te::SourceLocation { file: cut(site.file), function: cut(site.module), line: site.line }
 }

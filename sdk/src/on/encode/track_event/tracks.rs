@@ -1,4 +1,5 @@
-//! The tracks that events lie on, described as TrackEvent packets: before the first event on them, from the root down.
+//! The descriptions of tracks, as TrackEvent packets. A track is described before its first event, and after
+//! its parent.
 
 use hairline_formats::track_event as te;
 
@@ -13,17 +14,18 @@ use crate::on::event::track::{Track, TrackKind};
 use crate::on::event::{Action, Event};
 use crate::vocabulary::{Ordering, Unit};
 
-/// What tells the track of a counter's differences from that of its values: a track is one or the other.
-const DIFFERENCES: u64 = 1;
+/// Distinguishes incremental counter tracks from absolute ones. A track has one of the two kinds for its
+/// whole life.
+const INCREMENTAL: u64 = 1;
 
-/// The number of a counter's track.
+/// Returns the uuid of a counter's track.
 pub(crate) fn counter_track(event: &Event<'_>, incremental: bool) -> u64 {
     let name = counter_name(event);
     match event.track {
         None if event.extras.name.is_none() => message::counter_uuid(event.callsite.name()),
         None => message::counter_uuid(name),
         Some(track) => {
-            message::counter_uuid_on(track.uuid() ^ if incremental { DIFFERENCES } else { 0 }, name)
+            message::counter_uuid_on(track.uuid() ^ if incremental { INCREMENTAL } else { 0 }, name)
         }
     }
 }
@@ -32,25 +34,32 @@ fn counter_name<'a>(event: &Event<'a>) -> &'a str {
     cut(event.extras.name.unwrap_or(event.callsite.name()))
 }
 
-/// Descriptions, as far as there is need of them.
+/// What a plain interval is: one that belongs to the process and nothing else, and has its callsite's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PlainIntervals {
+    /// Records of FXT. The interval becomes a track with the first event on it that FXT has no record for.
+    Records,
+    /// Tracks from their begin on.
+    Tracks,
+}
+
+/// Writes the descriptions of new tracks.
 pub(crate) struct Descriptions<'o, F> {
     pub(crate) out: &'o mut Vec<u8>,
     pub(crate) sequence: u32,
     pub(crate) epoch: u32,
-    /// For an FXT trace, where a plain interval is no track until something is put on it that FXT has no records for.
-    pub(crate) in_blob: bool,
-    /// Whether the track with this number is still to be described.
+    pub(crate) plain_intervals: PlainIntervals,
+    /// Whether the track with this uuid needs a description.
     pub(crate) is_new: F,
 }
 
 impl<F: FnMut(u64) -> bool> Descriptions<'_, F> {
-    /// Those that the event needs.
+    /// Writes the descriptions that the event needs.
     pub(crate) fn put_for(&mut self, event: &Event<'_>, incremental: bool) {
         match event.track {
             Some(TrackRef::Track(track)) => self.put_branch(track),
-            // By its begin.
-            Some(TrackRef::Async(scope))
-                if scope.is_recorded_in(self.epoch) && !(self.in_blob && scope.is_plain()) => {}
+            // Its begin has described it.
+            Some(TrackRef::Async(scope)) if scope.is_recorded_in(self.epoch) && !self.is_record(scope) => {}
             Some(TrackRef::Async(scope)) => self.put_async(event, scope),
             None => self.put_branch(&Track::process()), // a counter of the process
         }
@@ -59,14 +68,20 @@ impl<F: FnMut(u64) -> bool> Descriptions<'_, F> {
         }
     }
 
-    /// An async interval's track: described with its begin, and again by whoever finds that this went missing. One with a
-    /// name of its own is not remembered, since there may be a great many.
+    /// Whether FXT has records for the interval, so that its begin has described no track.
+    fn is_record(&self, interval: &Interval) -> bool {
+        self.plain_intervals == PlainIntervals::Records && interval.is_plain()
+    }
+
+    /// Describes the track of an async interval. That happens at its begin, and at a later event if the begin
+    /// was lost. The sequence does not remember tracks with a name of their own, since there may be very
+    /// many.
     fn put_async(&mut self, event: &Event<'_>, scope: &Interval) {
         match scope.parent_track() {
             Some(parent) => self.put_branch(parent),
             None => self.put_branch(&Track::process()),
         }
-        // An interval that FXT has records for is no track until another one is put below it.
+        // An interval that FXT has records for becomes a track when another interval is below it.
         if let Some(above) = scope.parent_interval_in(self.epoch).filter(|above| above.is_plain)
             && (self.is_new)(above.uuid)
         {
@@ -89,9 +104,9 @@ impl<F: FnMut(u64) -> bool> Descriptions<'_, F> {
         te::custom_descriptor(self.out, self.sequence, &track);
     }
 
-    /// The track and all above it.
+    /// Describes the track and all its ancestors.
     fn put_branch(&mut self, track: &Track) {
-        // From the leaf to the root, of which there are at most a few dozen; a track that is known has known parents.
+        // From the leaf to the root: at most a few dozen tracks. A described track has described ancestors.
         let mut branch: Vec<Track> = Vec::new();
         let mut next = Some(track.clone());
         while let Some(track) = next.filter(|t| (self.is_new)(t.uuid())) {
@@ -158,7 +173,7 @@ impl<F: FnMut(u64) -> bool> Descriptions<'_, F> {
     }
 }
 
-/// A thread's own track.
+/// Describes the track of a thread.
 pub(crate) fn put_thread(out: &mut Vec<u8>, sequence: u32, uuid: u64, thread: &process::Thread) {
     let track = te::ThreadTrack {
         uuid,

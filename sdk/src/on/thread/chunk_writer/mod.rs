@@ -23,10 +23,10 @@ use crate::on::base::platform::process;
 use crate::on::base::this_thread::Hot;
 use crate::on::base::{clock, this_thread};
 use crate::on::callsite::Callsite;
-use crate::on::encode::again::{Again, Begin};
-use crate::on::encode::fit;
+use crate::on::encode::begin::Begin;
 use crate::on::encode::no_room::NoRoom;
-use crate::on::encode::sequence::{Sequence, cpu_time_len};
+use crate::on::encode::sequence::Sequence;
+use crate::on::encode::{fit, stream};
 use crate::on::event::extras::Extras;
 use crate::on::event::on_track::TrackRef;
 use crate::on::event::track::Track;
@@ -47,7 +47,7 @@ pub(crate) struct ChunkWriter {
     lease: &'static Lease,
     shared: Arc<Shared>,
     room: Room,
-    sequence: Sequence,
+    sequence: Box<dyn Sequence>,
     /// Events refused since the last recorded event.
     refused: u64,
     /// Whether the region was full for one of them.
@@ -61,7 +61,7 @@ pub(crate) struct ChunkWriter {
     /// The deferred begin of a slice on a track: it is written together with its end.
     deferred_begin: Vec<u8>,
     /// The begins of open slices, encoded again for the next chunk, and their offsets.
-    again: Again,
+    again: Vec<u8>,
     begins: Vec<Begin>,
     /// A copy of the chunk that holds those begins.
     chunk_copy: Vec<u8>,
@@ -122,10 +122,10 @@ impl ChunkWriter {
         let info = ChunkInfo { sequence: number, tid: thread.tid, ..ChunkInfo::default() };
         let detail = shared.detail();
         let mut end_size = if shared.is_track_event() { TRACK_EVENT_END } else { FXT_END };
+        let sequence = stream::sequence(shared.format(), shared.epoch(), number, thread.clone(), detail);
         if detail.thread_time {
-            end_size += cpu_time_len(shared.is_track_event());
+            end_size += sequence.cpu_time_len();
         }
-        let sequence = Sequence::new(shared.epoch(), number, thread.clone(), detail);
         let first = || Room::new(Arc::clone(shared.region()), info, sequence.context(), end_size);
         let room = retry_while_full(&shared, || first().ok_or(NoRoom::BufferFull)).ok()?;
         shared.add_thread(number, thread);
@@ -140,7 +140,7 @@ impl ChunkWriter {
             late_end_pass: None,
             scratch: Vec::with_capacity(256),
             deferred_begin: Vec::new(),
-            again: Again::default(),
+            again: Vec::new(),
             begins: Vec::new(),
             chunk_copy: Vec::new(),
         })
@@ -359,18 +359,18 @@ impl ChunkWriter {
     /// Writes everything that must precede the event, and then the event.
     fn try_here(&mut self, hot: &Hot, event: &Event<'_>) -> Result<(), NoRoom> {
         self.write_loss(hot)?;
-        let in_full = self.sequence.writes_in_full(event);
-        if !in_full {
+        let is_self_contained = self.sequence.is_self_contained(event);
+        if !is_self_contained {
             self.write_strings(event.callsite)?;
         }
         self.write_preamble(|sequence, out| sequence.put_tracks(out, event))?;
-        self.sequence.tracks_told();
-        if !in_full {
+        self.sequence.set_tracks_written();
+        if !is_self_contained {
             // After the description of a counter's track: from here on the hot path may write the callsite.
-            self.sequence.set_seen(hot, event.callsite);
+            self.sequence.set_strings_written(hot, event.callsite);
         }
         self.write_preamble(|sequence, out| sequence.put_values(out, event))?;
-        self.sequence.values_told(event);
+        self.sequence.set_values_written(event);
         self.scratch.clear();
         let is_own_slice = matches!(event.action, Action::Begin | Action::End) && event.track.is_none();
         let moment = if is_own_slice { self.tick_with_cpu_time(hot) } else { self.tick(hot) };
@@ -379,9 +379,9 @@ impl ChunkWriter {
         at.now = event.past.unwrap_or(now);
         let in_slice = self.room.open() > 0;
         let dropped = self.sequence.put_event(&mut self.scratch, event, &at, in_slice)?;
-        let known = event.reserves_end().then(|| self.sequence.known_of_begin(event, at.now));
-        self.room.append(&self.scratch, 1, known)?;
-        self.sequence.recorded(event);
+        let note = event.reserves_end().then(|| self.sequence.note_of_begin(event, at.now));
+        self.room.append(&self.scratch, 1, note)?;
+        self.sequence.set_event_written(event);
         if let Some(track) = event.track.filter(|_| self.shared.recorder().is_none()) {
             let needs_none = self.sequence.describes_no_track_of(event);
             if needs_none || event.action == Action::Begin || self.sequence.has_described(track) {
@@ -402,7 +402,7 @@ impl ChunkWriter {
             self.scratch.clear();
             self.sequence.put_loss(&mut self.scratch, now, self.refused, self.found_full);
             self.room.append(&self.scratch, 0, None)?;
-            self.sequence.loss_told();
+            self.sequence.set_loss_written();
             hot.clear_seen();
             (self.refused, self.found_full) = (0, false);
             hot.lease().set_last(now);
@@ -411,9 +411,9 @@ impl ChunkWriter {
     }
 
     /// Writes the records of `put`, which precede an event.
-    fn write_preamble(&mut self, put: impl FnOnce(&mut Sequence, &mut Vec<u8>)) -> Result<(), NoRoom> {
+    fn write_preamble(&mut self, put: impl FnOnce(&mut dyn Sequence, &mut Vec<u8>)) -> Result<(), NoRoom> {
         self.scratch.clear();
-        put(&mut self.sequence, &mut self.scratch);
+        put(&mut *self.sequence, &mut self.scratch);
         if self.scratch.is_empty() { Ok(()) } else { self.room.append(&self.scratch, 0, None) }
     }
 
@@ -421,7 +421,7 @@ impl ChunkWriter {
     /// too small for that, each on its own.
     fn write_strings(&mut self, callsite: &'static Callsite) -> Result<(), NoRoom> {
         match self.write_preamble(|sequence, out| sequence.put_strings(out, callsite, None)) {
-            Err(NoRoom::TooLarge) => (0..Sequence::string_count(callsite)).try_for_each(|n| {
+            Err(NoRoom::TooLarge) => (0..self.sequence.string_count(callsite)).try_for_each(|n| {
                 self.write_preamble(|sequence, out| sequence.put_strings(out, callsite, Some(n)))
             }),
             done => done,

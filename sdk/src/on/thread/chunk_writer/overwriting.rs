@@ -23,11 +23,10 @@ impl ChunkWriter {
         let room = self.room.room_to_begin().and_then(|room| room.checked_sub(self.scratch.len()));
         let room = room.ok_or(NoRoom::BufferFull)?;
         self.repeat_begins(room);
-        if self.again.strings.len() > room {
+        if self.again.len() > room {
             return Err(NoRoom::BufferFull); // even the names of the open slices are too long
         }
-        self.again.strings.extend_from_slice(&self.again.begins);
-        self.room.begin_next_chunk(&self.again.strings, &self.begins, &self.scratch)?;
+        self.room.begin_next_chunk(&self.again, &self.begins, &self.scratch)?;
         self.sequence.forget_all();
         hot.clear_seen();
         hot.lease().set_last(now);
@@ -38,17 +37,12 @@ impl ChunkWriter {
     /// outermost.
     fn repeat_begins(&mut self, room: usize) {
         let Self { again, begins, sequence, chunk_copy, .. } = self;
-        again.clear();
-        begins.clear();
         if self.room.open() > 0 {
             self.room.copy_written(chunk_copy);
         }
-        for begin in self.room.begins() {
-            let written = begin.at.map(|at| chunk_copy.get(at as usize..).unwrap_or(&[]));
-            begins.push(sequence.put_again(again, written, begin.known));
-        }
-        sequence.put_own_track_again(again);
-        again.keep_innermost(begins, room);
+        begins.clear();
+        begins.extend(self.room.begins());
+        sequence.repeat_begins(again, chunk_copy, begins, room);
     }
 
     /// Begins a slice on a track: keeps its begin until its end. Returns whether the slice will be recorded.
@@ -59,7 +53,7 @@ impl ChunkWriter {
         let mut put = |event: &Event<'_>| {
             scratch.clear();
             sequence
-                .put_alone(scratch, event, now)
+                .put_self_contained(scratch, event, now)
                 .and_then(|dropped| if scratch.len() > room { Err(NoRoom::TooLarge) } else { Ok(dropped) })
         };
         let mut dropped = put(event);
@@ -76,7 +70,7 @@ impl ChunkWriter {
         }
         let (Some(track), Some(recorder)) = (event.track, self.shared.recorder()) else { return false };
         recorder.open().begin(track.uuid(), &self.scratch);
-        self.sequence.recorded(event);
+        self.sequence.set_event_written(event);
         true
     }
 
@@ -117,11 +111,11 @@ impl ChunkWriter {
         let now = self.tick(hot).after(event.after).now;
         self.scratch.clear();
         self.scratch.extend_from_slice(begin);
-        let whole = self.sequence.put_alone(&mut self.scratch, event, now);
+        let whole = self.sequence.put_self_contained(&mut self.scratch, event, now);
         if whole.is_err() || self.scratch.len() > self.room.largest_at_least() as usize {
             // The arguments are too long: write the end without them.
             self.scratch.truncate(begin.len());
-            self.sequence.put_alone(&mut self.scratch, &event.with_values(&[], &[]), now).ok()?;
+            self.sequence.put_self_contained(&mut self.scratch, &event.with_values(&[], &[]), now).ok()?;
             self.shared.region().count_lost(LossReason::Argument, event.arguments().count() as u64);
         }
         if !self.room.has_room_for(self.scratch.len()) {

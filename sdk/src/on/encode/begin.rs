@@ -1,0 +1,84 @@
+//! The begins of open slices, and how they are repeated at the start of a chunk.
+//!
+//! A chunk of a region that overwrites can be read without the chunk before it. So the begins of all slices
+//! that are still open are repeated at its start: at their own time, and with all strings that they refer to.
+
+/// The begin of an open slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Begin {
+    /// The offset of its record in the chunk's payload. `None`: the record is in no chunk that is left.
+    pub(crate) at: Option<u32>,
+    pub(crate) note: Note,
+}
+
+/// Eight bytes that the chunk keeps for each open slice. Each format has a type of its own for them:
+/// `fxt::repeat::EndStrings` and `track_event::repeat::BeginTime`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Note(u64);
+
+impl Note {
+    pub(crate) fn new(value: u64) -> Self {
+        Self(value)
+    }
+
+    pub(crate) fn get(self) -> u64 {
+        self.0
+    }
+
+    pub(crate) fn from_bytes(bytes: [u8; 8]) -> Self {
+        Self(u64::from_le_bytes(bytes))
+    }
+
+    pub(crate) fn bytes(self) -> [u8; 8] {
+        self.0.to_le_bytes()
+    }
+}
+
+/// The beginning of a chunk: repeated begins, and the records that must precede them.
+#[derive(Debug, Default)]
+pub(crate) struct Repeated {
+    pub(crate) preceding: Vec<u8>,
+    pub(crate) begins: Vec<u8>,
+}
+
+impl Repeated {
+    pub(crate) fn clear(&mut self) {
+        self.preceding.clear();
+        self.begins.clear();
+    }
+
+    /// Drops the outermost begins if all of them, with the records before them, exceed `room`. An end closes
+    /// the slice begun last, so the innermost begins are kept. `put_strings` writes the strings of one begin.
+    ///
+    /// The offsets of `begins` count from the first preceding record afterwards.
+    pub(crate) fn keep_innermost(
+        &mut self,
+        begins: &mut [Begin],
+        room: usize,
+        mut put_strings: impl FnMut(&mut Vec<u8>, &[u8]),
+    ) {
+        let mut from = self.begins.len();
+        for at in begins.iter().rev().map_while(|begin| begin.at) {
+            let before = self.preceding.len();
+            let kept = &self.begins[at as usize..];
+            put_strings(&mut self.preceding, kept);
+            if self.preceding.len() + kept.len() > room {
+                self.preceding.truncate(before);
+                break;
+            }
+            from = at as usize;
+        }
+        self.begins.drain(..from);
+        let (from, before) = (from as u32, self.preceding.len() as u32);
+        for begin in begins {
+            begin.at = begin.at.and_then(|at| at.checked_sub(from)).map(|at| at + before);
+        }
+    }
+
+    /// Copies the beginning of the chunk to `out`.
+    pub(crate) fn copy_to(&self, out: &mut Vec<u8>) {
+        out.clear();
+        out.extend_from_slice(&self.preceding);
+        out.extend_from_slice(&self.begins);
+    }
+}

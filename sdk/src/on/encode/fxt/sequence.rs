@@ -1,0 +1,232 @@
+//! The sequence of one thread, as FXT records.
+
+use hairline_formats::{Value, fxt, truncate_utf8};
+
+use crate::builder::Detail;
+use crate::on::base::platform::process;
+use crate::on::base::this_thread::Hot;
+use crate::on::callsite::Callsite;
+use crate::on::encode::begin::{Begin, Note};
+use crate::on::encode::fxt::record::{Record, References, has_own_record, index_only};
+use crate::on::encode::fxt::repeat::{EndStrings, RepeatedRecords};
+use crate::on::encode::fxt::strings::Strings;
+use crate::on::encode::no_room::NoRoom;
+use crate::on::encode::sequence::{Sequence, State};
+use crate::on::encode::track_event::packet::Packet;
+use crate::on::encode::track_event::tracks::{Descriptions, PlainIntervals};
+use crate::on::encode::{FXT_THREAD, MAX_NAME};
+use crate::on::event::owned_arguments::OwnedArguments;
+use crate::on::event::{Action, Event, Moment};
+
+/// One thread's sequence of FXT records.
+#[derive(Debug)]
+pub(crate) struct FxtSequence {
+    pub(crate) state: State,
+    strings: Strings,
+    /// The packets of a blob are composed here.
+    packets: Vec<u8>,
+    /// Nested values are taken apart here.
+    nested: OwnedArguments,
+    repeated: RepeatedRecords,
+}
+
+impl FxtSequence {
+    pub(crate) fn new(epoch: u32, number: u32, thread: process::Thread, detail: Detail) -> Self {
+        Self {
+            state: State::new(epoch, number, thread, detail),
+            strings: Strings::default(),
+            packets: Vec::new(),
+            nested: OwnedArguments::default(),
+            repeated: RepeatedRecords::default(),
+        }
+    }
+
+    /// Writes TrackEvent packets in a blob.
+    fn put_blob(&mut self, out: &mut Vec<u8>, put: impl FnOnce(&mut State, &mut Vec<u8>)) {
+        self.packets.clear();
+        put(&mut self.state, &mut self.packets);
+        if !self.packets.is_empty() {
+            fxt::blob(out, fxt::StringRef::Empty, fxt::BLOB_PERFETTO, &self.packets);
+        }
+    }
+
+    fn put_record(
+        &mut self,
+        out: &mut Vec<u8>,
+        event: &Event<'_>,
+        at: &Moment,
+        references: References,
+        in_slice: bool,
+    ) -> Result<u64, NoRoom> {
+        let State { epoch, track_uuid: own_track, .. } = self.state;
+        let located = self.state.is_located(event);
+        Record { epoch, references, own_track, in_slice, located, at }.put(out, event, &mut self.nested)
+    }
+}
+
+impl Sequence for FxtSequence {
+    fn state(&self) -> &State {
+        &self.state
+    }
+
+    fn state_mut(&mut self) -> &mut State {
+        &mut self.state
+    }
+
+    /// The record that gives the thread its index.
+    fn context(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        let (pid, tid) = (u64::from(process::id()), u64::from(self.state.thread.tid));
+        fxt::thread_record(&mut out, FXT_THREAD, pid, tid);
+        out
+    }
+
+    /// An argument with its name of 10 bytes and a word.
+    fn cpu_time_len(&self) -> i32 {
+        8 + 16 + 8
+    }
+
+    /// The thread and its process.
+    fn put_start(&self, out: &mut Vec<u8>, _now: u64) {
+        let thread = &self.state.thread;
+        let process = (fxt::StringRef::Inline("process"), Value::Koid(u64::from(process::id())));
+        let name = fxt::StringRef::Inline(truncate_utf8(&thread.name, MAX_NAME));
+        fxt::kernel_object(out, fxt::KERNEL_OBJECT_THREAD, u64::from(thread.tid), name, &[process]);
+    }
+
+    /// An instant that shows the loss.
+    fn put_loss(&self, out: &mut Vec<u8>, now: u64, lost: u64, found_full: bool) {
+        if found_full {
+            fxt::provider_event(out, process::id(), fxt::PROVIDER_EVENT_BUFFER_FULL);
+        }
+        let event = fxt::Event {
+            kind: fxt::EventKind::Instant,
+            timestamp: now,
+            thread: fxt::ThreadRef::Index(FXT_THREAD),
+            category: fxt::StringRef::Inline("hairline"),
+            name: fxt::StringRef::Inline("events lost"),
+            args: &[(fxt::StringRef::Inline("lost"), Value::U64(lost))],
+            payload: None,
+        };
+        fxt::event(out, &event);
+    }
+
+    /// Strings keep their index after a loss.
+    fn set_loss_written(&mut self) {}
+
+    fn forget_all(&mut self) {
+        self.state.forget_strings();
+        self.strings.clear();
+        self.state.tracks.clear();
+    }
+
+    fn is_self_contained(&self, event: &Event<'_>) -> bool {
+        !has_own_record(event)
+    }
+
+    fn put_strings(&self, out: &mut Vec<u8>, callsite: &'static Callsite, which: Option<usize>) {
+        if !self.state.written_callsites.contains(callsite.serial()) {
+            self.strings.put(out, callsite, which);
+        }
+    }
+
+    fn string_count(&self, callsite: &'static Callsite) -> usize {
+        Strings::count(callsite)
+    }
+
+    fn set_strings_written(&mut self, hot: &Hot, callsite: &'static Callsite) {
+        if self.state.written_callsites.insert(callsite.serial()) {
+            self.strings.set_written(callsite);
+        }
+        // The hot path would write a counter with a unit as a record, which has no place for the unit.
+        if callsite.has_constants() && callsite.site().counter.is_plain() {
+            self.state.seen_callsites.insert(callsite.serial());
+            hot.set_seen(callsite.serial());
+        }
+    }
+
+    fn put_values(&self, out: &mut Vec<u8>, event: &Event<'_>) {
+        self.strings.put_values(out, event, &self.state.written_values);
+    }
+
+    fn put_tracks(&mut self, out: &mut Vec<u8>, event: &Event<'_>) {
+        self.state.tracks.clear_new();
+        if !has_own_record(event) {
+            self.put_blob(out, |state, out| {
+                let State { number: sequence, epoch, ref mut tracks, .. } = *state;
+                let is_new = |uuid| tracks.add(uuid);
+                Descriptions { out, sequence, epoch, plain_intervals: PlainIntervals::Records, is_new }
+                    .put_for(event, false);
+            });
+        }
+    }
+
+    fn describes_no_track_of(&self, event: &Event<'_>) -> bool {
+        has_own_record(event)
+    }
+
+    fn put_event(
+        &mut self,
+        out: &mut Vec<u8>,
+        event: &Event<'_>,
+        at: &Moment,
+        in_slice: bool,
+    ) -> Result<u64, NoRoom> {
+        if has_own_record(event) {
+            return self.put_record(out, event, at, References::Indexed, in_slice);
+        }
+        self.put_blob(out, |state, out| Packet::self_contained(state, event, at).put(out, event));
+        Ok(0)
+    }
+
+    fn put_self_contained(&mut self, out: &mut Vec<u8>, event: &Event<'_>, now: u64) -> Result<u64, NoRoom> {
+        let at = Moment { now, delta: 0, cpu: None };
+        let event = &Event { past: Some(now), values: event.values, ..*event };
+        if has_own_record(event) {
+            return self.put_record(out, event, &at, References::Inline, false);
+        }
+        self.put_blob(out, |state, out| {
+            if event.action == Action::Begin {
+                let State { number: sequence, epoch, .. } = *state;
+                Descriptions {
+                    out,
+                    sequence,
+                    epoch,
+                    plain_intervals: PlainIntervals::Records,
+                    is_new: |_| true,
+                }
+                .put_for(event, false);
+            }
+            Packet::self_contained(state, event, &at).put(out, event);
+        });
+        Ok(0)
+    }
+
+    fn set_event_written(&mut self, event: &Event<'_>) {
+        self.state.set_flows_begun(event);
+    }
+
+    /// A record without inline strings, but for the name of the CPU time: strings without an index are left
+    /// out.
+    fn put_end(&self, out: &mut Vec<u8>, callsite: &'static Callsite, at: &Moment) {
+        let cpu = at.cpu.map(|cpu| (fxt::StringRef::Inline("cpu_end_ns"), Value::U64(cpu)));
+        let end = fxt::Event {
+            kind: fxt::EventKind::DurationEnd,
+            timestamp: at.now,
+            thread: fxt::ThreadRef::Index(FXT_THREAD),
+            category: index_only(callsite.category_id()),
+            name: index_only(callsite.name_id()),
+            args: cpu.as_slice(),
+            payload: None,
+        };
+        fxt::event(out, &end);
+    }
+
+    fn note_of_begin(&self, event: &Event<'_>, _now: u64) -> Note {
+        EndStrings::of(event.callsite).into()
+    }
+
+    fn repeat_begins(&mut self, out: &mut Vec<u8>, chunk: &[u8], begins: &mut [Begin], room: usize) {
+        self.repeated.repeat(out, chunk, begins, room);
+    }
+}

@@ -1,0 +1,22 @@
+//! The places of callsites in the source.
+
+use hairline_formats::track_event::SourceLocation;
+
+use crate::on::callsite::{Callsite, registry};
+use crate::on::encode::cut;
+
+/// Returns the place of a callsite in the source.
+pub(crate) fn location(callsite: &'static Callsite) -> SourceLocation<'static> {
+    let site = callsite.site();
+    SourceLocation { file: cut(site.file), function: cut(site.module), line: site.line }
+}
+
+/// Returns the interned id of a callsite's place, the same on every sequence.
+pub(crate) fn location_iid(callsite: &'static Callsite) -> u64 {
+    u64::from(callsite.serial()) + 1
+}
+
+/// Returns the callsite whose place has this interned id.
+pub(crate) fn location_callsite(iid: u64) -> Option<&'static Callsite> {
+    registry::callsite_with(u32::try_from(iid.checked_sub(1)?).ok()?)
+}
