@@ -158,6 +158,6 @@ pub mod __private {
     pub use core::module_path;
 
     pub use crate::off::{
-        AsyncScope, Callsite, CounterOptions, Extras, Key, Kind, Life, Scope, Site, TrackScope,
+        AsyncScope, Callsite, CallsiteKind, CounterOptions, Extras, Key, Life, Scope, Site, TrackScope,
     };
 }

@@ -8,7 +8,7 @@ pub enum Epoch {}
 
 /// The kind of event that a callsite would record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum CallsiteKind {
     /// A slice on one thread.
     Scope,
     /// An instant.
@@ -70,7 +70,13 @@ impl Callsite {
 
     /// A callsite.
     #[must_use]
-    pub const fn new(_: Kind, _: &'static str, _: &'static str, _: &'static [Key], _: &'static Site) -> Self {
+    pub const fn new(
+        _: CallsiteKind,
+        _: &'static str,
+        _: &'static str,
+        _: &'static [Key],
+        _: &'static Site,
+    ) -> Self {
         Self(())
     }
 

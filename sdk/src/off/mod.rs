@@ -11,7 +11,7 @@ pub(crate) mod recover;
 mod session;
 mod track;
 
-pub use callsite::{Callsite, CounterOptions, Key, Kind, Site};
+pub use callsite::{Callsite, CallsiteKind, CounterOptions, Key, Site};
 pub use event::{Argument, Bytes, Extras, Interned, Koid, MapKey, bytes, interned, koid};
 #[cfg(feature = "serde")]
 pub use event::{Serialized, serialize};

@@ -15,7 +15,7 @@ use crate::on::callsite::tables::log::{SITES, Sites};
 use crate::on::callsite::{Callsite, CallsiteKind, CounterOptions, Site, registry};
 use crate::on::event::extras::Extras;
 use crate::on::event::text::Text;
-use crate::on::lifecycle::{asked, entry, inherited};
+use crate::on::lifecycle::{enabled, entry, inherited};
 use crate::on::thread::events;
 use crate::vocabulary::Level;
 
@@ -25,7 +25,7 @@ const MAX_SITES: usize = 1 << 14;
 
 /// Returns whether a message with this target would be recorded.
 pub(crate) fn would_record(metadata: &Metadata<'_>) -> bool {
-    asked::would_record(metadata.target())
+    enabled::would_record(metadata.target())
 }
 
 /// Records the message, if the session's filter includes its target.
@@ -125,7 +125,7 @@ fn start_at_first_message() {
     if this_thread::is_barred() {
         return;
     }
-    asked::start_asked();
+    enabled::start_from_environment();
     if OTHER_LEVEL.load(Ordering::Acquire) != NOT_KEPT {
         registry::on_change(Bridge::Log, set_max_level);
         set_max_level();

@@ -1,4 +1,6 @@
-//! The first event: of a callsite, and of the process, which starts the session that the environment asks for.
+//! The first event of a callsite, and of the process.
+//!
+//! The first event of the process starts the session that the environment requests.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -7,13 +9,13 @@ use crate::builder::Config;
 use crate::error::Error;
 use crate::on::base::stderr::{self, Level};
 use crate::on::callsite::{Callsite, CallsiteKind, Key, Site};
-use crate::on::lifecycle::inherited::{HEEDED, STARTING, STATE, UNHEEDED};
+use crate::on::lifecycle::inherited::{DONE, NOT_STARTED, STARTING, STATE};
 use crate::on::lifecycle::{connect, env, inherited, start};
 use crate::on::session::report;
 use crate::on::thread::cold;
 
 impl Callsite {
-    /// A callsite, as the macros make it.
+    /// Creates the callsite of a macro.
     #[must_use]
     pub const fn new(
         kind: CallsiteKind,
@@ -26,29 +28,32 @@ impl Callsite {
     }
 }
 
-/// Registers a callsite at its first hit. Returns its word then.
+/// Registers a callsite at its first hit. Returns the callsite's word after that.
 #[cold]
 pub(crate) fn first_hit(callsite: &'static Callsite) -> u32 {
     connect::connect();
     cold::first_hit(callsite, start_once)
 }
 
-/// The longest that an event waits while another thread starts the session, which takes some 20 ms. Not for ever: the thread that
-/// starts it may need something that the waiting one holds, such as the lock of the program's allocator.
+/// The longest wait of an event while another thread starts the session, which takes some 20 ms. The wait has
+/// a limit, because the starting thread may need a resource of the waiting thread, such as the lock of the
+/// program's allocator.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// Time between two looks whether the session has started.
-const LOOK: Duration = Duration::from_micros(100);
+/// Time between two checks whether the session has started.
+const POLL: Duration = Duration::from_micros(100);
 
-/// Starts the session that the environment asks for, if it does, at the first call. A call that comes meanwhile waits for it. No lock
-/// is held.
+/// Starts the session that the environment or the inherited settings request, at the first call. A call
+/// during the start waits for its end. No lock is held.
 pub(crate) fn start_once() {
-    match STATE.compare_exchange(UNHEEDED, STARTING, Ordering::Acquire, Ordering::Acquire) {
+    // Acquire pairs with the Release of `STATE`'s stores: the caller sees the session that another thread has
+    // started.
+    match STATE.compare_exchange(NOT_STARTED, STARTING, Ordering::Acquire, Ordering::Acquire) {
         Ok(_) => {
-            let begun = inherited::take()
-                .map_or_else(start_asked_for, |config| start_unless_running(config).map(drop));
-            STATE.store(HEEDED, Ordering::Release);
-            if let Err(e) = begun {
+            let started = inherited::take()
+                .map_or_else(start_from_environment, |config| start_unless_running(config).map(drop));
+            STATE.store(DONE, Ordering::Release);
+            if let Err(e) = started {
                 stderr::write(Level::Error, format_args!("{e}; not tracing"));
             }
         }
@@ -61,22 +66,22 @@ pub(crate) fn start_once() {
 fn wait_for_start() {
     let until = Instant::now() + LONGEST_WAIT;
     while STATE.load(Ordering::Acquire) == STARTING && Instant::now() < until {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL);
     }
 }
 
-/// The session that the environment asks for.
-fn start_asked_for() -> Result<(), Error> {
+/// Starts the session that the environment requests, if it requests one.
+fn start_from_environment() -> Result<(), Error> {
     if let Some(settings) = env::settings()?
         && start_unless_running(settings.into_config()?)?
     {
-        report::set_environments();
+        report::set_from_environment();
     }
     Ok(())
 }
 
-/// Starts a session that belongs to the process: the exit handler stops it. Returns whether it was started: the
-/// program's own session may have come first, and decides.
+/// Starts a session that the exit handler stops. Returns false if the program's own session was first, and
+/// runs.
 fn start_unless_running(config: Config) -> Result<bool, Error> {
     match start::start(config) {
         Ok(_) => Ok(true),

@@ -1,11 +1,12 @@
-//! Recording that the environment asks for: `HAIRLINE=trace.pftrace ./program`.
+//! Sessions that the environment requests: `HAIRLINE=trace.pftrace ./program`.
 //!
-//! The table of the variables stands in the guide: `docs/guide/sessions.md`.
+//! The guide has the table of the variables: `docs/guide/sessions.md`.
 //!
-//! Read at the process's first event. A value that makes no sense is one line on stderr, and nothing is recorded.
+//! The process's first event reads the variables. If a value is invalid, the process writes one line to
+//! stderr and records nothing.
 //!
-//! A program that has more rights than its caller (setuid, setgid, file capabilities) reads none of them: the
-//! caller chose the values.
+//! A program with more rights than its caller (setuid, setgid, file capabilities) reads no variable, because
+//! the caller chose the values.
 
 use crate::builder::SessionBuilder;
 use crate::error::Error;
@@ -13,10 +14,10 @@ use crate::on::base::stderr::log_level;
 use crate::on::base::variables::{one_of, read, variable};
 use crate::options::{ClockSource, parse_size};
 
-/// The session that the environment asks for, if it does.
+/// Returns the session that the environment requests. `None`: it requests no session.
 ///
 /// # Errors
-/// When a variable makes no sense.
+/// When a variable has an invalid value.
 pub(crate) fn settings() -> Result<Option<SessionBuilder>, Error> {
     let Some(path) = read("HAIRLINE") else { return Ok(None) };
     log_level()?;
@@ -33,50 +34,58 @@ pub(crate) fn settings() -> Result<Option<SessionBuilder>, Error> {
     if let Some(size) = variable("HAIRLINE_MAX_FILE_SIZE")? {
         builder = builder.max_file_size(parse_size(&size)?);
     }
-    if let Some(rotate) = variable("HAIRLINE_ROTATE")? {
-        let (size, keep) = rotate.split_once(',').unwrap_or((&rotate, "0"));
-        let expected = "use the size of a file, or that and the number of files to keep: 100M,10";
-        let wrong = |_| Error::Value { what: "HAIRLINE_ROTATE", value: rotate.clone(), expected };
-        builder = builder.rotate(parse_size(size)?, keep.trim().parse().map_err(wrong)?);
+    if let Some(rotation) = variable("HAIRLINE_ROTATE")? {
+        builder = rotate(builder, &rotation)?;
     }
-    if let Some(on) = variable("HAIRLINE_SIGNALS")? {
-        builder = builder.finish_on_signals(one_of("HAIRLINE_SIGNALS", on, &ON_OFF, "use on or off")?);
+    if let Some(on) = on_or_off("HAIRLINE_SIGNALS")? {
+        builder = builder.finish_on_signals(on);
     }
     if let Some(triggers) = variable("HAIRLINE_TRIGGER")? {
-        for trigger in triggers.split(',').map(str::trim) {
-            builder = match trigger.parse() {
-                Ok(signal) => builder.trigger_on_signal(signal),
-                Err(_) if trigger.eq_ignore_ascii_case("panic") => builder.trigger_on_panic(true),
-                Err(_) => {
-                    let expected = "use panic, the number of a signal, or both between commas";
-                    return Err(Error::Value {
-                        what: "HAIRLINE_TRIGGER",
-                        value: trigger.to_owned(),
-                        expected,
-                    });
-                }
-            };
-        }
+        builder = triggers.split(',').map(str::trim).try_fold(builder, trigger)?;
     }
     if let Some(clock) = variable("HAIRLINE_CLOCK")? {
         let known = [("counter", ClockSource::Counter), ("system", ClockSource::System)];
         builder = builder.clock(one_of("HAIRLINE_CLOCK", clock, &known, "use counter or system")?);
     }
-    if let Some(on) = variable("HAIRLINE_THREAD_TIME")? {
-        builder = builder.thread_time(one_of("HAIRLINE_THREAD_TIME", on, &ON_OFF, "use on or off")?);
+    if let Some(on) = on_or_off("HAIRLINE_THREAD_TIME")? {
+        builder = builder.thread_time(on);
     }
-    if let Some(on) = variable("HAIRLINE_SOURCE_LOCATIONS")? {
-        builder =
-            builder.source_locations(one_of("HAIRLINE_SOURCE_LOCATIONS", on, &ON_OFF, "use on or off")?);
+    if let Some(on) = on_or_off("HAIRLINE_SOURCE_LOCATIONS")? {
+        builder = builder.source_locations(on);
     }
-    if let Some(on) = variable("HAIRLINE_COMPRESS")? {
-        builder = compress(builder, one_of("HAIRLINE_COMPRESS", on, &ON_OFF, "use on or off")?)?;
+    if let Some(on) = on_or_off("HAIRLINE_COMPRESS")? {
+        builder = compress(builder, on)?;
     }
     Ok(Some(builder))
 }
 
+fn on_or_off(name: &'static str) -> Result<Option<bool>, Error> {
+    let known = [("on", true), ("1", true), ("off", false), ("0", false)];
+    variable(name)?.map(|value| one_of(name, value, &known, "use on or off")).transpose()
+}
+
+/// `HAIRLINE_ROTATE`: the size of a file, and the number of files to keep.
+fn rotate(builder: SessionBuilder, rotation: &str) -> Result<SessionBuilder, Error> {
+    let (size, keep) = rotation.split_once(',').unwrap_or((rotation, "0"));
+    let expected = "use the size of a file, or that and the number of files to keep: 100M,10";
+    let wrong = |_| Error::Value { what: "HAIRLINE_ROTATE", value: rotation.to_owned(), expected };
+    Ok(builder.rotate(parse_size(size)?, keep.trim().parse().map_err(wrong)?))
+}
+
+/// `HAIRLINE_TRIGGER`: one of its parts.
+fn trigger(builder: SessionBuilder, trigger: &str) -> Result<SessionBuilder, Error> {
+    match trigger.parse() {
+        Ok(signal) => Ok(builder.trigger_on_signal(signal)),
+        Err(_) if trigger.eq_ignore_ascii_case("panic") => Ok(builder.trigger_on_panic(true)),
+        Err(_) => {
+            let expected = "use panic, the number of a signal, or both with a comma between them";
+            Err(Error::Value { what: "HAIRLINE_TRIGGER", value: trigger.to_owned(), expected })
+        }
+    }
+}
+
 #[cfg(feature = "compress")]
-#[allow(clippy::unnecessary_wraps)] // its twin may fail
+#[allow(clippy::unnecessary_wraps)] // without the feature it can fail
 fn compress(builder: SessionBuilder, on: bool) -> Result<SessionBuilder, Error> {
     Ok(builder.compress(on))
 }
@@ -89,5 +98,3 @@ fn compress(builder: SessionBuilder, on: bool) -> Result<SessionBuilder, Error> 
     }
     Ok(builder)
 }
-
-const ON_OFF: [(&str, bool); 4] = [("on", true), ("1", true), ("off", false), ("0", false)];

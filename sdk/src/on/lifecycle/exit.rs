@@ -1,5 +1,5 @@
-//! What is arranged once for the whole process, by the first thread that comes to the cold path, before that
-//! thread takes a lock of this crate.
+//! The handlers of fork and exit. The first thread on the cold path registers them, before it takes a lock of
+//! this crate.
 
 #![allow(unsafe_code)] // atexit
 
@@ -7,24 +7,28 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::on::base::lease;
 use crate::on::lifecycle::fork;
-use crate::on::session::requests;
+use crate::on::session::control;
 
-/// Registers the handlers of fork and exit, once. Not by `Once`, which a thread that does not exist in a forked
-/// child may hold. A thread that comes while the first one is in here goes on: for these few microseconds of a
-/// process it may hold a lock while another thread forks without the handlers. Such a child finds that out by its
-/// wiped lease, and is silent.
+/// Registers the handlers of fork and exit, once.
+///
+/// This is not a `Once`: a thread that does not exist in a forked child could hold it. A second thread does
+/// not wait for the first. So for a few microseconds of a process, the second thread may hold a lock while
+/// the first has not registered the fork handlers, and a third thread may fork then. The child detects the
+/// fork by its wiped lease, and records nothing.
 pub(crate) fn install() {
     static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
     if !IS_INSTALLED.swap(true, Ordering::Relaxed) {
         fork::install();
-        // SAFETY: the handler is a function of this library that takes nothing. The C library calls it before it unloads this one.
+        // SAFETY: the handler is a function of this library without arguments. The C library calls it before
+        // it unloads this library.
         unsafe { libc::atexit(at_exit) };
     }
 }
 
-/// Completes the trace when the process returns from main or calls `exit`; also when this library is unloaded.
+/// Completes the trace when the process returns from `main` or calls `exit`, and when this library is
+/// unloaded.
 extern "C" fn at_exit() {
-    // A panic may not leave an extern "C" function.
-    let _ = std::panic::catch_unwind(requests::stop_current);
+    // A panic must not leave an extern "C" function.
+    let _ = std::panic::catch_unwind(control::stop_current);
     lease::forget_key();
 }

@@ -1,50 +1,54 @@
-//! Fork: what the parent's threads were doing must neither hang nor mislead the child.
+//! Fork handlers: the parent's other threads must neither block the child nor confuse it.
 //!
-//! The child is a copy with one thread. It has no writer thread, and the ring is its parent's, so it forgets
-//! the session without touching it. Where the output's path names the process (`%p`), it begins a trace of
-//! its own at its first event, with the parent's settings; else it is silent.
+//! The child is a copy of the parent with one thread. It has no drain thread, and the ring is its parent's.
+//! So the child forgets the session and does not use the ring. If the output's path names the process (`%p`),
+//! the child starts its own session at its first event, with the parent's settings. Otherwise the child
+//! records nothing.
 //!
-//! For that it needs these tables whole and their locks free, whatever other threads were doing with them. So
-//! the thread that forks takes the locks before, and releases them after, in both processes:
+//! For its own session the child needs the tables below in a consistent state, with free locks, whatever the
+//! parent's other threads did with them. So the thread that forks takes their locks before the fork, and
+//! releases them after the fork, in both processes:
 //!
 //! ```text
-//! prepare   the running session, the registry, lanes, the callsites of `log` and `tracing`     each once, in this order
+//! prepare   locks once, in this order: the running session, the registry, lanes, the callsites of `log`
+//!           and `tracing`
 //! fork
-//! parent    releases
-//! child     forgets the session, releases
+//! parent    releases the locks
+//! child     forgets the session, releases the locks
 //! ```
 //!
-//! * Nobody holds one of these locks for more than some instructions. A fork waits [`PATIENCE`] at most; then
-//!   it goes on without, and the child is silent for good.
-//! * A thread that forks from inside of an event (a signal handler, an allocator) may hold some of them
-//!   itself. It takes those that it can get, so that the event can go on in the child; and the child is
-//!   silent.
-//! * The order is only for the reader: a wait that ends cannot deadlock.
-//! * The locks of a session (`Shared`) are not taken. The child never uses its parent's.
-//! * Those of tracks and spans are given up where they are lost: `lock.rs`.
-//! * The handlers are registered by the first thread that is about to take one of the locks: `process_wide.rs`.
-//! * Handlers that the program has registered before that run while the locks are held. One that waits for a
-//!   mutex of the program there, under which another thread comes to a callsite's first hit, waits for ever. A
+//! * Threads hold each of these locks for some instructions only. A fork waits at most [`PATIENCE`]. If a
+//!   lock is still held then, the fork continues without it, and the child records nothing for its whole
+//!   life.
+//! * A thread may fork during an event (in a signal handler, in an allocator), and may hold some of these
+//!   locks itself. It takes the locks that are free, so that the event can continue in the child. The child
+//!   records nothing.
+//! * The order of the locks matters only to readers: a wait with a limit cannot deadlock.
+//! * The fork does not take the locks of a session (`Shared`), because the child does not use its parent's
+//!   session.
+//! * The locks of tracks and spans are given up if they are lost: `lock/mod.rs`.
+//! * The first thread that is about to take one of the locks registers the handlers: `exit.rs`.
+//! * Handlers that the program has registered before run while the locks are held. Such a handler deadlocks
+//!   if it waits for a mutex of the program under which another thread makes a callsite's first hit. A
 //!   program with such handlers starts its session before it registers them.
 //!
 //! # The ring
 //!
-//! The child shares the ring's memory with its parent. Its threads' leases were wiped at the fork
-//! (`hairline_shm`'s pool), so no event of the child finds a chunk. One more thread of execution can be in
-//! the ring: where a signal handler forked in the midst of an event, that event goes on in both processes
-//! when the handler returns. In the child its stores go into private memory, which takes the place of the
-//! ring before the handler gets on.
+//! Child and parent share the ring's memory. The fork wiped the leases of the child's threads
+//! (`hairline_shm`'s pool), so no event of the child has a chunk. One other execution can be in the ring: if
+//! a signal handler forked during an event, that event continues in both processes when the handler returns.
+//! In the child it stores into private memory, which replaces the ring before the handler continues.
 //!
 //! # Without handlers
 //!
-//! `clone(2)` and `_Fork` run no handler. Such a child finds out at its first contact with the cold path that
-//! its lease was wiped, and is silent for good: [`in_unhandled_child`]. Until then each of its events finds
-//! an epoch of 0, and no chunk. Only an event that a signal handler interrupted for such a fork, and that
-//! goes on in the child, still reaches the ring. Its lease says 0 committed bytes, so it stores its record
-//! and its commit at the start of the chunk that was the thread's at the fork, and never beyond that chunk.
-//! The parent may lose what was in that chunk.
+//! `clone(2)` and `_Fork` run no handlers. Such a child detects at its first use of the cold path that its
+//! lease was wiped, and records nothing for its whole life: [`in_unhandled_child`]. Until then each of its
+//! events reads an epoch of 0, and has no chunk. Only an event that a signal handler interrupted for such a
+//! fork, and that continues in the child, still reaches the ring. Its lease shows 0 committed bytes, so it
+//! stores its record and its commit at the start of the chunk that the thread had at the fork, and never
+//! beyond that chunk. The parent may lose the content of that chunk.
 //!
-//! `vfork`, `posix_spawn` and what follows by `exec` call no handler and run nothing of this.
+//! `vfork`, `posix_spawn` and their `exec` call no handler and run nothing of this crate.
 
 #![allow(unsafe_code)] // pthread_atfork, and a Box behind an atomic pointer
 
@@ -60,28 +64,28 @@ use crate::on::lifecycle::inherited;
 use crate::on::session::current;
 use crate::on::thread::{cold, lanes};
 
-/// The longest that a fork waits for this crate's locks, all together.
+/// The longest wait of a fork for all locks of this crate together.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// The same inside of an event: the locks that this thread holds itself cannot be had.
+/// Like [`PATIENCE`], for a fork during an event. The thread may hold some of the locks itself.
 const PATIENCE_IN_EVENT: Duration = Duration::from_millis(5);
 
-/// A fork that is under way.
+/// The state of a fork, from `prepare` to the handler after it.
 struct Fork {
     /// The lease of the thread that forks.
     lease: &'static Lease,
     locks: Held,
-    /// Whether the child may use what the locks guard: all of them are held, and no event is under way on
-    /// this thread.
-    is_whole: bool,
+    /// Whether the child may use the tables under the locks: all locks are held, and no event is in progress
+    /// on this thread.
+    is_consistent: bool,
 }
 
-/// This crate's locks, held: those that could be had.
+/// The locks of this crate that the fork holds.
 struct Held {
     current: Option<current::Held>,
     registry: Option<registry::Held>,
     lanes: Option<lanes::Held>,
-    /// The tables of callsites that are made at run time.
+    /// The tables of callsites that are created at run time.
     #[cfg(feature = "log")]
     log: Option<crate::on::callsite::tables::log::Held>,
     #[cfg(feature = "subscriber")]
@@ -93,16 +97,17 @@ thread_local! {
     static FORK: RefCell<Option<Fork>> = const { RefCell::new(None) };
 }
 
-/// Registers the handlers. Once a process: what a child inherits has them too.
+/// Registers the handlers, once in a process. Forked children inherit them.
 pub(crate) fn install() {
-    // SAFETY: the handlers are functions of this library that take nothing; they stay loaded as long as it
-    // is.
+    // SAFETY: the handlers are functions of this library without arguments. They stay loaded as long as it
+    // does.
     unsafe { libc::pthread_atfork(Some(prepare), Some(in_parent), Some(in_child)) };
 }
 
 impl Held {
-    /// Takes each lock. One that this thread holds itself, in an event that a signal handler has interrupted
-    /// for the fork, is waited for in vain; that event goes on in the child and releases it there.
+    /// Takes each lock, within `patience` in total. A lock stays `None` if this thread holds it itself, in an
+    /// event that a signal handler has interrupted for the fork. That event continues in the child, and
+    /// releases the lock there.
     fn new(patience: Duration) -> Self {
         let until = Instant::now() + patience;
         Self {
@@ -132,9 +137,9 @@ extern "C" fn prepare() {
             && fork.is_none()
         {
             let is_barred = this_thread::is_barred();
-            let lease = cold::begin_fork(); // no event of a signal handler may wait for the locks
+            let lease = cold::begin_fork(); // so that no event of a signal handler waits for the locks
             let locks = Held::new(if is_barred { PATIENCE_IN_EVENT } else { PATIENCE });
-            *fork = Some(Fork { lease, is_whole: !is_barred && locks.has_all(), locks });
+            *fork = Some(Fork { lease, is_consistent: !is_barred && locks.has_all(), locks });
         }
     });
 }
@@ -154,19 +159,18 @@ extern "C" fn in_child() {
     lock::set_forked();
     files::close_in_child();
     flow::detach_after_fork();
-    let Some(Fork { lease, mut locks, is_whole }) = take_fork() else { return forget_all() };
+    let Some(Fork { lease, mut locks, is_consistent }) = take_fork() else { return forget_all() };
     cold::leave_in_child(lease);
     let session = locks.current.as_mut().and_then(|current| current.take_in_child());
     if let Some(session) = &session {
-        // SAFETY: the drain's thread does not exist in this process. Only where an output forks in its own
-        // code it does.
+        // SAFETY: the drain thread does not exist in this process, unless the output's own code forks.
         unsafe { session.region().leave_in_child() };
     }
-    let Some(registry) = locks.registry.as_mut().filter(|_| is_whole) else {
+    let Some(registry) = locks.registry.as_mut().filter(|_| is_consistent) else {
         std::mem::forget(session); // the region is the parent's
         return forget_all();
     };
-    let config = session.as_ref().and_then(|session| session.config_of_a_child());
+    let config = session.as_ref().and_then(|session| session.take_child_config());
     let is_pending = config.is_some();
     if let Some(mut config) = config {
         config.filter = registry.take_filter().unwrap_or_default();
@@ -174,19 +178,19 @@ extern "C" fn in_child() {
         registry.expect_first_events();
     } else if session.is_some() {
         registry::detach_after_fork();
-    } // else there was no session, or it is still to begin: as in any process
-    inherited::heed_in_child(is_pending);
+    } // otherwise the parent had no session, and the child starts as any process
+    inherited::reset_in_child(is_pending);
     std::mem::forget(session); // the region is the parent's
 }
 
-/// The child is silent, for good.
+/// Makes the child record nothing for its whole life.
 fn forget_all() {
     registry::detach_after_fork();
-    std::mem::forget(inherited::set(None)); // locks may be held, under which nothing is freed
+    std::mem::forget(inherited::set(None)); // not freed, because this thread may hold locks
 }
 
-/// This process is a forked child, and no handler ran. It is silent, for good. The output stays open here: a
-/// child may share its parent's table of open files.
+/// Makes a forked child in which no handler ran record nothing for its whole life. The output stays open,
+/// because the child may share its parent's table of open files.
 pub(crate) fn in_unhandled_child() {
     lock::set_forked();
     flow::detach_after_fork();

@@ -1,9 +1,10 @@
-//! How recording begins and ends with the process: the environment, exit, fork, signals. It calls sessions, and is never
-//! called by them.
+//! The start and the end of recording with the process: the environment, exit, fork, signals.
+//!
+//! This layer calls sessions. Sessions never call this layer.
 
-#[cfg(any(feature = "subscriber", feature = "log"))]
-pub(crate) mod asked;
 pub(crate) mod connect;
+#[cfg(any(feature = "subscriber", feature = "log"))]
+pub(crate) mod enabled;
 pub(crate) mod entry;
 pub(crate) mod env;
 pub(crate) mod exit;

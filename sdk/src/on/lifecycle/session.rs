@@ -1,8 +1,7 @@
-//! The handle that a program has of its session.
+//! The program's handle of its session.
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
 use crate::builder::SessionBuilder;
 use crate::error::Error;
@@ -10,12 +9,12 @@ use crate::filter::Filter;
 use crate::on::base::this_thread;
 use crate::on::callsite::registry;
 use crate::on::lifecycle::{entry, inherited, start};
-use crate::on::session::current::running_until;
-use crate::on::session::requests::PATIENCE;
+use crate::on::session::current;
 use crate::on::session::shared::Shared;
 use crate::summary::Summary;
 
-/// Recording into one trace, until [`stop`](Session::stop) or drop. A process has one session at a time.
+/// A session, which records into one trace until [`stop`](Session::stop) or drop. A process has one session
+/// at a time.
 #[derive(Debug)]
 #[must_use = "dropping the session stops it"]
 pub struct Session {
@@ -23,23 +22,24 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session to be configured.
+    /// Returns a builder, with which the program sets the session's options and starts it.
     pub fn builder() -> SessionBuilder {
         SessionBuilder::new()
     }
 
-    /// The session that this handle stands for: in a forked child with a session of its own that one, not the
-    /// parent's.
+    /// Returns the session of this handle. In a forked child with a session of its own that is the child's
+    /// session, not the parent's.
     fn shared(&self) -> Arc<Shared> {
         let is_parents = !self.shared.is_of_this_process();
-        let own = is_parents.then(|| running_until(Instant::now() + PATIENCE)).flatten();
+        let own = is_parents.then(current::running).flatten();
         own.unwrap_or_else(|| Arc::clone(&self.shared))
     }
 
-    /// The same. A forked child that has recorded nothing yet starts its own session first.
+    /// Like [`shared`](Self::shared), and starts the own session of a forked child that has recorded nothing
+    /// yet.
     fn started(&self) -> Arc<Shared> {
         if !self.shared.is_of_this_process() && !this_thread::is_barred() {
-            let _busy = this_thread::busy(); // finds out whether this is a child that no handler announced
+            let _busy = this_thread::busy(); // a forked child that no handler announced detects the fork here
             if inherited::is_pending() {
                 entry::start_once();
             }
@@ -47,10 +47,10 @@ impl Session {
         self.shared()
     }
 
-    /// Records other categories from now on; see [`SessionBuilder::categories`].
+    /// Changes the categories that the session records; see [`SessionBuilder::categories`].
     ///
     /// # Errors
-    /// When the filter makes no sense; then nothing changes.
+    /// When the filter cannot be parsed. The session's categories stay as they are.
     pub fn set_categories(&self, filter: &str) -> Result<(), Error> {
         let filter = Filter::parse(filter)?;
         let shared = self.started();
@@ -60,7 +60,7 @@ impl Session {
         Ok(())
     }
 
-    /// Waits until everything recorded before the call is in the output.
+    /// Waits until the output has all that was recorded before the call.
     ///
     /// # Errors
     /// When the output has failed.
@@ -68,21 +68,23 @@ impl Session {
         self.shared().flush()
     }
 
-    /// Writes the last of what was recorded, as much as the ring holds, to a file of its own, while threads go on recording.
-    /// For sessions with [`Overflow::Overwrite`]. Slices that were begun before are there with their begin. Takes some
-    /// milliseconds and as much memory as the ring.
+    /// Writes the present content of the ring to a file, while threads record on. The session needs
+    /// [`Overflow::Overwrite`](crate::Overflow::Overwrite). A slice that began before the ring's
+    /// oldest record has its begin in the file too. Takes some milliseconds, and as much memory as the ring.
+    ///
+    /// A file at `path` is replaced when the new file is complete.
     ///
     /// # Errors
-    /// When the session does not overwrite, the file cannot be written, or this process is a forked child that does not
-    /// trace. A file that was there is replaced when the new one is complete, and otherwise stays.
+    /// When the session does not overwrite, when the file cannot be written, or when this process is a forked
+    /// child that does not trace. A file at `path` stays as it is.
     pub fn snapshot(&self, path: impl AsRef<Path>) -> Result<Summary, Error> {
         self.started().snapshot(path.as_ref())
     }
 
-    /// Stops recording and waits until the trace is complete.
+    /// Stops recording, and waits until the trace is complete.
     ///
     /// # Errors
-    /// When the output has failed; the summary is in the error.
+    /// When the output has failed. The error has the summary.
     pub fn stop(self) -> Result<Summary, Error> {
         self.shared().stop()
     }
@@ -98,8 +100,8 @@ impl SessionBuilder {
     /// Starts recording. Takes some 10 ms, for the clock's calibration.
     ///
     /// # Errors
-    /// When a session is running, the output cannot be created, or a setting makes no sense. Nothing has
-    /// changed then.
+    /// When a session runs, when the output cannot be created, or when an option has an invalid value.
+    /// Nothing has changed then.
     pub fn start(self) -> Result<Session, Error> {
         Ok(Session { shared: start::start(self.into_config()?)? })
     }

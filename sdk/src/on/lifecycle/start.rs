@@ -1,4 +1,4 @@
-//! How a session starts: what it asks of the process, then the session itself.
+//! The start of a session with its effects on the process: handlers, signals, the automatic start.
 
 use std::sync::Arc;
 
@@ -11,12 +11,13 @@ use crate::on::session::start::Starting;
 /// Starts a session.
 ///
 /// # Errors
-/// When one runs already, the settings make no sense, or what they ask for cannot be had.
+/// When a session runs already, when the settings contradict each other, or when a resource that they need
+/// cannot be created.
 pub(crate) fn start(config: Config) -> Result<Arc<Shared>, Error> {
     connect::connect();
     let starting = Starting::new(config.clock)?;
     if inherited::take().is_some() {
-        inherited::set_heeded(); // whoever starts first in a forked child decides
+        inherited::set_done(); // the first start in a forked child replaces the inherited settings
     }
     Starting::check(&config)?;
     signals::install(&config)?;

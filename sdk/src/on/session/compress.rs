@@ -1,4 +1,4 @@
-//! Packs the packets of a stream into compressed ones.
+//! Compresses the packets of a TrackEvent stream.
 
 use std::io;
 use std::io::{IoSlice, Write};
@@ -7,11 +7,11 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use hairline_formats::track_event::{MAX_COMPRESSED, compressed_packets};
 
-/// Bytes of packets that are compressed together. Even such that cannot be made smaller stay below
-/// [`MAX_COMPRESSED`] so.
+/// Bytes of packets that are compressed together. Half of [`MAX_COMPRESSED`], so that even a block that does
+/// not shrink stays below that limit.
 const BLOCK: usize = MAX_COMPRESSED / 2;
 
-/// Compresses packets in blocks, each a packet that stands for itself.
+/// Compresses packets in blocks. Each block becomes one packet that needs no other packet to be read.
 #[derive(Debug, Default)]
 pub(crate) struct Compressor {
     block: Vec<u8>,
@@ -20,7 +20,7 @@ pub(crate) struct Compressor {
 }
 
 impl Compressor {
-    /// All parts, each a row of whole packets, compressed; nothing is kept back.
+    /// Compresses all parts, each of which has whole packets. Returns the compressed packets.
     pub(crate) fn pack(&mut self, parts: &[IoSlice<'_>]) -> io::Result<&[u8]> {
         self.out.clear();
         for part in parts {
@@ -43,7 +43,7 @@ impl Compressor {
         let mut encoder = ZlibEncoder::new(&mut self.deflated, Compression::fast());
         encoder.write_all(&self.block)?;
         encoder.finish()?;
-        // What does not get smaller stays as it is, and so does a packet larger than a block.
+        // A block that does not shrink stays uncompressed, and so does a packet larger than a block.
         if self.deflated.len() < self.block.len() && self.block.len() <= BLOCK {
             compressed_packets(&mut self.out, &self.deflated);
         } else {
@@ -54,7 +54,8 @@ impl Compressor {
     }
 }
 
-/// Bytes of the packet that `bytes` begin with: `0a LEN ...`. All of them where they are none.
+/// Returns the length of the first packet in `bytes`: `0a LEN ...`. Returns the length of `bytes` if they
+/// begin with no packet.
 fn packet_len(bytes: &[u8]) -> usize {
     let mut len = 0_usize;
     for (n, byte) in bytes.iter().enumerate().skip(1).take(5) {
@@ -80,7 +81,8 @@ mod tests {
         out
     }
 
-    /// What a reader of the compressed stream sees, and the size of the largest packet on the way.
+    /// Decompresses the stream. Returns its bytes and the size of the largest packet of the compressed
+    /// stream.
     fn unpack(mut packed: &[u8]) -> (Vec<u8>, usize) {
         let (mut out, mut largest) = (Vec::new(), 0);
         while !packed.is_empty() {
@@ -104,12 +106,12 @@ mod tests {
     }
 
     #[test]
-    fn packets_come_out_as_they_went_in_whatever_their_sizes() {
+    fn decompression_returns_the_same_packets_whatever_their_sizes() {
         for (count, len) in
             [(0, 0), (1, 0), (1, 10), (1000, 40), (40, 16_000), (3, BLOCK - 10), (2, 3 * BLOCK)]
         {
             let plain = packets(count, len);
-            // In two parts, cut between packets.
+            // In two parts, with the cut between two packets.
             let first: usize = (0..count / 2).fold(0, |at, _| at + packet_len(&plain[at..]));
             let (head, tail) = plain.split_at(first);
             let mut compressor = Compressor::default();

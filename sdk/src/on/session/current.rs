@@ -1,23 +1,27 @@
-//! The running session of the process: one at a time.
+//! The running session of the process. A process has one at a time.
 //!
-//! A start takes some 10 ms, and waits for disks. So it does not happen under the lock: it reserves the
-//! place, and fills it when the session is there.
+//! The start of a session takes some 10 ms and may wait for a disk. So the lock is not held during the start:
+//! the start reserves the place, and fills it when the session runs.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::error::Error;
 use crate::on::base::lock::{Mutex, MutexGuard};
 use crate::on::base::this_thread;
 use crate::on::session::shared::Shared;
 
-static CURRENT: Mutex<Current> = Mutex::new(Current::None);
+static CURRENT: Mutex<Current> = Mutex::new(Current::Free);
 
-/// What runs.
+/// The longest wait of [`running`] for the lock. Threads hold the lock for some instructions, so only a
+/// thread that no longer exists can make another one wait this long.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The place of the running session.
 #[derive(Debug, Default)]
 pub(crate) enum Current {
     #[default]
-    None,
+    Free,
     /// A thread is starting a session.
     Starting,
     Running(Arc<Shared>),
@@ -27,35 +31,40 @@ impl Current {
     fn running(&self) -> Option<&Arc<Shared>> {
         match self {
             Self::Running(shared) => Some(shared),
-            Self::None | Self::Starting => None,
+            Self::Free | Self::Starting => None,
         }
     }
 
-    /// In a forked child: the parent's session does not run here, and the thread that was starting one does
-    /// not exist.
+    /// In a forked child: frees the place and returns the parent's session. The parent's session does not run
+    /// here, and a thread that was starting a session does not exist.
     pub(crate) fn take_in_child(&mut self) -> Option<Arc<Shared>> {
         match std::mem::take(self) {
             Self::Running(shared) => Some(shared),
-            Self::None | Self::Starting => None,
+            Self::Free | Self::Starting => None,
         }
     }
 }
 
-/// What runs, held for a fork.
+/// The locked place, during a fork.
 pub(crate) type Held = MutexGuard<'static, Current>;
 
+/// Locks the place for a fork. Returns `None` when the lock is not free before `until`.
 pub(crate) fn hold(until: Instant) -> Option<Held> {
     CURRENT.try_lock_until(until)
 }
 
-/// The place of the running session, reserved by the thread that starts one. Dropped, it is free again.
+/// The place, reserved by the thread that starts a session. Its drop frees the place.
 pub(crate) struct Reserved(());
 
 impl Reserved {
+    /// Reserves the place.
+    ///
+    /// # Errors
+    /// When a session runs or starts.
     pub(crate) fn new() -> Result<Self, Error> {
         let mut current = CURRENT.lock();
         match *current {
-            Current::None => {
+            Current::Free => {
                 *current = Current::Starting;
                 Ok(Self(()))
             }
@@ -63,20 +72,21 @@ impl Reserved {
         }
     }
 
-    /// The session runs.
+    /// Puts the session into the place.
     pub(crate) fn fill(self, shared: Arc<Shared>) {
-        *CURRENT.lock() = Current::Running(shared); // in the place of `Starting`, which drops nothing
+        *CURRENT.lock() = Current::Running(shared); // replaces `Starting`: nothing is freed under the lock
         std::mem::forget(self);
     }
 }
 
 impl Drop for Reserved {
     fn drop(&mut self) {
-        *CURRENT.lock() = Current::None; // in the place of `Starting`
+        *CURRENT.lock() = Current::Free; // replaces `Starting`
     }
 }
 
-/// The running session, if it has this epoch. `None` in a forked child: it is the parent's.
+/// Returns the running session if its epoch is `epoch`. Returns `None` in a forked child: the session is the
+/// parent's.
 pub(crate) fn current(epoch: u32) -> Option<Arc<Shared>> {
     if this_thread::is_detached() {
         return None;
@@ -84,22 +94,23 @@ pub(crate) fn current(epoch: u32) -> Option<Arc<Shared>> {
     CURRENT.lock().running().filter(|shared| shared.epoch() == epoch).cloned()
 }
 
-/// The running session. `None` in a forked child that has none of its own; and where the lock cannot be had
-/// until then.
-pub(crate) fn running_until(until: Instant) -> Option<Arc<Shared>> {
-    let _busy = this_thread::busy(); // the first that a child may do: it finds out there that it is one
+/// Returns the running session. Returns `None` in a forked child without a session of its own, and when the
+/// lock is not free within [`PATIENCE`].
+pub(crate) fn running() -> Option<Arc<Shared>> {
+    let until = Instant::now() + PATIENCE;
+    let _busy = this_thread::busy(); // a forked child that no handler announced detects the fork here
     if this_thread::is_detached() {
         return None;
     }
     CURRENT.try_lock_until(until)?.running().cloned()
 }
 
-/// Frees the place of the running session, if the session with this epoch has it. Returns whether it had.
+/// Frees the place if the session with this epoch has it. Returns whether it had.
 pub(crate) fn forget(epoch: u32) -> bool {
     let mut current = CURRENT.lock();
-    let is_it = current.running().is_some_and(|shared| shared.epoch() == epoch);
-    let before = if is_it { std::mem::take(&mut *current) } else { Current::None };
+    let has_place = current.running().is_some_and(|shared| shared.epoch() == epoch);
+    let before = if has_place { std::mem::take(&mut *current) } else { Current::Free };
     drop(current);
-    drop(before); // which may be the last that has it
-    is_it
+    drop(before); // may be the last reference: freed outside of the lock
+    has_place
 }

@@ -1,282 +1,304 @@
-//! The writer thread: drains the ring into the output, keeps the clock true, answers flush and stop.
+//! The drain thread: copies committed bytes from the ring to the sink, refines the clock, answers flush and
+//! stop.
 
 #![allow(unsafe_code)] // closes the region
 
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hairline_shm::Drain;
 
 use crate::on::base::clock::Clock;
-use crate::on::base::platform::process;
 use crate::on::callsite::registry;
 use crate::on::encode::stream;
-use crate::on::encode::tail::Tail;
 use crate::on::session::end::End;
-use crate::on::session::late::LATE_ROOM;
+use crate::on::session::late_ends::LATE_ROOM;
 use crate::on::session::recall;
 use crate::on::session::recall::Recaller;
 use crate::on::session::shared::Shared;
 use crate::on::session::sink::Sink;
 use crate::on::session::upkeep::Upkeep;
 
-/// The longest a committed record waits for the output while events come.
+/// Time between two passes while threads record.
 const TICK: Duration = Duration::from_millis(50);
-/// The longest sleep while none come.
-const IDLE: Duration = Duration::from_secs(1);
-/// Passes at the end, as long as there is something: threads go on ending scopes.
+/// The longest time between two passes while no thread records.
+const LONGEST_TICK: Duration = Duration::from_secs(1);
+/// The most passes after the request to stop. Threads still end scopes then.
 const LAST_PASSES: u32 = 8;
 
-/// What the writer thread has counted.
-#[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    /// Chunks that were read to their end.
-    chunks: u64,
-    /// Flushes that were asked for and done.
-    flushes: u64,
+/// Runs the drain thread until the session ends. Only the caller's own `Write` implementation can panic here;
+/// the panic becomes an error of the output.
+pub(crate) fn run(shared: &Arc<Shared>, sink: Sink, clock: Clock) {
+    let life = std::panic::AssertUnwindSafe(|| DrainThread::new(shared, sink, clock).live());
+    if std::panic::catch_unwind(life).is_err() {
+        registry::deactivate(shared.epoch());
+        shared.region().end_waits();
+        // SAFETY: this thread had the region's only drain, and has dropped it.
+        unsafe { shared.region().close() };
+        shared.requests.set_error(&Arc::new(io::Error::other("the output panicked")));
+        shared.requests.set_end(End::default());
+    }
 }
 
-/// What came of an attempt to take chunks back.
-enum Recalled {
-    /// The next pass frees some.
-    Some,
-    /// There are none to be had, or none are needed.
-    None,
-    /// Whoever was not idle at the last attempt may be soon, and somebody wants a chunk.
-    NotYet,
-}
-
-struct Writer<'s> {
+/// The state of the drain thread.
+struct DrainThread<'s> {
     shared: &'s Arc<Shared>,
     drain: Drain,
     sink: Sink,
-    /// Records written here in place of threads without room.
-    late: u64,
+    /// Whether the sink still takes bytes.
+    state: State,
+    /// Whether the last pass copied bytes, or discarded records.
+    found_records: bool,
+    /// Late ends that were written to the sink.
+    late_ends: u64,
+    /// The buffer of [`write_late_ends`](Self::write_late_ends).
     late_records: Vec<u8>,
-    counts: Counts,
+    /// Chunks that were read to their end.
+    chunks: u64,
+    /// Flushes that were requested and done.
+    flushes: u64,
+    upkeep: Upkeep,
+    last_heartbeat: Instant,
+    /// The sleep before the next pass. It doubles with each pass that finds nothing.
+    tick: Duration,
     recaller: Recaller,
-    /// When chunks were last taken back.
-    recalled: Option<Instant>,
-    /// None were, since the next pass was to free some.
-    has_put_off_recall: bool,
-    /// Nothing is written any more; what the ring holds is lost.
-    failed: bool,
-    /// When that is since the output may not grow: the tail is written all the same.
-    limited: bool,
+    last_recall: Option<Instant>,
+    /// Whether the last recall was postponed, because the next pass was about to free chunks.
+    has_postponed_recall: bool,
 }
 
-/// The writer thread's whole life. A panic can only come from an output that the user gave; it counts as that
-/// output's error.
-pub(crate) fn run(shared: &Arc<Shared>, sink: Sink, clock: Clock) {
-    let life = std::panic::AssertUnwindSafe(|| live(shared, sink, clock));
-    if std::panic::catch_unwind(life).is_err() {
-        registry::deactivate(shared.epoch);
-        shared.region.end_waits();
-        // SAFETY: the drain was this thread's, and is dropped.
-        unsafe { shared.region.close() };
-        shared.set_error(&Arc::new(std::io::Error::other("the output panicked")));
-        shared.set_end(End::default());
+/// Whether the sink takes bytes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Open,
+    /// The sink has failed. The session records nothing more, and the ring's content is lost.
+    Failed,
+    /// As `Failed`, because the output has reached its size limit. The tail is still written.
+    AtLimit,
+}
+
+/// Whether a pass flushes the sink.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flush {
+    Now,
+    Later,
+}
+
+/// The time of the next pass, after an attempt to recall chunks.
+enum NextPass {
+    /// At once: the pass frees chunks.
+    Now,
+    /// After [`recall::IDLE`]: a thread needs a chunk, and threads that were busy may be idle then.
+    Soon,
+    /// After the usual sleep: no chunk is needed, or none can be recalled.
+    WhenDue,
+}
+
+impl<'s> DrainThread<'s> {
+    fn new(shared: &'s Arc<Shared>, sink: Sink, clock: Clock) -> Self {
+        Self {
+            shared,
+            drain: Drain::new(Arc::clone(shared.region())),
+            sink,
+            state: State::Open,
+            found_records: false,
+            late_ends: 0,
+            late_records: Vec::with_capacity(LATE_ROOM),
+            chunks: 0,
+            flushes: 0,
+            upkeep: Upkeep::new(clock),
+            last_heartbeat: Instant::now(),
+            tick: TICK,
+            recaller: Recaller::default(),
+            last_recall: None,
+            has_postponed_recall: false,
+        }
     }
-}
 
-fn live(shared: &Arc<Shared>, sink: Sink, clock: Clock) {
-    let drain = Drain::new(Arc::clone(&shared.region));
-    let mut writer = Writer {
-        shared,
-        drain,
-        sink,
-        late: 0,
-        late_records: Vec::with_capacity(LATE_ROOM),
-        counts: Counts::default(),
-        recaller: Recaller::default(),
-        recalled: None,
-        has_put_off_recall: false,
-        failed: false,
-        limited: false,
-    };
-    let mut sleep = TICK;
-    let mut upkeep = Upkeep::new(clock);
-    let mut beaten = Instant::now();
-    loop {
-        // Asked before this moment, answered after the pass below.
-        let (asked, done, stop) = {
-            let requests = shared.requests.lock();
-            (requests.flushes_asked, requests.flushes_done, requests.stop)
-        };
-        shared.heed_wake();
-        let any = writer.pass(asked != done || stop);
-        if beaten.elapsed() >= shared.heartbeat {
-            writer.heartbeat();
-            beaten = Instant::now();
-        }
-        upkeep.refine_clock(shared);
-        if stop {
-            // A pass looks at one thread after the other, so it may have an end that it read later than it would have found
-            // the begin, which another thread was about to commit. The next one finds it.
-            for _ in 0..LAST_PASSES {
-                if !writer.pass(true) {
-                    break;
-                }
+    fn live(mut self) {
+        loop {
+            // The pass below answers the requests that were made before this point.
+            let requests = self.shared.requests.pending();
+            self.shared.drain.clear_wake();
+            let has_flush = requests.flushes_requested != requests.flushes_done;
+            self.pass(if has_flush || requests.stop { Flush::Now } else { Flush::Later });
+            self.write_heartbeat_if_due();
+            self.upkeep.refine_clock(self.shared);
+            if requests.stop {
+                break;
             }
-            break;
+            if has_flush {
+                self.flushes += requests.flushes_requested - requests.flushes_done;
+                self.shared.requests.set_flushes_done(requests.flushes_requested);
+            }
+            if self.upkeep.populate(self.shared) {
+                continue; // the ring may have filled meanwhile
+            }
+            self.recall_or_sleep();
         }
-        if asked != done {
-            writer.counts.flushes += asked - done;
-            shared.requests.lock().flushes_done = asked;
-            shared.answered.notify_all();
-        }
-        if upkeep.populate(shared) {
-            continue; // the ring may have filled meanwhile
-        }
-        sleep = if any { TICK } else { (sleep * 2).min(IDLE) };
-        let sleep = match writer.recall(any) {
-            Recalled::Some => continue,
-            Recalled::NotYet => recall::IDLE,
-            Recalled::None => sleep,
-        };
-        std::thread::park_timeout(sleep.min(shared.heartbeat));
+        self.last_passes();
+        self.end();
     }
-    writer.end();
-}
 
-impl Writer<'_> {
-    /// Moves what is committed to the output. Whether there was anything.
-    fn pass(&mut self, flush: bool) -> bool {
-        self.shared.region.note_time(self.shared.clock.load().now());
-        if self.failed {
-            return self.drain.discard().records > 0;
-        }
-        // Asked before the pass, which hands out all that they have committed.
-        let ended = self.shared.take_ended();
-        let passed = self.drain.pass(&mut self.sink).and_then(|pass| Ok((pass, self.write_late()?)));
-        ended.into_iter().for_each(|last| self.drain.end_sequence(last, &mut self.sink));
-        let flushed = if flush { self.sink.flush() } else { Ok(()) };
-        match passed.and_then(|passed| flushed.map(|()| passed)) {
-            Ok((pass, late)) => {
-                self.shared.pass_done();
-                self.counts.chunks += u64::from(pass.freed);
-                pass.bytes > 0 || late > 0
-            }
-            Err(e) => {
+    /// Copies committed bytes to the sink.
+    fn pass(&mut self, flush: Flush) {
+        self.shared.region().note_time(self.shared.now());
+        self.found_records = if self.state == State::Open {
+            self.copy_committed(flush).unwrap_or_else(|e| {
                 self.fail(e);
                 false
-            }
-        }
-    }
-
-    /// Takes chunks back from idle threads, once those that are free are less than half: then the next thread that takes one wakes this
-    /// one, and finds some. `any`: the last pass has found something.
-    fn recall(&mut self, any: bool) -> Recalled {
-        let region = &self.shared.region;
-        let free = region.free_chunks();
-        let wanted = (region.chunk_count() / 2).saturating_sub(free);
-        if wanted == 0 {
-            return Recalled::None;
-        }
-        if self.recalled.is_some_and(|at| at.elapsed() < recall::IDLE) {
-            return Recalled::NotYet;
-        }
-        // What was completed during the last pass, which may have taken long, is enough perhaps. Nobody is to lose a chunk for nothing.
-        if !self.has_put_off_recall && region.has_complete_chunk() {
-            self.has_put_off_recall = true;
-            return Recalled::Some;
-        }
-        self.has_put_off_recall = false;
-        self.recalled = Some(Instant::now());
-        if self.recaller.recall(self.shared, wanted, free == 0) > 0 {
-            Recalled::Some
-        } else if region.is_waited_for() || any && free == 0 {
-            Recalled::NotYet
+            })
         } else {
-            Recalled::None // who loses an event wakes this thread
-        }
+            self.drain.discard().records > 0
+        };
     }
 
-    /// What the stream repeats.
-    fn heartbeat(&mut self) {
-        let bytes = stream::heartbeat(self.shared.format());
-        if !self.failed
-            && !bytes.is_empty()
-            && let Err(e) = self.drain.insert(&bytes, &mut self.sink.plain())
-        {
-            self.fail(e);
-        }
+    /// Copies committed bytes and late ends to the sink. Returns whether there were any.
+    fn copy_committed(&mut self, flush: Flush) -> io::Result<bool> {
+        // Taken before the pass, so that the pass writes all that these sequences have committed.
+        let ended = self.shared.ended_sequences.take();
+        let passed = self.drain.pass(&mut self.sink).and_then(|pass| Ok((pass, self.write_late_ends()?)));
+        ended.into_iter().for_each(|next_chunk| self.drain.end_sequence(next_chunk, &mut self.sink));
+        let flushed = if flush == Flush::Now { self.sink.flush() } else { Ok(()) };
+        let (pass, late_ends) = passed?;
+        flushed?;
+        self.shared.drain.add_pass();
+        self.chunks += u64::from(pass.freed);
+        Ok(pass.bytes > 0 || late_ends > 0)
     }
 
-    /// The ends that threads had no room for. Their begins are committed, if not written yet.
-    fn write_late(&mut self) -> std::io::Result<u64> {
-        let count = self.shared.take_late(&mut self.late_records);
+    /// Writes the late ends. Their begins are committed, and are in the sink after the pass. Returns the
+    /// number of late ends.
+    fn write_late_ends(&mut self) -> io::Result<u64> {
+        let count = self.shared.late_ends.take(&mut self.late_records);
         if count > 0 {
-            self.drain.insert(&self.late_records, &mut self.sink.plain())?;
-            self.late += count;
+            self.drain.insert(&self.late_records, &mut self.sink.uncompressed())?;
+            self.late_ends += count;
         }
         Ok(count)
     }
 
-    /// The output is gone: nothing more is recorded, and what the ring holds counts as lost.
-    fn fail(&mut self, e: std::io::Error) {
-        self.failed = true;
-        self.limited = self.sink.is_full();
-        registry::deactivate(self.shared.epoch);
-        self.shared.region.end_waits();
-        if !self.limited {
-            self.shared.set_error(&Arc::new(e));
+    /// Writes the records that the stream repeats from time to time.
+    fn write_heartbeat_if_due(&mut self) {
+        if self.last_heartbeat.elapsed() < self.shared.settings.heartbeat {
+            return;
+        }
+        let bytes = stream::heartbeat(self.shared.format());
+        if self.state == State::Open
+            && !bytes.is_empty()
+            && let Err(e) = self.drain.insert(&bytes, &mut self.sink.uncompressed())
+        {
+            self.fail(e);
+        }
+        self.last_heartbeat = Instant::now();
+    }
+
+    /// Recalls chunks if few are free, or sleeps until the next pass is due.
+    fn recall_or_sleep(&mut self) {
+        self.tick = if self.found_records { TICK } else { (self.tick * 2).min(LONGEST_TICK) };
+        let sleep = match self.recall() {
+            NextPass::Now => return,
+            NextPass::Soon => recall::IDLE,
+            NextPass::WhenDue => self.tick,
+        };
+        std::thread::park_timeout(sleep.min(self.shared.settings.heartbeat));
+    }
+
+    /// Recalls chunks from idle threads while less than half of the chunks are free. The next thread that
+    /// claims a chunk wakes the drain thread then, and there are free chunks left.
+    fn recall(&mut self) -> NextPass {
+        let region = self.shared.region();
+        let free = region.free_chunks();
+        let wanted = (region.chunk_count() / 2).saturating_sub(free);
+        if wanted == 0 {
+            return NextPass::WhenDue;
+        }
+        if self.last_recall.is_some_and(|at| at.elapsed() < recall::IDLE) {
+            return NextPass::Soon;
+        }
+        // The chunks that were completed during the last pass, which may have taken long, may be enough: no
+        // thread should lose its chunk in vain.
+        if !self.has_postponed_recall && region.has_complete_chunk() {
+            self.has_postponed_recall = true;
+            return NextPass::Now;
+        }
+        self.has_postponed_recall = false;
+        self.last_recall = Some(Instant::now());
+        let recalled = match free {
+            0 => self.recaller.recall_any(self.shared, wanted),
+            _ => self.recaller.recall_idle(self.shared, wanted),
+        };
+        if recalled > 0 {
+            NextPass::Now
+        } else if region.is_waited_for() || self.found_records && free == 0 {
+            NextPass::Soon
+        } else {
+            NextPass::WhenDue // a thread that loses an event wakes this thread
+        }
+    }
+
+    /// Makes passes until one finds nothing. A pass looks at one thread after the other, so it may read an
+    /// end and miss the begin, which another thread commits meanwhile. The next pass finds the begin.
+    fn last_passes(&mut self) {
+        for _ in 0..LAST_PASSES {
+            self.pass(Flush::Now);
+            if !self.found_records {
+                break;
+            }
+        }
+    }
+
+    /// Ends the recording after an error of the sink. The ring's content counts as lost.
+    fn fail(&mut self, e: io::Error) {
+        self.state = if self.sink.is_at_limit() { State::AtLimit } else { State::Failed };
+        registry::deactivate(self.shared.epoch());
+        self.shared.region().end_waits();
+        if self.state == State::Failed {
+            self.shared.requests.set_error(&Arc::new(e));
         }
         self.drain.discard();
     }
 
-    fn tail(&self) -> Vec<u8> {
-        let region = &self.shared.region;
-        let tail = Tail {
-            pid: process::id(),
-            process_track: process::track_uuid(),
-            thread: process::Thread::current(),
-            now: self.shared.clock.load().now(),
-            lost: self.shared.lost(),
-            ring: u64::from(region.chunk_count()) * u64::from(region.chunk_size()),
-            written: self.sink.written,
-            chunks: self.counts.chunks,
-            flushes: self.counts.flushes,
-        };
-        stream::tail(self.shared.format(), &tail)
+    /// Writes the tail, closes the region and sets the results of the session.
+    fn end(mut self) {
+        self.write_tail();
+        // SAFETY: this thread has the region's only drain, which makes no further pass.
+        unsafe { self.shared.region().close() };
+        let records_by_sequence = self.drain.records_by_sequence().clone();
+        self.shared.requests.set_end(End {
+            records: records_by_sequence.values().sum::<u64>() + self.late_ends,
+            bytes: self.sink.written,
+            duration: self.shared.elapsed(),
+            records_by_sequence,
+            path: self.shared.settings.path.clone(),
+            notes: self.notes(),
+        });
+    }
+
+    fn write_tail(&mut self) {
+        let tail = self.shared.tail(self.sink.written, self.chunks, self.flushes);
+        self.sink.release_tail_room();
+        if self.state == State::Failed {
+            return;
+        }
+        let written = self.drain.insert_tail(&tail, &mut self.sink.uncompressed());
+        if let Err(e) = written.and_then(|()| self.sink.flush()) {
+            self.fail(e);
+        }
     }
 
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        if self.limited {
-            notes.push(
-                "the output has reached its greatest size: what came after that is not in it".to_owned(),
-            );
+        if self.state == State::AtLimit {
+            notes.push("the output has reached its size limit: later events are not in it".to_owned());
         }
-        if let Some(e) = self.sink.rotation_failed() {
-            notes.push(format!("the output stayed in one file: {e}"));
+        if let Some(e) = self.sink.rotation_error() {
+            notes.push(format!("the output stayed in one file, because the next file failed: {e}"));
         }
-        if self.shared.path.as_deref().is_some_and(|path| self.sink.has_vanished(path)) {
+        if self.shared.settings.path.as_deref().is_some_and(|path| self.sink.has_vanished(path)) {
             notes.push("the output was removed or replaced while it was written".to_owned());
         }
         notes
-    }
-
-    fn end(mut self) {
-        let tail = self.tail();
-        self.sink.begin_tail();
-        if (!self.failed || self.limited)
-            && let Err(e) =
-                self.drain.insert_tail(&tail, &mut self.sink.plain()).and_then(|()| self.sink.flush())
-        {
-            self.fail(e);
-        }
-        let notes = self.notes();
-        // SAFETY: the drain is this thread's, which makes no pass any more.
-        unsafe { self.shared.region.close() };
-        let records_by_sequence = self.drain.records_by_sequence().clone();
-        self.shared.set_end(End {
-            records: records_by_sequence.values().sum::<u64>() + self.late,
-            bytes: self.sink.written,
-            duration: self.shared.started.elapsed(),
-            records_by_sequence,
-            path: self.shared.path.clone(),
-            notes,
-        });
     }
 }

@@ -1,50 +1,53 @@
-//! The slices on tracks that are open in a flight recorder.
+//! The slices that are open on tracks in a flight recorder.
 //!
-//! Their begins are in no chunk: an end may come on another thread, and long after the chunk of its begin was
-//! overwritten. So the begin is written with the end, and by a snapshot before that. A slice that ends is
-//! either here or in the ring, never in both, for a snapshot: the lock is held from the moment at which it
-//! leaves this list until it is in the ring.
+//! Their begins are in no chunk. The end of a slice may come on another thread, long after a chunk with the
+//! begin would have been overwritten. So the thread that ends the slice writes begin and end together, and a
+//! snapshot writes the begins of the slices that are open. A snapshot finds each slice either here or in the
+//! ring, never in both: the thread that ends the slice holds the lock while it removes the begin from here
+//! and writes both to the ring.
 //!
-//! Nothing is allocated or freed under the lock, and no code of the program runs there.
+//! Nothing is allocated or freed under the lock, and no code of the program runs under it.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use crate::on::base::lock::{Mutex, MutexGuard};
 
+/// The slices that are open on tracks.
 #[derive(Debug, Default)]
 pub(crate) struct OpenSlices(Mutex<Open>);
 
+/// The content of [`OpenSlices`].
 #[derive(Debug, Default)]
 pub(crate) struct Open {
-    /// The slice that was begun last on each track, by the track's number.
-    last: HashMap<u64, Box<Begun>>,
-    /// Slices and their bytes, in all.
+    /// The innermost open slice of each track, by the track's UUID.
+    innermost: HashMap<u64, Box<OpenSlice>>,
+    /// Number of open slices, and the bytes of their begins.
     count: u64,
     bytes: usize,
-    /// Slices that were ever begun.
-    begun: u64,
+    /// The serial number of the next slice.
+    next_serial: u64,
 }
 
 /// An open slice.
 #[derive(Debug)]
-struct Begun {
+struct OpenSlice {
     serial: u64,
-    /// Its begin, which stands for itself.
+    /// The record of its begin, which needs no context.
     begin: Box<[u8]>,
     /// The slice around it on the same track.
-    outer: Option<Box<Begun>>,
+    outer: Option<Box<OpenSlice>>,
 }
 
-impl Begun {
-    /// This slice and those around it.
+impl OpenSlice {
+    /// Returns this slice and the slices around it, from the innermost.
     fn chain(&self) -> impl Iterator<Item = &Self> {
         std::iter::successors(Some(self), |slice| slice.outer.as_deref())
     }
 }
 
-impl Drop for Begun {
-    /// One after the other: more slices may be open on a track than a stack has room for.
+impl Drop for OpenSlice {
+    /// Drops the slices around this one in a loop. A recursion of the same depth could overflow the stack.
     fn drop(&mut self) {
         let mut next = self.outer.take();
         while let Some(mut slice) = next {
@@ -54,30 +57,32 @@ impl Drop for Begun {
 }
 
 impl OpenSlices {
-    /// A slice begins on a track.
+    /// Adds a slice that begins on a track.
     pub(crate) fn begin(&self, track: u64, begin: &[u8]) {
-        let mut slice = Box::new(Begun { serial: 0, begin: begin.into(), outer: None });
-        let Some(mut open) = self.0.lock_unless_lost_with_room(|open| (&mut open.last, 1)) else { return };
+        let mut slice = Box::new(OpenSlice { serial: 0, begin: begin.into(), outer: None });
+        let Some(mut open) = self.0.lock_unless_lost_with_room(|open| (&mut open.innermost, 1)) else {
+            return;
+        };
         open.count += 1;
         open.bytes += begin.len();
-        slice.serial = open.begun;
-        open.begun += 1;
-        match open.last.entry(track) {
-            Entry::Vacant(place) => drop(place.insert(slice)),
-            Entry::Occupied(mut place) => {
-                let outer = std::mem::replace(place.get_mut(), slice);
-                place.get_mut().outer = Some(outer);
+        slice.serial = open.next_serial;
+        open.next_serial += 1;
+        match open.innermost.entry(track) {
+            Entry::Vacant(entry) => drop(entry.insert(slice)),
+            Entry::Occupied(mut entry) => {
+                let outer = std::mem::replace(entry.get_mut(), slice);
+                entry.get_mut().outer = Some(outer);
             }
         }
     }
 
-    /// Copies the begin of the slice that was begun last on the track. Returns its serial number, for
-    /// [`end`](Self::end).
+    /// Copies the begin of the innermost slice on the track to `begin`. Returns the slice's serial number,
+    /// for [`end`](Self::end).
     pub(crate) fn last(&self, track: u64, begin: &mut Vec<u8>) -> Option<u64> {
         begin.clear();
         loop {
             let open = self.0.lock_unless_lost()?;
-            let slice = open.last.get(&track)?;
+            let slice = open.innermost.get(&track)?;
             let len = slice.begin.len();
             if len <= begin.capacity() {
                 begin.extend_from_slice(&slice.begin);
@@ -88,18 +93,18 @@ impl OpenSlices {
         }
     }
 
-    /// Ends the slice with this serial number, if it is still the last on its track: calls `write` under the
-    /// lock, which puts both ends into the ring and does nothing else. `None`: another thread has ended the
-    /// slice meanwhile, or begun another one in it.
+    /// Ends the slice with this serial number, if it is still the innermost on its track. Calls `write` under
+    /// the lock; `write` writes begin and end to the ring and does nothing else. Returns `None` without a
+    /// call of `write` if another thread has ended the slice meanwhile, or has begun a slice in it.
     pub(crate) fn end<R>(&self, track: u64, serial: u64, write: impl FnOnce() -> R) -> Option<R> {
         let mut open = self.0.lock_unless_lost()?;
-        let Entry::Occupied(mut place) = open.last.entry(track) else { return None };
-        if place.get().serial != serial {
+        let Entry::Occupied(mut entry) = open.innermost.entry(track) else { return None };
+        if entry.get().serial != serial {
             return None;
         }
-        let ended = match place.get_mut().outer.take() {
-            Some(outer) => std::mem::replace(place.get_mut(), outer),
-            None => place.remove(),
+        let ended = match entry.get_mut().outer.take() {
+            Some(outer) => std::mem::replace(entry.get_mut(), outer),
+            None => entry.remove(),
         };
         open.count -= 1;
         open.bytes -= ended.begin.len();
@@ -109,17 +114,17 @@ impl OpenSlices {
         Some(written)
     }
 
-    /// Forgets the slice that was begun last on the track, whose end cannot be written. Returns whether there
-    /// was one.
+    /// Removes the innermost slice on the track, because its end cannot be written. Returns whether a slice
+    /// was open.
     pub(crate) fn forget_last(&self, track: u64) -> bool {
         let mut begin = Vec::new();
         std::iter::from_fn(|| self.last(track, &mut begin))
             .any(|serial| self.end(track, serial, || ()).is_some())
     }
 
-    /// Takes the lock, with room in `copy` for all begins: slices neither begin nor end until the guard is
+    /// Takes the lock, with room in `copy` for all begins. Slices neither begin nor end until the guard is
     /// dropped.
-    pub(crate) fn hold(&self, copy: &mut Copied) -> MutexGuard<'_, Open> {
+    pub(crate) fn hold(&self, copy: &mut CopiedBegins) -> MutexGuard<'_, Open> {
         loop {
             let open = self.0.lock();
             if open.bytes <= copy.bytes.capacity() {
@@ -133,15 +138,15 @@ impl OpenSlices {
 }
 
 impl Open {
-    /// Copies all begins, of each track the outermost first.
-    pub(crate) fn copy_to(&self, copy: &mut Copied) {
+    /// Copies all begins to `copy`, on each track from the outermost.
+    pub(crate) fn copy_to(&self, copy: &mut CopiedBegins) {
         copy.bytes.clear();
-        for last in self.last.values() {
+        for innermost in self.innermost.values() {
             let from = copy.bytes.len();
-            let len: usize = last.chain().map(|slice| slice.begin.len()).sum();
+            let len: usize = innermost.chain().map(|slice| slice.begin.len()).sum();
             copy.bytes.resize(from + len, 0);
             let mut to = copy.bytes.len();
-            for slice in last.chain() {
+            for slice in innermost.chain() {
                 to -= slice.begin.len();
                 copy.bytes[to..to + slice.begin.len()].copy_from_slice(&slice.begin);
             }
@@ -150,9 +155,9 @@ impl Open {
     }
 }
 
-/// The begins of open slices, one after the other.
+/// The begins of open slices, and their number.
 #[derive(Debug, Default)]
-pub(crate) struct Copied {
+pub(crate) struct CopiedBegins {
     pub(crate) bytes: Vec<u8>,
     pub(crate) count: u64,
 }
@@ -162,7 +167,7 @@ mod tests {
     use super::*;
 
     fn all(open: &OpenSlices) -> (Vec<u8>, u64) {
-        let mut copy = Copied::default();
+        let mut copy = CopiedBegins::default();
         open.hold(&mut copy).copy_to(&mut copy);
         (copy.bytes, copy.count)
     }
@@ -184,13 +189,13 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_ends_once_and_not_in_the_place_of_another() {
+    fn a_slice_ends_once_and_only_while_it_is_the_innermost() {
         let open = OpenSlices::default();
         open.begin(7, b"a");
         let mut begin = Vec::new();
         let serial = open.last(7, &mut begin).expect("one is open");
         open.begin(7, b"b");
-        assert_eq!(open.end(7, serial, || ()), None, "another one was begun in it");
+        assert_eq!(open.end(7, serial, || ()), None, "a slice has begun in it");
         assert!(open.forget_last(7));
         assert_eq!(open.end(7, serial, || ()), Some(()));
         assert_eq!(open.end(7, serial, || ()), None);
@@ -198,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_million_slices_around_each_other_are_dropped_with_a_small_stack() {
+    fn a_million_nested_slices_are_dropped_on_a_small_stack() {
         let small = std::thread::Builder::new().stack_size(64 << 10);
         let dropped = small.spawn(|| {
             let open = OpenSlices::default();

@@ -1,4 +1,4 @@
-//! From the builder's output to an open sink.
+//! The output of a session: its format, its path, and the open sink.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,8 @@ use crate::on::base::platform::process;
 use crate::on::session::sink::{Sink, Target};
 use crate::options::{Format, Overflow};
 
-/// The format to write: as set, else by the file's extension, else `TrackEvent`.
+/// Returns the format of the trace: the format that is set, else the format of the file's extension, else
+/// `TrackEvent`.
 pub(crate) fn format(config: &Config) -> Result<Format, Error> {
     match (&config.output, config.format) {
         (OutputConfig::None, _) if config.overflow != Overflow::Overwrite => Err(Error::NoOutput),
@@ -24,13 +25,17 @@ pub(crate) fn format(config: &Config) -> Result<Format, Error> {
     }
 }
 
-/// The least that an output may be limited to: some of it is the head and the tail.
+/// The smallest size limit in bytes. Head and tail need part of it.
 const LEAST_LIMIT: u64 = 64 << 10;
 
+/// Checks the size limits.
+///
+/// # Errors
+/// When a limit is less than 64 KiB.
 pub(crate) fn check_limits(config: &Config) -> Result<(), Error> {
     let sizes = [
-        ("greatest size of the output", config.max_file_size),
-        ("size of a file to rotate", config.rotate.map(|rotate| rotate.size)),
+        ("size limit of the output", config.max_file_size),
+        ("size limit of a rotated file", config.rotate.map(|rotate| rotate.size)),
     ];
     for (what, size) in sizes {
         if let Some(bytes) = size.filter(|bytes| *bytes < LEAST_LIMIT) {
@@ -40,7 +45,8 @@ pub(crate) fn check_limits(config: &Config) -> Result<(), Error> {
     Ok(())
 }
 
-/// The file that the output is to be, if it is one. Absolute: the program may change its directory.
+/// Returns the path of the output, if the output is a file. The path is absolute, because the program may
+/// change its directory.
 pub(crate) fn path(config: &Config) -> Option<PathBuf> {
     match &config.output {
         OutputConfig::Path(template) => Some(absolute(expand(template, 1))),
@@ -48,7 +54,10 @@ pub(crate) fn path(config: &Config) -> Option<PathBuf> {
     }
 }
 
-/// Creates the output; `path` is that of [`path`].
+/// Creates the output. `path` comes from [`path`].
+///
+/// # Errors
+/// When the session has no output, or the file cannot be created.
 pub(crate) fn open(output: OutputConfig, path: Option<PathBuf>) -> Result<Sink, Error> {
     let target = match output {
         OutputConfig::None => return Err(Error::NoOutput),
@@ -58,7 +67,7 @@ pub(crate) fn open(output: OutputConfig, path: Option<PathBuf>) -> Result<Sink, 
             let path = path.clone().unwrap_or(template);
             match files::create(&path) {
                 Ok((file, true)) => Target::File(file, 0),
-                Ok((pipe, false)) => Target::Writer(Box::new(pipe)), // nothing of it can be taken back
+                Ok((pipe, false)) => Target::Writer(Box::new(pipe)), // a pipe cannot be truncated
                 Err(source) => return Err(Error::Create { path, source }),
             }
         }
@@ -66,18 +75,19 @@ pub(crate) fn open(output: OutputConfig, path: Option<PathBuf>) -> Result<Sink, 
     Ok(Sink::new(target))
 }
 
-/// The path from the root, where that can be had.
+/// Returns the absolute path, or `path` if the directory is unknown.
 pub(crate) fn absolute(path: PathBuf) -> PathBuf {
     std::path::absolute(&path).unwrap_or(path)
 }
 
-/// Whether each snapshot has a path of its own.
+/// Returns whether each snapshot has a path of its own.
 pub(crate) fn has_serial(template: &Path) -> bool {
     expand(template, 1) != expand(template, 2)
 }
 
-/// What a forked child starts a session of its own from, if the path is its own too. Without the filter.
-pub(crate) fn config_of_a_child(config: &Config) -> Option<Box<Config>> {
+/// Returns the settings of a forked child's own session, without the filter. `None`: the child's path would
+/// be the parent's.
+pub(crate) fn child_config(config: &Config) -> Option<Box<Config>> {
     let OutputConfig::Path(template) = &config.output else { return None };
     let names_process = expand_for(template, 1, 1) != expand_for(template, 2, 1);
     names_process.then(|| {
@@ -86,7 +96,7 @@ pub(crate) fn config_of_a_child(config: &Config) -> Option<Box<Config>> {
     })
 }
 
-/// Replaces `%p`, `%e`, `%n` and `%%`.
+/// Replaces `%p` by the process id, `%e` by the program's name, `%n` by `serial` and `%%` by `%`.
 pub(crate) fn expand(template: &Path, serial: u64) -> PathBuf {
     expand_for(template, process::id(), serial)
 }

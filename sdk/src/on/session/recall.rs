@@ -1,5 +1,6 @@
-//! Takes chunks back from idle threads. Only a session's own thread does so: the drain thread, or the flight
-//! recorder's.
+//! Recalls chunks from idle threads.
+//!
+//! Only the session's own thread does so: the drain thread, or the recorder thread of a flight recorder.
 
 #![allow(unsafe_code)] // `ask` and `take`
 
@@ -10,19 +11,19 @@ use hairline_shm::{Lease, Recall, all_leases, fence_all_threads};
 use crate::on::session::room;
 use crate::on::session::shared::Shared;
 
-/// A thread is idle that has recorded nothing for so long.
+/// A thread that has recorded nothing for this time is idle.
 pub(crate) const IDLE: Duration = Duration::from_millis(1);
 
-/// Threads that are asked at a time: each fence interrupts all threads that run.
-const LOOK: usize = 256;
+/// The most threads that are asked before one fence. Each fence interrupts all threads that run.
+const MAX_ASKED: usize = 256;
 
-/// Where the search goes on, and what came of the last one.
+/// The state between two recalls.
 #[derive(Debug, Default)]
 pub(crate) struct Recaller {
-    /// Leases that were looked at last: no thread is asked again before all others were.
-    hand: usize,
-    /// The kernel puts no fence into other threads. So nobody is asked: that alone sends a thread the slow
-    /// way once.
+    /// The index of the next lease. No thread is asked again before all others were asked.
+    next: usize,
+    /// Whether the kernel cannot fence other threads. Then no thread is asked, because the question alone
+    /// sends the thread's next event to the cold path.
     has_no_fence: bool,
     asked: Vec<&'static Lease>,
 }
@@ -34,62 +35,68 @@ fn leases() -> impl Iterator<Item = &'static Lease> {
 }
 
 impl Recaller {
-    /// Takes up to `wanted` chunks back from threads that have been idle; where all are busy and `is_short`,
-    /// some from any thread, so that those without a chunk have their turn. Returns how many.
-    pub(crate) fn recall(&mut self, shared: &Shared, wanted: u32, is_short: bool) -> usize {
+    /// Recalls up to `wanted` chunks from idle threads. Returns the number of recalled chunks.
+    pub(crate) fn recall_idle(&mut self, shared: &Shared, wanted: u32) -> usize {
+        self.recall_from(shared, wanted, IDLE)
+    }
+
+    /// Like [`recall_idle`](Self::recall_idle). If no thread is idle, recalls up to an eighth of `wanted`
+    /// from any threads that are between two events, so that threads without a chunk get their turn.
+    pub(crate) fn recall_any(&mut self, shared: &Shared, wanted: u32) -> usize {
         match self.recall_from(shared, wanted, IDLE) {
-            0 if is_short => self.recall_from(shared, wanted.div_ceil(8), Duration::ZERO),
-            taken => taken,
+            0 => self.recall_from(shared, wanted.div_ceil(8), Duration::ZERO),
+            recalled => recalled,
         }
     }
 
     fn recall_from(&mut self, shared: &Shared, wanted: u32, idle: Duration) -> usize {
         let idle = u64::try_from(idle.as_nanos()).unwrap_or(0);
-        // Where the ring overwrites, a thread with open slices repeats them from the chunk that it has. Where
-        // it does not, their ends may come late.
-        let empty_room = (!shared.has_late_chunk()).then(|| room::empty_room(shared.region()));
+        // Without a chunk for late ends, only threads without open slices lose their chunks: a late end has
+        // no place to go to, and in a ring that overwrites, a thread repeats its open slices from its chunk.
+        let empty_room = (!shared.late_ends.has_chunk()).then(|| room::empty_room(shared.region()));
         let recall = Recall {
             region: shared.region(),
             epoch: shared.epoch(),
-            idle_since: shared.clock().load().now().saturating_sub(idle),
+            idle_since: shared.now().saturating_sub(idle),
             empty_room,
         };
         self.take_from_all(&recall, wanted as usize)
     }
 
-    /// Goes once round all threads.
+    /// Asks all threads once, until `wanted` chunks are recalled. Returns their number.
     fn take_from_all(&mut self, recall: &Recall<'_>, wanted: usize) -> usize {
-        let (mut taken, mut looked) = (0, 0);
+        let (mut taken, mut visited) = (0, 0);
         self.asked.clear();
-        let from = self.hand;
+        let from = self.next;
         for lease in leases().skip(from).chain(leases().take(from)) {
             if taken + self.asked.len() >= wanted || self.has_no_fence {
                 break;
             }
-            looked += 1;
+            visited += 1;
             if lease.ask(recall) {
                 self.asked.push(lease);
             }
-            if self.asked.len() == LOOK {
+            if self.asked.len() == MAX_ASKED {
                 taken += self.take_from_asked(recall);
             }
         }
         taken += self.take_from_asked(recall);
         let leases = leases().count().max(1);
-        self.hand = (from + looked) % leases;
+        self.next = (from + visited) % leases;
         taken
     }
 
+    /// Recalls the chunks of the asked threads that are still idle. Returns their number.
     fn take_from_asked(&mut self, recall: &Recall<'_>) -> usize {
         if self.asked.is_empty() {
             return 0;
         }
         if !fence_all_threads() {
             self.has_no_fence = true;
-            self.asked.clear(); // they settle at their next event
+            self.asked.clear(); // these threads settle at their next events
             return 0;
         }
-        // SAFETY: each was asked for this `recall`, and the fence has succeeded.
+        // SAFETY: each thread was asked for this `recall`, and the fence has succeeded since.
         self.asked.drain(..).filter(|lease| unsafe { lease.take(recall) }).count()
     }
 }

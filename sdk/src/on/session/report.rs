@@ -1,16 +1,17 @@
-//! What is said of a session that the environment asked for.
+//! The report to stderr of a session that the environment started.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::on::base::stderr::{self, Level};
 use crate::summary::Summary;
 
-/// Set when the running session came from the environment.
-static IS_ENVIRONMENTS: AtomicBool = AtomicBool::new(false);
+/// Whether the environment started the running session.
+static IS_FROM_ENVIRONMENT: AtomicBool = AtomicBool::new(false);
 
-/// Tells how the session ended, if `HAIRLINE_LOG=info` asks for it.
+/// Writes the session's summary to stderr, if the environment started the session and sets
+/// `HAIRLINE_LOG=info`.
 pub(crate) fn report(summary: &Summary) {
-    if IS_ENVIRONMENTS.load(Ordering::Relaxed) {
+    if IS_FROM_ENVIRONMENT.load(Ordering::Relaxed) {
         let path = summary.path.as_deref().unwrap_or("".as_ref()).display();
         let Summary { records, bytes, lost, .. } = summary;
         stderr::write(
@@ -21,8 +22,8 @@ pub(crate) fn report(summary: &Summary) {
     }
 }
 
-/// The running session came from the environment.
-pub(crate) fn set_environments() {
-    IS_ENVIRONMENTS.store(true, Ordering::Relaxed);
+/// Marks the running session as started by the environment.
+pub(crate) fn set_from_environment() {
+    IS_FROM_ENVIRONMENT.store(true, Ordering::Relaxed);
     stderr::write(Level::Info, format_args!("tracing"));
 }

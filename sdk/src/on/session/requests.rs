@@ -1,189 +1,145 @@
-//! What is asked of a session, by whoever has its handle and by the end of the process: how it is asked, and how long the answer is
-//! waited for.
+//! Requests of the program to a session's drain thread or recorder thread, and the answers.
+//!
+//! A requester increments a counter (flush, snapshot of a panic) or sets `stop`, unparks the thread and waits
+//! until the thread has answered its number, or has ended.
 
-use std::path::Path;
+use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::error::Error;
-use crate::on::base::{files, stderr, this_thread};
-use crate::on::callsite::registry;
-use crate::on::session::current::running_until;
-use crate::on::session::end::{End, Requests};
-use crate::on::session::shared::Shared;
-use crate::on::session::{current, report};
-use crate::summary::Summary;
+use crate::on::base::lock::{Condvar, Mutex};
+use crate::on::session::end::End;
 
-/// The longest wait for the lock of the running session, which is held for some instructions: only a thread that does not exist any more
-/// can make it as long.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
-
-/// Stops the running session, if there is one: the end of the process.
-pub(crate) fn stop_current() {
-    if let Some(shared) = running_until(Instant::now() + PATIENCE) {
-        shared.stop_or_report();
-    }
+/// The requests to a session's drain thread or recorder thread, and its answers.
+#[derive(Debug)]
+pub(crate) struct Requests {
+    state: Mutex<State>,
+    answered: Condvar,
 }
 
-/// An output that takes nothing for so long does not keep the process from ending.
-const STUCK_AFTER: Duration = Duration::from_secs(3);
+#[derive(Debug, Default)]
+struct State {
+    pending: Pending,
+    outcome: Outcome,
+}
 
-/// The longest that a panic waits for its snapshot.
-const PANIC_WAITS: Duration = Duration::from_secs(5);
+/// The numbers of requests, and of those that are answered.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pending {
+    pub(crate) flushes_requested: u64,
+    pub(crate) flushes_done: u64,
+    /// Snapshots that panics request.
+    pub(crate) panics_requested: u64,
+    pub(crate) panics_done: u64,
+    pub(crate) stop: bool,
+}
 
-impl Shared {
-    pub(crate) fn flush(&self) -> Result<(), Error> {
-        if !self.may_wait() {
-            return Ok(());
-        }
-        let _busy = this_thread::busy();
-        let mut requests = self.requests.lock();
-        requests.flushes_asked += 1;
-        let mine = requests.flushes_asked;
-        self.unpark();
-        let requests = self.answered.wait_while(requests, |r| r.flushes_done < mine && r.end.is_none());
-        let (error, end) = (requests.error.clone(), requests.end.clone());
-        drop(requests);
-        match error {
-            Some(e) => Err(Error::Write {
-                source: copy_of(&e),
-                summary: Box::new(self.summary(&end.unwrap_or_default())),
-            }),
-            None => Ok(()),
-        }
+/// The error of the output and the results of the session, as far as they are known.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outcome {
+    /// The first error of the output. An `Arc`, so that a copy allocates nothing under the lock.
+    pub(crate) error: Option<Arc<io::Error>>,
+    /// Set when the thread ends.
+    pub(crate) end: Option<Arc<End>>,
+}
+
+impl Requests {
+    pub(crate) fn new() -> Self {
+        Self { state: Mutex::new(State::default()), answered: Condvar::new() }
     }
 
-    /// The output has failed. Returns whether it is the first time.
-    pub(crate) fn set_error(&self, e: &Arc<std::io::Error>) -> bool {
-        let mut e = Some(Arc::clone(e));
-        let mut requests = self.requests.lock();
-        let is_first = requests.error.is_none();
-        if is_first {
-            requests.error = e.take();
-        }
-        drop(requests);
-        is_first
+    // For the program's threads. The caller unparks the session's thread after a request.
+
+    /// Requests a flush. Returns its number, for [`wait_for_flush`](Self::wait_for_flush).
+    pub(crate) fn request_flush(&self) -> u64 {
+        let mut state = self.state.lock();
+        state.pending.flushes_requested += 1;
+        state.pending.flushes_requested
     }
 
-    /// The session's own thread is done.
-    pub(crate) fn set_end(&self, end: End) {
-        let mut end = Some(Arc::new(end));
-        let mut requests = self.requests.lock();
-        if requests.end.is_none() {
-            requests.end = end.take();
-        }
-        requests.flushes_done = requests.flushes_asked;
-        drop(requests);
+    /// Requests a snapshot for a panic. Returns its number, for [`wait_for_panic`](Self::wait_for_panic).
+    pub(crate) fn request_panic(&self) -> u64 {
+        let mut state = self.state.lock();
+        state.pending.panics_requested += 1;
+        state.pending.panics_requested
+    }
+
+    /// Requests the end of the session.
+    pub(crate) fn request_stop(&self) {
+        self.state.lock().pending.stop = true;
+    }
+
+    /// Waits until the flush with this number is done, or the session has ended.
+    pub(crate) fn wait_for_flush(&self, number: u64) -> Outcome {
+        self.wait_while(|state| state.pending.flushes_done < number && state.outcome.end.is_none())
+    }
+
+    /// Waits until the snapshot with this number is written, or the session has ended, at most for `longest`.
+    pub(crate) fn wait_for_panic(&self, number: u64, longest: Duration) {
+        let is_unanswered =
+            |state: &mut State| state.pending.panics_done < number && state.outcome.end.is_none();
+        drop(self.answered.wait_while_for(self.state.lock(), longest, is_unanswered));
+    }
+
+    /// Waits until the session has ended.
+    pub(crate) fn wait_for_end(&self) -> Outcome {
+        self.wait_while(|state| state.outcome.end.is_none())
+    }
+
+    /// Waits until the session has ended, at most for `longest`. Returns whether it has ended.
+    pub(crate) fn wait_for_end_for(&self, longest: Duration) -> bool {
+        let state = self.state.lock();
+        self.answered
+            .wait_while_for(state, longest, |state| state.outcome.end.is_none())
+            .outcome
+            .end
+            .is_some()
+    }
+
+    fn wait_while(&self, is_unanswered: impl FnMut(&mut State) -> bool) -> Outcome {
+        self.answered.wait_while(self.state.lock(), is_unanswered).outcome.clone()
+    }
+
+    // For the session's own thread.
+
+    /// Returns the requests.
+    pub(crate) fn pending(&self) -> Pending {
+        self.state.lock().pending
+    }
+
+    /// Answers all flushes up to this number.
+    pub(crate) fn set_flushes_done(&self, number: u64) {
+        self.state.lock().pending.flushes_done = number;
         self.answered.notify_all();
     }
 
-    /// Writes what the ring holds to a file of its own.
-    pub(crate) fn snapshot(&self, path: &Path) -> Result<Summary, Error> {
-        if !self.is_of_this_process() || this_thread::is_barred() {
-            return Err(Error::Forked);
-        }
-        let recorder = self.recorder.as_ref().ok_or(Error::NotRecording)?;
-        let _busy = this_thread::busy();
-        let _unharmed = files::WriteSignalsBlocked::new();
-        match recorder.write_file(self, path) {
-            Ok(end) => Ok(self.summary(&end)),
-            Err(source) => Err(Error::Create { path: path.to_owned(), source }),
-        }
+    /// Answers all snapshots of panics up to this number.
+    pub(crate) fn set_panics_done(&self, number: u64) {
+        self.state.lock().pending.panics_done = number;
+        self.answered.notify_all();
     }
 
-    /// Asks for a snapshot and waits for it, not for ever: the process may be about to abort.
-    pub(crate) fn snapshot_for_panic(&self) {
-        if !self.may_wait() || self.recorder.is_none() {
-            return;
+    /// Keeps the error of the output, if it is the first one. Returns whether it is.
+    pub(crate) fn set_error(&self, e: &Arc<io::Error>) -> bool {
+        let mut e = Some(Arc::clone(e));
+        let mut state = self.state.lock();
+        let is_first = state.outcome.error.is_none();
+        if is_first {
+            state.outcome.error = e.take();
         }
-        let mut requests = self.requests.lock();
-        requests.panics_asked += 1;
-        let mine = requests.panics_asked;
-        self.unpark();
-        let unanswered = |r: &mut Requests| r.panics_done < mine && r.end.is_none();
-        drop(self.answered.wait_while_for(requests, PANIC_WAITS, unanswered));
+        drop(state);
+        is_first
     }
 
-    pub(crate) fn stop(&self) -> Result<Summary, Error> {
-        if !self.may_wait() {
-            return Ok(Summary::default());
+    /// Sets the results of the session, and answers all flushes.
+    pub(crate) fn set_end(&self, end: End) {
+        let mut end = Some(Arc::new(end));
+        let mut state = self.state.lock();
+        if state.outcome.end.is_none() {
+            state.outcome.end = end.take();
         }
-        let _busy = this_thread::busy();
-        self.ask_to_stop();
-        let outcome = self.join();
-        current::forget(self.epoch);
-        outcome
+        state.pending.flushes_done = state.pending.flushes_requested;
+        drop(state);
+        self.answered.notify_all();
     }
-
-    fn ask_to_stop(&self) {
-        registry::deactivate(self.epoch);
-        self.region.end_waits();
-        self.requests.lock().stop = true;
-        self.unpark();
-    }
-
-    /// Waits for the end that was asked for.
-    fn join(&self) -> Result<Summary, Error> {
-        let writer = self.writer.lock().take();
-        if let Some(writer) = writer {
-            writer.join();
-        }
-        // Where two stop at once, one has joined the thread and the other waits here.
-        let requests = self.answered.wait_while(self.requests.lock(), |r| r.end.is_none());
-        let (error, end) = (requests.error.clone(), requests.end.clone());
-        drop(requests);
-        let summary = self.summary(&end.unwrap_or_default());
-        match error {
-            Some(e) => Err(Error::Write { source: copy_of(&e), summary: Box::new(summary) }),
-            None => Ok(summary),
-        }
-    }
-
-    /// For those ends of a session at which nobody asks for the outcome.
-    pub(crate) fn stop_or_report(&self) {
-        if !self.may_wait() {
-            return;
-        }
-        let _busy = this_thread::busy();
-        self.ask_to_stop();
-        let outcome = self.ends_while_the_output_moves().then(|| self.join());
-        // Of several callers, and after `stop`, only the first one reports the outcome.
-        if !current::forget(self.epoch) {
-            return;
-        }
-        match outcome {
-            None => stderr::report_stuck_output(self.path.as_deref()),
-            Some(Ok(summary)) => report::report(&summary),
-            Some(Err(e)) => stderr::report_error(&e),
-        }
-    }
-
-    /// Grows while the output takes something.
-    fn taken_by_output(&self) -> (u64, u32) {
-        let recorder = self.recorder.as_ref();
-        recorder.map_or_else(|| self.region.taken_by_output(), |recorder| (recorder.written(), 0))
-    }
-
-    /// Waits until the session has ended. False: the output has not taken anything for [`STUCK_AFTER`].
-    fn ends_while_the_output_moves(&self) -> bool {
-        let mut taken = self.taken_by_output();
-        loop {
-            let requests = self.requests.lock();
-            let requests = self.answered.wait_while_for(requests, STUCK_AFTER, |r| r.end.is_none());
-            if requests.end.is_some() {
-                return true;
-            }
-            drop(requests);
-            let before = std::mem::replace(&mut taken, self.taken_by_output());
-            if before == taken {
-                return false;
-            }
-        }
-    }
-}
-
-/// An error to hand out while the first one is kept.
-fn copy_of(e: &std::io::Error) -> std::io::Error {
-    e.raw_os_error()
-        .map_or_else(|| std::io::Error::new(e.kind(), e.to_string()), std::io::Error::from_raw_os_error)
 }

@@ -1,11 +1,11 @@
-//! The room of a chunk.
+//! The room of an empty chunk.
 
 use hairline_shm::Region;
 
-/// Bytes that a store may reach beyond the record's end; kept free at the end of each chunk.
+/// Bytes that a store may write beyond its record's end. Each chunk keeps them free at its end.
 pub(crate) const OVERHANG: usize = 32;
 
-/// Bytes of a chunk up to which records and ends may reach.
+/// Returns the bytes of a chunk that records and reserved ends may use.
 pub(crate) fn empty_room(region: &Region) -> u32 {
     region.payload_len() - OVERHANG as u32
 }

@@ -1,20 +1,20 @@
-//! An output of several files, of which each can be read alone.
+//! Rotation: an output of several files, each of which can be read alone.
 //!
 //! ```text
 //! t.1.fxt   [head][.......... records]
-//! t.2.fxt   [head][carry][... records]      carry: what the records that follow mean
+//! t.2.fxt   [head][carry][... records]      carry: the state that the records after it refer to
 //! t.fxt     [head][carry][... records       the newest, always at the session's own path
 //! ```
 //!
-//! The file is changed between two batches, as a batch of its own. A recoverer finds either file at the path and knows which it is by
-//! its inode (`RegionHeader::next_output`):
+//! The drain thread changes the file between two batches. The change is a batch of its own. Recovery finds
+//! one of the two files at the path, and knows by its inode which file it is (`RegionHeader::next_output`):
 //!
 //! ```text
-//! 1  the next file, at a random name (`unfinished.rs`): head, carry
-//! 2  the region says which it is
-//! 3  the old file has its number as a second name
-//! 4  the next file takes the path, at one stroke
-//! 5  the batch is done
+//! 1  write head and carry to the next file, at a random name (`unfinished.rs`)
+//! 2  announce the next file's inode in the region
+//! 3  link the old file to its numbered name
+//! 4  rename the next file to the path, atomically
+//! 5  complete the batch
 //! ```
 
 use std::borrow::Cow;
@@ -32,31 +32,32 @@ use crate::on::base::files::OutputFile;
 use crate::on::base::files::unfinished::Unfinished;
 use crate::options::Format;
 
-/// When the output changes files, and what it has told so far.
+/// The rotation of an output's files, and the state that the next file begins with.
 pub(crate) struct Rotation {
-    /// Bytes of a file.
+    /// The size of a file in bytes.
     size: u64,
-    /// Files that stay, the one that is written included; 0: all.
+    /// Number of files to keep, the newest included; 0: all.
     keep: u64,
     path: PathBuf,
     head: Vec<u8>,
     region: Arc<Region>,
     carry: Carry,
-    /// Files before this one.
+    /// Number of files before the newest one.
     finished: u64,
-    /// The length from which on the file that is written is to be followed by the next.
+    /// The length in bytes at which the newest file is full.
     full_at: u64,
-    /// Why the next file could not be made.
-    failed: Option<io::Error>,
+    /// The error of the last attempt to create the next file.
+    error: Option<io::Error>,
 }
 
+/// The state of the stream that the records of the next file refer to.
 enum Carry {
     Fxt(Box<fxt::Carry>),
     TrackEvent(track_event::Carry),
 }
 
 impl Rotation {
-    /// `len`: that of the first file, which has its head.
+    /// Creates the rotation of the file at `path`, which has only `head`.
     pub(crate) fn new(
         size: u64,
         keep: u32,
@@ -72,29 +73,30 @@ impl Rotation {
         Self {
             size,
             keep: u64::from(keep),
-            // A link at the output's path stays, and leads to the newest file.
+            // If the output's path is a link, the link stays, and leads to the newest file.
             path: fs::canonicalize(&path).unwrap_or(path),
             head,
             region,
             carry,
             finished: 0,
             full_at: size,
-            failed: None,
+            error: None,
         }
     }
 
-    /// Bytes that a file of this length still takes.
+    /// Returns the bytes that a file of this length has room for.
     pub(crate) fn room(&self, len: u64) -> u64 {
         self.full_at.saturating_sub(len)
     }
 
-    /// Why the output stayed in one file, if it did.
-    pub(crate) fn failed(&self) -> Option<&io::Error> {
-        self.failed.as_ref()
+    /// Returns the error that kept the output in its present file.
+    pub(crate) fn error(&self) -> Option<&io::Error> {
+        self.error.as_ref()
     }
 
-    /// The parts, as they are to be written: where a record must be another one than in one long file, a copy.
-    pub(crate) fn look<'p>(&mut self, parts: &'p [IoSlice<'_>]) -> Option<Vec<Cow<'p, [u8]>>> {
+    /// Reads the parts into the carry. Returns patched copies of them if a record must differ from the same
+    /// record in one long file.
+    pub(crate) fn patch<'p>(&mut self, parts: &'p [IoSlice<'_>]) -> Option<Vec<Cow<'p, [u8]>>> {
         let carry = match &mut self.carry {
             Carry::TrackEvent(carry) => {
                 parts.iter().for_each(|part| carry.look(part));
@@ -118,6 +120,7 @@ impl Rotation {
         Some(parts.iter().zip(patches).map(patched).collect())
     }
 
+    /// Removes a sequence from the carry after its last record.
     pub(crate) fn sequence_ended(&mut self, info: ChunkInfo) {
         match &mut self.carry {
             Carry::Fxt(carry) => carry.ended(u64::from(info.tid)),
@@ -125,52 +128,46 @@ impl Rotation {
         }
     }
 
-    /// Goes on in the next file if `bytes` more would make this one longer than it may be. Where that cannot be had, stays, and tries
-    /// again when as much has been written once more.
-    pub(crate) fn turn(&mut self, file: &mut OutputFile, len: &mut u64, bytes: u64) -> bool {
+    /// Replaces `file` by the next file if `bytes` more would make `file` too long. Returns whether it did.
+    /// If the next file cannot be created, `file` stays, and the next attempt comes after a further `size`
+    /// bytes.
+    pub(crate) fn next_file_if_full(&mut self, file: &mut OutputFile, len: &mut u64, bytes: u64) -> bool {
         if *len + bytes <= self.full_at {
             return false;
         }
-        match self.next(file) {
+        match self.next_file(file) {
             Ok((next, next_len)) => {
                 (*file, *len) = (next, next_len);
-                // What a file begins with may be much: half of its size at least is records.
+                // Head and carry may be long: at least half of the size is for records.
                 self.full_at = self.size.max(next_len + self.size / 2);
-                self.failed = None;
+                self.error = None;
                 true
             }
             Err(e) => {
-                // Who recovers this finds the file that it is still in.
+                // Recovery must find the file that the output stays in.
                 if let Ok(metadata) = file.metadata() {
                     self.region.announce_output(metadata.ino(), *len, self.finished + 1);
                 }
                 self.full_at = *len + bytes + self.size;
-                self.failed = Some(e);
+                self.error = Some(e);
                 false
             }
         }
     }
 
-    fn next(&mut self, current: &OutputFile) -> io::Result<(OutputFile, u64)> {
-        let identity = |m: fs::Metadata| (m.dev(), m.ino());
-        let is_ours = match fs::metadata(&self.path) {
-            Ok(metadata) => identity(metadata) == current.metadata().map(identity)?,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => false,
-            Err(e) => return Err(e),
-        };
-        if !is_ours && fs::symlink_metadata(&self.path).is_ok() {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "another file is in its place"));
-        }
+    /// Creates the next file and puts it at the path. Returns the file and its length.
+    fn next_file(&mut self, current: &OutputFile) -> io::Result<(OutputFile, u64)> {
+        let is_current_at_path = self.is_at_path(current)?;
         let (next, len) = self.write_opening()?;
         let number = self.finished + 1;
         self.region.announce_output(next.file().metadata()?.ino(), len, number);
         let numbered = files::numbered_path(&self.path, number);
-        if is_ours {
-            give_second_name(&self.path, &numbered)?;
+        if is_current_at_path {
+            link_to(&self.path, &numbered)?;
         }
-        // It is locked before another session can find it at the path.
+        // The file is locked before another session can find it at the path.
         let file = next.replace_locked(&self.path).inspect_err(|_| {
-            // As it was: with one name, and that.
+            // Removes the second name of the current file again.
             let _ = if fs::symlink_metadata(&self.path).is_ok() {
                 fs::remove_file(&numbered)
             } else {
@@ -178,15 +175,39 @@ impl Rotation {
             };
         })?;
         self.finished += 1;
-        // One that was finished when this was written is the first too many.
+        self.remove_oldest();
+        Ok((OutputFile::new(file), len))
+    }
+
+    /// Returns whether `current` is the file at the path; false: the path has no file.
+    ///
+    /// # Errors
+    /// When the path has another file.
+    fn is_at_path(&self, current: &OutputFile) -> io::Result<bool> {
+        let identity = |m: fs::Metadata| (m.dev(), m.ino());
+        let is_current = match fs::metadata(&self.path) {
+            Ok(metadata) => identity(metadata) == current.metadata().map(identity)?,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => false,
+            Err(e) => return Err(e),
+        };
+        if !is_current && fs::symlink_metadata(&self.path).is_ok() {
+            return Err(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "another file is at the path of the output",
+            ));
+        }
+        Ok(is_current)
+    }
+
+    /// Removes the newest file that is one too many. Earlier rotations have removed the files before it.
+    fn remove_oldest(&self) {
         if let Some(old) = (self.finished + 1).checked_sub(self.keep).filter(|old| *old > 0 && self.keep > 0)
         {
             let _ = fs::remove_file(files::numbered_path(&self.path, old));
         }
-        Ok((OutputFile::new(file), len))
     }
 
-    /// Makes the next file.
+    /// Creates the next file, with head and carry. Returns the file and its length.
     fn write_opening(&mut self) -> io::Result<(Unfinished, u64)> {
         let next = Unfinished::beside(&self.path)?;
         let mut opening = self.head.clone();
@@ -199,9 +220,9 @@ impl Rotation {
     }
 }
 
-/// The file at `path` is to be found at `name` too; one that was there is of an earlier run. Where a file has one name only, it is
-/// moved.
-fn give_second_name(path: &Path, name: &Path) -> io::Result<()> {
+/// Links the file at `path` to `name`. A file at `name` is of an earlier run, and is replaced. Moves the file
+/// where the file system has no hard links.
+fn link_to(path: &Path, name: &Path) -> io::Result<()> {
     match fs::remove_file(name) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
         _ => {}

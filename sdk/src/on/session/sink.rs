@@ -1,4 +1,4 @@
-//! Where drained bytes go: a file, memory, or any writer.
+//! The sink of drained bytes: a file, memory, or any `Write`.
 
 use std::io;
 use std::io::{IoSlice, Seek, SeekFrom, Write};
@@ -11,11 +11,12 @@ use crate::on::base::files::OutputFile;
 use crate::on::session::rotation::Rotation;
 use crate::output::MemoryOutput;
 
-/// Bytes that the longest tail takes, and some more.
+/// Bytes that a size limit reserves for the tail. The longest tail is shorter.
 pub(crate) const TAIL_ROOM: u64 = 2 << 10;
 
+/// The target of a sink's bytes.
 pub(crate) enum Target {
-    /// The file, and how long it is.
+    /// The file, and its length in bytes.
     File(OutputFile, u64),
     Memory(MemoryOutput),
     Writer(Box<dyn Write + Send>),
@@ -24,15 +25,16 @@ pub(crate) enum Target {
 /// The session's output.
 pub(crate) struct Sink {
     target: Target,
+    /// Bytes written, over all files of a rotation.
     pub(crate) written: u64,
-    /// The most that may be written.
+    /// The upper limit of `written`.
     limit: Option<u64>,
-    /// Lets the output go on in another file now and then.
+    /// Continues the output in further files.
     rotation: Option<Rotation>,
-    /// Whether something was refused since it would have gone beyond the limit.
-    is_full: bool,
-    /// Compresses what is drained, but not what the writer thread itself writes: the stream's head, its markers and its
-    /// statistics can be found without decompressing.
+    /// Whether a write was refused because of the limit.
+    is_at_limit: bool,
+    /// Compresses drained bytes. The drain thread's own packets (the stream's head, markers and statistics)
+    /// stay uncompressed, so that readers find them without decompression.
     #[cfg(feature = "compress")]
     pub(crate) compressor: Option<crate::on::session::compress::Compressor>,
 }
@@ -44,60 +46,61 @@ impl Sink {
             written: 0,
             limit: None,
             rotation: None,
-            is_full: false,
+            is_at_limit: false,
             #[cfg(feature = "compress")]
             compressor: None,
         }
     }
 
-    /// Takes no more than so many bytes in all, [`TAIL_ROOM`] of which are kept for the tail.
+    /// Limits the output to `bytes`, of which [`TAIL_ROOM`] is reserved for the tail.
     pub(crate) fn limit_to(&mut self, bytes: Option<u64>) {
         self.limit = bytes.map(|bytes| bytes.saturating_sub(TAIL_ROOM));
     }
 
-    /// Where the output is a file: goes on in others. What was written so far is their head.
+    /// Makes the output rotate its files. The output is a file that has only the stream's head.
     pub(crate) fn rotate(&mut self, rotation: Rotation) {
         self.rotation = Some(rotation);
     }
 
-    /// Why the output did not go on in another file, if it should have.
-    pub(crate) fn rotation_failed(&self) -> Option<&io::Error> {
-        self.rotation.as_ref().and_then(Rotation::failed)
+    /// Returns the error that kept the output in its present file.
+    pub(crate) fn rotation_error(&self) -> Option<&io::Error> {
+        self.rotation.as_ref().and_then(Rotation::error)
     }
 
-    /// Whether a write neither waits for a reader nor runs code of the program.
-    pub(crate) fn takes_at_once(&self) -> bool {
+    /// Returns whether the target is a file or memory. Then a write neither waits for a reader nor runs the
+    /// program's code.
+    pub(crate) fn is_file_or_memory(&self) -> bool {
         !matches!(self.target, Target::Writer(_))
     }
 
-    /// Whether the limit has been met. From then on there is room for the tail only.
-    pub(crate) fn is_full(&self) -> bool {
-        self.is_full
+    /// Returns whether a write was refused because of the size limit. After that only the tail has room.
+    pub(crate) fn is_at_limit(&self) -> bool {
+        self.is_at_limit
     }
 
-    /// What was kept for the tail may be used.
-    pub(crate) fn begin_tail(&mut self) {
+    /// Releases the bytes that the limit reserves for the tail.
+    pub(crate) fn release_tail_room(&mut self) {
         self.limit = self.limit.map(|limit| limit + TAIL_ROOM);
     }
 
-    /// Whether the file at `path` is another one than this, or none: it was removed, or replaced.
+    /// Returns whether the sink's file is no longer at `path`: the file was removed or replaced.
     pub(crate) fn has_vanished(&self, path: &Path) -> bool {
         let Target::File(file, _) = &self.target else { return false };
         let identity = |m: std::fs::Metadata| (m.dev(), m.ino());
         file.metadata().ok().map(identity) != std::fs::metadata(path).ok().map(identity)
     }
 
-    /// Writes bytes that are not compressed: those of the writer thread itself.
+    /// Writes the stream's head, uncompressed.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.write_plain(&[IoSlice::new(bytes)])
+        self.write_within_limit(&[IoSlice::new(bytes)])
     }
 
-    /// This output, uncompressed.
-    pub(crate) fn plain(&mut self) -> Plain<'_> {
-        Plain(self)
+    /// Returns this sink without its compression.
+    pub(crate) fn uncompressed(&mut self) -> Uncompressed<'_> {
+        Uncompressed(self)
     }
 
-    /// Pushes out what a writer may hold back.
+    /// Flushes a `Write`.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         match &mut self.target {
             Target::Writer(writer) => writer.flush(),
@@ -110,19 +113,21 @@ impl Output for Sink {
     fn write_all_parts(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
         #[cfg(feature = "compress")]
         if let Some(mut compressor) = self.compressor.take() {
-            let _ = self.rotation.as_mut().map(|rotation| rotation.look(parts)); // packets stay as they are
-            let result = compressor.pack(parts).and_then(|packed| self.write_plain(&[IoSlice::new(packed)]));
+            // The rotation patches only FXT records, and only TrackEvent packets are compressed.
+            let _ = self.rotation.as_mut().map(|rotation| rotation.patch(parts));
+            let packed = compressor.pack(parts);
+            let result = packed.and_then(|packed| self.write_within_limit(&[IoSlice::new(packed)]));
             self.compressor = Some(compressor);
             return result;
         }
-        self.write_followed(parts)
+        self.write_patched(parts)
     }
 
     fn next_file(&mut self, bytes: u64) -> io::Result<bool> {
         let Self { target: Target::File(file, len), rotation: Some(rotation), .. } = self else {
             return Ok(false);
         };
-        Ok(rotation.turn(file, len, bytes))
+        Ok(rotation.next_file_if_full(file, len, bytes))
     }
 
     fn sequence_ended(&mut self, info: ChunkInfo) {
@@ -132,14 +137,14 @@ impl Output for Sink {
     }
 
     fn room(&self) -> Option<u64> {
-        let of_file = match (&self.rotation, &self.target) {
+        let in_file = match (&self.rotation, &self.target) {
             (Some(rotation), Target::File(_, len)) => Some(rotation.room(*len)),
             _ => None,
         };
-        let in_all = self.limit.map(|limit| limit.saturating_sub(self.written));
+        let in_total = self.limit.map(|limit| limit.saturating_sub(self.written));
         #[cfg(feature = "compress")]
-        let in_all = in_all.filter(|_| self.compressor.is_none()); // what it will be is known when it is packed
-        of_file.into_iter().chain(in_all).min()
+        let in_total = in_total.filter(|_| self.compressor.is_none()); // the compressed size is not known yet
+        in_file.into_iter().chain(in_total).min()
     }
 
     fn file_len(&self) -> Option<u64> {
@@ -150,12 +155,12 @@ impl Output for Sink {
     }
 }
 
-/// See [`Sink::plain`].
-pub(crate) struct Plain<'s>(&'s mut Sink);
+/// A sink without its compression: see [`Sink::uncompressed`].
+pub(crate) struct Uncompressed<'s>(&'s mut Sink);
 
-impl Output for Plain<'_> {
+impl Output for Uncompressed<'_> {
     fn write_all_parts(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
-        self.0.write_followed(parts)
+        self.0.write_patched(parts)
     }
 
     fn next_file(&mut self, bytes: u64) -> io::Result<bool> {
@@ -168,22 +173,22 @@ impl Output for Plain<'_> {
 }
 
 impl Sink {
-    /// The same, and the rotation knows of it.
-    fn write_followed(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
-        match self.rotation.as_mut().and_then(|rotation| rotation.look(parts)) {
+    /// Writes the parts, with the patches of the rotation.
+    fn write_patched(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        match self.rotation.as_mut().and_then(|rotation| rotation.patch(parts)) {
             Some(patched) => {
                 let parts: Vec<IoSlice<'_>> = patched.iter().map(|part| IoSlice::new(part)).collect();
-                self.write_plain(&parts)
+                self.write_within_limit(&parts)
             }
-            None => self.write_plain(parts),
+            None => self.write_within_limit(parts),
         }
     }
 
-    /// All of the parts, or none.
-    fn write_plain(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
+    /// Writes all of the parts. Writes none if they would exceed the limit or if the file fails.
+    fn write_within_limit(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
         let bytes: u64 = parts.iter().map(|p| p.len() as u64).sum();
         if self.limit.is_some_and(|limit| self.written + bytes > limit) {
-            self.is_full = true;
+            self.is_at_limit = true;
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         match &mut self.target {
@@ -192,7 +197,7 @@ impl Sink {
             Target::File(file, len) => match write_vectored(file, parts) {
                 Ok(()) => *len += bytes,
                 Err(e) => {
-                    // Half a record at the end helps nobody: back to the last whole one.
+                    // Removes the incomplete record at the file's end.
                     let _ = file.set_len(*len).and_then(|()| (&**file).seek(SeekFrom::Start(*len)));
                     return Err(e);
                 }
@@ -203,11 +208,11 @@ impl Sink {
     }
 }
 
-/// Writes all parts with as few calls as the writer lets.
+/// Writes all parts, with as few calls as the writer permits.
 fn write_vectored(writer: &mut impl Write, parts: &[IoSlice<'_>]) -> io::Result<()> {
     let mut owned = parts.to_vec();
     let mut rest = owned.as_mut_slice();
-    IoSlice::advance_slices(&mut rest, 0); // drops empty ones
+    IoSlice::advance_slices(&mut rest, 0); // skips empty slices
     while !rest.is_empty() {
         match writer.write_vectored(rest) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -223,7 +228,7 @@ fn write_vectored(writer: &mut impl Write, parts: &[IoSlice<'_>]) -> io::Result<
 mod tests {
     use super::*;
 
-    /// Takes at most three bytes at a time, and is interrupted every other time.
+    /// Accepts at most three bytes in a call, and is interrupted in every other call.
     struct Slow(Vec<u8>, bool);
 
     impl Write for Slow {
@@ -243,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_that_takes_little_gets_all_of_it() {
+    fn a_writer_with_short_writes_and_interrupts_gets_all_bytes() {
         let mut slow = Slow(Vec::new(), false);
         let parts = [b"".as_slice(), b"hair", b"", b"line is long", b"!"].map(IoSlice::new);
         write_vectored(&mut slow, &parts).unwrap();

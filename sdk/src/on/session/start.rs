@@ -1,9 +1,8 @@
-//! The start of a session: from its settings to a session that runs.
+//! The start of a session: creates the region, the output, the clock and the session's own thread.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use hairline_shm::{BackingChoice, Output, Region, RegionConfig};
 
@@ -18,31 +17,34 @@ use crate::on::encode::stream;
 #[cfg(feature = "compress")]
 use crate::on::session::compress;
 use crate::on::session::current::Reserved;
+use crate::on::session::destination::Destination;
 use crate::on::session::rotation::Rotation;
-use crate::on::session::shared::{About, Shared};
+use crate::on::session::settings::Settings;
+use crate::on::session::shared::Shared;
 use crate::on::session::sink::Sink;
-use crate::on::session::{drain_thread, output, panics, recorder, snapshot, upkeep};
+use crate::on::session::{drain_thread, output, panics, recorder_thread, snapshot, upkeep};
 use crate::options::{ClockSource, Format, Overflow};
 
-/// A session that is being started: no other one can be, and no signal handler of this thread runs.
+/// A session during its start. Until the start is over, no other session can start, and no signal handler
+/// runs on this thread.
 pub(crate) struct Starting {
     pid: u32,
     calibration: Calibration,
     reserved: Reserved,
     busy: Busy,
-    // A signal handler that forks would leave a second process that starts this session too.
-    blocked: process::SignalsBlocked,
-    unharmed: files::WriteSignalsBlocked,
+    /// A signal handler that forks would leave a second process that starts this session too.
+    signals_blocked: process::SignalsBlocked,
+    write_signals_blocked: files::WriteSignalsBlocked,
 }
 
 impl Starting {
     /// Reserves the place of the running session.
     ///
     /// # Errors
-    /// When another session runs, or this process is a forked child that does not trace.
+    /// When another session runs or starts, or when this process is a forked child that does not trace.
     pub(crate) fn new(clock: ClockSource) -> Result<Self, Error> {
-        let unharmed = files::WriteSignalsBlocked::new();
-        let blocked = process::SignalsBlocked::new();
+        let write_signals_blocked = files::WriteSignalsBlocked::new();
+        let signals_blocked = process::SignalsBlocked::new();
         let busy = this_thread::busy();
         if this_thread::is_detached() {
             return Err(Error::Forked);
@@ -50,10 +52,10 @@ impl Starting {
         let pid = process::id();
         let calibration = Calibration::start(clock);
         let reserved = Reserved::new()?;
-        Ok(Self { pid, calibration, reserved, busy, blocked, unharmed })
+        Ok(Self { pid, calibration, reserved, busy, signals_blocked, write_signals_blocked })
     }
 
-    /// Checks what can be checked before anything is made.
+    /// Checks the settings, as far as that is possible before the session creates anything.
     ///
     /// # Errors
     /// When the settings contradict each other.
@@ -65,12 +67,13 @@ impl Starting {
     /// Starts the session with these settings.
     ///
     /// # Errors
-    /// When its memory, its output or its thread cannot be had.
+    /// When its region, its output or its thread cannot be created.
     pub(crate) fn finish(self, mut config: Config) -> Result<Arc<Shared>, Error> {
-        let Self { pid, calibration, reserved, busy, mut blocked, unharmed: _unharmed } = self;
+        let Self { pid, calibration, reserved, busy, mut signals_blocked, write_signals_blocked: _blocked } =
+            self;
         let format = output::format(&config)?;
-        let of_a_child = output::config_of_a_child(&config);
-        // The region first: when its sizes make no sense no file has been touched.
+        let child_config = output::child_config(&config);
+        // The region comes first, so that wrong sizes are found before a file is touched.
         let uuid: [u8; 16] = process::random();
         let path = output::path(&config);
         let head = stream::head(format, u128::from_le_bytes(uuid));
@@ -79,9 +82,9 @@ impl Starting {
         let mut sink = open_sink(&mut config, path.clone())?;
         region.populate(0..upkeep::POPULATED_AT_START);
         let clock = calibration.finish();
-        let written = sink.as_mut().map_or(Ok(()), |sink| write_head(sink, &head, &mut blocked));
+        let written = sink.as_mut().map_or(Ok(()), |sink| write_head(sink, &head, &mut signals_blocked));
         if pid != process::id() {
-            std::mem::forget((sink, region, reserved)); // the parent's
+            std::mem::forget((sink, region, reserved)); // they are the parent's
             return Err(Error::Forked);
         }
         written.map_err(create)?;
@@ -89,22 +92,22 @@ impl Starting {
             rotate(sink, &config, path, head, &region, format);
         }
         region.note_time(clock.parameters().now());
-        // From here on the trace is recovered if the process is killed.
+        // If the process is killed after this, recovery completes the trace.
         region.activate(sink.as_ref().and_then(Sink::file_len));
-        let patience = if let Overflow::Block(longest) = config.overflow { longest } else { Duration::ZERO };
-        let about = About { detail: config.detail, heartbeat: config.heartbeat, patience };
-        let shared = Arc::new(Shared::new(format, about, region, &clock, path, of_a_child));
+        let settings = Settings::new(&config, path);
+        let shared = Arc::new(Shared::new(format, settings, region, &clock, child_config));
         let filter = std::mem::take(&mut config.filter);
         spawn(&shared, sink, config, clock)?;
         reserved.fill(Arc::clone(&shared));
         registry::activate(shared.epoch(), filter);
-        drop((busy, blocked)); // those who hear of the change look at callsites, and are code of the program
+        // Released first, because the bridges look at callsites and run the program's code.
+        drop((busy, signals_blocked));
         registry::notify_bridges();
         Ok(shared)
     }
 }
 
-/// The sink of a session that does not overwrite.
+/// Opens the sink of a session that drains. A flight recorder has none; its path is checked instead.
 fn open_sink(config: &mut Config, path: Option<PathBuf>) -> Result<Option<Sink>, Error> {
     if config.overflow == Overflow::Overwrite {
         let create = |source| Error::Create { path: path.clone().unwrap_or_default(), source };
@@ -117,7 +120,7 @@ fn open_sink(config: &mut Config, path: Option<PathBuf>) -> Result<Option<Sink>,
     Ok(Some(sink))
 }
 
-/// Changes files from time to time, where the settings ask for it and the output is a file.
+/// Makes the sink rotate its files, if the settings say so and the output is a file.
 fn rotate(
     sink: &mut Sink,
     config: &Config,
@@ -131,9 +134,9 @@ fn rotate(
     }
 }
 
-/// Starts the session's own thread: the drain thread, or the flight recorder's.
+/// Starts the session's own thread: the drain thread, or the recorder thread of a flight recorder.
 fn spawn(shared: &Arc<Shared>, sink: Option<Sink>, config: Config, clock: Clock) -> Result<(), Error> {
-    #[allow(unused_mut)] // but for compression
+    #[allow(unused_mut)] // only compression changes the sink
     if let Some(mut sink) = sink {
         #[cfg(feature = "compress")]
         if config.compress && shared.is_track_event() {
@@ -141,14 +144,16 @@ fn spawn(shared: &Arc<Shared>, sink: Option<Sink>, config: Config, clock: Clock)
         }
         return shared.spawn(move |shared| drain_thread::run(&shared, sink, clock));
     }
-    let to = recorder::Destination::new(config.output, config.trigger_interval);
+    let destination = Destination::new(config.output, config.trigger_interval);
     if config.trigger_on_panic {
         panics::trigger_on_panic();
     }
-    shared.spawn(move |shared| recorder::run(&shared, to, clock))
+    shared.spawn(move |shared| recorder_thread::run(&shared, destination, clock))
 }
 
-/// A chunk that begins with all it needs of the ones before should be large beside that.
+/// Returns the size of a chunk in bytes. In a flight recorder each chunk begins with the context of the
+/// chunks before it, so a chunk must be large compared with that context. There the default is 1/64 of the
+/// ring, a power of two from 4 KiB to 64 KiB.
 fn chunk_size(config: &Config) -> u32 {
     let default = if config.overflow == Overflow::Overwrite {
         let share = config.buffer_size / 64;
@@ -160,10 +165,10 @@ fn chunk_size(config: &Config) -> u32 {
     config.chunk_size.unwrap_or(default)
 }
 
-/// Writes what the stream begins with. The program's own output, and a pipe that may be full, get it with the
-/// signals as the program has set them.
+/// Writes the stream's head. The program's own `Write`, and a pipe that may be full, run with the signals as
+/// the program has set them.
 fn write_head(sink: &mut Sink, head: &[u8], blocked: &mut process::SignalsBlocked) -> io::Result<()> {
-    if sink.takes_at_once() { sink.write(head) } else { blocked.without(|| sink.write(head)) }
+    if sink.is_file_or_memory() { sink.write(head) } else { blocked.without(|| sink.write(head)) }
 }
 
 fn create_region(

@@ -1,5 +1,5 @@
-//! What a session's own thread does beside its work: it keeps the clock true and the ring's pages present, and clears away what
-//! crashes of this program have left.
+//! The background work of a session's own thread: refines the clock, makes the ring's pages present, and
+//! removes the regions that earlier crashes of this program left.
 
 use std::time::{Duration, Instant};
 
@@ -8,20 +8,27 @@ use crate::on::base::platform::process;
 use crate::on::recover::Pruning;
 use crate::on::session::shared::Shared;
 
-/// Bytes of the ring whose pages are made present while the session starts, where the clock's calibration has to be
-/// waited for anyway; and how many at a time are added after that, some 0.3 ms.
+/// Bytes of the ring whose pages are made present during the session's start, which waits for the clock's
+/// calibration anyway.
 pub(crate) const POPULATED_AT_START: usize = 16 << 20;
-const POPULATE: usize = 1 << 20;
 
-/// Time to the first refinement of the clock, after which it doubles, and the longest between two.
-const REFINE: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
+/// Bytes of the ring that each further step makes present, in some 0.3 ms.
+const POPULATE_STEP: usize = 1 << 20;
 
+/// Time to the first refinement of the clock. It doubles with each refinement.
+const FIRST_REFINEMENT: Duration = Duration::from_millis(20);
+
+/// The longest time between two refinements of the clock.
+const LONGEST_REFINEMENT: Duration = Duration::from_millis(500);
+
+/// The state of the background work.
 pub(crate) struct Upkeep {
     clock: Clock,
-    refined: Instant,
+    last_refinement: Instant,
     refine_after: Duration,
+    /// Bytes of the ring that are present.
     populated: usize,
-    /// The look at regions of earlier processes, once the ring is present.
+    /// The search for the regions of dead processes. It starts when the whole ring is present.
     pruning: Option<Pruning>,
 }
 
@@ -29,32 +36,33 @@ impl Upkeep {
     pub(crate) fn new(clock: Clock) -> Self {
         Self {
             clock,
-            refined: Instant::now(),
-            refine_after: REFINE.0,
+            last_refinement: Instant::now(),
+            refine_after: FIRST_REFINEMENT,
             populated: POPULATED_AT_START,
             pruning: None,
         }
     }
 
-    /// Refines the clock, when it is time.
+    /// Refines the clock if that is due.
     pub(crate) fn refine_clock(&mut self, shared: &Shared) {
-        if self.refined.elapsed() >= self.refine_after {
-            self.clock.refine(&shared.clock);
-            self.refined = Instant::now();
-            self.refine_after = (self.refine_after * 2).min(REFINE.1);
+        if self.last_refinement.elapsed() >= self.refine_after {
+            self.clock.refine(shared.clock());
+            self.last_refinement = Instant::now();
+            self.refine_after = (self.refine_after * 2).min(LONGEST_REFINEMENT);
         }
     }
 
-    /// Makes some more of the ring present. False when all of it is.
+    /// Makes the next [`POPULATE_STEP`] of the ring present. Returns false when all of the ring is present;
+    /// then it searches for the regions of dead processes instead.
     pub(crate) fn populate(&mut self, shared: &Shared) -> bool {
         let from = self.populated;
-        if from >= shared.region.len() {
+        if from >= shared.region().len() {
             self.pruning.get_or_insert_with(|| Pruning::new(&process::name())).proceed();
             return false;
         }
-        self.populated += POPULATE;
-        shared.region.populate(from..self.populated);
-        // A thread that records may want this core, and would otherwise wait for a whole time slice.
+        self.populated += POPULATE_STEP;
+        shared.region().populate(from..self.populated);
+        // A recording thread may want this core, and would otherwise wait for a whole time slice.
         std::thread::yield_now();
         true
     }

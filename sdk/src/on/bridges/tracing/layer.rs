@@ -20,7 +20,7 @@ use tracing_subscriber::registry::LookupSpan;
 
 use crate::on::bridges::tracing::span::Span;
 use crate::on::bridges::tracing::{Category, Mode, cells, sites};
-use crate::on::lifecycle::asked;
+use crate::on::lifecycle::enabled;
 
 /// Records the spans and events of the `tracing` crate, beside other layers.
 ///
@@ -53,7 +53,7 @@ impl<S: Subscriber> tracing_subscriber::Layer<S> for Nothing {}
 
 impl<S> Filter<S> for Gate {
     fn enabled(&self, _: &Metadata<'_>, _: &Context<'_, S>) -> bool {
-        asked::is_recording() // the callsite's word decides exactly
+        enabled::is_recording() // the callsite's word decides exactly
     }
 
     fn callsite_enabled(&self, metadata: &'static Metadata<'static>) -> Interest {

@@ -10,7 +10,7 @@ use crate::on::bridges::tracing::fields::with_scratch;
 use crate::on::callsite::runtime::CallsiteMemory;
 use crate::on::callsite::tables::tracing::SITES;
 use crate::on::callsite::{Callsite, CallsiteKind, CounterOptions, Key, Site, registry};
-use crate::on::lifecycle::{asked, entry};
+use crate::on::lifecycle::{enabled, entry};
 use crate::on::thread::slices;
 use crate::vocabulary::Level;
 
@@ -78,7 +78,7 @@ pub(crate) fn metadata(callsite: &'static Callsite) -> Option<&'static Metadata<
 
 /// Returns whether a callsite with this metadata would be recorded.
 pub(crate) fn would_record(metadata: &Metadata<'_>, category: Category) -> bool {
-    asked::would_record(name_of(metadata, category))
+    enabled::would_record(name_of(metadata, category))
 }
 
 /// Records an event: with a message a log message, else an instant with its fields.

@@ -1,0 +1,145 @@
+//! The calls of the program, and of the end of the process, to a session: flush, snapshot, stop.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::error::Error;
+use crate::on::base::{files, stderr, this_thread};
+use crate::on::callsite::registry;
+use crate::on::session::requests::Outcome;
+use crate::on::session::shared::Shared;
+use crate::on::session::{current, report};
+use crate::summary::Summary;
+
+/// The end of the process waits while the output takes bytes. An output that takes none for this time is
+/// stuck.
+const STUCK_AFTER: Duration = Duration::from_secs(3);
+
+/// The longest wait of a panic for its snapshot.
+const PANIC_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Stops the running session at the end of the process, if a session runs.
+pub(crate) fn stop_current() {
+    if let Some(shared) = current::running() {
+        shared.stop_or_report();
+    }
+}
+
+impl Shared {
+    /// Waits until the output has all that was recorded before the call.
+    pub(crate) fn flush(&self) -> Result<(), Error> {
+        if !self.may_wait() {
+            return Ok(());
+        }
+        let _busy = this_thread::busy();
+        let number = self.requests.request_flush();
+        self.drain.unpark();
+        let outcome = self.requests.wait_for_flush(number);
+        match outcome.error {
+            Some(_) => self.result(outcome).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes the ring's content to a file at `path`.
+    pub(crate) fn snapshot(&self, path: &Path) -> Result<Summary, Error> {
+        if !self.is_of_this_process() || this_thread::is_barred() {
+            return Err(Error::Forked);
+        }
+        let recorder = self.recorder().ok_or(Error::NotRecording)?;
+        let _busy = this_thread::busy();
+        let _blocked = files::WriteSignalsBlocked::new();
+        match recorder.write_file(self, path) {
+            Ok(end) => Ok(self.summary(&end)),
+            Err(source) => Err(Error::Create { path: path.to_owned(), source }),
+        }
+    }
+
+    /// Requests a snapshot, and waits for it for [`PANIC_PATIENCE`] at most: the process may be about to
+    /// abort.
+    pub(crate) fn snapshot_for_panic(&self) {
+        if !self.may_wait() || self.recorder().is_none() {
+            return;
+        }
+        let number = self.requests.request_panic();
+        self.drain.unpark();
+        self.requests.wait_for_panic(number, PANIC_PATIENCE);
+    }
+
+    /// Ends the session, and waits for the results.
+    pub(crate) fn stop(&self) -> Result<Summary, Error> {
+        if !self.may_wait() {
+            return Ok(Summary::default());
+        }
+        let _busy = this_thread::busy();
+        self.request_stop();
+        let result = self.join();
+        current::forget(self.epoch());
+        result
+    }
+
+    /// Ends the session, and reports the results to stderr: nobody else receives them.
+    pub(crate) fn stop_or_report(&self) {
+        if !self.may_wait() {
+            return;
+        }
+        let _busy = this_thread::busy();
+        self.request_stop();
+        let result = self.ends_unless_stuck().then(|| self.join());
+        // Of several callers only the first reports the results, and none after `stop`.
+        if !current::forget(self.epoch()) {
+            return;
+        }
+        match result {
+            None => stderr::report_stuck_output(self.settings.path.as_deref()),
+            Some(Ok(summary)) => report::report(&summary),
+            Some(Err(e)) => stderr::report_error(&e),
+        }
+    }
+
+    fn request_stop(&self) {
+        registry::deactivate(self.epoch());
+        self.region().end_waits();
+        self.requests.request_stop();
+        self.drain.unpark();
+    }
+
+    /// Waits for the end of the session's own thread.
+    fn join(&self) -> Result<Summary, Error> {
+        self.drain.join();
+        // Of two callers, one has joined the thread, and the other waits here.
+        self.result(self.requests.wait_for_end())
+    }
+
+    fn result(&self, Outcome { error, end }: Outcome) -> Result<Summary, Error> {
+        let summary = self.summary(&end.unwrap_or_default());
+        match error {
+            Some(e) => Err(Error::Write { source: copy_of(&e), summary: Box::new(summary) }),
+            None => Ok(summary),
+        }
+    }
+
+    /// Waits until the session has ended. Returns false when the output has taken no byte for
+    /// [`STUCK_AFTER`].
+    fn ends_unless_stuck(&self) -> bool {
+        let mut taken = self.taken_by_output();
+        while !self.requests.wait_for_end_for(STUCK_AFTER) {
+            let before = std::mem::replace(&mut taken, self.taken_by_output());
+            if before == taken {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Returns numbers that change whenever the output takes bytes.
+    fn taken_by_output(&self) -> (u64, u32) {
+        self.recorder().map_or_else(|| self.region().taken_by_output(), |recorder| (recorder.written(), 0))
+    }
+}
+
+/// Copies the error: the session keeps the first one.
+fn copy_of(e: &io::Error) -> io::Error {
+    e.raw_os_error().map_or_else(|| io::Error::new(e.kind(), e.to_string()), io::Error::from_raw_os_error)
+}

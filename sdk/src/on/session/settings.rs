@@ -1,0 +1,33 @@
+//! The settings that a running session keeps.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::builder::{Config, Detail};
+use crate::options::Overflow;
+
+/// The upper limit of [`Settings::patience`], so that a deadline never overflows.
+const LONGEST_PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The settings of a running session.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) detail: Detail,
+    /// The longest wait of an event for a chunk. Zero: events do not wait.
+    pub(crate) patience: Duration,
+    /// Time between two heartbeats of the stream.
+    pub(crate) heartbeat: Duration,
+    /// The absolute path of the output, if the output is a file.
+    pub(crate) path: Option<PathBuf>,
+}
+
+impl Settings {
+    /// Takes the settings from `config`. `path` is the output's path.
+    pub(crate) fn new(config: &Config, path: Option<PathBuf>) -> Self {
+        let patience = match config.overflow {
+            Overflow::Block(longest) => longest.min(LONGEST_PATIENCE),
+            _ => Duration::ZERO,
+        };
+        Self { detail: config.detail, patience, heartbeat: config.heartbeat, path }
+    }
+}

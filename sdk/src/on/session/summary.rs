@@ -1,0 +1,73 @@
+//! The report of a session: its summary, its losses, and the tail of its trace.
+
+use hairline_shm::{Backing, LOSS_REASONS, LossReason};
+
+use crate::on::base::platform::process;
+use crate::on::encode::stream;
+use crate::on::encode::tail::Tail;
+use crate::on::session::end::End;
+use crate::on::session::shared::Shared;
+use crate::summary::{Lost, Summary};
+
+impl Shared {
+    /// Returns the summary of the session, or of a snapshot with the results `end`.
+    pub(crate) fn summary(&self, end: &End) -> Summary {
+        let own_path = || self.settings.path.clone().filter(|_| self.recorder().is_none());
+        Summary {
+            records: end.records,
+            bytes: end.bytes,
+            lost: self.lost(),
+            threads: self.threads.summaries(end),
+            duration: end.duration,
+            path: end.path.clone().or_else(own_path),
+            notes: self.notes().into_iter().chain(end.notes.iter().cloned()).collect(),
+        }
+    }
+
+    /// Returns the tail of the trace. `written` is the bytes before the tail, `chunks` the number of chunks
+    /// that were read to their end, `flushes` the number of flushes.
+    pub(crate) fn tail(&self, written: u64, chunks: u64, flushes: u64) -> Vec<u8> {
+        let region = self.region();
+        let tail = Tail {
+            pid: process::id(),
+            process_track: process::track_uuid(),
+            thread: process::Thread::current(),
+            now: self.now(),
+            lost: self.lost(),
+            ring: u64::from(region.chunk_count()) * u64::from(region.chunk_size()),
+            written,
+            chunks,
+            flushes,
+        };
+        stream::tail(self.format(), &tail)
+    }
+
+    fn lost(&self) -> Lost {
+        let [buffer_full, reentrant, too_large, thread_exit, output, arguments, damaged] =
+            LOSS_REASONS.map(|reason| self.lost_for(reason));
+        Lost { buffer_full, reentrant, too_large, thread_exit, output, arguments, damaged }
+    }
+
+    fn lost_for(&self, reason: LossReason) -> u64 {
+        // Saturating, because other processes can change the region's counters.
+        self.region().lost(reason).saturating_add(self.stray_before.since(reason))
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if matches!(self.region().backing(), Backing::Memfd | Backing::Heap) {
+            let note = "no room in /dev/shm: if the process is killed, the content of the ring is lost";
+            notes.push(note.to_owned());
+        }
+        let kept = self.chunks_for_ends.most_while_full();
+        if kept > 0 {
+            let chunks = self.region().chunk_count();
+            notes.push(format!(
+                "the ring was full while {kept} of its {chunks} chunks were kept for the ends of open \
+                 scopes; a scope that was forgotten (mem::forget) has never ended, and keeps its room until \
+                 its thread ends"
+            ));
+        }
+        notes
+    }
+}
