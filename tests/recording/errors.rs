@@ -78,7 +78,7 @@ fn an_output_that_fails_costs_the_trace_and_nothing_else() {
         let _ = session.flush();
     }
     match session.stop() {
-        Err(Error::Write { source, summary }) => {
+        Err(Error::Write { source, summary, .. }) => {
             assert_eq!(source.kind(), std::io::ErrorKind::StorageFull);
             assert!(summary.lost.output > 0 && summary.lost.output <= 2 * attempted);
         }

@@ -48,7 +48,7 @@ fn an_error_of_the_system_is_kept_and_returned_by_flush_and_stop() {
                 }
             }
             match session.stop() {
-                Err(Error::Write { source, summary }) => {
+                Err(Error::Write { source, summary, .. }) => {
                     assert_eq!((source.raw_os_error(), told >= 2), (Some(code), true));
                     assert!(summary.lost.output > 0, "{summary:?}");
                 }
