@@ -58,6 +58,7 @@ mod error;
 mod filter;
 #[cfg(feature = "log")]
 mod logger;
+mod map_key;
 #[cfg(not(feature = "enable"))]
 mod off;
 #[cfg(feature = "enable")]
@@ -65,6 +66,7 @@ mod on;
 mod options;
 mod output;
 pub mod recovery;
+mod site;
 mod summary;
 mod vocabulary;
 
@@ -80,6 +82,7 @@ pub use imp::Session;
 #[cfg(feature = "log")]
 #[cfg_attr(docsrs, doc(cfg(feature = "log")))]
 pub use logger::Logger;
+pub use map_key::MapKey;
 pub use options::{ClockSource, Format, Overflow, parse_size};
 pub use output::MemoryOutput;
 #[doc(no_inline)]
@@ -99,7 +102,7 @@ pub use hairline_macros::trace;
 pub use off::TraceStream;
 #[cfg(not(feature = "enable"))]
 pub use off::{
-    Argument, AsyncScope, Bytes, Flow, Interned, Koid, MapKey, OnTrack, Scope, TraceFuture, Traced, Track,
+    Argument, AsyncScope, Bytes, Flow, Interned, Koid, OnTrack, Scope, TraceFuture, Traced, Track,
     TrackScope, bytes, interned, koid,
 };
 #[cfg(all(feature = "futures", feature = "enable"))]
@@ -115,7 +118,7 @@ pub use on::{
     bridges::futures::{TraceFuture, Traced},
     event::argument::Argument,
     event::flow::Flow,
-    event::nested::{Bytes, Interned, Koid, MapKey, bytes, interned, koid},
+    event::nested::{Bytes, Interned, Koid, bytes, interned, koid},
     event::on_track::OnTrack,
     event::track::Track,
     thread::guards::{Scope, interval::AsyncScope, on_track::TrackScope},
@@ -138,7 +141,7 @@ pub mod __private {
     #[cfg(debug_assertions)]
     pub use crate::on::base::lock::holds_a_lock;
     pub use crate::on::bridges::futures::Life;
-    pub use crate::on::callsite::{Callsite, CallsiteKind, CounterOptions, Key, Site};
+    pub use crate::on::callsite::{Callsite, Key};
     pub use crate::on::event::argument::{Argument, number};
     pub use crate::on::event::extras::Extras;
     pub use crate::on::event::text::Text;
@@ -149,15 +152,15 @@ pub mod __private {
         TrackScope, track_begin, track_end, track_left_out, track_was_used,
     };
     pub use crate::on::thread::guards::{Scope, log};
+    pub use crate::site::{CallsiteKind, CounterOptions, Site};
 }
 
 /// For the macros.
 #[cfg(not(feature = "enable"))]
 #[doc(hidden)]
 pub mod __private {
+    pub use crate::site::{CallsiteKind, CounterOptions, Site};
     pub use core::module_path;
 
-    pub use crate::off::{
-        AsyncScope, Callsite, CallsiteKind, CounterOptions, Extras, Key, Life, Scope, Site, TrackScope,
-    };
+    pub use crate::off::{AsyncScope, Callsite, Extras, Key, Life, Scope, TrackScope};
 }

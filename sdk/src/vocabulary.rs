@@ -64,3 +64,30 @@ pub enum Ordering {
     /// By their [`rank`](crate::Track::rank), the smallest first.
     Explicit,
 }
+
+/// An id that is common to events that belong together.
+#[derive(Clone, Copy, Debug)]
+pub enum Correlation<'a> {
+    /// A number.
+    Id(u64),
+    /// A string.
+    Name(&'a str),
+}
+
+impl From<u64> for Correlation<'_> {
+    fn from(id: u64) -> Self {
+        Self::Id(id)
+    }
+}
+
+impl<'a> From<&'a str> for Correlation<'a> {
+    fn from(name: &'a str) -> Self {
+        Self::Name(name)
+    }
+}
+
+impl<'a> From<&'a String> for Correlation<'a> {
+    fn from(name: &'a String) -> Self {
+        Self::Name(name)
+    }
+}

@@ -1,9 +1,11 @@
 //! Bad input is a typed error, and nothing is left behind.
 
-use std::io::Write;
+use std::io::{self, ErrorKind, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use hairline::{Error, MemoryOutput, Session, trace_scope};
-use hairline_tests::recording::turn;
+use hairline::{Error, MemoryOutput, Session, trace_instant, trace_scope};
+use hairline_tests::recording::{FORMATS, turn};
 
 #[test]
 fn each_bad_setting_is_its_own_error() {
@@ -137,4 +139,36 @@ fn after_an_output_that_panicked_the_next_session_starts_though_nobody_asked_for
     drop(session);
     let next = Session::builder().output_memory(&MemoryOutput::new()).start().expect("the place is free");
     next.stop().expect("stopped");
+}
+
+/// An output that has no room left from some moment on.
+struct FullFrom(Arc<AtomicBool>);
+
+impl Write for FullFrom {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.load(Ordering::SeqCst) { Err(ErrorKind::StorageFull.into()) } else { Ok(bytes.len()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn an_output_that_fails_after_its_size_limit_was_reached_is_an_error() {
+    let _turn = turn();
+    for format in FORMATS {
+        let is_full = Arc::new(AtomicBool::new(false));
+        let builder = Session::builder().output_writer(FullFrom(Arc::clone(&is_full))).format(format);
+        let session = builder.max_file_size(64 << 10).start().expect("a session");
+        (0..20_000).for_each(|n| trace_instant!("t", "event", n));
+        session.flush().expect("the limit is no error");
+        is_full.store(true, Ordering::SeqCst);
+        match session.stop() {
+            Err(Error::Write { source, .. }) => {
+                assert_eq!(source.kind(), ErrorKind::StorageFull, "{format:?}")
+            }
+            stopped => panic!("{format:?}: {stopped:?}"),
+        }
+    }
 }

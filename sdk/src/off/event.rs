@@ -1,6 +1,6 @@
 //! Arguments and options of events that are not recorded.
 
-use std::borrow::Cow;
+use crate::vocabulary::Correlation;
 use std::marker::PhantomData;
 
 use crate::off::track::{Flow, OnTrack, Track};
@@ -67,69 +67,6 @@ impl<'a> Extras<'a> {
         self
     }
 }
-
-/// The id that related events share.
-#[derive(Clone, Copy, Debug)]
-pub enum Correlation<'a> {
-    /// A number.
-    Id(u64),
-    /// A string.
-    Name(&'a str),
-}
-
-impl From<u64> for Correlation<'_> {
-    fn from(id: u64) -> Self {
-        Self::Id(id)
-    }
-}
-
-impl<'a> From<&'a str> for Correlation<'a> {
-    fn from(name: &'a str) -> Self {
-        Self::Name(name)
-    }
-}
-
-impl<'a> From<&'a String> for Correlation<'a> {
-    fn from(name: &'a String) -> Self {
-        Self::Name(name)
-    }
-}
-
-/// A key of a map: a string, an integer, a bool or a char.
-pub trait MapKey {
-    /// Calls `f` with the text of the key.
-    fn with_key(&self, f: impl FnOnce(&str));
-}
-
-macro_rules! text_keys {
-    ($($type:ty),*) => {$(
-        impl MapKey for $type {
-            fn with_key(&self, f: impl FnOnce(&str)) {
-                f(self);
-            }
-        }
-    )*};
-}
-
-text_keys!(str, String, Cow<'_, str>);
-
-impl<T: MapKey + ?Sized> MapKey for &T {
-    fn with_key(&self, f: impl FnOnce(&str)) {
-        (**self).with_key(f);
-    }
-}
-
-macro_rules! shown_keys {
-    ($($type:ty),*) => {$(
-        impl MapKey for $type {
-            fn with_key(&self, f: impl FnOnce(&str)) {
-                f(&self.to_string());
-            }
-        }
-    )*};
-}
-
-shown_keys!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize, bool, char);
 
 /// Bytes that are not recorded.
 #[derive(Clone, Copy, Debug)]

@@ -11,8 +11,8 @@ pub(crate) mod recover;
 mod session;
 mod track;
 
-pub use callsite::{Callsite, CallsiteKind, CounterOptions, Key, Site};
-pub use event::{Argument, Bytes, Extras, Interned, Koid, MapKey, bytes, interned, koid};
+pub use callsite::{Callsite, Key};
+pub use event::{Argument, Bytes, Extras, Interned, Koid, bytes, interned, koid};
 #[cfg(feature = "serde")]
 pub use event::{Serialized, serialize};
 #[cfg(feature = "futures")]

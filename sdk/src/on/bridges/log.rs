@@ -12,11 +12,12 @@ use crate::on::base::this_thread;
 use crate::on::callsite::registry::Bridge;
 use crate::on::callsite::runtime::CallsiteMemory;
 use crate::on::callsite::tables::log::{SITES, Sites};
-use crate::on::callsite::{Callsite, CallsiteKind, CounterOptions, Site, registry};
+use crate::on::callsite::{Callsite, registry};
 use crate::on::event::extras::Extras;
 use crate::on::event::text::Text;
 use crate::on::lifecycle::{enabled, entry, inherited};
 use crate::on::thread::events;
+use crate::site::{CallsiteKind, CounterOptions, Site};
 use crate::vocabulary::Level;
 
 /// The most callsites made for messages. They stay for the rest of the process, and a program may invent

@@ -20,6 +20,7 @@ pub(crate) mod tables;
 mod link;
 mod word;
 
+use crate::site::{CallsiteKind, Site};
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
@@ -30,7 +31,6 @@ use crate::on::callsite;
 pub(crate) use crate::on::callsite::link::Link;
 use crate::on::callsite::word::Word;
 pub(crate) use crate::on::callsite::word::fence_constants;
-use crate::vocabulary::Unit;
 
 /// The word of a callsite that was never hit.
 pub(crate) const UNREGISTERED: u32 = 1;
@@ -48,8 +48,9 @@ pub(crate) type FirstHit = fn(&'static Callsite) -> u32;
 /// path.
 const NO_ID: u32 = u32::MAX;
 
-/// The epoch of a session: the word of a callsite that is on, never 0. Only a callsite creates one. So no
-/// event can be recorded in epoch 0, in which no thread has a chunk.
+/// The word of a callsite that is not off: the epoch of the session, or [`UNREGISTERED`] before the first hit.
+/// Never 0, and only a callsite creates one. So no event can be recorded in epoch 0, in which no thread has a
+/// chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Epoch(NonZeroU32);
 
@@ -58,53 +59,6 @@ impl Epoch {
     #[inline(always)]
     pub(crate) fn get(self) -> u32 {
         self.0.get()
-    }
-}
-
-/// The kind of event that a callsite records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallsiteKind {
-    /// A slice, begun and ended on one thread.
-    Scope,
-    /// A point in time.
-    Instant,
-    /// A value over time.
-    Counter,
-    /// The end of a slice on a track, on for every filter: the slice may have any category.
-    End,
-}
-
-/// The place of a callsite in the source, and its other fixed properties.
-#[derive(Debug)]
-pub struct Site {
-    /// The path of the file.
-    pub file: &'static str,
-    /// The line in the file.
-    pub line: u32,
-    /// The path of the module.
-    pub module: &'static str,
-    /// The meaning of a counter's values.
-    pub counter: CounterOptions,
-}
-
-/// The meaning of a counter's values.
-#[derive(Clone, Copy, Debug)]
-pub struct CounterOptions {
-    /// `unit:`.
-    pub unit: Unit,
-    /// `multiplier:`; 1 by default.
-    pub multiplier: i64,
-    /// `incremental:`.
-    pub incremental: bool,
-}
-
-impl CounterOptions {
-    /// Plain numbers without a unit.
-    pub const NONE: Self = Self { unit: Unit::None, multiplier: 1, incremental: false };
-
-    /// Whether FXT can express the options: FXT has no unit and no multiplier.
-    pub(crate) fn is_plain(&self) -> bool {
-        self.unit == Unit::None && self.multiplier == 1
     }
 }
 

@@ -15,9 +15,8 @@ use crate::filter::Filter;
 use crate::on::base::lock::{Fixed, Grow, Map, Mutex, MutexGuard};
 use crate::on::base::{lock, this_thread};
 use crate::on::callsite::runtime::CallsiteMemory;
-use crate::on::callsite::{
-    Callsite, CallsiteKind, Constants, CounterOptions, FirstHit, Link, Site, UNREGISTERED, pointee,
-};
+use crate::on::callsite::{Callsite, Constants, FirstHit, Link, UNREGISTERED, pointee};
+use crate::site::{CallsiteKind, CounterOptions, Site};
 
 static HEAD: Link<Callsite> = Link::end();
 

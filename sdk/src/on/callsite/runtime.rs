@@ -1,6 +1,7 @@
 //! Callsites that are created at run time and exist for the rest of the process.
 
-use crate::on::callsite::{Callsite, CallsiteKind, FirstHit, Key, Site};
+use crate::on::callsite::{Callsite, FirstHit, Key};
+use crate::site::{CallsiteKind, Site};
 
 /// The memory of a callsite, allocated before the lock is taken. Only under the lock can the caller see
 /// whether another thread has created the same callsite. The memory is then freed, outside of the lock.

@@ -3,9 +3,10 @@
 
 use hairline_formats::fxt;
 
-use crate::on::callsite::{Callsite, CallsiteKind, Constants};
+use crate::on::callsite::{Callsite, Constants};
 use crate::on::encode::FXT_THREAD;
 use crate::on::encode::track_event::message;
+use crate::site::CallsiteKind;
 
 /// Composes the constants of a callsite. `intern` returns the id of a string.
 pub(crate) fn constants(callsite: &'static Callsite, intern: fn(&'static str) -> u32) -> Constants {

@@ -77,10 +77,10 @@ fn cut(text: &str, max: usize) -> Option<String> {
 mod tests {
     use super::*;
     use crate::on::callsite::Callsite;
-    use crate::on::callsite::CallsiteKind;
-    use crate::on::callsite::CounterOptions;
-    use crate::on::callsite::Site;
     use crate::on::event::extras::Extras;
+    use crate::site::CallsiteKind;
+    use crate::site::CounterOptions;
+    use crate::site::Site;
 
     static SITE: Site = Site { file: "f", line: 1, module: "m", counter: CounterOptions::NONE };
     static CALLSITE: Callsite = Callsite::new(CallsiteKind::Scope, "t", "n", &[], &SITE);

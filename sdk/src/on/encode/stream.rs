@@ -1,6 +1,8 @@
 //! The stream of a trace. This is the only file of the layer that looks at the format: each function here
 //! calls its twin for FXT records or TrackEvent packets.
 
+use std::ops::{Deref, DerefMut};
+
 use crate::builder::Detail;
 use crate::on::base::platform::process;
 use crate::on::encode::fxt::sequence::FxtSequence;
@@ -30,17 +32,45 @@ pub(crate) fn is_head(head: &[u8], uuid: u128) -> bool {
     head.windows(number.len()).any(|window| window == number)
 }
 
-/// Returns the sequence of one thread. `number` is its id in the stream.
-pub(crate) fn sequence(
-    format: Format,
-    epoch: u32,
-    number: u32,
-    thread: process::Thread,
-    detail: Detail,
-) -> Box<dyn Sequence> {
-    match format {
-        Format::Fxt => Box::new(FxtSequence::new(epoch, number, thread, detail)),
-        Format::TrackEvent => Box::new(TrackEventSequence::new(epoch, number, thread, detail)),
+/// The sequence of one thread, in its format. Not boxed: ten thousand threads have ten thousand of them.
+pub(crate) enum AnySequence {
+    Fxt(FxtSequence),
+    TrackEvent(TrackEventSequence),
+}
+
+impl AnySequence {
+    /// Creates the sequence. `number` is its id in the stream.
+    pub(crate) fn new(
+        format: Format,
+        epoch: u32,
+        number: u32,
+        thread: process::Thread,
+        detail: Detail,
+    ) -> Self {
+        match format {
+            Format::Fxt => Self::Fxt(FxtSequence::new(epoch, number, thread, detail)),
+            Format::TrackEvent => Self::TrackEvent(TrackEventSequence::new(epoch, number, thread, detail)),
+        }
+    }
+}
+
+impl Deref for AnySequence {
+    type Target = dyn Sequence;
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Self::Fxt(sequence) => sequence,
+            Self::TrackEvent(sequence) => sequence,
+        }
+    }
+}
+
+impl DerefMut for AnySequence {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        match self {
+            Self::Fxt(sequence) => sequence,
+            Self::TrackEvent(sequence) => sequence,
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use crate::on::event::text::Text;
     note = "write `key = %value` to record its `Display`, `key = ?value` for its `Debug`"
 )]
 pub trait Argument {
-    /// The form of the value while the event is recorded: nearly always the plain [`Value`].
+    /// The form that the value has while the event is recorded: a number is its own, a string is a `&str`.
     type Held<'a>: Held
     where
         Self: 'a;
@@ -25,20 +25,20 @@ pub trait Argument {
     fn hold(&self) -> Self::Held<'_>;
 }
 
-/// A [`Value`], or a type that lends one.
+/// A type that lends a [`Value`] to the encoders.
 pub trait Held {
-    /// Whether other values can be nested in the value. Only the cold path can write those.
-    const NESTED: bool = false;
+    /// Whether only the cold path can write the value: it has nested values, or is interned.
+    const COLD_ONLY: bool = false;
 
     /// Returns the value. An argument with the value [`Value::Null`] is omitted.
     fn value(&self) -> Value<'_>;
 }
 
-/// The values of one event: nested pairs, so that there may be any number of values of any types, and the
-/// compiler knows each type.
+/// The values of one event: pairs of a value and the pair of the rest, `(a, (b, ()))`. So there may be any number
+/// of values, and the compiler knows the type of each.
 pub trait Values {
-    /// Whether one of the values is [`Held::NESTED`].
-    const NESTED: bool;
+    /// Whether one of the values is [`Held::COLD_ONLY`].
+    const COLD_ONLY: bool;
 
     /// Returns the number of values.
     fn count(&self) -> usize;
@@ -54,7 +54,7 @@ pub trait Visitor<'v> {
 }
 
 impl Values for () {
-    const NESTED: bool = false;
+    const COLD_ONLY: bool = false;
 
     #[inline(always)]
     fn count(&self) -> usize {
@@ -66,7 +66,7 @@ impl Values for () {
 }
 
 impl<H: Held, T: Values> Values for (H, T) {
-    const NESTED: bool = H::NESTED || T::NESTED;
+    const COLD_ONLY: bool = H::COLD_ONLY || T::COLD_ONLY;
 
     #[inline(always)]
     fn count(&self) -> usize {
@@ -204,7 +204,7 @@ impl<T: Argument> Argument for Option<T> {
 }
 
 impl<H: Held> Held for Option<H> {
-    const NESTED: bool = H::NESTED;
+    const COLD_ONLY: bool = H::COLD_ONLY;
 
     #[inline(always)]
     fn value(&self) -> Value<'_> {

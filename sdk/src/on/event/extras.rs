@@ -4,6 +4,7 @@ use crate::on::base::few::Few;
 use crate::on::event::flow::Flow;
 use crate::on::event::on_track::{OnTrack, Sealed, TrackRef};
 use crate::on::event::track::Track;
+use crate::vocabulary::Correlation;
 
 /// Number of flows of an event that need no allocation.
 const FLOWS: usize = 4;
@@ -16,15 +17,6 @@ pub struct Extras<'a> {
     /// The flows, each with whether it ends at this event.
     pub(crate) flows: Few<(Option<&'a Flow>, bool), FLOWS>,
     pub(crate) correlation: Option<Correlation<'a>>,
-}
-
-/// An id that is common to events that belong together.
-#[derive(Clone, Copy, Debug)]
-pub enum Correlation<'a> {
-    /// A number.
-    Id(u64),
-    /// A string.
-    Name(&'a str),
 }
 
 impl<'a> Extras<'a> {
@@ -102,23 +94,5 @@ impl<'a> Extras<'a> {
             .enumerate()
             .filter(move |(n, (flow, _))| !all().skip(n + 1).any(|(f, _)| f.id() == flow.id()))
             .map(|(_, flow)| flow)
-    }
-}
-
-impl From<u64> for Correlation<'_> {
-    fn from(id: u64) -> Self {
-        Self::Id(id)
-    }
-}
-
-impl<'a> From<&'a str> for Correlation<'a> {
-    fn from(name: &'a str) -> Self {
-        Self::Name(name)
-    }
-}
-
-impl<'a> From<&'a String> for Correlation<'a> {
-    fn from(name: &'a String) -> Self {
-        Self::Name(name)
     }
 }

@@ -18,9 +18,10 @@ use hairline_formats::Value;
 use hairline_formats::track_event::{EventType, Priority};
 
 use crate::on::callsite;
-use crate::on::callsite::{Callsite, CallsiteKind};
+use crate::on::callsite::Callsite;
 use crate::on::event::extras::Extras;
 use crate::on::event::on_track::TrackRef;
+use crate::site::CallsiteKind;
 
 /// An event that is about to be written.
 pub(crate) struct Event<'a> {

@@ -2,13 +2,13 @@
 //!
 //! The encoder visits the entries in the caller's own memory. Nothing is copied or allocated.
 
+use crate::map_key::MapKey;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use hairline_formats::{Entries, Value};
 
 use crate::on::callsite::registry;
 use crate::on::event::argument::{Argument, Held};
-use crate::on::event::text::Text;
 
 /// The values of an array.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ macro_rules! rows {
         }
 
         impl<$($generics)*> Held for Items<'_, $type> {
-            const NESTED: bool = true;
+            const COLD_ONLY: bool = true;
             fn value(&self) -> Value<'_> {
                 Value::Array(self)
             }
@@ -72,7 +72,7 @@ macro_rules! maps {
         }
 
         impl<$($generics)*> Held for Pairs<'_, $type> {
-            const NESTED: bool = true;
+            const COLD_ONLY: bool = true;
             fn value(&self) -> Value<'_> {
                 Value::Dict(self)
             }
@@ -84,46 +84,6 @@ maps! {
     [K: MapKey, V: Argument] BTreeMap<K, V>;
     [K: MapKey, V: Argument, S] HashMap<K, V, S>;
 }
-
-/// A type that can be the name of an entry of a map: strings, integers, bools, chars.
-#[diagnostic::on_unimplemented(message = "`{Self}` is not a key that a trace can show")]
-pub trait MapKey {
-    /// Calls `f` with the key as text.
-    fn with_key(&self, f: impl FnOnce(&str));
-}
-
-macro_rules! text_keys {
-    ($($type:ty),*) => {$(
-        impl MapKey for $type {
-            fn with_key(&self, f: impl FnOnce(&str)) {
-                f(self);
-            }
-        }
-    )*};
-}
-
-text_keys!(str, String, std::borrow::Cow<'_, str>);
-
-impl<T: MapKey + ?Sized> MapKey for &T {
-    fn with_key(&self, f: impl FnOnce(&str)) {
-        (**self).with_key(f);
-    }
-}
-
-macro_rules! shown_keys {
-    ($($type:ty),*) => {$(
-        impl MapKey for $type {
-            fn with_key(&self, f: impl FnOnce(&str)) {
-                // On the stack: all these keys are short.
-                if let Value::Str(text) = Text::display(self).value() {
-                    f(text);
-                }
-            }
-        }
-    )*};
-}
-
-shown_keys!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize, bool, char);
 
 /// Makes an argument of bytes, recorded as a blob and not as an array of numbers.
 ///
@@ -214,7 +174,7 @@ impl Argument for Interned {
 }
 
 impl Held for Numbered {
-    const NESTED: bool = true; // the hot path interns no strings
+    const COLD_ONLY: bool = true; // the hot path interns no strings
     fn value(&self) -> Value<'_> {
         match self.iid {
             0 => Value::Str(self.text),

@@ -44,7 +44,7 @@ impl<T: Serialize + ?Sized> Argument for Serialized<'_, T> {
 pub struct Tree(Node);
 
 impl Held for Tree {
-    const NESTED: bool = true;
+    const COLD_ONLY: bool = true;
     fn value(&self) -> Value<'_> {
         self.0.value()
     }

@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 use crate::builder::Config;
 use crate::error::Error;
 use crate::on::base::stderr::{self, Level};
-use crate::on::callsite::{Callsite, CallsiteKind, Key, Site};
+use crate::on::callsite::{Callsite, Key};
 use crate::on::lifecycle::inherited::{DONE, NOT_STARTED, STARTING, STATE};
 use crate::on::lifecycle::{connect, env, inherited, start};
 use crate::on::session::report;
 use crate::on::thread::cold;
+use crate::site::{CallsiteKind, Site};
 
 impl Callsite {
     /// Creates the callsite of a macro.
@@ -28,14 +29,15 @@ impl Callsite {
     }
 }
 
-/// Registers a callsite at its first hit. Returns the callsite's word after that.
+/// Connects the layers, starts the session that the environment asks for if nothing has started one, and
+/// registers the callsite. Returns the callsite's word after that.
 #[cold]
 pub(crate) fn first_hit(callsite: &'static Callsite) -> u32 {
     connect::connect();
     cold::first_hit(callsite, start_once)
 }
 
-/// The longest wait of an event while another thread starts the session, which takes some 20 ms. The wait has
+/// The longest wait of an event while another thread starts the session. A start takes some 20 ms. The wait has
 /// a limit, because the starting thread may need a resource of the waiting thread, such as the lock of the
 /// program's allocator.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);

@@ -74,7 +74,7 @@ enum State {
     Open,
     /// The sink has failed. The session records nothing more, and the ring's content is lost.
     Failed,
-    /// As `Failed`, because the output has reached its size limit. The tail is still written.
+    /// Like `Failed`, but because the output has reached its size limit. The tail is still written.
     AtLimit,
 }
 
@@ -205,8 +205,8 @@ impl<'s> DrainThread<'s> {
         std::thread::park_timeout(sleep.min(self.shared.settings.heartbeat));
     }
 
-    /// Recalls chunks from idle threads while less than half of the chunks are free. The next thread that
-    /// claims a chunk wakes the drain thread then, and there are free chunks left.
+    /// Recalls chunks from idle threads while less than half of the chunks are free. From there on each thread
+    /// that claims a chunk wakes the drain thread, so that it recalls while chunks are still free.
     fn recall(&mut self) -> NextPass {
         let region = self.shared.region();
         let free = region.free_chunks();

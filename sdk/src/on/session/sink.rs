@@ -73,7 +73,8 @@ impl Sink {
         !matches!(self.target, Target::Writer(_))
     }
 
-    /// Returns whether a write was refused because of the size limit. After that only the tail has room.
+    /// Returns whether a write was refused because of the size limit. After that only the tail has room, once
+    /// [`release_tail_room`](Self::release_tail_room) was called.
     pub(crate) fn is_at_limit(&self) -> bool {
         self.is_at_limit
     }
@@ -81,6 +82,7 @@ impl Sink {
     /// Releases the bytes that the limit reserves for the tail.
     pub(crate) fn release_tail_room(&mut self) {
         self.limit = self.limit.map(|limit| limit + TAIL_ROOM);
+        self.is_at_limit = false; // an error from here on is not the limit's
     }
 
     /// Returns whether the sink's file is no longer at `path`: the file was removed or replaced.

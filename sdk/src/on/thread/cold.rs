@@ -12,11 +12,12 @@ use hairline_shm::{Lease, LossReason, Region, start_pool_in_child};
 
 use crate::on::base::this_thread::Hot;
 use crate::on::base::{lease, this_thread};
-use crate::on::callsite::{Callsite, CallsiteKind, UNREGISTERED, fence_constants, registry};
+use crate::on::callsite::{Callsite, UNREGISTERED, fence_constants, registry};
 use crate::on::encode::constants;
 use crate::on::event::Event;
 use crate::on::session::{current, stray};
 use crate::on::thread::chunk_writer::ChunkWriter;
+use crate::site::CallsiteKind;
 
 /// Counts as lost an event of a busy thread: one inside of another event, or at the thread's end.
 fn count_lost_to_busy(hot: &Hot) {
@@ -261,9 +262,10 @@ fn record(hot: &Hot, epoch: u32, event: &Event<'_>) -> bool {
     })
 }
 
-/// Makes `owner` hold a chunk writer with a chunk for the session with `epoch`. Returns `None` in two cases.
-/// Without such a session, the chunk writer of another session stays. Without a free chunk, the thread has no
-/// chunk writer, or one that waits for a chunk.
+/// Makes `owner` hold a chunk writer with a chunk for the session with `epoch`. Returns `None` in two cases:
+///
+/// * there is no such session: the chunk writer of another session stays;
+/// * there is no free chunk: the thread has no chunk writer, or one that waits for a chunk.
 fn attach<'o>(hot: &Hot, owner: &'o mut Owner, epoch: u32) -> Option<&'o mut ChunkWriter> {
     if owner.0.as_ref().is_some_and(|writer| writer.epoch() == epoch) {
         let writer = owner.writer(hot, epoch)?;

@@ -9,13 +9,14 @@ use hairline_formats::track_event::Priority;
 
 use crate::on::base::few::Few;
 use crate::on::base::this_thread;
-use crate::on::callsite::{Callsite, CallsiteKind, Epoch, TRACK_EVENT};
+use crate::on::callsite::{Callsite, Epoch, TRACK_EVENT};
 use crate::on::event::Event;
 use crate::on::event::argument::{Values, Visitor};
 use crate::on::event::extras::Extras;
 use crate::on::event::flow::Flow;
 use crate::on::event::position::TrackAction;
 use crate::on::thread::{cold, hot};
+use crate::site::CallsiteKind;
 use crate::vocabulary::Level;
 
 // Each kind of event has two functions: one with the hot path, and one that follows if the hot path fails.

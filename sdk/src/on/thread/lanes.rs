@@ -177,9 +177,9 @@ fn give_back_with_room(key: Key, lane: Lane) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::on::callsite::CallsiteKind;
-    use crate::on::callsite::CounterOptions;
-    use crate::on::callsite::Site;
+    use crate::site::CallsiteKind;
+    use crate::site::CounterOptions;
+    use crate::site::Site;
 
     static SITE: Site = Site { file: "f", line: 1, module: "m", counter: CounterOptions::NONE };
     static ONE: Callsite = Callsite::new(CallsiteKind::Scope, "t", "one", &[], &SITE);

@@ -4,7 +4,7 @@
 use hairline_formats::Value;
 
 use crate::on::base::this_thread;
-use crate::on::callsite::{Callsite, CallsiteKind};
+use crate::on::callsite::Callsite;
 use crate::on::event::argument::{Values, Visitor};
 use crate::on::event::extras::Extras;
 use crate::on::event::{Action, Event};
@@ -12,6 +12,7 @@ pub(crate) use crate::on::thread::events::begin as begin_slice;
 pub(crate) use crate::on::thread::events::begin_flow as begin_flow_slice;
 pub(crate) use crate::on::thread::events::{end as end_slice, last_event};
 use crate::on::thread::{cold, events, hot};
+use crate::site::CallsiteKind;
 use crate::vocabulary::Level;
 
 /// Begins a slice with the values of its callsite's keys. Returns the epoch in which the begin was recorded,
@@ -47,7 +48,7 @@ impl Listed<'_> {
 }
 
 impl Values for Listed<'_> {
-    const NESTED: bool = false;
+    const COLD_ONLY: bool = false;
 
     #[inline(always)]
     fn count(&self) -> usize {

@@ -9,9 +9,10 @@ use crate::on::bridges::tracing::Category;
 use crate::on::bridges::tracing::fields::with_scratch;
 use crate::on::callsite::runtime::CallsiteMemory;
 use crate::on::callsite::tables::tracing::SITES;
-use crate::on::callsite::{Callsite, CallsiteKind, CounterOptions, Key, Site, registry};
+use crate::on::callsite::{Callsite, Key, registry};
 use crate::on::lifecycle::{enabled, entry};
 use crate::on::thread::slices;
+use crate::site::{CallsiteKind, CounterOptions, Site};
 use crate::vocabulary::Level;
 
 /// Returns the key of a callsite in `by_callsite`: its address.

@@ -200,9 +200,8 @@ impl Span {
         self.begin_life(above);
     }
 
-    /// Begins a life, at the time of the first entry, if the span was entered at least `entries` times and
-    /// has none. The drop of an instrumented future enters its span once more. So two entries on one thread
-    /// may come from a future that was ready at once.
+    /// Begins a life, at the time of the first entry, if the span was entered at least `entries` times and has
+    /// none.
     pub(crate) fn begin_life_if_async(&self, above: Option<&Span>, entries: u32) {
         if self.entries() >= entries && !self.has(LIFE) {
             self.begin_life(above);
@@ -238,8 +237,11 @@ impl Span {
         let before = self.count_entry(thread);
         if before > 0 && mode == Mode::Auto && !self.has(LIFE) {
             let moved = self.first_thread.load(Ordering::Relaxed) != thread;
+            // Two entries on one thread may come from a future that was ready at once: its drop enters the span
+            // once more.
             if moved || before >= 2 {
-                // The ancestors are inside of their second entry at least: this entry is inside of it.
+                // Two entries of an ancestor are enough: this entry is inside of the second, so the second is
+                // not that of a drop.
                 branch(&mut |above, span| span.begin_life_if_async(above, 2));
             }
         }

@@ -138,9 +138,9 @@ fn leave_from_below(span: u64, end: impl FnOnce(&Entry)) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::on::callsite::CallsiteKind;
-    use crate::on::callsite::CounterOptions;
-    use crate::on::callsite::Site;
+    use crate::site::CallsiteKind;
+    use crate::site::CounterOptions;
+    use crate::site::Site;
 
     static SITE: Site = Site { file: "", line: 0, module: "", counter: CounterOptions::NONE };
     static CALLSITE: Callsite = Callsite::new(CallsiteKind::Scope, "t", "t", &[], &SITE);

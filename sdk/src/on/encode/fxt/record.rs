@@ -16,12 +16,12 @@ use crate::on::base::platform::process;
 use crate::on::callsite::Callsite;
 use crate::on::encode::no_room::NoRoom;
 use crate::on::encode::{COUNTER_ID, FXT_THREAD, MAX_NAME, cut};
-use crate::on::event::extras::Correlation;
 use crate::on::event::on_track::TrackRef;
 use crate::on::event::owned_arguments::OwnedArguments;
 use crate::on::event::text::Text;
 use crate::on::event::track::TrackKind;
 use crate::on::event::{Action, ArgumentName, Event, Moment};
+use crate::vocabulary::Correlation;
 
 /// The category and the name of all flow records. Readers distinguish flows by their ids.
 const FLOW: fxt::StringRef<'static> = fxt::StringRef::Empty;

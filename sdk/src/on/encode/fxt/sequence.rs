@@ -206,8 +206,8 @@ impl Sequence for FxtSequence {
         self.state.set_flows_begun(event);
     }
 
-    /// A record without inline strings, but for the name of the CPU time: strings without an index are left
-    /// out.
+    /// Category and name go by their index. One without an index is left out, because the reserved room has no
+    /// place for its text. Only the name of the CPU time is inline.
     fn put_end(&self, out: &mut Vec<u8>, callsite: &'static Callsite, at: &Moment) {
         let cpu = at.cpu.map(|cpu| (fxt::StringRef::Inline("cpu_end_ns"), Value::U64(cpu)));
         let end = fxt::Event {

@@ -16,7 +16,8 @@ use hairline_formats::{Value, proto};
 use crate::on::base::platform::process;
 use crate::on::base::this_thread::Hot;
 use crate::on::base::uuid;
-use crate::on::callsite::{CallsiteKind, LONGEST_MESSAGE, TRACK_EVENT};
+use crate::on::callsite::{LONGEST_MESSAGE, TRACK_EVENT};
+use crate::site::CallsiteKind;
 
 /// `68 02 5a 02 48 02`: the whole message of an end.
 pub(crate) const END_MESSAGE: u64 = u64::from_le_bytes([0x68, 0x02, 0x5a, 0x02, 0x48, 0x02, 0, 0]);

@@ -14,9 +14,9 @@ use crate::on::encode::sequence::State;
 use crate::on::encode::track_event::location::location;
 use crate::on::encode::track_event::message;
 use crate::on::encode::track_event::tracks::counter_track;
-use crate::on::event::extras::Correlation;
 use crate::on::event::on_track::TrackRef;
 use crate::on::event::{Action, ArgumentName, Event, Moment};
+use crate::vocabulary::Correlation;
 
 /// Whether a packet refers to the interned data of its sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,11 +4,12 @@ use hairline_formats::track_event as te;
 use hairline_formats::track_event::Interned;
 
 use crate::on::base::few::Few;
-use crate::on::callsite::{Callsite, CallsiteKind};
+use crate::on::callsite::Callsite;
 use crate::on::encode::cut;
 use crate::on::encode::sequence::{State, interned_values};
 use crate::on::encode::track_event::location::{location, location_iid};
 use crate::on::event::Event;
+use crate::site::CallsiteKind;
 
 /// Returns the number of strings of a callsite, at most.
 pub(crate) fn count(callsite: &'static Callsite) -> usize {

@@ -5,13 +5,13 @@ use hairline_formats::track_event as te;
 
 use crate::on::base::few::Few;
 use crate::on::base::platform::process;
-use crate::on::callsite::CounterOptions;
 use crate::on::encode::cut;
 use crate::on::encode::track_event::message;
 use crate::on::event::interval::Interval;
 use crate::on::event::on_track::TrackRef;
 use crate::on::event::track::{Track, TrackKind};
 use crate::on::event::{Action, Event};
+use crate::site::CounterOptions;
 use crate::vocabulary::{Ordering, Unit};
 
 /// Distinguishes incremental counter tracks from absolute ones. A track has one of the two kinds for its

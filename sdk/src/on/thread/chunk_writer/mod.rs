@@ -24,9 +24,10 @@ use crate::on::base::this_thread::Hot;
 use crate::on::base::{clock, this_thread};
 use crate::on::callsite::Callsite;
 use crate::on::encode::begin::Begin;
+use crate::on::encode::fit;
 use crate::on::encode::no_room::NoRoom;
 use crate::on::encode::sequence::Sequence;
-use crate::on::encode::{fit, stream};
+use crate::on::encode::stream::AnySequence;
 use crate::on::event::extras::Extras;
 use crate::on::event::on_track::TrackRef;
 use crate::on::event::track::Track;
@@ -47,7 +48,7 @@ pub(crate) struct ChunkWriter {
     lease: &'static Lease,
     shared: Arc<Shared>,
     room: Room,
-    sequence: Box<dyn Sequence>,
+    sequence: AnySequence,
     /// Events refused since the last recorded event.
     refused: u64,
     /// Whether the region was full for one of them.
@@ -122,7 +123,7 @@ impl ChunkWriter {
         let info = ChunkInfo { sequence: number, tid: thread.tid, ..ChunkInfo::default() };
         let detail = shared.detail();
         let mut end_size = if shared.is_track_event() { TRACK_EVENT_END } else { FXT_END };
-        let sequence = stream::sequence(shared.format(), shared.epoch(), number, thread.clone(), detail);
+        let sequence = AnySequence::new(shared.format(), shared.epoch(), number, thread.clone(), detail);
         if detail.thread_time {
             end_size += sequence.cpu_time_len();
         }
@@ -216,7 +217,8 @@ impl ChunkWriter {
         })
     }
 
-    /// Counts an event that was refused before it reached this chunk writer.
+    /// Counts an event that was refused before it reached this chunk writer, for the "events lost" record. The
+    /// caller has counted it in the region.
     pub(crate) fn count_refused(&mut self) {
         self.refused += 1;
         self.found_full = true;
@@ -334,7 +336,8 @@ impl ChunkWriter {
         }
     }
 
-    /// Counts an event that could not be written.
+    /// Counts an event that could not be written: here for the "events lost" record, and in the region for the
+    /// trace's tail.
     fn refuse(&mut self, reason: LossReason) {
         self.refused += 1;
         self.found_full |= reason == LossReason::BufferFull;

@@ -178,9 +178,9 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::on::callsite::CallsiteKind;
-    use crate::on::callsite::CounterOptions;
-    use crate::on::callsite::Site;
+    use crate::site::CallsiteKind;
+    use crate::site::CounterOptions;
+    use crate::site::Site;
     use crate::{Format, Session};
 
     static SITE: Site = Site { file: "f", line: 1, module: "m", counter: CounterOptions::NONE };

@@ -9,8 +9,9 @@ use crate::on::encode::{COUNTER_ID, FXT_THREAD};
 use crate::on::event::argument::Visitor;
 use crate::on::event::position::{Position, TrackAction};
 use crate::on::thread::hot::taken::Taken;
-use crate::on::thread::hot::{Callsite, CallsiteKind, Values};
+use crate::on::thread::hot::{Callsite, Values};
 use crate::on::thread::raw::Raw;
+use crate::site::CallsiteKind;
 
 /// Bytes of a record without arguments: header and time.
 const PLAIN: i32 = 16;

@@ -40,11 +40,12 @@ use hairline_shm::Lease;
 
 use crate::on::base::this_thread::AS_INTERVAL;
 pub(crate) use crate::on::base::this_thread::Hot;
-use crate::on::callsite::{Callsite, CallsiteKind, TRACK_EVENT};
+use crate::on::callsite::{Callsite, TRACK_EVENT};
 use crate::on::event::argument::Values;
 use crate::on::event::position::{InFxt, Position, TrackAction};
 pub(crate) use crate::on::thread::hot::fxt::END as FXT_END;
 pub(crate) use crate::on::thread::hot::packet::END as TRACK_EVENT_END;
+use crate::site::CallsiteKind;
 
 /// Writes a record without arguments: a begin or an instant. Returns false if nothing was written; the caller
 /// then takes the next path.
@@ -102,7 +103,7 @@ pub(crate) fn with_values<const WARM: bool, V: Values>(
     kind: CallsiteKind,
     values: &V,
 ) -> bool {
-    if V::NESTED {
+    if V::COLD_ONLY {
         return false;
     }
     let Some(taken) = hot.take(Lease::epoch, epoch) else { return false };
@@ -133,7 +134,7 @@ pub(crate) fn on_track<V: Values>(
     position: Position,
     values: &V,
 ) -> Option<u64> {
-    if V::NESTED {
+    if V::COLD_ONLY {
         return None;
     }
     let taken = hot.take(Lease::epoch, epoch)?;

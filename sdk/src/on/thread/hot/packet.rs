@@ -15,8 +15,9 @@ use crate::on::encode::track_event::message::{
 use crate::on::event::argument::Visitor;
 use crate::on::event::position::Position;
 use crate::on::thread::hot::taken::Taken;
-use crate::on::thread::hot::{Callsite, CallsiteKind, Values};
+use crate::on::thread::hot::{Callsite, Values};
 use crate::on::thread::raw::Raw;
+use crate::site::CallsiteKind;
 
 /// Bytes reserved for the end of a scope: prefix (8), message (6), tag and the longest varint (11).
 pub(crate) const END: i32 = 25;

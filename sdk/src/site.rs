@@ -1,0 +1,51 @@
+//! The fixed properties of a callsite, as the macros state them.
+
+use crate::vocabulary::Unit;
+
+/// The kind of event that a callsite records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallsiteKind {
+    /// A slice, begun and ended on one thread.
+    Scope,
+    /// A point in time.
+    Instant,
+    /// A value over time.
+    Counter,
+    /// The end of a slice on a track, on for every filter: the slice may have any category.
+    End,
+}
+
+/// The place of a callsite in the source, and its other fixed properties.
+#[derive(Debug)]
+pub struct Site {
+    /// The path of the file.
+    pub file: &'static str,
+    /// The line in the file.
+    pub line: u32,
+    /// The path of the module.
+    pub module: &'static str,
+    /// The meaning of a counter's values.
+    pub counter: CounterOptions,
+}
+
+/// The meaning of a counter's values.
+#[derive(Clone, Copy, Debug)]
+pub struct CounterOptions {
+    /// `unit:`.
+    pub unit: Unit,
+    /// `multiplier:`; 1 by default.
+    pub multiplier: i64,
+    /// `incremental:`.
+    pub incremental: bool,
+}
+
+impl CounterOptions {
+    /// Plain numbers without a unit.
+    pub const NONE: Self = Self { unit: Unit::None, multiplier: 1, incremental: false };
+
+    /// Whether FXT can express the options: FXT has no unit and no multiplier.
+    #[cfg(feature = "enable")]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.unit == Unit::None && self.multiplier == 1
+    }
+}
