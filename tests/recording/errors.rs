@@ -166,7 +166,7 @@ fn an_output_that_fails_after_its_size_limit_was_reached_is_an_error() {
         is_full.store(true, Ordering::SeqCst);
         match session.stop() {
             Err(Error::Write { source, .. }) => {
-                assert_eq!(source.kind(), ErrorKind::StorageFull, "{format:?}")
+                assert_eq!(source.kind(), ErrorKind::StorageFull, "{format:?}");
             }
             stopped => panic!("{format:?}: {stopped:?}"),
         }
