@@ -231,7 +231,7 @@ fn who_outlives_the_command_is_named_and_its_own_trace_stays() {
     // SAFETY: takes numbers; the process stays until it is killed.
     unsafe { libc::kill(pid, libc::SIGKILL) };
     let said = stderr(&output);
-    assert!(said.contains(&format!("process {pid} (family) goes on")), "{said}");
+    assert!(said.contains(&format!("process {pid} (family) is still running")), "{said}");
     let parts = files(folder.path()).into_iter().find(|name| name.contains(".parts-")).expect("its part");
     while !hairline::recovery::find()
         .expect("regions")
