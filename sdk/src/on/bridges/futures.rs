@@ -21,7 +21,7 @@ use crate::on::callsite::{Callsite, Epoch, registry};
 use crate::on::event::argument::Values;
 use crate::on::event::extras::Extras;
 use crate::on::event::flow::Flow;
-use crate::on::lifecycle::entry;
+use crate::on::lifecycle::{connect, entry};
 use crate::on::thread::guards::Scope;
 use crate::on::thread::guards::interval::AsyncScope;
 
@@ -82,6 +82,7 @@ impl Life {
     /// Begins the life of the future that the caller wraps. The callsite is the caller's place in the source.
     #[track_caller]
     fn begin_here(category: &'static str, name: &'static str) -> Self {
+        connect::connect(); // before the registry's lock
         let callsite = registry::callsite_of(category, name, entry::first_hit);
         match callsite.registered_epoch() {
             None => Self::none(callsite),

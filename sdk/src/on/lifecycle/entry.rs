@@ -9,6 +9,7 @@ use crate::builder::Config;
 use crate::error::Error;
 use crate::on::base::stderr::{self, Level};
 use crate::on::callsite::{Callsite, Key};
+use crate::on::event::track::Track;
 use crate::on::lifecycle::inherited::{DONE, NOT_STARTED, STARTING, STATE};
 use crate::on::lifecycle::{connect, env, inherited, start};
 use crate::on::session::report;
@@ -26,6 +27,14 @@ impl Callsite {
         site: &'static Site,
     ) -> Self {
         Self::with_first_hit(kind, category, name, keys, site, first_hit)
+    }
+}
+
+impl Track {
+    /// Returns the track of the calling thread. The handle refers to that thread wherever it is used.
+    pub fn thread() -> Self {
+        connect::connect(); // this may be the first contact of the process
+        Self::of_this_thread()
     }
 }
 

@@ -10,7 +10,7 @@ use crate::on::bridges::tracing::fields::with_scratch;
 use crate::on::callsite::runtime::CallsiteMemory;
 use crate::on::callsite::tables::tracing::SITES;
 use crate::on::callsite::{Callsite, Key, registry};
-use crate::on::lifecycle::{enabled, entry};
+use crate::on::lifecycle::{connect, enabled, entry};
 use crate::on::thread::slices;
 use crate::site::{CallsiteKind, CounterOptions, Site};
 use crate::vocabulary::Level;
@@ -56,6 +56,7 @@ pub(crate) fn site(metadata: &'static Metadata<'static>, category: Category) -> 
 
 #[cold]
 fn find(metadata: &'static Metadata<'static>, category: Category, address: u64) -> Option<&'static Callsite> {
+    connect::connect(); // before the table's lock
     let _busy = this_thread::busy();
     if let Some(site) = SITES.read()?.by_metadata.get(&address) {
         return Some(site);

@@ -82,8 +82,8 @@ impl Track {
         forever::get_or_leak(&PROCESS, make).clone()
     }
 
-    /// Returns the track of the calling thread. The handle refers to that thread wherever it is used.
-    pub fn thread() -> Self {
+    /// Returns the track of the calling thread.
+    pub(crate) fn of_this_thread() -> Self {
         thread_local! {
             // One track for all handles: one handle ends the slices that another one begins.
             static OWN: OnceCell<Track> = const { OnceCell::new() };

@@ -464,7 +464,7 @@ impl ChunkWriter {
     /// Leaves the end of a scope to the drain thread.
     fn end_late(&mut self, event: &Event<'_>) {
         // Made here: it takes more memory than the rest of an idle thread's chunk writer.
-        let track = Track::thread();
+        let track = Track::of_this_thread();
         self.shared.end_late(&Event { track: Some(TrackRef::Track(&track)), ..*event });
         self.late_end_pass = Some(self.shared.passes());
         self.shared.wake(); // this thread waits for the passes
