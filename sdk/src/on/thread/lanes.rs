@@ -119,7 +119,12 @@ impl Free {
         of_key.map(|of_key| of_key.latest = Some(lane)).is_some()
     }
 
-    /// Gives the lane back. The caller has made room for one more entry.
+    /// Returns the number of entries that giving back a lane of the key may add.
+    fn new_entries(&self, key: Key) -> usize {
+        usize::from(self.first_empty.is_none() || !self.keys.contains_key(&key))
+    }
+
+    /// Gives the lane back. The caller has made room for [`new_entries`](Self::new_entries).
     fn give_back(&mut self, key: Key, lane: Lane) {
         if self.keys.len() >= MAX_FREE || self.nodes.len() >= MAX_FREE && self.first_empty.is_none() {
             self.keys.clear();
@@ -171,7 +176,11 @@ pub(crate) fn give_back(parent: u64, callsite: &'static Callsite, lane: Lane) {
 
 #[inline(never)]
 fn give_back_with_room(key: Key, lane: Lane) {
-    FREE.lock_with_room(|free| (free, 1)).give_back(key, lane);
+    let mut free = FREE.lock_with_room(|free| {
+        let more = free.new_entries(key);
+        (free, more)
+    });
+    free.give_back(key, lane);
 }
 
 #[cfg(test)]
@@ -217,6 +226,22 @@ mod tests {
         let expected = (0..100).filter(|n| n % 7 == 3 && !taken.contains(n)).chain(200..203).rev();
         assert_eq!(rest, expected.collect::<Vec<_>>(), "the last first");
         assert_eq!(free.take((4, 0), u64::MAX), Some(lane(95)));
+    }
+
+    #[test]
+    fn a_lane_that_was_free_before_needs_no_room() {
+        let mut free = Free::with_room(16);
+        let lane = Lane { uuid: 1, used_until: 1 };
+        while free.nodes.has_room(1) {
+            assert_eq!(free.new_entries((3, 0)), 1);
+            free.give_back((3, 0), lane);
+        }
+        let both = [free.take((3, 0), u64::MAX), free.take((3, 0), u64::MAX)];
+        for lane in both.into_iter().flatten() {
+            assert_eq!(free.new_entries((3, 0)), 0);
+            free.give_back((3, 0), lane);
+        }
+        assert_eq!(free.new_entries((4, 0)), 1, "a new key");
     }
 
     #[test]
