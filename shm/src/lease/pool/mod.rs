@@ -36,11 +36,20 @@ static NEXT: AtomicUsize = AtomicUsize::new(0);
 /// The caller gives the lease back with [`release_lease`]. Otherwise it stays claimed until the process ends.
 #[must_use]
 pub fn claim_lease() -> Option<&'static Lease> {
-    let from = NEXT.load(Ordering::Relaxed);
-    let (number, lease) =
-        claim_from(from).or_else(|| claim_from(0)).or_else(|| map_more().and_then(claim_from))?;
-    NEXT.store(number + 1, Ordering::Relaxed);
-    Some(lease)
+    claim_or_map(map_more)
+}
+
+/// Claims a lease. Calls `map` for one more page while none is free: other threads may claim all leases of a
+/// new page before this thread looks at it.
+fn claim_or_map(mut map: impl FnMut() -> Option<()>) -> Option<&'static Lease> {
+    loop {
+        let from = NEXT.load(Ordering::Relaxed);
+        if let Some((number, lease)) = claim_from(from).or_else(|| claim_from(0)) {
+            NEXT.store(number + 1, Ordering::Relaxed);
+            return Some(lease);
+        }
+        map()?;
+    }
 }
 
 /// Gives a lease back. It must have no chunk.
@@ -143,9 +152,9 @@ fn number_of(lease: &'static Lease) -> Option<usize> {
     })
 }
 
-/// Maps one more page. Returns the number of its first lease. If two threads do this at once, one of the two
+/// Maps one more page. Returns `None` if it cannot be mapped. If two threads do this at once, one of the two
 /// pages is unmapped again.
-fn map_more() -> Option<usize> {
+fn map_more() -> Option<()> {
     let number = pages().count();
     let page = MAPPED.get(number)?;
     let len = (FIRST << number) * size_of::<Lease>();
@@ -166,7 +175,7 @@ fn map_more() -> Option<usize> {
         // SAFETY: the mapping that was just made, which no other thread has seen.
         unsafe { libc::munmap(mapped, len) };
     }
-    Some(first_of(number))
+    Some(())
 }
 
 /// Lets a fork wipe the memory, if the kernel can. Otherwise a child relies on the fork handlers.

@@ -50,6 +50,28 @@ fn threads_that_come_and_go_share_a_few_leases() {
     assert!(used.len() < 5000, "20,000 claims of 100 at a time took {} leases", used.len());
 }
 
+/// Claims all leases there are.
+fn claim_all() -> Vec<&'static Lease> {
+    std::iter::from_fn(|| claim_from(0)).map(|(_, lease)| lease).collect()
+}
+
+#[test]
+fn a_thread_gets_a_lease_though_others_claim_all_of_the_page_that_it_mapped() {
+    let mut others = claim_all();
+    let mut pages_taken = 0;
+    let lease = claim_or_map(|| {
+        map_more()?;
+        if pages_taken < 2 {
+            pages_taken += 1;
+            others.extend(claim_all());
+        }
+        Some(())
+    });
+    // SAFETY: claimed above and not used again.
+    unsafe { release(others.into_iter().chain(lease)) };
+    assert!(lease.is_some());
+}
+
 /// Whether the lease is like a new one.
 fn is_as_new(lease: &Lease) -> bool {
     !lease.is_busy()
