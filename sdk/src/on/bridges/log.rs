@@ -34,14 +34,11 @@ pub(crate) fn record(record: &Record<'_>) {
     if !HAS_ASKED.load(Ordering::Acquire) {
         start_at_first_message();
     }
-    if registry::active_epoch() == 0 && !inherited::is_pending() {
+    if registry::active_epoch().is_none() && !inherited::is_pending() {
         return;
     }
     let Some(site) = site(record) else { return };
-    let epoch = site.registered_word();
-    if epoch == 0 {
-        return;
-    }
+    let Some(epoch) = site.registered_epoch() else { return };
     let level = match record.level() {
         log::Level::Trace => Level::Trace,
         log::Level::Debug => Level::Debug,
@@ -140,5 +137,5 @@ fn set_max_level() {
     let _busy = this_thread::busy();
     let _update = UPDATE.lock_unless_lost();
     let other = LevelFilter::iter().nth(OTHER_LEVEL.load(Ordering::Relaxed)).unwrap_or(LevelFilter::Off);
-    log::set_max_level(if registry::active_epoch() == 0 { other } else { LevelFilter::Trace });
+    log::set_max_level(if registry::active_epoch().is_none() { other } else { LevelFilter::Trace });
 }

@@ -2,11 +2,11 @@
 //!
 //! Each macro defines one static [`Callsite`]. One load of its `word` decides what an event does:
 //!
-//! | word             | meaning                                                    |
-//! |------------------|------------------------------------------------------------|
-//! | 0                | off: no session, or the filter excludes the category       |
-//! | [`UNREGISTERED`] | never hit: the cold path registers the callsite            |
-//! | other            | on, in the session with this epoch; bit 0 is the format    |
+//! | word  | as `Option<Epoch>`            | meaning                                                 |
+//! |-------|-------------------------------|---------------------------------------------------------|
+//! | 0     | `None`                        | off: no session, or the filter excludes the category    |
+//! | 1     | [`Epoch::UNREGISTERED`]       | never hit: the cold path registers the callsite         |
+//! | other | that epoch                    | on, in the session with this epoch; bit 0 is the format |
 //!
 //! Registration gives the callsite an id, interns its strings in a table of the process, and stores the
 //! constant parts of its records: the FXT header word and the TrackEvent message.
@@ -17,50 +17,31 @@ pub(crate) mod registry;
 pub(crate) mod runtime;
 pub(crate) mod tables;
 
+mod epoch;
 mod link;
 mod word;
 
 use crate::site::{CallsiteKind, Site};
-use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use crate::on::base::few::Few;
 use crate::on::base::forever;
 use crate::on::base::this_thread::near_bit;
 use crate::on::callsite;
+pub(crate) use crate::on::callsite::epoch::Epoch;
 pub(crate) use crate::on::callsite::link::Link;
 use crate::on::callsite::word::Word;
 pub(crate) use crate::on::callsite::word::fence_constants;
 
-/// The word of a callsite that was never hit.
-pub(crate) const UNREGISTERED: u32 = 1;
-
-/// Bit 0 of an epoch: set if the session writes TrackEvent packets, clear for FXT records.
-pub(crate) const TRACK_EVENT: u32 = 1;
-
 /// Limit of the bytes of a callsite's constant TrackEvent message that the hot path copies.
 pub(crate) const LONGEST_MESSAGE: usize = 16;
 
-/// The function that a callsite calls at its first hit. It registers the callsite and returns its new word.
-pub(crate) type FirstHit = fn(&'static Callsite) -> u32;
+/// The function that a callsite calls at its first hit. It registers the callsite and returns its new epoch.
+pub(crate) type FirstHit = fn(&'static Callsite) -> Option<Epoch>;
 
 /// The id of a callsite without constants. No thread's "seen" bits reach it, so every event takes the cold
 /// path.
 const NO_ID: u32 = u32::MAX;
-
-/// The word of a callsite that is not off: the epoch of the session, or [`UNREGISTERED`] before the first hit.
-/// Never 0, and only a callsite creates one. So no event can be recorded in epoch 0, in which no thread has a
-/// chunk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Epoch(NonZeroU32);
-
-impl Epoch {
-    /// Returns the number.
-    #[inline(always)]
-    pub(crate) fn get(self) -> u32 {
-        self.0.get()
-    }
-}
 
 /// The name of an argument, and its string id in this process.
 #[derive(Debug)]
@@ -137,7 +118,7 @@ impl Callsite {
         first_hit: FirstHit,
     ) -> Self {
         Self {
-            word: Word::new(UNREGISTERED),
+            word: Word::new(Epoch::UNREGISTERED.get()),
             id: AtomicU32::new(NO_ID),
             serial: AtomicU32::new(0),
             fxt_header: AtomicU64::new(0),
@@ -159,29 +140,13 @@ impl Callsite {
         }
     }
 
-    /// Returns the word. An event that finds an epoch in it calls [`fence_constants`] before it reads the
-    /// constants (`Hot::take`).
-    #[inline(always)]
-    pub(crate) fn word(&'static self) -> u32 {
-        self.word.get()
-    }
-
-    /// Returns the word like [`word`](Self::word), but registers the callsite at its first hit. For events
-    /// with arguments, which are evaluated only if the event is recorded.
-    #[inline(always)]
-    pub(crate) fn registered_word(&'static self) -> u32 {
-        match self.word() {
-            UNREGISTERED => self.first_hit(),
-            word => word,
-        }
-    }
-
-    /// Returns the session's epoch if the callsite is on. A callsite that was never hit also returns a value,
-    /// and the event then registers the callsite.
+    /// Returns the session's epoch if the callsite is on. A callsite that was never hit returns
+    /// [`Epoch::UNREGISTERED`], and the event then registers the callsite. An event that gets an epoch calls
+    /// [`fence_constants`] before it reads the constants (`Hot::take`).
     #[inline(always)]
     #[must_use]
     pub fn epoch(&'static self) -> Option<Epoch> {
-        NonZeroU32::new(self.word()).map(Epoch)
+        Epoch::from_raw(self.word.get())
     }
 
     /// Returns the session's epoch if the callsite is on. Registers the callsite at its first hit. For events
@@ -189,11 +154,14 @@ impl Callsite {
     #[inline(always)]
     #[must_use]
     pub fn registered_epoch(&'static self) -> Option<Epoch> {
-        NonZeroU32::new(self.registered_word()).map(Epoch)
+        match self.epoch() {
+            Some(Epoch::UNREGISTERED) => self.first_hit(),
+            epoch => epoch,
+        }
     }
 
-    /// Registers the callsite at its first hit. Returns its new word.
-    pub(crate) fn first_hit(&'static self) -> u32 {
+    /// Registers the callsite at its first hit. Returns its new epoch.
+    pub(crate) fn first_hit(&'static self) -> Option<Epoch> {
         (self.first_hit)(self)
     }
 
@@ -282,9 +250,9 @@ impl Callsite {
         ([low.load(Ordering::Relaxed), high.load(Ordering::Relaxed)], len as usize)
     }
 
-    /// Switches the callsite on (with an epoch) or off (with 0).
-    pub(crate) fn set_word(&self, word: u32) {
-        self.word.set(word);
+    /// Switches the callsite on (with an epoch) or off (with `None`).
+    pub(crate) fn set_epoch(&self, epoch: Option<Epoch>) {
+        self.word.set(epoch.map_or(0, Epoch::get));
     }
 
     pub(crate) fn next(&self) -> Option<&'static Callsite> {

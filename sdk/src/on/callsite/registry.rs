@@ -15,7 +15,7 @@ use crate::filter::Filter;
 use crate::on::base::lock::{Fixed, Grow, Map, Mutex, MutexGuard};
 use crate::on::base::{lock, this_thread};
 use crate::on::callsite::runtime::CallsiteMemory;
-use crate::on::callsite::{Callsite, Constants, FirstHit, Link, UNREGISTERED, pointee};
+use crate::on::callsite::{Callsite, Constants, Epoch, FirstHit, Link, pointee};
 use crate::site::{CallsiteKind, CounterOptions, Site};
 
 static HEAD: Link<Callsite> = Link::end();
@@ -56,24 +56,24 @@ impl Registry {
         runtime: Map::with_hasher(Fixed::new()),
     };
 
-    fn is_active(&self, epoch: u32) -> bool {
+    fn is_active(&self, epoch: Epoch) -> bool {
         self.active.as_ref().is_some_and(|session| session.epoch == epoch)
     }
 
-    /// Returns the word of the callsite: the epoch if the running session records its events, else 0.
-    fn word_for(&self, callsite: &Callsite) -> u32 {
-        self.active.as_ref().filter(|session| session.records(callsite)).map_or(0, |session| session.epoch)
+    /// Returns the epoch of the running session if that session records the callsite's events.
+    fn epoch_for(&self, callsite: &Callsite) -> Option<Epoch> {
+        self.active.as_ref().filter(|session| session.records(callsite)).map(|session| session.epoch)
     }
 
-    /// Sets the words of all callsites.
-    fn set_words(&self) {
-        callsites().for_each(|callsite| callsite.set_word(self.word_for(callsite)));
+    /// Sets the epochs of all callsites.
+    fn set_epochs(&self) {
+        callsites().for_each(|callsite| callsite.set_epoch(self.epoch_for(callsite)));
     }
 }
 
 /// The epoch and the filter of the running session.
 struct ActiveSession {
-    epoch: u32,
+    epoch: Epoch,
     filter: Filter,
 }
 
@@ -155,7 +155,7 @@ pub(crate) fn callsite_of(
         // The thread is inside an event that may hold the lock. Nothing is recorded then.
         static NOWHERE: Site = Site { file: "", line: 0, module: "", counter: CounterOptions::NONE };
         static NOTHING: Callsite =
-            Callsite::with_first_hit(CallsiteKind::Scope, "", "", &[], &NOWHERE, |_| 0);
+            Callsite::with_first_hit(CallsiteKind::Scope, "", "", &[], &NOWHERE, |_| None);
         return &NOTHING;
     };
     let key = || RuntimeKey { category, name, file, line };
@@ -217,16 +217,16 @@ pub(crate) fn register(
     constants: impl FnOnce(&'static Callsite, fn(&'static str) -> u32) -> Constants,
 ) {
     if this_thread::is_detached() {
-        callsite.set_word(0);
+        callsite.set_epoch(None);
         return;
     }
-    if callsite.word() != UNREGISTERED {
+    if callsite.epoch() != Some(Epoch::UNREGISTERED) {
         return;
     }
     // Built before the lock: two threads may both build them, with the same result.
     let mut constants = constants(callsite, intern);
     with(|registry| {
-        if callsite.word() != UNREGISTERED {
+        if callsite.epoch() != Some(Epoch::UNREGISTERED) {
             return;
         }
         // In a forked child, the parent may have listed it.
@@ -235,7 +235,7 @@ pub(crate) fn register(
             registry.callsites += 1;
             callsite.push(&HEAD);
         }
-        callsite.set_word(registry.word_for(callsite));
+        callsite.set_epoch(registry.epoch_for(callsite));
     });
 }
 
@@ -270,30 +270,30 @@ pub(crate) fn matches_category(category: &str) -> bool {
     with(|registry| registry.active.as_ref().is_some_and(|session| session.filter.matches(category)))
 }
 
-/// Returns the epoch of the running session; 0 without a session.
-pub(crate) fn active_epoch() -> u32 {
-    ACTIVE_EPOCH.load(Ordering::Relaxed)
+/// Returns the epoch of the running session.
+pub(crate) fn active_epoch() -> Option<Epoch> {
+    Epoch::from_raw(ACTIVE_EPOCH.load(Ordering::Relaxed))
 }
 
 /// Switches the callsites that `filter` matches on, with `epoch`, and all others off. The caller then calls
 /// [`notify_bridges`].
-pub(crate) fn activate(epoch: u32, filter: Filter) {
+pub(crate) fn activate(epoch: Epoch, filter: Filter) {
     let before = with(|registry| {
         let before = registry.active.replace(ActiveSession { epoch, filter });
-        ACTIVE_EPOCH.store(epoch, Ordering::Relaxed);
-        registry.set_words();
+        ACTIVE_EPOCH.store(epoch.get(), Ordering::Relaxed);
+        registry.set_epochs();
         before
     });
     drop(before); // outside of the lock
 }
 
 /// Replaces the filter, if the session with `epoch` is still running.
-pub(crate) fn set_filter(epoch: u32, filter: Filter) {
+pub(crate) fn set_filter(epoch: Epoch, filter: Filter) {
     let mut replaced = Some(ActiveSession { epoch, filter });
     with(|registry| {
         if registry.is_active(epoch) {
             std::mem::swap(&mut registry.active, &mut replaced);
-            registry.set_words();
+            registry.set_epochs();
         }
     });
     drop(replaced); // outside of the lock
@@ -301,12 +301,12 @@ pub(crate) fn set_filter(epoch: u32, filter: Filter) {
 }
 
 /// Switches all callsites off, if the session with `epoch` is still running.
-pub(crate) fn deactivate(epoch: u32) {
+pub(crate) fn deactivate(epoch: Epoch) {
     let before = with(|registry| {
         let is_running = registry.is_active(epoch);
         if is_running {
             ACTIVE_EPOCH.store(0, Ordering::Relaxed);
-            callsites().for_each(|c| c.set_word(0));
+            callsites().for_each(|c| c.set_epoch(None));
         }
         is_running.then(|| registry.active.take())
     });
@@ -331,7 +331,7 @@ impl Held {
 
     /// Resets every callsite to its state before the first hit.
     pub(crate) fn expect_first_events(&self) {
-        callsites().for_each(|c| c.set_word(UNREGISTERED));
+        callsites().for_each(|c| c.set_epoch(Some(Epoch::UNREGISTERED)));
     }
 }
 
@@ -339,5 +339,5 @@ impl Held {
 pub(crate) fn detach_after_fork() {
     this_thread::set_detached();
     ACTIVE_EPOCH.store(0, Ordering::Relaxed);
-    callsites().for_each(|c| c.set_word(0));
+    callsites().for_each(|c| c.set_epoch(None));
 }

@@ -8,7 +8,7 @@ use crate::builder::Detail;
 use crate::on::base::platform::process;
 use crate::on::base::sets::{Bits, Uuids};
 use crate::on::base::this_thread::Hot;
-use crate::on::callsite::Callsite;
+use crate::on::callsite::{Callsite, Epoch};
 use crate::on::encode::begin::{Begin, Note};
 use crate::on::encode::no_room::NoRoom;
 use crate::on::encode::track_event::message;
@@ -140,7 +140,7 @@ pub(crate) trait Sequence {
 /// The part of a sequence that both formats have.
 #[derive(Debug)]
 pub(crate) struct State {
-    pub(crate) epoch: u32,
+    pub(crate) epoch: Epoch,
     /// The id of the packet sequence.
     pub(crate) number: u32,
     pub(crate) thread: process::Thread,
@@ -157,7 +157,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(epoch: u32, number: u32, thread: process::Thread, detail: Detail) -> Self {
+    pub(crate) fn new(epoch: Epoch, number: u32, thread: process::Thread, detail: Detail) -> Self {
         Self {
             epoch,
             number,

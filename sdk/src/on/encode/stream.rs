@@ -5,6 +5,7 @@ use std::ops::{Deref, DerefMut};
 
 use crate::builder::Detail;
 use crate::on::base::platform::process;
+use crate::on::callsite::Epoch;
 use crate::on::encode::fxt::sequence::FxtSequence;
 use crate::on::encode::sequence::Sequence;
 use crate::on::encode::tail::Tail;
@@ -40,14 +41,8 @@ pub(crate) enum AnySequence {
 
 impl AnySequence {
     /// Creates the sequence. `number` is its id in the stream.
-    pub(crate) fn new(
-        format: Format,
-        epoch: u32,
-        number: u32,
-        thread: process::Thread,
-        detail: Detail,
-    ) -> Self {
-        match format {
+    pub(crate) fn new(epoch: Epoch, number: u32, thread: process::Thread, detail: Detail) -> Self {
+        match epoch.format() {
             Format::Fxt => Self::Fxt(FxtSequence::new(epoch, number, thread, detail)),
             Format::TrackEvent => Self::TrackEvent(TrackEventSequence::new(epoch, number, thread, detail)),
         }

@@ -1,6 +1,7 @@
 //! The options of an event, besides its callsite and its arguments.
 
 use crate::on::base::few::Few;
+use crate::on::callsite::Epoch;
 use crate::on::event::flow::Flow;
 use crate::on::event::on_track::{OnTrack, Sealed, TrackRef};
 use crate::on::event::track::Track;
@@ -83,7 +84,7 @@ impl<'a> Extras<'a> {
 
     /// Iterates over the flows that the event takes part in, each once, in the trace of this epoch. An end of
     /// a flow that never began in that trace is omitted.
-    pub(crate) fn flows(&self, epoch: u32) -> impl Iterator<Item = (&'a Flow, bool)> {
+    pub(crate) fn flows(&self, epoch: Epoch) -> impl Iterator<Item = (&'a Flow, bool)> {
         let all = move || {
             let all = self.flows.as_slice().iter();
             all.filter_map(|(flow, ends)| flow.map(|flow| (flow, *ends)))

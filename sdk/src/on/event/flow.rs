@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::on::base::platform::process;
 use crate::on::base::uuid;
+use crate::on::callsite::Epoch;
 
 /// A sequence of arrows between slices, across threads: follows work from one thread to the next.
 ///
@@ -26,7 +27,7 @@ use crate::on::base::uuid;
 #[derive(Debug)]
 pub struct Flow {
     id: u64,
-    /// The epoch in which the flow began; [`ELSEWHERE`] if it began in another process.
+    /// The epoch in which the flow began. 0 if it has not begun, [`ELSEWHERE`] if another process began it.
     begun: AtomicU32,
 }
 
@@ -73,9 +74,9 @@ impl Flow {
     }
 
     /// Whether the flow began in the trace of this epoch, or in another process.
-    pub(crate) fn has_begun(&self, epoch: u32) -> bool {
+    pub(crate) fn has_begun(&self, epoch: Epoch) -> bool {
         let begun = self.begun.load(Ordering::Relaxed);
-        begun == epoch || begun == ELSEWHERE
+        begun == epoch.get() || begun == ELSEWHERE
     }
 
     /// Recreates a flow from its id and its [`begun`](Self::begun), for code that stores these two where
@@ -92,9 +93,9 @@ impl Flow {
     }
 
     /// Records that the flow began in the trace of this epoch. A flow from another process is unchanged.
-    pub(crate) fn set_begun(&self, epoch: u32) {
+    pub(crate) fn set_begun(&self, epoch: Epoch) {
         if self.begun.load(Ordering::Relaxed) != ELSEWHERE {
-            self.begun.store(epoch, Ordering::Relaxed);
+            self.begun.store(epoch.get(), Ordering::Relaxed);
         }
     }
 }

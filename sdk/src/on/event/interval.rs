@@ -1,7 +1,7 @@
 //! The facts of an async interval that a trace needs.
 
 use crate::on::base::platform::process;
-use crate::on::callsite::Callsite;
+use crate::on::callsite::{Callsite, Epoch};
 use crate::on::event::track::Track;
 
 /// A track that no interval is using, and the time at which the last one ended.
@@ -15,7 +15,7 @@ pub(crate) struct Lane {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ParentInterval {
     pub(crate) uuid: u64,
-    pub(crate) epoch: u32,
+    pub(crate) epoch: Epoch,
     pub(crate) parent_uuid: u64,
     pub(crate) name: &'static str,
     pub(crate) shares_lane: bool,
@@ -27,10 +27,10 @@ pub(crate) struct ParentInterval {
 #[derive(Debug)]
 pub(crate) struct Interval {
     pub(crate) callsite: &'static Callsite,
-    /// The epoch in which its begin was recorded; 0 if the begin was not recorded.
-    pub(crate) recorded_in: u32,
+    /// The epoch in which its begin was recorded.
+    pub(crate) recorded_in: Option<Epoch>,
     /// The epoch in which it began, whether that was recorded or not.
-    pub(crate) epoch: u32,
+    pub(crate) epoch: Option<Epoch>,
     /// The time of its begin, if that is recorded. Events in the interval come after that time, on all
     /// threads.
     pub(crate) begun_at: u64,
@@ -49,8 +49,8 @@ impl Interval {
     pub(crate) fn unrecorded(callsite: &'static Callsite) -> Self {
         Self {
             callsite,
-            recorded_in: 0,
-            epoch: 0,
+            recorded_in: None,
+            epoch: None,
             begun_at: 0,
             lane: Lane { uuid: 0, used_until: 0 },
             is_lane_shared: false,
@@ -79,29 +79,29 @@ impl Interval {
 
     /// Whether it began in the session with this epoch. In another session it has no track: its lane belongs
     /// to other intervals there.
-    pub(crate) fn is_of(&self, epoch: u32) -> bool {
-        self.epoch == epoch
+    pub(crate) fn is_of(&self, epoch: Epoch) -> bool {
+        self.epoch == Some(epoch)
     }
 
     /// Whether it is in the trace of the session with this epoch.
-    pub(crate) fn is_recorded_in(&self, epoch: u32) -> bool {
-        self.recorded_in == epoch
+    pub(crate) fn is_recorded_in(&self, epoch: Epoch) -> bool {
+        self.recorded_in == Some(epoch)
     }
 
-    /// Returns the facts that its child intervals need.
-    pub(crate) fn as_parent(&self) -> ParentInterval {
-        ParentInterval {
+    /// Returns the facts that its child intervals need, if it is in the trace of the session with this epoch.
+    pub(crate) fn as_parent_in(&self, epoch: Epoch) -> Option<ParentInterval> {
+        self.is_recorded_in(epoch).then(|| ParentInterval {
             uuid: self.lane.uuid,
-            epoch: self.recorded_in,
+            epoch,
             parent_uuid: self.parent_uuid(),
             name: self.callsite.name(),
             shares_lane: self.is_lane_shared,
             is_plain: self.is_plain(),
-        }
+        })
     }
 
     /// Returns the parent interval, if that is in the trace of the session with this epoch.
-    pub(crate) fn parent_interval_in(&self, epoch: u32) -> Option<ParentInterval> {
+    pub(crate) fn parent_interval_in(&self, epoch: Epoch) -> Option<ParentInterval> {
         self.parent_interval.filter(|parent| parent.epoch == epoch)
     }
 
@@ -111,16 +111,21 @@ impl Interval {
 
     /// Returns the uuid of the parent track in the session with this epoch. A parent interval that is not in
     /// that session's trace is ignored.
-    pub(crate) fn parent_uuid_in(&self, epoch: u32) -> u64 {
-        let parent_interval = self.parent_interval_in(epoch).map(|parent| parent.uuid);
-        parent_interval
-            .or_else(|| self.parent_track.as_ref().map(Track::uuid))
-            .unwrap_or_else(process::track_uuid)
+    pub(crate) fn parent_uuid_in(&self, epoch: Epoch) -> u64 {
+        self.uuid_above(self.parent_interval_in(epoch))
     }
 
     /// Returns the uuid of the parent track, in the session of the parent interval if there is one.
     pub(crate) fn parent_uuid(&self) -> u64 {
-        self.parent_uuid_in(self.parent_interval.map_or(0, |parent| parent.epoch))
+        self.uuid_above(self.parent_interval)
+    }
+
+    /// Returns the uuid of the parent track, which is that of the parent interval if there is one.
+    fn uuid_above(&self, parent_interval: Option<ParentInterval>) -> u64 {
+        parent_interval
+            .map(|parent| parent.uuid)
+            .or_else(|| self.parent_track.as_ref().map(Track::uuid))
+            .unwrap_or_else(process::track_uuid)
     }
 
     /// Whether its parent is the process, and its name is that of its callsite.

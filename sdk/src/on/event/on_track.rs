@@ -2,6 +2,7 @@
 
 pub(crate) use sealed::Sealed;
 
+use crate::on::callsite::Epoch;
 use crate::on::event::interval::Interval;
 use crate::on::event::position::{InFxt, Position};
 use crate::on::event::track::{Track, TrackKind};
@@ -15,7 +16,7 @@ pub(crate) enum TrackRef<'a> {
 
 impl TrackRef<'_> {
     /// Whether this is a track in the session with this epoch.
-    pub(crate) fn is_of(self, epoch: u32) -> bool {
+    pub(crate) fn is_of(self, epoch: Epoch) -> bool {
         match self {
             Self::Track(_) => true,
             Self::Async(interval) => interval.is_of(epoch),
@@ -30,7 +31,7 @@ impl TrackRef<'_> {
     }
 
     /// Returns the position on the track, for the hot path of the session with this epoch.
-    pub(crate) fn position(self, epoch: u32) -> Position {
+    pub(crate) fn position(self, epoch: Epoch) -> Position {
         let in_fxt = match self {
             Self::Async(interval) if interval.is_plain() => InFxt::Interval,
             Self::Track(track) if matches!(track.kind(), TrackKind::Thread(_)) => InFxt::Thread,

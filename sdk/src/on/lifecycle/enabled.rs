@@ -23,7 +23,7 @@ pub(crate) fn is_recording() -> bool {
         return false;
     }
     start_from_environment();
-    registry::active_epoch() != 0
+    registry::active_epoch().is_some()
 }
 
 /// Starts the session that the environment requests, at the first call in a process. Waits while another

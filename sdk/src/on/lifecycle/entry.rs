@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::builder::Config;
 use crate::error::Error;
 use crate::on::base::stderr::{self, Level};
-use crate::on::callsite::{Callsite, Key};
+use crate::on::callsite::{Callsite, Epoch, Key};
 use crate::on::event::track::Track;
 use crate::on::lifecycle::inherited::{DONE, NOT_STARTED, STARTING, STATE};
 use crate::on::lifecycle::{connect, env, inherited, start};
@@ -39,9 +39,9 @@ impl Track {
 }
 
 /// Connects the layers, starts the session that the environment asks for if nothing has started one, and
-/// registers the callsite. Returns the callsite's word after that.
+/// registers the callsite. Returns the callsite's epoch after that.
 #[cold]
-pub(crate) fn first_hit(callsite: &'static Callsite) -> u32 {
+pub(crate) fn first_hit(callsite: &'static Callsite) -> Option<Epoch> {
     connect::connect();
     cold::first_hit(callsite, start_once)
 }

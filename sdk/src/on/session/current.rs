@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use crate::error::Error;
 use crate::on::base::lock::{Mutex, MutexGuard};
 use crate::on::base::this_thread;
+use crate::on::callsite::Epoch;
 use crate::on::session::shared::Shared;
 
 static CURRENT: Mutex<Current> = Mutex::new(Current::Free);
@@ -87,7 +88,7 @@ impl Drop for Reserved {
 
 /// Returns the running session if its epoch is `epoch`. Returns `None` in a forked child: the session is the
 /// parent's.
-pub(crate) fn current(epoch: u32) -> Option<Arc<Shared>> {
+pub(crate) fn current(epoch: Epoch) -> Option<Arc<Shared>> {
     if this_thread::is_detached() {
         return None;
     }
@@ -106,7 +107,7 @@ pub(crate) fn running() -> Option<Arc<Shared>> {
 }
 
 /// Frees the place if the session with this epoch has it. Returns whether it had.
-pub(crate) fn forget(epoch: u32) -> bool {
+pub(crate) fn forget(epoch: Epoch) -> bool {
     let mut current = CURRENT.lock();
     let has_place = current.running().is_some_and(|shared| shared.epoch() == epoch);
     let before = if has_place { std::mem::take(&mut *current) } else { Current::Free };

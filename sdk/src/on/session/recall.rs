@@ -56,7 +56,7 @@ impl Recaller {
         let empty_room = (!shared.late_ends.has_chunk()).then(|| room::empty_room(shared.region()));
         let recall = Recall {
             region: shared.region(),
-            epoch: shared.epoch(),
+            epoch: shared.epoch().get(),
             idle_since: shared.now().saturating_sub(idle),
             empty_room,
         };

@@ -2,7 +2,6 @@
 //! thread, and the threads that make requests.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use hairline_shm::{ChunkInfo, LossReason, Region};
@@ -12,7 +11,7 @@ use crate::error::Error;
 use crate::on::base::clock::{Clock, Published};
 use crate::on::base::lock::Mutex;
 use crate::on::base::platform::process;
-use crate::on::callsite::TRACK_EVENT;
+use crate::on::callsite::Epoch;
 use crate::on::event::Event;
 use crate::on::session::chunks_for_ends::ChunksForEnds;
 use crate::on::session::drain_handle::DrainHandle;
@@ -28,7 +27,7 @@ use crate::options::Format;
 /// The state that the threads of a session share.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    epoch: u32,
+    epoch: Epoch,
     /// The process that has started the session.
     pid: u32,
     started: Instant,
@@ -48,14 +47,6 @@ pub(crate) struct Shared {
     child_config: Mutex<Option<Box<Config>>>,
 }
 
-/// Returns the next epoch. Epochs are never reused, so that a thread that slept during a session sees that
-/// its own session has ended. The first epoch is 2, and bit 0 is the format.
-fn new_epoch(format: Format) -> u32 {
-    static NEXT: AtomicU32 = AtomicU32::new(2);
-    let epoch = NEXT.fetch_add(2, Ordering::Relaxed);
-    epoch | if format == Format::TrackEvent { TRACK_EVENT } else { 0 }
-}
-
 impl Shared {
     pub(crate) fn new(
         format: Format,
@@ -65,7 +56,7 @@ impl Shared {
         child_config: Option<Box<Config>>,
     ) -> Self {
         Self {
-            epoch: new_epoch(format),
+            epoch: Epoch::next(format),
             pid: process::id(),
             started: Instant::now(),
             clock: Published::new(clock.parameters()),
@@ -95,16 +86,16 @@ impl Shared {
         })
     }
 
-    pub(crate) fn epoch(&self) -> u32 {
+    pub(crate) fn epoch(&self) -> Epoch {
         self.epoch
     }
 
     pub(crate) fn is_track_event(&self) -> bool {
-        self.epoch & TRACK_EVENT != 0
+        self.format() == Format::TrackEvent
     }
 
     pub(crate) fn format(&self) -> Format {
-        if self.is_track_event() { Format::TrackEvent } else { Format::Fxt }
+        self.epoch.format()
     }
 
     pub(crate) fn region(&self) -> &Arc<Region> {

@@ -12,7 +12,7 @@ use hairline_shm::{Lease, LossReason, Region, start_pool_in_child};
 
 use crate::on::base::this_thread::Hot;
 use crate::on::base::{lease, this_thread};
-use crate::on::callsite::{Callsite, UNREGISTERED, fence_constants, registry};
+use crate::on::callsite::{Callsite, Epoch, fence_constants, registry};
 use crate::on::encode::constants;
 use crate::on::event::Event;
 use crate::on::session::{current, stray};
@@ -105,49 +105,49 @@ impl Owner {
 
     /// Returns the chunk writer if it belongs to the session with `epoch`, after
     /// [`take_over`](ChunkWriter::take_over).
-    fn writer(&mut self, hot: &Hot, epoch: u32) -> Option<&mut ChunkWriter> {
+    fn writer(&mut self, hot: &Hot, epoch: Epoch) -> Option<&mut ChunkWriter> {
         let writer = self.0.as_mut().filter(|writer| writer.epoch() == epoch)?;
         writer.take_over(hot);
         Some(writer)
     }
 }
 
-/// Records an event that the hot path cannot write. `word` is the callsite's word. Returns the epoch in which
-/// the event was recorded, 0 if it was not.
+/// Records an event that the hot path cannot write. `epoch` is that of the callsite. Returns the epoch in
+/// which the event was recorded, `None` if it was not.
 #[cold]
 #[inline(never)]
-pub(crate) fn event(word: u32, event: &Event<'_>) -> u32 {
+pub(crate) fn event(epoch: Epoch, event: &Event<'_>) -> Option<Epoch> {
     let hot = this_thread::hot();
     if hot.own_lease().is_busy() {
         count_lost_to_busy(hot);
-        return 0;
+        return None;
     }
     if this_thread::is_detached() {
-        return 0; // a forked child; the word was read before the child was known to be one
+        return None; // a forked child; the epoch was read before the child was known to be one
     }
-    let epoch = if word == UNREGISTERED { event.callsite.first_hit() } else { word };
+    let epoch = if epoch == Epoch::UNREGISTERED { event.callsite.first_hit()? } else { epoch };
     let _busy = hot.busy();
     fence_constants(); // as in `Hot::take`, which not all events have passed
     let track = event.track.filter(|track| track.is_of(epoch));
-    if epoch != 0 && record(hot, epoch, &Event { track, ..*event }) { epoch } else { 0 }
+    record(hot, epoch, &Event { track, ..*event }).then_some(epoch)
 }
 
 /// Ends a recorded scope that the hot path cannot end.
 #[cold]
 #[inline(never)]
-pub(crate) fn end(callsite: &'static Callsite, epoch: u32) {
+pub(crate) fn end(callsite: &'static Callsite, epoch: Epoch) {
     with_writer_of(epoch, |hot, writer| writer.end(hot, callsite));
 }
 
 /// Ends a recorded scope with arguments, or without them if there is no room.
 #[cold]
 #[inline(never)]
-pub(crate) fn end_with(event: &Event<'_>, epoch: u32) {
+pub(crate) fn end_with(event: &Event<'_>, epoch: Epoch) {
     with_writer_of(epoch, |hot, writer| writer.end_with(hot, event));
 }
 
 /// Calls `end` with the chunk writer of this thread, if it belongs to the session with `epoch`.
-fn with_writer_of(epoch: u32, end: impl FnOnce(&Hot, &mut ChunkWriter)) {
+fn with_writer_of(epoch: Epoch, end: impl FnOnce(&Hot, &mut ChunkWriter)) {
     let hot = this_thread::hot();
     // A busy thread ends only guards that a signal handler took from the code it interrupted.
     if hot.own_lease().is_busy() || this_thread::is_detached() {
@@ -179,7 +179,7 @@ pub(crate) enum TrackEnd {
 /// writes it, so that the slice does not stay open.
 #[cold]
 #[inline(never)]
-pub(crate) fn end_on_track(epoch: u32, event: &Event<'_>) -> TrackEnd {
+pub(crate) fn end_on_track(epoch: Epoch, event: &Event<'_>) -> TrackEnd {
     let hot = this_thread::hot();
     if hot.own_lease().is_busy() {
         count_lost_to_busy(hot); // the list of late ends has a lock
@@ -216,29 +216,29 @@ pub(crate) fn end_on_track(epoch: u32, event: &Event<'_>) -> TrackEnd {
 }
 
 /// Registers a callsite at its first hit, after `start` may have started a session. Returns the callsite's
-/// word. From inside of another event returns 0 and counts the event as lost, since the session might have
-/// recorded it.
+/// epoch. From inside of another event returns `None` and counts the event as lost, since the session might
+/// have recorded it.
 #[cold]
 #[inline(never)]
-pub(crate) fn first_hit(callsite: &'static Callsite, start: fn()) -> u32 {
+pub(crate) fn first_hit(callsite: &'static Callsite, start: fn()) -> Option<Epoch> {
     let hot = this_thread::hot();
     if hot.own_lease().is_busy() {
         if callsite.kind() != CallsiteKind::End {
             count_lost_to_busy(hot); // a slice counts with its begin
         }
-        return 0;
+        return None;
     }
     let _busy = hot.busy();
     if !this_thread::is_detached() {
         start();
     }
     registry::register(callsite, constants::constants);
-    callsite.word()
+    callsite.epoch()
 }
 
 /// Records the event with this thread's chunk writer for the session with `epoch`. Returns whether it was
 /// recorded.
-fn record(hot: &Hot, epoch: u32, event: &Event<'_>) -> bool {
+fn record(hot: &Hot, epoch: Epoch, event: &Event<'_>) -> bool {
     let outcome = WRITER.try_with(|owner| {
         let Ok(mut owner) = owner.try_borrow_mut() else {
             stray::count(LossReason::Reentrant);
@@ -266,7 +266,7 @@ fn record(hot: &Hot, epoch: u32, event: &Event<'_>) -> bool {
 ///
 /// * there is no such session: the chunk writer of another session stays;
 /// * there is no free chunk: the thread has no chunk writer, or one that waits for a chunk.
-fn attach<'o>(hot: &Hot, owner: &'o mut Owner, epoch: u32) -> Option<&'o mut ChunkWriter> {
+fn attach<'o>(hot: &Hot, owner: &'o mut Owner, epoch: Epoch) -> Option<&'o mut ChunkWriter> {
     if owner.0.as_ref().is_some_and(|writer| writer.epoch() == epoch) {
         let writer = owner.writer(hot, epoch)?;
         return writer.resume(hot).is_ok().then_some(writer);

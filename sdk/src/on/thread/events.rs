@@ -1,21 +1,22 @@
 //! The functions that the macros call: each records one kind of event, on the hot path if possible, else on
 //! the cold path.
 //!
-//! `epoch` is the callsite's word where the callsite is on. For a callsite that was never hit it is
-//! `UNREGISTERED`, which equals no session's epoch, so that the event takes the cold path.
+//! `epoch` is that of the callsite. For a callsite that was never hit it is [`Epoch::UNREGISTERED`], which
+//! equals no session's epoch, so that the event takes the cold path.
 
 use hairline_formats::Value;
 use hairline_formats::track_event::Priority;
 
 use crate::on::base::few::Few;
 use crate::on::base::this_thread;
-use crate::on::callsite::{Callsite, Epoch, TRACK_EVENT};
+use crate::on::callsite::{Callsite, Epoch};
 use crate::on::event::Event;
 use crate::on::event::argument::{Values, Visitor};
 use crate::on::event::extras::Extras;
 use crate::on::event::flow::Flow;
 use crate::on::event::position::TrackAction;
 use crate::on::thread::{cold, hot};
+use crate::options::Format;
 use crate::site::CallsiteKind;
 use crate::vocabulary::Level;
 
@@ -23,11 +24,11 @@ use crate::vocabulary::Level;
 // They are not inlined into the traced program. So a disabled callsite is a load and a branch there, the
 // calls need no saved register, and a program with thousands of callsites has one hot path in its cache.
 
-/// Begins a scope. Returns the epoch in which the begin was recorded, 0 if it was not.
+/// Begins a scope. Returns the epoch in which the begin was recorded, `None` if it was not.
 #[inline(never)]
-pub(crate) fn begin(callsite: &'static Callsite, epoch: u32) -> u32 {
+pub(crate) fn begin(callsite: &'static Callsite, epoch: Epoch) -> Option<Epoch> {
     if hot::plain::<false>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope) {
-        epoch
+        Some(epoch)
     } else {
         begin_slow(callsite, epoch)
     }
@@ -35,47 +36,47 @@ pub(crate) fn begin(callsite: &'static Callsite, epoch: u32) -> u32 {
 
 #[cold]
 #[inline(never)]
-fn begin_slow(callsite: &'static Callsite, epoch: u32) -> u32 {
+fn begin_slow(callsite: &'static Callsite, epoch: Epoch) -> Option<Epoch> {
     let recorded = hot::plain::<true>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope);
-    if recorded { epoch } else { if_scope(callsite, bare(callsite, epoch)) }
+    if recorded { Some(epoch) } else { if_scope(callsite, bare(callsite, epoch)) }
 }
 
-/// Returns `epoch`, in which the cold path has recorded an event, if the callsite is a scope's; else 0. The
-/// end of a scope goes into room that its begin has reserved, and no other event reserves any.
-fn if_scope(callsite: &'static Callsite, epoch: u32) -> u32 {
-    if callsite.kind() == CallsiteKind::Scope { epoch } else { 0 }
+/// Returns `recorded_in`, the epoch in which the cold path has recorded an event, if the callsite is a
+/// scope's. The end of a scope goes into room that its begin has reserved, and no other event reserves any.
+fn if_scope(callsite: &'static Callsite, recorded_in: Option<Epoch>) -> Option<Epoch> {
+    recorded_in.filter(|_| callsite.kind() == CallsiteKind::Scope)
 }
 
-/// Begins a scope with options. Returns the epoch in which the begin was recorded, 0 if it was not.
+/// Begins a scope with options. Returns the epoch in which the begin was recorded, `None` if it was not.
 pub(crate) fn begin_rich(
     callsite: &'static Callsite,
-    epoch: u32,
+    epoch: Epoch,
     values: &impl Values,
     extras: &Extras<'_>,
-) -> u32 {
+) -> Option<Epoch> {
     let recorded = if_scope(callsite, rich(callsite, epoch, values, extras));
-    if extras.track.is_some() { 0 } else { recorded } // nor does a slice on a track reserve room
+    recorded.filter(|_| extras.track.is_none()) // nor does a slice on a track reserve room
 }
 
 #[inline(never)]
-pub(crate) fn begin_with<V: Values>(callsite: &'static Callsite, epoch: u32, values: &V) -> u32 {
+pub(crate) fn begin_with<V: Values>(callsite: &'static Callsite, epoch: Epoch, values: &V) -> Option<Epoch> {
     let recorded =
         hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope, values);
     if recorded {
-        epoch
+        Some(epoch)
     } else {
         if_scope(callsite, with_values_slow(callsite, epoch, CallsiteKind::Scope, values))
     }
 }
 
-/// Begins a scope that a flow passes through. Returns the epoch in which the begin was recorded, 0 if it was
-/// not.
+/// Begins a scope that a flow passes through. Returns the epoch in which the begin was recorded, `None` if
+/// it was not.
 #[inline(never)]
-pub(crate) fn begin_flow(callsite: &'static Callsite, epoch: u32, flow: &Flow) -> u32 {
+pub(crate) fn begin_flow(callsite: &'static Callsite, epoch: Epoch, flow: &Flow) -> Option<Epoch> {
     let (id, begun) = (flow.id(), flow.has_begun(epoch));
     if hot::with_flow::<false>(this_thread::hot(), callsite, epoch, id, begun) {
         flow.set_begun(epoch);
-        epoch
+        Some(epoch)
     } else {
         begin_flow_slow(callsite, epoch, flow)
     }
@@ -83,18 +84,18 @@ pub(crate) fn begin_flow(callsite: &'static Callsite, epoch: u32, flow: &Flow) -
 
 #[cold]
 #[inline(never)]
-fn begin_flow_slow(callsite: &'static Callsite, epoch: u32, flow: &Flow) -> u32 {
+fn begin_flow_slow(callsite: &'static Callsite, epoch: Epoch, flow: &Flow) -> Option<Epoch> {
     let (id, begun) = (flow.id(), flow.has_begun(epoch));
     if hot::with_flow::<true>(this_thread::hot(), callsite, epoch, id, begun) {
         flow.set_begun(epoch);
-        epoch
+        Some(epoch)
     } else {
         if_scope(callsite, rich(callsite, epoch, &(), &Extras::new().flow(flow)))
     }
 }
 
 #[inline(never)]
-pub(crate) fn end(callsite: &'static Callsite, epoch: u32) {
+pub(crate) fn end(callsite: &'static Callsite, epoch: Epoch) {
     if !hot::end::<false>(this_thread::hot(), callsite, epoch) {
         end_slow(callsite, epoch);
     }
@@ -102,7 +103,7 @@ pub(crate) fn end(callsite: &'static Callsite, epoch: u32) {
 
 #[cold]
 #[inline(never)]
-fn end_slow(callsite: &'static Callsite, epoch: u32) {
+fn end_slow(callsite: &'static Callsite, epoch: Epoch) {
     if !hot::end::<true>(this_thread::hot(), callsite, epoch) {
         cold::end(callsite, epoch);
     }
@@ -111,7 +112,6 @@ fn end_slow(callsite: &'static Callsite, epoch: u32) {
 /// Records an instant.
 #[inline(never)]
 pub fn instant(callsite: &'static Callsite, epoch: Epoch) {
-    let epoch = epoch.get();
     if !hot::plain::<false>(this_thread::hot(), callsite, epoch, CallsiteKind::Instant) {
         instant_slow(callsite, epoch);
     }
@@ -119,7 +119,7 @@ pub fn instant(callsite: &'static Callsite, epoch: Epoch) {
 
 #[cold]
 #[inline(never)]
-fn instant_slow(callsite: &'static Callsite, epoch: u32) {
+fn instant_slow(callsite: &'static Callsite, epoch: Epoch) {
     if !hot::plain::<true>(this_thread::hot(), callsite, epoch, CallsiteKind::Instant) {
         bare(callsite, epoch);
     }
@@ -128,7 +128,6 @@ fn instant_slow(callsite: &'static Callsite, epoch: u32) {
 /// Records an instant with arguments.
 #[inline(never)]
 pub fn instant_with<V: Values>(callsite: &'static Callsite, epoch: Epoch, values: &V) {
-    let epoch = epoch.get();
     if !hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Instant, values) {
         with_values_slow(callsite, epoch, CallsiteKind::Instant, values);
     }
@@ -137,7 +136,6 @@ pub fn instant_with<V: Values>(callsite: &'static Callsite, epoch: Epoch, values
 /// Records the value of a counter.
 #[inline(never)]
 pub fn counter<V: Values>(callsite: &'static Callsite, epoch: Epoch, value: &V) {
-    let epoch = epoch.get();
     if !hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Counter, value) {
         with_values_slow(callsite, epoch, CallsiteKind::Counter, value);
     }
@@ -147,12 +145,12 @@ pub fn counter<V: Values>(callsite: &'static Callsite, epoch: Epoch, value: &V) 
 #[inline(never)]
 fn with_values_slow<V: Values>(
     callsite: &'static Callsite,
-    epoch: u32,
+    epoch: Epoch,
     kind: CallsiteKind,
     values: &V,
-) -> u32 {
+) -> Option<Epoch> {
     if hot::with_values::<true, _>(this_thread::hot(), callsite, epoch, kind, values) {
-        return epoch;
+        return Some(epoch);
     }
     rich(callsite, epoch, values, &Extras::new())
 }
@@ -163,14 +161,14 @@ pub(crate) fn last_event() -> u64 {
     this_thread::hot().lease().last()
 }
 
-/// Records an event of the callsite's kind with options. Returns the epoch in which it was recorded, 0 if it
-/// was not.
+/// Records an event of the callsite's kind with options. Returns the epoch in which it was recorded, `None`
+/// if it was not.
 pub(crate) fn rich(
     callsite: &'static Callsite,
-    epoch: u32,
+    epoch: Epoch,
     values: &impl Values,
     extras: &Extras<'_>,
-) -> u32 {
+) -> Option<Epoch> {
     let happens = match callsite.kind() {
         CallsiteKind::Scope => Some(TrackAction::Begin),
         CallsiteKind::Instant => Some(TrackAction::Instant),
@@ -180,7 +178,7 @@ pub(crate) fn rich(
     if let (Some(happens), Some(position)) = (happens, position.filter(|_| extras.has_only_track()))
         && hot::on_track(this_thread::hot(), callsite, epoch, happens, position, values).is_some()
     {
-        return epoch;
+        return Some(epoch);
     }
     let after = happens.and(position).map_or(0, |position| position.after);
     with_list(values, |values| cold::event(epoch, &Event { after, ..Event::new(callsite, values, extras) }))
@@ -189,11 +187,11 @@ pub(crate) fn rich(
 /// Records an instant, or the value of a counter, with options.
 #[inline(never)]
 pub fn event_rich<V: Values>(callsite: &'static Callsite, epoch: Epoch, values: &V, extras: &Extras<'_>) {
-    rich(callsite, epoch.get(), values, extras);
+    rich(callsite, epoch, values, extras);
 }
 
 /// Records an event without arguments and options on the cold path.
-fn bare(callsite: &'static Callsite, epoch: u32) -> u32 {
+fn bare(callsite: &'static Callsite, epoch: Epoch) -> Option<Epoch> {
     cold::event(epoch, &Event::new(callsite, &[], &Extras::new()))
 }
 
@@ -217,7 +215,7 @@ impl<'v> Visitor<'v> for List<'v> {
 #[cfg(feature = "log")]
 pub(crate) fn log_with(
     callsite: &'static Callsite,
-    epoch: u32,
+    epoch: Epoch,
     level: Level,
     message: &str,
     extras: &Extras<'_>,
@@ -226,10 +224,10 @@ pub(crate) fn log_with(
 }
 
 /// Records an event with a message for people to read.
-pub(crate) fn log_message(event: &Event<'_>, epoch: u32, level: Level, message: &str) {
+pub(crate) fn log_message(event: &Event<'_>, epoch: Epoch, level: Level, message: &str) {
     let named = [("level", Value::Str(level.name())), ("message", Value::Str(message))];
     // In TrackEvent the message is a field of its own.
-    let named: &[_] = if epoch & TRACK_EVENT == 0 { &named } else { &[] };
+    let named: &[_] = if epoch.format() == Format::Fxt { &named } else { &[] };
     cold::event(epoch, &Event { log: Some((priority(level), message)), named, ..*event });
 }
 

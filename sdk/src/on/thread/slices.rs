@@ -4,7 +4,7 @@
 use hairline_formats::Value;
 
 use crate::on::base::this_thread;
-use crate::on::callsite::Callsite;
+use crate::on::callsite::{Callsite, Epoch};
 use crate::on::event::argument::{Values, Visitor};
 use crate::on::event::extras::Extras;
 use crate::on::event::{Action, Event};
@@ -16,11 +16,15 @@ use crate::site::CallsiteKind;
 use crate::vocabulary::Level;
 
 /// Begins a slice with the values of its callsite's keys. Returns the epoch in which the begin was recorded,
-/// 0 if it was not.
+/// `None` if it was not.
 #[inline(never)]
-pub(crate) fn begin_slice_with(callsite: &'static Callsite, epoch: u32, values: &[Value<'_>]) -> u32 {
+pub(crate) fn begin_slice_with(
+    callsite: &'static Callsite,
+    epoch: Epoch,
+    values: &[Value<'_>],
+) -> Option<Epoch> {
     if begin_slice_hot(callsite, epoch, values) {
-        return epoch;
+        return Some(epoch);
     }
     cold::event(epoch, &Event::new(callsite, values, &Extras::new()))
 }
@@ -28,7 +32,7 @@ pub(crate) fn begin_slice_with(callsite: &'static Callsite, epoch: u32, values: 
 /// As [`begin_slice_with`], on the hot path alone. Returns false if nothing was recorded. It neither
 /// allocates nor waits, and runs no code of the program, so the caller may hold a lock.
 #[inline]
-pub(crate) fn begin_slice_hot(callsite: &'static Callsite, epoch: u32, values: &[Value<'_>]) -> bool {
+pub(crate) fn begin_slice_hot(callsite: &'static Callsite, epoch: Epoch, values: &[Value<'_>]) -> bool {
     let listed = Listed(values);
     listed.is_plain()
         && hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope, &listed)
@@ -63,20 +67,24 @@ impl Values for Listed<'_> {
     }
 }
 
-/// Begins a slice with options. Returns the epoch in which the begin was recorded, 0 if it was not.
-pub(crate) fn begin_slice_rich(callsite: &'static Callsite, epoch: u32, extras: &Extras<'_>) -> u32 {
+/// Begins a slice with options. Returns the epoch if the begin was recorded.
+pub(crate) fn begin_slice_rich(
+    callsite: &'static Callsite,
+    epoch: Epoch,
+    extras: &Extras<'_>,
+) -> Option<Epoch> {
     cold::event(epoch, &Event::new(callsite, &[], extras))
 }
 
 /// Ends a slice with arguments.
-pub(crate) fn end_slice_with(callsite: &'static Callsite, epoch: u32, named: &[(&str, Value<'_>)]) {
+pub(crate) fn end_slice_with(callsite: &'static Callsite, epoch: Epoch, named: &[(&str, Value<'_>)]) {
     let extras = Extras::new();
     let event = Event { action: Action::End, named, ..Event::new(callsite, &[], &extras) };
     cold::end_with(&event, epoch);
 }
 
 /// Records an instant, whatever the callsite's kind.
-pub(crate) fn instant_of(callsite: &'static Callsite, epoch: u32, extras: &Extras<'_>) {
+pub(crate) fn instant_of(callsite: &'static Callsite, epoch: Epoch, extras: &Extras<'_>) {
     cold::event(epoch, &Event { action: Action::Instant, ..Event::new(callsite, &[], extras) });
 }
 
@@ -84,7 +92,7 @@ pub(crate) fn instant_of(callsite: &'static Callsite, epoch: u32, extras: &Extra
 /// is an instant.
 pub(crate) fn event_of(
     callsite: &'static Callsite,
-    epoch: u32,
+    epoch: Epoch,
     values: &[Value<'_>],
     message: Option<&str>,
     level: Level,

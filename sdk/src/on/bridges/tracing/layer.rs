@@ -196,7 +196,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for La
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         self.gate.on_new_span(attributes, id, context.clone());
         let site = sites::site(attributes.metadata(), self.category);
-        let Some(site) = site.filter(|site| site.registered_word() != 0) else { return };
+        let Some(site) = site.filter(|site| site.registered_epoch().is_some()) else { return };
         let create = |span: &Span| span.create(site, |fields| attributes.record(fields));
         if !cells::put(self.number, id.into_u64(), create) {
             let Some(span) = context.span(id) else { return };

@@ -86,10 +86,7 @@ pub(crate) fn would_record(metadata: &Metadata<'_>, category: Category) -> bool 
 /// Records an event: with a message a log message, else an instant with its fields.
 pub(crate) fn event(event: &Event<'_>, category: Category) {
     let Some(site) = site(event.metadata(), category) else { return };
-    let epoch = site.registered_word();
-    if epoch == 0 {
-        return;
-    }
+    let Some(epoch) = site.registered_epoch() else { return };
     let level = level_of(event.metadata());
     with_scratch(|fields| {
         event.record(fields);
@@ -138,10 +135,10 @@ pub(crate) fn interest(metadata: &'static Metadata<'static>, category: Category)
     let Some(site) = site(metadata, category) else { return Interest::sometimes() };
     // The very first call starts the session that the environment asks for. It comes before `on_change`:
     // tracing is in the middle of a query and may hold a lock, so it must not be notified of this change.
-    let _ = site.registered_word();
+    let _ = site.registered_epoch();
     registry::on_change(registry::Bridge::Tracing, tracing_core::callsite::rebuild_interest_cache);
-    match site.word() {
-        0 => Interest::never(),
-        _ => Interest::always(),
+    match site.epoch() {
+        None => Interest::never(),
+        Some(_) => Interest::always(),
     }
 }

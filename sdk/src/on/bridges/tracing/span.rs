@@ -11,7 +11,7 @@ use crate::on::bridges::tracing::fields::{Fields, Visited};
 use crate::on::bridges::tracing::stack::Entry;
 use crate::on::bridges::tracing::{Mode, stack};
 use crate::on::callsite;
-use crate::on::callsite::Callsite;
+use crate::on::callsite::{Callsite, Epoch};
 use crate::on::event::extras::Extras;
 use crate::on::event::flow::Flow;
 use crate::on::event::track;
@@ -35,7 +35,7 @@ pub(crate) struct Span {
     first_entered_at: AtomicU64,
     /// The bits below: the records that the span needs beyond a plain slice.
     state: AtomicU32,
-    /// The epoch in which the flow of the entries has begun.
+    /// The epoch in which the flow of the entries has begun, as [`Flow::begun`].
     flow_begun: AtomicU32,
     /// The flow that links the entries of a span with a life; 0 if there is none.
     flow: AtomicU64,
@@ -218,10 +218,8 @@ impl Span {
         branch: impl FnOnce(&mut dyn FnMut(Option<&Span>, &Span)),
     ) {
         let Some(callsite) = self.callsite() else { return };
-        let recorded_in = match callsite.registered_word() {
-            0 => 0,
-            epoch => self.begin_slice(callsite, epoch, mode, branch),
-        };
+        let recorded_in =
+            callsite.registered_epoch().and_then(|epoch| self.begin_slice(callsite, epoch, mode, branch));
         stack::push(Entry { span: id, callsite, recorded_in });
     }
 
@@ -229,10 +227,10 @@ impl Span {
     fn begin_slice(
         &self,
         callsite: &'static Callsite,
-        epoch: u32,
+        epoch: Epoch,
         mode: Mode,
         branch: impl FnOnce(&mut dyn FnMut(Option<&Span>, &Span)),
-    ) -> u32 {
+    ) -> Option<Epoch> {
         let thread = track::own_uuid();
         let before = self.count_entry(thread);
         if before > 0 && mode == Mode::Auto && !self.has(LIFE) {
@@ -259,7 +257,12 @@ impl Span {
 
     /// Begins a slice with an arrow, a flow or fields.
     #[inline(never)]
-    fn begin_slice_with_details(&self, callsite: &'static Callsite, epoch: u32, is_first: bool) -> u32 {
+    fn begin_slice_with_details(
+        &self,
+        callsite: &'static Callsite,
+        epoch: Epoch,
+        is_first: bool,
+    ) -> Option<Epoch> {
         if self.has(ARROW) && self.state.fetch_and(!ARROW, Ordering::AcqRel) & ARROW != 0 {
             return self.begin_slice_with_arrow(callsite, epoch);
         }
@@ -276,7 +279,11 @@ impl Span {
     }
 
     /// Begins a slice with the fields of the creation.
-    fn begin_slice_with_fields(callsite: &'static Callsite, epoch: u32, rest: MutexGuard<'_, Rest>) -> u32 {
+    fn begin_slice_with_fields(
+        callsite: &'static Callsite,
+        epoch: Epoch,
+        rest: MutexGuard<'_, Rest>,
+    ) -> Option<Epoch> {
         let Some(visited) = &rest.fields else {
             drop(rest);
             return slices::begin_slice(callsite, epoch);
@@ -284,7 +291,7 @@ impl Span {
         // Under the lock: this costs less than a reference to the fields.
         let begin = |values: &[Value<'_>]| slices::begin_slice_hot(callsite, epoch, values);
         if visited.fields.with_few_values(callsite, begin) == Some(true) {
-            return epoch;
+            return Some(epoch);
         }
         let visited = Arc::clone(visited);
         drop(rest);
@@ -294,7 +301,7 @@ impl Span {
 
     /// Begins a slice at which an arrow from another span ends.
     #[cold]
-    fn begin_slice_with_arrow(&self, callsite: &'static Callsite, epoch: u32) -> u32 {
+    fn begin_slice_with_arrow(&self, callsite: &'static Callsite, epoch: Epoch) -> Option<Epoch> {
         let arrow = self.rest().and_then(|mut rest| rest.arrow.take());
         let begin = |flow: Option<&Flow>| {
             let extras = flow.map_or_else(Extras::new, |flow| Extras::new().flow(flow));
@@ -314,9 +321,9 @@ impl Span {
         if self.state.fetch_or(LIFE_BEGINS, Ordering::AcqRel) & LIFE != 0 {
             return;
         }
-        let epoch = callsite.registered_word();
+        let epoch = callsite.registered_epoch();
         let since = Some(self.first_entered_at.load(Ordering::Relaxed)).filter(|since| *since != 0);
-        let life = (epoch != 0).then(|| {
+        let life = epoch.map(|epoch| {
             let above = parent.and_then(Span::life);
             let extras =
                 above.as_ref().map_or_else(Extras::new, |above| Extras::new().track(&above.interval));
@@ -340,26 +347,24 @@ impl Span {
     #[inline]
     pub(crate) fn exit(&self, id: u64) {
         stack::leave(id, |entry| {
-            if entry.recorded_in == 0 {
-                return;
-            }
+            let Some(epoch) = entry.recorded_in else { return };
             if self.state.load(Ordering::Relaxed) & (LATE_FIELDS | LIFE) == LATE_FIELDS {
-                self.end_slice_with_late_fields(entry);
+                self.end_slice_with_late_fields(entry.callsite, epoch);
             } else {
-                slices::end_slice(entry.callsite, entry.recorded_in);
+                slices::end_slice(entry.callsite, epoch);
             }
         });
     }
 
     #[cold]
-    fn end_slice_with_late_fields(&self, entry: &Entry) {
+    fn end_slice_with_late_fields(&self, callsite: &'static Callsite, epoch: Epoch) {
         // Before the values are read: values that another thread adds from now on are for the next end.
         self.state.fetch_and(!LATE_FIELDS, Ordering::AcqRel);
         match self.rest().and_then(|rest| rest.late.clone()) {
             Some(late) => {
-                late.show_all(|values| slices::end_slice_with(entry.callsite, entry.recorded_in, values));
+                late.show_all(|values| slices::end_slice_with(callsite, epoch, values));
             }
-            None => slices::end_slice(entry.callsite, entry.recorded_in),
+            None => slices::end_slice(callsite, epoch),
         }
     }
 
@@ -376,10 +381,7 @@ impl Span {
     /// this thread, to this span's next entry.
     pub(crate) fn follow(&self, followed: &Span) {
         let (Some(callsite), Some(own)) = (followed.callsite(), self.callsite()) else { return };
-        let epoch = callsite.registered_word();
-        if epoch == 0 {
-            return;
-        }
+        let Some(epoch) = callsite.registered_epoch() else { return };
         let flow = Box::new(Flow::new());
         let life = followed.life();
         let extras = life.as_ref().map_or_else(Extras::new, |life| Extras::new().track(&life.interval));

@@ -6,7 +6,7 @@
 use std::cell::{Cell, RefCell};
 
 use crate::on::base::this_thread;
-use crate::on::callsite::Callsite;
+use crate::on::callsite::{Callsite, Epoch};
 use crate::on::thread::slices;
 
 /// An entered span.
@@ -15,8 +15,17 @@ pub(crate) struct Entry {
     /// The span's id.
     pub(crate) span: u64,
     pub(crate) callsite: &'static Callsite,
-    /// The epoch in which its slice was recorded; 0 if it was not.
-    pub(crate) recorded_in: u32,
+    /// The epoch in which its slice was recorded.
+    pub(crate) recorded_in: Option<Epoch>,
+}
+
+impl Entry {
+    /// Ends its slice, if that was recorded.
+    fn end_slice(&self) {
+        if let Some(epoch) = self.recorded_in {
+            slices::end_slice(self.callsite, epoch);
+        }
+    }
 }
 
 /// Number of entries in the thread-local itself, which then needs no destructor and is quick to find.
@@ -123,14 +132,12 @@ fn leave_from_below(span: u64, end: impl FnOnce(&Entry)) {
         above.into_iter().rev().for_each(push); // the span was not entered
         return;
     };
-    for entry in above.iter().filter(|entry| entry.recorded_in != 0) {
-        slices::end_slice(entry.callsite, entry.recorded_in);
+    for entry in &above {
+        entry.end_slice();
     }
     end(&own);
     for mut entry in above.into_iter().rev() {
-        if entry.recorded_in != 0 {
-            entry.recorded_in = slices::begin_slice(entry.callsite, entry.recorded_in);
-        }
+        entry.recorded_in = entry.recorded_in.and_then(|epoch| slices::begin_slice(entry.callsite, epoch));
         push(entry);
     }
 }
@@ -155,7 +162,7 @@ mod tests {
     fn any_number_of_spans_can_be_left_in_any_order() {
         let entered = 2 * NEAR as u64;
         for left in [1, 5, NEAR as u64 - 1, NEAR as u64, NEAR as u64 + 1, entered - 1, entered, 1000] {
-            (1..=entered).for_each(|span| push(Entry { span, callsite: &CALLSITE, recorded_in: 0 }));
+            (1..=entered).for_each(|span| push(Entry { span, callsite: &CALLSITE, recorded_in: None }));
             let mut ended = None;
             leave(left, |entry| ended = Some(entry.span));
             assert_eq!(ended, (left <= entered).then_some(left));

@@ -13,7 +13,7 @@ use hairline_formats::{Value, fxt};
 
 use crate::on::base::few::Few;
 use crate::on::base::platform::process;
-use crate::on::callsite::Callsite;
+use crate::on::callsite::{Callsite, Epoch};
 use crate::on::encode::no_room::NoRoom;
 use crate::on::encode::{COUNTER_ID, FXT_THREAD, MAX_NAME, cut};
 use crate::on::event::on_track::TrackRef;
@@ -48,7 +48,7 @@ pub(crate) enum References {
 
 /// The parts of an event's record that do not come from the event.
 pub(crate) struct Record<'a> {
-    pub(crate) epoch: u32,
+    pub(crate) epoch: Epoch,
     pub(crate) references: References,
     /// The track of this thread.
     pub(crate) own_track: u64,

@@ -5,7 +5,7 @@ use hairline_formats::{Value, fxt, truncate_utf8};
 use crate::builder::Detail;
 use crate::on::base::platform::process;
 use crate::on::base::this_thread::Hot;
-use crate::on::callsite::Callsite;
+use crate::on::callsite::{Callsite, Epoch};
 use crate::on::encode::begin::{Begin, Note};
 use crate::on::encode::fxt::record::{Record, References, has_own_record, index_only};
 use crate::on::encode::fxt::repeat::{EndStrings, RepeatedRecords};
@@ -31,7 +31,7 @@ pub(crate) struct FxtSequence {
 }
 
 impl FxtSequence {
-    pub(crate) fn new(epoch: u32, number: u32, thread: process::Thread, detail: Detail) -> Self {
+    pub(crate) fn new(epoch: Epoch, number: u32, thread: process::Thread, detail: Detail) -> Self {
         Self {
             state: State::new(epoch, number, thread, detail),
             strings: Strings::default(),

@@ -16,7 +16,7 @@ use hairline_formats::{Value, proto};
 use crate::on::base::platform::process;
 use crate::on::base::this_thread::Hot;
 use crate::on::base::uuid;
-use crate::on::callsite::{LONGEST_MESSAGE, TRACK_EVENT};
+use crate::on::callsite::LONGEST_MESSAGE;
 use crate::site::CallsiteKind;
 
 /// `68 02 5a 02 48 02`: the whole message of an end.
@@ -31,8 +31,6 @@ pub(crate) const FIELDS_AT: usize = 4;
 /// Bytes of a packet's time: the tag of its field, and a varint padded to three bytes. So the length of a
 /// packet is known before the clock is read.
 pub(crate) const TIME_LEN: usize = 4;
-
-const _: () = assert!(TRACK_EVENT == 1);
 
 /// The most bytes of a message that the hot path copies.
 pub(crate) const LONGEST: usize = LONGEST_MESSAGE;

@@ -9,7 +9,7 @@ use hairline_formats::track_event::CounterValue;
 use crate::builder::Detail;
 use crate::on::base::platform::process;
 use crate::on::base::this_thread::Hot;
-use crate::on::callsite::Callsite;
+use crate::on::callsite::{Callsite, Epoch};
 use crate::on::encode::begin::{Begin, Note};
 use crate::on::encode::no_room::NoRoom;
 use crate::on::encode::sequence::{Sequence, State, Tracks};
@@ -38,7 +38,7 @@ pub(crate) struct TrackEventSequence {
 }
 
 impl TrackEventSequence {
-    pub(crate) fn new(epoch: u32, number: u32, thread: process::Thread, detail: Detail) -> Self {
+    pub(crate) fn new(epoch: Epoch, number: u32, thread: process::Thread, detail: Detail) -> Self {
         let mut state = State::new(epoch, number, thread, detail);
         state.tracks = tracks_at_start(&state);
         let (sums, repeated) = (HashMap::new(), RepeatedPackets::default());
@@ -188,7 +188,7 @@ impl Sequence for TrackEventSequence {
         let packet = Packet {
             sequence: self.state.number,
             interning: Interning::Interned,
-            epoch: self.state.epoch,
+            epoch: Some(self.state.epoch),
             counter: self.sum(event).map(|value| difference(value, last())),
             location: located.then(|| te::Location::Iid(location_iid(event.callsite))),
             body_iid: self.body_iid(),

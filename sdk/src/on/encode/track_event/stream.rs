@@ -74,7 +74,7 @@ pub(crate) fn put_late_end(out: &mut Vec<u8>, event: &Event<'_>, now: u64) {
     let packet = Packet {
         sequence: OWN_SEQUENCE,
         interning: Interning::SelfContained,
-        epoch: 0,
+        epoch: None,
         counter: None,
         location: None,
         body_iid: 0,

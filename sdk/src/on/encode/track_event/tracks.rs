@@ -5,6 +5,7 @@ use hairline_formats::track_event as te;
 
 use crate::on::base::few::Few;
 use crate::on::base::platform::process;
+use crate::on::callsite::Epoch;
 use crate::on::encode::cut;
 use crate::on::encode::track_event::message;
 use crate::on::event::interval::Interval;
@@ -47,7 +48,7 @@ pub(crate) enum PlainIntervals {
 pub(crate) struct Descriptions<'o, F> {
     pub(crate) out: &'o mut Vec<u8>,
     pub(crate) sequence: u32,
-    pub(crate) epoch: u32,
+    pub(crate) epoch: Epoch,
     pub(crate) plain_intervals: PlainIntervals,
     /// Whether the track with this uuid needs a description.
     pub(crate) is_new: F,

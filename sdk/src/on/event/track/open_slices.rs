@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::on::base::lock::Mutex;
 use crate::on::base::this_thread;
+use crate::on::callsite::Epoch;
 
 /// The slices that began on a track and have not ended. A stack has one bit for each slice, from the
 /// outermost: whether it is in the trace. A slice that is not, for lack of room or by the filter, has no end
@@ -23,7 +24,7 @@ pub(crate) struct OpenSlices {
 #[derive(Debug, Default)]
 struct Stack {
     /// The epoch of the session. Slices of other sessions are dropped.
-    epoch: u32,
+    epoch: Option<Epoch>,
     depth: usize,
     /// The bits of the first 64 slices. Few tracks need more.
     low: u64,
@@ -32,29 +33,29 @@ struct Stack {
 
 impl OpenSlices {
     /// Records the begin of a slice in the session with this epoch.
-    pub(crate) fn push(&self, epoch: u32, is_recorded: bool) {
+    pub(crate) fn push(&self, epoch: Epoch, is_recorded: bool) {
         self.with::<true, _>(epoch, |stack| stack.push(is_recorded));
     }
 
     /// Returns the time that the next begin or end must come after, in the session with this epoch.
-    pub(crate) fn last_time(&self, epoch: u32) -> u64 {
-        if self.epoch() == epoch { self.last_time.load(Relaxed) } else { 0 }
+    pub(crate) fn last_time(&self, epoch: Epoch) -> u64 {
+        if self.epoch() == Some(epoch) { self.last_time.load(Relaxed) } else { 0 }
     }
 
     /// Records the time of a begin or end in the session with this epoch.
-    pub(crate) fn set_last_time(&self, epoch: u32, time: u64) {
-        if self.epoch() == epoch {
+    pub(crate) fn set_last_time(&self, epoch: Epoch, time: u64) {
+        if self.epoch() == Some(epoch) {
             self.last_time.store(time, Relaxed); // simultaneous begins and ends have no order
         }
     }
 
-    /// Returns the epoch in which a slice began last; 0 if none ever began.
-    pub(crate) fn epoch(&self) -> u32 {
-        self.epoch.load(Relaxed)
+    /// Returns the epoch in which a slice began last.
+    pub(crate) fn epoch(&self) -> Option<Epoch> {
+        Epoch::from_raw(self.epoch.load(Relaxed))
     }
 
     /// Records the end of the slice that began last. Returns whether that slice is in the trace.
-    pub(crate) fn pop(&self, epoch: u32) -> bool {
+    pub(crate) fn pop(&self, epoch: Epoch) -> bool {
         self.with::<false, _>(epoch, Stack::pop).unwrap_or(false)
     }
 
@@ -62,7 +63,7 @@ impl OpenSlices {
     /// more slice. `None` if this thread is inside an event that may hold the lock, or in a forked child: a
     /// begin there is not recorded, and its end gets `None` too.
     #[inline]
-    fn with<const IS_PUSH: bool, R>(&self, epoch: u32, f: impl FnOnce(&mut Stack) -> R) -> Option<R> {
+    fn with<const IS_PUSH: bool, R>(&self, epoch: Epoch, f: impl FnOnce(&mut Stack) -> R) -> Option<R> {
         if this_thread::is_barred() {
             return None;
         }
@@ -75,13 +76,13 @@ impl OpenSlices {
         } else {
             self.stack.lock_unless_lost()?
         };
-        if stack.epoch > epoch {
+        if stack.epoch > Some(epoch) {
             return None; // an event of an earlier session
         }
-        if stack.epoch < epoch {
+        if stack.epoch < Some(epoch) {
             stack.begin(epoch);
             self.last_time.store(0, Relaxed);
-            self.epoch.store(epoch, Relaxed);
+            self.epoch.store(epoch.get(), Relaxed);
         }
         Some(f(&mut stack))
     }
@@ -89,8 +90,8 @@ impl OpenSlices {
 
 impl Stack {
     /// Drops the slices of the session before, and keeps the memory, which may not be freed under the lock.
-    fn begin(&mut self, epoch: u32) {
-        (self.epoch, self.depth, self.low) = (epoch, 0, 0);
+    fn begin(&mut self, epoch: Epoch) {
+        (self.epoch, self.depth, self.low) = (Some(epoch), 0, 0);
         self.high.clear();
     }
 
@@ -132,28 +133,39 @@ impl Stack {
 mod tests {
     use super::*;
 
+    fn first() -> Epoch {
+        Epoch::from_raw(2).expect("not 0")
+    }
+
+    fn second() -> Epoch {
+        Epoch::from_raw(4).expect("not 0")
+    }
+
     #[test]
     fn an_end_closes_the_slice_that_began_last() {
         let open = OpenSlices::default();
-        assert!(!open.pop(2)); // no slice has begun
-        [true, false, true].iter().for_each(|bit| open.push(2, *bit));
-        assert_eq!([open.pop(2), open.pop(2), open.pop(2), open.pop(2)], [true, false, true, false]);
+        assert!(!open.pop(first())); // no slice has begun
+        [true, false, true].iter().for_each(|bit| open.push(first(), *bit));
+        assert_eq!(
+            [open.pop(first()), open.pop(first()), open.pop(first()), open.pop(first())],
+            [true, false, true, false]
+        );
     }
 
     #[test]
     fn slices_nest_to_any_depth() {
         let open = OpenSlices::default();
         let bits: Vec<bool> = (0..1000).map(|n| n % 3 == 0).collect();
-        bits.iter().for_each(|bit| open.push(2, *bit));
-        assert!(bits.iter().rev().all(|bit| open.pop(2) == *bit));
+        bits.iter().for_each(|bit| open.push(first(), *bit));
+        assert!(bits.iter().rev().all(|bit| open.pop(first()) == *bit));
     }
 
     #[test]
     fn slices_of_another_session_are_dropped() {
         let open = OpenSlices::default();
-        open.push(2, true);
-        assert!(!open.pop(4));
-        open.push(4, true);
-        assert!(!open.pop(2) && open.pop(4));
+        open.push(first(), true);
+        assert!(!open.pop(second()));
+        open.push(second(), true);
+        assert!(!open.pop(first()) && open.pop(second()));
     }
 }

@@ -22,7 +22,7 @@ use hairline_shm::{ChunkInfo, Lease, LossReason, Region};
 use crate::on::base::platform::process;
 use crate::on::base::this_thread::Hot;
 use crate::on::base::{clock, this_thread};
-use crate::on::callsite::Callsite;
+use crate::on::callsite::{Callsite, Epoch};
 use crate::on::encode::begin::Begin;
 use crate::on::encode::fit;
 use crate::on::encode::no_room::NoRoom;
@@ -123,7 +123,7 @@ impl ChunkWriter {
         let info = ChunkInfo { sequence: number, tid: thread.tid, ..ChunkInfo::default() };
         let detail = shared.detail();
         let mut end_size = if shared.is_track_event() { TRACK_EVENT_END } else { FXT_END };
-        let sequence = AnySequence::new(shared.format(), shared.epoch(), number, thread.clone(), detail);
+        let sequence = AnySequence::new(shared.epoch(), number, thread.clone(), detail);
         if detail.thread_time {
             end_size += sequence.cpu_time_len();
         }
@@ -157,7 +157,7 @@ impl ChunkWriter {
         shared.chunk_completed();
     }
 
-    pub(crate) fn epoch(&self) -> u32 {
+    pub(crate) fn epoch(&self) -> Epoch {
         self.shared.epoch()
     }
 
@@ -274,7 +274,7 @@ impl ChunkWriter {
             hot.lease().clear();
             return;
         }
-        let epoch = self.shared.epoch();
+        let epoch = self.shared.epoch().get();
         let (room, end_epoch) = if self.shared.detail().is_all_cold() {
             (NO_ROOM, 0)
         } else {

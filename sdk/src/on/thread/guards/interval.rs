@@ -40,7 +40,6 @@ impl AsyncScope {
         values: &impl Values,
         extras: &Extras<'_>,
     ) -> Self {
-        let epoch = epoch.get();
         let mut scope = Self::placed(callsite, epoch, extras, None);
         let position = Position {
             after: scope.interval.lane.used_until,
@@ -52,9 +51,9 @@ impl AsyncScope {
             None
         };
         match begun_at {
-            Some(time) => (scope.interval.recorded_in, scope.interval.begun_at) = (epoch, time),
+            Some(time) => (scope.interval.recorded_in, scope.interval.begun_at) = (Some(epoch), time),
             None => {
-                events::with_list(values, |values| scope.begin_cold(values, extras, None));
+                events::with_list(values, |values| scope.begin_cold(epoch, values, extras, None));
             }
         }
         scope
@@ -64,41 +63,41 @@ impl AsyncScope {
     #[cfg(feature = "subscriber")]
     pub(crate) fn begin_at(
         callsite: &'static Callsite,
-        epoch: u32,
+        epoch: Epoch,
         values: &[Value<'_>],
         extras: &Extras<'_>,
         past: Option<u64>,
     ) -> Self {
         let mut scope = Self::placed(callsite, epoch, extras, past);
-        scope.begin_cold(values, extras, past);
+        scope.begin_cold(epoch, values, extras, past);
         scope
     }
 
-    fn begin_cold(&mut self, values: &[Value<'_>], extras: &Extras<'_>, past: Option<u64>) {
+    fn begin_cold(&mut self, epoch: Epoch, values: &[Value<'_>], extras: &Extras<'_>, past: Option<u64>) {
         let (track, after) = (Some(TrackRef::Async(&self.interval)), self.interval.lane.used_until);
         let event = Event { track, after, past, ..Event::new(self.interval.callsite, values, extras) };
-        self.interval.recorded_in = cold::event(self.interval.epoch, &event);
-        if self.interval.recorded_in != 0 {
+        self.interval.recorded_in = cold::event(epoch, &event);
+        if self.interval.recorded_in.is_some() {
             self.interval.begun_at = past.unwrap_or_else(events::last_event);
         }
     }
 
     /// Makes an interval with a track. It is about to begin, now or at the time `past`.
-    fn placed(callsite: &'static Callsite, epoch: u32, extras: &Extras<'_>, past: Option<u64>) -> Self {
+    fn placed(callsite: &'static Callsite, epoch: Epoch, extras: &Extras<'_>, past: Option<u64>) -> Self {
         let mut interval = Interval::unrecorded(callsite);
         match extras.track {
             Some(TrackRef::Track(track)) => interval.parent_track = Some(track.clone()),
-            Some(TrackRef::Async(above)) if above.recorded_in == epoch => {
-                interval.parent_interval = Some(above.as_parent());
-            }
-            // It is not in this trace, but its parent may be.
-            Some(TrackRef::Async(above)) => {
-                interval.parent_track = above.parent_track.clone();
-                interval.parent_interval = above.parent_interval.filter(|above| above.epoch == epoch);
-            }
+            Some(TrackRef::Async(above)) => match above.as_parent_in(epoch) {
+                Some(above) => interval.parent_interval = Some(above),
+                // It is not in this trace, but its parent may be.
+                None => {
+                    interval.parent_track = above.parent_track.clone();
+                    interval.parent_interval = above.parent_interval_in(epoch);
+                }
+            },
             None => {}
         }
-        interval.epoch = epoch;
+        interval.epoch = Some(epoch);
         // A lane has one name. A lane that is not shared has no shared lanes below it.
         interval.is_lane_shared =
             extras.name.is_none() && interval.parent_interval.is_none_or(|above| above.shares_lane);
@@ -116,12 +115,12 @@ impl AsyncScope {
     /// Returns whether the begin was recorded.
     #[must_use]
     pub fn is_recorded(&self) -> bool {
-        self.interval.recorded_in != 0
+        self.interval.recorded_in.is_some()
     }
 
     /// As [`Scope::arg`](crate::Scope::arg).
     pub fn arg(&mut self, key: &'static str, value: impl Argument) -> &mut Self {
-        if self.interval.recorded_in != 0 {
+        if self.interval.recorded_in.is_some() {
             EndArguments::add(&mut self.arguments, key, &value);
         }
         self
@@ -130,7 +129,7 @@ impl AsyncScope {
     /// Adds arguments to the record of its end.
     #[cfg(feature = "subscriber")]
     pub(crate) fn set_arguments(&mut self, arguments: &[(&str, Value<'_>)]) {
-        if self.interval.recorded_in != 0 {
+        if self.interval.recorded_in.is_some() {
             let own = &mut self.arguments;
             arguments.iter().for_each(|(key, value)| EndArguments::add_named(own, key, value));
         }
@@ -140,14 +139,9 @@ impl AsyncScope {
 impl Drop for AsyncScope {
     fn drop(&mut self) {
         let mut has_ended = true;
-        if self.interval.recorded_in != 0 {
+        if let Some(epoch) = self.interval.recorded_in {
             let arguments = self.arguments.take();
-            match end_on_track(
-                self.interval.callsite,
-                self.interval.recorded_in,
-                TrackRef::Async(&self.interval),
-                arguments,
-            ) {
+            match end_on_track(self.interval.callsite, epoch, TrackRef::Async(&self.interval), arguments) {
                 TrackEnd::Recorded(time) => self.interval.lane.used_until = time,
                 TrackEnd::Over => {}
                 TrackEnd::Refused => has_ended = false, // the slice stays open
@@ -211,7 +205,7 @@ mod tests {
                 hot.offset.set(hot.offset.get().wrapping_sub(BEHIND));
                 let end = end_on_track(
                     &CALLSITE,
-                    interval.interval.recorded_in,
+                    interval.interval.recorded_in.expect("it was recorded"),
                     TrackRef::Async(&interval.interval),
                     None,
                 );

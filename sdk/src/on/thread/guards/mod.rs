@@ -30,8 +30,8 @@ pub(crate) mod on_track;
 #[derive(Debug)]
 pub struct Scope {
     callsite: &'static Callsite,
-    /// The epoch in which the begin was recorded; 0 if it was not.
-    recorded_in: u32,
+    /// The epoch in which the begin was recorded.
+    recorded_in: Option<Epoch>,
     arguments: Option<Box<EndArguments>>,
     /// A scope ends on the thread that it began on.
     not_send: PhantomData<*const ()>,
@@ -39,7 +39,7 @@ pub struct Scope {
 
 impl Scope {
     #[inline(always)]
-    fn new(callsite: &'static Callsite, recorded_in: u32) -> Self {
+    fn new(callsite: &'static Callsite, recorded_in: Option<Epoch>) -> Self {
         Self { callsite, recorded_in, arguments: None, not_send: PhantomData }
     }
 
@@ -47,21 +47,21 @@ impl Scope {
     #[doc(hidden)]
     #[inline(always)]
     pub fn none(callsite: &'static Callsite) -> Self {
-        Self::new(callsite, 0)
+        Self::new(callsite, None)
     }
 
     /// Begins a scope.
     #[doc(hidden)]
     #[inline(always)]
     pub fn begin(callsite: &'static Callsite, epoch: Epoch) -> Self {
-        Self::new(callsite, events::begin(callsite, epoch.get()))
+        Self::new(callsite, events::begin(callsite, epoch))
     }
 
     /// Begins a scope with arguments.
     #[doc(hidden)]
     #[inline(always)]
     pub fn begin_with(callsite: &'static Callsite, epoch: Epoch, values: &impl Values) -> Self {
-        Self::new(callsite, events::begin_with(callsite, epoch.get(), values))
+        Self::new(callsite, events::begin_with(callsite, epoch, values))
     }
 
     /// Begins a scope with options.
@@ -72,21 +72,21 @@ impl Scope {
         values: &impl Values,
         extras: &Extras<'_>,
     ) -> Self {
-        Self::new(callsite, events::begin_rich(callsite, epoch.get(), values, extras))
+        Self::new(callsite, events::begin_rich(callsite, epoch, values, extras))
     }
 
     /// Begins a scope that a flow passes through.
     #[doc(hidden)]
     #[inline(always)]
     pub fn begin_flow(callsite: &'static Callsite, epoch: Epoch, flow: &Flow) -> Self {
-        Self::new(callsite, events::begin_flow(callsite, epoch.get(), flow))
+        Self::new(callsite, events::begin_flow(callsite, epoch, flow))
     }
 
     /// Returns whether the begin was recorded.
     #[inline]
     #[must_use]
     pub fn is_recorded(&self) -> bool {
-        self.recorded_in != 0
+        self.recorded_in.is_some()
     }
 
     /// Adds an argument to the record of the scope's end: for values that are known only after the begin. If
@@ -99,7 +99,7 @@ impl Scope {
     /// query.arg("rows", rows.len());
     /// ```
     pub fn arg(&mut self, key: &'static str, value: impl Argument) -> &mut Self {
-        if self.recorded_in != 0 {
+        if self.recorded_in.is_some() {
             EndArguments::add(&mut self.arguments, key, &value);
         }
         self
@@ -109,17 +109,17 @@ impl Scope {
 impl Drop for Scope {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.recorded_in != 0 {
+        if let Some(epoch) = self.recorded_in {
             match self.arguments.take() {
-                None => events::end(self.callsite, self.recorded_in),
-                Some(arguments) => end_scope_with(self.callsite, self.recorded_in, arguments),
+                None => events::end(self.callsite, epoch),
+                Some(arguments) => end_scope_with(self.callsite, epoch, arguments),
             }
         }
     }
 }
 
 #[cold]
-fn end_scope_with(callsite: &'static Callsite, epoch: u32, arguments: Box<EndArguments>) {
+fn end_scope_with(callsite: &'static Callsite, epoch: Epoch, arguments: Box<EndArguments>) {
     let extras = Extras::new();
     arguments.show(|named| {
         let event = Event { action: Action::End, named, ..Event::new(callsite, &[], &extras) };
@@ -131,7 +131,7 @@ fn end_scope_with(callsite: &'static Callsite, epoch: u32, arguments: Box<EndArg
 /// Records the end of a slice on a track, in the session with `epoch`.
 fn end_on_track(
     callsite: &'static Callsite,
-    epoch: u32,
+    epoch: Epoch,
     track: TrackRef<'_>,
     arguments: Option<Box<EndArguments>>,
 ) -> TrackEnd {
@@ -158,5 +158,5 @@ fn end_on_track(
 /// Records a log message.
 pub fn log(callsite: &'static Callsite, epoch: Epoch, level: crate::Level, body: &Text) {
     let Value::Str(body) = body.value() else { return };
-    events::log_message(&Event::new(callsite, &[], &Extras::new()), epoch.get(), level, body);
+    events::log_message(&Event::new(callsite, &[], &Extras::new()), epoch, level, body);
 }

@@ -18,11 +18,11 @@ use crate::on::thread::{cold, events};
 #[derive(Debug)]
 pub struct TrackScope {
     callsite: &'static Callsite,
-    /// The epoch in which the slice began, recorded or not; 0 if there is no session, or the filter excludes
-    /// the slice.
-    epoch: u32,
-    /// The epoch in which the begin was recorded; 0 if it was not.
-    recorded_in: u32,
+    /// The epoch in which the slice began, recorded or not; `None` if there is no session, or the filter
+    /// excludes the slice.
+    epoch: Option<Epoch>,
+    /// The epoch in which the begin was recorded.
+    recorded_in: Option<Epoch>,
     track: Option<Track>,
     arguments: Option<Box<EndArguments>>,
 }
@@ -31,7 +31,7 @@ impl TrackScope {
     /// Makes a guard that records nothing.
     #[doc(hidden)]
     pub fn none(callsite: &'static Callsite) -> Self {
-        Self { callsite, epoch: 0, recorded_in: 0, track: None, arguments: None }
+        Self { callsite, epoch: None, recorded_in: None, track: None, arguments: None }
     }
 
     /// Begins a slice on the track of the options.
@@ -42,21 +42,20 @@ impl TrackScope {
         values: &impl Values,
         extras: &Extras<'_>,
     ) -> Self {
-        let epoch = epoch.get();
         let Some(TrackRef::Track(track)) = extras.track else { return Self::none(callsite) };
         let recorded_in = begin_on(callsite, epoch, track, values, extras);
-        Self { callsite, epoch, recorded_in, track: Some(track.clone()), arguments: None }
+        Self { callsite, epoch: Some(epoch), recorded_in, track: Some(track.clone()), arguments: None }
     }
 
     /// Returns whether the begin was recorded.
     #[must_use]
     pub fn is_recorded(&self) -> bool {
-        self.recorded_in != 0
+        self.recorded_in.is_some()
     }
 
     /// As [`Scope::arg`](crate::Scope::arg).
     pub fn arg(&mut self, key: &'static str, value: impl Argument) -> &mut Self {
-        if self.recorded_in != 0 {
+        if self.recorded_in.is_some() {
             EndArguments::add(&mut self.arguments, key, &value);
         }
         self
@@ -65,26 +64,25 @@ impl TrackScope {
 
 impl Drop for TrackScope {
     fn drop(&mut self) {
-        if let Some(track) = self.track.take()
-            && track.open_slices().pop(self.epoch)
+        if let (Some(track), Some(epoch)) = (self.track.take(), self.epoch)
+            && track.open_slices().pop(epoch)
         {
-            end_on(&track, self.callsite, self.epoch, self.arguments.take());
+            end_on(&track, self.callsite, epoch, self.arguments.take());
         }
     }
 }
 
-/// Begins a slice on a track, in the session with this epoch. Returns the epoch if the begin was recorded,
-/// else 0.
+/// Begins a slice on a track, in the session with this epoch. Returns the epoch if the begin was recorded.
 fn begin_on(
     callsite: &'static Callsite,
-    epoch: u32,
+    epoch: Epoch,
     track: &Track,
     values: &impl Values,
     extras: &Extras<'_>,
-) -> u32 {
+) -> Option<Epoch> {
     let recorded_in = events::rich(callsite, epoch, values, extras);
-    track.open_slices().push(epoch, recorded_in != 0);
-    if recorded_in != 0 {
+    track.open_slices().push(epoch, recorded_in.is_some());
+    if recorded_in.is_some() {
         track.open_slices().set_last_time(epoch, last_event());
     }
     recorded_in
@@ -93,7 +91,7 @@ fn begin_on(
 /// Begins a slice on a track. [`track_end`] ends it.
 pub fn track_begin(callsite: &'static Callsite, epoch: Epoch, values: &impl Values, extras: &Extras<'_>) {
     if let Some(TrackRef::Track(track)) = extras.track {
-        begin_on(callsite, epoch.get(), track, values, extras);
+        begin_on(callsite, epoch, track, values, extras);
     }
 }
 
@@ -101,17 +99,15 @@ pub fn track_begin(callsite: &'static Callsite, epoch: Epoch, values: &impl Valu
 /// end must not end another slice.
 pub fn track_left_out(track: &impl AsRef<Track>) {
     let open = track.as_ref().open_slices();
-    let active = registry::active_epoch();
-    match if active == 0 { open.epoch() } else { active } {
-        0 => {}
-        epoch => open.push(epoch, false),
+    if let Some(epoch) = registry::active_epoch().or_else(|| open.epoch()) {
+        open.push(epoch, false);
     }
 }
 
 /// Returns whether any slice was ever begun on the track.
 #[inline]
 pub fn track_was_used(track: &impl AsRef<Track>) -> bool {
-    track.as_ref().open_slices().epoch() != 0
+    track.as_ref().open_slices().epoch().is_some()
 }
 
 /// Ends the slice that was begun last on a track. It does so also while the session stops. Callsites are off
@@ -124,8 +120,9 @@ pub fn track_end(
     values: &impl Values,
 ) {
     let track = track.as_ref();
-    let epoch = epoch.map_or_else(|| track.open_slices().epoch(), Epoch::get);
-    if epoch != 0 && track.open_slices().pop(epoch) {
+    if let Some(epoch) = epoch.or_else(|| track.open_slices().epoch())
+        && track.open_slices().pop(epoch)
+    {
         if values.count() == 0 {
             end_on(track, callsite, epoch, None);
             return;
@@ -142,11 +139,11 @@ pub fn track_end(
 }
 
 /// Ends the slice that was begun last on the track, and that is in the trace.
-fn end_on(track: &Track, callsite: &'static Callsite, epoch: u32, arguments: Option<Box<EndArguments>>) {
+fn end_on(track: &Track, callsite: &'static Callsite, epoch: Epoch, arguments: Option<Box<EndArguments>>) {
     set_ended(track, epoch, end_on_track(callsite, epoch, TrackRef::Track(track), arguments));
 }
 
-fn set_ended(track: &Track, epoch: u32, end: TrackEnd) {
+fn set_ended(track: &Track, epoch: Epoch, end: TrackEnd) {
     if let TrackEnd::Recorded(time) = end {
         track.open_slices().set_last_time(epoch, time);
     }
@@ -155,7 +152,7 @@ fn set_ended(track: &Track, epoch: u32, end: TrackEnd) {
 /// Ends a slice without arguments if the code of an argument panics.
 struct Unended<'a> {
     callsite: &'static Callsite,
-    epoch: u32,
+    epoch: Epoch,
     track: &'a Track,
 }
 

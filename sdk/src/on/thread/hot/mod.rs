@@ -40,11 +40,12 @@ use hairline_shm::Lease;
 
 use crate::on::base::this_thread::AS_INTERVAL;
 pub(crate) use crate::on::base::this_thread::Hot;
-use crate::on::callsite::{Callsite, TRACK_EVENT};
+use crate::on::callsite::{Callsite, Epoch};
 use crate::on::event::argument::Values;
 use crate::on::event::position::{InFxt, Position, TrackAction};
 pub(crate) use crate::on::thread::hot::fxt::END as FXT_END;
 pub(crate) use crate::on::thread::hot::packet::END as TRACK_EVENT_END;
+use crate::options::Format;
 use crate::site::CallsiteKind;
 
 /// Writes a record without arguments: a begin or an instant. Returns false if nothing was written; the caller
@@ -53,11 +54,11 @@ use crate::site::CallsiteKind;
 pub(crate) fn plain<const WARM: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
-    epoch: u32,
+    epoch: Epoch,
     kind: CallsiteKind,
 ) -> bool {
     let Some(taken) = hot.take(Lease::epoch, epoch) else { return false };
-    if epoch & TRACK_EVENT == 0 {
+    if epoch.format() == Format::Fxt {
         fxt::plain::<WARM>(hot, callsite, kind, taken)
     } else {
         packet::plain::<WARM>(hot, callsite, kind, taken)
@@ -70,12 +71,12 @@ pub(crate) fn plain<const WARM: bool>(
 pub(crate) fn with_flow<const WARM: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
-    epoch: u32,
+    epoch: Epoch,
     flow: u64,
     begun: bool,
 ) -> bool {
     let Some(taken) = hot.take(Lease::epoch, epoch) else { return false };
-    if epoch & TRACK_EVENT == 0 {
+    if epoch.format() == Format::Fxt {
         fxt::with_flow::<WARM>(hot, callsite, flow, begun, taken)
     } else {
         packet::with_flow::<WARM>(hot, callsite, flow, taken)
@@ -84,10 +85,10 @@ pub(crate) fn with_flow<const WARM: bool>(
 
 /// Writes the end of a recorded scope. Returns false if nothing was written.
 #[inline(always)]
-pub(crate) fn end<const WARM: bool>(hot: &Hot, callsite: &'static Callsite, epoch: u32) -> bool {
+pub(crate) fn end<const WARM: bool>(hot: &Hot, callsite: &'static Callsite, epoch: Epoch) -> bool {
     let Some(taken) = hot.take(Lease::end_epoch, epoch) else { return false };
     // The room is there: the begin reserved it in this chunk.
-    if epoch & TRACK_EVENT == 0 {
+    if epoch.format() == Format::Fxt {
         fxt::end::<WARM>(hot, callsite, taken)
     } else {
         packet::end::<WARM>(hot, taken)
@@ -99,7 +100,7 @@ pub(crate) fn end<const WARM: bool>(hot: &Hot, callsite: &'static Callsite, epoc
 pub(crate) fn with_values<const WARM: bool, V: Values>(
     hot: &Hot,
     callsite: &'static Callsite,
-    epoch: u32,
+    epoch: Epoch,
     kind: CallsiteKind,
     values: &V,
 ) -> bool {
@@ -111,7 +112,7 @@ pub(crate) fn with_values<const WARM: bool, V: Values>(
     if callsite.keys().len() != values.count() || !hot.has_seen::<WARM>(callsite) {
         return taken.put_back();
     }
-    if epoch & TRACK_EVENT == 0 {
+    if epoch.format() == Format::Fxt {
         fxt::with_values::<WARM>(hot, callsite, kind, values, taken)
     } else if kind == CallsiteKind::Counter {
         packet::counter::<WARM>(hot, callsite, values, taken)
@@ -129,7 +130,7 @@ pub(crate) fn with_values<const WARM: bool, V: Values>(
 pub(crate) fn on_track<V: Values>(
     hot: &Hot,
     callsite: &'static Callsite,
-    epoch: u32,
+    epoch: Epoch,
     happens: TrackAction,
     position: Position,
     values: &V,
@@ -139,7 +140,7 @@ pub(crate) fn on_track<V: Values>(
     }
     let taken = hot.take(Lease::epoch, epoch)?;
     let lease = taken.lease;
-    let is_packet = epoch & TRACK_EVENT != 0;
+    let is_packet = epoch.format() == Format::TrackEvent;
     let is_blob = !is_packet && position.in_fxt == InFxt::Blob;
     let is_end = happens == TrackAction::End;
     // An end has its begin's callsite and no arguments, and its packet no string. A blob has no string id.

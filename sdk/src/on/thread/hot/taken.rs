@@ -7,7 +7,7 @@ use hairline_shm::{ChunkHeader, Commit, Lease};
 
 use crate::on::base::clock;
 use crate::on::base::this_thread::{Hot, NEAR_CALLSITES};
-use crate::on::callsite::{Callsite, fence_constants};
+use crate::on::callsite::{Callsite, Epoch, fence_constants};
 use crate::on::session::room::OVERHANG;
 use crate::on::thread::raw::Raw;
 
@@ -23,18 +23,16 @@ pub(crate) struct Taken {
 }
 
 impl Hot {
-    /// Takes the chunk writer for a record of the session with `epoch` (not 0). `session` reads the lease's
-    /// epoch, or its epoch for ends. Returns `None` if the two differ or the thread is busy; nothing has
-    /// changed then.
+    /// Takes the chunk writer for a record of the session with `epoch`. `session` reads the lease's epoch, or
+    /// its epoch for ends. Returns `None` if the two differ or the thread is busy; nothing has changed then.
     #[inline(always)]
-    pub(crate) fn take(&self, session: impl Fn(&Lease) -> u32, epoch: u32) -> Option<Taken> {
-        debug_assert_ne!(epoch, 0, "0 is no session: every caller has checked");
+    pub(crate) fn take(&self, session: impl Fn(&Lease) -> u32, epoch: Epoch) -> Option<Taken> {
         let lease = self.lease();
         if lease.is_busy() {
             return None;
         }
         lease.set_busy(true);
-        if session(lease) != epoch {
+        if session(lease) != epoch.get() {
             lease.set_busy(false);
             return None;
         }
