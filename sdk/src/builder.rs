@@ -21,6 +21,22 @@ pub(crate) const HEARTBEAT: Duration = Duration::from_secs(10);
 pub(crate) const TRIGGER_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The settings of a session. Made by [`Session::builder`](crate::Session::builder).
+///
+/// ```
+/// use hairline::{MemoryOutput, Overflow, Session, parse_size};
+///
+/// # fn main() -> Result<(), hairline::Error> {
+/// let memory = MemoryOutput::new();
+/// let session = Session::builder()
+///     .output_memory(&memory)
+///     .categories("net,db.*")
+///     .buffer_size(parse_size("4M")?)
+///     .overflow(Overflow::Drop)
+///     .start()?;
+/// session.stop()?;
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "a session starts with `start`"]
 #[derive(Debug)]
 pub struct SessionBuilder {
@@ -148,6 +164,13 @@ impl SessionBuilder {
 
     /// Writes the trace to any writer, on the drain thread. The format is `TrackEvent`, unless
     /// [`format`](Self::format) sets another one. The writer should not record events itself.
+    ///
+    /// ```
+    /// # use hairline::{Format, Session};
+    /// let session = Session::builder().output_writer(std::io::sink()).format(Format::Fxt).start()?;
+    /// # session.stop()?;
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
     pub fn output_writer(mut self, writer: impl Write + Send + 'static) -> Self {
         self.config.output = OutputConfig::Writer(Box::new(writer));
         self
@@ -162,6 +185,12 @@ impl SessionBuilder {
     /// Sets which categories are recorded (default: all). The filter is a list of patterns between commas,
     /// and the last pattern that matches decides: `"net,db.*,-db.verbose"` includes `net` and all of `db.`
     /// but `db.verbose`; `"-gpu"` includes all but `gpu`. `*` matches any run of characters. See [`Filter`].
+    ///
+    /// ```
+    /// # use hairline::{MemoryOutput, Session};
+    /// let builder = Session::builder().output_memory(&MemoryOutput::new());
+    /// assert!(builder.categories("net,,db").start().is_err());
+    /// ```
     pub fn categories(mut self, filter: &str) -> Self {
         self.categories = Some(filter.to_owned());
         self
@@ -280,6 +309,13 @@ impl SessionBuilder {
     /// [`Summary::notes`](crate::Summary::notes) has a note. [`max_file_size`](Self::max_file_size) limits
     /// all files together. The drain thread looks at each record, which takes CPU time. Without effect if the
     /// output is no regular file, and with [`Overflow::Overwrite`].
+    ///
+    /// ```no_run
+    /// # use hairline::{Session, parse_size};
+    /// // Eight files of at most 64 MiB each.
+    /// let session = Session::builder().output("trace.pftrace").rotate(parse_size("64M")?, 8).start()?;
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
     pub fn rotate(mut self, size: u64, keep: u32) -> Self {
         self.config.rotate = Some(Rotate { size, keep });
         self

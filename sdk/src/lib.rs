@@ -69,6 +69,7 @@ pub mod recovery;
 mod site;
 mod summary;
 mod vocabulary;
+mod wrapped;
 
 #[cfg(not(feature = "enable"))]
 use off as imp;
@@ -89,22 +90,15 @@ pub use output::MemoryOutput;
 pub use recovery::recover;
 pub use summary::{Lost, Summary, ThreadSummary};
 pub use vocabulary::{Level, Ordering, Unit};
-
-#[cfg(all(feature = "serde", not(feature = "enable")))]
-#[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
-pub use off::{Serialized, serialize};
-#[cfg(all(feature = "serde", feature = "enable"))]
-#[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
-pub use on::event::serialize::{Serialized, serialize};
+pub use wrapped::{Bytes, Interned, Koid, bytes, interned, koid};
+#[cfg(feature = "serde")]
+pub use wrapped::{Serialized, serialize};
 
 pub use hairline_macros::trace;
 #[cfg(all(feature = "futures", not(feature = "enable")))]
 pub use off::TraceStream;
 #[cfg(not(feature = "enable"))]
-pub use off::{
-    Argument, AsyncScope, Bytes, Flow, Interned, Koid, OnTrack, Scope, TraceFuture, Traced, Track,
-    TrackScope, bytes, interned, koid,
-};
+pub use off::{Argument, AsyncScope, Flow, OnTrack, Scope, TraceFuture, Traced, Track, TrackScope};
 #[cfg(all(feature = "futures", feature = "enable"))]
 pub use on::bridges::futures::TraceStream;
 #[cfg(feature = "subscriber")]
@@ -118,7 +112,6 @@ pub use on::{
     bridges::futures::{TraceFuture, Traced},
     event::argument::Argument,
     event::flow::Flow,
-    event::nested::{Bytes, Interned, Koid, bytes, interned, koid},
     event::on_track::OnTrack,
     event::track::Track,
     thread::guards::{Scope, interval::AsyncScope, on_track::TrackScope},
@@ -162,5 +155,5 @@ pub mod __private {
     pub use crate::site::{CallsiteKind, CounterOptions, Site};
     pub use core::module_path;
 
-    pub use crate::off::{AsyncScope, Callsite, Extras, Key, Life, Scope, TrackScope};
+    pub use crate::off::{AsyncScope, Callsite, Extras, Key, Life, Scope, TrackScope, argument, number};
 }

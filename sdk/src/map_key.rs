@@ -3,6 +3,12 @@
 use std::fmt::{self, Write};
 
 /// A type that can be the name of an entry of a map: strings, integers, bools, chars.
+///
+/// ```
+/// # use std::collections::BTreeMap;
+/// let sizes = BTreeMap::from([(80_u16, "http"), (443, "https")]);
+/// hairline::trace_instant!("net", "ports", sizes);
+/// ```
 #[diagnostic::on_unimplemented(message = "`{Self}` is not a key that a trace can show")]
 pub trait MapKey {
     /// Calls `f` with the key as text.

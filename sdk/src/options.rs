@@ -17,6 +17,13 @@ pub enum Format {
 
 impl Format {
     /// Returns the format for the extension of a path: `.pftrace`, `.perfetto-trace` or `.fxt`.
+    ///
+    /// ```
+    /// use hairline::Format;
+    ///
+    /// assert_eq!(Format::from_path("app.pftrace".as_ref()), Some(Format::TrackEvent));
+    /// assert_eq!(Format::from_path("app.json".as_ref()), None);
+    /// ```
     #[must_use]
     pub fn from_path(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
@@ -34,6 +41,14 @@ impl Format {
 }
 
 /// What happens to an event if the ring has no room for it.
+///
+/// ```
+/// use hairline::Overflow;
+/// use std::time::Duration;
+///
+/// assert_eq!("block:500ms".parse::<Overflow>()?, Overflow::Block(Duration::from_millis(500)));
+/// # Ok::<(), hairline::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Overflow {
@@ -104,6 +119,12 @@ pub enum ClockSource {
 }
 
 /// Parses a size in bytes: `4096`, `64K`, `16MiB`, `1G`. Units are powers of 1024.
+///
+/// ```
+/// assert_eq!(hairline::parse_size("64K")?, 65_536);
+/// assert!(hairline::parse_size("1.5M").is_err());
+/// # Ok::<(), hairline::Error>(())
+/// ```
 ///
 /// # Errors
 /// [`Error::Value`] if the text is no size, or the size does not fit 64 bits.

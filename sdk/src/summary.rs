@@ -25,6 +25,11 @@ pub struct Summary {
 }
 
 /// Events that were not recorded, by reason. A scope counts once.
+///
+/// ```
+/// let lost = hairline::Lost::default();
+/// assert_eq!(lost.total(), 0);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Lost {

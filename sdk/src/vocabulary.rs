@@ -1,6 +1,12 @@
 //! Properties of events, the same with and without the feature `enable`.
 
 /// The unit of a counter.
+///
+/// ```
+/// # use hairline::{Unit, trace_counter};
+/// trace_counter!("net", "received", 512, unit: Unit::Bytes);
+/// trace_counter!("ui", "frame rate", 59.9, unit: Unit::Named("frames/s"));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Unit {
@@ -18,6 +24,12 @@ pub enum Unit {
 }
 
 /// The severity of a log message.
+///
+/// ```
+/// # use hairline::{Level, trace_log};
+/// trace_log!(Level::Warn, "net", "attempt {} failed", 3);
+/// assert!(Level::Warn > Level::Info);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Level {
@@ -51,6 +63,13 @@ impl Level {
 }
 
 /// The order in which the UI shows the tracks below a track. The UI may choose another order.
+///
+/// ```
+/// use hairline::{Ordering, Track};
+///
+/// let queues = Track::new("queues").ordering(Ordering::Explicit);
+/// let (urgent, rest) = (queues.child("urgent").rank(1), queues.child("rest").rank(2));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Ordering {

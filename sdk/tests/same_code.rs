@@ -93,7 +93,7 @@ fn every_event() {
     let track = track.description("as the driver reports it");
     let _: (u64, &Track) = (track.uuid(), track.as_ref());
     let flow: Flow = Flow::new();
-    let _: (Flow, Flow, &Flow) = (Flow::default(), Flow::from_id(flow.id()), flow.as_ref());
+    let _: (Flow, Flow, &Flow) = (Flow::default(), Flow::from_id(flow.id()).clone(), flow.as_ref());
     fn takes_track(_: &impl OnTrack) {}
     takes_track(&track);
     takes_track(&&Track::thread());
@@ -128,6 +128,22 @@ fn every_argument() {
     takes("text");
     takes(&Some(1.5));
     takes(&BTreeMap::from([("key", vec![1, 2])]));
+    macro_rules! take_all {
+        ($($value:expr),* $(,)?) => {$( takes(&$value); )*};
+    }
+    take_all!(1_i8, 1_i16, 1_i32, 1_i64, 1_isize, 1_u8, 1_u16, 1_u32, 1_u64, 1_usize, 1_i128, 1_u128);
+    take_all!(1_f32, 1_f64, true, 'c', String::new(), std::borrow::Cow::Borrowed("text"));
+    take_all!(&raw const text, std::ptr::null_mut::<u8>(), &&1, &mut 1, Box::new(1), std::rc::Rc::new(1));
+    take_all!(
+        std::sync::Arc::<str>::from("text"),
+        [1; 2],
+        *[1].as_slice(),
+        std::collections::VecDeque::from([1])
+    );
+    take_all!(std::collections::BTreeSet::from([1]), std::collections::HashSet::from([1]));
+    take_all!(std::collections::HashMap::from([("key", 1)]));
+    trace_counter!("app", "number", &1_u8);
+    trace_counter!("app", "bool", true);
     trace_scope!("app", "arguments", blob, object, text, map = BTreeMap::from([(1, true)]));
     fn key_text(key: &(impl MapKey + ?Sized)) -> String {
         let mut text = String::new();
@@ -236,6 +252,17 @@ fn every_public_item_has_the_same_signature_with_the_feature_on_and_off() -> Res
     let found: Vec<FoundRegion> = recovery::find().unwrap_or_default();
     assert!(found.iter().all(|region| !region.is_dead() || region.process == ProcessState::Dead));
     Ok(())
+}
+
+#[test]
+fn the_public_types_can_go_to_other_threads() {
+    fn is_send_and_sync<T: Send + Sync + 'static>() {}
+    fn is_send<T: Send + 'static>() {}
+    is_send::<SessionBuilder>(); // not Sync: a program's `Write` need not be
+    is_send_and_sync::<Session>();
+    is_send_and_sync::<(Track, Flow, TrackScope, AsyncScope)>();
+    is_send_and_sync::<(MemoryOutput, Filter, Summary, RecoverOptions, Recovered, FoundRegion)>();
+    is_send_and_sync::<(Error, RecoverError)>();
 }
 
 /// The constructors that the macros call.

@@ -99,6 +99,7 @@ impl WriteChunk {
     }
 
     /// The header of the chunk.
+    #[must_use]
     pub fn header(&self) -> &ChunkHeader {
         // SAFETY: the pointer is from `Region::header_ptr`: in bounds, aligned, and mapped while `region`
         // lives. Every field of a header is an atomic, for which all bytes are valid.
@@ -111,17 +112,20 @@ impl WriteChunk {
 
     /// The start of the payload. The owner may write [`capacity`](Self::capacity) bytes there, above the last
     /// commit.
+    #[must_use]
     pub fn payload(&self) -> *mut u8 {
         // SAFETY: a chunk has at least 4 KiB, header included.
         unsafe { self.header.as_ptr().cast::<u8>().add(CHUNK_HEADER_SIZE) }
     }
 
     /// The bytes of the payload.
+    #[must_use]
     pub fn capacity(&self) -> u32 {
         self.region.payload_len()
     }
 
     /// The number of the chunk in its region.
+    #[must_use]
     pub fn number(&self) -> u32 {
         self.number
     }
@@ -132,6 +136,7 @@ impl WriteChunk {
     }
 
     /// The last commit.
+    #[must_use]
     pub fn committed(&self) -> Commit {
         self.commit
     }
@@ -204,6 +209,7 @@ impl WriteChunk {
 
     /// Reads the bytes that [`note`](Self::note) has stored at offset `at`. `None` if the range is not above
     /// the last commit.
+    #[must_use]
     pub fn noted<const N: usize>(&self, at: u32) -> Option<[u8; N]> {
         // SAFETY: in the payload by the comparison. Every byte there is initialised: the memory was zeroed at
         // its creation. Above the last commit only the owner writes, which is this value.

@@ -1,6 +1,8 @@
 //! Flows.
 
-use hairline::{Flow, Track, trace_instant, trace_scope};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use hairline::{Flow, Format, Track, trace_instant, trace_scope};
 use hairline_tests::recording::{FORMATS, record};
 
 const FLOWS: &str = "select so.name, si.name from flow f join slice so on f.slice_out = so.id \
@@ -76,6 +78,104 @@ fn a_flow_of_the_last_session_begins_anew() {
         let trace = record(format, |_| {
             {
                 trace_scope!("t", "a", flow: &flow);
+            }
+            trace_scope!("t", "b", end_flow: &flow);
+        });
+        assert_eq!(trace.rows(FLOWS), "a\tb", "{format:?}");
+    }
+}
+
+/// The number of flows that two threads first use at the same moment.
+const RACES: u32 = 500;
+
+// thread 1   [ use ]        both begin the flow, or so each of them thinks
+// thread 2   [ use ]
+fn race(format: Format, flow_of_second: impl Fn(&Flow) -> Option<Flow> + Sync) {
+    let trace = record(format, |_| {
+        let flows: Vec<(Flow, Option<Flow>)> = (0..RACES)
+            .map(|_| {
+                let flow = Flow::new();
+                let second = flow_of_second(&flow);
+                (flow, second)
+            })
+            .collect();
+        let arrived = AtomicU32::new(0);
+        let meet = |n: u32| {
+            arrived.fetch_add(1, Ordering::SeqCst);
+            while arrived.load(Ordering::SeqCst) < 2 * (n + 1) {
+                std::hint::spin_loop();
+            }
+        };
+        let use_all = |second: bool| {
+            for (n, (flow, clone)) in (0..).zip(&flows) {
+                let flow = clone.as_ref().filter(|_| second).unwrap_or(flow);
+                meet(n);
+                if n % 4 == 3 {
+                    trace_scope!("t", "use", n, flow: flow); // on the cold path
+                } else {
+                    trace_scope!("t", "use", flow: flow);
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| use_all(true));
+            use_all(false);
+        });
+    });
+    assert_eq!(trace.rows("select count(*) from slice"), (2 * RACES).to_string(), "{format:?}");
+    let one_thread_to_the_other = "select count(distinct slice_out), sum(so.track_id != si.track_id) from flow \
+         join slice so on slice_out = so.id join slice si on slice_in = si.id";
+    assert_eq!(trace.rows(one_thread_to_the_other), format!("{RACES}\t{RACES}"), "{format:?}");
+}
+
+#[test]
+fn two_threads_that_first_use_a_flow_at_the_same_moment_begin_it_once() {
+    FORMATS.map(|format| race(format, |_| None));
+}
+
+#[test]
+fn two_threads_that_first_use_clones_of_a_flow_at_the_same_moment_begin_it_once() {
+    FORMATS.map(|format| race(format, |flow| Some(flow.clone())));
+}
+
+// main   [ push ]                           [ collect ]
+// 1              [ work ]
+// 2                        [ work ] ·note
+#[test]
+fn flows_cloned_to_several_threads_are_one_chain() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let flow = Flow::new();
+            let parts = [1, 2].map(|_| flow.clone());
+            {
+                trace_scope!("t", "push", flow: &flow);
+            }
+            for (n, part) in (1..).zip(parts) {
+                let work = move || {
+                    {
+                        trace_scope!("t", "work", n, flow: &part);
+                    }
+                    let again = part.clone();
+                    drop(part);
+                    trace_instant!("t", "note", flow: &again);
+                };
+                std::thread::spawn(work).join().unwrap();
+            }
+            trace_scope!("t", "collect", end_flow: &flow);
+        });
+        let chain = "push\twork\nwork\tnote\nnote\twork\nwork\tnote\nnote\tcollect";
+        assert_eq!(trace.rows(FLOWS), chain, "{format:?}");
+    }
+}
+
+#[test]
+fn the_end_of_a_flow_that_only_a_clone_began_is_recorded() {
+    let flow = Flow::new();
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let clone = flow.clone();
+            {
+                trace_scope!("t", "a", flow: &clone);
             }
             trace_scope!("t", "b", end_flow: &flow);
         });

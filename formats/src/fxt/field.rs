@@ -8,6 +8,9 @@ pub struct Field {
 }
 
 /// Returns the field of the bits `lo..=hi`, counted from the least significant.
+///
+/// # Panics
+/// If `lo > hi` or `hi > 63`: at compile time, since layouts are constants.
 #[must_use]
 pub const fn bits(lo: u32, hi: u32) -> Field {
     assert!(lo <= hi && hi < 64);

@@ -25,7 +25,7 @@ pub struct LargeBlob<'a, A> {
 }
 
 /// The time, the thread and the arguments of a large blob.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LargeBlobMetadata<A> {
     /// The time, in ticks.
     pub timestamp: u64,

@@ -15,7 +15,7 @@ use crate::fxt::put::PutWords;
 use crate::fxt::refs::ThreadRef;
 
 /// "Context Switch Record".
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextSwitch<A> {
     /// The time, in ticks.
     pub timestamp: u64,
@@ -32,7 +32,7 @@ pub struct ContextSwitch<A> {
 }
 
 /// "Thread Wakeup Record".
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadWakeup<A> {
     /// The time, in ticks.
     pub timestamp: u64,

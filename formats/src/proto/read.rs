@@ -8,7 +8,7 @@ use crate::text::valid_prefix;
 use crate::{DecodeError, DecodeErrorKind};
 
 /// A field of a message that was read.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field<'a> {
     /// The field's number.
     pub number: u32,

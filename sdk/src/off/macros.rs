@@ -28,7 +28,7 @@ macro_rules! trace_instant {
 #[macro_export]
 macro_rules! trace_counter {
     ($category:expr, $name:expr, $value:expr $(, $($options:tt)*)?) => {
-        $crate::__hairline_unused!(() [$category, $name, $value] $($($options)*)?)
+        $crate::__hairline_unused!(() [$category, $name, $crate::__private::number(&$value)] $($($options)*)?)
     };
 }
 
@@ -111,9 +111,9 @@ macro_rules! __hairline_unused {
         $crate::__hairline_unused!($guard [$($used,)* $value] $($($rest)*)?)
     };
     ($guard:tt [$($used:expr),*] $key:ident = $value:expr $(, $($rest:tt)*)?) => {
-        $crate::__hairline_unused!($guard [$($used,)* $value] $($($rest)*)?)
+        $crate::__hairline_unused!($guard [$($used,)* $crate::__private::argument(&$value)] $($($rest)*)?)
     };
     ($guard:tt [$($used:expr),*] $key:ident $(, $($rest:tt)*)?) => {
-        $crate::__hairline_unused!($guard [$($used,)* $key] $($($rest)*)?)
+        $crate::__hairline_unused!($guard [$($used,)* $crate::__private::argument(&$key)] $($($rest)*)?)
     };
 }

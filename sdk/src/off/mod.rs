@@ -12,9 +12,7 @@ mod session;
 mod track;
 
 pub use callsite::{Callsite, Key};
-pub use event::{Argument, Bytes, Extras, Interned, Koid, bytes, interned, koid};
-#[cfg(feature = "serde")]
-pub use event::{Serialized, serialize};
+pub use event::{Argument, Extras, argument, number};
 #[cfg(feature = "futures")]
 pub use futures::TraceStream;
 pub use futures::{Life, TraceFuture, Traced};

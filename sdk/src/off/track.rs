@@ -73,7 +73,7 @@ impl sealed::Sealed for Track {}
 impl<T: sealed::Sealed + ?Sized> sealed::Sealed for &T {}
 
 /// A flow that is not recorded.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Flow(u64);
 
 impl Flow {

@@ -40,6 +40,14 @@ pub use report::{FoundRegion, ProcessState, RecoverError, RecoverOptions, Recove
 /// Recovery may be killed and run again. The region remains until the trace is on the disk, and each run
 /// starts at the point where the session had ended.
 ///
+/// ```no_run
+/// use hairline::recovery::{RecoverOptions, recover};
+///
+/// let recovered = recover("/dev/shm/hairline-4711-x".as_ref(), &RecoverOptions::new().to("crash.pftrace"))?;
+/// println!("{} records, {} lost", recovered.records, recovered.lost.total());
+/// # Ok::<(), hairline::recovery::RecoverError>(())
+/// ```
+///
 /// # Errors
 /// If the process is alive, the region or the trace cannot be read, the trace cannot be written, or another
 /// process has locked the region. The region then remains, and the trace is a prefix of the trace before.
@@ -56,6 +64,14 @@ pub fn recover(region: &Path, options: &RecoverOptions) -> Result<Recovered, Rec
 /// milliseconds, some of its oldest records are missing. The snapshot of another session has the records of
 /// the output and those that are still in the ring.
 ///
+/// ```no_run
+/// # use hairline::recovery;
+/// for region in recovery::find()?.iter().filter(|region| !region.is_dead()) {
+///     recovery::snapshot(&region.path, format!("{}.pftrace", region.pid))?;
+/// }
+/// # Ok::<(), hairline::recovery::RecoverError>(())
+/// ```
+///
 /// # Errors
 /// If no session runs in the region, the region or the output cannot be read, or the file cannot be written.
 pub fn snapshot(region: &Path, to: impl AsRef<Path>) -> Result<Recovered, RecoverError> {
@@ -64,6 +80,13 @@ pub fn snapshot(region: &Path, to: impl AsRef<Path>) -> Result<Recovered, Recove
 
 /// Returns the regions of this user on this machine, of living and of dead processes, in the order of their
 /// pids.
+///
+/// ```
+/// for region in hairline::recovery::find()? {
+///     println!("{} {}: {:?}", region.pid, region.process_name, region.process);
+/// }
+/// # Ok::<(), hairline::recovery::RecoverError>(())
+/// ```
 ///
 /// # Errors
 /// If `/dev/shm` cannot be read.

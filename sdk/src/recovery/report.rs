@@ -7,7 +7,7 @@ use crate::options::Format;
 use crate::summary::Lost;
 
 /// The options of [`recover`](super::recover).
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct RecoverOptions {
     pub(crate) to: Option<PathBuf>,
@@ -78,7 +78,7 @@ pub enum ProcessState {
 }
 
 /// The file of a region.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FoundRegion {
     /// The path of the file.

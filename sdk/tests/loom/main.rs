@@ -14,6 +14,7 @@
 
 mod callsites;
 mod clock;
+mod flows;
 mod on;
 mod spans;
 

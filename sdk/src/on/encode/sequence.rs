@@ -94,7 +94,7 @@ pub(crate) trait Sequence {
     fn put_self_contained(&mut self, out: &mut Vec<u8>, event: &Event<'_>, now: u64) -> Result<u64, NoRoom>;
 
     /// The event is in the chunk.
-    fn set_event_written(&mut self, event: &Event<'_>);
+    fn set_event_written(&mut self, _event: &Event<'_>) {}
 
     /// Writes the end of a scope, of at most the length that its begin has reserved.
     fn put_end(&self, out: &mut Vec<u8>, callsite: &'static Callsite, at: &Moment);
@@ -176,11 +176,6 @@ impl State {
         self.seen_callsites.clear();
         self.written_callsites.clear();
         self.written_values.clear();
-    }
-
-    /// The flows of an event have begun in this session.
-    pub(crate) fn set_flows_begun(&self, event: &Event<'_>) {
-        event.extras.flows(self.epoch).for_each(|(flow, _)| flow.set_begun(self.epoch));
     }
 
     /// Whether the event's records contain its place in the source.

@@ -11,6 +11,16 @@ use crate::on::event::text::Text;
 /// Integers, floats, bools, strings and pointers implement it; options, references and boxes of these; and
 /// arrays, slices, vectors, sets and maps of anything that implements it (they cost more than scalars). For
 /// other types there are `%value` (its `Display`) and `?value` (its `Debug`).
+///
+/// ```
+/// # use hairline::trace_instant;
+/// let (address, sizes) = (std::net::Ipv4Addr::LOCALHOST, vec![512_u64, 64]);
+/// trace_instant!("net", "connected", sizes, retries = Some(2), host = "db1", address = %address);
+/// ```
+/// ```compile_fail
+/// struct Peer;
+/// hairline::trace_instant!("net", "connected", peer = Peer);
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a trace argument",
     note = "write `key = %value` to record its `Display`, `key = ?value` for its `Debug`"

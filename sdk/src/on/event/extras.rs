@@ -82,18 +82,75 @@ impl<'a> Extras<'a> {
         self.name.is_none() && self.flows.as_slice().is_empty() && self.correlation.is_none()
     }
 
-    /// Iterates over the flows that the event takes part in, each once, in the trace of this epoch. An end of
-    /// a flow that never began in that trace is omitted.
-    pub(crate) fn flows(&self, epoch: Epoch) -> impl Iterator<Item = (&'a Flow, bool)> {
-        let all = move || {
-            let all = self.flows.as_slice().iter();
-            all.filter_map(|(flow, ends)| flow.map(|flow| (flow, *ends)))
-                .filter(move |(flow, ends)| !ends || flow.has_begun(epoch))
-        };
-        // If a flow is given several times, the last time counts.
-        all()
-            .enumerate()
-            .filter(move |(n, (flow, _))| !all().skip(n + 1).any(|(f, _)| f.id() == flow.id()))
-            .map(|(_, flow)| flow)
+    /// Returns the flows that have not begun in the trace of this epoch, and a time that the event must exceed
+    /// because of the others. Call it before the event's time is read.
+    pub(crate) fn new_flows(&self, epoch: Epoch) -> (NewFlows, u64) {
+        let (mut new, mut after) = (NewFlows::default(), 0);
+        for (n, (flow, _)) in self.last_uses() {
+            match flow.state().time_in(epoch.get()) {
+                None => new.0 |= bit(n),
+                Some(time) => after = time.max(after),
+            }
+        }
+        (new, after)
     }
+
+    /// Begins the flows of `new` that do not end here, at the time `now`. If an event of another thread has begun
+    /// one meanwhile, removes it from `new` and returns false: the event needs a later time. `own` are those
+    /// that this event has begun in an earlier call. The caller writes the event's record next: nothing may
+    /// prevent that.
+    pub(crate) fn begin_flows(&self, epoch: Epoch, now: u64, new: &mut NewFlows, own: &mut NewFlows) -> bool {
+        let mut are_all_begun = true;
+        for (n, (flow, _)) in self.last_uses().filter(|(_, (_, ends))| !ends) {
+            let is_own = own.0 & bit(n) != 0 && n < LAST_BIT;
+            if new.0 & bit(n) == 0 || is_own {
+                flow.state().set_known(epoch.get());
+            } else if flow.state().begin(epoch.get(), now) {
+                own.0 |= bit(n);
+            } else {
+                new.0 &= !bit(n);
+                are_all_begun = false;
+            }
+        }
+        are_all_begun
+    }
+
+    /// Iterates over the flows that the event takes part in, each once. An end of a flow that has not begun is
+    /// omitted.
+    pub(crate) fn flows(&self, new: NewFlows) -> impl Iterator<Item = (&'a Flow, FlowUse)> {
+        self.last_uses().filter_map(move |(n, (flow, ends))| match (new.0 & bit(n) != 0, ends) {
+            (true, true) => None,
+            (true, false) => Some((flow, FlowUse::Begin)),
+            (false, false) => Some((flow, FlowUse::Step)),
+            (false, true) => Some((flow, FlowUse::End)),
+        })
+    }
+
+    /// Iterates over the flows and whether they end here. If a flow is given several times, the last time
+    /// counts.
+    fn last_uses(&self) -> impl Iterator<Item = (usize, (&'a Flow, bool))> {
+        let all = move || {
+            let all = self.flows.as_slice().iter().enumerate();
+            all.filter_map(|(n, (flow, ends))| flow.map(|flow| (n, (flow, *ends))))
+        };
+        all().filter(move |(n, (flow, _))| !all().any(|(later, (f, _))| later > *n && f.id() == flow.id()))
+    }
+}
+
+/// What an event does with a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FlowUse {
+    Begin,
+    Step,
+    End,
+}
+
+/// Flows of one event that begin with it: bit `n` is the `n`-th. The flows from [`LAST_BIT`] on share it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct NewFlows(u64);
+
+const LAST_BIT: usize = 63;
+
+fn bit(n: usize) -> u64 {
+    1 << n.min(LAST_BIT)
 }

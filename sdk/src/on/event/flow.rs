@@ -1,34 +1,35 @@
 //! Flows: arrows from one slice to the next.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::on::base::platform::process;
 use crate::on::base::uuid;
-use crate::on::callsite::Epoch;
+use crate::on::event::begun::Begun;
 
 /// A sequence of arrows between slices, across threads: follows work from one thread to the next.
 ///
 /// Events refer to a flow with `flow: &flow`; the last event may use `end_flow: &flow`. A flow does not fork:
 /// it goes from each event to the next one in time.
 ///
+/// A clone is the same flow, for another thread. The first clone of a flow allocates; later clones do not.
+///
 /// ```
 /// use hairline::{Flow, trace_scope};
 ///
 /// let flow = Flow::new();
-/// {
-///     trace_scope!("queue", "push", flow: &flow);
-/// }
-/// std::thread::spawn(move || {
-///     trace_scope!("queue", "run", end_flow: &flow);
-/// })
-/// .join()
-/// .unwrap();
+/// let parts = [1, 2].map(|part| {
+///     let flow = flow.clone();
+///     std::thread::spawn(move || {
+///         trace_scope!("queue", "run", part, flow: &flow);
+///     })
+/// });
+/// parts.map(|part| part.join().unwrap());
+/// trace_scope!("queue", "collect", end_flow: &flow);
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Flow {
     id: u64,
-    /// The epoch in which the flow began. 0 if it has not begun, [`ELSEWHERE`] if another process began it.
-    begun: AtomicU32,
+    begun: Begun,
 }
 
 /// The serial number of the first flow of this process.
@@ -44,21 +45,26 @@ pub(crate) fn detach_after_fork() {
     NEXT.store(first, Ordering::Relaxed);
 }
 
-/// The epoch of a flow that began in another process. No session has it.
-const ELSEWHERE: u32 = 1;
-
 impl Flow {
     /// Creates a flow that has not begun, with a random id.
     #[must_use]
     pub fn new() -> Self {
         let serial = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self { id: uuid::mix(process::random_id() ^ serial.rotate_left(24)), begun: AtomicU32::new(0) }
+        Self { id: uuid::mix(process::random_id() ^ serial.rotate_left(24)), begun: Begun::new(0) }
     }
 
     /// Creates a flow that began in another process, from the [`id`](Self::id) that the other process sent.
+    ///
+    /// ```
+    /// use hairline::{Flow, trace_scope};
+    ///
+    /// let sent = Flow::new().id(); // goes to the other process with the request
+    /// let flow = Flow::from_id(sent);
+    /// trace_scope!("rpc", "serve", end_flow: &flow);
+    /// ```
     #[must_use]
     pub fn from_id(id: u64) -> Self {
-        Self { id, begun: AtomicU32::new(ELSEWHERE) }
+        Self { id, begun: Begun::elsewhere() }
     }
 
     /// Returns the id of the flow, which is the same in all processes.
@@ -73,30 +79,23 @@ impl Flow {
         (FIRST.load(Ordering::Relaxed)..NEXT.load(Ordering::Relaxed)).contains(&serial)
     }
 
-    /// Whether the flow began in the trace of this epoch, or in another process.
-    pub(crate) fn has_begun(&self, epoch: Epoch) -> bool {
-        let begun = self.begun.load(Ordering::Relaxed);
-        begun == epoch.get() || begun == ELSEWHERE
+    /// In which session the flow began.
+    #[inline(always)]
+    pub(crate) fn state(&self) -> &Begun {
+        &self.begun
     }
 
     /// Recreates a flow from its id and its [`begun`](Self::begun), for code that stores these two where
     /// threads share them.
     #[cfg(feature = "subscriber")]
     pub(crate) fn resumed(id: u64, begun: u32) -> Self {
-        Self { id, begun: AtomicU32::new(begun) }
+        Self { id, begun: Begun::new(begun) }
     }
 
     /// Returns the epoch in which the flow began; 0 if it has not begun.
     #[cfg(feature = "subscriber")]
     pub(crate) fn begun(&self) -> u32 {
-        self.begun.load(Ordering::Relaxed)
-    }
-
-    /// Records that the flow began in the trace of this epoch. A flow from another process is unchanged.
-    pub(crate) fn set_begun(&self, epoch: Epoch) {
-        if self.begun.load(Ordering::Relaxed) != ELSEWHERE {
-            self.begun.store(epoch.get(), Ordering::Relaxed);
-        }
+        self.begun.last()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The parts of an event: its callsite, its arguments, its options, its track.
 
 pub(crate) mod argument;
+pub(crate) mod begun;
 pub(crate) mod extras;
 pub(crate) mod flow;
 pub(crate) mod interval;
@@ -19,7 +20,7 @@ use hairline_formats::track_event::{EventType, Priority};
 
 use crate::on::callsite;
 use crate::on::callsite::Callsite;
-use crate::on::event::extras::Extras;
+use crate::on::event::extras::{Extras, NewFlows};
 use crate::on::event::on_track::TrackRef;
 use crate::site::CallsiteKind;
 
@@ -59,9 +60,16 @@ pub(crate) struct Moment {
     pub(crate) delta: u64,
     /// The CPU time of the thread in ns, if it is recorded.
     pub(crate) cpu: Option<u64>,
+    /// The flows that had not begun just before: [`Extras::new_flows`].
+    pub(crate) new_flows: NewFlows,
 }
 
 impl Moment {
+    /// Creates the time of an event whose record needs no other record.
+    pub(crate) fn alone(now: u64, new_flows: NewFlows) -> Self {
+        Self { now, delta: 0, cpu: None, new_flows }
+    }
+
     /// Returns this time, moved to the next ns after `time` if it is not later than `time`.
     pub(crate) fn after(self, time: u64) -> Self {
         let wait = (time + 1).saturating_sub(self.now);

@@ -2,13 +2,14 @@
 //!
 //! The encoder visits the entries in the caller's own memory. Nothing is copied or allocated.
 
-use crate::map_key::MapKey;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use hairline_formats::{Entries, Value};
 
+use crate::map_key::MapKey;
 use crate::on::callsite::registry;
 use crate::on::event::argument::{Argument, Held};
+use crate::wrapped::{Bytes, Interned, Koid};
 
 /// The values of an array.
 #[derive(Debug)]
@@ -85,21 +86,6 @@ maps! {
     [K: MapKey, V: Argument, S] HashMap<K, V, S>;
 }
 
-/// Makes an argument of bytes, recorded as a blob and not as an array of numbers.
-///
-/// ```
-/// # use hairline::{bytes, trace_instant};
-/// trace_instant!("net", "packet", head = bytes(&[0xde, 0xad]));
-/// ```
-#[must_use]
-pub fn bytes(bytes: &[u8]) -> Bytes<'_> {
-    Bytes(bytes)
-}
-
-/// See [`bytes`].
-#[derive(Clone, Copy, Debug)]
-pub struct Bytes<'b>(&'b [u8]);
-
 impl Argument for Bytes<'_> {
     type Held<'a>
         = Bytes<'a>
@@ -118,16 +104,6 @@ impl Held for Bytes<'_> {
     }
 }
 
-/// Makes an argument of a kernel object's id: a process's or a thread's id.
-#[must_use]
-pub fn koid(number: u64) -> Koid {
-    Koid(number)
-}
-
-/// See [`koid`].
-#[derive(Clone, Copy, Debug)]
-pub struct Koid(u64);
-
 impl Argument for Koid {
     type Held<'a> = Koid;
     #[inline(always)]
@@ -142,22 +118,6 @@ impl Held for Koid {
         Value::Koid(self.0)
     }
 }
-
-/// Makes an argument of a string that many events carry. Each thread writes the string once, and refers to it
-/// by its id from then on. That saves bytes of the trace but takes time, so it is for long strings.
-///
-/// ```
-/// # use hairline::{interned, trace_instant};
-/// trace_instant!("db", "query", sql = interned("select name, age from people where id = ?"));
-/// ```
-#[must_use]
-pub fn interned(text: &'static str) -> Interned {
-    Interned(text)
-}
-
-/// See [`interned`].
-#[derive(Clone, Copy, Debug)]
-pub struct Interned(&'static str);
 
 /// An interned string and its id.
 #[derive(Clone, Copy, Debug)]

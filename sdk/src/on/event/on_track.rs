@@ -57,6 +57,17 @@ mod sealed {
 }
 
 /// A value for `track:`: a [`Track`], or a guard of [`trace_async!`](crate::trace_async).
+///
+/// ```
+/// use hairline::{OnTrack, Track, trace_async, trace_instant};
+///
+/// fn note(place: &impl OnTrack) {
+///     trace_instant!("jobs", "note", track: place);
+/// }
+///
+/// note(&Track::process());
+/// note(&trace_async!("jobs", "job"));
+/// ```
 pub trait OnTrack: sealed::Sealed {}
 
 impl<T: sealed::Sealed + ?Sized> OnTrack for T {}

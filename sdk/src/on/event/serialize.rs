@@ -9,25 +9,7 @@ use serde::ser::Serialize;
 
 use crate::on::event::argument::{Argument, Held};
 use crate::on::event::tree::{Dict, MAX_DEPTH, Node, Row};
-
-/// Makes an argument of any value that serde can serialize. Structs and maps become dictionaries, sequences
-/// become arrays.
-///
-/// ```
-/// # use hairline::trace_instant;
-/// #[derive(serde::Serialize)]
-/// struct Request { path: &'static str, tries: u32 }
-///
-/// let request = Request { path: "/", tries: 2 };
-/// trace_instant!("net", "request", request = hairline::serialize(&request));
-/// ```
-pub fn serialize<T: Serialize + ?Sized>(value: &T) -> Serialized<'_, T> {
-    Serialized(value)
-}
-
-/// See [`serialize`].
-#[derive(Debug)]
-pub struct Serialized<'s, T: ?Sized>(&'s T);
+use crate::wrapped::Serialized;
 
 impl<T: Serialize + ?Sized> Argument for Serialized<'_, T> {
     type Held<'a>

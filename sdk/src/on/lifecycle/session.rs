@@ -49,6 +49,14 @@ impl Session {
 
     /// Changes the categories that the session records; see [`SessionBuilder::categories`].
     ///
+    /// ```
+    /// # use hairline::{MemoryOutput, Session};
+    /// let session = Session::builder().output_memory(&MemoryOutput::new()).categories("net").start()?;
+    /// session.set_categories("net,db")?; // from now on
+    /// # session.stop()?;
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// When the filter cannot be parsed. The session's categories stay as they are.
     pub fn set_categories(&self, filter: &str) -> Result<(), Error> {
@@ -74,6 +82,15 @@ impl Session {
     ///
     /// A file at `path` is replaced when the new file is complete.
     ///
+    /// ```no_run
+    /// # use hairline::{Overflow, Session};
+    /// let session = Session::builder().overflow(Overflow::Overwrite).start()?;
+    /// // ... something goes wrong
+    /// let summary = session.snapshot("last-seconds.pftrace")?;
+    /// println!("{} records", summary.records);
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// When the session does not overwrite, when the file cannot be written, or when this process is a forked
     /// child that does not trace. A file at `path` stays as it is.
@@ -82,6 +99,15 @@ impl Session {
     }
 
     /// Stops recording, and waits until the trace is complete.
+    ///
+    /// ```
+    /// # use hairline::{MemoryOutput, Session, trace_instant};
+    /// let session = Session::builder().output_memory(&MemoryOutput::new()).start()?;
+    /// trace_instant!("net", "retry");
+    /// let summary = session.stop()?;
+    /// assert_eq!((summary.records, summary.lost.total()), (1, 0));
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
     ///
     /// # Errors
     /// When the output has failed. The error has the summary.

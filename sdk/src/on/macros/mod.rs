@@ -167,6 +167,14 @@ macro_rules! trace_begin {
 /// arguments.
 ///
 /// The end is recorded if the begin was, also if its category is off by now.
+///
+/// ```
+/// use hairline::{Track, trace_begin, trace_end};
+///
+/// let download = Track::new("download");
+/// trace_begin!("net", "body", track: &download);
+/// trace_end!(&download, bytes = 512);
+/// ```
 #[macro_export]
 macro_rules! trace_end {
     ($track:expr $(,)?) => {

@@ -73,9 +73,7 @@ pub(crate) fn begin_with<V: Values>(callsite: &'static Callsite, epoch: Epoch, v
 /// it was not.
 #[inline(never)]
 pub(crate) fn begin_flow(callsite: &'static Callsite, epoch: Epoch, flow: &Flow) -> Option<Epoch> {
-    let (id, begun) = (flow.id(), flow.has_begun(epoch));
-    if hot::with_flow::<false>(this_thread::hot(), callsite, epoch, id, begun) {
-        flow.set_begun(epoch);
+    if hot::with_flow::<false>(this_thread::hot(), callsite, epoch, flow) {
         Some(epoch)
     } else {
         begin_flow_slow(callsite, epoch, flow)
@@ -85,9 +83,7 @@ pub(crate) fn begin_flow(callsite: &'static Callsite, epoch: Epoch, flow: &Flow)
 #[cold]
 #[inline(never)]
 fn begin_flow_slow(callsite: &'static Callsite, epoch: Epoch, flow: &Flow) -> Option<Epoch> {
-    let (id, begun) = (flow.id(), flow.has_begun(epoch));
-    if hot::with_flow::<true>(this_thread::hot(), callsite, epoch, id, begun) {
-        flow.set_begun(epoch);
+    if hot::with_flow::<true>(this_thread::hot(), callsite, epoch, flow) {
         Some(epoch)
     } else {
         if_scope(callsite, rich(callsite, epoch, &(), &Extras::new().flow(flow)))

@@ -162,15 +162,7 @@ impl Room {
     /// Writes whole records, `events` of which are events. With `begins`, the first record begins a scope,
     /// and `begins` is its note.
     pub(crate) fn append(&mut self, bytes: &[u8], events: u32, begins: Option<Note>) -> Result<(), NoRoom> {
-        let end = if begins.is_some() { self.end_size } else { 0 };
-        let need =
-            i32::try_from(bytes.len()).ok().and_then(|n| n.checked_add(end)).ok_or(NoRoom::TooLarge)?;
-        if self.committed() + need > self.limit {
-            if self.region.overwrites() {
-                return Err(if need > self.largest() { NoRoom::TooLarge } else { NoRoom::ChunkFull });
-            }
-            self.next_chunk(need)?;
-        }
+        let end = self.find_room(bytes.len(), begins.is_some())?;
         let at = self.chunk.committed().bytes();
         self.chunk.append(bytes, events);
         self.limit -= end;
@@ -178,6 +170,20 @@ impl Room {
             self.note(self.limit, Begin { at: Some(at), note });
         }
         Ok(())
+    }
+
+    /// Finds room for records of `len` bytes: the next [`append`](Self::append) of as many succeeds. Returns
+    /// the bytes for the end if the first record `begins` a scope.
+    pub(crate) fn find_room(&mut self, len: usize, begins: bool) -> Result<i32, NoRoom> {
+        let end = if begins { self.end_size } else { 0 };
+        let need = i32::try_from(len).ok().and_then(|n| n.checked_add(end)).ok_or(NoRoom::TooLarge)?;
+        if self.committed() + need > self.limit {
+            if self.region.overwrites() {
+                return Err(if need > self.largest() { NoRoom::TooLarge } else { NoRoom::ChunkFull });
+            }
+            self.next_chunk(need)?;
+        }
+        Ok(end)
     }
 
     /// Returns whether records of `len` bytes, none of which begins a scope, fit into the chunk.

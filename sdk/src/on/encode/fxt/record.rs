@@ -13,9 +13,10 @@ use hairline_formats::{Value, fxt};
 
 use crate::on::base::few::Few;
 use crate::on::base::platform::process;
-use crate::on::callsite::{Callsite, Epoch};
+use crate::on::callsite::Callsite;
 use crate::on::encode::no_room::NoRoom;
 use crate::on::encode::{COUNTER_ID, FXT_THREAD, MAX_NAME, cut};
+use crate::on::event::extras::FlowUse;
 use crate::on::event::on_track::TrackRef;
 use crate::on::event::owned_arguments::OwnedArguments;
 use crate::on::event::text::Text;
@@ -48,7 +49,6 @@ pub(crate) enum References {
 
 /// The parts of an event's record that do not come from the event.
 pub(crate) struct Record<'a> {
-    pub(crate) epoch: Epoch,
     pub(crate) references: References,
     /// The track of this thread.
     pub(crate) own_track: u64,
@@ -121,7 +121,7 @@ impl Record<'_> {
         event: &Event<'_>,
         args: &[(fxt::StringRef<'_>, Value<'_>)],
     ) -> Result<(), NoRoom> {
-        let has_flows = event.extras.flows(self.epoch).next().is_some();
+        let has_flows = event.extras.flows(self.at.new_flows).next().is_some();
         // A flow goes through an open slice. An instant with a flow becomes a slice of no length.
         let is_empty_slice = has_flows && event.action == Action::Instant && event.track.is_none();
         let (kind, payload) = match (event.action, event.track) {
@@ -179,11 +179,11 @@ impl Record<'_> {
     }
 
     fn put_flows(&self, out: &mut Vec<u8>, event: &Event<'_>) {
-        for (flow, ends) in event.extras.flows(self.epoch) {
-            let kind = match (flow.has_begun(self.epoch), ends) {
-                (false, _) => fxt::EventKind::FlowBegin,
-                (true, false) => fxt::EventKind::FlowStep,
-                (true, true) => fxt::EventKind::FlowEnd,
+        for (flow, flow_use) in event.extras.flows(self.at.new_flows) {
+            let kind = match flow_use {
+                FlowUse::Begin => fxt::EventKind::FlowBegin,
+                FlowUse::Step => fxt::EventKind::FlowStep,
+                FlowUse::End => fxt::EventKind::FlowEnd,
             };
             let flow = fxt::Event {
                 kind,

@@ -58,9 +58,9 @@ impl FxtSequence {
         references: References,
         in_slice: bool,
     ) -> Result<u64, NoRoom> {
-        let State { epoch, track_uuid: own_track, .. } = self.state;
+        let own_track = self.state.track_uuid;
         let located = self.state.is_located(event);
-        Record { epoch, references, own_track, in_slice, located, at }.put(out, event, &mut self.nested)
+        Record { references, own_track, in_slice, located, at }.put(out, event, &mut self.nested)
     }
 }
 
@@ -180,7 +180,7 @@ impl Sequence for FxtSequence {
     }
 
     fn put_self_contained(&mut self, out: &mut Vec<u8>, event: &Event<'_>, now: u64) -> Result<u64, NoRoom> {
-        let at = Moment { now, delta: 0, cpu: None };
+        let at = Moment::alone(now, event.extras.new_flows(self.state.epoch).0);
         let event = &Event { past: Some(now), values: event.values, ..*event };
         if has_own_record(event) {
             return self.put_record(out, event, &at, References::Inline, false);
@@ -200,10 +200,6 @@ impl Sequence for FxtSequence {
             Packet::self_contained(state, event, &at).put(out, event);
         });
         Ok(0)
-    }
-
-    fn set_event_written(&mut self, event: &Event<'_>) {
-        self.state.set_flows_begun(event);
     }
 
     /// Category and name go by their index. One without an index is left out, because the reserved room has no

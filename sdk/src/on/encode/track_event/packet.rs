@@ -9,12 +9,12 @@ use hairline_formats::track_event as te;
 use hairline_formats::track_event::{CounterValue, Name};
 
 use crate::on::base::few::Few;
-use crate::on::callsite::Epoch;
 use crate::on::encode::cut;
 use crate::on::encode::sequence::State;
 use crate::on::encode::track_event::location::location;
 use crate::on::encode::track_event::message;
 use crate::on::encode::track_event::tracks::counter_track;
+use crate::on::event::extras::FlowUse;
 use crate::on::event::on_track::TrackRef;
 use crate::on::event::{Action, ArgumentName, Event, Moment};
 use crate::vocabulary::Correlation;
@@ -32,8 +32,6 @@ pub(crate) enum Interning {
 pub(crate) struct Packet<'a> {
     pub(crate) sequence: u32,
     pub(crate) interning: Interning,
-    /// The epoch of the sequence. The drain thread's own sequence has none, and its events have no flows.
-    pub(crate) epoch: Option<Epoch>,
     /// The increment of an incremental counter.
     pub(crate) counter: Option<CounterValue>,
     /// The place in the source.
@@ -56,7 +54,6 @@ impl<'a> Packet<'a> {
         Self {
             sequence: state.number,
             interning: Interning::SelfContained,
-            epoch: Some(state.epoch),
             counter: None,
             location: state.is_located(event).then(|| te::Location::At(location(event.callsite))),
             body_iid: 1,
@@ -75,8 +72,8 @@ impl<'a> Packet<'a> {
         let annotations = has_arguments.then(|| self.annotations(event));
         let mut flows = Few::<_, 4>::new(0);
         let mut ending = Few::<_, 4>::new(0);
-        for (flow, ends) in self.epoch.into_iter().flat_map(|epoch| extras.flows(epoch)) {
-            if ends { ending.push(flow.id()) } else { flows.push(flow.id()) }
+        for (flow, flow_use) in extras.flows(self.at.new_flows) {
+            if flow_use == FlowUse::End { ending.push(flow.id()) } else { flows.push(flow.id()) }
         }
         let cpu = self.cpu.map(u64::cast_signed);
         let event = te::Event {

@@ -188,7 +188,6 @@ impl Sequence for TrackEventSequence {
         let packet = Packet {
             sequence: self.state.number,
             interning: Interning::Interned,
-            epoch: Some(self.state.epoch),
             counter: self.sum(event).map(|value| difference(value, last())),
             location: located.then(|| te::Location::Iid(location_iid(event.callsite))),
             body_iid: self.body_iid(),
@@ -200,7 +199,7 @@ impl Sequence for TrackEventSequence {
     }
 
     fn put_self_contained(&mut self, out: &mut Vec<u8>, event: &Event<'_>, now: u64) -> Result<u64, NoRoom> {
-        let at = Moment { now, delta: 0, cpu: None };
+        let at = Moment::alone(now, event.extras.new_flows(self.state.epoch).0);
         let event = &Event { past: Some(now), values: event.values, ..*event };
         if event.action == Action::Begin {
             let State { number: sequence, epoch, .. } = self.state;
@@ -212,7 +211,6 @@ impl Sequence for TrackEventSequence {
     }
 
     fn set_event_written(&mut self, event: &Event<'_>) {
-        self.state.set_flows_begun(event);
         if let Some(value) = self.sum(event) {
             self.sums.insert(counter_track(event, true), value);
         }

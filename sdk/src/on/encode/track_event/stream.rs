@@ -9,6 +9,7 @@ use crate::on::base::platform::{process, system};
 use crate::on::encode::OWN_SEQUENCE;
 use crate::on::encode::tail::{LOST, Tail};
 use crate::on::encode::track_event::packet::{Interning, Packet};
+use crate::on::event::extras::NewFlows;
 use crate::on::event::{Event, Moment};
 
 /// The most arguments of the command line that are kept, and the most bytes of each. A blob holds 32,000
@@ -74,12 +75,11 @@ pub(crate) fn put_late_end(out: &mut Vec<u8>, event: &Event<'_>, now: u64) {
     let packet = Packet {
         sequence: OWN_SEQUENCE,
         interning: Interning::SelfContained,
-        epoch: None,
         counter: None,
         location: None,
         body_iid: 0,
         cpu: None,
-        at: &Moment { now, delta: 0, cpu: None },
+        at: &Moment::alone(now, NewFlows::default()),
     };
     packet.put(out, event);
 }

@@ -76,6 +76,7 @@ impl Track {
     }
 
     /// Returns the track of the process.
+    #[must_use]
     pub fn process() -> Self {
         static PROCESS: AtomicPtr<Track> = AtomicPtr::new(std::ptr::null_mut());
         let make = || Box::new(Self::make(process::track_uuid(), 0, TrackKind::Process));

@@ -28,7 +28,7 @@ use crate::on::encode::fit;
 use crate::on::encode::no_room::NoRoom;
 use crate::on::encode::sequence::Sequence;
 use crate::on::encode::stream::AnySequence;
-use crate::on::event::extras::Extras;
+use crate::on::event::extras::{Extras, NewFlows};
 use crate::on::event::on_track::TrackRef;
 use crate::on::event::track::Track;
 use crate::on::event::{Action, Event, Moment};
@@ -245,7 +245,7 @@ impl ChunkWriter {
         hot.offset.set(clock.offset);
         let last = hot.lease().last();
         let now = clock.now().max(last);
-        Moment { now, delta: now - last, cpu: None }
+        Moment { now, delta: now - last, cpu: None, new_flows: NewFlows::default() }
     }
 
     /// As [`tick`](Self::tick), with the thread's CPU time if the session records it: for a begin or an end
@@ -378,16 +378,7 @@ impl ChunkWriter {
         }
         self.write_preamble(|sequence, out| sequence.put_values(out, event))?;
         self.sequence.set_values_written(event);
-        self.scratch.clear();
-        let is_own_slice = matches!(event.action, Action::Begin | Action::End) && event.track.is_none();
-        let moment = if is_own_slice { self.tick_with_cpu_time(hot) } else { self.tick(hot) };
-        let mut at = moment.after(event.after);
-        let (last, now) = (hot.lease().last(), at.now);
-        at.now = event.past.unwrap_or(now);
-        let in_slice = self.room.open() > 0;
-        let dropped = self.sequence.put_event(&mut self.scratch, event, &at, in_slice)?;
-        let note = event.reserves_end().then(|| self.sequence.note_of_begin(event, at.now));
-        self.room.append(&self.scratch, 1, note)?;
+        let (now, dropped) = self.write_record(hot, event)?;
         self.sequence.set_event_written(event);
         if let Some(track) = event.track.filter(|_| self.shared.recorder().is_none()) {
             let needs_none = self.sequence.describes_no_track_of(event);
@@ -395,11 +386,35 @@ impl ChunkWriter {
                 hot.set_described(track.uuid(), needs_none);
             }
         }
-        hot.lease().set_last(if event.past.is_some() { last } else { now });
+        if event.past.is_none() {
+            hot.lease().set_last(now);
+        }
         if dropped > 0 {
             self.shared.region().count_lost(LossReason::Argument, dropped);
         }
         Ok(())
+    }
+
+    /// Writes the record of the event, and begins its flows. Returns the time, and the number of arguments that
+    /// do not fit.
+    fn write_record(&mut self, hot: &Hot, event: &Event<'_>) -> Result<(u64, u64), NoRoom> {
+        let is_own_slice = matches!(event.action, Action::Begin | Action::End) && event.track.is_none();
+        let ((mut new, mut after), mut own) = (event.extras.new_flows(self.epoch()), NewFlows::default());
+        loop {
+            let moment = if is_own_slice { self.tick_with_cpu_time(hot) } else { self.tick(hot) };
+            let at = moment.after(event.after.max(after));
+            let (now, at) = (at.now, Moment { now: event.past.unwrap_or(at.now), new_flows: new, ..at });
+            self.scratch.clear();
+            let in_slice = self.room.open() > 0;
+            let dropped = self.sequence.put_event(&mut self.scratch, event, &at, in_slice)?;
+            let note = event.reserves_end().then(|| self.sequence.note_of_begin(event, at.now));
+            self.room.find_room(self.scratch.len(), note.is_some())?;
+            if event.extras.begin_flows(self.epoch(), now, &mut new, &mut own) {
+                self.room.append(&self.scratch, 1, note)?;
+                return Ok((now, dropped));
+            }
+            after = event.extras.new_flows(self.epoch()).1;
+        }
     }
 
     /// Writes the number of events refused before this one.

@@ -11,6 +11,7 @@ use crate::on::base::this_thread::Hot;
 use crate::on::encode::fit;
 use crate::on::encode::no_room::NoRoom;
 use crate::on::event::Event;
+use crate::on::event::extras::NewFlows;
 use crate::on::thread::chunk_writer::ChunkWriter;
 
 impl ChunkWriter {
@@ -71,6 +72,9 @@ impl ChunkWriter {
         let (Some(track), Some(recorder)) = (event.track, self.shared.recorder()) else { return false };
         recorder.open().begin(track.uuid(), &self.scratch);
         self.sequence.set_event_written(event);
+        // A snapshot repairs a flow that another thread has begun at the same moment.
+        let (mut new, mut own) = (event.extras.new_flows(self.epoch()).0, NewFlows::default());
+        event.extras.begin_flows(self.epoch(), now, &mut new, &mut own);
         true
     }
 

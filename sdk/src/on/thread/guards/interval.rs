@@ -18,6 +18,18 @@ use crate::on::thread::{cold, events, hot, lanes};
 /// An interval on a track of its own. It may end on another thread than it began on.
 ///
 /// [`trace_async!`](crate::trace_async) makes it. With `track: &guard`, events and intervals go below it.
+///
+/// ```
+/// use hairline::{trace_async, trace_instant};
+///
+/// let mut request = trace_async!("net", "request", id = 7);
+/// std::thread::spawn(move || {
+///     trace_instant!("net", "retry", track: &request);
+///     request.arg("status", 200);
+/// })
+/// .join()
+/// .unwrap();
+/// ```
 #[must_use = "the interval ends when this guard is dropped"]
 #[derive(Debug)]
 pub struct AsyncScope {

@@ -14,6 +14,14 @@ use crate::on::thread::guards::end_on_track;
 use crate::on::thread::{cold, events};
 
 /// An interval on a [`Track`], from the macro to the drop of this guard, on any thread.
+///
+/// ```
+/// use hairline::{Track, scope};
+///
+/// let gpu = Track::new("gpu");
+/// let mut frame = scope!("ui", "frame", track: &gpu);
+/// frame.arg("triangles", 1200);
+/// ```
 #[must_use = "the slice ends when this guard is dropped"]
 #[derive(Debug)]
 pub struct TrackScope {

@@ -54,13 +54,15 @@ const fn flow_header(kind: fxt::EventKind) -> u64 {
     fxt::event_header(kind, 3, 0, FXT_THREAD as u64, 0, 0)
 }
 
-/// Writes a begin and the record of a flow: header, time, id.
+/// Writes a begin and the record of a flow: header, time, id. `can_pass` begins the flow if it has
+/// not `begun`, or returns false if the record cannot have the time that it is given.
 #[inline(always)]
 pub(crate) fn with_flow<const WARM: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
     flow: u64,
     begun: bool,
+    can_pass: impl FnOnce(u64) -> bool,
     taken: Taken,
 ) -> bool {
     const LEN: i32 = PLAIN + 24;
@@ -69,6 +71,9 @@ pub(crate) fn with_flow<const WARM: bool>(
         return taken.put_back();
     }
     let Some((now, _)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
+    if !can_pass(now) {
+        return taken.put_back();
+    }
     let flow_header =
         if begun { flow_header(fxt::EventKind::FlowStep) } else { flow_header(fxt::EventKind::FlowBegin) };
     let commit = taken.last_commit();

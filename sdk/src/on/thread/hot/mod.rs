@@ -42,6 +42,7 @@ use crate::on::base::this_thread::AS_INTERVAL;
 pub(crate) use crate::on::base::this_thread::Hot;
 use crate::on::callsite::{Callsite, Epoch};
 use crate::on::event::argument::Values;
+use crate::on::event::flow::Flow;
 use crate::on::event::position::{InFxt, Position, TrackAction};
 pub(crate) use crate::on::thread::hot::fxt::END as FXT_END;
 pub(crate) use crate::on::thread::hot::packet::END as TRACK_EVENT_END;
@@ -65,21 +66,32 @@ pub(crate) fn plain<const WARM: bool>(
     }
 }
 
-/// Writes the begin of a scope that a flow passes through. `begun`: the flow has begun before. Returns false
-/// if nothing was written.
+/// Writes the begin of a scope that a flow passes through. Returns false if nothing was written.
 #[inline(always)]
 pub(crate) fn with_flow<const WARM: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
     epoch: Epoch,
-    flow: u64,
-    begun: bool,
+    flow: &Flow,
 ) -> bool {
+    let state = flow.state();
+    let is_known = || state.is_known_in(epoch.get()).then_some(0);
+    let begun = if WARM { state.time_in(epoch.get()) } else { is_known() }; // before the clock is read
     let Some(taken) = hot.take(Lease::epoch, epoch) else { return false };
+    let can_pass = |now: u64| match begun {
+        Some(_) if !WARM => true,
+        Some(time) if now <= time => false,
+        Some(_) => {
+            state.set_known(epoch.get());
+            true
+        }
+        None if WARM => state.begin(epoch.get(), now),
+        None => state.begin_alone(epoch.get()),
+    };
     if epoch.format() == Format::Fxt {
-        fxt::with_flow::<WARM>(hot, callsite, flow, begun, taken)
+        fxt::with_flow::<WARM>(hot, callsite, flow.id(), begun.is_some(), can_pass, taken)
     } else {
-        packet::with_flow::<WARM>(hot, callsite, flow, taken)
+        packet::with_flow::<WARM>(hot, callsite, flow.id(), can_pass, taken)
     }
 }
 

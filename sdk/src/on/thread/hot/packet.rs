@@ -77,12 +77,16 @@ pub(crate) fn with_flow<const WARM: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
     flow: u64,
+    can_pass: impl FnOnce(u64) -> bool,
     taken: Taken,
 ) -> bool {
     if taken.room() < PLAIN + FLOW as i32 + END || !hot.has_seen::<WARM>(callsite) {
         return taken.put_back();
     }
     let Some((now, delta)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
+    if !can_pass(now) {
+        return taken.put_back();
+    }
     let (message, message_len) = callsite.message();
     let prefix_len = hot.prefix_len.get();
     // Both lengths are below 128: a byte each.

@@ -39,5 +39,16 @@ mod pointer {
             self.turn.fetch_add(0, Ordering::Relaxed);
             self.value.store(value, order);
         }
+
+        pub(crate) fn compare_exchange(
+            &self,
+            old: *mut T,
+            new: *mut T,
+            order: Ordering,
+            failed: Ordering,
+        ) -> Result<*mut T, *mut T> {
+            self.turn.fetch_add(0, Ordering::Relaxed);
+            self.value.compare_exchange(old, new, order, failed)
+        }
     }
 }
