@@ -12,7 +12,7 @@ mod stream;
 mod tracks;
 mod values;
 
-use common::{Broken, LENGTHS, Owned, Slow, damaged, text, unsigned, value};
+use common::{Broken, LENGTHS, Owned, damaged, text, unsigned, value};
 use hairline_formats::proto::{self, put_bytes, put_message, put_str, put_uint};
 use hairline_formats::track_event::fields::{self, clock, sequence_flags, trace, trace_packet};
 use hairline_formats::track_event::{
