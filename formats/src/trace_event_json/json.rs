@@ -251,4 +251,10 @@ mod tests {
         assert_eq!(object.get("a").unwrap().text(), "[3]");
         assert_eq!((object.get("c"), Json::new("[1]").unwrap().get("a")), (None, None));
     }
+
+    #[test]
+    fn a_name_with_half_a_surrogate_pair_hides_no_other_member() {
+        let object = Json::new(r#"{"\ud834": 1, "a": 2}"#).unwrap();
+        assert_eq!(object.get("a").unwrap().text(), "2");
+    }
 }
