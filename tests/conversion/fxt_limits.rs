@@ -14,7 +14,7 @@ const OTHER: TrackId = TrackId(2);
 
 /// A trace of a process with two threads, and what the writer has to say about it.
 fn written(items: &[Item<'_>]) -> (Vec<u8>, Report) {
-    let thread = |id, tid, name| {
+    let thread = |id, tid, name: &str| {
         let track = Track::new(id, TrackKind::Thread { pid: 7, tid });
         Item::Track(Track { parent: Some(PROCESS), name: name.into(), ..track })
     };
@@ -190,7 +190,7 @@ fn async_intervals_of_two_processes_are_two() {
 
 #[test]
 fn counters_of_every_place_have_their_values() {
-    let counter = |id, parent, name, unit| {
+    let counter = |id, parent, name: &str, unit| {
         let kind = TrackKind::Counter(Box::new(CounterTrack { unit, ..CounterTrack::default() }));
         Item::Track(Track { parent, name: name.into(), ..Track::new(id, kind) })
     };
