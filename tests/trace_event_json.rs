@@ -4,7 +4,7 @@ use hairline_formats::trace_event_json::{
     Args, Event, Id, Id2, InstantScope, Item, JsonReader, JsonWriter, Phase, TimeUnit,
 };
 use hairline_formats::{Entries, Value};
-use hairline_tests::judge::load_bytes;
+use hairline_tests::judge::rows;
 
 const TRACKS: &str = "select s.ts, s.dur, s.category, s.name, p.pid, t.tid from slice s \
      left join thread_track tt on s.track_id = tt.id left join thread t using (utid) \
@@ -31,14 +31,6 @@ fn array(events: &[Event<'_>]) -> Vec<u8> {
     let mut writer = JsonWriter::array(Vec::new());
     events.iter().for_each(|event| writer.event(event).unwrap());
     writer.finish().unwrap()
-}
-
-/// The rows of each query, of a trace without a complaint.
-#[track_caller]
-fn rows<const N: usize>(trace: &[u8], sql: [&str; N]) -> [String; N] {
-    let verdict = load_bytes(trace, &sql);
-    verdict.require_clean();
-    std::array::from_fn(|n| verdict.results[n].text())
 }
 
 #[track_caller]

@@ -7,6 +7,7 @@ mod convert;
 mod flame;
 mod format;
 mod input;
+mod links;
 mod list;
 mod merge;
 mod outcome;

@@ -1,15 +1,17 @@
 //! The output of a command, written completely or not at all.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use hairline::__output::{Followed, follow, open, open_to_others};
+use rustix::fs::Mode;
+use rustix::process::umask;
 use tempfile::NamedTempFile;
 
 use crate::input::{Identity, identity_of, is_standard};
+use crate::links::{Followed, follow, open};
 use crate::signals::remove_at_end;
 
 /// An output. A new file is written beside its path and renamed when it is complete. So nobody sees an
@@ -45,7 +47,7 @@ impl Output {
         // A link stays, and leads to the new file.
         let path = match follow(path)? {
             Followed::Name(path) => path,
-            Followed::OfProc(link) => return Self::stream(&link, inputs),
+            link @ Followed::OfProc(_) => return Self::stream(&link, inputs),
         };
         // Checks the name itself: a link created meanwhile is replaced or refused.
         if let Ok(about) = std::fs::symlink_metadata(&path) {
@@ -56,7 +58,7 @@ impl Output {
                 return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
             }
             if !about.is_file() {
-                return Self::stream(&path, inputs);
+                return Self::stream(&Followed::Name(path), inputs);
             }
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -69,8 +71,8 @@ impl Output {
     }
 
     /// Opens an output that is written in place: a FIFO, a device, an open file of a process.
-    fn stream(path: &Path, inputs: &[Option<Identity>]) -> io::Result<Self> {
-        let file = open(path, OpenOptions::new().write(true))?;
+    fn stream(path: &Followed, inputs: &[Option<Identity>]) -> io::Result<Self> {
+        let file = open(path)?;
         let about = file.metadata()?;
         if about.is_file() {
             if is_input(&about, inputs) {
@@ -94,7 +96,11 @@ impl Output {
         self.flush()?;
         match self {
             Self::File { written, path } => {
-                open_to_others(written.as_file())?;
+                // The mode that a new file has. Reading the mask means setting it for a moment.
+                let mask = umask(Mode::RWXG | Mode::RWXO);
+                umask(mask);
+                let mode = Permissions::from_mode(0o666 & !mask.as_raw_mode());
+                written.as_file().set_permissions(mode)?;
                 written.persist(path).map(drop).map_err(|e| e.error)
             }
             Self::Stream(_) => Ok(()),

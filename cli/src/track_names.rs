@@ -27,7 +27,7 @@ enum Owner {
 
 impl TrackNames {
     /// Stores the description of a track.
-    pub(crate) fn set(&mut self, track: &Track<'_>) {
+    pub(crate) fn set(&mut self, track: &Track) {
         let index = track.id.0 as usize;
         if self.tracks.len() <= index {
             self.tracks.resize_with(index + 1, NamedTrack::default);
@@ -42,7 +42,7 @@ impl TrackNames {
         if let Some(count) = count.filter(|_| named.kind == Owner::Other) {
             *count += 1;
         }
-        *named = NamedTrack { name: track.name.to_owned(), parent: track.parent, kind };
+        *named = NamedTrack { name: track.name.to_string(), parent: track.parent, kind };
     }
 
     /// The name of a track.

@@ -1,5 +1,7 @@
 //! The content of a trace, independent of its format.
 
+use std::sync::Arc;
+
 use hairline_formats::Value;
 use hairline_formats::track_event::{
     ChildOrdering, CounterType, CounterValue, Priority, SiblingMerge, SourceLocation, Unit,
@@ -15,7 +17,7 @@ pub enum Item<'a> {
     Trace(Trace<'a>),
     /// The description of a track. Precedes the first event on the track. A later description of the same
     /// track replaces it.
-    Track(Track<'a>),
+    Track(Track),
     /// An event.
     Event(Event<'a>),
     /// Events are missing from the trace.
@@ -59,19 +61,19 @@ pub struct Clock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TrackId(pub u32);
 
-/// The description of a track. An unknown property is `None`, "" or its default.
-#[derive(Clone, Copy, Debug)]
-pub struct Track<'a> {
+/// The description of a track. An unknown property is `None`, "" or its default. A copy shares the texts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Track {
     /// The track's number.
     pub id: TrackId,
     /// The kind of track.
-    pub kind: TrackKind<'a>,
+    pub kind: TrackKind,
     /// The parent track. For a thread it is the process. The parent is always described first.
     pub parent: Option<TrackId>,
     /// The name of the process, thread, counter or track.
-    pub name: &'a str,
+    pub name: Arc<str>,
     /// A description in one or two sentences.
-    pub description: &'a str,
+    pub description: Arc<str>,
     /// The order in which child tracks are shown.
     pub child_ordering: ChildOrdering,
     /// The position among the siblings, smallest first, if the parent's child ordering is explicit.
@@ -79,41 +81,41 @@ pub struct Track<'a> {
     /// Which siblings share a row with this track.
     pub merge: SiblingMerge,
     /// The key that siblings in one row have in common, for [`SiblingMerge::ByKey`].
-    pub merge_key: &'a str,
+    pub merge_key: Arc<str>,
     /// The track's id in its input (the UUID of a TrackEvent track), or 0. It distinguishes tracks of equal
     /// name.
     pub source_id: u64,
 }
 
-impl<'a> Track<'a> {
+impl Track {
     /// Creates a track with no further properties.
     #[must_use]
-    pub fn new(id: TrackId, kind: TrackKind<'a>) -> Self {
+    pub fn new(id: TrackId, kind: TrackKind) -> Self {
         Self {
             id,
             kind,
             parent: None,
-            name: "",
-            description: "",
+            name: Arc::default(),
+            description: Arc::default(),
             child_ordering: ChildOrdering::Unspecified,
             rank: None,
             merge: SiblingMerge::Unspecified,
-            merge_key: "",
+            merge_key: Arc::default(),
             source_id: 0,
         }
     }
 }
 
 /// The kind of a track.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum TrackKind<'a> {
+pub enum TrackKind {
     /// A process. Events on it belong to no particular thread.
     Process {
         /// The process id.
         pid: u64,
         /// The program and its arguments.
-        command_line: &'a [String],
+        command_line: Arc<[String]>,
     },
     /// A thread. Its slices nest.
     Thread {
@@ -130,43 +132,51 @@ pub enum TrackKind<'a> {
         /// The id: unique in its process if there is a parent, otherwise in the trace.
         id: u64,
         /// Distinguishes equal ids: the category, or a scope.
-        scope: &'a str,
+        scope: Arc<str>,
     },
     /// A counter.
-    Counter(CounterTrack<'a>),
+    Counter(Box<CounterTrack>),
+}
+
+impl TrackKind {
+    /// A process without a command line.
+    #[must_use]
+    pub fn process(pid: u64) -> Self {
+        Self::Process { pid, command_line: Arc::default() }
+    }
 }
 
 /// The properties of a counter track.
-#[derive(Clone, Copy, Debug)]
-pub struct CounterTrack<'a> {
+#[derive(Clone, Debug, PartialEq)]
+pub struct CounterTrack {
     /// The unit of the values.
     pub unit: Unit,
     /// The name of the unit, if [`Unit`] has no variant for it.
-    pub unit_name: &'a str,
+    pub unit_name: Arc<str>,
     /// The factor that converts a value to the unit.
     pub multiplier: i64,
     /// The type, if it is one that importers know.
     pub builtin: CounterType,
     /// Counters with the same key share one scale.
-    pub y_axis_share_key: &'a str,
+    pub y_axis_share_key: Arc<str>,
     /// Distinguishes counters of one name (FXT's counter id, JSON's id), or 0.
     pub number: u64,
     /// The series: FXT's argument name or JSON's key. "" or "value" means that the counter has one series
     /// only.
-    pub series: &'a str,
+    pub series: Arc<str>,
 }
 
-impl Default for CounterTrack<'_> {
+impl Default for CounterTrack {
     /// A counter without a unit.
     fn default() -> Self {
         Self {
             unit: Unit::Unspecified,
-            unit_name: "",
+            unit_name: Arc::default(),
             multiplier: 1,
             builtin: CounterType::Unspecified,
-            y_axis_share_key: "",
+            y_axis_share_key: Arc::default(),
             number: 0,
-            series: "",
+            series: Arc::default(),
         }
     }
 }

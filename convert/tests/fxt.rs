@@ -49,13 +49,15 @@ fn again(trace: &[u8]) -> Vec<u8> {
 fn trace(events: &[Told]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut writer = FxtWriter::new(&mut out);
-    let process =
-        Track { name: "app", ..Track::new(TrackId(0), TrackKind::Process { pid: 7, command_line: &[] }) };
+    let process = Track { name: "app".into(), ..Track::new(TrackId(0), TrackKind::process(7)) };
     writer.write(&Item::Track(process)).unwrap();
     for thread in 0..THREADS {
         let kind = TrackKind::Thread { pid: 7, tid: u64::from(thread) };
-        let track =
-            Track { parent: Some(TrackId(0)), name: "thread", ..Track::new(TrackId(1 + thread), kind) };
+        let track = Track {
+            parent: Some(TrackId(0)),
+            name: "thread".into(),
+            ..Track::new(TrackId(1 + thread), kind)
+        };
         writer.write(&Item::Track(track)).unwrap();
     }
     let mut context = Context::new();

@@ -56,10 +56,10 @@ const THREAD: TrackId = TrackId(1);
 
 /// A process and a thread of it.
 fn tracks(put: &mut dyn FnMut(Item<'_>)) {
-    let process = TrackKind::Process { pid: 7, command_line: &[] };
-    put(Item::Track(Track { name: "p", ..Track::new(PROCESS, process) }));
+    let process = TrackKind::process(7);
+    put(Item::Track(Track { name: "p".into(), ..Track::new(PROCESS, process) }));
     let thread = TrackKind::Thread { pid: 7, tid: 8 };
-    put(Item::Track(Track { name: "t", parent: Some(PROCESS), ..Track::new(THREAD, thread) }));
+    put(Item::Track(Track { name: "t".into(), parent: Some(PROCESS), ..Track::new(THREAD, thread) }));
 }
 
 /// An event on the thread, as it is given out.

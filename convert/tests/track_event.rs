@@ -15,31 +15,31 @@ const THREADS: [TrackId; 2] = [TrackId(1), TrackId(2)];
 const LANE: TrackId = TrackId(3);
 const COUNTER: TrackId = TrackId(4);
 
-fn track<'a>(id: TrackId, kind: TrackKind<'a>, name: &'a str) -> Track<'a> {
-    Track { parent: (id != PROCESS).then_some(PROCESS), name, ..Track::new(id, kind) }
+fn track(id: TrackId, kind: TrackKind, name: &str) -> Track {
+    Track { parent: (id != PROCESS).then_some(PROCESS), name: name.into(), ..Track::new(id, kind) }
 }
 
-fn tracks(command_line: &[String]) -> [Track<'_>; 5] {
+fn tracks(command_line: &[String]) -> [Track; 5] {
     let counter = CounterTrack {
         unit: Unit::SizeBytes,
         multiplier: 1024,
-        y_axis_share_key: "memory",
+        y_axis_share_key: "memory".into(),
         ..CounterTrack::default()
     };
     let lane = Track {
         rank: Some(-3),
         child_ordering: ChildOrdering::Chronological,
         merge: SiblingMerge::ByKey,
-        merge_key: "key",
-        description: "a lane",
+        merge_key: "key".into(),
+        description: "a lane".into(),
         ..track(LANE, TrackKind::Slices, "lane")
     };
     [
-        track(PROCESS, TrackKind::Process { pid: 70, command_line }, "process"),
+        track(PROCESS, TrackKind::Process { pid: 70, command_line: command_line.into() }, "process"),
         track(THREADS[0], TrackKind::Thread { pid: 70, tid: 71 }, "first"),
         track(THREADS[1], TrackKind::Thread { pid: 70, tid: 72 }, "second"),
         lane,
-        track(COUNTER, TrackKind::Counter(counter), "counter"),
+        track(COUNTER, TrackKind::Counter(Box::new(counter)), "counter"),
     ]
 }
 
@@ -205,11 +205,11 @@ fn write(items: &[Owned]) -> (Vec<u8>, Vec<String>) {
     let clocks = [Clock { id: 6, time: 5 }, Clock { id: 1, time: 1_000 }];
     let trace = Trace { uuid: Some(1 << 77), clocks: &clocks, ..Trace::default() };
     writer.write(&Item::Trace(trace)).expect("memory");
-    tracks.iter().for_each(|track| writer.write(&Item::Track(*track)).expect("memory"));
+    tracks.iter().for_each(|track| writer.write(&Item::Track(track.clone())).expect("memory"));
     for item in items {
         item.with(&mut context, |event| {
             writer.write(&Item::Event(*event)).expect("memory");
-            said.push(shown(event, tracks[event.track.0 as usize].name));
+            said.push(shown(event, &tracks[event.track.0 as usize].name));
         });
     }
     writer.finish().expect("memory");
@@ -229,7 +229,7 @@ fn read(trace: &[u8]) -> (Vec<String>, Vec<String>, Option<Error>) {
                 let is_known = |parent: TrackId| (parent.0 as usize) < names.len();
                 assert!(track.parent.is_none_or(is_known), "its parent comes first");
                 names.resize(names.len().max(track.id.0 as usize + 1), String::new());
-                track.name.clone_into(&mut names[track.id.0 as usize]);
+                names[track.id.0 as usize] = track.name.to_string();
                 others.push(format!("{track:?}"));
             }
             Ok(Some(other)) => others.push(format!("{other:?}")),
@@ -312,7 +312,7 @@ fn a_loss_is_told_though_nothing_follows_it() {
     for loss in [of_thread, Loss::default(), Loss { events: u64::MAX, ..Loss::default() }] {
         let mut out = Vec::new();
         let mut writer = create(TraceFormat::TrackEvent, &mut out);
-        tracks(&[]).iter().for_each(|track| writer.write(&Item::Track(*track)).expect("memory"));
+        tracks(&[]).iter().for_each(|track| writer.write(&Item::Track(track.clone())).expect("memory"));
         for item in [event(10), event(11), Item::Loss(loss), Item::Loss(loss)] {
             writer.write(&item).expect("memory");
         }
@@ -327,7 +327,7 @@ fn a_loss_is_told_though_nothing_follows_it() {
 fn a_loss_is_told_where_it_is() {
     let mut out = Vec::new();
     let mut writer = create(TraceFormat::TrackEvent, &mut out);
-    tracks(&[]).iter().for_each(|track| writer.write(&Item::Track(*track)).expect("memory"));
+    tracks(&[]).iter().for_each(|track| writer.write(&Item::Track(track.clone())).expect("memory"));
     let event = |time, track, kind| Item::Event(Event::new(time, track, kind));
     for item in [
         event(10, THREADS[0], EventKind::Begin),

@@ -1,7 +1,7 @@
 //! Traces that are split: the state at the beginning of the second part.
 
 use hairline_formats::fxt::{self, EventKind, Patch, StringRef, ThreadRef};
-use hairline_formats::track_event::{self as te, EventType, Interned, Name};
+use hairline_formats::track_event::{self as te, EventType, Interned, InternedKind, Name};
 use proptest::prelude::*;
 
 const THREAD: ThreadRef = ThreadRef::Index(1);
@@ -101,8 +101,8 @@ fn packets() -> Vec<u8> {
     te::sequence_start(&mut out, &start);
     let thread = te::ThreadTrack { uuid: 30, parent_uuid: 1, pid: 10, tid: 11, name: "worker" };
     te::thread_descriptor(&mut out, 3, &thread);
-    te::interned(&mut out, 3, &[Interned::EventName { iid: 4, name: "slice" }]);
-    te::interned(&mut out, 3, &[Interned::LogBody { iid: 1, name: "a message" }]);
+    te::interned(&mut out, 3, &[Interned::Text { kind: InternedKind::EventName, iid: 4, name: "slice" }]);
+    te::interned(&mut out, 3, &[Interned::Text { kind: InternedKind::LogBody, iid: 1, name: "a message" }]);
     let begin = te::Event { name: Some(Name::Iid(4)), ..te::Event::new(3, EventType::SliceBegin, 5) };
     te::event(&mut out, &begin);
     te::event(&mut out, &te::Event::new(3, EventType::SliceEnd, 6));

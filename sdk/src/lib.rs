@@ -117,14 +117,6 @@ pub use on::{
     thread::guards::{Scope, interval::AsyncScope, on_track::TrackScope},
 };
 
-/// The rules for output files, for the command `hairline`.
-#[cfg(feature = "enable")]
-#[doc(hidden)]
-pub mod __output {
-    pub use crate::on::base::files::links::{Followed, follow, open};
-    pub use crate::on::base::files::unfinished::open_to_others;
-}
-
 /// For the macros.
 #[cfg(feature = "enable")]
 #[doc(hidden)]

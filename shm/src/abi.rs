@@ -113,7 +113,7 @@ pub const OVERFLOW_OVERWRITE: u32 = 1;
 /// region.header().batches_done.store(7, Ordering::Relaxed);
 /// ```
 #[repr(C)]
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct RegionHeader {
     /// [`MAGIC`]. Stored last: 0 until the header is complete.
     pub(crate) magic: AtomicU64,
@@ -154,7 +154,7 @@ pub struct RegionHeader {
     /// The number of claims so far.
     pub(crate) claims: AtomicU32,
     /// The name of the executable, NUL-padded.
-    pub(crate) process_name: [atomic::AtomicU8; 64],
+    pub(crate) process_name: [[atomic::AtomicU8; 32]; 2],
     /// The offset of the output's path. The head of the stream follows the path.
     pub(crate) about_offset: atomic::AtomicU32,
     /// Bytes of the path; 0 if the output is no file.
@@ -214,6 +214,7 @@ pub const FLAG_LAST: u32 = 1;
 /// `drained` once a pass.
 #[repr(C, align(64))]
 #[derive(Debug)]
+#[cfg_attr(loom, derive(Default))]
 pub struct ChunkHeader {
     /// [`State`] in the low 2 bits, then the bit [`PINNED`], then a generation that grows with each claim.
     pub(crate) state: AtomicU32,
@@ -245,7 +246,19 @@ pub struct ChunkHeader {
     /// Under loom each record has a cell that stands for its bytes. A read that is not ordered after the
     /// write makes the model fail.
     #[cfg(loom)]
-    pub(crate) guards: [loom::cell::UnsafeCell<u64>; 4],
+    pub(crate) guards: Guards,
+}
+
+/// The cells of a chunk's first records.
+#[cfg(loom)]
+#[derive(Debug)]
+pub(crate) struct Guards(pub(crate) [loom::cell::UnsafeCell<u64>; 4]);
+
+#[cfg(loom)]
+impl Default for Guards {
+    fn default() -> Self {
+        Self(core::array::from_fn(|_| loom::cell::UnsafeCell::new(0)))
+    }
 }
 
 /// Bit in a `state` word: the window reads the chunk, and no thread may take it.
@@ -326,27 +339,6 @@ impl Commit {
 }
 
 impl ChunkHeader {
-    /// The header of a free chunk. Without loom that is zeroed memory; loom's atomics must be created.
-    #[cfg(loom)]
-    pub(crate) fn zeroed() -> Self {
-        Self {
-            state: AtomicU32::new(0),
-            sequence: AtomicU32::new(0),
-            commit: AtomicU64::new(0),
-            drained: AtomicU64::new(0),
-            index: AtomicU32::new(0),
-            tid: AtomicU32::new(0),
-            flags: AtomicU32::new(0),
-            context_len: AtomicU32::new(0),
-            taking: AtomicU64::new(0),
-            batch: AtomicU32::new(0),
-            recovery_len: AtomicU32::new(0),
-            claim: AtomicU32::new(0),
-            reserved: atomic::AtomicU32::new(0),
-            guards: core::array::from_fn(|_| loom::cell::UnsafeCell::new(0)),
-        }
-    }
-
     /// The state and the generation, for the model of a reader from outside.
     #[cfg(loom)]
     pub fn look(&self) -> (State, u32) {
@@ -381,7 +373,7 @@ impl RegionHeader {
     /// The name of the executable, NUL-padded.
     #[must_use]
     pub fn process_name(&self) -> [u8; 64] {
-        core::array::from_fn(|i| self.process_name[i].load(Ordering::Relaxed))
+        core::array::from_fn(|i| self.process_name[i / 32][i % 32].load(Ordering::Relaxed))
     }
 
     /// The offset of chunk 0 in the region, in bytes.
@@ -394,45 +386,6 @@ impl RegionHeader {
     #[must_use]
     pub fn output_bytes(&self) -> u64 {
         self.output_bytes.load(Ordering::Relaxed)
-    }
-
-    /// A header with zeros in all fields, and [`NO_FILE`] as the length of the output.
-    pub(crate) fn zeroed() -> Self {
-        Self {
-            magic: AtomicU64::new(0),
-            abi_version: atomic::AtomicU32::default(),
-            header_size: atomic::AtomicU32::default(),
-            chunk_size: atomic::AtomicU32::default(),
-            chunk_count: atomic::AtomicU32::default(),
-            chunk_header_size: atomic::AtomicU32::default(),
-            bitmap_offset: atomic::AtomicU32::default(),
-            chunks_offset: atomic::AtomicU64::default(),
-            format: atomic::AtomicU32::default(),
-            overflow: atomic::AtomicU32::default(),
-            pid: atomic::AtomicU32::default(),
-            state: AtomicU32::new(0),
-            process_start: atomic::AtomicU64::default(),
-            session: core::array::from_fn(|_| Default::default()),
-            pid_namespace: atomic::AtomicU64::default(),
-            process_track: atomic::AtomicU64::default(),
-            output_bytes: AtomicU64::new(0),
-            next_sequence: AtomicU32::new(0),
-            claims: AtomicU32::new(0),
-            process_name: core::array::from_fn(|_| Default::default()),
-            about_offset: atomic::AtomicU32::default(),
-            path_len: atomic::AtomicU32::default(),
-            prelude_len: atomic::AtomicU32::default(),
-            reserved1: atomic::AtomicU32::default(),
-            next_oldest: AtomicU64::new(0),
-            reserved2: core::array::from_fn(|_| Default::default()),
-            lost: core::array::from_fn(|_| AtomicU64::new(0)),
-            batches_done: AtomicU64::new(0),
-            output_len: core::array::from_fn(|_| AtomicU64::new(NO_FILE)),
-            tail_batch: AtomicU64::new(0),
-            last_look: AtomicU64::new(0),
-            next_output: core::array::from_fn(|_| AtomicU64::new(0)),
-            reserved3: core::array::from_fn(|_| Default::default()),
-        }
     }
 }
 

@@ -164,7 +164,7 @@ impl WriteChunk {
             return false;
         }
         #[cfg(loom)]
-        self.header().guards[commit.records() as usize].with_mut(|p| {
+        self.header().guards.0[commit.records() as usize].with_mut(|p| {
             // SAFETY: loom checks that no other access is concurrent.
             unsafe { *p += 1 }
         });
@@ -407,7 +407,7 @@ impl<'r> ReadChunk<'r> {
         }
         (self.commit, self.drained) = (commit, drained);
         #[cfg(loom)]
-        for guard in &self.header.guards[..self.commit.records() as usize] {
+        for guard in &self.header.guards.0[..self.commit.records() as usize] {
             guard.with(|p| {
                 // SAFETY: loom checks that no write is concurrent.
                 unsafe { *p }

@@ -128,7 +128,8 @@ impl Region {
     }
 
     fn initialise(&self, config: &RegionConfig) {
-        let mut header = RegionHeader::zeroed();
+        let mut header = RegionHeader::default();
+        header.output_len = core::array::from_fn(|_| AtomicU64::new(NO_FILE));
         header.abi_version = ABI_VERSION.into();
         header.header_size = small(size_of::<RegionHeader>()).into();
         header.chunk_size = self.chunk_size.into();
@@ -143,8 +144,8 @@ impl Region {
         header.pid_namespace = process::own_namespace().into();
         header.session = config.session.map(Into::into);
         let name = config.process_name.as_bytes();
-        let n = name.len().min(header.process_name.len() - 1);
-        for (field, byte) in header.process_name.iter_mut().zip(&name[..n]) {
+        let n = name.len().min(header.process_name.as_flattened().len() - 1);
+        for (field, byte) in header.process_name.as_flattened_mut().iter_mut().zip(&name[..n]) {
             *field = (*byte).into();
         }
         let [path, prelude] = config.about.parts();
@@ -184,7 +185,7 @@ impl Region {
         }
         for i in 0..self.chunk_count {
             // SAFETY: as above.
-            unsafe { self.header_ptr(i).as_ptr().write(ChunkHeader::zeroed()) };
+            unsafe { self.header_ptr(i).as_ptr().write(ChunkHeader::default()) };
         }
     }
 

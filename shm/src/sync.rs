@@ -175,7 +175,7 @@ mod explored {
 
     macro_rules! explored {
         ($Atomic:ident, $int:ty) => {
-            #[derive(Debug)]
+            #[derive(Debug, Default)]
             pub struct $Atomic {
                 turn: AtomicUsize,
                 value: loom::sync::atomic::$Atomic,

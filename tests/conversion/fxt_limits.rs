@@ -14,13 +14,16 @@ const OTHER: TrackId = TrackId(2);
 
 /// A trace of a process with two threads, and what the writer has to say about it.
 fn written(items: &[Item<'_>]) -> (Vec<u8>, Report) {
-    let thread = |id, tid, name| {
+    let thread = |id, tid, name: &str| {
         let track = Track::new(id, TrackKind::Thread { pid: 7, tid });
-        Item::Track(Track { parent: Some(PROCESS), name, ..track })
+        Item::Track(Track { parent: Some(PROCESS), name: name.into(), ..track })
     };
-    let process = Track::new(PROCESS, TrackKind::Process { pid: 7, command_line: &[] });
-    let tracks =
-        [Item::Track(Track { name: "app", ..process }), thread(MAIN, 8, "main"), thread(OTHER, 9, "other")];
+    let process = Track::new(PROCESS, TrackKind::process(7));
+    let tracks = [
+        Item::Track(Track { name: "app".into(), ..process }),
+        thread(MAIN, 8, "main"),
+        thread(OTHER, 9, "other"),
+    ];
     let mut out = Vec::new();
     let mut writer = FxtWriter::new(&mut out);
     tracks.iter().chain(items).for_each(|item| writer.write(item).expect("memory"));
@@ -167,12 +170,12 @@ fn several_categories_are_one_text() {
 #[test]
 fn async_intervals_of_two_processes_are_two() {
     let interval = |id, parent| {
-        let kind = TrackKind::Async { id: 1, scope: "jobs" };
+        let kind = TrackKind::Async { id: 1, scope: "jobs".into() };
         Item::Track(Track { parent: Some(parent), ..Track::new(id, kind) })
     };
     let (one, two, second) = (TrackId(3), TrackId(4), TrackId(5));
     let items = [
-        Item::Track(Track::new(second, TrackKind::Process { pid: 17, command_line: &[] })),
+        Item::Track(Track::new(second, TrackKind::process(17))),
         interval(one, PROCESS),
         interval(two, second),
         Item::Event(named(10, one, EventKind::Begin, "job")),
@@ -187,9 +190,9 @@ fn async_intervals_of_two_processes_are_two() {
 
 #[test]
 fn counters_of_every_place_have_their_values() {
-    let counter = |id, parent, name, unit| {
-        let kind = TrackKind::Counter(CounterTrack { unit, ..CounterTrack::default() });
-        Item::Track(Track { parent, name, ..Track::new(id, kind) })
+    let counter = |id, parent, name: &str, unit| {
+        let kind = TrackKind::Counter(Box::new(CounterTrack { unit, ..CounterTrack::default() }));
+        Item::Track(Track { parent, name: name.into(), ..Track::new(id, kind) })
     };
     let value = |time, track, value| Item::Event(Event::new(time, track, EventKind::Counter(value)));
     let tracks: Vec<_> = (3..7).map(TrackId).collect();

@@ -9,8 +9,12 @@ const PROCESS: TrackId = TrackId(0);
 const THREAD: TrackId = TrackId(1);
 const LANE: TrackId = TrackId(2);
 
-fn track(id: TrackId, kind: TrackKind<'static>, name: &'static str) -> Item<'static> {
-    Item::Track(Track { parent: (id != PROCESS).then_some(PROCESS), name, ..Track::new(id, kind) })
+fn track(id: TrackId, kind: TrackKind, name: &str) -> Item<'static> {
+    Item::Track(Track {
+        parent: (id != PROCESS).then_some(PROCESS),
+        name: name.into(),
+        ..Track::new(id, kind)
+    })
 }
 
 fn event(time: i64, track: TrackId, kind: EventKind, name: &'static str) -> Item<'static> {
@@ -24,9 +28,9 @@ fn rows(events: &[Item<'_>], sql: &str) -> Vec<String> {
     let mut out = Vec::new();
     let mut writer = create(TraceFormat::TrackEvent, &mut out);
     for item in [
-        track(PROCESS, TrackKind::Process { pid: 7, command_line: &[] }, "process"),
+        track(PROCESS, TrackKind::process(7), "process"),
         track(THREAD, TrackKind::Thread { pid: 7, tid: 9 }, "thread"),
-        track(LANE, TrackKind::Async { id: 5, scope: "c" }, ""),
+        track(LANE, TrackKind::Async { id: 5, scope: "c".into() }, ""),
     ] {
         writer.write(&item).expect("memory");
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use hairline::{trace_instant, trace_scope};
 use hairline_tests::outside::Alarm;
-use hairline_tests::recording::{FORMATS, record_with};
+use hairline_tests::recording::{FORMATS, record, record_with};
 
 static HANDLED: AtomicU64 = AtomicU64::new(0);
 
@@ -72,13 +72,9 @@ impl fmt::Display for Chatty {
 #[test]
 fn a_display_that_records_is_a_scope_before_the_event_it_is_for() {
     for format in FORMATS {
-        let trace = record_with(
-            format,
-            |b| b,
-            |_| {
-                trace_scope!("t", "carrier", who = %Chatty);
-            },
-        );
+        let trace = record(format, |_| {
+            trace_scope!("t", "carrier", who = %Chatty);
+        });
         assert_eq!(
             trace.rows("select depth, name from slice order by ts"),
             "0\tformatting\n0\tcarrier",

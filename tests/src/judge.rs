@@ -46,6 +46,18 @@ pub fn load_bytes(trace: &[u8], sql: &[&str]) -> Verdict {
     }
 }
 
+/// The rows of each query, of a trace in memory without a complaint.
+///
+/// # Panics
+/// As [`Judge::load`] does, and if there is a complaint.
+#[must_use]
+#[track_caller]
+pub fn rows<const N: usize>(trace: &[u8], sql: [&str; N]) -> [String; N] {
+    let verdict = load_bytes(trace, &sql);
+    verdict.require_clean();
+    std::array::from_fn(|n| verdict.results[n].text())
+}
+
 /// Judges a trace that is in memory and may be a broken one.
 ///
 /// # Errors

@@ -79,6 +79,14 @@ pub fn record(format: Format, program: impl FnOnce(&Session)) -> Trace {
     record_with(format, |builder| builder, program)
 }
 
+/// Records what `program` does in the smallest ring: four chunks of 4 KiB.
+///
+/// # Panics
+/// When the session cannot be started or stopped.
+pub fn record_tiny(format: Format, program: impl FnOnce(&Session)) -> Trace {
+    record_with(format, |builder| builder.chunk_size(4096).buffer_size(16 << 10), program)
+}
+
 impl Trace {
     /// The file.
     #[must_use]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use hairline::{Format, bytes, interned, koid, scope, trace_instant, trace_scope};
-use hairline_tests::recording::{FORMATS, record, record_with};
+use hairline_tests::recording::{FORMATS, record, record_tiny, record_with};
 
 #[test]
 fn arrays_and_maps_are_shown_with_the_path_to_each_value() {
@@ -121,17 +121,13 @@ fn arguments_that_come_later_stand_at_the_end() {
 #[test]
 fn an_end_is_recorded_even_where_its_arguments_have_no_room() {
     for format in FORMATS {
-        let trace = record_with(
-            format,
-            |b| b.chunk_size(4096).buffer_size(16 << 10),
-            |_| {
-                let mut cut = scope!("t", "cut");
-                cut.arg("text", "x".repeat(100_000));
-                drop(cut);
-                let mut dropped = scope!("t", "dropped");
-                dropped.arg("blob", bytes(&[7; 100_000]));
-            },
-        );
+        let trace = record_tiny(format, |_| {
+            let mut cut = scope!("t", "cut");
+            cut.arg("text", "x".repeat(100_000));
+            drop(cut);
+            let mut dropped = scope!("t", "dropped");
+            dropped.arg("blob", bytes(&[7; 100_000]));
+        });
         assert_eq!(
             trace.rows("select name, dur >= 0 from slice where category = 't' order by ts"),
             "cut\t1\ndropped\t1",
@@ -165,14 +161,10 @@ fn nested_values_beyond_the_fifteen_of_fxt_are_counted() {
 #[test]
 fn nested_values_too_large_for_a_chunk_are_left_out_with_a_mark() {
     for format in FORMATS {
-        let trace = record_with(
-            format,
-            |b| b.chunk_size(4096).buffer_size(16 << 10),
-            |_| {
-                let list: Vec<String> = (0..200).map(|n| format!("{n}").repeat(20)).collect();
-                trace_instant!("t", "i", list, n = 1);
-            },
-        );
+        let trace = record_tiny(format, |_| {
+            let list: Vec<String> = (0..200).map(|n| format!("{n}").repeat(20)).collect();
+            trace_instant!("t", "i", list, n = 1);
+        });
         let shown = trace.arguments();
         assert!(shown.ends_with("i: n = 1") || shown.contains("i: n = 1"), "{format:?}: {shown}");
         assert_eq!(trace.summary.lost.total(), 0, "{format:?}");

@@ -9,7 +9,7 @@ use hairline::{
 };
 use hairline_tests::output::gated;
 use hairline_tests::outside::in_a_child;
-use hairline_tests::recording::{FORMATS, record, record_in, record_with};
+use hairline_tests::recording::{FORMATS, record, record_in, record_tiny, record_with};
 
 // session 1: [ interval ...
 // session 2:   [ outer    x interval ends here; outer stays open ]
@@ -346,34 +346,30 @@ fn a_forked_child_ends_nothing_of_its_parent_s() {
 fn an_argument_of_a_late_end_is_in_the_trace_or_counted() {
     const ENDS: u64 = 20;
     for format in FORMATS {
-        let trace = record_with(
-            format,
-            |b| b.chunk_size(4096).buffer_size(16 << 10),
-            |_| {
-                let barrier = std::sync::Barrier::new(5);
-                let guards = std::thread::spawn(|| {
-                    let guards: Vec<_> = (0..ENDS).map(|_| trace_async!("t", "interval")).collect();
-                    assert!(guards.iter().all(AsyncScope::is_recorded));
-                    guards
-                });
-                let guards = guards.join().unwrap();
-                std::thread::sleep(std::time::Duration::from_millis(100)); // its chunk is read and free
-                std::thread::scope(|s| {
-                    for _ in 0..4 {
-                        s.spawn(|| {
-                            trace_instant!("t", "hold a chunk");
-                            barrier.wait();
-                            barrier.wait();
-                        });
-                    }
-                    barrier.wait();
-                    for mut guard in guards {
-                        guard.arg("late", 1);
-                    }
-                    barrier.wait();
-                });
-            },
-        );
+        let trace = record_tiny(format, |_| {
+            let barrier = std::sync::Barrier::new(5);
+            let guards = std::thread::spawn(|| {
+                let guards: Vec<_> = (0..ENDS).map(|_| trace_async!("t", "interval")).collect();
+                assert!(guards.iter().all(AsyncScope::is_recorded));
+                guards
+            });
+            let guards = guards.join().unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(100)); // its chunk is read and free
+            std::thread::scope(|s| {
+                for _ in 0..4 {
+                    s.spawn(|| {
+                        trace_instant!("t", "hold a chunk");
+                        barrier.wait();
+                        barrier.wait();
+                    });
+                }
+                barrier.wait();
+                for mut guard in guards {
+                    guard.arg("late", 1);
+                }
+                barrier.wait();
+            });
+        });
         let verdict = trace.ask(&[
             "select (select count(*) from slice join args using (arg_set_id) where replace(key, 'debug.', '') = 'late'), \
              sum(dur < 0) from slice",

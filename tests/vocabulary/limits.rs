@@ -3,7 +3,7 @@
 use hairline::{Format, trace_instant, trace_scope};
 use hairline_formats::track_event::{self as te, AnnotationValue, PacketData};
 use hairline_formats::{Value, fxt};
-use hairline_tests::recording::{FORMATS, Trace, record_with};
+use hairline_tests::recording::{FORMATS, Trace, record, record_with};
 
 /// The longest string of the FXT document.
 const LONGEST: usize = 32_000;
@@ -70,16 +70,12 @@ fn strings_are_whole_up_to_the_format_s_limit_and_cut_with_a_mark_beyond() {
 fn strings_may_hold_any_character() {
     let odd = ["a\0b", "\0", "line\nbreak", "\u{fffd}", "🦀\u{200d}é", "\u{10ffff}", "tab\t\"quote\"\\"];
     for format in FORMATS {
-        let trace = record_with(
-            format,
-            |b| b,
-            |_| {
-                for text in odd {
-                    trace_instant!("t", "i", text, name: text);
-                }
-                trace_scope!("cat\0egory", "na\0me");
-            },
-        );
+        let trace = record(format, |_| {
+            for text in odd {
+                trace_instant!("t", "i", text, name: text);
+            }
+            trace_scope!("cat\0egory", "na\0me");
+        });
         assert_eq!(strings(&trace), odd, "{format:?}");
         // A query's result ends at the first NUL, the trace does not.
         assert_eq!(trace.rows("select count(*), sum(dur < 0) from slice"), "8\t0", "{format:?}");
@@ -89,15 +85,11 @@ fn strings_may_hold_any_character() {
 #[test]
 fn empty_names_and_categories_are_allowed() {
     for format in FORMATS {
-        let trace = record_with(
-            format,
-            |b| b,
-            |_| {
-                trace_scope!("", "");
-                trace_scope!("t", "", n = 1);
-                trace_instant!("", "i", text = "");
-            },
-        );
+        let trace = record(format, |_| {
+            trace_scope!("", "");
+            trace_scope!("t", "", n = 1);
+            trace_instant!("", "i", text = "");
+        });
         assert_eq!(
             trace.rows(
                 "select depth, ifnull(category, ''), ifnull(name, ''), dur >= 0 from slice order by ts"

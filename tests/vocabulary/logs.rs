@@ -2,7 +2,7 @@
 
 use hairline::{Format, Level, trace_log};
 use hairline_formats::fxt;
-use hairline_tests::recording::{FORMATS, record, record_with};
+use hairline_tests::recording::{FORMATS, record, record_tiny};
 
 #[test]
 fn messages_have_a_level_and_a_text() {
@@ -40,14 +40,10 @@ fn messages_have_a_level_and_a_text() {
 #[test]
 fn long_messages_are_cut_and_empty_ones_are_there() {
     for format in FORMATS {
-        let trace = record_with(
-            format,
-            |b| b.chunk_size(4096).buffer_size(16 << 10),
-            |_| {
-                trace_log!(Level::Info, "t", "{}", "x".repeat(100_000));
-                trace_log!(Level::Info, "t", "{}", "");
-            },
-        );
+        let trace = record_tiny(format, |_| {
+            trace_log!(Level::Info, "t", "{}", "x".repeat(100_000));
+            trace_log!(Level::Info, "t", "{}", "");
+        });
         assert_eq!(trace.rows("select count(*) from slice"), "2", "{format:?}");
         let texts = trace.rows(
             "select length(a.display_value), substr(a.display_value, -1) from slice s join args a using (arg_set_id) \

@@ -12,7 +12,7 @@ mod tracks;
 use hairline_formats::fxt::{Event, EventKind, StringRef, ThreadRef};
 use hairline_formats::fxt::{event, initialization, magic, provider_info};
 use hairline_formats::track_event::{self as te, EventType, Name};
-use hairline_tests::judge::load_bytes;
+use hairline_tests::judge::{load_bytes, rows};
 
 /// The thread of the events here: tid 9 of pid 7.
 const THREAD: ThreadRef = ThreadRef::Inline { process: 7, thread: 9 };
@@ -80,14 +80,6 @@ fn start(out: &mut Vec<u8>, track_uuid: u64, extra_counters: &[u64]) {
         out,
         &te::SequenceStart { sequence: 1, first, dropped, track_uuid, extra_counters, timestamp_ns },
     );
-}
-
-/// The rows of each query, of a trace without a complaint.
-#[track_caller]
-fn rows<const N: usize>(trace: &[u8], sql: [&str; N]) -> [String; N] {
-    let verdict = load_bytes(trace, &sql);
-    verdict.require_clean();
-    std::array::from_fn(|n| verdict.results[n].text())
 }
 
 /// Requires that the importer passes over `records` without a word, and reads what follows: that every table is as it would

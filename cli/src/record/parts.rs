@@ -11,7 +11,6 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use hairline::__output::{Followed, follow};
 use hairline::Format;
 use hairline::recovery::{self, FoundRegion, ProcessState, RecoverOptions};
 use hairline_convert::splice::{Splice, Totals};
@@ -19,6 +18,7 @@ use hairline_convert::{Error, TraceFormat};
 use tempfile::TempDir;
 
 use crate::input::open_file;
+use crate::links::{Followed, follow};
 use crate::output::Output;
 
 /// The interval of checks for processes that outlive the command.

@@ -38,6 +38,16 @@ struct Node {
 }
 
 impl Node {
+    fn new(start: i64, end: i64, name: Key, category: Key) -> Self {
+        let (is_emitted, emitted, emitted_busy, height, below) = (false, 0, 0, 1, Nodes::new());
+        Self { start, end, name, category, is_emitted, emitted, emitted_busy, height, below }
+    }
+
+    /// The remaining stretch of emitted slices. `busy` is the part counted as busy time.
+    fn emitted(start: i64, end: i64, emitted: i64, emitted_busy: i64) -> Self {
+        Self { is_emitted: true, emitted, emitted_busy, ..Self::new(start, end, Key::NONE, Key::NONE) }
+    }
+
     /// The time to subtract from the parent's own time.
     fn total(&self) -> i64 {
         if self.is_emitted { self.emitted } else { self.end.saturating_sub(self.start) }
@@ -72,28 +82,13 @@ impl Intervals {
 
     /// Inserts an interval.
     pub(super) fn add(&mut self, start: i64, end: i64, name: Key, category: Key) -> Result<(), Misplaced> {
-        let (emitted, emitted_busy, height, below) = (0, 0, 1, Nodes::new());
-        let node =
-            Node { start, end, name, category, is_emitted: false, emitted, emitted_busy, height, below };
-        self.put(node)
+        self.put(Node::new(start, end, name, category))
     }
 
     /// Inserts the time of a slice that was emitted already. `busy` is the part counted as busy time.
     pub(super) fn add_emitted(&mut self, start: i64, end: i64, busy: i64) {
-        let (name, category, below) = (Key::NONE, Key::NONE, Nodes::new());
-        let (emitted, emitted_busy) = (end.saturating_sub(start), busy);
         // A slice that overlaps others has no parent.
-        let _ = self.put(Node {
-            start,
-            end,
-            name,
-            category,
-            is_emitted: true,
-            emitted,
-            emitted_busy,
-            height: 1,
-            below,
-        });
+        let _ = self.put(Node::emitted(start, end, end.saturating_sub(start), busy));
     }
 
     fn put(&mut self, mut node: Node) -> Result<(), Misplaced> {
@@ -171,17 +166,7 @@ impl Intervals {
             if is_top {
                 busy = total;
             }
-            let rest = rest.get_or_insert(Node {
-                start,
-                end,
-                name: Key::NONE,
-                category: Key::NONE,
-                is_emitted: true,
-                emitted: 0,
-                emitted_busy: 0,
-                height: 1,
-                below: Nodes::new(),
-            });
+            let rest = rest.get_or_insert_with(|| Node::emitted(start, end, 0, 0));
             rest.end = rest.end.max(end);
             rest.emitted = rest.emitted.saturating_add(total);
             rest.emitted_busy = rest.emitted_busy.saturating_add(busy);

@@ -40,7 +40,7 @@ impl Emitted {
 
 type Simple = (i64, EventKind, &'static str);
 
-fn slices_of(kind: TrackKind<'_>, events: &[Simple]) -> Emitted {
+fn slices_of(kind: TrackKind, events: &[Simple]) -> Emitted {
     let (mut slices, mut emitted) = (Slices::new(), Emitted::default());
     for name in ["a", "b", "c"] {
         slices.keys_mut().key(name.into()); // a is 2, b is 3, c is 4
@@ -54,7 +54,7 @@ fn slices_of(kind: TrackKind<'_>, events: &[Simple]) -> Emitted {
     emitted.sorted()
 }
 
-const THREAD: TrackKind<'_> = TrackKind::Thread { pid: 1, tid: 1 };
+const THREAD: TrackKind = TrackKind::Thread { pid: 1, tid: 1 };
 const BEGIN: EventKind = EventKind::Begin;
 const END: EventKind = EventKind::End;
 

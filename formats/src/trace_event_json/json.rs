@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::value::MAX_DEPTH;
@@ -78,7 +78,7 @@ impl<'a> Json<'a> {
     /// Calls `show` for each member of an object, in their order. Other values have no members.
     pub fn each_member(self, mut show: impl FnMut(Cow<'a, str>, Self)) {
         if self.text.starts_with('{') {
-            // Valid JSON fails here only at a name that is no Unicode text; the members after it are dropped.
+            // Valid JSON does not fail.
             let _ = members(self.text, |key, value| show(key, self.inner(value)));
         }
     }
@@ -86,7 +86,8 @@ impl<'a> Json<'a> {
     /// Calls `show` for each element of an array, in their order. Other values have no elements.
     pub fn each_element(self, mut show: impl FnMut(Self)) {
         if self.text.starts_with('[') {
-            let _ = elements(self.text, |value| show(self.inner(value)));
+            let elements: Vec<&RawValue> = serde_json::from_str(self.text).unwrap_or_default();
+            elements.iter().for_each(|element| show(self.inner(element.get())));
         }
     }
 
@@ -168,31 +169,6 @@ impl<'de> Deserialize<'de> for Unescaped {
     }
 }
 
-/// The name of a member, borrowed if it has no escapes.
-struct Key<'a>(Cow<'a, str>);
-
-impl<'de> Deserialize<'de> for Key<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Text;
-        impl<'de> Visitor<'de> for Text {
-            type Value = Key<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a name")
-            }
-
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Key<'de>, E> {
-                Ok(Key(Cow::Borrowed(text)))
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<Key<'de>, E> {
-                Ok(Key(Cow::Owned(text.to_owned())))
-            }
-        }
-        deserializer.deserialize_str(Text)
-    }
-}
-
 /// Calls `show` for each member of an object, with the JSON of its value.
 pub(super) fn members<'a>(
     text: &'a str,
@@ -207,33 +183,13 @@ pub(super) fn members<'a>(
         }
 
         fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
-            while let Some(Key(key)) = map.next_key()? {
-                self.0(key, map.next_value::<&RawValue>()?.get());
+            while let Some((key, value)) = map.next_entry::<&RawValue, &RawValue>()? {
+                self.0(unquoted(key.get()), value.get());
             }
             Ok(())
         }
     }
     serde_json::Deserializer::from_str(text).deserialize_map(Members(show))
-}
-
-/// Calls `show` for the JSON of each element of an array.
-fn elements<'a>(text: &'a str, show: impl FnMut(&'a str)) -> Result<(), serde_json::Error> {
-    struct Elements<F>(F);
-    impl<'de, F: FnMut(&'de str)> Visitor<'de> for Elements<F> {
-        type Value = ();
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an array")
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<(), A::Error> {
-            while let Some(value) = seq.next_element::<&RawValue>()? {
-                self.0(value.get());
-            }
-            Ok(())
-        }
-    }
-    serde_json::Deserializer::from_str(text).deserialize_seq(Elements(show))
 }
 
 /// Checks that `text` is JSON.
@@ -294,5 +250,11 @@ mod tests {
         let object = Json::new(r#" {"a": 1, "b": {"a": 2}, "\u0061": [3] } "#).unwrap();
         assert_eq!(object.get("a").unwrap().text(), "[3]");
         assert_eq!((object.get("c"), Json::new("[1]").unwrap().get("a")), (None, None));
+    }
+
+    #[test]
+    fn a_name_with_half_a_surrogate_pair_hides_no_other_member() {
+        let object = Json::new(r#"{"\ud834": 1, "a": 2}"#).unwrap();
+        assert_eq!(object.get("a").unwrap().text(), "2");
     }
 }

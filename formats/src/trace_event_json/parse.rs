@@ -142,7 +142,7 @@ fn id(raw: &str) -> Option<Id<'_>> {
 fn id2(raw: &str) -> Id2<'_> {
     let mut id2 = Id2::default();
     if raw.starts_with('{') {
-        // Valid JSON fails here only at a name that is no Unicode text.
+        // Valid JSON does not fail.
         let _ = members(raw, |key, raw| match &*key {
             "local" => id2.local = id(raw),
             "global" => id2.global = id(raw),

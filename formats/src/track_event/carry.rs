@@ -14,8 +14,8 @@ use std::collections::{HashMap, HashSet};
 use crate::proto::{FieldValue, Fields, put_bytes, put_field, put_uint};
 use crate::track_event::event::{CounterValue, Event, event};
 use crate::track_event::fields::{
-    EventType, clock, clock_reading, clock_snapshot, counter_descriptor, interned_data, sequence_flags,
-    trace, trace_packet, trace_packet_defaults, track_descriptor, track_event, track_event_defaults,
+    EventType, InternedKind, clock, clock_reading, clock_snapshot, counter_descriptor, sequence_flags, trace,
+    trace_packet, trace_packet_defaults, track_descriptor, track_event, track_event_defaults,
 };
 use crate::track_event::sequence::{self, SequenceStart, sequence_start};
 
@@ -138,7 +138,7 @@ impl Carry {
         }
         if let Some(interned) = packet.interned {
             // Only the event right after it refers to a log message's text.
-            let lasting = fields(interned).filter(|(number, _)| *number != interned_data::LOG_MESSAGE_BODY);
+            let lasting = fields(interned).filter(|(number, _)| *number != InternedKind::LogBody as u32);
             for (number, value) in lasting {
                 if let FieldValue::Bytes { bytes, .. } = value {
                     put_bytes(&mut sequence.interned, number, bytes);

@@ -125,16 +125,9 @@ messages! {
         LINE_NUMBER = 4, "`uint32`.";
     }
 
-    /// `InternedData`. Each field is a repeated message with the fields of [`interned_string`], except for
-    /// source locations.
+    /// `InternedData`. Its other fields are those of [`InternedKind`](super::InternedKind).
     interned_data {
-        EVENT_CATEGORIES = 1, "`EventCategory`.";
-        EVENT_NAMES = 2, "`EventName`.";
-        DEBUG_ANNOTATION_NAMES = 3, "`DebugAnnotationName`.";
-        SOURCE_LOCATIONS = 4, "`SourceLocation`.";
-        LOG_MESSAGE_BODY = 20, "`LogMessageBody`.";
-        DEBUG_ANNOTATION_STRING_VALUES = 29, "`InternedString`.";
-        CORRELATION_ID_STR = 43, "`InternedString`.";
+        SOURCE_LOCATIONS = 4, "`SourceLocation`, repeated.";
     }
 
     /// The common fields of `EventCategory`, `EventName`, `DebugAnnotationName`, `LogMessageBody` and
@@ -298,6 +291,17 @@ numbered! {
         SliceEnd = 2, "The end of the innermost open slice on its track.";
         Instant = 3, "A moment.";
         Counter = 4, "A sample of a counter.";
+    }
+
+    /// The fields of `InternedData` that are repeated messages with the fields of [`interned_string`].
+    #[non_exhaustive]
+    InternedKind {
+        Category = 1, "`EventCategory`: an event's category.";
+        EventName = 2, "`EventName`: an event's name.";
+        AnnotationName = 3, "`DebugAnnotationName`: an annotation's name.";
+        LogBody = 20, "`LogMessageBody`: the text of a log message.";
+        AnnotationText = 29, "`InternedString`: an annotation's value.";
+        CorrelationId = 43, "`InternedString`: a correlation id.";
     }
 
     /// `CounterDescriptor.Unit`.

@@ -34,7 +34,7 @@ mod tracks;
 pub use annotation::{annotation_len, put_annotation, put_named};
 pub use carry::Carry;
 pub use event::{Correlation, CounterValue, Event, Location, LogMessage, event, event_with};
-pub use fields::{ChildOrdering, CounterType, EventType, Priority, SiblingMerge, Unit};
+pub use fields::{ChildOrdering, CounterType, EventType, InternedKind, Priority, SiblingMerge, Unit};
 pub use legacy::{FlowDirection, LegacyEvent, LegacyId};
 pub use read::{
     Annotation, AnnotationValue, Annotations, ClockReading, ClockReadings, CounterDescriptor, Integers,

@@ -5,9 +5,10 @@
 
 use crate::proto::{put_message, put_nonempty, put_nonzero, put_str, put_uint};
 use crate::track_event::fields::{
-    SEQUENCE_CLOCK, clock, clock_reading, clock_snapshot as snapshot_fields, interned_data, interned_string,
-    sequence_flags, source_location as location_fields, trace, trace_packet as packet_fields,
-    trace_packet_defaults as defaults_fields, track_event_defaults as event_defaults_fields,
+    InternedKind, SEQUENCE_CLOCK, clock, clock_reading, clock_snapshot as snapshot_fields, interned_data,
+    interned_string, sequence_flags, source_location as location_fields, trace,
+    trace_packet as packet_fields, trace_packet_defaults as defaults_fields,
+    track_event_defaults as event_defaults_fields,
 };
 
 /// A string of an event: interned on the sequence, or inline.
@@ -94,43 +95,10 @@ pub fn clock_snapshot(out: &mut Vec<u8>, sequence: u32, clocks: &[(u32, u64)]) {
 /// own, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interned<'a> {
-    /// An event's category.
-    Category {
-        /// The id.
-        iid: u64,
-        /// The string.
-        name: &'a str,
-    },
-    /// An event's name.
-    EventName {
-        /// The id.
-        iid: u64,
-        /// The string.
-        name: &'a str,
-    },
-    /// An annotation's name.
-    AnnotationName {
-        /// The id.
-        iid: u64,
-        /// The string.
-        name: &'a str,
-    },
-    /// An annotation's value.
-    AnnotationText {
-        /// The id.
-        iid: u64,
-        /// The string.
-        name: &'a str,
-    },
-    /// The text of a log message.
-    LogBody {
-        /// The id.
-        iid: u64,
-        /// The string.
-        name: &'a str,
-    },
-    /// A correlation id.
-    CorrelationId {
+    /// A string.
+    Text {
+        /// The kind of string.
+        kind: InternedKind,
         /// The id.
         iid: u64,
         /// The string.
@@ -165,58 +133,24 @@ impl SourceLocation<'_> {
     }
 }
 
-impl<'a> Interned<'a> {
-    /// Returns the field of InternedData and the id.
-    fn field_and_iid(&self) -> (u32, u64) {
-        match *self {
-            Interned::Category { iid, .. } => (interned_data::EVENT_CATEGORIES, iid),
-            Interned::EventName { iid, .. } => (interned_data::EVENT_NAMES, iid),
-            Interned::AnnotationName { iid, .. } => (interned_data::DEBUG_ANNOTATION_NAMES, iid),
-            Interned::AnnotationText { iid, .. } => (interned_data::DEBUG_ANNOTATION_STRING_VALUES, iid),
-            Interned::LogBody { iid, .. } => (interned_data::LOG_MESSAGE_BODY, iid),
-            Interned::CorrelationId { iid, .. } => (interned_data::CORRELATION_ID_STR, iid),
-            Interned::Location { iid, .. } => (interned_data::SOURCE_LOCATIONS, iid),
-        }
-    }
-
-    /// Appends the content.
-    fn put(&self, out: &mut Vec<u8>) {
-        match *self {
-            Interned::Category { name, .. }
-            | Interned::EventName { name, .. }
-            | Interned::AnnotationName { name, .. }
-            | Interned::AnnotationText { name, .. }
-            | Interned::LogBody { name, .. }
-            | Interned::CorrelationId { name, .. } => put_str(out, interned_string::NAME, name),
-            Interned::Location { at, .. } => at.put(out),
-        }
-    }
-
-    /// Creates the string of this field of InternedData. Returns `None` for other fields.
-    pub(super) fn from_parts(field: u32, iid: u64, name: &'a str) -> Option<Self> {
-        Some(match field {
-            interned_data::EVENT_CATEGORIES => Interned::Category { iid, name },
-            interned_data::EVENT_NAMES => Interned::EventName { iid, name },
-            interned_data::DEBUG_ANNOTATION_NAMES => Interned::AnnotationName { iid, name },
-            interned_data::DEBUG_ANNOTATION_STRING_VALUES => Interned::AnnotationText { iid, name },
-            interned_data::LOG_MESSAGE_BODY => Interned::LogBody { iid, name },
-            interned_data::CORRELATION_ID_STR => Interned::CorrelationId { iid, name },
-            _ => return None,
-        })
-    }
-}
-
 /// Writes interned strings, for the packets of the sequence that follow.
 pub fn interned(out: &mut Vec<u8>, sequence: u32, strings: &[Interned<'_>]) {
     packet(out, sequence, |p| {
         put_uint(p, packet_fields::SEQUENCE_FLAGS, u64::from(sequence_flags::NEEDS));
         put_message(p, packet_fields::INTERNED_DATA, |data| {
             for string in strings {
-                let (field, iid) = string.field_and_iid();
-                put_message(data, field, |entry| {
-                    put_uint(entry, interned_string::IID, iid);
-                    string.put(entry);
-                });
+                match *string {
+                    Interned::Text { kind, iid, name } => put_message(data, kind as u32, |entry| {
+                        put_uint(entry, interned_string::IID, iid);
+                        put_str(entry, interned_string::NAME, name);
+                    }),
+                    Interned::Location { iid, at } => {
+                        put_message(data, interned_data::SOURCE_LOCATIONS, |entry| {
+                            put_uint(entry, location_fields::IID, iid);
+                            at.put(entry);
+                        });
+                    }
+                }
             }
         });
     });

@@ -4,7 +4,7 @@
 
 use std::io::{self, Read};
 
-use hairline_formats::Value;
+use hairline_formats::{DecodeError, Value};
 use proptest::prelude::*;
 
 /// A value that owns its content.
@@ -99,6 +99,29 @@ impl Read for Slow<'_> {
         buffer[..len].copy_from_slice(&self.bytes[..len]);
         self.bytes = &self.bytes[len..];
         Ok(len)
+    }
+}
+
+/// Checks that a trace of `count` items reads the same byte by byte, and up to each place at which it is cut.
+/// `read` returns the items with their offsets.
+pub(crate) fn check_pieces(
+    trace: &[u8],
+    count: usize,
+    read: impl Fn(&mut dyn Read) -> Vec<Result<(u64, String), DecodeError>>,
+) {
+    let whole: Vec<_> = read(&mut &*trace).into_iter().map(Result::unwrap).collect();
+    let slow: Vec<_> = read(&mut Slow::new(trace)).into_iter().map(Result::unwrap).collect();
+    assert_eq!((&whole, whole.len()), (&slow, count));
+    for len in 0..trace.len() {
+        let mut cut = read(&mut &trace[..len]);
+        let end = cut.pop_if(|last| last.is_err());
+        let items: Vec<_> = cut.into_iter().map(Result::unwrap).collect();
+        assert_eq!(items, whole[..items.len()]);
+        let next = whole[items.len()].0;
+        match end {
+            Some(Err(e)) => assert!(e.is_truncated() && e.offset == next, "{len}: {e}"),
+            _ => assert_eq!(len as u64, next),
+        }
     }
 }
 

@@ -16,15 +16,11 @@ mod random;
 mod trace_event_json;
 mod track_event;
 mod walk;
+mod workers;
 
 use std::fmt::{self, Write};
 use std::io::Read;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use random::Random;
 use walk::{ERRORS, Outcome, Pieces, Walk};
@@ -74,10 +70,6 @@ fn units<F: Format>() -> Vec<Vec<u8>> {
 
 /// The bytes that a decoder may hold for any input: its buffer, and some more.
 const FIXED_MEMORY: usize = 128 * 1024;
-/// The time after which an input counts as endless.
-const STALL: Duration = Duration::from_secs(30);
-/// The number of inputs that a thread takes at once.
-const BATCH: u64 = 64;
 
 /// The result of a run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -91,7 +83,7 @@ pub(crate) struct Tally {
     peak: usize,
 }
 
-impl Tally {
+impl workers::Tally for Tally {
     fn add(&mut self, other: &Self) {
         self.inputs += other.inputs;
         self.bytes += other.bytes;
@@ -139,52 +131,14 @@ impl fmt::Display for Failure {
 /// Runs the inputs with these indices. Stops at the first failure.
 pub(crate) fn run<F: Format>(seed: u64, indices: Range<u64>) -> Result<Tally, Box<Failure>> {
     let units = units::<F>();
-    let (next, stop) = (AtomicU64::new(indices.start), AtomicBool::new(false));
-    let (tally, failure) = (Mutex::new(Tally::default()), Mutex::new(None));
-    let work = || {
-        let mut own = Tally::default();
-        while !stop.load(Ordering::Relaxed) {
-            let first = next.fetch_add(BATCH, Ordering::Relaxed);
-            if first >= indices.end {
-                break;
-            }
-            for index in first..(first + BATCH).min(indices.end) {
-                let (mut random, input, damaged) = input::<F>(&units, seed, index);
-                let checked = catch_unwind(AssertUnwindSafe(|| check::<F>(&input, damaged, &mut random)));
-                match checked.unwrap_or_else(|_| Err("panicked".to_owned())) {
-                    Ok(one) => own.add(&one),
-                    Err(what) => {
-                        stop.store(true, Ordering::Relaxed);
-                        let found = Failure { decoder: F::NAME, seed, index, what, input };
-                        *failure.lock().unwrap() = Some(Box::new(found));
-                        return;
-                    }
-                }
-            }
-        }
-        tally.lock().unwrap().add(&own);
+    let one = |index| {
+        let (mut random, input, damaged) = input::<F>(&units, seed, index);
+        check::<F>(&input, damaged, &mut random)
     };
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        let mut seen = (0, Instant::now());
-        while !workers.iter().all(|worker| worker.is_finished()) {
-            thread::sleep(Duration::from_millis(10));
-            let now = next.load(Ordering::Relaxed);
-            if now != seen.0 {
-                seen = (now, Instant::now());
-            } else if seen.1.elapsed() > STALL {
-                // A thread cannot be stopped from outside, so the process ends.
-                let first = now.saturating_sub(BATCH * threads as u64);
-                eprintln!("{}, seed {seed}: one of the inputs {first}..{now} does not end", F::NAME);
-                std::process::exit(1);
-            }
-        }
-    });
-    match failure.into_inner().unwrap() {
-        Some(failure) => Err(failure),
-        None => Ok(tally.into_inner().unwrap()),
-    }
+    workers::run(&format!("{}, seed {seed}", F::NAME), indices, |_| one).map_err(|(index, what)| {
+        let (_, input, _) = input::<F>(&units, seed, index);
+        Box::new(Failure { decoder: F::NAME, seed, index, what, input })
+    })
 }
 
 /// Returns an input, whether it is damaged, and the random choices that remain.

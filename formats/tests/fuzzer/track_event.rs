@@ -7,12 +7,12 @@ use hairline_formats::proto::{
     FieldValue, Fields, put_bytes, put_double, put_fixed64, put_message, put_str, put_uint, put_varint,
 };
 use hairline_formats::track_event::fields::{
-    clock, clock_reading, clock_snapshot, debug_annotation as annotation, interned_data, interned_string,
-    trace, trace_packet, track_descriptor, track_event as event,
+    clock, clock_reading, clock_snapshot, debug_annotation as annotation, interned_string, trace,
+    trace_packet, track_descriptor, track_event as event,
 };
 use hairline_formats::track_event::{
-    self as te, Annotation, AnnotationValue, Annotations, CounterValue, Event, EventType, Interned, Name,
-    Packet, PacketData, PacketReader, Unit,
+    self as te, Annotation, AnnotationValue, Annotations, CounterValue, Event, EventType, Interned,
+    InternedKind, Name, Packet, PacketData, PacketReader, Unit,
 };
 use hairline_formats::{DecodeError, Value};
 
@@ -241,12 +241,12 @@ fn stream(unit: Units<'_>) {
     };
     unit(&|out| te::system_info(out, 1, &system));
     let strings = [
-        Interned::Category { iid: 1, name: "net" },
-        Interned::EventName { iid: 200, name: "read" },
-        Interned::AnnotationName { iid: u64::MAX, name: "" },
-        Interned::AnnotationText { iid: 0, name: "é€𝄞\0" },
-        Interned::LogBody { iid: 1, name: "body" },
-        Interned::CorrelationId { iid: 2, name: "id" },
+        Interned::Text { kind: InternedKind::Category, iid: 1, name: "net" },
+        Interned::Text { kind: InternedKind::EventName, iid: 200, name: "read" },
+        Interned::Text { kind: InternedKind::AnnotationName, iid: u64::MAX, name: "" },
+        Interned::Text { kind: InternedKind::AnnotationText, iid: 0, name: "é€𝄞\0" },
+        Interned::Text { kind: InternedKind::LogBody, iid: 1, name: "body" },
+        Interned::Text { kind: InternedKind::CorrelationId, iid: 2, name: "id" },
         Interned::Location { iid: 3, at: te::SourceLocation { file: "f", function: "g", line: 7 } },
     ];
     unit(&|out| te::interned(out, 3, &strings));
@@ -359,7 +359,7 @@ fn foreign(unit: Units<'_>) {
                 });
             });
             put_message(p, trace_packet::INTERNED_DATA, |d| {
-                put_message(d, interned_data::EVENT_NAMES, |s| put_uint(s, interned_string::IID, 1));
+                put_message(d, InternedKind::EventName as u32, |s| put_uint(s, interned_string::IID, 1));
                 put_message(d, 16, |s| put_str(s, interned_string::NAME, "of another kind"));
             });
             put_str(p, 4000, "an unknown field");

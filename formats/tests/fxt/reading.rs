@@ -3,29 +3,8 @@
 use super::*;
 
 #[test]
-fn a_stream_of_single_bytes_reads_the_same() {
-    let trace = everything();
-    let whole: Vec<_> = read(&trace[..]).into_iter().map(Result::unwrap).collect();
-    let slow: Vec<_> = read(Slow::new(&trace)).into_iter().map(Result::unwrap).collect();
-    assert_eq!(whole, slow);
-    assert_eq!(whole.len(), 21);
-}
-
-#[test]
-fn a_trace_cut_anywhere_returns_its_whole_records_and_then_a_truncation() {
-    let trace = everything();
-    let whole: Vec<_> = read(&trace[..]).into_iter().map(Result::unwrap).collect();
-    for len in 0..trace.len() {
-        let mut cut = read(&trace[..len]);
-        let end = cut.pop_if(|last| last.is_err());
-        let records: Vec<_> = cut.into_iter().map(Result::unwrap).collect();
-        assert_eq!(records, whole[..records.len()]);
-        let next = whole[records.len()].0;
-        match end {
-            Some(Err(e)) => assert!(e.is_truncated() && e.offset == next, "{len}: {e}"),
-            _ => assert_eq!(len as u64, next),
-        }
-    }
+fn a_trace_in_pieces_reads_the_same_and_a_cut_one_returns_its_whole_records() {
+    common::check_pieces(&everything(), 21, |trace| read(trace));
 }
 
 #[test]

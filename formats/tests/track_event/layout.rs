@@ -192,10 +192,10 @@ fn interned_text_is_laid_out_as_its_id_and_nested_as_text() {
 fn interned_data_is_laid_out() {
     let at = SourceLocation { file: "a", function: "f", line: 9 };
     let strings = [
-        Interned::LogBody { iid: 1, name: "hi" },
-        Interned::CorrelationId { iid: 2, name: "c" },
+        Interned::Text { kind: InternedKind::LogBody, iid: 1, name: "hi" },
+        Interned::Text { kind: InternedKind::CorrelationId, iid: 2, name: "c" },
         Interned::Location { iid: 3, at },
-        Interned::AnnotationText { iid: 4, name: "t" },
+        Interned::Text { kind: InternedKind::AnnotationText, iid: 4, name: "t" },
         Interned::Location { iid: 5, at: SourceLocation { file: "b", ..SourceLocation::default() } },
     ];
     let mut out = Vec::new();

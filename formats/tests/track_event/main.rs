@@ -12,13 +12,13 @@ mod stream;
 mod tracks;
 mod values;
 
-use common::{Broken, LENGTHS, Owned, Slow, damaged, text, unsigned, value};
+use common::{Broken, LENGTHS, Owned, damaged, text, unsigned, value};
 use hairline_formats::proto::{self, put_bytes, put_message, put_str, put_uint};
 use hairline_formats::track_event::fields::{self, clock, sequence_flags, trace, trace_packet};
 use hairline_formats::track_event::{
     self as te, AnnotationValue, ClockReading, Correlation, CounterTrack, CounterValue, Event, EventType,
-    Interned, Location, LogMessage, Name, Packet, PacketData, PacketReader, Priority, ProcessTrack,
-    SequenceStart, SourceLocation, ThreadTrack, Unit,
+    Interned, InternedKind, Location, LogMessage, Name, Packet, PacketData, PacketReader, Priority,
+    ProcessTrack, SequenceStart, SourceLocation, ThreadTrack, Unit,
 };
 use hairline_formats::{DecodeError, DecodeErrorKind, Value};
 use proptest::prelude::*;
@@ -181,12 +181,12 @@ fn everything() -> Vec<u8> {
     };
     te::counter_descriptor(&mut out, 3, &track);
     let strings = [
-        Interned::Category { iid: 1, name: "net" },
-        Interned::EventName { iid: 2, name: "read" },
-        Interned::AnnotationName { iid: 3, name: "bytes" },
-        Interned::AnnotationText { iid: 4, name: "value" },
-        Interned::CorrelationId { iid: 5, name: "request" },
-        Interned::LogBody { iid: 6, name: "odd" },
+        Interned::Text { kind: InternedKind::Category, iid: 1, name: "net" },
+        Interned::Text { kind: InternedKind::EventName, iid: 2, name: "read" },
+        Interned::Text { kind: InternedKind::AnnotationName, iid: 3, name: "bytes" },
+        Interned::Text { kind: InternedKind::AnnotationText, iid: 4, name: "value" },
+        Interned::Text { kind: InternedKind::CorrelationId, iid: 5, name: "request" },
+        Interned::Text { kind: InternedKind::LogBody, iid: 6, name: "odd" },
         Interned::Location { iid: 7, at: SourceLocation { file: "a.rs", function: "f", line: 300 } },
     ];
     te::interned(&mut out, 3, &strings);

@@ -1,7 +1,7 @@
 //! Unusual but valid protobuf, and invalid protobuf at places that a reader easily overlooks.
 
 use super::*;
-use fields::{debug_annotation as annotation, interned_data, interned_string, track_descriptor, track_event};
+use fields::{debug_annotation as annotation, interned_string, track_descriptor, track_event};
 use hairline_formats::proto::{put_fixed64, put_varint};
 
 fn packet(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
@@ -68,11 +68,11 @@ fn empty_messages_are_read() {
         assert!(matches!(annotations[..], [AnnotationValue::Value(Value::Null)]), "{annotations:?}");
     });
     let interned = packet(|p| {
-        put_message(p, trace_packet::INTERNED_DATA, |d| put_bytes(d, interned_data::EVENT_NAMES, &[]));
+        put_message(p, trace_packet::INTERNED_DATA, |d| put_bytes(d, InternedKind::EventName as u32, &[]));
     });
     with_packet(&interned, |packet| {
         let strings: Vec<_> = packet.interned().map(Result::unwrap).collect();
-        assert_eq!(strings, [Interned::EventName { iid: 0, name: "" }]);
+        assert_eq!(strings, [Interned::Text { kind: InternedKind::EventName, iid: 0, name: "" }]);
     });
 }
 
@@ -88,7 +88,7 @@ fn the_last_of_two_equal_fields_counts() {
         });
         // The fields of an interned string can come in any order.
         put_message(p, trace_packet::INTERNED_DATA, |d| {
-            put_message(d, interned_data::EVENT_NAMES, |s| {
+            put_message(d, InternedKind::EventName as u32, |s| {
                 put_str(s, interned_string::NAME, "x");
                 put_uint(s, interned_string::IID, 1);
                 put_uint(s, interned_string::IID, 2);
@@ -98,7 +98,10 @@ fn the_last_of_two_equal_fields_counts() {
     with_packet(&trace, |packet| {
         let Some(PacketData::Event(event)) = &packet.data else { panic!("{packet:?}") };
         assert_eq!((packet.timestamp, event.name), (Some(2), Some("third")));
-        assert_eq!(packet.interned().next().unwrap().unwrap(), Interned::EventName { iid: 2, name: "x" });
+        assert_eq!(
+            packet.interned().next().unwrap().unwrap(),
+            Interned::Text { kind: InternedKind::EventName, iid: 2, name: "x" }
+        );
     });
 }
 

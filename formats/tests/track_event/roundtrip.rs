@@ -140,14 +140,10 @@ proptest! {
     ) {
         let strings: Vec<_> = all.iter().map(|(iid, place, kind)| {
             let (iid, name) = (*iid, place.0.as_str());
-            match kind {
-                0 => Interned::Category { iid, name },
-                1 => Interned::EventName { iid, name },
-                2 => Interned::AnnotationName { iid, name },
-                3 => Interned::AnnotationText { iid, name },
-                4 => Interned::LogBody { iid, name },
-                5 => Interned::CorrelationId { iid, name },
-                _ => Interned::Location { iid, at: at(place) },
+            let kinds = [1, 2, 3, 20, 29, 43].map(|number| InternedKind::from_number(number).unwrap());
+            match kinds.get(*kind as usize) {
+                Some(kind) => Interned::Text { kind: *kind, iid, name },
+                None => Interned::Location { iid, at: at(place) },
             }
         }).collect();
         let mut out = Vec::new();

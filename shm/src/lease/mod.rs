@@ -130,15 +130,9 @@ impl Lease {
         #[must_use]
         pub fn barred(is_claimed: bool) -> Self {
             Self {
-                epoch: AtomicU32::new(0),
-                end_epoch: AtomicU32::new(0),
-                room: AtomicU32::new(0),
                 busy: AtomicU32::new(1),
-                chunk: AtomicPtr::new(std::ptr::null_mut()),
-                commit: AtomicU64::new(0),
-                last: AtomicU64::new(0),
-                recall: AtomicU32::new(recall::NONE),
                 is_claimed: AtomicU32::new(is_claimed as u32),
+                ..Self::new()
             }
         }
     }

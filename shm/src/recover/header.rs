@@ -18,10 +18,11 @@ use crate::process::{self, Life};
 use crate::recover::error::RecoverError;
 
 /// The stage that a session has reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SessionState {
     /// The session has not started recording.
+    #[default]
     Starting,
     /// The session is recording.
     Active,
@@ -30,7 +31,7 @@ pub enum SessionState {
 }
 
 /// The content of a region's header.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// The traced process.
     pub pid: u32,
@@ -272,28 +273,5 @@ fn about(file: &File, raw: &Raw, chunks_offset: u64) -> Result<(Option<PathBuf>,
 /// never `Dead`.
 fn unborn(path: &Path) -> Result<Facts, Wrong> {
     let pid = path.file_name().and_then(|name| pid_in(name.to_str()?));
-    Ok(Facts {
-        pid: pid.ok_or(Wrong::What("empty"))?,
-        process_start: 0,
-        process_name: String::new(),
-        session: [0; 16],
-        state: SessionState::Starting,
-        format: 0,
-        overflow: 0,
-        chunk_size: 0,
-        chunk_count: 0,
-        output: None,
-        output_len: None,
-        next_output: None,
-        output_inode: None,
-        output_bytes: 0,
-        prelude: Vec::new(),
-        has_tail: false,
-        process_track: 0,
-        last_look: 0,
-        batches_done: 0,
-        chunks_offset: 0,
-        lost: [0; LOSS_REASONS.len()],
-        namespace: 0,
-    })
+    Ok(Facts { pid: pid.ok_or(Wrong::What("empty"))?, ..Facts::default() })
 }

@@ -14,6 +14,8 @@ mod alloc;
 #[path = "../../../formats/tests/fuzzer/random.rs"]
 #[allow(dead_code)]
 mod random;
+#[path = "../../../formats/tests/fuzzer/workers.rs"]
+mod workers;
 
 mod images;
 
@@ -21,12 +23,7 @@ use std::fmt;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use hairline_shm::recover::{Facts, Part, RecoverError, RegionFile};
 use images::{Image, damage};
@@ -40,10 +37,6 @@ const FIXED_MEMORY: usize = 64 * 1024;
 /// Bytes that may be allocated for each byte of the file: the head of the stream and a chunk, each twice
 /// while it is split or grows.
 const MEMORY_PER_BYTE: usize = 4;
-/// The time after which an input counts as endless.
-const STALL: Duration = Duration::from_secs(30);
-/// The inputs that a thread takes at once.
-const BATCH: u64 = 64;
 
 /// The results of a run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,7 +53,7 @@ pub(crate) struct Tally {
     peak: usize,
 }
 
-impl Tally {
+impl workers::Tally for Tally {
     fn add(&mut self, other: &Self) {
         self.inputs += other.inputs;
         self.read += other.read;
@@ -82,53 +75,14 @@ impl fmt::Display for Tally {
 /// Runs the inputs with these indices. Stops at the first failure and describes it.
 pub(crate) fn run(seed: u64, indices: Range<u64>) -> Result<Tally, String> {
     let images = images::all();
-    let (next, stop) = (AtomicU64::new(indices.start), AtomicBool::new(false));
-    let (tally, failure) = (Mutex::new(Tally::default()), Mutex::new(None));
-    let work = |number: usize| {
-        let mut place = Place::new(number);
-        let mut own = Tally::default();
-        while !stop.load(Ordering::Relaxed) {
-            let first = next.fetch_add(BATCH, Ordering::Relaxed);
-            if first >= indices.end {
-                break;
-            }
-            for index in first..(first + BATCH).min(indices.end) {
-                let checked = catch_unwind(AssertUnwindSafe(|| one(&images, seed, index, &mut place)));
-                match checked.unwrap_or_else(|_| Err("panicked".to_owned())) {
-                    Ok(tally) => own.add(&tally),
-                    Err(what) => {
-                        stop.store(true, Ordering::Relaxed);
-                        let again = format!("ci/fuzz.sh recover --seed {seed} --from {index} --inputs 1");
-                        *failure.lock().unwrap() =
-                            Some(format!("recover, seed {seed}, input {index}: {what}\nagain: {again}"));
-                        return;
-                    }
-                }
-            }
-        }
-        tally.lock().unwrap().add(&own);
+    let worker = |number| {
+        let (mut place, images) = (Place::new(number), &images);
+        move |index| one(images, seed, index, &mut place)
     };
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|n| scope.spawn(move || work(n))).collect();
-        let mut seen = (0, Instant::now());
-        while !workers.iter().all(|worker| worker.is_finished()) {
-            thread::sleep(Duration::from_millis(10));
-            let now = next.load(Ordering::Relaxed);
-            if now != seen.0 {
-                seen = (now, Instant::now());
-            } else if seen.1.elapsed() > STALL {
-                // A thread cannot be stopped from outside, so this ends the process.
-                let first = now.saturating_sub(BATCH * threads as u64);
-                eprintln!("recover, seed {seed}: one of the inputs {first}..{now} does not end");
-                std::process::exit(1);
-            }
-        }
-    });
-    match failure.into_inner().unwrap() {
-        Some(failure) => Err(failure),
-        None => Ok(tally.into_inner().unwrap()),
-    }
+    workers::run(&format!("recover, seed {seed}"), indices, worker).map_err(|(index, what)| {
+        let again = format!("ci/fuzz.sh recover --seed {seed} --from {index} --inputs 1");
+        format!("recover, seed {seed}, input {index}: {what}\nagain: {again}")
+    })
 }
 
 /// A file for one input after the other.

@@ -1,8 +1,8 @@
 //! TrackEvent: what an event may say.
 
 use hairline_formats::track_event::{
-    self as te, Correlation, Event, EventType, Interned, Location, LogMessage, Name, Priority, ProcessTrack,
-    SourceLocation, ThreadTrack, interned, process_descriptor, thread_descriptor,
+    self as te, Correlation, Event, EventType, Interned, InternedKind, Location, LogMessage, Name, Priority,
+    ProcessTrack, SourceLocation, ThreadTrack, interned, process_descriptor, thread_descriptor,
 };
 use hairline_formats::{Entries, Value};
 
@@ -72,8 +72,8 @@ fn each_kind_of_annotation_has_its_type_and_value() {
     root(&mut trace, 10, "root");
     start(&mut trace, 10, &[]);
     let strings = [
-        Interned::AnnotationName { iid: 1, name: "interned name" },
-        Interned::AnnotationText { iid: 2, name: "interned text" },
+        Interned::Text { kind: InternedKind::AnnotationName, iid: 1, name: "interned name" },
+        Interned::Text { kind: InternedKind::AnnotationText, iid: 2, name: "interned text" },
     ];
     interned(&mut trace, 1, &strings);
     te::event(&mut trace, &Event { annotations: &annotations, ..own(EventType::Instant) });
@@ -157,7 +157,14 @@ fn each_priority_of_a_log_message_has_its_number_and_a_place_becomes_its_tag() {
     thread_descriptor(&mut trace, 1, &thread);
     start(&mut trace, 21, &[]);
     let at = SourceLocation { file: "src/a.rs", function: "run", line: 7 };
-    interned(&mut trace, 1, &[Interned::LogBody { iid: 1, name: "text" }, Interned::Location { iid: 4, at }]);
+    interned(
+        &mut trace,
+        1,
+        &[
+            Interned::Text { kind: InternedKind::LogBody, iid: 1, name: "text" },
+            Interned::Location { iid: 4, at },
+        ],
+    );
     for priority in priorities {
         let source_location_iid = if priority == Priority::Fatal { 4 } else { 0 };
         let log = Some(LogMessage { body_iid: 1, priority, source_location_iid });
@@ -182,7 +189,11 @@ fn correlation_ids_of_every_kind_are_shown() {
     let mut trace = Vec::new();
     root(&mut trace, 10, "root");
     start(&mut trace, 10, &[]);
-    interned(&mut trace, 1, &[Interned::CorrelationId { iid: 1, name: "interned" }]);
+    interned(
+        &mut trace,
+        1,
+        &[Interned::Text { kind: InternedKind::CorrelationId, iid: 1, name: "interned" }],
+    );
     let ids = [Correlation::Id(7), Correlation::Name(Name::Text("in full")), Correlation::Name(Name::Iid(1))];
     for correlation in ids {
         te::event(&mut trace, &Event { correlation: Some(correlation), ..own(EventType::Instant) });

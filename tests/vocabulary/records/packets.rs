@@ -2,9 +2,9 @@
 
 use hairline_formats::track_event::fields::clock;
 use hairline_formats::track_event::{
-    self as te, Event, EventType, Interned, Name, SequenceStart, SystemInfo, TraceStats, clock_snapshot,
-    compressed_packets, interned, sequence_start, synchronization_marker, system_info, trace_stats,
-    trace_uuid,
+    self as te, Event, EventType, Interned, InternedKind, Name, SequenceStart, SystemInfo, TraceStats,
+    clock_snapshot, compressed_packets, interned, sequence_start, synchronization_marker, system_info,
+    trace_stats, trace_uuid,
 };
 use hairline_tests::judge::{load_bytes, try_load_bytes};
 
@@ -51,7 +51,10 @@ fn a_new_start_makes_void_what_the_sequence_said_before() {
     interned(
         &mut trace,
         1,
-        &[Interned::EventName { iid: 1, name: "old" }, Interned::Category { iid: 1, name: "c" }],
+        &[
+            Interned::Text { kind: InternedKind::EventName, iid: 1, name: "old" },
+            Interned::Text { kind: InternedKind::Category, iid: 1, name: "c" },
+        ],
     );
     te::event(&mut trace, &by_number);
     let again = SequenceStart {
@@ -63,7 +66,7 @@ fn a_new_start_makes_void_what_the_sequence_said_before() {
         timestamp_ns: 2000,
     };
     sequence_start(&mut trace, &again);
-    interned(&mut trace, 1, &[Interned::EventName { iid: 1, name: "new" }]);
+    interned(&mut trace, 1, &[Interned::Text { kind: InternedKind::EventName, iid: 1, name: "new" }]);
     te::event(&mut trace, &Event { categories: &[], ..by_number });
     let verdict = load_bytes(&trace, &[SLICES]);
     assert_eq!(verdict.results[0].text(), "1005\tc\told\tten\n2005\tNULL\tnew\televen");

@@ -75,12 +75,13 @@ impl Blobs {
         let same = |track: TrackId| self.same.get(&track).copied().unwrap_or(track);
         match reader.next(context) {
             Ok(Some(Item::Track(track))) => {
-                let known = tracks.adopt(&Track { parent: track.parent.map(same), ..track });
+                let track = Track { parent: track.parent.map(same), ..track };
+                let known = tracks.adopt(&track);
                 if known != track.id {
                     self.same.insert(track.id, known);
                     return NOTHING; // the track's own queue returns it
                 }
-                Item::Track(Track { parent: track.parent.map(same), ..track })
+                Item::Track(track)
             }
             Ok(Some(Item::Event(event))) => {
                 self.extra_counters.clear();

@@ -156,7 +156,7 @@ impl<R: Read> crate::stream::TraceReader for FxtReader<R> {
     fn next<'s>(&'s mut self, context: &'s mut Context) -> Result<Option<Item<'s>>, Error> {
         loop {
             if let Some(slot) = self.tracks.undescribed() {
-                return Ok(Some(Item::Track(self.tracks.track(slot, &context.strings))));
+                return Ok(Some(Item::Track(self.tracks.track(slot))));
             }
             if self.blobs.has_packets() {
                 return Ok(Some(self.blobs.next(&mut self.tracks, context, &mut self.report)));

@@ -9,16 +9,17 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
 use crate::fxt::read::intervals::Intervals;
-use crate::{Context, CounterTrack, StringId, Strings, Text, Track, TrackId, TrackKind};
+use crate::{Context, CounterTrack, Strings, Text, Track, TrackId, TrackKind};
 
-/// The limit for tracks, some 100 bytes each. Events on further tracks are skipped.
+/// The limit for tracks, some 200 bytes each. Events on further tracks are skipped.
 const MAX_TRACKS: usize = 1 << 18;
 
 #[derive(Debug, Default)]
 pub(super) struct Tracks {
-    all: Vec<InputTrack>,
+    all: Vec<Track>,
     processes: HashMap<u64, u32>,
     threads: HashMap<(u64, u64), u32>,
     counters: HashMap<Counter, u32>,
@@ -27,48 +28,12 @@ pub(super) struct Tracks {
     undescribed: VecDeque<u32>,
 }
 
-#[derive(Debug)]
-struct InputTrack {
-    id: TrackId,
-    parent: Option<TrackId>,
-    kind: InputTrackKind,
-    name: TrackName,
-}
-
-#[derive(Debug)]
-enum InputTrackKind {
-    Process { pid: u64, command_line: Vec<String> },
-    Thread { pid: u64, tid: u64 },
-    Counter { number: u64, series: TrackName },
-    Async { id: u64 },
-}
-
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Counter {
     process: u64,
     name: u64,
     series: u64,
     number: u64,
-}
-
-/// A name. Only one without a number is stored here.
-#[derive(Debug, PartialEq)]
-enum TrackName {
-    Id(StringId),
-    Own(Box<str>),
-}
-
-impl TrackName {
-    fn new(text: Text<'_>) -> Self {
-        text.id.map_or_else(|| Self::Own(text.text.into()), Self::Id)
-    }
-
-    fn get<'a>(&'a self, strings: &'a Strings) -> &'a str {
-        match self {
-            Self::Id(id) => strings.get(*id),
-            Self::Own(text) => text,
-        }
-    }
 }
 
 /// Assigns a number to the text if possible.
@@ -89,18 +54,19 @@ pub(super) fn key(text: Text<'_>) -> u64 {
 }
 
 impl Tracks {
-    fn add(
-        &mut self,
-        id: TrackId,
-        parent: Option<TrackId>,
-        kind: InputTrackKind,
-        name: Text<'_>,
-    ) -> Option<u32> {
-        if self.all.len() == MAX_TRACKS {
-            return None;
-        }
+    /// Adds a track. Returns `None` if there are too many.
+    fn add(&mut self, track: Track) -> Option<u32> {
         let slot = self.all.len() as u32; // at most MAX_TRACKS
-        self.all.push(InputTrack { id, parent, kind, name: TrackName::new(name) });
+        let has_room = self.all.len() < MAX_TRACKS;
+        has_room.then(|| {
+            self.all.push(track);
+            slot
+        })
+    }
+
+    /// As `add`, for a track to be described.
+    fn add_new(&mut self, parent: Option<TrackId>, kind: TrackKind, name: &str, id: TrackId) -> Option<u32> {
+        let slot = self.add(Track { parent, name: name.into(), ..Track::new(id, kind) })?;
         self.undescribed.push_back(slot);
         Some(slot)
     }
@@ -115,12 +81,7 @@ impl Tracks {
         if let Some(slot) = self.processes.get(&pid) {
             return Some(*slot);
         }
-        let slot = self.add(
-            context.new_track(),
-            None,
-            InputTrackKind::Process { pid, command_line: Vec::new() },
-            Text::default(),
-        )?;
+        let slot = self.add_new(None, TrackKind::process(pid), "", context.new_track())?;
         self.processes.insert(pid, slot);
         Some(slot)
     }
@@ -130,27 +91,26 @@ impl Tracks {
             return Some(*slot);
         }
         let process = self.process(pid, context)?;
-        let (id, parent) = (context.new_track(), Some(self.id(process)));
-        let slot = self.add(id, parent, InputTrackKind::Thread { pid, tid }, Text::default())?;
+        let (parent, kind) = (Some(self.id(process)), TrackKind::Thread { pid, tid });
+        let slot = self.add_new(parent, kind, "", context.new_track())?;
         self.threads.insert((pid, tid), slot);
         Some(slot)
     }
 
     /// Sets the name of a process or a thread.
     pub(super) fn set_name(&mut self, slot: u32, name: Text<'_>) {
-        let name = TrackName::new(name);
         let kept = &mut self.all[slot as usize];
-        if kept.name != name {
-            kept.name = name;
+        if *kept.name != *name.text {
+            kept.name = name.text.into();
             self.describe(slot);
         }
     }
 
-    fn set_command_line(&mut self, slot: u32, emitted: &[String]) {
-        if let InputTrackKind::Process { command_line, .. } = &mut self.all[slot as usize].kind
+    fn set_command_line(&mut self, slot: u32, emitted: &Arc<[String]>) {
+        if let TrackKind::Process { command_line, .. } = &mut self.all[slot as usize].kind
             && command_line != emitted
         {
-            *command_line = emitted.to_vec();
+            *command_line = Arc::clone(emitted);
             self.describe(slot);
         }
     }
@@ -176,8 +136,9 @@ impl Tracks {
         }
         let process = self.process(pid, context)?;
         let parent = Some(self.id(process));
-        let kind = InputTrackKind::Counter { number, series: TrackName::new(series) };
-        let slot = self.add(context.new_track(), parent, kind, name)?;
+        let kind = CounterTrack { number, series: series.text.into(), ..CounterTrack::default() };
+        let kind = TrackKind::Counter(Box::new(kind));
+        let slot = self.add_new(parent, kind, name.text, context.new_track())?;
         self.counters.insert(counter, slot);
         Some(self.id(slot))
     }
@@ -199,12 +160,15 @@ impl Tracks {
             // in the file.
             None => match (opened > 0).then(|| self.intervals.reuse(key, time)).flatten() {
                 Some(slot) => {
-                    self.all[slot as usize].kind = InputTrackKind::Async { id };
+                    let kept = &mut self.all[slot as usize];
+                    kept.kind = TrackKind::Async { id, scope: Arc::clone(&kept.name) };
                     self.undescribed.push_back(slot);
                     slot
                 }
                 None => {
-                    let slot = self.add(context.new_track(), None, InputTrackKind::Async { id }, name)?;
+                    // The name distinguishes equal ids.
+                    let kind = TrackKind::Async { id, scope: name.text.into() };
+                    let slot = self.add_new(None, kind, name.text, context.new_track())?;
                     self.intervals.add(key, slot);
                     slot
                 }
@@ -225,25 +189,12 @@ impl Tracks {
         self.undescribed.pop_front()
     }
 
-    pub(super) fn track<'a>(&'a self, slot: u32, strings: &'a Strings) -> Track<'a> {
-        let kept = &self.all[slot as usize];
-        let name = kept.name.get(strings);
-        let kind = match &kept.kind {
-            InputTrackKind::Process { pid, command_line } => TrackKind::Process { pid: *pid, command_line },
-            InputTrackKind::Thread { pid, tid } => TrackKind::Thread { pid: *pid, tid: *tid },
-            InputTrackKind::Counter { number, series } => TrackKind::Counter(CounterTrack {
-                number: *number,
-                series: series.get(strings),
-                ..CounterTrack::default()
-            }),
-            // The name distinguishes equal ids.
-            InputTrackKind::Async { id } => TrackKind::Async { id: *id, scope: name },
-        };
-        Track { parent: kept.parent, name, ..Track::new(kept.id, kind) }
+    pub(super) fn track(&self, slot: u32) -> Track {
+        self.all[slot as usize].clone()
     }
 
     /// Returns the known process or thread that equals a track of the packets. A new track is added as known.
-    pub(super) fn adopt(&mut self, track: &Track<'_>) -> TrackId {
+    pub(super) fn adopt(&mut self, track: &Track) -> TrackId {
         let known = match track.kind {
             TrackKind::Process { pid, .. } => self.processes.get(&pid),
             TrackKind::Thread { pid, tid } => self.threads.get(&(pid, tid)),
@@ -251,34 +202,23 @@ impl Tracks {
         };
         if let Some(&slot) = known {
             if !track.name.is_empty() {
-                self.set_name(slot, track.name.into());
+                self.set_name(slot, (&*track.name).into());
             }
-            if let TrackKind::Process { command_line: emitted @ [_, ..], .. } = track.kind {
+            if let TrackKind::Process { command_line: emitted, .. } = &track.kind
+                && !emitted.is_empty()
+            {
                 self.set_command_line(slot, emitted);
             }
             return self.id(slot);
         }
-        let (kind, name) = match track.kind {
-            TrackKind::Process { pid, command_line } => {
-                (InputTrackKind::Process { pid, command_line: command_line.to_vec() }, track.name)
-            }
-            TrackKind::Thread { pid, tid } => (InputTrackKind::Thread { pid, tid }, track.name),
-            _ => return track.id,
-        };
-        if self.all.len() < MAX_TRACKS {
-            let slot = self.all.len() as u32; // at most MAX_TRACKS
-            self.all.push(InputTrack {
-                id: track.id,
-                parent: track.parent,
-                kind,
-                name: TrackName::new(name.into()),
-            });
+        let (id, parent, name, kind) = (track.id, track.parent, track.name.clone(), track.kind.clone());
+        if let Some(slot) = self.add(Track { parent, name, ..Track::new(id, kind) }) {
             match track.kind {
                 TrackKind::Thread { pid, tid } => self.threads.insert((pid, tid), slot),
                 TrackKind::Process { pid, .. } => self.processes.insert(pid, slot),
                 _ => None,
             };
         }
-        track.id
+        id
     }
 }

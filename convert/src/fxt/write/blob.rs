@@ -11,7 +11,8 @@ use hairline_formats::track_event::{
 };
 
 use crate::fxt::write::state::FxtWriter;
-use crate::fxt::write::tracks::{OutputTrack, OutputTrackKind, Tracks, mix};
+use crate::fxt::write::tracks::{OutputTrackKind, Tracks, mix};
+use crate::track_event::describe;
 use crate::{Categories, Event, EventKind, Trace, Track, TrackId};
 
 /// The packet sequence of all packets.
@@ -38,19 +39,9 @@ impl<W: Write> FxtWriter<W> {
 
     /// Writes the command line of a process. Importers read it from the process tree, where its first word is
     /// the process's name. The path of the program is in the track descriptor.
-    pub(super) fn put_command_line(&mut self, track: &Track<'_>, pid: u64, command_line: &[String]) {
-        let mut cmdline: Vec<&str> = command_line.iter().map(String::as_str).collect();
-        let (uuid, pid, name, out) =
-            (uuid(&self.tracks, track.id), pid as i32, track.name, &mut self.packets);
-        if command_line.is_empty() {
-            return;
-        }
-        te::process_descriptor(out, SEQUENCE, &te::ProcessTrack { uuid, pid, name, cmdline: &cmdline });
-        if !name.is_empty() {
-            cmdline[0] = name;
-        }
-        let process = te::Process { pid, parent: None, command_line: &cmdline };
-        te::process_tree(out, SEQUENCE, self.last_time, &process);
+    pub(super) fn put_command_line(&mut self, track: &Track) {
+        let uuids = (uuid(&self.tracks, track.id), None);
+        describe(&mut self.packets, SEQUENCE, track, uuids, &[], self.last_time);
         self.put_blob();
     }
 
@@ -133,67 +124,19 @@ impl<W: Write> FxtWriter<W> {
             && let Some(kept) = self.tracks.get_mut(track)
             && !std::mem::replace(&mut kept.is_described, true)
         {
-            next = kept.parent;
+            next = kept.track.parent;
             self.branch.push(track);
         }
         if self.branch.is_empty() {
             return;
         }
-        categories.join(&mut self.joined);
-        for track in self.branch.drain(..).rev() {
-            if let Some(kept) = self.tracks.get(track) {
-                put_description(&mut self.packets, track, kept, &self.tracks, &self.joined);
-            }
-        }
-    }
-}
-
-fn put_description(out: &mut Vec<u8>, track: TrackId, kept: &OutputTrack, tracks: &Tracks, categories: &str) {
-    let (own, name) = (uuid(tracks, track), &*kept.name);
-    let parent =
-        kept.parent.filter(|parent| tracks.get(*parent).is_some()).map(|parent| uuid(tracks, parent));
-    let more = kept.more.as_deref();
-    match kept.kind {
-        OutputTrackKind::Process { pid, .. } => {
-            te::process_descriptor(
-                out,
-                SEQUENCE,
-                &te::ProcessTrack { uuid: own, pid: pid as i32, name, cmdline: &[] },
-            );
-        }
-        OutputTrackKind::Thread { pid, tid, .. } => {
-            let parent_uuid = parent.unwrap_or(0);
-            let thread =
-                te::ThreadTrack { uuid: own, parent_uuid, pid: pid as i32, tid: tid.cast_signed(), name };
-            te::thread_descriptor(out, SEQUENCE, &thread);
-        }
-        OutputTrackKind::Counter { .. } => {
-            let categories: Vec<&str> =
-                categories.split(',').filter(|category| !category.is_empty()).collect();
-            let plain = te::CounterTrack::new(own, parent.unwrap_or(0), name);
-            let plain = te::CounterTrack { categories: &categories, ..plain };
-            let counter = more.map_or(plain, |more| te::CounterTrack {
-                unit: more.unit,
-                unit_name: (!more.unit_name.is_empty()).then_some(&more.unit_name),
-                multiplier: more.multiplier,
-                builtin: more.builtin,
-                y_axis_share_key: &more.y_axis_share_key,
-                ..plain
-            });
-            te::counter_descriptor(out, SEQUENCE, &counter);
-        }
-        OutputTrackKind::Slices | OutputTrackKind::Async { .. } => {
-            let plain =
-                te::CustomTrack { uuid: own, parent_uuid: parent, name, ..te::CustomTrack::default() };
-            let custom = more.map_or(plain, |more| te::CustomTrack {
-                description: &more.description,
-                child_ordering: more.child_ordering,
-                rank: more.rank,
-                merge: more.merge,
-                merge_key: &more.merge_key,
-                ..plain
-            });
-            te::custom_descriptor(out, SEQUENCE, &custom);
+        let Self { joined, branch, tracks, packets, .. } = self;
+        categories.join(joined);
+        let categories: Vec<&str> = joined.split(',').filter(|category| !category.is_empty()).collect();
+        for kept in branch.drain(..).rev().filter_map(|track| tracks.get(track)) {
+            let parent = kept.track.parent.filter(|parent| tracks.get(*parent).is_some());
+            let uuids = (uuid(tracks, kept.track.id), parent.map(|parent| uuid(tracks, parent)));
+            describe(packets, SEQUENCE, &kept.track, uuids, &categories, 0);
         }
     }
 }

@@ -64,15 +64,15 @@ impl<W: Write> FxtWriter<W> {
         self.put_about_trace(trace);
     }
 
-    fn track(&mut self, track: &Track<'_>) {
+    fn track(&mut self, track: &Track) {
         let was_slices =
             self.tracks.get(track.id).is_some_and(|kept| matches!(kept.kind, OutputTrackKind::Slices));
         if was_slices && matches!(track.kind, TrackKind::Thread { .. }) {
             self.report.add(LATE_THREADS);
         }
         self.tracks.set(track);
-        if let TrackKind::Process { pid, command_line } = track.kind {
-            self.put_command_line(track, pid, command_line);
+        if matches!(&track.kind, TrackKind::Process { command_line, .. } if !command_line.is_empty()) {
+            self.put_command_line(track);
         }
         if track.name.is_empty() {
             return;
@@ -83,7 +83,7 @@ impl<W: Write> FxtWriter<W> {
             _ => return,
         };
         let process = process.map(|pid| (StringRef::Inline("process"), Value::Koid(pid)));
-        let name = StringRef::Inline(track.name);
+        let name = StringRef::Inline(&track.name);
         fxt::kernel_object(&mut self.output.bytes, kind, koid, name, process.as_slice());
     }
 

@@ -1,6 +1,7 @@
 //! Events with an FXT record of their own.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use hairline_formats::fxt::{self, MAX_RECORD_WORDS, PutWords, StringRef, ThreadRef};
 use hairline_formats::track_event::{CounterValue, Priority, SourceLocation};
@@ -9,7 +10,7 @@ use hairline_formats::{Value, truncate_utf8};
 use crate::fxt::levels::LEVELS;
 use crate::fxt::write::state::{FxtWriter, MAX_WAITING, WaitingFlow};
 use crate::fxt::write::tracks::{OutputTrack, OutputTrackKind};
-use crate::{Categories, Event, EventKind, FlowStep, Log, Text, TrackId};
+use crate::{Categories, Event, EventKind, FlowStep, Log, Text, Track, TrackId};
 
 /// The bytes held back once a flow may get an earlier begin. More than a program records before the drain
 /// thread reaches each thread.
@@ -108,8 +109,9 @@ impl<W: Write> FxtWriter<W> {
     /// Removes the innermost open slice of an interval. If `is_asked`, returns its name, or the interval's
     /// name if it is unknown.
     fn close(&mut self, track: TrackId, is_asked: bool) -> Option<String> {
-        let Some(OutputTrack { kind: OutputTrackKind::Async { open, .. }, name, .. }) =
-            self.tracks.get_mut(track)
+        let Some(OutputTrack {
+            kind: OutputTrackKind::Async { open, .. }, track: Track { name, .. }, ..
+        }) = self.tracks.get_mut(track)
         else {
             return None;
         };
@@ -120,7 +122,7 @@ impl<W: Write> FxtWriter<W> {
     pub(super) fn counter_event(&mut self, event: &Event<'_>, time: u64) {
         let thread = self.thread_ref_above(event.track);
         let Self { tracks, strings, output, args, report, .. } = self;
-        let Some(OutputTrack { kind: OutputTrackKind::Counter { number, series, .. }, name, .. }) =
+        let Some(OutputTrack { kind: OutputTrackKind::Counter { number, series, .. }, track, .. }) =
             tracks.get(event.track)
         else {
             return;
@@ -133,15 +135,11 @@ impl<W: Write> FxtWriter<W> {
             CounterValue::Double(value) => Value::F64(value),
         };
         args.clear();
-        args.add(series.as_ref().into(), value, strings, &mut output.bytes, report);
+        args.add((&**series).into(), value, strings, &mut output.bytes, report);
         // The name of the event may have a number.
-        let name: &str = name;
-        let (number, own) = (Some(*number), event.name.text == name);
-        if own {
-            return self.put_record(fxt::EventKind::Counter, time, thread, event, event.name, number);
-        }
-        let name = name.to_owned();
-        self.put_record(fxt::EventKind::Counter, time, thread, event, name.as_str().into(), number);
+        let (number, own) = (Some(*number), Arc::clone(&track.name));
+        let name = if event.name.text == &*own { event.name } else { Text::from(&*own) };
+        self.put_record(fxt::EventKind::Counter, time, thread, event, name, number);
     }
 
     /// Writes the record of an event with all its arguments.

@@ -79,7 +79,7 @@ impl<W: Write> FxtWriter<W> {
 
     /// The reference to any thread of the process above a track. Without such a process, any thread.
     pub(super) fn thread_ref_above(&mut self, track: TrackId) -> ThreadRef {
-        let process = self.tracks.get(track).and_then(|track| track.parent).or(self.tracks.any_process);
+        let process = self.tracks.get(track).and_then(|kept| kept.track.parent).or(self.tracks.any_process);
         match process.and_then(|id| self.tracks.get(id)).map(|parent| &parent.kind) {
             Some(&OutputTrackKind::Process { pid, any_thread: None }) => {
                 ThreadRef::Inline { process: pid, thread: pid }

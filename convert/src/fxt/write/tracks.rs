@@ -1,8 +1,7 @@
 //! The tracks of the output, and whether FXT has records for their events.
 
 use std::collections::HashMap;
-
-use hairline_formats::track_event::{ChildOrdering, CounterType, SiblingMerge, Unit};
+use std::sync::Arc;
 
 use crate::{CounterTrack, Track, TrackId, TrackKind};
 
@@ -21,11 +20,9 @@ pub(super) struct Tracks {
 
 #[derive(Debug)]
 pub(super) struct OutputTrack {
+    /// The description, without a command line.
+    pub(super) track: Track,
     pub(super) kind: OutputTrackKind,
-    pub(super) parent: Option<TrackId>,
-    pub(super) name: Box<str>,
-    /// The properties that only a Perfetto blob can express.
-    pub(super) more: Option<Box<TrackExtras>>,
     /// Whether a blob describes the track.
     pub(super) is_described: bool,
 }
@@ -36,7 +33,7 @@ pub(super) enum OutputTrackKind {
     Thread { pid: u64, tid: u64, index: u8 },
     Slices,
     Async { id: u64, open: OpenNames },
-    Counter { is_plain: bool, number: u64, series: Box<str> },
+    Counter { is_plain: bool, number: u64, series: Arc<str> },
 }
 
 /// The names of the open slices on an async interval. An end needs the name of its begin.
@@ -63,39 +60,13 @@ impl OpenNames {
     }
 }
 
-#[derive(Debug, PartialEq)]
-pub(super) struct TrackExtras {
-    pub(super) description: Box<str>,
-    pub(super) child_ordering: ChildOrdering,
-    pub(super) rank: i32,
-    pub(super) merge: SiblingMerge,
-    pub(super) merge_key: Box<str>,
-    pub(super) unit: Unit,
-    pub(super) unit_name: Box<str>,
-    pub(super) multiplier: i64,
-    pub(super) builtin: CounterType,
-    pub(super) y_axis_share_key: Box<str>,
-}
-
-impl TrackExtras {
-    fn of(track: &Track<'_>) -> Option<Box<Self>> {
-        let plain = CounterTrack::default();
-        let counter = if let TrackKind::Counter(counter) = track.kind { counter } else { plain };
-        let more = |track: &Track<'_>, counter: CounterTrack<'_>| Self {
-            description: track.description.into(),
-            child_ordering: track.child_ordering,
-            rank: track.rank.unwrap_or(0),
-            merge: track.merge,
-            merge_key: track.merge_key.into(),
-            unit: counter.unit,
-            unit_name: counter.unit_name.into(),
-            multiplier: counter.multiplier,
-            builtin: counter.builtin,
-            y_axis_share_key: counter.y_axis_share_key.into(),
-        };
-        let own = more(track, counter);
-        (own != more(&Track::new(track.id, track.kind), plain)).then(|| Box::new(own))
-    }
+/// Whether a counter has only the properties that its record can express.
+fn is_plain(track: &Track, counter: &CounterTrack) -> bool {
+    let CounterTrack { number, series, .. } = counter.clone();
+    let kind = TrackKind::Counter(Box::new(CounterTrack { number, series, ..CounterTrack::default() }));
+    let (name, rank) = (Arc::clone(&track.name), track.rank.filter(|rank| *rank == 0));
+    let Track { parent, source_id, .. } = *track;
+    *track == Track { name, rank, parent, source_id, ..Track::new(track.id, kind) }
 }
 
 impl Tracks {
@@ -109,15 +80,16 @@ impl Tracks {
     }
 
     /// Sets the description of a track.
-    pub(super) fn set(&mut self, track: &Track<'_>) {
+    pub(super) fn set(&mut self, track: &Track) {
         let index = track.id.0 as usize;
         if index >= self.all.len() {
             self.all.resize_with(index + 1, || None);
         }
         let before = self.all[index].take().map(|kept| kept.kind);
-        let more = TrackExtras::of(track);
-        let kind = match (track.kind, before) {
-            (TrackKind::Process { pid, .. }, before) => {
+        let mut described = track.clone();
+        let kind = match (&track.kind, before) {
+            (&TrackKind::Process { pid, .. }, before) => {
+                described.kind = TrackKind::process(pid);
                 self.any_process.get_or_insert(track.id);
                 let any_thread = match before {
                     Some(OutputTrackKind::Process { any_thread, .. }) => any_thread,
@@ -125,10 +97,10 @@ impl Tracks {
                 };
                 OutputTrackKind::Process { pid, any_thread }
             }
-            (TrackKind::Thread { pid, tid }, Some(OutputTrackKind::Thread { index, .. })) => {
+            (&TrackKind::Thread { pid, tid }, Some(OutputTrackKind::Thread { index, .. })) => {
                 OutputTrackKind::Thread { pid, tid, index }
             }
-            (TrackKind::Thread { pid, tid }, _) => OutputTrackKind::Thread { pid, tid, index: 0 },
+            (&TrackKind::Thread { pid, tid }, _) => OutputTrackKind::Thread { pid, tid, index: 0 },
             (TrackKind::Slices, _) => OutputTrackKind::Slices,
             (TrackKind::Async { id, scope }, before) => {
                 let open = if let Some(OutputTrackKind::Async { open, .. }) = before {
@@ -136,7 +108,7 @@ impl Tracks {
                 } else {
                     OpenNames::default()
                 };
-                OutputTrackKind::Async { id: self.unique_id(id, scope, track), open }
+                OutputTrackKind::Async { id: self.unique_id(*id, scope, track), open }
             }
             (TrackKind::Counter(counter), _) => {
                 // A record has only a process, so a counter of a thread or of the trace needs a blob.
@@ -144,11 +116,11 @@ impl Tracks {
                     .parent
                     .and_then(|id| self.get(id))
                     .is_some_and(|parent| matches!(parent.kind, OutputTrackKind::Process { .. }));
-                let series = if counter.series.is_empty() { "value" } else { counter.series }.into();
+                let series = Some(&counter.series).filter(|series| !series.is_empty());
                 OutputTrackKind::Counter {
-                    is_plain: of_process && more.is_none(),
+                    is_plain: of_process && is_plain(track, counter),
                     number: counter.number,
-                    series,
+                    series: series.map_or_else(|| "value".into(), Arc::clone),
                 }
             }
         };
@@ -160,19 +132,13 @@ impl Tracks {
                 any_thread.get_or_insert(track.id);
             }
         }
-        self.all[index] = Some(OutputTrack {
-            kind,
-            parent: track.parent,
-            name: track.name.into(),
-            more,
-            is_described: false,
-        });
+        self.all[index] = Some(OutputTrack { track: described, kind, is_described: false });
     }
 
     /// An id that no other interval has. FXT distinguishes intervals by name and id only. The first of
     /// several equal intervals keeps its id.
-    fn unique_id(&mut self, id: u64, scope: &str, track: &Track<'_>) -> u64 {
-        let is_as_it_was = track.parent.is_none() && scope == track.name;
+    fn unique_id(&mut self, id: u64, scope: &str, track: &Track) -> u64 {
+        let is_as_it_was = track.parent.is_none() && *scope == *track.name;
         if is_as_it_was && *self.ids.entry((id, scope.into())).or_insert(track.id) == track.id {
             return id;
         }

@@ -1,6 +1,7 @@
 //! The tracks of a JSON trace.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use hairline_formats::track_event::{CounterType, Unit};
 
@@ -35,22 +36,9 @@ pub(super) enum TrackKey {
 
 #[derive(Debug)]
 struct InputTrack {
-    id: TrackId,
-    kind: InputTrackKind,
-    parent: Option<TrackId>,
-    name: String,
-    description: String,
-    rank: Option<i32>,
-}
-
-#[derive(Debug)]
-enum InputTrackKind {
-    Process { pid: u64 },
-    Thread { pid: u64, tid: u64 },
-    Everything,
-    Async { id: u64, scope: String, now: LiveInterval },
-    Counter { number: u64, series: String },
-    Time,
+    track: Track,
+    /// The interval of an async track.
+    now: Option<LiveInterval>,
 }
 
 /// The interval that occupies a track now.
@@ -97,29 +85,8 @@ pub(super) enum TrackFact<'e> {
 }
 
 impl Tracks {
-    pub(super) fn get(&self, index: usize) -> Track<'_> {
-        let known = &self.all[index];
-        let kind = match &known.kind {
-            InputTrackKind::Process { pid } => TrackKind::Process { pid: *pid, command_line: &[] },
-            InputTrackKind::Thread { pid, tid } => TrackKind::Thread { pid: *pid, tid: *tid },
-            InputTrackKind::Everything => TrackKind::Slices,
-            InputTrackKind::Async { id, scope, .. } => TrackKind::Async { id: *id, scope },
-            InputTrackKind::Counter { number, series } => {
-                TrackKind::Counter(CounterTrack { number: *number, series, ..CounterTrack::default() })
-            }
-            InputTrackKind::Time => TrackKind::Counter(CounterTrack {
-                unit: Unit::TimeNs,
-                builtin: CounterType::ThreadTimeNs,
-                ..CounterTrack::default()
-            }),
-        };
-        Track {
-            parent: known.parent,
-            name: &known.name,
-            description: &known.description,
-            rank: known.rank,
-            ..Track::new(known.id, kind)
-        }
+    pub(super) fn get(&self, index: usize) -> Track {
+        self.all[index].track.clone()
     }
 
     /// The count of processes and threads with a text id.
@@ -128,7 +95,7 @@ impl Tracks {
     }
 
     fn id(&self, index: usize) -> TrackId {
-        self.all[index].id
+        self.all[index].track.id
     }
 
     fn find(&self, key: TrackKey) -> Option<TrackId> {
@@ -139,14 +106,13 @@ impl Tracks {
     fn add(
         &mut self,
         key: TrackKey,
-        kind: InputTrackKind,
-        of: (Option<TrackId>, &str),
+        kind: TrackKind,
+        (parent, name): (Option<TrackId>, &str),
         to: &mut NewTracks<'_>,
     ) -> usize {
         let index = self.all.len();
-        let (parent, name) = of;
-        let (id, name) = (to.context.new_track(), name.to_owned());
-        self.all.push(InputTrack { id, kind, parent, name, description: String::new(), rank: None });
+        let track = Track { parent, name: name.into(), ..Track::new(to.context.new_track(), kind) };
+        self.all.push(InputTrack { track, now: None });
         self.indices.insert(key, index);
         to.pending.push_back(Pending::Track(index));
         index
@@ -161,7 +127,7 @@ impl Tracks {
     fn process_of(&mut self, pid: u64, name: Option<&str>, to: &mut NewTracks<'_>) -> TrackId {
         let key = TrackKey::Process(pid);
         self.find(key).unwrap_or_else(|| {
-            let index = self.add(key, InputTrackKind::Process { pid }, (None, name.unwrap_or_default()), to);
+            let index = self.add(key, TrackKind::process(pid), (None, name.unwrap_or_default()), to);
             self.id(index)
         })
     }
@@ -195,14 +161,17 @@ impl Tracks {
             return *index;
         }
         let parent = self.process_of(pid, process, to);
-        self.add(key, InputTrackKind::Thread { pid, tid }, (Some(parent), name.unwrap_or_default()), to)
+        self.add(key, TrackKind::Thread { pid, tid }, (Some(parent), name.unwrap_or_default()), to)
     }
 
     /// The counter track for a thread's CPU time.
     pub(super) fn time(&mut self, thread: TrackId, to: &mut NewTracks<'_>) -> TrackId {
         let key = TrackKey::Time(thread.0 as usize);
         self.find(key).unwrap_or_else(|| {
-            let index = self.add(key, InputTrackKind::Time, (Some(thread), "thread_time"), to);
+            let (unit, builtin) = (Unit::TimeNs, CounterType::ThreadTimeNs);
+            let counter = CounterTrack { unit, builtin, ..CounterTrack::default() };
+            let kind = TrackKind::Counter(Box::new(counter));
+            let index = self.add(key, kind, (Some(thread), "thread_time"), to);
             self.id(index)
         })
     }
@@ -210,7 +179,7 @@ impl Tracks {
     /// The track for instants of global scope.
     pub(super) fn everything(&mut self, to: &mut NewTracks<'_>) -> TrackId {
         self.find(TrackKey::Everything).unwrap_or_else(|| {
-            let index = self.add(TrackKey::Everything, InputTrackKind::Everything, (None, ""), to);
+            let index = self.add(TrackKey::Everything, TrackKind::Slices, (None, ""), to);
             self.id(index)
         })
     }
@@ -218,7 +187,9 @@ impl Tracks {
     pub(super) fn counter(&mut self, counter: &Counter<'_>, to: &mut NewTracks<'_>) -> TrackId {
         let key = TrackKey::Other(hash(counter));
         self.find(key).unwrap_or_else(|| {
-            let kind = InputTrackKind::Counter { number: counter.number, series: counter.series.to_owned() };
+            let (number, series) = (counter.number, counter.series.into());
+            let kind = CounterTrack { number, series, ..CounterTrack::default() };
+            let kind = TrackKind::Counter(Box::new(kind));
             let index = self.add(key, kind, (Some(counter.process), counter.name), to);
             self.id(index)
         })
@@ -237,8 +208,10 @@ impl Tracks {
             let now = LiveInterval { key, kin, open: 0, until: time };
             self.reused(now).unwrap_or_else(|| {
                 let scope = if interval.scope.is_empty() { interval.category } else { interval.scope };
-                let kind = InputTrackKind::Async { id: interval.id, scope: scope.to_owned(), now };
-                self.add(key, kind, (interval.process, name), to)
+                let kind = TrackKind::Async { id: interval.id, scope: scope.into() };
+                let index = self.add(key, kind, (interval.process, name), to);
+                self.all[index].now = Some(now);
+                index
             })
         });
         self.passed(index, time, opens);
@@ -249,8 +222,8 @@ impl Tracks {
     fn reused(&mut self, next: LiveInterval) -> Option<usize> {
         let over = self.over.get_mut(&next.kin)?;
         let index = *over.front()?;
-        match &mut self.all[index].kind {
-            InputTrackKind::Async { now, .. } if now.until < next.until => *now = next,
+        match &mut self.all[index].now {
+            Some(now) if now.until < next.until => *now = next,
             _ => return None,
         }
         over.pop_front();
@@ -261,7 +234,7 @@ impl Tracks {
     /// Records an event on an interval's track. `opens` is the change in the number of open slices.
     fn passed(&mut self, index: usize, time: i64, opens: i32) {
         let are_many = self.all.len() > MANY;
-        let InputTrackKind::Async { now, .. } = &mut self.all[index].kind else { return };
+        let Some(now) = &mut self.all[index].now else { return };
         now.open = now.open.saturating_add(opens);
         now.until = now.until.max(time);
         if are_many && opens < 0 && now.open == 0 {
@@ -273,11 +246,11 @@ impl Tracks {
     /// Sets a property of a track. Queues the description again if the property changed.
     pub(super) fn about(&mut self, track: TrackId, about: &TrackFact<'_>, pending: &mut VecDeque<Pending>) {
         // Tracks are sorted by number.
-        let Ok(index) = self.all.binary_search_by_key(&track, |known| known.id) else { return };
-        let known = &mut self.all[index];
-        let put = |text: &str, into: &mut String| {
-            let is_new = text != into;
-            text.clone_into(into);
+        let Ok(index) = self.all.binary_search_by_key(&track, |known| known.track.id) else { return };
+        let known = &mut self.all[index].track;
+        let put = |text: &str, into: &mut Arc<str>| {
+            let is_new = *text != **into;
+            *into = text.into();
             is_new
         };
         let is_new = match about {

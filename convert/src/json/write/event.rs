@@ -242,7 +242,7 @@ impl<W: Write> JsonWriter<W> {
         if let Some(category) = category {
             counter.set_category(category);
         }
-        let args = &[(counter.series.as_str(), value)];
+        let args = &[(&*counter.series, value)];
         if let Some(label) = category.and(counter.label.as_deref()) {
             let (kind, place, args) = (PlainPhase::Counter, &counter.place, Args::List(args));
             return output.plain(&PlainEvent { label, phase: kind, ts, ids: place, args });

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
+use std::sync::Arc;
 
 use hairline_formats::Value;
 use hairline_formats::trace_event_json::{Args, Event, Id, Label, Phase, TrackIds};
@@ -20,7 +21,7 @@ pub(super) struct Tracks {
     undescribed: VecDeque<TrackId>,
     short_ids: HashMap<u64, u32>,
     /// The first track with each id of an async interval. Several input traces may use the same id.
-    ids: HashMap<(Option<u32>, u64, String), TrackId>,
+    ids: HashMap<(Option<u32>, u64, Arc<str>), TrackId>,
     /// The categories of open slices on intervals, separated by commas.
     pub(super) categories: Strings,
 }
@@ -45,7 +46,7 @@ pub(super) struct Interval {
     /// `None` for an interval of the whole trace.
     pub(super) pid: Option<u32>,
     pub(super) id: String,
-    pub(super) scope: String,
+    pub(super) scope: Arc<str>,
     /// The form of an instant on this track.
     pub(super) instants: Instants,
     /// The categories of the open slices, by their numbers in [`Tracks::categories`]. `None` if the category
@@ -66,12 +67,12 @@ pub(super) struct Counter {
     /// Distinguishes counters of one name.
     pub(super) number: Option<u64>,
     pub(super) place: TrackIds,
-    pub(super) name: String,
+    pub(super) name: Arc<str>,
     /// The number of the latest value's category, or `None`; and the label with that category, or `None` if
     /// it is too long.
     category: Option<u32>,
     pub(super) label: Option<Box<Label>>,
-    pub(super) series: String,
+    pub(super) series: Arc<str>,
     pub(super) multiplier: i64,
     /// The thread whose CPU time this counter shows.
     pub(super) time_of: Option<TrackId>,
@@ -92,8 +93,8 @@ impl Counter {
 /// The metadata of a process or thread.
 #[derive(Debug, Default)]
 struct TrackLabels {
-    name: String,
-    labels: String,
+    name: Arc<str>,
+    labels: Arc<str>,
     rank: Option<i32>,
     /// JSON has no place for a command line, so it is counted once.
     has_command_line: bool,
@@ -140,7 +141,7 @@ impl Tracks {
         })
     }
 
-    pub(super) fn add(&mut self, track: &Track<'_>, report: &mut Report) {
+    pub(super) fn add(&mut self, track: &Track, report: &mut Report) {
         let place = track.id.0 as usize;
         if self.all.len() <= place {
             self.all.resize_with(place + 1, || None);
@@ -159,20 +160,19 @@ impl Tracks {
         }
     }
 
-    fn label(&mut self, track: &Track<'_>) {
+    fn label(&mut self, track: &Track) {
         let labels = &mut self.labels[track.id.0 as usize];
-        track.name.clone_into(&mut labels.name);
-        track.description.clone_into(&mut labels.labels);
+        (labels.name, labels.labels) = (Arc::clone(&track.name), Arc::clone(&track.description));
         labels.rank = track.rank;
         if self.undescribed.back() != Some(&track.id) {
             self.undescribed.push_back(track.id);
         }
     }
 
-    fn output_track(&mut self, track: &Track<'_>, report: &mut Report) -> OutputTrack {
+    fn output_track(&mut self, track: &Track, report: &mut Report) -> OutputTrack {
         let parent = self.pid(track.parent);
-        match track.kind {
-            TrackKind::Thread { pid, tid } => {
+        match &track.kind {
+            &TrackKind::Thread { pid, tid } => {
                 let (pid, tid) = (self.short_id(pid, report), self.short_id(tid, report));
                 OutputTrack::Thread { pid, tid, place: TrackIds::thread(pid, tid), flows: Vec::new() }
             }
@@ -181,20 +181,20 @@ impl Tracks {
                 if !command_line.is_empty() && !std::mem::replace(&mut labels.has_command_line, true) {
                     report.add("command lines");
                 }
-                let pid = Some(self.short_id(pid, report));
+                let pid = Some(self.short_id(*pid, report));
                 self.interval(track, pid, Instants::Process)
             }
-            TrackKind::Async { id, scope } if !self.is_own(track, (parent, id, scope.to_owned())) => {
+            TrackKind::Async { id, scope } if !self.is_own(track, (parent, *id, Arc::clone(scope))) => {
                 self.interval(track, parent, Instants::Interval)
             }
             TrackKind::Async { id, scope } => OutputTrack::Interval(Interval {
                 pid: parent,
                 id: format!("{id:#x}"),
-                scope: scope.to_owned(),
+                scope: Arc::clone(scope),
                 instants: Instants::Interval,
                 open: Vec::new(),
             }),
-            TrackKind::Counter(counter) => self.counter(track, &counter, parent, report),
+            TrackKind::Counter(counter) => self.counter(track, counter, parent, report),
             _ if track.parent.is_none() && track.name.is_empty() => {
                 self.interval(track, None, Instants::Everything)
             }
@@ -205,20 +205,20 @@ impl Tracks {
         }
     }
 
-    fn is_own(&mut self, track: &Track<'_>, id: (Option<u32>, u64, String)) -> bool {
+    fn is_own(&mut self, track: &Track, id: (Option<u32>, u64, Arc<str>)) -> bool {
         *self.ids.entry(id).or_insert(track.id) == track.id
     }
 
     /// The form of a track without an id in JSON. The prefix keeps it apart from the ids of async intervals.
-    fn interval(&self, track: &Track<'_>, pid: Option<u32>, instants: Instants) -> OutputTrack {
+    fn interval(&self, track: &Track, pid: Option<u32>, instants: Instants) -> OutputTrack {
         let id = format!("track {}", track.id.0);
-        OutputTrack::Interval(Interval { pid, id, scope: String::new(), instants, open: Vec::new() })
+        OutputTrack::Interval(Interval { pid, id, scope: Arc::default(), instants, open: Vec::new() })
     }
 
     fn counter(
         &self,
-        track: &Track<'_>,
-        counter: &CounterTrack<'_>,
+        track: &Track,
+        counter: &CounterTrack,
         pid: Option<u32>,
         report: &mut Report,
     ) -> OutputTrack {
@@ -226,7 +226,7 @@ impl Tracks {
             track.parent.filter(|parent| matches!(self.get(*parent), Some(OutputTrack::Thread { .. })));
         let is_time = counter.builtin == CounterType::ThreadTimeNs;
         let unit = unit(counter);
-        let series = match (counter.series, unit) {
+        let series = match (&*counter.series, unit) {
             ("" | "value", "") => "value",
             ("" | "value", unit) => unit,
             (series, _) => series,
@@ -248,8 +248,8 @@ impl Tracks {
             place: TrackIds::counter(pid, number),
             category: None,
             label: None,
-            name: track.name.to_owned(),
-            series: series.to_owned(),
+            name: Arc::clone(&track.name),
+            series: series.into(),
             multiplier: counter.multiplier,
             time_of: thread.filter(|_| is_time),
         })
@@ -304,11 +304,11 @@ impl Tracks {
 }
 
 /// The name of a counter's unit.
-fn unit<'c>(counter: &CounterTrack<'c>) -> &'c str {
+fn unit(counter: &CounterTrack) -> &str {
     match counter.unit {
         Unit::TimeNs => "ns",
         Unit::Count => "count",
         Unit::SizeBytes => "bytes",
-        Unit::Unspecified => counter.unit_name,
+        Unit::Unspecified => &counter.unit_name,
     }
 }

@@ -55,7 +55,7 @@ impl State {
                 return false;
             };
             let lane = self.tracks.numbered(near, id, scope, context, &mut self.pending);
-            self.current.track = self.tracks.get(lane).id;
+            self.current.track = self.tracks.get(lane).id();
         }
         self.current.kind = kind;
         true

@@ -60,7 +60,7 @@ impl State {
     fn loss(&mut self, index: usize, time: Option<i64>, context: &mut Context) {
         let track = self.sequences[index].track;
         let track = track.map(|uuid| self.tracks.used(uuid, context, &mut self.pending));
-        let track = track.map(|index| self.tracks.get(index).id);
+        let track = track.map(|index| self.tracks.get(index).id());
         self.pending.push_back(Pending::Loss(Loss { track, time, events: 0 }));
     }
 
@@ -143,7 +143,7 @@ impl State {
         let uuid = event.track_uuid.or(self.sequences[index].track).unwrap_or(0);
         let track = self.tracks.used(uuid, context, &mut self.pending);
         self.current.clear();
-        self.current.track = self.tracks.get(track).id;
+        self.current.track = self.tracks.get(track).id();
         self.current.name = match (event.name_iid, event.name) {
             (Some(iid), _) => TextRef::Iid(iid),
             (None, Some(name)) => self.current.keep(name),
@@ -231,7 +231,7 @@ impl State {
         let track = uuid.and_then(|uuid| Some((uuid, self.tracks.find(uuid)?)));
         match track.and_then(|(uuid, track)| Some((track, self.counter(index, track, uuid, value)?))) {
             Some((track, value)) => {
-                self.current.extra_counters.push((self.tracks.get(track).id, value));
+                self.current.extra_counters.push((self.tracks.get(track).id(), value));
             }
             None => self.report.add("counter events without a counter, or without a value"),
         }

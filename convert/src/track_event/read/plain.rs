@@ -37,7 +37,7 @@ impl State {
             _ => EventKind::Instant,
         };
         let current = &mut self.current;
-        (current.time, current.kind, current.track) = (time, kind, self.tracks.get(track).id);
+        (current.time, current.kind, current.track) = (time, kind, self.tracks.get(track).id());
         current.name = event.name.map_or(TextRef::None, |name| current.text_ref(name));
         if let Some(category) = event.category {
             let category = current.text_ref(category);

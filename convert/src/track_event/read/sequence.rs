@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hairline_formats::DecodeError;
-use hairline_formats::track_event::{CounterValue, Interned, Packet, PacketDefaults, SourceLocation};
+use hairline_formats::track_event::{
+    CounterValue, Interned, InternedKind, Packet, PacketDefaults, SourceLocation,
+};
 
 use crate::track_event::read::table::{InternedText, Table};
 use crate::{Context, Report};
@@ -82,21 +84,8 @@ impl SharedTexts {
 impl Sequence {
     /// Clears the state.
     pub(super) fn clear(&mut self) {
-        let Self { number, .. } = *self;
-        for table in [
-            &mut self.categories,
-            &mut self.names,
-            &mut self.annotation_names,
-            &mut self.annotation_texts,
-            &mut self.log_bodies,
-            &mut self.correlations,
-        ] {
-            table.clear();
-        }
-        self.locations.clear();
-        self.counters.clear();
-        self.extra_counters.clear();
-        (self.number, self.is_valid, self.track, self.clock) = (number, true, None, None);
+        let Self { number, last_clock, .. } = *self;
+        *self = Self { number, last_clock, is_valid: true, ..Self::default() };
     }
 
     pub(super) fn set_defaults(&mut self, defaults: &PacketDefaults<'_>) -> Result<(), DecodeError> {
@@ -118,17 +107,21 @@ impl Sequence {
         report: &mut Report,
     ) -> Result<(), DecodeError> {
         for string in packet.interned() {
-            let (table, iid, text) = match string? {
-                Interned::Category { iid, name } => (&mut self.categories, iid, name),
-                Interned::EventName { iid, name } => (&mut self.names, iid, name),
-                Interned::AnnotationName { iid, name } => (&mut self.annotation_names, iid, name),
-                Interned::AnnotationText { iid, name } => (&mut self.annotation_texts, iid, name),
-                Interned::LogBody { iid, name } => (&mut self.log_bodies, iid, name),
-                Interned::CorrelationId { iid, name } => (&mut self.correlations, iid, name),
+            let (kind, iid, text) = match string? {
+                Interned::Text { kind, iid, name } => (kind, iid, name),
                 Interned::Location { iid, at } => {
                     self.locations.set(iid, OwnedLocation::of(&at));
                     continue;
                 }
+            };
+            let table = match kind {
+                InternedKind::Category => &mut self.categories,
+                InternedKind::EventName => &mut self.names,
+                InternedKind::AnnotationName => &mut self.annotation_names,
+                InternedKind::AnnotationText => &mut self.annotation_texts,
+                InternedKind::LogBody => &mut self.log_bodies,
+                InternedKind::CorrelationId => &mut self.correlations,
+                _ => continue,
             };
             match texts.name(text, context) {
                 Some(name) => table.set(iid, name),

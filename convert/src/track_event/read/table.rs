@@ -38,12 +38,6 @@ impl<T> Default for Table<T> {
 const GAP: usize = 256;
 
 impl<T> Table<T> {
-    pub(super) fn clear(&mut self) {
-        self.row.clear();
-        self.far.clear();
-        self.things = 0;
-    }
-
     /// Sets the value of an id.
     pub(super) fn set(&mut self, iid: u64, thing: T) {
         self.things += 1;

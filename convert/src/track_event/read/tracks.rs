@@ -4,9 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use hairline_formats::DecodeError;
-use hairline_formats::track_event::{
-    ChildOrdering, CounterDescriptor, CounterType, SiblingMerge, TrackDescriptor, TreeProcess, Unit,
-};
+use hairline_formats::track_event::{ChildOrdering, SiblingMerge, TrackDescriptor, TreeProcess};
 
 use crate::track_event::read::pending::Pending;
 use crate::track_event::read::sequence::SharedTexts;
@@ -25,43 +23,13 @@ const DEFAULT_TRACK: &str = "Default Track";
 /// A track.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct InputTrack {
-    pub(super) id: TrackId,
-    uuid: u64,
-    kind: InputTrackKind,
+    /// The description. Its source id is the UUID.
+    track: Track,
+    /// The index of the parent.
     parent: Option<u32>,
     /// The UUID of the parent, until it is described.
     missing_parent: Option<u64>,
-    name: String,
-    description: String,
-    child_ordering: ChildOrdering,
-    rank: Option<i32>,
-    merge: SiblingMerge,
-    merge_key: String,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-enum InputTrackKind {
-    Process { pid: u64, command_line: Vec<String> },
-    Thread { pid: u64, tid: u64 },
-    Slices,
-    Async { id: u64, scope: Arc<str> },
-    Counter(Counter),
-}
-
-impl InputTrackKind {
-    /// Fills in what a description leaves out with the value `before`.
-    fn or(self, before: Self) -> Self {
-        match (self, before) {
-            (Self::Process { pid, command_line }, Self::Process { command_line: old, .. })
-                if command_line.is_empty() =>
-            {
-                Self::Process { pid, command_line: old }
-            }
-            // A description without a type may follow one with a type.
-            (Self::Slices, old) => old,
-            (kind, _) => kind,
-        }
-    }
+    counter: Option<Counter>,
 }
 
 /// The index in the cache of recent tracks, which saves a hash lookup for each event.
@@ -70,14 +38,9 @@ fn slot(uuid: u64) -> usize {
     (uuid.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - SLOT_BITS)) as usize
 }
 
-/// A counter.
+/// The properties of a counter that its values need.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Counter {
-    unit: Unit,
-    unit_name: String,
-    multiplier: i64,
-    builtin: CounterType,
-    y_axis_share_key: String,
     /// Whether its values are increments.
     pub(super) is_incremental: bool,
     /// Its categories, separated by commas.
@@ -99,27 +62,32 @@ pub(super) struct Tracks {
 }
 
 impl InputTrack {
-    fn new(id: TrackId, uuid: u64, kind: InputTrackKind) -> Self {
-        Self {
-            id,
-            uuid,
-            kind,
-            parent: None,
-            missing_parent: None,
-            name: String::new(),
-            description: String::new(),
-            child_ordering: ChildOrdering::Unspecified,
-            rank: None,
-            merge: SiblingMerge::Unspecified,
-            merge_key: String::new(),
-        }
+    fn new(id: TrackId, uuid: u64, kind: TrackKind) -> Self {
+        let track = Track { source_id: uuid, ..Track::new(id, kind) };
+        Self { track, parent: None, missing_parent: None, counter: None }
+    }
+
+    pub(super) fn id(&self) -> TrackId {
+        self.track.id
     }
 
     /// The counter, if the track is one.
     pub(super) fn counter(&self) -> Option<&Counter> {
-        match &self.kind {
-            InputTrackKind::Counter(counter) => Some(counter),
-            _ => None,
+        self.counter.as_ref()
+    }
+
+    /// Sets the kind. Keeps the properties that the description leaves out.
+    fn set_kind(&mut self, kind: TrackKind, counter: Option<Counter>) {
+        match (&kind, &self.track.kind) {
+            (TrackKind::Process { command_line, .. }, TrackKind::Process { command_line: old, .. })
+                if command_line.is_empty() && !old.is_empty() =>
+            {
+                let (TrackKind::Process { pid, .. }, command_line) = (kind, Arc::clone(old)) else { return };
+                self.track.kind = TrackKind::Process { pid, command_line };
+            }
+            // A description without a type may follow one with a type.
+            (TrackKind::Slices, _) => {}
+            _ => (self.track.kind, self.counter) = (kind, counter),
         }
     }
 }
@@ -148,36 +116,9 @@ impl Tracks {
     }
 
     /// The track as an item.
-    pub(super) fn item(&self, index: u32) -> Track<'_> {
+    pub(super) fn item(&self, index: u32) -> Track {
         let known = self.get(index);
-        Track {
-            id: known.id,
-            kind: match &known.kind {
-                InputTrackKind::Process { pid, command_line } => {
-                    TrackKind::Process { pid: *pid, command_line }
-                }
-                InputTrackKind::Thread { pid, tid } => TrackKind::Thread { pid: *pid, tid: *tid },
-                InputTrackKind::Slices => TrackKind::Slices,
-                InputTrackKind::Async { id, scope } => TrackKind::Async { id: *id, scope },
-                InputTrackKind::Counter(counter) => TrackKind::Counter(CounterTrack {
-                    unit: counter.unit,
-                    unit_name: &counter.unit_name,
-                    multiplier: counter.multiplier,
-                    builtin: counter.builtin,
-                    y_axis_share_key: &counter.y_axis_share_key,
-                    number: 0,
-                    series: "",
-                }),
-            },
-            parent: known.parent.map(|parent| self.get(parent).id),
-            name: &known.name,
-            description: &known.description,
-            child_ordering: known.child_ordering,
-            rank: known.rank,
-            merge: known.merge,
-            merge_key: &known.merge_key,
-            source_id: known.uuid,
-        }
+        Track { parent: known.parent.map(|parent| self.get(parent).id()), ..known.track.clone() }
     }
 
     /// The index of the track of an event. Adds the track if it is not described.
@@ -185,9 +126,9 @@ impl Tracks {
         if let Some(index) = self.find_again(uuid) {
             return index;
         }
-        let mut known = InputTrack::new(context.new_track(), uuid, InputTrackKind::Slices);
+        let mut known = InputTrack::new(context.new_track(), uuid, TrackKind::Slices);
         if uuid == 0 {
-            DEFAULT_TRACK.clone_into(&mut known.name);
+            known.track.name = DEFAULT_TRACK.into();
         }
         self.add(known, pending)
     }
@@ -204,15 +145,15 @@ impl Tracks {
     /// Queues the description of a track that is new or changed, and connects tracks that waited for it.
     fn changed(&mut self, index: u32, pending: &mut VecDeque<Pending>) {
         let known = self.get(index);
-        let (uuid, is_orphan) = (known.uuid, known.missing_parent.is_some());
-        if let InputTrackKind::Process { pid, .. } = known.kind {
+        let (uuid, is_orphan) = (known.track.source_id, known.missing_parent.is_some());
+        if let TrackKind::Process { pid, .. } = known.track.kind {
             self.by_pid.insert(pid, index);
         }
         if is_orphan && self.orphans.len() < MOST_ORPHANS && !self.orphans.contains(&index) {
             self.orphans.push(index);
         }
         pending.push_back(Pending::Track(index));
-        if uuid != 0 || self.get(index).name == DEFAULT_TRACK {
+        if uuid != 0 || *self.get(index).track.name == *DEFAULT_TRACK {
             self.by_uuid.insert(uuid, index);
             self.recent[slot(uuid)] = None;
         }
@@ -259,7 +200,7 @@ impl Tracks {
         if let Some(index) = self.asyncs.get(&key) {
             return *index;
         }
-        let kind = InputTrackKind::Async { id, scope: Arc::clone(&key.2) };
+        let kind = TrackKind::Async { id, scope: Arc::clone(&key.2) };
         let index = self.add(InputTrack { parent, ..InputTrack::new(context.new_track(), 0, kind) }, pending);
         self.asyncs.insert(key, index);
         index
@@ -268,8 +209,8 @@ impl Tracks {
     fn process_of(&self, track: u32) -> Option<u32> {
         let mut at = Some(track);
         for _ in 0..MOST_ANCESTORS {
-            match self.get(at?).kind {
-                InputTrackKind::Process { .. } => return at,
+            match self.get(at?).track.kind {
+                TrackKind::Process { .. } => return at,
                 _ => at = self.get(at?).parent,
             }
         }
@@ -281,8 +222,7 @@ impl Tracks {
         if let Some(index) = self.by_pid.get(&pid) {
             return *index;
         }
-        let kind = InputTrackKind::Process { pid, command_line: Vec::new() };
-        self.add(InputTrack::new(context.new_track(), 0, kind), pending)
+        self.add(InputTrack::new(context.new_track(), 0, TrackKind::process(pid)), pending)
     }
 
     /// Reads the description of a track.
@@ -299,16 +239,17 @@ impl Tracks {
             return Ok(());
         };
         report.add_many("unknown fields", u64::from(track.skipped));
-        let kind = kind(track, texts, context)?;
+        let (kind, counter) = kind(track, texts, context)?;
         let mut parent = track.parent_uuid.filter(|parent| *parent != 0);
         let mut place = self.find(uuid);
         let above = match kind {
             // The process may be known only by its id.
-            InputTrackKind::Process { pid, .. } => {
-                place = place.or_else(|| self.by_pid.get(&pid).copied().filter(|at| self.get(*at).uuid == 0));
+            TrackKind::Process { pid, .. } => {
+                let is_bare = |at: &u32| self.get(*at).track.source_id == 0;
+                place = place.or_else(|| self.by_pid.get(&pid).copied().filter(is_bare));
                 parent.and_then(|parent| self.find(parent))
             }
-            InputTrackKind::Thread { pid, .. } => {
+            TrackKind::Thread { pid, .. } => {
                 let above = parent.take().and_then(|parent| self.find(parent));
                 Some(above.unwrap_or_else(|| self.process(pid, context, pending)))
             }
@@ -316,10 +257,10 @@ impl Tracks {
         };
         let mut new = match place {
             Some(index) => self.get(index).clone(),
-            None => InputTrack::new(context.new_track(), uuid, InputTrackKind::Slices),
+            None => InputTrack::new(context.new_track(), uuid, TrackKind::Slices),
         };
-        new.uuid = uuid;
-        new.kind = kind.or(new.kind);
+        new.track.source_id = uuid;
+        new.set_kind(kind, counter);
         let fits = above.filter(|above| place.is_none_or(|place| !self.is_above(place, *above)));
         if fits.is_some() || parent.is_some() {
             new.parent = fits;
@@ -328,7 +269,7 @@ impl Tracks {
         if above != fits {
             report.add("tracks that are their own ancestors");
         }
-        add_words(&mut new, track, report);
+        add_words(&mut new.track, track, report);
         match place {
             Some(index) if *self.get(index) == new => {}
             Some(index) => {
@@ -353,11 +294,11 @@ impl Tracks {
         if words.is_empty() {
             return Ok(());
         }
-        if let InputTrackKind::Process { command_line, .. } = &mut self.all[index as usize].kind
+        if let TrackKind::Process { command_line, .. } = &mut self.all[index as usize].track.kind
             // In the tree the first word is the name of the process. Its track has the original words.
             && (command_line.len() != words.len() || command_line[1..] != words[1..])
         {
-            *command_line = words;
+            *command_line = words.into();
             pending.push_back(Pending::Track(index));
         }
         Ok(())
@@ -365,12 +306,12 @@ impl Tracks {
 }
 
 /// Reads names and display properties. Missing ones stay unchanged.
-fn add_words(known: &mut InputTrack, track: &TrackDescriptor<'_>, report: &mut Report) {
+fn add_words(known: &mut Track, track: &TrackDescriptor<'_>, report: &mut Report) {
     let process = track.process.as_ref().and_then(|process| process.name);
     let thread = track.thread.as_ref().and_then(|thread| thread.name);
-    let set = |word: &mut String, new: Option<&str>| {
+    let set = |word: &mut Arc<str>, new: Option<&str>| {
         if let Some(new) = new.filter(|new| !new.is_empty()) {
-            new.clone_into(word);
+            *word = new.into();
         }
     };
     let owner = process.or(thread);
@@ -390,41 +331,32 @@ fn kind(
     track: &TrackDescriptor<'_>,
     texts: &mut SharedTexts,
     context: &mut Context,
-) -> Result<InputTrackKind, DecodeError> {
+) -> Result<(TrackKind, Option<Counter>), DecodeError> {
     if let Some(thread) = &track.thread {
         let pid = u64::from(thread.pid.unwrap_or(0).cast_unsigned());
-        return Ok(InputTrackKind::Thread { pid, tid: thread.tid.unwrap_or(0).cast_unsigned() });
+        return Ok((TrackKind::Thread { pid, tid: thread.tid.unwrap_or(0).cast_unsigned() }, None));
     }
     if let Some(process) = &track.process {
-        let words = process.cmdline().map(|word| word.map(str::to_owned)).collect::<Result<_, _>>()?;
+        let command_line = process.cmdline().map(|word| word.map(str::to_owned)).collect::<Result<_, _>>()?;
         let pid = u64::from(process.pid.unwrap_or(0).cast_unsigned());
-        return Ok(InputTrackKind::Process { pid, command_line: words });
+        return Ok((TrackKind::Process { pid, command_line }, None));
     }
-    let Some(counter) = &track.counter else { return Ok(InputTrackKind::Slices) };
-    Ok(InputTrackKind::Counter(Counter::of(counter, texts, context)?))
-}
-
-impl Counter {
-    fn of(
-        counter: &CounterDescriptor<'_>,
-        texts: &mut SharedTexts,
-        context: &mut Context,
-    ) -> Result<Self, DecodeError> {
-        let mut categories = String::new();
-        for category in counter.categories() {
-            if !categories.is_empty() {
-                categories.push(',');
-            }
-            categories.push_str(category?);
+    let Some(counter) = &track.counter else { return Ok((TrackKind::Slices, None)) };
+    let mut categories = String::new();
+    for category in counter.categories() {
+        if !categories.is_empty() {
+            categories.push(',');
         }
-        Ok(Self {
-            unit: counter.unit.unwrap_or_default(),
-            unit_name: counter.unit_name.unwrap_or_default().to_owned(),
-            multiplier: counter.unit_multiplier.filter(|multiplier| *multiplier > 0).unwrap_or(1),
-            builtin: counter.builtin.unwrap_or_default(),
-            y_axis_share_key: counter.y_axis_share_key.unwrap_or_default().to_owned(),
-            is_incremental: counter.is_incremental,
-            categories: if categories.is_empty() { None } else { texts.name(&categories, context) },
-        })
+        categories.push_str(category?);
     }
+    let categories = if categories.is_empty() { None } else { texts.name(&categories, context) };
+    let kind = TrackKind::Counter(Box::new(CounterTrack {
+        unit: counter.unit.unwrap_or_default(),
+        unit_name: counter.unit_name.unwrap_or_default().into(),
+        multiplier: counter.unit_multiplier.filter(|multiplier| *multiplier > 0).unwrap_or(1),
+        builtin: counter.builtin.unwrap_or_default(),
+        y_axis_share_key: counter.y_axis_share_key.unwrap_or_default().into(),
+        ..CounterTrack::default()
+    }));
+    Ok((kind, Some(Counter { is_incremental: counter.is_incremental, categories })))
 }

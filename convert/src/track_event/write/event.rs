@@ -3,11 +3,11 @@
 use hairline_formats::Value;
 use hairline_formats::proto::{put_message, put_str, put_uint};
 use hairline_formats::track_event::{
-    self as te, CounterValue, EventType, LegacyEvent, LegacyId, Location, LogMessage, Name,
+    self as te, CounterValue, EventType, InternedKind, LegacyEvent, LegacyId, Location, LogMessage, Name,
     fields::track_event, put_named,
 };
 
-use crate::track_event::write::sequence::{Sequence, StringKind};
+use crate::track_event::write::sequence::Sequence;
 use crate::track_event::write::state::State;
 use crate::track_event::write::tracks::{SliceEnd, TrackClass};
 use crate::{Categories, Event, EventKind, FlowStep, Report, StringId, Text, Texts, TrackId};
@@ -124,7 +124,7 @@ impl State {
                 &[]
             }
             Categories::One(category) => {
-                one = [sequence.name(out, StringKind::Category, category)];
+                one = [sequence.name(out, InternedKind::Category, category)];
                 &one[..]
             }
             Categories::Many(many) => {
@@ -133,7 +133,7 @@ impl State {
             }
         };
         let has_name = event.name.id.is_some() || !event.name.text.is_empty();
-        let name = has_name.then(|| sequence.name(out, StringKind::EventName, event.name));
+        let name = has_name.then(|| sequence.name(out, InternedKind::EventName, event.name));
         if !event.args.is_empty() {
             event.args.each(&mut |name, value| put_argument(out, fields, sequence, report, name, value));
         }
@@ -263,7 +263,7 @@ fn put_categories(out: &mut Vec<u8>, fields: &mut Vec<u8>, sequence: &mut Sequen
     many.each(&mut |category| all_known &= category.id.is_some());
     many.each(&mut |category| {
         let category = Text { id: category.id.filter(|_| all_known), ..category };
-        match sequence.name(out, StringKind::Category, category) {
+        match sequence.name(out, InternedKind::Category, category) {
             Name::Iid(iid) => put_uint(fields, track_event::CATEGORY_IIDS, iid),
             Name::Text(text) => put_str(fields, track_event::CATEGORIES, text),
         }
@@ -280,12 +280,12 @@ fn put_argument(
     name: Text<'_>,
     value: Value<'_>,
 ) {
-    let name = sequence.name(out, StringKind::AnnotationName, name);
+    let name = sequence.name(out, InternedKind::AnnotationName, name);
     match value {
         Value::Null => report.add("arguments without a value, left out"),
         Value::Interned { iid, text } => {
             let id = StringId::of_iid(iid);
-            sequence.name(out, StringKind::AnnotationText, Text { text, id });
+            sequence.name(out, InternedKind::AnnotationText, Text { text, id });
             put_named(fields, name, &if id.is_some() { value } else { Value::Str(text) });
         }
         value => {

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, hash_map::Entry};
 
 use hairline_formats::track_event::{
-    self as te, Interned, Location, Name, SequenceStart, SourceLocation, fields::clock,
+    self as te, Interned, InternedKind, Location, Name, SequenceStart, SourceLocation, fields::clock,
 };
 
 use crate::{StringId, Strings, Text};
@@ -46,15 +46,6 @@ pub(super) struct Sequence {
     locations: EmittedIds,
     /// The number of argument names that importers show differently.
     pub(super) names_shown_otherwise: u64,
-}
-
-/// The kind of an interned string.
-#[derive(Clone, Copy)]
-pub(super) enum StringKind {
-    Category,
-    EventName,
-    AnnotationName,
-    AnnotationText,
 }
 
 impl Sequence {
@@ -126,39 +117,28 @@ impl Sequence {
 
     /// A string: its id if it has a number, otherwise its text. Emits a new id.
     #[inline]
-    pub(super) fn name<'a>(&mut self, out: &mut Vec<u8>, kind: StringKind, text: Text<'a>) -> Name<'a> {
+    pub(super) fn name<'a>(&mut self, out: &mut Vec<u8>, kind: InternedKind, text: Text<'a>) -> Name<'a> {
         let Some(id) = text.id else {
-            if matches!(kind, StringKind::AnnotationName) {
+            if matches!(kind, InternedKind::AnnotationName) {
                 self.count_name(text.text);
             }
             return Name::Text(text.text);
         };
         let known = match kind {
-            StringKind::Category => &mut self.categories,
-            StringKind::EventName => &mut self.names,
-            StringKind::AnnotationName => &mut self.annotation_names,
-            StringKind::AnnotationText => &mut self.annotation_texts,
+            InternedKind::Category => &mut self.categories,
+            InternedKind::EventName => &mut self.names,
+            InternedKind::AnnotationName => &mut self.annotation_names,
+            InternedKind::AnnotationText => &mut self.annotation_texts,
+            _ => return Name::Text(text.text),
         };
         let (iid, name) = (id.iid(), text.text);
         if known.add(id.0) {
-            if matches!(kind, StringKind::AnnotationName) {
+            if matches!(kind, InternedKind::AnnotationName) {
                 self.count_name(name);
             }
-            self.emit_string(out, kind, iid, name);
+            te::interned(out, self.number, &[Interned::Text { kind, iid, name }]);
         }
         Name::Iid(iid)
-    }
-
-    /// Emits the string of an id.
-    #[cold]
-    fn emit_string(&self, out: &mut Vec<u8>, kind: StringKind, iid: u64, name: &str) {
-        let string = match kind {
-            StringKind::Category => Interned::Category { iid, name },
-            StringKind::EventName => Interned::EventName { iid, name },
-            StringKind::AnnotationName => Interned::AnnotationName { iid, name },
-            StringKind::AnnotationText => Interned::AnnotationText { iid, name },
-        };
-        te::interned(out, self.number, &[string]);
     }
 
     fn count_name(&mut self, of_argument: &str) {
@@ -168,7 +148,11 @@ impl Sequence {
     /// Emits the text of a log message, and returns its id, which is used once.
     pub(super) fn log_body(&mut self, out: &mut Vec<u8>, name: &str) -> u64 {
         self.log_bodies += 1;
-        te::interned(out, self.number, &[Interned::LogBody { iid: self.log_bodies, name }]);
+        te::interned(
+            out,
+            self.number,
+            &[Interned::Text { kind: InternedKind::LogBody, iid: self.log_bodies, name }],
+        );
         self.log_bodies
     }
 

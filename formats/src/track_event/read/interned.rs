@@ -2,7 +2,9 @@
 
 use crate::DecodeError;
 use crate::proto::{FieldValue, Fields};
-use crate::track_event::fields::{interned_data, interned_string, source_location, trace_packet};
+use crate::track_event::fields::{
+    InternedKind, interned_data, interned_string, source_location, trace_packet,
+};
 use crate::track_event::sequence::{Interned, SourceLocation};
 
 /// Iterates over the interned strings and source locations of a packet. Kinds that [`Interned`] does not have
@@ -45,16 +47,13 @@ impl<'a> Iterator for InternedStrings<'a> {
     }
 }
 
-/// Reads an entry of InternedData's field `kind`. Returns `None` if [`Interned`] does not have the kind.
-fn entry<'a>(kind: u32, message: Fields<'a>) -> Result<Option<Interned<'a>>, DecodeError> {
-    if kind == interned_data::SOURCE_LOCATIONS {
+/// Reads an entry of InternedData's field `field`. Returns `None` for a field that [`Interned`] does not have.
+fn entry<'a>(field: u32, message: Fields<'a>) -> Result<Option<Interned<'a>>, DecodeError> {
+    if field == interned_data::SOURCE_LOCATIONS {
         let (iid, at) = location(message, &mut 0)?;
         return Ok(Some(Interned::Location { iid, at }));
     }
-    // Other kinds are other messages, which are not read.
-    if Interned::from_parts(kind, 0, "").is_none() {
-        return Ok(None);
-    }
+    let Some(kind) = InternedKind::from_number(field.into()) else { return Ok(None) };
     let (mut iid, mut name) = (0, "");
     for field in message {
         let field = field?;
@@ -64,7 +63,7 @@ fn entry<'a>(kind: u32, message: Fields<'a>) -> Result<Option<Interned<'a>>, Dec
             _ => {}
         }
     }
-    Ok(Interned::from_parts(kind, iid, name))
+    Ok(Some(Interned::Text { kind, iid, name }))
 }
 
 /// Reads `SourceLocation` and its id; the id is 0 if it is missing.

@@ -23,7 +23,7 @@ const MOST_LINKS: u32 = 40;
 
 /// The end of the links at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Followed {
+enum Followed {
     /// This path, which is no link. There may be no file at it.
     Name(PathBuf),
     /// This link of `/proc`, as for `/dev/stdout`. Only the kernel can follow it: to an open file.
@@ -34,7 +34,7 @@ pub enum Followed {
 ///
 /// # Errors
 /// If a link belongs to another user, or there are too many.
-pub fn follow(path: &Path) -> io::Result<Followed> {
+fn follow(path: &Path) -> io::Result<Followed> {
     let mut at = path.to_owned();
     for _ in 0..MOST_LINKS {
         match target_of_link(&at)? {
@@ -51,7 +51,7 @@ pub fn follow(path: &Path) -> io::Result<Followed> {
 /// # Errors
 /// As [`follow`], and if the file cannot be opened. A FIFO without a reader is an error; the call does not
 /// wait.
-pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+pub(crate) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
     let mut tries = 0;
     loop {

@@ -174,7 +174,7 @@ pub(crate) fn remove_left_over(target: &Path, head: &[u8]) {
 ///
 /// # Errors
 /// If the mode cannot be changed.
-pub fn open_to_others(file: &File) -> io::Result<()> {
+fn open_to_others(file: &File) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(0o666 & !umask()))
 }
 

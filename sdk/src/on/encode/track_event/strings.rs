@@ -1,7 +1,7 @@
 //! The strings of a packet sequence: each is interned before the first event that refers to its id.
 
 use hairline_formats::track_event as te;
-use hairline_formats::track_event::Interned;
+use hairline_formats::track_event::{Interned, InternedKind};
 
 use crate::on::base::few::Few;
 use crate::on::callsite::Callsite;
@@ -23,16 +23,24 @@ pub(crate) fn put(out: &mut Vec<u8>, state: &State, callsite: &'static Callsite,
     }
     // One id may be that of a category and of a name, which have an index each. So a callsite's strings are
     // written once for that callsite, and not tracked for each index.
-    let mut entries = Few::<_>::new(Interned::Category { iid: 0, name: "" });
+    let mut entries = Few::<_>::new(Interned::Text { kind: InternedKind::Category, iid: 0, name: "" });
     let ids = callsite.category_ids();
     for (iid, name) in ids.as_slice().iter().zip(callsite.categories()) {
-        entries.push(Interned::Category { iid: u64::from(*iid), name: cut(name) });
+        entries.push(Interned::Text { kind: InternedKind::Category, iid: u64::from(*iid), name: cut(name) });
     }
     if callsite.name_id() != 0 {
-        entries.push(Interned::EventName { iid: u64::from(callsite.name_id()), name: cut(callsite.name()) });
+        entries.push(Interned::Text {
+            kind: InternedKind::EventName,
+            iid: u64::from(callsite.name_id()),
+            name: cut(callsite.name()),
+        });
     }
     for key in callsite.keys().iter().filter(|k| k.id() != 0) {
-        entries.push(Interned::AnnotationName { iid: u64::from(key.id()), name: cut(key.name()) });
+        entries.push(Interned::Text {
+            kind: InternedKind::AnnotationName,
+            iid: u64::from(key.id()),
+            name: cut(key.name()),
+        });
     }
     if state.detail.source_locations {
         entries.push(Interned::Location { iid: location_iid(callsite), at: location(callsite) });
@@ -50,11 +58,15 @@ pub(crate) fn put(out: &mut Vec<u8>, state: &State, callsite: &'static Callsite,
 pub(crate) fn put_values(out: &mut Vec<u8>, state: &State, event: &Event<'_>, body_iid: u64) {
     for (id, text) in interned_values(event) {
         if !state.written_values.contains(id) {
-            let text = Interned::AnnotationText { iid: u64::from(id), name: text };
+            let text = Interned::Text { kind: InternedKind::AnnotationText, iid: u64::from(id), name: text };
             te::interned(out, state.number, &[text]);
         }
     }
     if let Some((_, body)) = event.log {
-        te::interned(out, state.number, &[Interned::LogBody { iid: body_iid, name: body }]);
+        te::interned(
+            out,
+            state.number,
+            &[Interned::Text { kind: InternedKind::LogBody, iid: body_iid, name: body }],
+        );
     }
 }
