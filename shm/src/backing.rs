@@ -6,7 +6,10 @@
 //! | memfd   | no              | if `/dev/shm` is absent, full or closed  |
 //! | heap    | no              | if the system has neither; loom; tests   |
 //!
-//! A file is `fallocate`d. So a full tmpfs is an error here, and not a SIGBUS in the middle of an event.
+//! The pages of a mapping are allocated by a system call before anything touches them. So a full tmpfs is an
+//! error of that call, and not a SIGBUS in the middle of an event. A region allocates its pages step by step,
+//! ahead of their use (`MADV_POPULATE_WRITE`): 512 MiB at once take some 0.3 s. A kernel before 5.14 cannot do
+//! that, so there all pages are allocated at the start (`fallocate`).
 
 #![allow(unsafe_code)] // mmap, the allocator, flock and geteuid
 
@@ -69,6 +72,8 @@ pub(crate) struct Memory {
     len: usize,
     backing: Backing,
     linked: bool,
+    /// Whether all pages were allocated at the start.
+    is_whole: bool,
     /// The process that created the memory. A forked child has the value too, and must not remove the file.
     pid: u32,
 }
@@ -81,22 +86,29 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// Allocates `len` bytes, which is a multiple of [`PAGE`] and not 0. An error names the memory that
-    /// failed.
-    pub(crate) fn new(choice: BackingChoice, len: usize) -> Result<Self, (&'static str, io::Error)> {
-        assert!(len.is_multiple_of(PAGE) && len > 0);
+    /// Makes memory of `len` bytes, which is a multiple of [`PAGE`] and not 0. The first `first` bytes are
+    /// allocated; the caller allocates the others by [`allocate`](Self::allocate) before it touches them.
+    ///
+    /// # Errors
+    /// If the system does not have `len` bytes at the moment. The error names the memory that failed.
+    pub(crate) fn new(
+        choice: BackingChoice,
+        len: usize,
+        first: usize,
+    ) -> Result<Self, (&'static str, io::Error)> {
+        assert!(len.is_multiple_of(PAGE) && len > 0 && first <= len);
         match choice {
-            BackingChoice::File => Self::file(len).map_err(|e| ("a file in /dev/shm", e)),
-            BackingChoice::Memfd => Self::memfd(len).map_err(|e| ("a memfd", e)),
+            BackingChoice::File => Self::file(len, first).map_err(|e| ("a file in /dev/shm", e)),
+            BackingChoice::Memfd => Self::memfd(len, first).map_err(|e| ("a memfd", e)),
             BackingChoice::Heap => Self::heap(len).map_err(|e| ("the heap", e)),
-            BackingChoice::Auto => Self::file(len)
-                .or_else(|_| Self::memfd(len))
+            BackingChoice::Auto => Self::file(len, first)
+                .or_else(|_| Self::memfd(len, first))
                 .or_else(|_| Self::heap(len))
                 .map_err(|e| ("the heap", e)),
         }
     }
 
-    fn file(len: usize) -> io::Result<Self> {
+    fn file(len: usize, first: usize) -> io::Result<Self> {
         let mut random = [0u8; 8];
         // SAFETY: the pointer and the length describe `random`.
         let n = unsafe { libc::getrandom(random.as_mut_ptr().cast(), random.len(), 0) };
@@ -109,9 +121,12 @@ impl Memory {
         // SAFETY: `c_path` is NUL-terminated and outlives the call.
         let fd = unsafe { libc::open(c_path.as_ptr(), flags, 0o600) };
         let fd = owned(fd)?;
-        let mapped = reserve(&fd, len).and_then(|()| map(&fd, len));
+        let mapped = require_free(&fd, len).and_then(|()| Self::mapped(&fd, len, first));
         match mapped {
-            Ok(base) => Ok(Self::of(base, len, Backing::File(path), true)),
+            Ok(mut memory) => {
+                (memory.backing, memory.linked) = (Backing::File(path), true);
+                Ok(memory)
+            }
             Err(e) => {
                 let _ = std::fs::remove_file(&path);
                 Err(e)
@@ -119,23 +134,38 @@ impl Memory {
         }
     }
 
-    fn memfd(len: usize) -> io::Result<Self> {
+    fn memfd(len: usize, first: usize) -> io::Result<Self> {
         // SAFETY: the name is a NUL-terminated literal.
         let fd = unsafe { libc::memfd_create(c"hairline".as_ptr(), libc::MFD_CLOEXEC) };
         let fd = owned(fd)?;
-        reserve(&fd, len)?;
-        Ok(Self::of(map(&fd, len)?, len, Backing::Memfd, false))
+        Self::mapped(&fd, len, first)
+    }
+
+    /// Maps `len` bytes of the empty file, the first of them allocated.
+    fn mapped(fd: &OwnedFd, len: usize, first: usize) -> io::Result<Self> {
+        set_len(fd, len)?;
+        let mut memory = Self::of(map(fd, len)?, len, Backing::Memfd);
+        match memory.allocate(0..first) {
+            Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
+                reserve(fd, len)?;
+                memory.is_whole = true;
+            }
+            allocated => allocated?,
+        }
+        Ok(memory)
     }
 
     fn heap(len: usize) -> io::Result<Self> {
         // SAFETY: the layout's size is not zero: `new` asserts it.
         let base = NonNull::new(unsafe { alloc_zeroed(Self::layout(len)?) });
         let base = base.ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
-        Ok(Self::of(base, len, Backing::Heap, false))
+        let mut memory = Self::of(base, len, Backing::Heap);
+        memory.is_whole = true;
+        Ok(memory)
     }
 
-    fn of(base: NonNull<u8>, len: usize, backing: Backing, linked: bool) -> Self {
-        Self { base, len, backing, linked, pid: std::process::id() }
+    fn of(base: NonNull<u8>, len: usize, backing: Backing) -> Self {
+        Self { base, len, backing, linked: false, is_whole: false, pid: std::process::id() }
     }
 
     fn layout(len: usize) -> io::Result<Layout> {
@@ -150,17 +180,30 @@ impl Memory {
         &self.backing
     }
 
-    /// Makes the pages of a range present, so that no event pays for a page fault. Ignores errors.
-    pub(crate) fn populate(&self, pages: Range<usize>) {
+    /// Whether all pages are allocated, or need no allocation.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    /// Allocates the pages of a range and makes them present, at some 4 GB/s, so that no store to them can
+    /// fail or pay for a page fault. Takes no lock of this crate: several threads may allocate the same range.
+    ///
+    /// # Errors
+    /// If the system has no more memory. The error is `InvalidInput` on kernels before 5.14.
+    pub(crate) fn allocate(&self, pages: Range<usize>) -> io::Result<()> {
         let (from, to) = (pages.start.min(self.len) & !(alignment() - 1), pages.end.min(self.len));
-        if self.backing != Backing::Heap && from < to {
-            // SAFETY: the range is inside of this mapping, and populating changes no byte of it. Kernels
-            // before 5.14 return an error and do nothing.
-            unsafe {
-                let start = self.base.as_ptr().add(from);
-                libc::madvise(start.cast(), to - from, libc::MADV_POPULATE_WRITE);
-            }
+        if self.backing == Backing::Heap || from >= to {
+            return Ok(());
         }
+        let populate = || {
+            // SAFETY: the range is inside of this mapping, and populating changes no byte of it.
+            let done = unsafe {
+                let start = self.base.as_ptr().add(from);
+                libc::madvise(start.cast(), to - from, libc::MADV_POPULATE_WRITE)
+            };
+            if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+        };
+        unless_interrupted(populate)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -395,23 +438,51 @@ fn page_size() -> usize {
 /// milliseconds, so it succeeds in a program that gets a timer signal every few milliseconds.
 const RESERVE: usize = 4 << 20;
 
-/// The most tries for each request. The reservation fails if a signal comes during each of them.
+/// The most tries for each request. It fails if a signal comes during each of them.
 const RESERVE_TRIES: usize = 100;
 
 /// Reserves `len` bytes for the file, in one request, so that the system can use large pages. If a signal
 /// interrupts it, in many small requests.
 fn reserve(fd: &OwnedFd, len: usize) -> io::Result<()> {
-    let is_interrupted =
-        |done: &io::Result<()>| done.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::Interrupted);
     let at_once = allocate(fd, 0, len);
     if !is_interrupted(&at_once) {
         return at_once;
     }
-    (0..len).step_by(RESERVE).try_for_each(|from| {
-        let attempt = |_| allocate(fd, from, (len - from).min(RESERVE));
-        let mut attempts = (0..RESERVE_TRIES).map(attempt);
-        attempts.find(|done| !is_interrupted(done)).unwrap_or(Err(io::ErrorKind::Interrupted.into()))
-    })
+    let mut parts = (0..len).step_by(RESERVE);
+    parts.try_for_each(|from| unless_interrupted(|| allocate(fd, from, (len - from).min(RESERVE))))
+}
+
+fn is_interrupted(done: &io::Result<()>) -> bool {
+    done.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::Interrupted)
+}
+
+/// Calls `attempt` until no signal interrupts it, at most [`RESERVE_TRIES`] times.
+fn unless_interrupted(attempt: impl Fn() -> io::Result<()>) -> io::Result<()> {
+    let mut attempts = (0..RESERVE_TRIES).map(|_| attempt());
+    attempts.find(|done| !is_interrupted(done)).unwrap_or(Err(io::ErrorKind::Interrupted.into()))
+}
+
+/// Returns an error if the file system of the file has less than `len` bytes left. A region needs them sooner
+/// or later, and another kind of memory may have them.
+fn require_free(fd: &OwnedFd, len: usize) -> io::Result<()> {
+    // SAFETY: a struct of integers, for which zeros are valid.
+    let mut stat: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: an open descriptor, and the call writes to `stat`.
+    if unsafe { libc::fstatvfs(fd.as_raw_fd(), &raw mut stat) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // A file system without a limit says that it has no blocks at all.
+    let is_enough = stat.f_blocks == 0 || stat.f_bavail.saturating_mul(stat.f_frsize) >= len as u64;
+    if is_enough { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ENOSPC)) }
+}
+
+fn set_len(fd: &OwnedFd, len: usize) -> io::Result<()> {
+    let len = file_len(len)?;
+    // SAFETY: a call on an open descriptor.
+    match unsafe { libc::ftruncate(fd.as_raw_fd(), len) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 fn allocate(fd: &OwnedFd, at: usize, len: usize) -> io::Result<()> {
@@ -462,7 +533,7 @@ mod tests {
     #[test]
     fn of_the_heap_only_pages_are_given_back_that_are_the_regions_own() {
         for page in [PAGE, 4 * PAGE, 16 * PAGE] {
-            let memory = Memory::new(BackingChoice::Heap, 61 * PAGE).unwrap();
+            let memory = Memory::new(BackingChoice::Heap, 61 * PAGE, 0).unwrap();
             // SAFETY: `len` bytes, which only this test has.
             unsafe { memory.base.write_bytes(1, memory.len) };
             // SAFETY: there is no reference to it.
@@ -476,7 +547,7 @@ mod tests {
 
     #[test]
     fn memory_that_has_no_whole_page_is_left_as_it_is() {
-        let memory = Memory::new(BackingChoice::Heap, 3 * PAGE).unwrap();
+        let memory = Memory::new(BackingChoice::Heap, 3 * PAGE, 0).unwrap();
         // SAFETY: as above.
         unsafe { memory.base.write_bytes(1, memory.len) };
         // SAFETY: there is no reference to it.

@@ -1,12 +1,15 @@
 //! The free bitmap, and how a chunk changes hands.
 //!
-//! The bitmap has one bit for each chunk, 1 = free. To take a chunk, a thread clears the lowest set bit with
+//! The bitmap has one bit for each chunk, 1 = free. Only the bits of chunks count whose memory is allocated:
+//! the others are not looked at until [`Region::grow`] has allocated it. To take a chunk, a thread clears the lowest set bit with
 //! one `fetch_and`. The thread that sees the bit set in the returned value owns the chunk. Other threads try
 //! the next bit; no thread waits. So a quiet program touches few pages, and a busy thread gets the chunk that
 //! the drain freed last, which is still in the cache.
 //!
 //! A region that overwrites has no drain. When no chunk is free, a thread takes the next chunk in ring order
 //! that is Complete and not pinned. That is the oldest chunk, apart from those that slow threads still write.
+
+use std::ops::Range;
 
 use crate::abi::{PINNED, State};
 use crate::region::{Region, small};
@@ -28,13 +31,14 @@ impl Taken {
 impl Region {
     /// Takes the free chunk with the lowest number.
     pub(crate) fn take_lowest_free(&self) -> Option<Taken> {
-        for w in 0..self.bitmap_words() {
+        let chunks = self.allocated_chunks();
+        for w in words(chunks) {
             let word = self.bitmap(w);
             let free = word.load(Ordering::Relaxed);
             if free == 0 {
                 continue; // the usual case while no drain runs, so nothing more is computed for such words
             }
-            let chunks_here = self.chunks_in(w); // other processes can set bits that stand for no chunk
+            let chunks_here = chunks_in(w, chunks); // other processes can set bits that stand for no chunk
             let mut candidates = free & chunks_here;
             while candidates != 0 {
                 let bit = candidates & candidates.wrapping_neg();
@@ -55,10 +59,11 @@ impl Region {
         if !self.overwrites() {
             return None;
         }
-        (0..self.chunk_count()).find_map(|_| {
+        let chunks = self.allocated_chunks();
+        (0..chunks).find_map(|_| {
             let ticket = self.header().next_oldest.fetch_add(1, Ordering::Relaxed);
             #[allow(clippy::cast_possible_truncation)] // below the number of chunks
-            let chunk = (ticket % u64::from(self.chunk_count())) as u32;
+            let chunk = (ticket % u64::from(chunks)) as u32;
             let state = &self.chunk_header(chunk).state;
             let seen = state.load(Ordering::Relaxed);
             let free = State::Free.in_generation_of(seen);
@@ -92,9 +97,10 @@ impl Region {
     /// The numbers of the chunks that are not free. A chunk that is claimed or freed during the call may be
     /// among them or not.
     pub(crate) fn taken(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.bitmap_words()).flat_map(move |w| {
+        let chunks = self.allocated_chunks();
+        words(chunks).flat_map(move |w| {
             // Relaxed: the content of a chunk is read by the chunk's own `state` and `commit`.
-            let mut taken = !self.bitmap(w).load(Ordering::Relaxed) & self.chunks_in(w);
+            let mut taken = !self.bitmap(w).load(Ordering::Relaxed) & chunks_in(w, chunks);
             std::iter::from_fn(move || {
                 let bit = taken.trailing_zeros();
                 taken &= taken.wrapping_sub(1);
@@ -111,27 +117,36 @@ impl Region {
         self.taken().any(is_complete)
     }
 
-    /// Whether some chunk was free at some moment of the call. Always true in a region that overwrites.
+    /// Whether some chunk was free at some moment of the call, or could be allocated. Always true in a region
+    /// that overwrites.
     pub fn has_free_chunk(&self) -> bool {
-        self.overwrites()
-            || (0..self.bitmap_words())
-                .any(|w| self.bitmap(w).load(Ordering::Relaxed) & self.chunks_in(w) != 0)
+        self.overwrites() || self.chunks_to_come() > 0 || self.free_bits().any(|bits| bits != 0)
     }
 
-    /// The number of free chunks at some moment of the call.
+    /// The number of free chunks at some moment of the call, with those that can still be allocated.
     pub fn free_chunks(&self) -> u32 {
-        (0..self.bitmap_words())
-            .map(|w| (self.bitmap(w).load(Ordering::Relaxed) & self.chunks_in(w)).count_ones())
-            .sum()
+        self.chunks_to_come() + self.free_allocated_chunks()
     }
 
-    fn bitmap_words(&self) -> usize {
-        (self.chunk_count() as usize).div_ceil(64)
+    /// The number of free chunks at some moment of the call whose memory is allocated.
+    pub fn free_allocated_chunks(&self) -> u32 {
+        self.free_bits().map(u64::count_ones).sum()
     }
 
-    /// The bits of a word of the bitmap that stand for chunks.
-    fn chunks_in(&self, word: usize) -> u64 {
-        let chunks = (self.chunk_count() as usize - word * 64).min(64);
-        u64::MAX >> (64 - chunks)
+    /// The words of the bitmap, without the bits that do not count.
+    fn free_bits(&self) -> impl Iterator<Item = u64> + '_ {
+        let chunks = self.allocated_chunks();
+        words(chunks).map(move |w| self.bitmap(w).load(Ordering::Relaxed) & chunks_in(w, chunks))
     }
+}
+
+/// The numbers of the words that have the bits of this many chunks.
+fn words(chunks: u32) -> Range<usize> {
+    0..(chunks as usize).div_ceil(64)
+}
+
+/// The bits of a word of the bitmap that stand for the first `chunks` chunks.
+fn chunks_in(word: usize, chunks: u32) -> u64 {
+    let chunks = (chunks as usize - word * 64).min(64);
+    u64::MAX >> (64 - chunks)
 }

@@ -2,7 +2,6 @@
 
 #![allow(unsafe_code)] // forms references into the mapping
 
-use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::ptr::NonNull;
@@ -19,7 +18,7 @@ use crate::loss::LossReason;
 use crate::owner::Owner;
 use crate::process;
 use crate::step::step;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::wait::Waiting;
 
 /// The settings of a region.
@@ -66,6 +65,12 @@ pub struct Region {
     memory: Memory,
     chunk_size: u32,
     chunk_count: u32,
+    /// The number of chunks whose memory is allocated: those with the lowest numbers. The others are not
+    /// touched.
+    allocated: AtomicU32,
+    /// The number of chunks up to which memory may be allocated: lower than `chunk_count` when the system
+    /// had no more.
+    limit: AtomicU32,
     bitmap_offset: usize,
     about_offset: usize,
     chunks_offset: usize,
@@ -79,6 +84,9 @@ pub struct Region {
 }
 
 const _: () = assert!(align_of::<RegionHeader>() <= PAGE);
+
+/// Bytes of chunks whose memory is allocated at the start, which takes some 0.1 ms.
+const FIRST: u32 = 512 << 10;
 
 impl Region {
     /// Creates a region with all chunks free. Until [`activate`](Region::activate) is called, recovery treats
@@ -108,12 +116,17 @@ impl Region {
         let len = (chunk_count as usize)
             .checked_mul(chunk_size as usize)
             .and_then(|n| n.checked_add(chunks_offset));
-        let memory = Memory::new(config.backing, len.ok_or(out_of_range)?)
+        let at_start = (FIRST / chunk_size).clamp(1, chunk_count);
+        let first = chunks_offset + at_start as usize * chunk_size as usize;
+        let memory = Memory::new(config.backing, len.ok_or(out_of_range)?, first)
             .map_err(|(what, source)| RegionError::Memory { what, source })?;
+        let allocated = if memory.is_whole() { chunk_count } else { at_start };
         let region = Self {
             memory,
             chunk_size,
             chunk_count,
+            allocated: AtomicU32::new(allocated),
+            limit: AtomicU32::new(chunk_count),
             bitmap_offset,
             about_offset,
             chunks_offset,
@@ -301,10 +314,44 @@ impl Region {
         self.memory.backing()
     }
 
-    /// Makes the pages of a range of the region present, at some 4 GB/s. Ignores bytes beyond the end of the
-    /// region.
-    pub fn populate(&self, bytes: Range<usize>) {
-        self.memory.populate(bytes);
+    /// Allocates memory for the next chunks: those of `bytes` bytes, and at least one. Takes some 0.3 ms for
+    /// each MiB. Returns whether there are new chunks, from this thread or from another one.
+    ///
+    /// When the system has no more memory, the region stays as it is, and never tries again.
+    pub fn grow(&self, bytes: u32) -> bool {
+        // Acquire: see `allocated_chunks`.
+        let (from, limit) = (self.allocated.load(Ordering::Acquire), self.limit.load(Ordering::Relaxed));
+        if from >= limit {
+            return false;
+        }
+        let to = from.saturating_add((bytes / self.chunk_size).max(1)).min(limit);
+        let offset = |chunk: u32| self.chunks_offset + chunk as usize * self.chunk_size as usize;
+        // Another thread may allocate the same chunks at the same time, which does no harm.
+        if self.memory.allocate(offset(from)..offset(to)).is_err() {
+            self.limit.fetch_min(self.allocated_chunks(), Ordering::Relaxed);
+            return self.allocated_chunks() > from;
+        }
+        // Release pairs with the Acquire in `allocated_chunks`.
+        self.allocated.fetch_max(to, Ordering::Release);
+        true
+    }
+
+    /// The number of chunks whose memory is allocated. Only these have a free bit that counts, and a header
+    /// that may be read.
+    pub fn allocated_chunks(&self) -> u32 {
+        // Acquire pairs with the Release in `grow`: the allocation happens before the first use.
+        self.allocated.load(Ordering::Acquire)
+    }
+
+    /// The number of chunks that are not allocated, but can be.
+    pub(crate) fn chunks_to_come(&self) -> u32 {
+        self.limit.load(Ordering::Relaxed).saturating_sub(self.allocated_chunks())
+    }
+
+    /// The number of chunks that the region will never have, because the system had no memory for them.
+    /// Meaningless after [`close`](Self::close).
+    pub fn chunks_denied(&self) -> u32 {
+        self.chunk_count - self.limit.load(Ordering::Relaxed)
     }
 
     /// Bytes of the whole region.
@@ -353,6 +400,7 @@ impl Region {
     /// During the call, no pass of the region's [`Drain`](crate::Drain) and no take of its
     /// [`Window`](crate::Window) runs.
     pub unsafe fn close(&self) {
+        self.limit.fetch_min(self.allocated_chunks(), Ordering::Relaxed); // it grows no more
         self.header().state.store(REGION_CLOSED, Ordering::Release);
         self.memory.unlink();
         // SAFETY: slices of payloads exist only during a pass and during a window's take, which the contract
@@ -368,6 +416,7 @@ impl Region {
     /// # Safety
     /// As for [`close`](Self::close), in this process, which has one thread.
     pub unsafe fn leave_in_child(&self) {
+        self.limit.fetch_min(self.allocated_chunks(), Ordering::Relaxed); // it grows no more
         // SAFETY: as in `close`. The header and the bitmap of the region are all atomics too.
         unsafe { self.memory.leave_in_child() };
     }

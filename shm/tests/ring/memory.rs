@@ -17,9 +17,8 @@ use crate::{claim, config};
 fn works_on(choice: BackingChoice) -> Arc<Region> {
     let config = RegionConfig { backing: choice, process_name: "a-name".into(), ..config(5) };
     let region = Region::create(&config).unwrap();
-    region.populate(1..usize::MAX); // bytes beyond the end are ignored
-    region.populate(region.len()..region.len() + 1);
-    region.populate(0..0);
+    assert_eq!((region.allocated_chunks(), region.chunks_denied()), (5, 0));
+    assert!(!region.grow(u32::MAX), "it has all of its memory");
     let mut drain = Drain::new(Arc::clone(&region));
     let mut sink = Sink::default();
     for round in 0..4 {
@@ -55,6 +54,58 @@ fn the_ring_works_on_a_file() {
 #[test]
 fn the_ring_works_on_the_default_memory() {
     works_on(BackingChoice::Auto);
+}
+
+fn allocated(path: &str) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(path).unwrap().blocks() * 512
+}
+
+#[test]
+fn a_ring_takes_memory_as_it_is_used() {
+    const MIB: u64 = 1 << 20;
+    for choice in [BackingChoice::File, BackingChoice::Memfd] {
+        let config = RegionConfig { backing: choice, buffer_size: 64 * MIB, ..config(4) };
+        let region = Region::create(&config).unwrap();
+        let path = if let Backing::File(path) = region.backing() { Some(path.clone()) } else { None };
+        let is_within = |mib: u64| path.as_ref().is_none_or(|path| allocated(path) < mib * MIB);
+        assert_eq!(region.free_chunks(), region.chunk_count());
+        assert!(is_within(1), "{choice:?}");
+        // Twice what is there at the start: the thread that finds no chunk gets new ones.
+        let held: Vec<_> = (0..256).map(|n| claim(&region, n, 0, b"").unwrap()).collect();
+        assert_eq!(region.free_chunks(), region.chunk_count() - 256);
+        assert!(is_within(2));
+        assert!(region.grow(2 << 20));
+        assert!(!is_within(3) || path.is_none());
+        drop(held);
+        let all: Vec<_> = std::iter::from_fn(|| claim(&region, 1, 0, b"")).collect();
+        assert_eq!(all.len() as u32 + 256, region.chunk_count(), "the others wait for the drain");
+        assert!(!region.has_free_chunk() && !region.grow(1));
+        assert_eq!(region.chunks_denied(), 0);
+    }
+}
+
+#[test]
+fn threads_that_find_no_chunk_at_the_same_moment_each_get_one() {
+    let config = RegionConfig { backing: BackingChoice::Memfd, buffer_size: 16 << 20, ..config(4) };
+    let region = Region::create(&config).unwrap();
+    let claim_a_share = |n: u32| (0..512).map(|_| claim(&region, n, 0, b"").unwrap()).collect::<Vec<_>>();
+    let claimed: Vec<_> = std::thread::scope(|s| {
+        let threads: Vec<_> = (0..8).map(|n| s.spawn(move || claim_a_share(n))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(claimed.len() as u32, region.chunk_count());
+}
+
+#[test]
+fn a_ring_that_overwrites_uses_all_of_its_memory_first() {
+    let config =
+        RegionConfig { backing: BackingChoice::Memfd, buffer_size: 4 << 20, overwrite: true, ..config(4) };
+    let region = Region::create(&config).unwrap();
+    let numbers: std::collections::HashSet<_> =
+        (0..region.chunk_count()).map(|n| claim(&region, n, 0, b"").unwrap().number()).collect();
+    assert_eq!(numbers.len() as u32, region.chunk_count());
+    assert!(claim(&region, 1, 0, b"").is_some(), "the oldest");
 }
 
 fn ring_in_a_file() -> (Arc<Region>, String) {
