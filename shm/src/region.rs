@@ -71,6 +71,8 @@ pub struct Region {
     /// The number of chunks up to which memory may be allocated: lower than `chunk_count` when the system
     /// had no more.
     limit: AtomicU32,
+    /// The chunks that the system had no memory for.
+    denied: AtomicU32,
     bitmap_offset: usize,
     about_offset: usize,
     chunks_offset: usize,
@@ -127,6 +129,7 @@ impl Region {
             chunk_count,
             allocated: AtomicU32::new(allocated),
             limit: AtomicU32::new(chunk_count),
+            denied: AtomicU32::new(0),
             bitmap_offset,
             about_offset,
             chunks_offset,
@@ -328,8 +331,10 @@ impl Region {
         let offset = |chunk: u32| self.chunks_offset + chunk as usize * self.chunk_size as usize;
         // Another thread may allocate the same chunks at the same time, which does no harm.
         if self.memory.allocate(offset(from)..offset(to)).is_err() {
-            self.limit.fetch_min(self.allocated_chunks(), Ordering::Relaxed);
-            return self.allocated_chunks() > from;
+            let allocated = self.allocated_chunks();
+            self.limit.fetch_min(allocated, Ordering::Relaxed);
+            self.denied.store(self.chunk_count - allocated, Ordering::Relaxed);
+            return allocated > from;
         }
         // Release pairs with the Acquire in `allocated_chunks`.
         self.allocated.fetch_max(to, Ordering::Release);
@@ -348,10 +353,9 @@ impl Region {
         self.limit.load(Ordering::Relaxed).saturating_sub(self.allocated_chunks())
     }
 
-    /// The number of chunks that the region will never have, because the system had no memory for them.
-    /// Meaningless after [`close`](Self::close).
+    /// The number of chunks that the region never got, because the system had no memory for them.
     pub fn chunks_denied(&self) -> u32 {
-        self.chunk_count - self.limit.load(Ordering::Relaxed)
+        self.denied.load(Ordering::Relaxed)
     }
 
     /// Bytes of the whole region.

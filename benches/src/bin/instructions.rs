@@ -5,6 +5,7 @@
 
 use std::hint::black_box;
 use std::io;
+use std::time::Duration;
 
 use hairline::{
     Error, Format, Overflow, Session, SessionBuilder, Track, trace_async, trace_begin, trace_counter,
@@ -45,8 +46,15 @@ fn session(format: Format) -> SessionBuilder {
     Session::builder().output_writer(io::sink()).format(format).buffer_size(64 << 20).chunk_size(8 << 20)
 }
 
+/// Starts a session, and waits until its clock is calibrated: before, each event calls the system's clock.
+fn started(builder: SessionBuilder) -> Result<Session, Error> {
+    let session = builder.start()?;
+    std::thread::sleep(Duration::from_millis(100));
+    Ok(session)
+}
+
 fn recorded(format: Format) -> Result<(), Error> {
-    let recording = session(format).start()?;
+    let recording = started(session(format))?;
     let name = |what: &str| format!("{}: {what}", label(format));
     let text = black_box("sixteen bytes ..");
     count(&name("scope"), &mut |_| {
@@ -71,7 +79,7 @@ fn recorded(format: Format) -> Result<(), Error> {
         trace_end!(&track);
     });
     none_lost(recording)?;
-    let recording = session(format).overflow(Overflow::Overwrite).start()?;
+    let recording = started(session(format).overflow(Overflow::Overwrite))?;
     count(&name("scope, flight recorder"), &mut |_| {
         trace_scope!("bench", "scope in a flight recorder");
     });
@@ -79,7 +87,7 @@ fn recorded(format: Format) -> Result<(), Error> {
 }
 
 fn at_many_callsites(format: Format) -> Result<(), Error> {
-    let session = session(format).start()?;
+    let session = started(session(format))?;
     let callsites = made::callsites("callsite", 1024); // and those above
     callsites.iter().for_each(made::scope);
     if let Some(last) = callsites.last() {

@@ -132,7 +132,7 @@ impl<'s> DrainThread<'s> {
                 self.flushes += requests.flushes_requested - requests.flushes_done;
                 self.shared.requests.set_flushes_done(requests.flushes_requested);
             }
-            if self.upkeep.populate(self.shared) {
+            if self.upkeep.allocate_ahead(self.shared) {
                 continue; // the ring may have filled meanwhile
             }
             self.recall_or_sleep();
@@ -202,7 +202,8 @@ impl<'s> DrainThread<'s> {
             NextPass::Soon => recall::IDLE,
             NextPass::WhenDue => self.tick,
         };
-        std::thread::park_timeout(sleep.min(self.shared.settings.heartbeat));
+        let longest = self.shared.settings.heartbeat.min(self.upkeep.longest_sleep());
+        std::thread::park_timeout(sleep.min(longest));
     }
 
     /// Recalls chunks from idle threads while less than half of the chunks are free. From there on each thread

@@ -81,8 +81,8 @@ impl<'s> RecorderThread<'s> {
             if stop {
                 return self.destination.write_last(self.shared, self.recorder);
             }
-            if !self.upkeep.populate(self.shared) {
-                std::thread::park_timeout(TICK);
+            if !self.upkeep.allocate_ahead(self.shared) {
+                std::thread::park_timeout(TICK.min(self.upkeep.longest_sleep()));
             }
         }
     }

@@ -183,11 +183,11 @@ impl Shared {
         self.wake();
     }
 
-    /// Wakes the drain thread when a thread claims a chunk in the upper half of the ring. Threads claim the
-    /// lowest free chunk, so half of the ring waits for the drain thread then. A ring that overwrites needs
-    /// no wake-up.
+    /// Wakes the drain thread when a thread claims a chunk in the upper half of the ring, as far as that is
+    /// allocated. Threads claim the lowest free chunk, so half of the ring waits for the drain thread then. A
+    /// ring that overwrites needs no wake-up.
     pub(crate) fn chunk_taken(&self, number: u32) {
-        if number >= self.region.chunk_count() / 2 && self.recorder.is_none() {
+        if number >= self.region.allocated_chunks() / 2 && self.recorder.is_none() {
             self.wake();
         }
     }

@@ -8,7 +8,7 @@ use hairline_shm::{BackingChoice, Output, Region, RegionConfig};
 
 use crate::builder::{Config, DEFAULT_CHUNK, OutputConfig, Rotate};
 use crate::error::Error;
-use crate::on::base::clock::{Calibration, Clock};
+use crate::on::base::clock::Clock;
 use crate::on::base::platform::process;
 use crate::on::base::this_thread::Busy;
 use crate::on::base::{files, this_thread};
@@ -22,14 +22,14 @@ use crate::on::session::rotation::Rotation;
 use crate::on::session::settings::Settings;
 use crate::on::session::shared::Shared;
 use crate::on::session::sink::Sink;
-use crate::on::session::{drain_thread, output, panics, recorder_thread, snapshot, upkeep};
+use crate::on::session::{drain_thread, output, panics, recorder_thread, snapshot};
 use crate::options::{ClockSource, Format, Overflow};
 
 /// A session during its start. Until the start is over, no other session can start, and no signal handler
 /// runs on this thread.
 pub(crate) struct Starting {
     pid: u32,
-    calibration: Calibration,
+    clock: Clock,
     reserved: Reserved,
     busy: Busy,
     /// A signal handler that forks would leave a second process that starts this session too.
@@ -50,9 +50,9 @@ impl Starting {
             return Err(Error::Forked);
         }
         let pid = process::id();
-        let calibration = Calibration::start(clock);
+        let clock = Clock::start(clock);
         let reserved = Reserved::new()?;
-        Ok(Self { pid, calibration, reserved, busy, signals_blocked, write_signals_blocked })
+        Ok(Self { pid, clock, reserved, busy, signals_blocked, write_signals_blocked })
     }
 
     /// Checks the settings, as far as that is possible before the session creates anything.
@@ -69,8 +69,7 @@ impl Starting {
     /// # Errors
     /// When its region, its output or its thread cannot be created.
     pub(crate) fn finish(self, mut config: Config) -> Result<Arc<Shared>, Error> {
-        let Self { pid, calibration, reserved, busy, mut signals_blocked, write_signals_blocked: _blocked } =
-            self;
+        let Self { pid, clock, reserved, busy, mut signals_blocked, write_signals_blocked: _blocked } = self;
         let format = output::format(&config)?;
         let child_config = output::child_config(&config);
         // The region comes first, so that wrong sizes are found before a file is touched.
@@ -80,8 +79,6 @@ impl Starting {
         let region = create_region(&config, format, uuid, path.as_deref(), &head)?;
         let create = |source| Error::Create { path: path.clone().unwrap_or_default(), source };
         let mut sink = open_sink(&mut config, path.clone())?;
-        region.populate(0..upkeep::POPULATED_AT_START);
-        let clock = calibration.finish();
         let written = sink.as_mut().map_or(Ok(()), |sink| write_head(sink, &head, &mut signals_blocked));
         if pid != process::id() {
             std::mem::forget((sink, region, reserved)); // they are the parent's

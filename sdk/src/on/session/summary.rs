@@ -59,6 +59,13 @@ impl Shared {
             let note = "no room in /dev/shm: if the process is killed, the content of the ring is lost";
             notes.push(note.to_owned());
         }
+        let denied = self.region().chunks_denied();
+        if denied > 0 {
+            let chunks = self.region().chunk_count();
+            notes.push(format!(
+                "the system had no memory for {denied} of the ring's {chunks} chunks; /dev/shm may be full"
+            ));
+        }
         let kept = self.chunks_for_ends.most_while_full();
         if kept > 0 {
             let chunks = self.region().chunk_count();

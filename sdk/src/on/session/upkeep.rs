@@ -1,19 +1,20 @@
-//! The background work of a session's own thread: refines the clock, makes the ring's pages present, and
-//! removes the regions that earlier crashes of this program left.
+//! The background work of a session's own thread: refines the clock, allocates the ring's memory ahead of its
+//! use, and removes the regions that earlier crashes of this program left.
 
 use std::time::{Duration, Instant};
+
+use hairline_shm::Region;
 
 use crate::on::base::clock::Clock;
 use crate::on::base::platform::process;
 use crate::on::recover::Pruning;
 use crate::on::session::shared::Shared;
 
-/// Bytes of the ring whose pages are made present during the session's start, which waits for the clock's
-/// calibration anyway.
-pub(crate) const POPULATED_AT_START: usize = 16 << 20;
+/// Bytes of free chunks that are allocated ahead of their use, at least.
+const AHEAD: u32 = 2 << 20;
 
-/// Bytes of the ring that each further step makes present, in some 0.3 ms.
-const POPULATE_STEP: usize = 1 << 20;
+/// Bytes of the ring that each step allocates, in some 0.3 ms.
+const STEP: u32 = 1 << 20;
 
 /// Time to the first refinement of the clock. It doubles with each refinement.
 const FIRST_REFINEMENT: Duration = Duration::from_millis(20);
@@ -26,44 +27,50 @@ pub(crate) struct Upkeep {
     clock: Clock,
     last_refinement: Instant,
     refine_after: Duration,
-    /// Bytes of the ring that are present.
-    populated: usize,
-    /// The search for the regions of dead processes. It starts when the whole ring is present.
+    /// The search for the regions of dead processes. It starts when enough of the ring is allocated.
     pruning: Option<Pruning>,
 }
 
 impl Upkeep {
     pub(crate) fn new(clock: Clock) -> Self {
-        Self {
-            clock,
-            last_refinement: Instant::now(),
-            refine_after: FIRST_REFINEMENT,
-            populated: POPULATED_AT_START,
-            pruning: None,
-        }
+        let refine_after = clock.calibrated_in().unwrap_or(FIRST_REFINEMENT);
+        Self { clock, last_refinement: Instant::now(), refine_after, pruning: None }
     }
 
     /// Refines the clock if that is due.
     pub(crate) fn refine_clock(&mut self, shared: &Shared) {
         if self.last_refinement.elapsed() >= self.refine_after {
+            let is_first = self.clock.calibrated_in().is_some();
             self.clock.refine(shared.clock());
             self.last_refinement = Instant::now();
-            self.refine_after = (self.refine_after * 2).min(LONGEST_REFINEMENT);
+            let next = if is_first { FIRST_REFINEMENT } else { self.refine_after * 2 };
+            self.refine_after = next.min(LONGEST_REFINEMENT);
         }
     }
 
-    /// Makes the next [`POPULATE_STEP`] of the ring present. Returns false when all of the ring is present;
-    /// then it searches for the regions of dead processes instead.
-    pub(crate) fn populate(&mut self, shared: &Shared) -> bool {
-        let from = self.populated;
-        if from >= shared.region().len() {
+    /// Returns the longest time that the session's own thread may sleep: until then, each event of the session
+    /// costs a call of the system's clock.
+    pub(crate) fn longest_sleep(&self) -> Duration {
+        self.clock.calibrated_in().unwrap_or(Duration::MAX)
+    }
+
+    /// Allocates the next [`STEP`] of the ring. Returns false when enough is allocated; then it searches for
+    /// the regions of dead processes instead.
+    pub(crate) fn allocate_ahead(&mut self, shared: &Shared) -> bool {
+        if has_enough(shared.region()) || !shared.region().grow(STEP) {
             self.pruning.get_or_insert_with(|| Pruning::new(&process::name())).proceed();
             return false;
         }
-        self.populated += POPULATE_STEP;
-        shared.region().populate(from..self.populated);
         // A recording thread may want this core, and would otherwise wait for a whole time slice.
         std::thread::yield_now();
         true
     }
+}
+
+/// Whether enough chunks are allocated: as many are free as are taken, or all. A ring that overwrites will be
+/// used as a whole.
+fn has_enough(region: &Region) -> bool {
+    let (allocated, free) = (region.allocated_chunks(), region.free_allocated_chunks());
+    let ahead = (AHEAD / region.chunk_size()).max(allocated - free.min(allocated));
+    !region.overwrites() && free >= ahead
 }

@@ -9,8 +9,9 @@
 //!
 //! # Correcting drift
 //!
-//! The first parameters come from two samples taken 10 ms apart. They are good to a few parts per million.
-//! The drain thread takes further samples. It publishes new parameters through [`Discipline`]: they give the
+//! A session starts with the fallback, which is exact. The counter's first parameters come from a sample at
+//! the start and one that the drain thread takes 10 ms later. They are good to a few parts per million. The
+//! drain thread takes further samples. It publishes new parameters through [`Discipline`]: they give the
 //! same time as the old parameters at the moment of the change, and reduce the error to zero over the next
 //! seconds. So time never jumps back. It jumps forward only when BOOTTIME does (after the machine was
 //! suspended).
@@ -30,7 +31,7 @@ use std::time::{Duration, Instant};
 use crate::on::base::clock::published::Pair;
 use crate::options::ClockSource;
 
-/// Time between the first two samples. The budget for a session's start is 15 ms.
+/// Time between the first two samples.
 const CALIBRATION: Duration = Duration::from_millis(10);
 
 /// Tries for one sample. The try with the least time between its two counter reads counts.
@@ -226,48 +227,39 @@ impl Published {
 pub(crate) enum Clock {
     /// `CLOCK_BOOTTIME` at each event.
     Fallback,
+    /// As `Fallback`, until the second sample of the TSC can be taken.
+    #[cfg(target_arch = "x86_64")]
+    Calibrating { first: Sample, since: Instant },
     /// The TSC.
     #[cfg(target_arch = "x86_64")]
     Counter(Discipline),
 }
 
-/// A clock that has taken the first of its two calibration samples.
-pub(crate) struct Calibration {
-    first: Option<(Sample, Instant)>,
-}
-
-impl Calibration {
-    /// Takes the first sample. The rest of the session's setup fits between this call and
-    /// [`Calibration::finish`].
+impl Clock {
+    /// Starts a clock. With the counter, this takes the first sample.
     pub(crate) fn start(source: ClockSource) -> Self {
         #[cfg(target_arch = "x86_64")]
         if source == ClockSource::Counter && counter_is_usable() {
-            return Self { first: Some((Sample::take(), Instant::now())) };
+            return Self::Calibrating { first: Sample::take(), since: Instant::now() };
         }
         let _ = source;
-        Self { first: None }
+        Self::Fallback
     }
 
-    /// Waits until the calibration time is over, then takes the second sample.
-    pub(crate) fn finish(self) -> Clock {
-        #[cfg(target_arch = "x86_64")]
-        if let Some((first, started)) = self.first {
-            std::thread::sleep(CALIBRATION.saturating_sub(started.elapsed()));
-            let second = Sample::take();
-            if slope(first, second).is_some() {
-                return Clock::Counter(Discipline::new(first, second));
-            }
-        }
-        Clock::Fallback
-    }
-}
-
-impl Clock {
     pub(crate) fn parameters(&self) -> Parameters {
         match self {
-            Self::Fallback => Parameters::FALLBACK,
             #[cfg(target_arch = "x86_64")]
             Self::Counter(discipline) => discipline.current(),
+            _ => Parameters::FALLBACK,
+        }
+    }
+
+    /// Returns the time until the second sample can be taken. `None` after that, or if no sample is needed.
+    pub(crate) fn calibrated_in(&self) -> Option<Duration> {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Calibrating { since, .. } => Some(CALIBRATION.saturating_sub(since.elapsed())),
+            _ => None,
         }
     }
 
@@ -275,6 +267,13 @@ impl Clock {
     pub(crate) fn refine(&mut self, published: &Published) {
         match self {
             Self::Fallback => {}
+            #[cfg(target_arch = "x86_64")]
+            Self::Calibrating { first, .. } => {
+                let (first, second) = (*first, Sample::take());
+                let has_rate = slope(first, second).is_some();
+                *self = if has_rate { Self::Counter(Discipline::new(first, second)) } else { Self::Fallback };
+                published.store(self.parameters());
+            }
             #[cfg(target_arch = "x86_64")]
             Self::Counter(discipline) => published.store(discipline.update(Sample::take())),
         }
@@ -384,8 +383,17 @@ mod tests {
 
     #[test]
     fn the_real_counter_agrees_with_boottime() {
-        let clock = Calibration::start(ClockSource::Counter).finish().parameters();
-        let (before, converted, after) = (boottime(), clock.now(), boottime());
-        assert!(before - 2_000 <= converted && converted <= after + 2_000, "{before} {converted} {after}");
+        let mut clock = Clock::start(ClockSource::Counter);
+        let published = Published::new(clock.parameters());
+        for _ in 0..3 {
+            let now = published.load();
+            let (before, converted, after) = (boottime(), now.now(), boottime());
+            assert!(
+                before - 2_000 <= converted && converted <= after + 2_000,
+                "{before} {converted} {after}"
+            );
+            std::thread::sleep(CALIBRATION);
+            clock.refine(&published);
+        }
     }
 }
