@@ -7,13 +7,17 @@
 //! The owner of a chunk stores the copy together with the fields of the header. A reader loads both after the
 //! same state. The pairs of `lib.rs` order both, so all accesses are Relaxed.
 
+#![allow(unsafe_code)] // zeroed memory
+
+use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
+
 // Not loom's atomics: the models watch the header's fields, which are stored and loaded beside these.
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::abi::ChunkInfo;
 
 /// The owner of one chunk.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Owner {
     sequence: AtomicU32,
     index: AtomicU32,
@@ -23,6 +27,22 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
+    /// Creates the owners of `chunks` chunks, which is not 0. The system allocates their pages when they are
+    /// written: a ring may have many chunks that are never used.
+    pub(crate) fn of_chunks(chunks: u32) -> Box<[Self]> {
+        let (len, layout) = (chunks as usize, Layout::new::<Self>());
+        let layout = Layout::from_size_align(layout.size() * len, layout.align());
+        let layout = layout.expect("20 bytes for each chunk of at least 4096");
+        // SAFETY: the size is not 0.
+        let owners = unsafe { alloc_zeroed(layout) }.cast::<Self>();
+        if owners.is_null() {
+            handle_alloc_error(layout);
+        }
+        // SAFETY: an allocation of the global allocator for that many owners. All fields are atomics, for
+        // which zeros are valid.
+        unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(owners, len)) }
+    }
+
     /// Sets the owner, at a claim.
     pub(crate) fn set(&self, info: ChunkInfo) {
         self.sequence.store(info.sequence, Ordering::Relaxed);

@@ -134,7 +134,7 @@ impl Region {
             about_offset,
             chunks_offset,
             overwrite: config.overwrite,
-            owners: (0..chunk_count).map(|_| Owner::default()).collect(),
+            owners: Owner::of_chunks(chunk_count),
             sequences: atomic::AtomicU32::new(0),
             has_reader: AtomicBool::new(false),
             waiting: Waiting::new(),
