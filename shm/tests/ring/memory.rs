@@ -97,6 +97,46 @@ fn threads_that_find_no_chunk_at_the_same_moment_each_get_one() {
     assert_eq!(claimed.len() as u32, region.chunk_count());
 }
 
+/// Fills `/dev/shm` after the ring has begun to use it.
+#[test]
+#[ignore = "run by the test below, with a small /dev/shm of its own"]
+fn in_a_small_file_system() {
+    let config = RegionConfig { backing: BackingChoice::File, buffer_size: 16 << 20, ..config(4) };
+    let region = Region::create(&config).unwrap();
+    let few: Vec<_> = (0..512).map(|n| claim(&region, n, 0, b"").unwrap()).collect();
+    let filled = std::fs::write("/dev/shm/fill", vec![1; 32 << 20]);
+    assert_eq!(filled.unwrap_err().kind(), std::io::ErrorKind::StorageFull);
+    let all: Vec<_> = std::iter::from_fn(|| claim(&region, 1, 0, b"")).collect();
+    let got = (few.len() + all.len()) as u32;
+    assert_eq!(got, region.allocated_chunks());
+    assert_eq!(region.chunks_denied(), region.chunk_count() - got);
+    assert!(region.chunks_denied() > 0 && !region.has_free_chunk() && region.free_chunks() == 0);
+    std::fs::remove_file("/dev/shm/fill").unwrap();
+    assert!(!region.grow(1), "it is not tried again at each event");
+    drop((few, all));
+    Drain::new(Arc::clone(&region)).pass(&mut Sink::default()).unwrap();
+    assert_eq!(region.free_chunks(), got);
+}
+
+#[test]
+fn a_ring_whose_file_system_fills_up_stays_as_large_as_it_is() {
+    let unshare = |script: &str| {
+        let mut command = std::process::Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]);
+        command
+    };
+    let small = "mount -t tmpfs -o size=18m none /dev/shm";
+    if !unshare(small).output().is_ok_and(|output| output.status.success()) {
+        eprintln!("no namespaces here: not tested");
+        return;
+    }
+    let this = std::env::current_exe().unwrap();
+    let test = format!("{small} && exec {} --exact --ignored memory::in_a_small_file_system", this.display());
+    let output = unshare(&test).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{output:?}");
+}
+
 #[test]
 fn a_ring_that_overwrites_uses_all_of_its_memory_first() {
     let config =
