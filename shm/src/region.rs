@@ -18,7 +18,7 @@ use crate::loss::LossReason;
 use crate::owner::Owner;
 use crate::process;
 use crate::step::step;
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering};
 use crate::wait::Waiting;
 
 /// The settings of a region.
@@ -65,14 +65,15 @@ pub struct Region {
     memory: Memory,
     chunk_size: u32,
     chunk_count: u32,
+    // Not loom's atomics: under loom the memory is the heap, which is allocated at once.
     /// The number of chunks whose memory is allocated: those with the lowest numbers. The others are not
     /// touched.
-    allocated: AtomicU32,
+    allocated: atomic::AtomicU32,
     /// The number of chunks up to which memory may be allocated: lower than `chunk_count` when the system
     /// had no more.
-    limit: AtomicU32,
+    limit: atomic::AtomicU32,
     /// The chunks that the system had no memory for.
-    denied: AtomicU32,
+    denied: atomic::AtomicU32,
     bitmap_offset: usize,
     about_offset: usize,
     chunks_offset: usize,
@@ -127,9 +128,9 @@ impl Region {
             memory,
             chunk_size,
             chunk_count,
-            allocated: AtomicU32::new(allocated),
-            limit: AtomicU32::new(chunk_count),
-            denied: AtomicU32::new(0),
+            allocated: atomic::AtomicU32::new(allocated),
+            limit: atomic::AtomicU32::new(chunk_count),
+            denied: atomic::AtomicU32::new(0),
             bitmap_offset,
             about_offset,
             chunks_offset,

@@ -1,6 +1,6 @@
 //! The running session of the process. A process has one at a time.
 //!
-//! The start of a session takes some 10 ms and may wait for a disk. So the lock is not held during the start:
+//! The start of a session may wait for a disk. So the lock is not held during the start:
 //! the start reserves the place, and fills it when the session runs.
 
 use std::sync::Arc;
