@@ -130,12 +130,12 @@ fn race(format: Format, flow_of_second: impl Fn(&Flow) -> Option<Flow> + Sync) {
 
 #[test]
 fn two_threads_that_first_use_a_flow_at_the_same_moment_begin_it_once() {
-    FORMATS.map(|format| race(format, |_| None));
+    FORMATS.into_iter().for_each(|format| race(format, |_| None));
 }
 
 #[test]
 fn two_threads_that_first_use_clones_of_a_flow_at_the_same_moment_begin_it_once() {
-    FORMATS.map(|format| race(format, |flow| Some(flow.clone())));
+    FORMATS.into_iter().for_each(|format| race(format, |flow| Some(flow.clone())));
 }
 
 // main   [ push ]                           [ collect ]
