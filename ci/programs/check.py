@@ -1,0 +1,59 @@
+"""Runs the programs of other people, asks the judge about their traces, and measures them (ci/programs.sh)."""
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+import measure
+from judge import Judge, Wrong
+from programs import all_programs
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("binaries", type=Path)
+    parser.add_argument("--quick", action="store_true", help="fewer files and requests, three runs of each state")
+    parser.add_argument("--only", metavar="NAME", help="programs whose name has this in it")
+    parser.add_argument("--no-check", action="store_true", help="only measure")
+    parser.add_argument("--no-times", action="store_true", help="only ask the judge")
+    parser.add_argument("--keep", metavar="FOLDER", type=Path, help="leave the checked traces here")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        scratch = Path(scratch)
+        programs = all_programs(options.binaries, scratch, options.quick)
+        programs = [p for p in programs if not options.only or options.only in p.name]
+        folder = options.keep or scratch
+        folder.mkdir(parents=True, exist_ok=True)
+        wrong = 0 if options.no_check else sum(check(program, folder) for program in programs)
+        if not options.no_times:
+            print(measure.HEAD)
+            for program in programs:
+                runs = measure.times(program, 3 if options.quick else 11, scratch)
+                print("\n".join(measure.table(program.name, runs)), flush=True)
+    sys.exit(f"ci/programs: {wrong} traces are wrong" if wrong else 0)
+
+
+def check(program, folder, judge=[]):
+    """The number of traces of a program that are wrong."""
+    if not judge:
+        judge.append(Judge())
+    wrong = 0
+    for mode in program.modes:
+        for state in ("fxt", "pftrace"):
+            trace = folder / f"{'-'.join(filter(None, [program.name.replace(', ', '-'), mode]))}.{state}"
+            what = ", ".join(filter(None, [program.name, mode, state]))
+            run = program.run(state, trace, mode)
+            try:
+                if run.lost or not run.records:
+                    raise Wrong(f"{run.records} records, {run.lost} lost")
+                said = program.check(judge[0], trace, run, mode)
+                print(f"{what}: {run.records} records; {said}: ok", flush=True)
+            except Wrong as mistake:
+                print(f"{what}: {mistake}", flush=True)
+                wrong += 1
+    return wrong
+
+
+if __name__ == "__main__":
+    main()
