@@ -22,32 +22,33 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         scratch = Path(scratch)
         programs = all_programs(options.binaries, scratch, options.quick)
-        programs = [p for p in programs if not options.only or options.only in p.name]
+        programs = [p for p in programs if not options.only or options.only in p.name or p.name == measure.START]
         folder = options.keep or scratch
         folder.mkdir(parents=True, exist_ok=True)
-        wrong = 0 if options.no_check else sum(check(program, folder) for program in programs)
+        wrong = 0
+        if not options.no_check:
+            judge = Judge()
+            wrong = sum(check(program, judge, folder) for program in programs)
         if not options.no_times:
-            print(measure.HEAD)
+            table = measure.Table()
             for program in programs:
-                runs = measure.times(program, 3 if options.quick else 11, scratch)
-                print("\n".join(measure.table(program.name, runs)), flush=True)
+                table.add(program.name, measure.times(program, 3 if options.quick else 11, scratch))
     sys.exit(f"ci/programs: {wrong} traces are wrong" if wrong else 0)
 
 
-def check(program, folder, judge=[]):
+def check(program, judge, folder):
     """The number of traces of a program that are wrong."""
-    if not judge:
-        judge.append(Judge())
     wrong = 0
     for mode in program.modes:
         for state in ("fxt", "pftrace"):
-            trace = folder / f"{'-'.join(filter(None, [program.name.replace(', ', '-'), mode]))}.{state}"
-            what = ", ".join(filter(None, [program.name, mode, state]))
+            what = ", ".join(filter(None, [program.name, mode]))
+            trace = folder / f"{what.replace(', ', '-').replace(' ', '-')}.{state}"
+            what += f", {state}"
             run = program.run(state, trace, mode)
             try:
                 if run.lost or not run.records:
                     raise Wrong(f"{run.records} records, {run.lost} lost")
-                said = program.check(judge[0], trace, run, mode)
+                said = program.check(judge, trace, run, mode)
                 print(f"{what}: {run.records} records; {said}: ok", flush=True)
             except Wrong as mistake:
                 print(f"{what}: {mistake}", flush=True)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 # The program without Hairline, with Hairline while nothing is recorded, and recording into each format.
 STATES = ["without", "off", "fxt", "pftrace"]
+# The program that shows what a session costs: a search of one file.
+START = "start and end"
 SUMMARY = re.compile(r"^hairline: .*: (\d+) records, (\d+) bytes, (\d+) events lost", re.MULTILINE)
 
 
@@ -65,22 +67,30 @@ def median(values):
     return values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) / 2
 
 
-def table(name, runs):
-    """A row for each state. `a record` is the median's distance from `off`, for each record of the trace."""
-    off = median([run.cpu for run in runs["off"]])
-    for state, all_runs in runs.items():
-        cpu = [run.cpu for run in all_runs]
-        least, middle = min(cpu) * 1e3, median(cpu) * 1e3
-        row = f"| {name} | {state} | {least:.1f} | {middle:.1f} | {middle / 1e3 / off:.3f} x |"
-        if records := median([run.records for run in all_runs]):
-            size = median([run.bytes for run in all_runs])
-            each = (middle / 1e3 - off) / records * 1e9
-            row += f" {records:.0f} | {size / 1e6:.2f} | {each:.0f} |"
-        else:
-            row += " | | |"
-        yield row
+class Table:
+    """Prints a row for each state of each program."""
 
-
-HEAD = """\
+    def __init__(self):
+        self.start = dict.fromkeys(STATES, 0.0)
+        print("""\
 | program | Hairline | CPU ms, least | median | of off | records | MB | ns a record |
-|---|---|---:|---:|---:|---:|---:|---:|"""
+|---|---|---:|---:|---:|---:|---:|---:|""", flush=True)
+
+    def add(self, name, runs):
+        """`a record` is the median's distance from `off`, without that of a program that records next to nothing:
+        a session's start and end."""
+        medians = {state: median([run.cpu for run in runs[state]]) for state in STATES}
+        if name == START:
+            self.start = {state: medians[state] - medians["off"] for state in STATES}
+        for state in STATES:
+            least = min(run.cpu for run in runs[state])
+            row = f"| {name} | {state} | {least * 1e3:.1f} | {medians[state] * 1e3:.1f} "
+            row += f"| {medians[state] / medians['off']:.3f} x |"
+            records = median([run.records for run in runs[state]])
+            if records and name != START:
+                size = median([run.bytes for run in runs[state]])
+                each = (medians[state] - medians["off"] - self.start[state]) / records
+                row += f" {records:.0f} | {size / 1e6:.2f} | {each * 1e9:.0f} |"
+            else:
+                row += " | | |"
+            print(row, flush=True)

@@ -14,12 +14,11 @@ from spans import Spans
 class Ripgrep:
     """Searches a folder of made-up text. Its own `--stats` say what the trace must have."""
 
-    name = "ripgrep"
     modes = [None]
 
-    def __init__(self, binaries, folder, quick):
-        self.binaries, self.corpus = binaries, folder / "corpus"
-        write_corpus(self.corpus, 400 if quick else 4000)
+    def __init__(self, name, binaries, folder, files):
+        self.name, self.binaries, self.corpus = name, binaries, folder / f"corpus of {files}"
+        write_corpus(self.corpus, files)
 
     def run(self, state, trace, mode=None):
         binary = self.binaries / ("rg-plain" if state == "without" else "rg")
@@ -64,7 +63,7 @@ def write_corpus(folder, files):
         path = folder / f"{number % 20}" / f"{number}.txt"
         path.parent.mkdir(parents=True, exist_ok=True)
         lines = (" ".join(dice.choices(words, k=10)) for _ in range(dice.randint(0, 400)))
-        path.write_text("\n".join(lines) + "\n")
+        path.write_text("\n".join(["" if number else "quick", *lines]) + "\n")
 
 
 @dataclass
@@ -95,7 +94,7 @@ class Web(Traced):
 
     @property
     def requests(self):
-        return 2000 if self.quick else 20_000
+        return 2000 if self.quick else 10_000
 
     def run(self, state, trace, mode=None):
         command = [self.binaries / "web", *self.arguments(state, mode)]
@@ -122,9 +121,9 @@ class Web(Traced):
         spans = Spans(judge, trace, ["request", "handler", "query"], ["id", "uri"])
         numbers = [str(n) for n in range(self.requests)]
         if mode != "threads":
-            spans.lives_once("request", [f"/users/{n}" for n in numbers])
-            spans.lives_once("handler", numbers)
-            spans.lives_once("query", numbers)
+            spans.lives_once("request", [f"/users/{n}" for n in numbers], mode)
+            spans.lives_once("handler", numbers, mode)
+            spans.lives_once("query", numbers, mode)
             spans.lives_within("handler", "request", lambda id: f"/users/{id}")
             spans.lives_within("query", "handler")
         else:
@@ -163,11 +162,10 @@ class Quic(Traced):
         spans = Spans(judge, trace, names, ["stream"])
         numbers = [str(n) for n in range(self.streams)]
         if mode != "threads":
-            spans.lives_once("call", numbers)
-            spans.lives_once("exchange", numbers)
+            spans.lives_once("call", numbers, mode)
+            spans.lives_once("exchange", numbers, mode)
+            spans.lives_once("serve_stream", numbers, mode)
             spans.lives_within("exchange", "call")
-        if mode == "lifetimes":
-            spans.lives_once("serve_stream", numbers)
         if mode == "threads":
             expect(not any(spans.lives.values()), "a life in the mode `threads`")
         spans.entries_within("call", None)
@@ -184,7 +182,8 @@ class Quic(Traced):
 
 
 def all_programs(binaries, folder, quick):
-    yield Ripgrep(binaries, folder, quick)
+    yield Ripgrep(measure.START, binaries, folder, 1)
+    yield Ripgrep("ripgrep", binaries, folder, 400 if quick else 4000)
     for kind in (Web, Quic):
         for through in ("subscriber", "layer"):
             yield kind(binaries, folder, quick, through)
