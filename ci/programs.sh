@@ -9,8 +9,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/programs"
 
 ../../tests/oracle/setup.sh
 
-# ripgrep's sources are where cargo has unpacked the other packages; of these, `grep` is one of its own.
-sources=$(cargo metadata --locked --format-version 1 --features ripgrep-traced/source 2>/dev/null | python3 -c '
+# Cargo unpacks ripgrep's sources beside those of the other packages, such as `grep`. It does not name them itself,
+# since a dependency without a library is none to it.
+sources=$(cargo metadata --locked --format-version 1 --features ripgrep-traced/source 2> >(grep -v 'missing a lib target' >&2) | python3 -c '
 import json, os, sys
 packages = {package["name"]: package for package in json.load(sys.stdin)["packages"]}
 folder = os.path.dirname(os.path.dirname(packages["grep"]["manifest_path"]))

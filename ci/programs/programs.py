@@ -137,7 +137,7 @@ class Web(Traced):
             for name in ("request", "handler", "query"):
                 spans.arrows_link_polls(name, self.requests)
         events = """
-            select sum(name like 'started processing%'), sum(name like 'finished processing%')
+            select sum(category = 'tower_http::trace::on_request'), sum(category = 'tower_http::trace::on_response')
             from slice where dur = 0"""
         [[counts]] = judge.ask(trace, events)
         expect(counts == [self.requests, self.requests], f"TraceLayer's events: {counts}")
