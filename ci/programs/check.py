@@ -1,4 +1,4 @@
-"""Runs the programs of other people, asks the judge about their traces, and measures them (ci/programs.sh)."""
+"""Runs the programs of other people, asks the judge about their traces, and measures them."""
 
 import argparse
 import sys
@@ -13,7 +13,7 @@ from programs import all_programs
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("binaries", type=Path)
-    parser.add_argument("--quick", action="store_true", help="fewer files and requests, three runs of each state")
+    parser.add_argument("--quick", action="store_true", help="fewer files and requests, three runs")
     parser.add_argument("--only", metavar="NAME", help="programs whose name has this in it")
     parser.add_argument("--no-check", action="store_true", help="only measure")
     parser.add_argument("--no-times", action="store_true", help="only ask the judge")
@@ -22,7 +22,8 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         scratch = Path(scratch)
         programs = all_programs(options.binaries, scratch, options.quick)
-        programs = [p for p in programs if not options.only or options.only in p.name or p.name == measure.START]
+        wanted = lambda name: name == measure.START or (options.only or "") in name
+        programs = [program for program in programs if wanted(program.name)]
         folder = options.keep or scratch
         folder.mkdir(parents=True, exist_ok=True)
         wrong = 0

@@ -22,7 +22,7 @@ class Run:
 
 
 def environment(state, trace):
-    """A recording program waits for room in its ring: the checks are about what it records, not about loss."""
+    """A recording program waits for room in its ring: the checks are about events, not about loss."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith("HAIRLINE")}
     if state in ("fxt", "pftrace"):
         variables |= {"HAIRLINE": str(trace), "HAIRLINE_LOG": "info", "HAIRLINE_OVERFLOW": "block"}
@@ -77,8 +77,8 @@ class Table:
 |---|---|---:|---:|---:|---:|---:|---:|""", flush=True)
 
     def add(self, name, runs):
-        """`a record` is the median's distance from `off`, without that of a program that records next to nothing:
-        a session's start and end."""
+        """`a record` is the median's distance from `off`, without that of a program that records next to
+        nothing: a session's start and end."""
         medians = {state: median([run.cpu for run in runs[state]]) for state in STATES}
         if name == START:
             self.start = {state: medians[state] - medians["off"] for state in STATES}

@@ -33,7 +33,8 @@ class Ripgrep:
               sum(matches.int_value > 0)
             from slice s
             join args path on path.arg_set_id = s.arg_set_id and path.key in ('path', 'debug.path')
-            join args matches on matches.arg_set_id = s.arg_set_id and matches.key in ('matches', 'debug.matches')
+            join args matches on matches.arg_set_id = s.arg_set_id
+              and matches.key in ('matches', 'debug.matches')
             join args lines on lines.arg_set_id = s.arg_set_id and lines.key in ('lines', 'debug.lines')
             where s.name = 'file'"""
         parents = """
@@ -137,7 +138,8 @@ class Web(Traced):
             for name in ("request", "handler", "query"):
                 spans.arrows_link_polls(name, self.requests)
         events = """
-            select sum(category = 'tower_http::trace::on_request'), sum(category = 'tower_http::trace::on_response')
+            select sum(category = 'tower_http::trace::on_request'),
+              sum(category = 'tower_http::trace::on_response')
             from slice where dur = 0"""
         [[counts]] = judge.ask(trace, events)
         expect(counts == [self.requests, self.requests], f"TraceLayer's events: {counts}")
@@ -175,7 +177,9 @@ class Quic(Traced):
             spans.entries_are_polls(name, self.polls(run, name))
             if mode != "threads":
                 spans.arrows_link_polls(name, self.streams)
-        own = "select count(distinct name) from slice where name in ('drive', 'recv', 'frame', 'send') and dur > 0"
+        own = """
+            select count(distinct name) from slice
+            where name in ('drive', 'recv', 'frame', 'send') and dur > 0"""
         [[[kinds]]] = judge.ask(trace, own)
         expect(kinds == 4, f"{kinds} of quinn's own four spans")
         return f"{self.streams} streams, {self.polls(run, 'call')} polls of calls"

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from judge import expect
 
 SLICES = """
-select s.id, s.ts, s.dur, s.name, s.parent_id, s.track_id in (select id from thread_track), track.name, above.name,
+select s.id, s.ts, s.dur, s.name, s.parent_id, s.track_id in (select id from thread_track),
+  track.name, above.name,
   (select display_value from args a where a.arg_set_id = s.arg_set_id and a.key in ({keys}))
 from slice s join track on track.id = s.track_id left join track above on above.id = track.parent_id
 where s.name in ({names}) order by s.ts"""
@@ -53,17 +54,18 @@ class Spans:
         self.arrows = [tuple(row) for row in arrows]
 
     def lives_once(self, name, instances, mode):
-        """Each instance has exactly one life. In the mode `auto`, an instance that never waited has one entry, and
-        no life."""
+        """Each instance has exactly one life. In the mode `auto`, an instance that never waited has one entry,
+        and no life."""
         found = Counter(s.key for s in self.lives[name])
         entered = Counter(s.key for s in self.entries[name] if s.key is not None)
         for instance in instances:
             once = found[instance] == 1 or mode == "auto" and found[instance] == 0 and entered[instance] == 1
-            expect(once, f"{name} {instance}: {found[instance]} lives, {entered[instance]} entries with its fields")
+            entries = f"{entered[instance]} entries with its fields"
+            expect(once, f"{name} {instance}: {found[instance]} lives, {entries}")
         expect(set(found) | set(entered) <= set(instances), f"{name}: nobody made some of its spans")
 
     def lives_within(self, child, parent, parent_of=lambda key: key):
-        """Each life of `child` is in time, and on the tracks, below the life of `parent` that it belongs to."""
+        """Each life of `child` is, in time and on the tracks, below the life of its own `parent`."""
         parents = {s.key: s for s in self.lives[parent]}
         expect(self.lives[child], f"{child}: no life")
         for s in self.lives[child]:
@@ -83,7 +85,8 @@ class Spans:
 
     def entries_are_polls(self, name, polls):
         """A slice on a thread for each poll, and no other."""
-        expect(len(self.entries[name]) == polls, f"{name}: {len(self.entries[name])} entries of {polls} polls")
+        entries = len(self.entries[name])
+        expect(entries == polls, f"{name}: {entries} entries of {polls} polls")
 
     def arrows_link_polls(self, name, spans):
         """The entries of each span form a chain of arrows: one less than there are entries."""
