@@ -54,8 +54,7 @@ class Spans:
         self.arrows = [tuple(row) for row in arrows]
 
     def lives_once(self, name, instances, mode):
-        """Each instance has exactly one life. In the mode `auto`, an instance that never waited has one entry,
-        and no life."""
+        """Each instance has exactly one life; in the mode `auto`, one that never waited has an entry."""
         found = Counter(s.key for s in self.lives[name])
         entered = Counter(s.key for s in self.entries[name] if s.key is not None)
         for instance in instances:
