@@ -27,8 +27,9 @@ step_lint() {       # the files form layers; clippy has nothing to say: all feat
   python3 ci/layers.py
   cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
   cargo clippy -p hairline --all-targets --locked -- -D warnings
-  # The peers are not built here, but they could be.
+  # The peers and the programs of other people are not built here, but they could be.
   cargo update --quiet --workspace --locked --manifest-path benches/peers/Cargo.toml
+  cargo update --quiet --workspace --locked --manifest-path ci/programs/Cargo.toml
 }
 
 step_test() {       # all tests, debug assertions on
