@@ -206,6 +206,7 @@ fn every_setting(builder: SessionBuilder) -> SessionBuilder {
         .output_writer(std::io::sink())
         .format(Format::TrackEvent)
         .categories("app")
+        .level(Level::Trace)
         .buffer_size(1 << 20)
         .chunk_size(4096)
         .overflow(Overflow::Block(Duration::from_millis(1)))

@@ -29,8 +29,8 @@ fn the_environments_session_is_the_programs_whichever_comes_first() {
             assert_eq!(run.files(), [asked.clone()], "{way}");
             assert_eq!(parts(&run, &asked), rows, "{way}");
             let line = format!(
-                "hairline: HAIRLINE is set: this process records to {}, and these settings of the program's \
-                 own session do not apply: output, categories, buffer_size",
+                "hairline: HAIRLINE is set: recording to {}; the program's own settings have no effect: output, \
+                 categories, buffer_size",
                 run.path(&asked).display()
             );
             assert_eq!(run.stderr(), [line], "{way}");

@@ -99,6 +99,21 @@ fn a_panic_that_aborts_the_process_is_in_the_file_already() {
 }
 
 #[test]
+fn the_snapshot_of_a_panic_has_its_instant() {
+    for extension in EXTENSIONS {
+        let variables = [
+            ("HAIRLINE", &*format!("{{}}/t-%n.{extension}")),
+            ("HAIRLINE_OVERFLOW", "overwrite"),
+            ("HAIRLINE_TRIGGER", "panic"),
+            ("HAIRLINE_PANICS", "on"),
+        ];
+        let run = panics("hook", "", &variables);
+        assert_eq!(run.files(), [format!("t-1.{extension}"), format!("t-2.{extension}")]);
+        assert_eq!(recorded(&run, &format!("t-1.{extension}")), "main\twork\ton purpose\t1", "{extension}");
+    }
+}
+
+#[test]
 fn a_hook_that_ends_the_process_does_not_keep_the_panic_from_the_trace() {
     for extension in EXTENSIONS {
         let file = format!("t.{extension}");

@@ -76,8 +76,8 @@ pub(crate) fn unknown() -> Vec<(String, String)> {
 /// Returns the known name that is nearest to `name`, unless more than half of `name` differs.
 fn nearest(name: &str) -> Option<&'static str> {
     // Without the prefix, which all names have in common.
-    let of = name.strip_prefix(PREFIX)?;
-    let own = |known: &'static str| Some((distance(of, known.strip_prefix(PREFIX)?), known));
+    let of = name.strip_prefix(PREFIX)?.to_ascii_uppercase();
+    let own = |known: &'static str| Some((distance(&of, known.strip_prefix(PREFIX)?), known));
     let (far, known) = KNOWN.into_iter().filter_map(own).min()?;
     (far <= (of.chars().count() / 2).max(2)).then_some(known)
 }

@@ -28,11 +28,9 @@ pub(crate) fn environments_session() -> Option<Arc<Shared>> {
 /// Reports that the program's settings do not apply, with the names of those that are not the defaults.
 pub(crate) fn report(session: &Shared, settings: &[&str]) {
     let path = session.settings.path.as_deref().unwrap_or("".as_ref()).display();
-    let none_apply = match settings {
+    let without_effect = match settings {
         [] => String::new(),
-        _ => {
-            format!(", and these settings of the program's own session do not apply: {}", settings.join(", "))
-        }
+        _ => format!("; the program's own settings have no effect: {}", settings.join(", ")),
     };
-    stderr::write(Level::Error, format_args!("HAIRLINE is set: this process records to {path}{none_apply}"));
+    stderr::write(Level::Error, format_args!("HAIRLINE is set: recording to {path}{without_effect}"));
 }
