@@ -81,6 +81,19 @@ fn a_dropped_handle_ends_the_environments_session_and_info_reports_each_end() {
 }
 
 #[test]
+fn a_forked_child_that_starts_a_session_has_the_environments_for_itself() {
+    for extension in ["fxt", "pftrace"] {
+        let run = both("fork", &[("HAIRLINE", &format!("{{}}/t-%p.{extension}"))]);
+        let files = run.files();
+        assert_eq!(files.len(), 2, "{files:?}");
+        let mut found: Vec<_> = files.iter().map(|file| parts(&run, file)).collect();
+        found.sort();
+        assert_eq!(found, ["child\t10", "within\t10"], "{extension}");
+        assert_eq!(run.stderr().len(), 2, "a line in each process: {:?}", run.stderr());
+    }
+}
+
+#[test]
 fn a_wrong_value_in_the_environment_leaves_the_program_its_own_session() {
     let run = both("before", &[("HAIRLINE", "{}/asked.fxt"), ("HAIRLINE_CLOCK", "sundial")]);
     assert_eq!(run.stdout(), "first: 20 records in own.pftrace\ndone\n");

@@ -1,14 +1,20 @@
 //! A program with the macros in it and a session of its own, for the tests of what the environment changes.
 //!
 //! ```text
-//! both before | after | two | again | dropped  FILE
+//! both before | after | two | again | dropped | fork  FILE
 //! ```
 //!
 //! `before`: its session starts before its first event. `after`: after ten events. `two`: it starts a second
 //! session while the first one runs. `again`: it starts a second one after the first, with `second-` in front of
-//! the name of the file. `dropped`: it drops its session. Each way prints the outcomes.
+//! the name of the file. `dropped`: it drops its session. `fork`: a forked child starts a session too. Each way
+//! prints the outcomes.
+
+#![allow(unsafe_code)] // fork
+
+use std::time::Duration;
 
 use hairline::{Session, Summary, trace_scope};
+use hairline_tests::children;
 
 fn work(name: &'static str) {
     for n in 0..10 {
@@ -53,6 +59,18 @@ fn main() {
             let second = start(&format!("second-{file}")).expect("a session");
             work("second");
             show("second", second.stop());
+        }
+        "fork" => {
+            // SAFETY: the child records and prints, which a forked child may, and ends by `_exit`.
+            let child = unsafe { children::fork() };
+            if child == 0 {
+                let own = start(file).expect("a session");
+                work("child");
+                show("child", own.stop());
+                children::exit_at_once(0);
+            }
+            children::expect_success(child, Duration::from_secs(20));
+            show("first", session.stop());
         }
         "dropped" => drop(session),
         _ => show("first", session.stop()),
