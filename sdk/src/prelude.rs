@@ -33,19 +33,9 @@
 //! # load();
 //! ```
 //!
-//! With two glob imports, a name that is in both is an error where the program uses it (E0659, "`Level` is
-//! ambiguous"), and all other names work:
-//!
-//! ```compile_fail,E0659
-//! use hairline::prelude::*;
-//! use tracing::*;
-//!
-//! fn main() {
-//!     trace_log!(Level::Info, "app", "loading");
-//! }
-//! ```
-//!
-//! An explicit import of the name that the program means ends the error:
+//! With two glob imports, the compiler calls a name that is in both ambiguous where the program uses it: an
+//! error (E0659), or for some names a warning that will become one. All other names work. An explicit import
+//! of the name that the program means decides:
 //!
 //! ```
 //! use hairline::prelude::*;
