@@ -26,7 +26,7 @@ fn the_environments_session_is_the_programs_whichever_comes_first() {
         for (way, records, rows) in [("before", 20, "within\t10"), ("after", 40, "early\t10\nwithin\t10")] {
             let run = both(way, &variables);
             assert_eq!(run.stdout(), format!("first: {records} records in {asked}\ndone\n"), "{way}");
-            assert_eq!(run.files(), [asked.clone()], "{way}");
+            assert_eq!(run.files(), std::slice::from_ref(&asked), "{way}");
             assert_eq!(parts(&run, &asked), rows, "{way}");
             let line = format!(
                 "hairline: HAIRLINE is set: recording to {}; the program's own settings have no effect: output, \

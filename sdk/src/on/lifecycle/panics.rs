@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hairline_formats::Value;
 
 use crate::builder::Config;
-use crate::on::callsite::{Callsite, Key, UNREGISTERED, registry};
+use crate::on::callsite::{Callsite, Epoch, Key, registry};
 use crate::on::event::Event;
 use crate::on::event::extras::Extras;
 use crate::on::session::{current, trigger};
@@ -45,10 +45,10 @@ fn record(panic: &PanicHookInfo<'_>) {
     let Some(session) = current::running().filter(|session| session.settings.record_panics) else { return };
     let epoch = session.epoch();
     drop(session);
-    let _ = PANIC.registered_word();
+    let _ = PANIC.registered_epoch();
     // Unregistered: this thread is inside an event, and the loss is counted. The filter may exclude the
     // callsite, but the setting asks for it. So the event takes the session's epoch, if that still records.
-    if PANIC.word() == UNREGISTERED || registry::active_epoch() != epoch {
+    if PANIC.epoch() == Some(Epoch::UNREGISTERED) || registry::active_epoch() != Some(epoch) {
         return;
     }
     let location = panic.location().map(ToString::to_string).unwrap_or_default();
