@@ -68,8 +68,9 @@ impl Registry {
     /// Sets the epoch of the callsite, if the running session records its events.
     fn set_epoch(&mut self, callsite: &Callsite) {
         let Some(session) = &mut self.active else { return callsite.set_epoch(None) };
-        let is_on = session.records(callsite);
-        session.has_matched |= is_on && callsite.kind() != CallsiteKind::End;
+        let is_included = session.includes(callsite);
+        session.has_matched |= is_included && callsite.kind() != CallsiteKind::End;
+        let is_on = is_included && callsite.level() >= session.level;
         callsite.set_epoch(is_on.then_some(session.epoch));
     }
 
@@ -85,19 +86,15 @@ pub(crate) struct ActiveSession {
     pub(crate) filter: Filter,
     /// The most verbose level of `tracing` and `log` that is recorded.
     pub(crate) level: Level,
-    /// Whether the session has recorded events of a callsite, or would have.
+    /// Whether the filter has included a callsite.
     pub(crate) has_matched: bool,
 }
 
 impl ActiveSession {
-    /// Whether the session records events of the callsite: the filter includes one of its categories, and its
-    /// level is not too verbose.
-    fn records(&self, callsite: &Callsite) -> bool {
+    /// Whether the filter includes one of the callsite's categories.
+    fn includes(&self, callsite: &Callsite) -> bool {
         if callsite.kind() == CallsiteKind::End {
             return true;
-        }
-        if callsite.level() < self.level {
-            return false;
         }
         let mut categories = callsite.categories().peekable();
         match categories.peek() {
