@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::filter::Filter;
 use crate::options::{ClockSource, Format, Overflow};
 use crate::output::MemoryOutput;
+use crate::vocabulary::Level;
 
 /// The default size of the ring, in bytes: room for 5 to 10 ms of events at the full speed of the hot path.
 pub(crate) const DEFAULT_BUFFER: u64 = 16 << 20;
@@ -51,6 +52,8 @@ pub(crate) struct Config {
     pub(crate) output: OutputConfig,
     pub(crate) format: Option<Format>,
     pub(crate) filter: Filter,
+    /// The most verbose level of `tracing` and `log` that is recorded.
+    pub(crate) level: Level,
     pub(crate) buffer_size: u64,
     pub(crate) chunk_size: Option<u32>,
     pub(crate) overflow: Overflow,
@@ -58,6 +61,7 @@ pub(crate) struct Config {
     pub(crate) detail: Detail,
     pub(crate) heartbeat: Duration,
     pub(crate) trigger_interval: Duration,
+    pub(crate) record_panics: bool,
     pub(crate) trigger_on_panic: bool,
     pub(crate) trigger_on_signal: Option<i32>,
     pub(crate) finish_on_signals: bool,
@@ -65,6 +69,8 @@ pub(crate) struct Config {
     pub(crate) rotate: Option<Rotate>,
     #[cfg(feature = "compress")]
     pub(crate) compress: bool,
+    /// Whether the environment requests the session, and not the program.
+    pub(crate) is_from_environment: bool,
 }
 
 /// The settings of an output in several files.
@@ -119,6 +125,7 @@ impl SessionBuilder {
                 output: OutputConfig::None,
                 format: None,
                 filter: Filter::default(),
+                level: Level::Trace,
                 buffer_size: DEFAULT_BUFFER,
                 chunk_size: None,
                 overflow: Overflow::Drop,
@@ -126,6 +133,7 @@ impl SessionBuilder {
                 detail: Detail::default(),
                 heartbeat: HEARTBEAT,
                 trigger_interval: TRIGGER_INTERVAL,
+                record_panics: false,
                 trigger_on_panic: false,
                 trigger_on_signal: None,
                 finish_on_signals: false,
@@ -133,6 +141,7 @@ impl SessionBuilder {
                 rotate: None,
                 #[cfg(feature = "compress")]
                 compress: false,
+                is_from_environment: false,
             },
             categories: None,
         }
@@ -196,6 +205,22 @@ impl SessionBuilder {
         self
     }
 
+    /// Sets the most verbose level of spans, events and messages of the crates `tracing` and `log` that is
+    /// recorded (default: [`Level::Trace`], all levels). [`trace_log!`](crate::trace_log) has a category, to
+    /// which [`categories`](Self::categories) applies, and is recorded at each level.
+    ///
+    /// ```
+    /// # let memory = hairline::MemoryOutput::new();
+    /// let builder = hairline::Session::builder().output_memory(&memory);
+    /// let session = builder.level(hairline::Level::Info).start()?; // Info, Warn and Error
+    /// # session.stop()?;
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
+    pub fn level(mut self, most_verbose: Level) -> Self {
+        self.config.level = most_verbose;
+        self
+    }
+
     /// Sets the size of the ring between the threads and the output, in bytes (default: 16 MiB). At least
     /// four chunks.
     pub fn buffer_size(mut self, bytes: u64) -> Self {
@@ -251,6 +276,23 @@ impl SessionBuilder {
     /// A trigger within that time of the last one is ignored.
     pub fn trigger_interval(mut self, shortest: Duration) -> Self {
         self.config.trigger_interval = shortest;
+        self
+    }
+
+    /// Records an instant at each panic (default: `false`), on the thread that panics: category `panic`, name
+    /// `panic`, arguments `message` and `location`. [`categories`](Self::categories) does not apply to it.
+    ///
+    /// The instant is recorded before the program's own panic hook runs. After the hook, the thread waits until
+    /// the output has the instant, at most 1 s, also if the panic aborts the process. While an output is
+    /// stuck, only one panic waits. In a session with [`Overflow::Overwrite`] the instant is in the ring, and
+    /// [`trigger_on_panic`](Self::trigger_on_panic) writes a snapshot that has it.
+    ///
+    /// A hook that the program sets after the session's start replaces the one of this crate. Then panics are
+    /// recorded only if the program's hook calls the one that [`std::panic::take_hook`] has returned. A panic
+    /// in the code of an argument, inside of an event, is counted in
+    /// [`Lost::reentrant`](crate::Lost::reentrant) instead.
+    pub fn record_panics(mut self, on: bool) -> Self {
+        self.config.record_panics = on;
         self
     }
 
@@ -328,6 +370,42 @@ impl SessionBuilder {
     pub fn compress(mut self, on: bool) -> Self {
         self.config.compress = on;
         self
+    }
+
+    /// Returns the names of the settings that differ from their defaults.
+    #[cfg(feature = "enable")]
+    pub(crate) fn changed(&self) -> Vec<&'static str> {
+        let (config, default) = (&self.config, &Self::new().config);
+        let output = match config.output {
+            OutputConfig::None => "",
+            OutputConfig::Path(_) => "output",
+            OutputConfig::Memory(_) => "output_memory",
+            OutputConfig::Writer(_) => "output_writer",
+        };
+        let (detail, plain) = (config.detail, default.detail);
+        let all = [
+            (output, !output.is_empty()),
+            ("format", config.format.is_some()),
+            ("categories", self.categories.is_some()),
+            ("level", config.level != default.level),
+            ("buffer_size", config.buffer_size != default.buffer_size),
+            ("chunk_size", config.chunk_size.is_some()),
+            ("overflow", config.overflow != default.overflow),
+            ("clock", config.clock != default.clock),
+            ("thread_time", detail.thread_time != plain.thread_time),
+            ("source_locations", detail.source_locations != plain.source_locations),
+            ("heartbeat", config.heartbeat != default.heartbeat),
+            ("trigger_interval", config.trigger_interval != default.trigger_interval),
+            ("record_panics", config.record_panics),
+            ("trigger_on_panic", config.trigger_on_panic),
+            ("trigger_on_signal", config.trigger_on_signal.is_some()),
+            ("finish_on_signals", config.finish_on_signals),
+            ("max_file_size", config.max_file_size.is_some()),
+            ("rotate", config.rotate.is_some()),
+            #[cfg(feature = "compress")]
+            ("compress", config.compress),
+        ];
+        all.into_iter().filter(|(_, is_changed)| *is_changed).map(|(name, _)| name).collect()
     }
 
     /// Returns the settings.

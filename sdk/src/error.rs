@@ -43,7 +43,10 @@ pub enum Error {
     },
     /// [`snapshot`](crate::Session::snapshot) was called on a session whose [`Overflow`](crate::Overflow) is
     /// not `Overwrite`.
-    #[error("cannot take a snapshot: the session is no flight recorder; start it with `Overflow::Overwrite`")]
+    #[error(
+        "cannot take a snapshot: the session is no flight recorder; start it with `Overflow::Overwrite`, or \
+         from the environment with HAIRLINE_OVERFLOW=overwrite"
+    )]
     NotRecording,
     /// The category filter is malformed.
     #[error("category filter {filter:?}: {what}")]

@@ -9,16 +9,32 @@
 //! the categories that it matches; with a leading `-` it excludes them. A category that no pattern matches is
 //! excluded, unless the first pattern has a `-`: then it is included. Spaces around a pattern do not count.
 //! The empty filter includes all categories.
+//!
+//! A `.` is a character like any other: `db.*` does not match `db`.
 
+#[cfg(feature = "enable")]
+use std::collections::BTreeSet;
+use std::fmt;
 use std::str::FromStr;
 
 use crate::error::Error;
 
 /// A filter of categories, as [`SessionBuilder::categories`](crate::SessionBuilder::categories) takes it.
 ///
+/// Patterns between commas, and the last pattern that matches a category decides. `name` matches that category
+/// only. `*` matches any run of characters, also an empty one. A pattern with a leading `-` excludes. A
+/// category that no pattern matches is excluded, unless the first pattern has a `-`. The empty filter includes
+/// all categories.
+///
+/// `db.*` does not match `db`. Both `db,db.*` and `db*` do; the second one matches `dbus` too. The targets of
+/// `tracing` and `log` are module paths: `mycrate*` includes all modules of the crate `mycrate`, and
+/// `mycrate::net*` its module `net` with all modules in it.
+///
 /// ```
 /// let filter = hairline::Filter::parse("net,db.*,-db.verbose")?;
 /// assert!(filter.matches("db.query") && !filter.matches("db.verbose"));
+/// assert!(!hairline::Filter::parse("db.*")?.matches("db"));
+/// assert!(hairline::Filter::parse("mycrate*")?.matches("mycrate::net"));
 /// assert!(hairline::Filter::parse("net,,db").is_err());
 /// # Ok::<(), hairline::Error>(())
 /// ```
@@ -77,6 +93,41 @@ impl Filter {
             Some((_, effect)) => *effect == Effect::Include,
             None => self.patterns.first().is_none_or(|(_, effect)| *effect == Effect::Exclude),
         }
+    }
+
+    /// Whether the filter has no pattern.
+    #[cfg(feature = "enable")]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.patterns.is_empty()
+    }
+
+    /// Returns the patterns like `db.*` that may be meant to include `db`, each with that category: it is one
+    /// of `categories`, the filter excludes it, and no pattern names it.
+    #[cfg(feature = "enable")]
+    pub(crate) fn missed<'f>(&'f self, categories: &BTreeSet<&str>) -> Vec<(&'f str, &'f str)> {
+        let includes = self.patterns.iter().filter(|(_, effect)| *effect == Effect::Include);
+        let stem_of = |pattern: &'f str| {
+            let below = pattern.strip_suffix('*')?;
+            let stem = below.trim_end_matches(['.', ':', '/']);
+            (stem.len() < below.len()).then_some((pattern, stem))
+        };
+        let is_missed = |(_, stem): &(&str, &str)| {
+            let is_named = self.patterns.iter().any(|(pattern, _)| pattern == stem);
+            categories.contains(stem) && !is_named && !self.matches(stem)
+        };
+        includes.filter_map(|(pattern, _)| stem_of(pattern)).filter(is_missed).collect()
+    }
+}
+
+/// Writes the patterns with commas between them, as [`Filter::parse`] reads them.
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, (pattern, effect)) in self.patterns.iter().enumerate() {
+            let comma = if n == 0 { "" } else { "," };
+            let minus = if *effect == Effect::Exclude { "-" } else { "" };
+            write!(f, "{comma}{minus}{pattern}")?;
+        }
+        Ok(())
     }
 }
 
@@ -154,6 +205,29 @@ mod tests {
                 && on("a**b", "ab")
         );
         assert!(!on("a*c", "acb") && !on("*.slow", "slow"));
+    }
+
+    #[test]
+    fn a_filter_is_shown_as_it_is_parsed() {
+        for text in ["", "net", "net,db.*,-db.verbose", "-*,a"] {
+            let filter = Filter::parse(text).unwrap();
+            assert_eq!(filter.to_string(), text);
+        }
+        assert_eq!(Filter::parse(" net , - db ").unwrap().to_string(), "net,-db");
+    }
+
+    #[cfg(feature = "enable")]
+    #[test]
+    fn a_pattern_misses_the_category_above_it_unless_the_filter_names_that() {
+        let categories = BTreeSet::from(["db", "db.query", "net", "mycrate"]);
+        let missed = |text: &str| {
+            let filter = Filter::parse(text).unwrap();
+            filter.missed(&categories).iter().map(|(p, c)| format!("{p} {c}")).collect::<Vec<_>>()
+        };
+        assert_eq!(missed("db.*,mycrate::*"), ["db.* db", "mycrate::* mycrate"]);
+        for fine in ["db*", "db,db.*", "db.*,-db", "db.*,*", "gpu.*", "*", ".*", "db.*.*", ""] {
+            assert!(missed(fine).is_empty(), "{fine}");
+        }
     }
 
     #[test]

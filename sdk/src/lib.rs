@@ -25,6 +25,8 @@
 //! `HAIRLINE=trace.pftrace ./program`. In the repository, `docs/guide/sessions.md` lists all variables, and
 //! `docs/guide` explains one task after the other.
 //!
+//! [`prelude`] has the names that most programs use.
+//!
 //! # What an event costs
 //!
 //! While recording is off, an event is a load and a branch. While it is on, an event costs little more than a
@@ -65,6 +67,7 @@ mod off;
 mod on;
 mod options;
 mod output;
+pub mod prelude;
 pub mod recovery;
 mod site;
 mod summary;

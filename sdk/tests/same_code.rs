@@ -206,6 +206,7 @@ fn every_setting(builder: SessionBuilder) -> SessionBuilder {
         .output_writer(std::io::sink())
         .format(Format::TrackEvent)
         .categories("app")
+        .level(Level::Trace)
         .buffer_size(1 << 20)
         .chunk_size(4096)
         .overflow(Overflow::Block(Duration::from_millis(1)))
@@ -214,6 +215,7 @@ fn every_setting(builder: SessionBuilder) -> SessionBuilder {
         .source_locations(true)
         .heartbeat(Duration::from_secs(1))
         .trigger_interval(Duration::from_secs(1))
+        .record_panics(false)
         .trigger_on_panic(false)
         .finish_on_signals(false)
         .max_file_size(1 << 20)
@@ -289,6 +291,32 @@ fn the_hidden_constructors_have_the_same_signatures_with_the_feature_on_and_off(
         drop(TrackScope::begin(&CALLSITE, epoch, &(), &extras().own_track(&track)));
         drop(AsyncScope::begin(&CALLSITE, epoch, &(), &extras().track(&track)));
         let _: Life = Life::begin(&CALLSITE, epoch, &());
+    }
+}
+
+/// What a program that imports the prelude alone can name.
+mod with_the_prelude {
+    use hairline::prelude::*;
+
+    #[trace("app")]
+    async fn answer() -> u32 {
+        42
+    }
+
+    #[test]
+    fn the_prelude_has_what_a_program_needs_with_the_feature_on_and_off() {
+        let (track, flow) = (Track::new("track"), Flow::new());
+        trace_scope!("app", "scope", flow: &flow);
+        trace_instant!("app", "instant");
+        trace_counter!("app", "counter", 7, unit: Unit::Count);
+        trace_log!(Level::Info, "app", "message");
+        trace_begin!("app", "slice", track: &track);
+        trace_end!(&track);
+        let guards: (Scope, TrackScope, AsyncScope) =
+            (scope!("app", "guard"), scope!("app", "slice", track: &track), trace_async!("app", "interval"));
+        drop((guards, answer().traced("app", "future")));
+        let _: fn() -> hairline::SessionBuilder = Session::builder;
+        trigger!();
     }
 }
 

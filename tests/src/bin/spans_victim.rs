@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! spans_victim subscriber | layer  global | scoped | after-another
+//! spans_victim subscriber | layer | log  levels
 //! spans_victim log
 //! ```
 //!
 //! Its first span is entered by eight threads at once. `scoped`: on one thread, which is all that has the subscriber.
 //! `after-another`: likewise, and the span's callsite was known to another subscriber before. `log`: a message, and 20,000 with
-//! a target of its own each.
+//! a target of its own each. `levels`: a span and an event of each level, on threads; or a message of each level.
 
 use std::sync::Barrier;
 
@@ -41,15 +42,43 @@ fn messages() {
     println!("done");
 }
 
+/// A span and an event of each level.
+fn spans_of_each_level() {
+    macro_rules! of {
+        ($level:ident, $target:literal) => {
+            tracing::span!(target: $target, tracing::Level::$level, "span").in_scope(
+                || tracing::event!(target: $target, tracing::Level::$level, "event"),
+            );
+        };
+    }
+    of!(TRACE, "level is trace");
+    of!(DEBUG, "level is debug");
+    of!(INFO, "level is info");
+    of!(WARN, "level is warn");
+    of!(ERROR, "level is error");
+}
+
+fn messages_of_each_level() {
+    hairline::Logger::new().install().expect("the first one");
+    for level in log::Level::iter() {
+        log::log!(target: "victim", level, "level is {}", level.as_str().to_lowercase());
+    }
+    println!("done");
+}
+
 fn main() {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     if arguments == ["log"] {
         return messages();
     }
+    if arguments == ["log", "levels"] {
+        return messages_of_each_level();
+    }
     let [listener, way] = arguments.as_slice() else { panic!("spans_victim LISTENER WAY") };
+    let mode = if way == "levels" { hairline::Mode::Threads } else { hairline::Mode::Auto };
     let dispatch = || match listener.as_str() {
-        "subscriber" => Dispatch::new(hairline::Subscriber::new()),
-        _ => Dispatch::new(tracing_subscriber::registry().with(hairline::layer())),
+        "subscriber" => Dispatch::new(hairline::Subscriber::new().mode(mode)),
+        _ => Dispatch::new(tracing_subscriber::registry().with(hairline::layer().mode(mode))),
     };
     let on_one_thread = || tracing::dispatcher::with_default(&dispatch(), || (0..THREADS).for_each(first));
     match way.as_str() {
@@ -57,6 +86,7 @@ fn main() {
             tracing::dispatcher::set_global_default(dispatch()).expect("the first one");
             all_at_once();
         }
+        "levels" => tracing::dispatcher::with_default(&dispatch(), spans_of_each_level),
         "scoped" => on_one_thread(),
         _ => {
             let another = Dispatch::new(tracing_subscriber::registry());

@@ -1,7 +1,7 @@
 //! A program with the macros in it and no session code, for the tests of what the environment switches on.
 //!
 //! ```text
-//! victim return | steps | for-ever | exit | panic | thread-panic | fork | own-session FILE
+//! victim return | steps | for-ever | exit | panic | thread-panic | fork
 //! ```
 //!
 //! Each way of ending comes after ten scopes on the main thread and ten on another; it prints `done` whatever
@@ -11,7 +11,7 @@
 
 use std::time::Duration;
 
-use hairline::{Session, trace_scope};
+use hairline::trace_scope;
 use hairline_tests::children;
 
 fn work() {
@@ -64,15 +64,7 @@ fn fork_while_recording() {
 }
 
 fn main() {
-    let mut arguments = std::env::args().skip(1);
-    let way = arguments.next().unwrap_or_default();
-    if way == "own-session" {
-        let path = arguments.next().expect("a file");
-        let session = Session::builder().output(path).start().expect("a session");
-        work_on_two_threads();
-        println!("done");
-        return drop(session);
-    }
+    let way = std::env::args().nth(1).unwrap_or_default();
     work_on_two_threads();
     if way == "steps" {
         for n in 0..50_000 {

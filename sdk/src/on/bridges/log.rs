@@ -26,7 +26,7 @@ const MAX_SITES: usize = 1 << 14;
 
 /// Returns whether a message with this target would be recorded.
 pub(crate) fn would_record(metadata: &Metadata<'_>) -> bool {
-    enabled::would_record(metadata.target())
+    enabled::would_record(metadata.target(), level_of(metadata.level()))
 }
 
 /// Records the message, if the session's filter includes its target.
@@ -37,20 +37,27 @@ pub(crate) fn record(record: &Record<'_>) {
     if registry::active_epoch().is_none() && !inherited::is_pending() {
         return;
     }
+    let level = level_of(record.level());
+    if (level as u8) < registry::active_level() {
+        return;
+    }
     let Some(site) = site(record) else { return };
     let Some(epoch) = site.registered_epoch() else { return };
-    let level = match record.level() {
-        log::Level::Trace => Level::Trace,
-        log::Level::Debug => Level::Debug,
-        log::Level::Info => Level::Info,
-        log::Level::Warn => Level::Warn,
-        log::Level::Error => Level::Error,
-    };
     let text = Text::display(record.args());
     let text = text.as_str();
     // An event without a name has the callsite's.
     let extras = if text.is_empty() { Extras::new() } else { Extras::new().name(text) };
     events::log_with(site, epoch, level, text, &extras);
+}
+
+fn level_of(level: log::Level) -> Level {
+    match level {
+        log::Level::Trace => Level::Trace,
+        log::Level::Debug => Level::Debug,
+        log::Level::Info => Level::Info,
+        log::Level::Warn => Level::Warn,
+        log::Level::Error => Level::Error,
+    }
 }
 
 /// Returns the message's callsite, made at the first message. Returns `None` from inside of an event, which
@@ -110,7 +117,7 @@ static HAS_ASKED: AtomicBool = AtomicBool::new(false);
 static OTHER_LEVEL: AtomicUsize = AtomicUsize::new(NOT_KEPT);
 const NOT_KEPT: usize = usize::MAX;
 
-/// From now on sets `log::max_level`: to everything while a session runs, else to `other`.
+/// From now on sets `log::max_level`: to the session's level while a session runs, and never below `other`.
 pub(crate) fn keep_max_level(other: LevelFilter) {
     OTHER_LEVEL.store(other as usize, Ordering::Release);
     // Everything at first: the first message starts the session.
@@ -137,5 +144,9 @@ fn set_max_level() {
     let _busy = this_thread::busy();
     let _update = UPDATE.lock_unless_lost();
     let other = LevelFilter::iter().nth(OTHER_LEVEL.load(Ordering::Relaxed)).unwrap_or(LevelFilter::Off);
-    log::set_max_level(if registry::active_epoch().is_none() { other } else { LevelFilter::Trace });
+    // `log` numbers its levels from `Off` to `Trace`, this crate from `Trace` to `Fatal`.
+    let recorded = (Level::Fatal as u8).saturating_sub(registry::active_level()).into();
+    let recorded = if registry::active_epoch().is_none() { 0 } else { recorded };
+    let recorded = LevelFilter::iter().nth(recorded).unwrap_or(LevelFilter::Off);
+    log::set_max_level(recorded.max(other));
 }

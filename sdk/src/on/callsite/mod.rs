@@ -22,6 +22,7 @@ mod link;
 mod word;
 
 use crate::site::{CallsiteKind, Site};
+use crate::vocabulary::Level;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use crate::on::base::few::Few;
@@ -95,6 +96,7 @@ pub struct Callsite {
     /// The byte of that bit.
     near_byte: AtomicU32,
     kind: CallsiteKind,
+    level: Level,
     category_id: AtomicU32,
     name_id: AtomicU32,
     next: Link<Callsite>,
@@ -128,6 +130,7 @@ impl Callsite {
             is_listed: AtomicBool::new(false),
             near_byte: AtomicU32::new(near_bit(NO_ID).0),
             kind,
+            level: Level::Fatal,
             category_id: AtomicU32::new(0),
             name_id: AtomicU32::new(0),
             next: Link::end(),
@@ -163,6 +166,18 @@ impl Callsite {
     /// Registers the callsite at its first hit. Returns its new epoch.
     pub(crate) fn first_hit(&'static self) -> Option<Epoch> {
         (self.first_hit)(self)
+    }
+
+    /// Returns the callsite with the level of its events.
+    pub(crate) const fn with_level(mut self, level: Level) -> Self {
+        self.level = level;
+        self
+    }
+
+    /// Returns the level of the events of `tracing`; [`Level::Fatal`] for all other callsites, which no
+    /// session's level excludes.
+    pub(crate) fn level(&self) -> Level {
+        self.level
     }
 
     pub(crate) fn kind(&self) -> CallsiteKind {

@@ -7,8 +7,9 @@
 
 #![allow(unsafe_code)] // callsites are statics behind raw pointers
 
+use std::collections::BTreeSet;
 use std::panic::Location;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::time::Instant;
 
 use crate::filter::Filter;
@@ -17,11 +18,15 @@ use crate::on::base::{lock, this_thread};
 use crate::on::callsite::runtime::CallsiteMemory;
 use crate::on::callsite::{Callsite, Constants, Epoch, FirstHit, Link, pointee};
 use crate::site::{CallsiteKind, CounterOptions, Site};
+use crate::vocabulary::Level;
 
 static HEAD: Link<Callsite> = Link::end();
 
 /// The epoch of the running session; 0 without a session.
 static ACTIVE_EPOCH: AtomicU32 = AtomicU32::new(0);
+
+/// The most verbose level of `tracing` and `log` that the running session records.
+static ACTIVE_LEVEL: AtomicU8 = AtomicU8::new(0);
 
 /// Functions to call after callsites were switched on or off, by [`Bridge`].
 static ON_CHANGE: [AtomicPtr<()>; 2] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 2];
@@ -60,26 +65,34 @@ impl Registry {
         self.active.as_ref().is_some_and(|session| session.epoch == epoch)
     }
 
-    /// Returns the epoch of the running session if that session records the callsite's events.
-    fn epoch_for(&self, callsite: &Callsite) -> Option<Epoch> {
-        self.active.as_ref().filter(|session| session.records(callsite)).map(|session| session.epoch)
+    /// Sets the epoch of the callsite, if the running session records its events.
+    fn set_epoch(&mut self, callsite: &Callsite) {
+        let Some(session) = &mut self.active else { return callsite.set_epoch(None) };
+        let is_included = session.includes(callsite);
+        session.has_matched |= is_included && callsite.kind() != CallsiteKind::End;
+        let is_on = is_included && callsite.level() >= session.level;
+        callsite.set_epoch(is_on.then_some(session.epoch));
     }
 
     /// Sets the epochs of all callsites.
-    fn set_epochs(&self) {
-        callsites().for_each(|callsite| callsite.set_epoch(self.epoch_for(callsite)));
+    fn set_epochs(&mut self) {
+        callsites().for_each(|callsite| self.set_epoch(callsite));
     }
 }
 
-/// The epoch and the filter of the running session.
-struct ActiveSession {
-    epoch: Epoch,
-    filter: Filter,
+/// The session that decides which callsites are on.
+pub(crate) struct ActiveSession {
+    pub(crate) epoch: Epoch,
+    pub(crate) filter: Filter,
+    /// The most verbose level of `tracing` and `log` that is recorded.
+    pub(crate) level: Level,
+    /// Whether the filter has included a callsite.
+    pub(crate) has_matched: bool,
 }
 
 impl ActiveSession {
-    /// Whether the session records events of the callsite: the filter includes one of its categories.
-    fn records(&self, callsite: &Callsite) -> bool {
+    /// Whether the filter includes one of the callsite's categories.
+    fn includes(&self, callsite: &Callsite) -> bool {
         if callsite.kind() == CallsiteKind::End {
             return true;
         }
@@ -235,7 +248,7 @@ pub(crate) fn register(
             registry.callsites += 1;
             callsite.push(&HEAD);
         }
-        callsite.set_epoch(registry.epoch_for(callsite));
+        registry.set_epoch(callsite);
     });
 }
 
@@ -264,10 +277,26 @@ pub(crate) fn notify_bridges() {
     }
 }
 
-/// Whether a callsite of this category is on in the running session.
+/// Whether a callsite of this category and level is on in the running session.
 #[cfg(any(feature = "subscriber", feature = "log"))]
-pub(crate) fn matches_category(category: &str) -> bool {
-    with(|registry| registry.active.as_ref().is_some_and(|session| session.filter.matches(category)))
+pub(crate) fn matches(category: &str, level: Level) -> bool {
+    let records = |session: &ActiveSession| level >= session.level && session.filter.matches(category);
+    with(|registry| registry.active.as_ref().is_some_and(records))
+}
+
+/// Returns the most verbose level of `tracing` and `log` that the running session records, as a number. Without
+/// a session that of the last one.
+#[cfg(feature = "log")]
+pub(crate) fn active_level() -> u8 {
+    ACTIVE_LEVEL.load(Ordering::Relaxed)
+}
+
+/// Returns the categories of all registered callsites.
+pub(crate) fn categories() -> BTreeSet<&'static str> {
+    callsites()
+        .filter(|callsite| callsite.kind() != CallsiteKind::End)
+        .flat_map(Callsite::categories)
+        .collect()
 }
 
 /// Returns the epoch of the running session.
@@ -275,11 +304,13 @@ pub(crate) fn active_epoch() -> Option<Epoch> {
     Epoch::from_raw(ACTIVE_EPOCH.load(Ordering::Relaxed))
 }
 
-/// Switches the callsites that `filter` matches on, with `epoch`, and all others off. The caller then calls
-/// [`notify_bridges`].
-pub(crate) fn activate(epoch: Epoch, filter: Filter) {
+/// Switches the callsites that `filter` and `level` match on, with `epoch`, and all others off. The caller
+/// then calls [`notify_bridges`].
+pub(crate) fn activate(epoch: Epoch, filter: Filter, level: Level) {
     let before = with(|registry| {
-        let before = registry.active.replace(ActiveSession { epoch, filter });
+        let session = ActiveSession { epoch, filter, level, has_matched: false };
+        let before = registry.active.replace(session);
+        ACTIVE_LEVEL.store(level as u8, Ordering::Relaxed);
         ACTIVE_EPOCH.store(epoch.get(), Ordering::Relaxed);
         registry.set_epochs();
         before
@@ -288,30 +319,29 @@ pub(crate) fn activate(epoch: Epoch, filter: Filter) {
 }
 
 /// Replaces the filter, if the session with `epoch` is still running.
-pub(crate) fn set_filter(epoch: Epoch, filter: Filter) {
-    let mut replaced = Some(ActiveSession { epoch, filter });
+pub(crate) fn set_filter(epoch: Epoch, mut filter: Filter) {
     with(|registry| {
-        if registry.is_active(epoch) {
-            std::mem::swap(&mut registry.active, &mut replaced);
+        if let Some(session) = registry.active.as_mut().filter(|session| session.epoch == epoch) {
+            std::mem::swap(&mut session.filter, &mut filter);
             registry.set_epochs();
         }
     });
-    drop(replaced); // outside of the lock
+    drop(filter); // the one before, outside of the lock
     notify_bridges();
 }
 
-/// Switches all callsites off, if the session with `epoch` is still running.
-pub(crate) fn deactivate(epoch: Epoch) {
+/// Switches all callsites off, if the session with `epoch` is still running. Returns that session.
+pub(crate) fn deactivate(epoch: Epoch) -> Option<ActiveSession> {
     let before = with(|registry| {
         let is_running = registry.is_active(epoch);
         if is_running {
             ACTIVE_EPOCH.store(0, Ordering::Relaxed);
             callsites().for_each(|c| c.set_epoch(None));
         }
-        is_running.then(|| registry.active.take())
+        if is_running { registry.active.take() } else { None }
     });
-    drop(before); // outside of the lock
     notify_bridges();
+    before
 }
 
 /// The registry, locked for a fork.

@@ -2,6 +2,7 @@
 
 use crate::on::callsite::{Callsite, FirstHit, Key};
 use crate::site::{CallsiteKind, Site};
+use crate::vocabulary::Level;
 
 /// The memory of a callsite, allocated before the lock is taken. Only under the lock can the caller see
 /// whether another thread has created the same callsite. The memory is then freed, outside of the lock.
@@ -9,6 +10,7 @@ use crate::site::{CallsiteKind, Site};
 pub(crate) struct CallsiteMemory {
     category: Option<Box<str>>,
     keys: Box<[Key]>,
+    level: Level,
     site: Box<Option<Site>>,
     callsite: Box<Option<Callsite>>,
 }
@@ -16,7 +18,13 @@ pub(crate) struct CallsiteMemory {
 impl CallsiteMemory {
     /// Allocates the memory of a callsite with these keys.
     pub(crate) fn new(keys: Box<[Key]>) -> Self {
-        Self { category: None, keys, site: Box::new(None), callsite: Box::new(None) }
+        Self { category: None, keys, level: Level::Fatal, site: Box::new(None), callsite: Box::new(None) }
+    }
+
+    /// Sets the level of the callsite's events, for events of `tracing`.
+    #[cfg(feature = "subscriber")]
+    pub(crate) fn with_level(self, level: Level) -> Self {
+        Self { level, ..self }
     }
 
     /// Allocates the memory with a copy of the category, for a category that is not static.
@@ -37,13 +45,8 @@ impl CallsiteMemory {
     ) -> &'static Callsite {
         let category = self.category.map_or(category, |category| Box::leak(category));
         let site = Box::leak(self.site).insert(site);
-        Box::leak(self.callsite).insert(Callsite::with_first_hit(
-            kind,
-            category,
-            name,
-            Box::leak(self.keys),
-            site,
-            first_hit,
-        ))
+        let keys = Box::leak(self.keys);
+        let callsite = Callsite::with_first_hit(kind, category, name, keys, site, first_hit);
+        Box::leak(self.callsite).insert(callsite.with_level(self.level))
     }
 }

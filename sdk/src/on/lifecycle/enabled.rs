@@ -6,14 +6,15 @@ use crate::on::base::this_thread;
 use crate::on::callsite::registry;
 use crate::on::lifecycle::connect;
 use crate::on::lifecycle::entry::start_once;
+use crate::vocabulary::Level;
 
-/// Returns whether a callsite of this category would be on. Calls [`start_from_environment`] first.
-pub(crate) fn would_record(category: &str) -> bool {
+/// Returns whether a callsite of this category and level would be on. Calls [`start_from_environment`] first.
+pub(crate) fn would_record(category: &str, level: Level) -> bool {
     if this_thread::is_barred() {
         return false;
     }
     start_from_environment();
-    registry::matches_category(category)
+    registry::matches(category, level)
 }
 
 /// Returns whether a session runs. Calls [`start_from_environment`] first.

@@ -12,7 +12,6 @@ use crate::on::callsite::{Callsite, Epoch, Key};
 use crate::on::event::track::Track;
 use crate::on::lifecycle::inherited::{DONE, NOT_STARTED, STARTING, STATE};
 use crate::on::lifecycle::{connect, env, inherited, start};
-use crate::on::session::report;
 use crate::on::thread::cold;
 use crate::site::{CallsiteKind, Site};
 
@@ -57,6 +56,16 @@ const POLL: Duration = Duration::from_micros(100);
 /// Starts the session that the environment or the inherited settings request, at the first call. A call
 /// during the start waits for its end. No lock is held.
 pub(crate) fn start_once() {
+    start_once_or("not tracing");
+}
+
+/// Like [`start_once`], before the program starts a session of its own.
+pub(crate) fn start_before_own_session() {
+    start_once_or("the session of the program's own settings starts instead");
+}
+
+/// Like [`start_once`]. `otherwise` is reported after the reason if the session cannot start.
+fn start_once_or(otherwise: &str) {
     // Acquire pairs with the Release of `STATE`'s stores: the caller sees the session that another thread has
     // started.
     match STATE.compare_exchange(NOT_STARTED, STARTING, Ordering::Acquire, Ordering::Acquire) {
@@ -65,7 +74,7 @@ pub(crate) fn start_once() {
                 .map_or_else(start_from_environment, |config| start_unless_running(config).map(drop));
             STATE.store(DONE, Ordering::Release);
             if let Err(e) = started {
-                stderr::write(Level::Error, format_args!("{e}; not tracing"));
+                stderr::write(Level::Error, format_args!("{e}; {otherwise}"));
             }
         }
         Err(STARTING) => wait_for_start(),
@@ -83,10 +92,15 @@ fn wait_for_start() {
 
 /// Starts the session that the environment requests, if it requests one.
 fn start_from_environment() -> Result<(), Error> {
-    if let Some(settings) = env::settings()?
-        && start_unless_running(settings.into_config()?)?
-    {
-        report::set_from_environment();
+    env::report_unknown();
+    let Some(builder) = env::settings()? else { return Ok(()) };
+    let mut config = builder.into_config()?;
+    config.is_from_environment = true;
+    if start_unless_running(config)? {
+        stderr::write(Level::Info, format_args!("tracing"));
+    } else {
+        let message = "HAIRLINE has no effect: the program's own session was first";
+        stderr::write(Level::Error, format_args!("{message}"));
     }
     Ok(())
 }

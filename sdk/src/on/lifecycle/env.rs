@@ -3,16 +3,24 @@
 //! The guide has the table of the variables: `docs/guide/sessions.md`.
 //!
 //! The process's first event reads the variables. If a value is invalid, the process writes one line to
-//! stderr and records nothing.
+//! stderr and records nothing. A name that is not known is one line too, and the process records.
 //!
 //! A program with more rights than its caller (setuid, setgid, file capabilities) reads no variable, because
 //! the caller chose the values.
 
 use crate::builder::SessionBuilder;
 use crate::error::Error;
-use crate::on::base::stderr::log_level;
-use crate::on::base::variables::{one_of, read, variable};
+use crate::on::base::stderr::{self, log_level};
+use crate::on::base::variables::{self, one_of, read, variable};
 use crate::options::{ClockSource, parse_size};
+use crate::vocabulary::Level;
+
+/// Reports variables whose names begin like those of this crate, but are not known.
+pub(crate) fn report_unknown() {
+    for (name, advice) in variables::unknown() {
+        stderr::write(stderr::Level::Error, format_args!("{name} is unknown and has no effect; {advice}"));
+    }
+}
 
 /// Returns the session that the environment requests. `None`: it requests no session.
 ///
@@ -25,6 +33,10 @@ pub(crate) fn settings() -> Result<Option<SessionBuilder>, Error> {
     if let Some(filter) = variable("HAIRLINE_CATEGORIES")? {
         builder = builder.categories(&filter);
     }
+    if let Some(level) = variable("HAIRLINE_LEVEL")? {
+        builder = builder.level(self::level(level)?);
+    }
+    mode()?; // the bridge of `tracing` applies it
     if let Some(size) = variable("HAIRLINE_BUFFER")? {
         builder = builder.buffer_size(parse_size(&size)?);
     }
@@ -39,6 +51,9 @@ pub(crate) fn settings() -> Result<Option<SessionBuilder>, Error> {
     }
     if let Some(on) = on_or_off("HAIRLINE_SIGNALS")? {
         builder = builder.finish_on_signals(on);
+    }
+    if let Some(on) = on_or_off("HAIRLINE_PANICS")? {
+        builder = builder.record_panics(on);
     }
     if let Some(triggers) = variable("HAIRLINE_TRIGGER")? {
         builder = triggers.split(',').map(str::trim).try_fold(builder, trigger)?;
@@ -62,6 +77,23 @@ pub(crate) fn settings() -> Result<Option<SessionBuilder>, Error> {
 fn on_or_off(name: &'static str) -> Result<Option<bool>, Error> {
     let known = [("on", true), ("1", true), ("off", false), ("0", false)];
     variable(name)?.map(|value| one_of(name, value, &known, "use on or off")).transpose()
+}
+
+/// `HAIRLINE_MODE`: the name of the mode in which spans of `tracing` are recorded. `None` without `HAIRLINE`.
+pub(crate) fn mode() -> Result<Option<&'static str>, Error> {
+    if read("HAIRLINE").is_none() {
+        return Ok(None);
+    }
+    let known = ["auto", "threads", "lifetimes"].map(|name| (name, name));
+    let of = |name| one_of("HAIRLINE_MODE", name, &known, "use auto, threads or lifetimes");
+    variable("HAIRLINE_MODE")?.map(of).transpose()
+}
+
+/// `HAIRLINE_LEVEL`.
+fn level(name: String) -> Result<Level, Error> {
+    let known = [Level::Trace, Level::Debug, Level::Info, Level::Warn, Level::Error];
+    let known = known.map(|level| (level.name(), level));
+    one_of("HAIRLINE_LEVEL", name, &known, "use trace, debug, info, warn or error")
 }
 
 /// `HAIRLINE_ROTATE`: the size of a file, and the number of files to keep.

@@ -3,7 +3,7 @@
 
 #![allow(unsafe_code)] // a Box behind an atomic pointer
 
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use crate::builder::Config;
 
@@ -17,8 +17,19 @@ pub(crate) fn is_pending() -> bool {
     !INHERITED.load(Ordering::Relaxed).is_null() // Relaxed: nothing is read through the pointer
 }
 
+/// Whether the environment requested the session that the settings come from.
+static IS_FROM_ENVIRONMENT: AtomicBool = AtomicBool::new(false);
+
+/// Returns whether the environment requested the session that the settings of the child's own session come
+/// from.
+pub(crate) fn is_from_environment() -> bool {
+    IS_FROM_ENVIRONMENT.load(Ordering::Relaxed) // stored in `fork`, when the child has one thread
+}
+
 /// Replaces the settings of the child's own session. Returns the settings before. Allocates nothing.
 pub(crate) fn set(config: Option<Box<Config>>) -> Option<Box<Config>> {
+    let is_from_environment = config.as_ref().is_some_and(|config| config.is_from_environment);
+    IS_FROM_ENVIRONMENT.store(is_from_environment, Ordering::Relaxed);
     let new = config.map_or(std::ptr::null_mut(), Box::into_raw);
     // Release and Acquire pair with those of other calls: the call that takes the settings sees all of them.
     let before = INHERITED.swap(new, Ordering::AcqRel);

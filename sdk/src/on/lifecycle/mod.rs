@@ -10,6 +10,8 @@ pub(crate) mod env;
 pub(crate) mod exit;
 pub(crate) mod fork;
 pub(crate) mod inherited;
+pub(crate) mod join;
+pub(crate) mod panics;
 pub(crate) mod session;
 pub(crate) mod signals;
 pub(crate) mod start;

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::filter::Filter;
 use crate::on::base::this_thread;
 use crate::on::callsite::registry;
-use crate::on::lifecycle::{entry, inherited, start};
+use crate::on::lifecycle::{entry, inherited, join, start};
 use crate::on::session::current;
 use crate::on::session::shared::Shared;
 use crate::summary::Summary;
@@ -126,10 +126,24 @@ impl SessionBuilder {
     /// Starts recording. Takes less than 1 ms, unless the output's disk is slow. For the next 10 ms each event
     /// takes some 50 ns more: until the processor's counter is calibrated, events call the system's clock.
     ///
+    /// If the variable `HAIRLINE` is set, this process has the environment's session, which this call starts
+    /// if no event has started it. The call returns a handle of that session. The settings of this builder do
+    /// not apply then; a line on stderr names them. [`flush`](Session::flush), [`snapshot`](Session::snapshot)
+    /// and [`set_categories`](Session::set_categories) work on the environment's session,
+    /// [`stop`](Session::stop) or a drop ends it. A handle that is stopped later returns the same summary.
+    /// After the end of that session, a call starts the program's own. If the environment's session cannot
+    /// start, stderr has the reason, and this call starts the program's own.
+    ///
     /// # Errors
-    /// When a session runs, when the output cannot be created, or when an option has an invalid value.
-    /// Nothing has changed then.
+    /// When a session of the program runs, when the output cannot be created, or when an option has an invalid
+    /// value. Nothing has changed then.
     pub fn start(self) -> Result<Session, Error> {
-        Ok(Session { shared: start::start(self.into_config()?)? })
+        let changed = self.changed();
+        let config = self.into_config()?;
+        if let Some(shared) = join::environments_session() {
+            join::report(&shared, &changed);
+            return Ok(Session { shared });
+        }
+        Ok(Session { shared: start::start(config)? })
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::builder::Config;
 use crate::error::Error;
-use crate::on::lifecycle::{connect, inherited, signals};
+use crate::on::lifecycle::{connect, inherited, panics, signals};
 use crate::on::session::shared::Shared;
 use crate::on::session::start::Starting;
 
@@ -21,5 +21,6 @@ pub(crate) fn start(config: Config) -> Result<Arc<Shared>, Error> {
     }
     Starting::check(&config)?;
     signals::install(&config)?;
+    panics::install(&config);
     starting.finish(config)
 }

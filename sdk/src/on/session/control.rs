@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use crate::error::Error;
 use crate::on::base::{files, stderr, this_thread};
-use crate::on::callsite::registry;
+use crate::on::session::current;
 use crate::on::session::requests::Outcome;
 use crate::on::session::shared::Shared;
-use crate::on::session::{current, report};
 use crate::summary::Summary;
 
 /// The end of the process waits while the output takes bytes. An output that takes none for this time is
@@ -18,6 +17,9 @@ const STUCK_AFTER: Duration = Duration::from_secs(3);
 
 /// The longest wait of a panic for its snapshot.
 const PANIC_PATIENCE: Duration = Duration::from_secs(5);
+
+/// The longest wait of a panic until the output has its instant.
+const PANIC_FLUSH_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Stops the running session at the end of the process, if a session runs.
 pub(crate) fn stop_current() {
@@ -67,6 +69,19 @@ impl Shared {
         self.requests.wait_for_panic(number, PANIC_PATIENCE);
     }
 
+    /// Waits until the output has all that was recorded before the call, for [`PANIC_FLUSH_PATIENCE`] at most.
+    /// Does not wait if an earlier panic has waited in vain, and the output is still stuck.
+    pub(crate) fn flush_for_panic(&self) {
+        // The ring of a flight recorder is not drained.
+        if !self.may_wait() || self.recorder().is_some() {
+            return;
+        }
+        if let Some(number) = self.requests.request_flush_unless_stuck() {
+            self.drain.unpark();
+            self.requests.wait_for_flush_for(number, PANIC_FLUSH_PATIENCE);
+        }
+    }
+
     /// Ends the session, and waits for the results.
     pub(crate) fn stop(&self) -> Result<Summary, Error> {
         if !self.may_wait() {
@@ -75,7 +90,9 @@ impl Shared {
         let _busy = this_thread::busy();
         self.request_stop();
         let result = self.join();
-        current::forget(self.epoch());
+        if let (true, Ok(summary)) = (current::forget(self.epoch()), &result) {
+            self.report(summary);
+        }
         result
     }
 
@@ -93,13 +110,13 @@ impl Shared {
         }
         match result {
             None => stderr::report_stuck_output(self.settings.path.as_deref()),
-            Some(Ok(summary)) => report::report(&summary),
+            Some(Ok(summary)) => self.report(&summary),
             Some(Err(e)) => stderr::report_error(&e),
         }
     }
 
     fn request_stop(&self) {
-        registry::deactivate(self.epoch());
+        self.deactivate();
         self.region().end_waits();
         self.requests.request_stop();
         self.drain.unpark();

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use hairline_shm::Drain;
 
 use crate::on::base::clock::Clock;
-use crate::on::callsite::registry;
 use crate::on::encode::stream;
 use crate::on::session::end::End;
 use crate::on::session::late_ends::LATE_ROOM;
@@ -32,7 +31,7 @@ const LAST_PASSES: u32 = 8;
 pub(crate) fn run(shared: &Arc<Shared>, sink: Sink, clock: Clock) {
     let life = std::panic::AssertUnwindSafe(|| DrainThread::new(shared, sink, clock).live());
     if std::panic::catch_unwind(life).is_err() {
-        registry::deactivate(shared.epoch());
+        shared.deactivate();
         shared.region().end_waits();
         // SAFETY: this thread had the region's only drain, and has dropped it.
         unsafe { shared.region().close() };
@@ -253,7 +252,7 @@ impl<'s> DrainThread<'s> {
     /// Ends the recording after an error of the sink. The ring's content counts as lost.
     fn fail(&mut self, e: io::Error) {
         self.state = if self.sink.is_at_limit() { State::AtLimit } else { State::Failed };
-        registry::deactivate(self.shared.epoch());
+        self.shared.deactivate();
         self.shared.region().end_waits();
         if self.state == State::Failed {
             self.shared.requests.set_error(&Arc::new(e));

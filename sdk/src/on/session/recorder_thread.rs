@@ -18,7 +18,6 @@ use std::time::Duration;
 use hairline_shm::LossReason;
 
 use crate::on::base::clock::Clock;
-use crate::on::callsite::registry;
 use crate::on::session::destination::Destination;
 use crate::on::session::end::End;
 use crate::on::session::flight_recorder::FlightRecorder;
@@ -38,7 +37,7 @@ pub(crate) fn run(shared: &Arc<Shared>, destination: Destination, clock: Clock) 
         None => Ok(End::default()),
     });
     let end = std::panic::catch_unwind(life).unwrap_or_else(|_| Err(io::Error::other("the output panicked")));
-    registry::deactivate(shared.epoch());
+    shared.deactivate();
     match shared.recorder() {
         Some(recorder) => recorder.close(shared.region()),
         // SAFETY: this is the session's only thread, and it has no drain.

@@ -1,29 +1,26 @@
 //! The report to stderr of a session that the environment started.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use crate::on::base::stderr::{self, Level};
+use crate::on::session::shared::Shared;
 use crate::summary::Summary;
 
-/// Whether the environment started the running session.
-static IS_FROM_ENVIRONMENT: AtomicBool = AtomicBool::new(false);
-
-/// Writes the session's summary to stderr, if the environment started the session and sets
-/// `HAIRLINE_LOG=info`.
-pub(crate) fn report(summary: &Summary) {
-    if IS_FROM_ENVIRONMENT.load(Ordering::Relaxed) {
+impl Shared {
+    /// Writes the session's summary to stderr, if the environment started the session and sets
+    /// `HAIRLINE_LOG=info`. Remarks on the filter are written unless it sets `HAIRLINE_LOG=off`.
+    pub(crate) fn report(&self, summary: &Summary) {
+        if !self.settings.is_from_environment {
+            return;
+        }
         let path = summary.path.as_deref().unwrap_or("".as_ref()).display();
         let Summary { records, bytes, lost, .. } = summary;
         stderr::write(
             Level::Info,
             format_args!("{path}: {records} records, {bytes} bytes, {} events lost", lost.total()),
         );
-        summary.notes.iter().for_each(|note| stderr::write(Level::Info, format_args!("{note}")));
+        let of_filter = self.filter_notes();
+        for note in &summary.notes {
+            let level = if of_filter.contains(note) { Level::Error } else { Level::Info };
+            stderr::write(level, format_args!("{note}"));
+        }
     }
-}
-
-/// Marks the running session as started by the environment.
-pub(crate) fn set_from_environment() {
-    IS_FROM_ENVIRONMENT.store(true, Ordering::Relaxed);
-    stderr::write(Level::Info, format_args!("tracing"));
 }

@@ -21,6 +21,8 @@ pub(crate) struct Requests {
 struct State {
     pending: Pending,
     outcome: Outcome,
+    /// The last flush for which a thread has waited in vain.
+    abandoned_flush: u64,
 }
 
 /// The numbers of requests, and of those that are answered.
@@ -57,6 +59,17 @@ impl Requests {
         state.pending.flushes_requested
     }
 
+    /// Requests a flush, unless a thread has waited in vain for an earlier one that is still not done. Returns
+    /// its number, for [`wait_for_flush_for`](Self::wait_for_flush_for).
+    pub(crate) fn request_flush_unless_stuck(&self) -> Option<u64> {
+        let mut state = self.state.lock();
+        if state.pending.flushes_done < state.abandoned_flush {
+            return None;
+        }
+        state.pending.flushes_requested += 1;
+        Some(state.pending.flushes_requested)
+    }
+
     /// Requests a snapshot for a panic. Returns its number, for [`wait_for_panic`](Self::wait_for_panic).
     pub(crate) fn request_panic(&self) -> u64 {
         let mut state = self.state.lock();
@@ -72,6 +85,16 @@ impl Requests {
     /// Waits until the flush with this number is done, or the session has ended.
     pub(crate) fn wait_for_flush(&self, number: u64) -> Outcome {
         self.wait_while(|state| state.pending.flushes_done < number && state.outcome.end.is_none())
+    }
+
+    /// Waits until the flush with this number is done, or the session has ended, at most for `longest`.
+    pub(crate) fn wait_for_flush_for(&self, number: u64, longest: Duration) {
+        let is_unanswered =
+            |state: &mut State| state.pending.flushes_done < number && state.outcome.end.is_none();
+        let mut state = self.answered.wait_while_for(self.state.lock(), longest, is_unanswered);
+        if is_unanswered(&mut state) {
+            state.abandoned_flush = state.abandoned_flush.max(number);
+        }
     }
 
     /// Waits until the snapshot with this number is written, or the session has ended, at most for `longest`.

@@ -19,6 +19,10 @@ pub(crate) struct Settings {
     pub(crate) heartbeat: Duration,
     /// The absolute path of the output, if the output is a file.
     pub(crate) path: Option<PathBuf>,
+    /// Whether panics are recorded as instants.
+    pub(crate) record_panics: bool,
+    /// Whether the environment requested the session, and not the program.
+    pub(crate) is_from_environment: bool,
 }
 
 impl Settings {
@@ -28,6 +32,7 @@ impl Settings {
             Overflow::Block(longest) => longest.min(LONGEST_PATIENCE),
             _ => Duration::ZERO,
         };
-        Self { detail: config.detail, patience, heartbeat: config.heartbeat, path }
+        let &Config { detail, heartbeat, record_panics, is_from_environment, .. } = config;
+        Self { detail, patience, heartbeat, path, record_panics, is_from_environment }
     }
 }

@@ -43,6 +43,8 @@ pub(crate) struct Shared {
     pub(crate) threads: ThreadList,
     pub(crate) chunks_for_ends: ChunksForEnds,
     pub(crate) stray_before: StrayBefore,
+    /// Remarks on the filter, from the end of the recording on.
+    pub(crate) filter_notes: Mutex<Option<Arc<[String]>>>,
     /// The settings of a forked child's own session.
     child_config: Mutex<Option<Box<Config>>>,
 }
@@ -69,6 +71,7 @@ impl Shared {
             threads: ThreadList::default(),
             chunks_for_ends: ChunksForEnds::default(),
             stray_before: StrayBefore::now(),
+            filter_notes: Mutex::default(),
             child_config: Mutex::new(child_config),
             region,
         }

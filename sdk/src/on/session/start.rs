@@ -22,7 +22,7 @@ use crate::on::session::rotation::Rotation;
 use crate::on::session::settings::Settings;
 use crate::on::session::shared::Shared;
 use crate::on::session::sink::Sink;
-use crate::on::session::{drain_thread, output, panics, recorder_thread, snapshot};
+use crate::on::session::{drain_thread, output, recorder_thread, snapshot, trigger};
 use crate::options::{ClockSource, Format, Overflow};
 
 /// A session during its start. Until the start is over, no other session can start, and no signal handler
@@ -93,10 +93,10 @@ impl Starting {
         region.activate(sink.as_ref().and_then(Sink::file_len));
         let settings = Settings::new(&config, path);
         let shared = Arc::new(Shared::new(format, settings, region, &clock, child_config));
-        let filter = std::mem::take(&mut config.filter);
+        let (filter, level) = (std::mem::take(&mut config.filter), config.level);
         spawn(&shared, sink, config, clock)?;
         reserved.fill(Arc::clone(&shared));
-        registry::activate(shared.epoch(), filter);
+        registry::activate(shared.epoch(), filter, level);
         // Released first, because the bridges look at callsites and run the program's code.
         drop((busy, signals_blocked));
         registry::notify_bridges();
@@ -143,7 +143,7 @@ fn spawn(shared: &Arc<Shared>, sink: Option<Sink>, config: Config, clock: Clock)
     }
     let destination = Destination::new(config.output, config.trigger_interval);
     if config.trigger_on_panic {
-        panics::trigger_on_panic();
+        trigger::set_for_panics();
     }
     shared.spawn(move |shared| recorder_thread::run(&shared, destination, clock))
 }

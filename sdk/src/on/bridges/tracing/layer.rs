@@ -82,7 +82,7 @@ pub fn layer<S>() -> Layer<S> {
 impl<S> Default for Layer<S> {
     fn default() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let (mode, category) = (Mode::default(), Category::default());
+        let (mode, category) = (Mode::default().or_environments(), Category::default());
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         Self { mode, category, number, gate: Filtered::new(Nothing, Gate(category)) }
     }
@@ -96,10 +96,10 @@ impl<S> fmt::Debug for Layer<S> {
 }
 
 impl<S> Layer<S> {
-    /// Sets how spans are recorded.
+    /// Sets how spans are recorded, unless the environment does: [`Mode`].
     #[must_use]
     pub fn mode(mut self, mode: Mode) -> Self {
-        self.mode = mode;
+        self.mode = mode.or_environments();
         self
     }
 

@@ -26,6 +26,7 @@ mod subscriber;
 #[cfg(feature = "tracing")]
 pub use crate::on::bridges::tracing::layer::{Layer, layer};
 pub use crate::on::bridges::tracing::subscriber::Subscriber;
+use crate::on::lifecycle::env;
 
 /// The category of spans and events. Feature `subscriber`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -39,6 +40,9 @@ pub enum Category {
 }
 
 /// How spans are recorded. Feature `subscriber`.
+///
+/// If the environment requests the session, its variable `HAIRLINE_MODE` (`auto`, `threads` or `lifetimes`)
+/// replaces the mode that the program sets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Mode {
@@ -53,4 +57,17 @@ pub enum Mode {
     /// Each span is an interval on an async track, from its creation to its close. Its entries are slices,
     /// linked by a flow.
     Lifetimes,
+}
+
+impl Mode {
+    /// Returns the mode that `HAIRLINE_MODE` requests, else this one. An unknown name is reported when the
+    /// session starts.
+    fn or_environments(self) -> Self {
+        match env::mode() {
+            Ok(Some("auto")) => Self::Auto,
+            Ok(Some("threads")) => Self::Threads,
+            Ok(Some("lifetimes")) => Self::Lifetimes,
+            _ => self,
+        }
+    }
 }

@@ -80,7 +80,7 @@ pub(crate) fn metadata(callsite: &'static Callsite) -> Option<&'static Metadata<
 
 /// Returns whether a callsite with this metadata would be recorded.
 pub(crate) fn would_record(metadata: &Metadata<'_>, category: Category) -> bool {
-    enabled::would_record(name_of(metadata, category))
+    enabled::would_record(name_of(metadata, category), level_of(metadata))
 }
 
 /// Records an event: with a message a log message, else an instant with its fields.
@@ -125,7 +125,13 @@ fn make(
         counter: CounterOptions::NONE,
     };
     let kind = if metadata.is_span() { CallsiteKind::Scope } else { CallsiteKind::Instant };
-    memory.fill(kind, name_of(metadata, category), metadata.name(), site, entry::first_hit)
+    memory.with_level(level_of(metadata)).fill(
+        kind,
+        name_of(metadata, category),
+        metadata.name(),
+        site,
+        entry::first_hit,
+    )
 }
 
 /// Returns whether the callsite is on. tracing keeps the answer in its own cache until the session or its

@@ -45,13 +45,13 @@ impl Subscriber {
     /// Makes a subscriber that records spans as [`Mode::Auto`] describes, with their target as category.
     #[must_use]
     pub fn new() -> Self {
-        Self { mode: Mode::Auto, category: Category::Target }
+        Self { mode: Mode::Auto.or_environments(), category: Category::Target }
     }
 
-    /// Sets how spans are recorded.
+    /// Sets how spans are recorded, unless the environment does: [`Mode`].
     #[must_use]
     pub fn mode(mut self, mode: Mode) -> Self {
-        self.mode = mode;
+        self.mode = mode.or_environments();
         self
     }
 

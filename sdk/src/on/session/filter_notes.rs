@@ -1,0 +1,95 @@
+//! Remarks on a filter that has not matched what its author may have meant.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::filter::Filter;
+use crate::on::callsite::registry;
+use crate::on::session::shared::Shared;
+
+/// The most categories that a remark names.
+const MOST_NAMED: usize = 12;
+
+impl Shared {
+    /// Switches all callsites off at the end of the recording. Keeps the remarks on the session's filter for
+    /// the summary.
+    pub(crate) fn deactivate(&self) {
+        if let Some(session) = registry::deactivate(self.epoch()) {
+            let notes = notes(&session.filter, session.has_matched, &registry::categories());
+            *self.filter_notes.lock() = Some(notes.into()); // replaces `None`: nothing is freed under the lock
+        }
+    }
+
+    /// Returns the remarks on the session's filter, after the end of the recording.
+    pub(crate) fn filter_notes(&self) -> Arc<[String]> {
+        let notes = self.filter_notes.lock().clone();
+        notes.unwrap_or_default()
+    }
+}
+
+/// Returns the remarks on a filter: that it matched nothing, and patterns that miss the category above them.
+/// `categories` are those of the events that the program has reached.
+fn notes(filter: &Filter, has_matched: bool, categories: &BTreeSet<&str>) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !has_matched && !filter.is_empty() {
+        let found = match categories.len() {
+            0 => "the program has reached no event".to_owned(),
+            _ => format!("the events that the program has reached have the categories {}", list(categories)),
+        };
+        notes.push(format!("the categories {:?} match nothing: {found}", filter.to_string()));
+    }
+    notes.extend(filter.missed(categories).into_iter().map(|(pattern, category)| {
+        format!(
+            "the category `{category}` is not recorded: `{pattern}` does not match it; use \
+             `{category},{pattern}`"
+        )
+    }));
+    notes
+}
+
+/// Lists the first [`MOST_NAMED`] categories, and the number of the others.
+fn list(categories: &BTreeSet<&str>) -> String {
+    let named: Vec<&str> = categories.iter().take(MOST_NAMED).copied().collect();
+    let more = categories.len() - named.len();
+    let rest = if more > 0 { format!(", and {more} more") } else { String::new() };
+    named.join(", ") + &rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(filter: &str, has_matched: bool, categories: &[&str]) -> Vec<String> {
+        let filter = Filter::parse(filter).expect("a filter");
+        notes(&filter, has_matched, &categories.iter().copied().collect())
+    }
+
+    #[test]
+    fn a_filter_that_matched_needs_no_remark() {
+        assert!(of("net", true, &["net", "db"]).is_empty());
+        assert!(of("", false, &["net"]).is_empty() && of("", false, &[]).is_empty());
+    }
+
+    #[test]
+    fn a_filter_that_matched_nothing_is_shown_with_the_categories() {
+        assert_eq!(
+            of("gpu,-net", false, &["net", "db"]),
+            ["the categories \"gpu,-net\" match nothing: the events that the program has reached have the \
+              categories db, net"]
+        );
+        assert!(of("gpu", false, &[])[0].ends_with("the program has reached no event"));
+    }
+
+    #[test]
+    fn a_remark_names_a_bounded_number_of_categories() {
+        let many: Vec<String> = (0..100).map(|n| format!("category-{n:03}")).collect();
+        let notes = of("gpu", false, &many.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(notes[0].ends_with("category-010, category-011, and 88 more"), "{notes:?}");
+    }
+
+    #[test]
+    fn a_pattern_that_misses_the_category_above_it_is_named() {
+        let notes = of("net,db.*", true, &["net", "db", "db.query"]);
+        assert_eq!(notes, ["the category `db` is not recorded: `db.*` does not match it; use `db,db.*`"]);
+    }
+}

@@ -1,0 +1,121 @@
+//! Variables of the environment beside those that every session has: names that are unknown, filters that
+//! match nothing, and the level and the mode of `tracing` and `log`.
+
+use super::{Run, run, run_program};
+use hairline_tests::judge;
+
+#[test]
+fn an_unknown_name_is_one_line_with_the_nearest_known_one() {
+    let variables = [("HAIRLINE", "{}/t.pftrace"), ("HAIRLINE_CATEGORY", "net"), ("HAIRLINE_TRIGER", "")];
+    let run = run(&["return"], &variables);
+    let mut said = run.stderr();
+    said.sort();
+    assert_eq!(
+        said,
+        [
+            "hairline: HAIRLINE_CATEGORY is unknown and has no effect; do you mean HAIRLINE_CATEGORIES?",
+            "hairline: HAIRLINE_TRIGER is unknown and has no effect; do you mean HAIRLINE_TRIGGER?",
+        ]
+    );
+    super::work_of_both_threads(&run.path("t.pftrace"));
+}
+
+#[test]
+fn a_name_unlike_all_known_ones_is_one_line_with_all_of_them() {
+    let run = run(&["return"], &[("HAIRLINE_OUTPUT", "{}/t.pftrace")]);
+    let said = run.stderr();
+    assert_eq!(said.len(), 1, "{said:?}");
+    let starts =
+        "hairline: HAIRLINE_OUTPUT is unknown and has no effect; known are HAIRLINE, HAIRLINE_BUFFER,";
+    assert!(said[0].starts_with(starts), "{said:?}");
+    assert!(run.files().is_empty());
+    let quiet = super::run(&["return"], &[("HAIRLINE_OUTPUT", "{}/t.fxt"), ("HAIRLINE_LOG", "off")]);
+    assert_eq!(quiet.stderr(), [""; 0]);
+}
+
+#[test]
+fn a_filter_that_matches_nothing_is_one_line_with_the_categories() {
+    for extension in ["fxt", "pftrace"] {
+        let variables = [("HAIRLINE", &*format!("{{}}/t.{extension}")), ("HAIRLINE_CATEGORIES", "victims")];
+        let run = run(&["return"], &variables);
+        let line = "hairline: the categories \"victims\" match nothing: the events that the program has reached \
+                    have the categories victim";
+        assert_eq!(run.stderr(), [line], "{extension}");
+        judge::load(run.path(&format!("t.{extension}")), &[]).require_clean();
+    }
+}
+
+#[test]
+fn a_pattern_that_misses_the_category_above_it_is_one_line_beside_that() {
+    let run = run(&["return"], &[("HAIRLINE", "{}/t.fxt"), ("HAIRLINE_CATEGORIES", "victim.*")]);
+    let hint = "hairline: the category `victim` is not recorded: `victim.*` does not match it; use \
+                `victim,victim.*`";
+    assert_eq!(run.stderr().get(1).map(String::as_str), Some(hint), "{:?}", run.stderr());
+}
+
+fn leveled(listener: &str, extension: &str, variables: &[(&str, &str)]) -> (Run, String) {
+    let trace = format!("t.{extension}");
+    let path = format!("{{}}/{trace}");
+    let variables = [&[("HAIRLINE", path.as_str())], variables].concat();
+    let run = run_program(env!("CARGO_BIN_EXE_spans_victim"), &[listener, "levels"], &variables);
+    assert_eq!(run.stdout(), "done\n", "{:?}", run.output);
+    (run, trace)
+}
+
+/// The levels of what was recorded: the category is the target, and the target names the level.
+fn levels(run: &Run, trace: &str) -> String {
+    let sql = "select distinct substr(category, 10) from slice where category like 'level is %' \
+               union select distinct substr(name, 10) from slice where name like 'level is %' order by 1";
+    let verdict = judge::load(run.path(trace), &[sql]);
+    verdict.require_clean();
+    verdict.results[0].text().replace('\n', " ")
+}
+
+#[test]
+fn the_level_is_the_most_verbose_one_of_tracing_and_log_that_is_recorded() {
+    for listener in ["subscriber", "layer", "log"] {
+        for extension in ["fxt", "pftrace"] {
+            for (level, expected) in [
+                ("trace", "debug error info trace warn"),
+                ("info", "error info warn"),
+                ("WARN", "error warn"),
+                ("error", "error"),
+            ] {
+                let (run, trace) = leveled(listener, extension, &[("HAIRLINE_LEVEL", level)]);
+                assert_eq!(levels(&run, &trace), expected, "{listener} {level} {extension}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_level_or_a_mode_that_is_unknown_is_one_line_and_an_untraced_run() {
+    for (name, expected) in [
+        ("HAIRLINE_LEVEL", "use trace, debug, info, warn or error"),
+        ("HAIRLINE_MODE", "use auto, threads or lifetimes"),
+    ] {
+        let (run, _) = leveled("layer", "fxt", &[(name, "loud")]);
+        assert_eq!(run.stderr(), [format!("hairline: {name} \"loud\": {expected}; not tracing")]);
+        assert!(run.files().is_empty());
+    }
+}
+
+#[test]
+fn the_mode_of_the_environment_replaces_that_of_the_program() {
+    let async_tracks = "select count(*) from slice s join thread_track t on s.track_id = t.id \
+                        where s.name = 'span' union all \
+                        select count(*) from slice s where s.name = 'span' \
+                        and s.track_id not in (select id from thread_track)";
+    for listener in ["subscriber", "layer"] {
+        for extension in ["fxt", "pftrace"] {
+            // The program asks for `Mode::Threads`; a span of it is entered once.
+            for (mode, expected) in [(None, "5\n0"), (Some("threads"), "5\n0"), (Some("Lifetimes"), "5\n5")] {
+                let variables: Vec<_> = mode.map(|mode| ("HAIRLINE_MODE", mode)).into_iter().collect();
+                let (run, trace) = leveled(listener, extension, &variables);
+                let verdict = judge::load(run.path(&trace), &[async_tracks]);
+                verdict.require_clean();
+                assert_eq!(verdict.results[0].text(), expected, "{listener} {mode:?} {extension}");
+            }
+        }
+    }
+}
