@@ -103,3 +103,4 @@ impl AsyncScope {
 }
 
 impl sealed::Sealed for AsyncScope {}
+impl sealed::Sealed for std::sync::Arc<AsyncScope> {}
