@@ -8,7 +8,7 @@ use proc_macro::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 
 use crate::error::Error;
 use crate::future::output_of_future;
-use crate::tokens::{fill_in, is_punct, split, words};
+use crate::tokens::{fill_in, is, is_punct, split, words};
 
 /// The parts of a function.
 pub(crate) struct Function {
@@ -71,10 +71,6 @@ impl Function {
                     if false { let __hairline_output: __type = loop {}; return __hairline_output; }";
         fill_in(words(hint), &[("__type", output.iter().cloned().collect())])
     }
-}
-
-pub(crate) fn is(token: &TokenTree, word: &str) -> bool {
-    matches!(token, TokenTree::Ident(ident) if ident.to_string() == word)
 }
 
 /// Whether a type contains `impl Trait`, which a `let` cannot name.

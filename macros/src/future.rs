@@ -9,8 +9,7 @@
 
 use proc_macro::{Delimiter, Group, TokenStream, TokenTree};
 
-use crate::function::is;
-use crate::tokens::{fill_in, is_punct, words};
+use crate::tokens::{fill_in, is, is_punct, words};
 
 /// A life around an async block, in place of that block.
 const LIFE: &str = "__async { __crate::__hairline_life!(__category, __name __arguments)\
