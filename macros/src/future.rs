@@ -137,7 +137,7 @@ pub(crate) fn may_return_early(body: TokenStream) -> bool {
     for token in body {
         match &token {
             TokenTree::Group(group) if is_skipped && group.delimiter() == Delimiter::Brace => {
-                is_skipped = false
+                is_skipped = false;
             }
             TokenTree::Group(group) if !is_skipped && may_return_early(group.stream()) => return true,
             token if is(token, "async") || is(token, "fn") => is_skipped = true,
