@@ -7,7 +7,8 @@
 use proc_macro::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 
 use crate::error::Error;
-use crate::tokens::{fill_in, is_punct, split, words};
+use crate::future::output_of_future;
+use crate::tokens::{fill_in, is, is_punct, split, words};
 
 /// The parts of a function.
 pub(crate) struct Function {
@@ -18,7 +19,7 @@ pub(crate) struct Function {
     pub(crate) body: Group,
     /// The names of parameters with a plain name.
     pub(crate) parameters: Vec<Ident>,
-    output: Vec<TokenTree>,
+    pub(crate) output: Vec<TokenTree>,
 }
 
 impl Function {
@@ -60,19 +61,16 @@ impl Function {
     /// Returns statements that tell the compiler the output type of the async block around the body. Empty if
     /// the type cannot be written there.
     pub(crate) fn output_hint(&self) -> TokenStream {
-        let never = matches!(self.output.as_slice(), [token] if is_punct(token, '!'));
-        if self.output.is_empty() || never || self.output.iter().any(mentions_impl) {
+        let output = if self.is_async { &self.output } else { output_of_future(&self.output) };
+        let never = matches!(output, [token] if is_punct(token, '!'));
+        if output.is_empty() || never || output.iter().any(mentions_impl) {
             return TokenStream::new();
         }
         let hint = "#[allow(unreachable_code, clippy::diverging_sub_expression, clippy::needless_return, \
                     clippy::let_unit_value)] \
                     if false { let __hairline_output: __type = loop {}; return __hairline_output; }";
-        fill_in(words(hint), &[("__type", self.output.iter().cloned().collect())])
+        fill_in(words(hint), &[("__type", output.iter().cloned().collect())])
     }
-}
-
-fn is(token: &TokenTree, word: &str) -> bool {
-    matches!(token, TokenTree::Ident(ident) if ident.to_string() == word)
 }
 
 /// Whether a type contains `impl Trait`, which a `let` cannot name.

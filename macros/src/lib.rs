@@ -6,6 +6,7 @@
 
 mod error;
 mod function;
+mod future;
 mod options;
 mod tokens;
 
@@ -13,6 +14,7 @@ use proc_macro::TokenStream;
 
 use crate::error::Error;
 use crate::function::Function;
+use crate::future::{FutureType, around_async_block, may_return_early};
 use crate::options::Options;
 use crate::tokens::{fill_in, words};
 
@@ -39,6 +41,11 @@ use crate::tokens::{fill_in, words};
 /// The function must have a body and must not be `const`. It may have `self`, generics, `where`, lifetimes
 /// and `impl Trait`. Early returns, `?` and panics end the slice. An `async` function is recorded from its
 /// first poll, as `TraceFuture::traced` records a future.
+///
+/// So is a function that is not `async` and ends with `async move { .. }` or `Box::pin(async move { .. })`: the
+/// methods that `async-trait` makes. Another function with `-> impl Future` or `-> Pin<Box<dyn Future>>` is
+/// recorded from the call to the end of its future, if its body has neither `return` nor `?`; else the slice is
+/// that of the call, which makes the future. A future in a box is then in a second box.
 #[proc_macro_attribute]
 pub fn trace(attribute: TokenStream, item: TokenStream) -> TokenStream {
     match expand(attribute, item.clone()) {
@@ -64,15 +71,33 @@ fn expand(attribute: TokenStream, item: TokenStream) -> Result<TokenStream, Erro
         ("__arguments", options.arguments(&function)?),
         ("__output", function.output_hint()),
         ("__body", function.body.stream()),
+        ("__type", function.output.iter().cloned().collect()),
     ];
     // The life of an async function begins with its first poll, as its body does.
-    let traced = if function.is_async {
+    let body = if function.is_async {
         "{ __crate::__hairline_life!(__category, __name __arguments)\
            .wrap(async move { __output __body }).await }"
+    } else if let Some(body) = around_async_block(&function.body.stream(), &parts) {
+        return Ok(with_body(function, &words("{ __body }"), &[("__body", body)]));
     } else {
-        "{ let __hairline_scope = __crate::scope!(__category, __name __arguments); __body }"
+        match FutureType::of(&function.output).filter(|_| !may_return_early(function.body.stream())) {
+            Some(FutureType::Opaque) => {
+                "{ let __hairline_life = __crate::__hairline_life!(__category, __name __arguments);\
+                   __hairline_life.wrap({ __body }) }"
+            }
+            Some(FutureType::Boxed) => {
+                "{ let __hairline_life = __crate::__hairline_life!(__category, __name __arguments);\
+                   let __hairline_future: __type = { __body };\
+                   ::std::boxed::Box::pin(__hairline_life.wrap(__hairline_future)) }"
+            }
+            None => "{ let __hairline_scope = __crate::scope!(__category, __name __arguments); __body }",
+        }
     };
+    Ok(with_body(function, &words(body), &parts))
+}
+
+fn with_body(function: Function, body: &TokenStream, parts: &[(&str, TokenStream)]) -> TokenStream {
     let mut out: TokenStream = function.head.into_iter().collect();
-    out.extend(fill_in(words(traced), &parts));
-    Ok(out)
+    out.extend(fill_in(body.clone(), parts));
+    out
 }

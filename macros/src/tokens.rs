@@ -30,6 +30,10 @@ pub(crate) fn fill_in(tokens: TokenStream, parts: &[(&str, TokenStream)]) -> Tok
     out
 }
 
+pub(crate) fn is(token: &TokenTree, word: &str) -> bool {
+    matches!(token, TokenTree::Ident(ident) if ident.to_string() == word)
+}
+
 pub(crate) fn is_punct(token: &TokenTree, c: char) -> bool {
     matches!(token, TokenTree::Punct(punct) if punct.as_char() == c)
 }

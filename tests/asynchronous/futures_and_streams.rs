@@ -169,3 +169,67 @@ fn a_panic_in_a_poll_leaves_nothing_open() {
         assert_eq!(trace.rows("select sum(dur < 0) from slice"), "0", "{format:?}");
     }
 }
+
+// As async-trait writes it.
+#[trace("t", args(id))]
+fn boxed_block<'a>(text: &'a str, id: usize) -> std::pin::Pin<Box<dyn Future<Output = usize> + Send + 'a>> {
+    Box::pin(async move {
+        after(2).await;
+        text.len() + id
+    })
+}
+
+// As async-trait wrote it at first.
+#[trace("t", args(id))]
+fn boxed_function<'a>(text: &'a str, id: usize) -> std::pin::Pin<Box<dyn Future<Output = usize> + 'a>> {
+    async fn inner(text: &str, id: usize) -> Result<usize, std::num::ParseIntError> {
+        let id: usize = id.to_string().parse()?;
+        after(2).await;
+        return Ok(text.len() + id);
+    }
+    Box::pin(async move { inner(text, id).await.unwrap_or_default() })
+}
+
+#[trace("t", args(id))]
+fn boxed_call(id: usize) -> std::pin::Pin<Box<dyn Future<Output = usize>>> {
+    async fn inner(id: usize) -> Result<usize, std::num::ParseIntError> {
+        after(2).await;
+        Ok("1".parse::<usize>()? + id)
+    }
+    let future = async move { inner(id).await.unwrap_or_default() };
+    Box::pin(future)
+}
+
+#[trace("t", args(id))]
+fn opaque_block(id: usize) -> impl Future<Output = Result<usize, std::num::ParseIntError>> {
+    async move {
+        after(2).await;
+        Ok("1".parse::<usize>()? + id)
+    }
+}
+
+#[trace("t", args(id))]
+fn opaque_call(id: usize) -> impl Future<Output = u32> + Send + 'static {
+    after(id as u32)
+}
+
+#[test]
+fn a_function_that_returns_a_future_has_the_life_of_that_future() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            assert_eq!(block_on(boxed_block("text", 1)), 5);
+            assert_eq!(block_on(boxed_function("text", 1)), 5);
+            assert_eq!(block_on(boxed_call(1)), 2);
+            assert_eq!(block_on(opaque_block(1)), Ok(2));
+            assert_eq!(block_on(opaque_call(2)), 2);
+        });
+        let names = ["boxed_block", "boxed_function", "boxed_call", "opaque_block", "opaque_call"];
+        let lives: Vec<_> = names.iter().map(|name| format!("{name}\t-\t1")).collect();
+        assert_eq!(trace.rows(LIVES), lives.join("\n"), "{format:?}");
+        let polls = trace.rows(POLLS);
+        assert_eq!(polls.lines().count(), 2 * names.len(), "{format:?}: two polls each\n{polls}");
+        let ids = "select count(*) from slice s join args a using (arg_set_id) where replace(a.key, 'debug.', '') = 'id' \
+             and s.track_id not in (select id from thread_track)";
+        assert_eq!(trace.rows(ids), "5", "{format:?}");
+    }
+}

@@ -11,14 +11,14 @@ use crate::LIVES;
 
 /// Both ways to listen.
 #[derive(Clone, Copy, Debug)]
-enum Listener {
+pub(crate) enum Listener {
     Subscriber,
     Layer,
 }
 
-const LISTENERS: [Listener; 2] = [Listener::Subscriber, Listener::Layer];
+pub(crate) const LISTENERS: [Listener; 2] = [Listener::Subscriber, Listener::Layer];
 
-fn listen(listener: Listener, mode: Mode, f: impl FnOnce()) {
+pub(crate) fn listen(listener: Listener, mode: Mode, f: impl FnOnce()) {
     match listener {
         Listener::Subscriber => tracing::subscriber::with_default(hairline::Subscriber::new().mode(mode), f),
         Listener::Layer => {
@@ -29,7 +29,7 @@ fn listen(listener: Listener, mode: Mode, f: impl FnOnce()) {
 }
 
 /// Each way to listen, in each format.
-fn each(mode: Mode, program: impl Fn(), check: impl Fn(&Trace, &str)) {
+pub(crate) fn each(mode: Mode, program: impl Fn(), check: impl Fn(&Trace, &str)) {
     for listener in LISTENERS {
         for format in FORMATS {
             let trace = record(format, |_| listen(listener, mode, &program));
@@ -94,7 +94,7 @@ async fn lookup(id: u64) -> u64 {
     id // never waits: no more than a slice
 }
 
-const WRONG: &str = "select count(*) from slice a join slice b on a.track_id = b.track_id and a.id < b.id \
+pub(crate) const WRONG: &str = "select count(*) from slice a join slice b on a.track_id = b.track_id and a.id < b.id \
      where a.dur < 0 or b.dur < 0 or (a.ts < b.ts and b.ts < a.ts + a.dur and a.ts + a.dur < b.ts + b.dur) \
      or (b.ts < a.ts and a.ts < b.ts + b.dur and b.ts + b.dur < a.ts + a.dur)";
 

@@ -1,6 +1,6 @@
 //! Async intervals.
 
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use hairline::{Flow, Format, Session, Track, trace_async, trace_instant, trace_scope};
@@ -226,5 +226,52 @@ fn fxt_has_async_records_and_track_event_has_none() {
             assert_eq!(kinds, [AsyncBegin, AsyncEnd]);
         }
         assert_eq!(trace.rows("select name, dur >= 0 from slice"), "job\t1");
+    }
+}
+
+// lane 0  [ request ........................ ]    FXT: a record of its own, not a lane
+//            [ handler ............ ]             a lane of their own in FXT
+//              [ query ] [ query ]
+// lane 1         [ other ............. ]          overlaps the handler
+#[test]
+fn an_interval_that_owns_its_parent_is_a_slice_below_it_on_its_lane() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            for _ in 0..10 {
+                let request = Arc::new(trace_async!("net", "request"));
+                let handler = Arc::new(trace_async!("net", "handler", track: &request));
+                let query = trace_async!("net", "query", track: &handler);
+                let other = trace_async!("net", "other", track: &request);
+                drop(request);
+                std::thread::spawn(move || drop(query)).join().unwrap();
+                drop(trace_async!("net", "query", name: "second query", track: &handler));
+                drop((handler, other));
+            }
+        });
+        let is_lane = i32::from(format == Format::TrackEvent); // the request
+        let rows = trace.rows(
+            "select s.name, s.depth, count(*), count(distinct s.track_id), sum(s.dur < 0), \
+                 ifnull(sum(s.ts < p.ts or s.ts + s.dur > p.ts + p.dur), '-') \
+             from slice s left join slice p on s.parent_id = p.id group by 1, 2 order by 2, 1",
+        );
+        let inside = |name: &str, depth: i32| {
+            let outside = if depth == 0 { "-" } else { "0" };
+            (depth, format!("{name}\t{depth}\t10\t1\t0\t{outside}"))
+        };
+        let mut expected = [
+            inside("handler", is_lane),
+            inside("other", 0),
+            inside("query", is_lane + 1),
+            inside("request", 0),
+            inside("second query", is_lane + 1),
+        ];
+        expected.sort();
+        let expected: Vec<_> = expected.into_iter().map(|(_, row)| row).collect();
+        assert_eq!(rows, expected.join("\n"), "{format:?}");
+        let inside = trace.rows(
+            "select count(*) from slice r join slice h on h.ts > r.ts and h.ts + h.dur < r.ts + r.dur \
+             where r.name = 'request' and h.name in ('handler', 'other')",
+        );
+        assert_eq!(inside, "20", "{format:?}: the request lasts as long as its children");
     }
 }

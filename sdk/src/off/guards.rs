@@ -7,7 +7,7 @@ use crate::off::event::{Argument, Extras, Values};
 use crate::off::track::{Flow, sealed};
 
 /// The guard of a slice on one thread that is not recorded.
-#[must_use = "the scope ends when this guard is dropped"]
+#[must_use = "the scope ends when this guard is dropped; for code with an `.await` use `#[trace]` or `traced`"]
 #[derive(Debug)]
 pub struct Scope(PhantomData<*const ()>);
 
@@ -103,3 +103,4 @@ impl AsyncScope {
 }
 
 impl sealed::Sealed for AsyncScope {}
+impl sealed::Sealed for std::sync::Arc<AsyncScope> {}

@@ -3,6 +3,7 @@
 use crate::on::base::few::Few;
 use crate::on::callsite::Epoch;
 use crate::on::event::flow::Flow;
+use crate::on::event::interval::Owner;
 use crate::on::event::on_track::{OnTrack, Sealed, TrackRef};
 use crate::on::event::track::Track;
 use crate::vocabulary::Correlation;
@@ -15,6 +16,8 @@ const FLOWS: usize = 4;
 pub struct Extras<'a> {
     pub(crate) name: Option<&'a str>,
     pub(crate) track: Option<TrackRef<'a>>,
+    /// The owner of the interval in `track`, if a child may become another one.
+    pub(crate) owner: Option<&'a dyn Owner>,
     /// The flows, each with whether it ends at this event.
     pub(crate) flows: Few<(Option<&'a Flow>, bool), FLOWS>,
     pub(crate) correlation: Option<Correlation<'a>>,
@@ -41,6 +44,15 @@ impl<'a> Extras<'a> {
     #[must_use]
     pub fn track(mut self, track: &'a impl OnTrack) -> Self {
         self.track = Sealed::track_ref(track);
+        self.owner = Sealed::owner(track);
+        self
+    }
+
+    /// Sets `track:`, for a child of the interval that becomes another owner of it.
+    #[cfg(feature = "subscriber")]
+    pub(crate) fn below(mut self, parent: &'a impl Owner) -> Self {
+        self.track = Some(TrackRef::Async(parent.interval()));
+        self.owner = Some(parent);
         self
     }
 

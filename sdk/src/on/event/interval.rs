@@ -1,4 +1,19 @@
 //! The facts of an async interval that a trace needs.
+//!
+//! An interval has a lane. A child interval that is sure to end before its parent goes on the parent's lane,
+//! if no other child is open there: the slices of a lane nest.
+//!
+//! ```text
+//! lane 0   [ request ......................... ]
+//!             [ handler ................... ]
+//!               [ query ]   [ query ....]
+//! lane 1                       [ query ...]        overlaps another child of the same parent
+//! ```
+
+use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::on::base::platform::process;
 use crate::on::callsite::{Callsite, Epoch};
@@ -11,12 +26,63 @@ pub(crate) struct Lane {
     pub(crate) used_until: u64,
 }
 
-/// The facts of an async interval that its child intervals need.
+/// An interval that ends when its last owner drops it.
+pub(crate) trait Lasting: fmt::Debug + Send + Sync + UnwindSafe + RefUnwindSafe {
+    fn interval(&self) -> &Interval;
+}
+
+/// An owner of a parent interval. A child that owns its parent too ends before the parent.
+pub(crate) trait Owner {
+    fn interval(&self) -> &Interval;
+
+    fn share(&self) -> Arc<dyn Lasting>;
+}
+
+impl<T: Lasting + 'static> Owner for Arc<T> {
+    fn interval(&self) -> &Interval {
+        (**self).interval()
+    }
+
+    fn share(&self) -> Arc<dyn Lasting> {
+        Self::clone(self)
+    }
+}
+
+/// The children of an interval on its own lane: at most one is open at a time.
+#[derive(Debug, Default)]
+pub(crate) struct Nested {
+    is_open: AtomicBool,
+    /// The time at which the last child ended; 0 before that.
+    used_until: AtomicU64,
+}
+
+impl Nested {
+    /// Begins a child. Returns the time at which the last child ended; `None` if a child is open.
+    fn open(&self) -> Option<u64> {
+        // Acquire pairs with the Release in `close`: the last child's end is known.
+        (!self.is_open.swap(true, Ordering::Acquire)).then(|| self.used_until.load(Ordering::Relaxed))
+    }
+
+    /// Ends the child. The lane was used until that time.
+    pub(crate) fn close(&self, used_until: u64) {
+        self.used_until.store(used_until, Ordering::Relaxed);
+        self.is_open.store(false, Ordering::Release); // pairs with the Acquire in `open`
+    }
+
+    /// Whether a child is open. With the parent's last owner: whether the slice of a child stayed open.
+    pub(crate) fn is_open(&self) -> bool {
+        self.is_open.load(Ordering::Acquire)
+    }
+}
+
+/// The facts of an async interval that its child intervals need: its lane and the description of that.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ParentInterval {
     pub(crate) uuid: u64,
     pub(crate) epoch: Epoch,
+    /// The parent of the lane.
     pub(crate) parent_uuid: u64,
+    /// The name of the lane.
     pub(crate) name: &'static str,
     pub(crate) shares_lane: bool,
     /// Whether FXT has records for the interval, so that it needs no track until it has a child.
@@ -42,6 +108,12 @@ pub(crate) struct Interval {
     pub(crate) parent_track: Option<Track>,
     /// The parent, if it is an async interval in the trace.
     pub(crate) parent_interval: Option<ParentInterval>,
+    /// Whether it is on the lane of its parent interval.
+    pub(crate) is_nested: bool,
+    /// Whether it is a track in FXT too, although FXT has records for it: on such records no child can nest.
+    pub(crate) is_always_track: bool,
+    /// Its children on its lane.
+    pub(crate) nested: Nested,
 }
 
 impl Interval {
@@ -56,7 +128,29 @@ impl Interval {
             is_lane_shared: false,
             parent_track: None,
             parent_interval: None,
+            is_nested: false,
+            is_always_track: false,
+            nested: Nested::default(),
         }
+    }
+
+    /// Tries to place a new interval on the lane of its parent, which ends after it. It begins at `past`, or
+    /// else now. Returns whether it is there, and the time of its begin if that is in the past.
+    pub(crate) fn nest_on(&mut self, parent: &Self, past: Option<u64>) -> (bool, Option<u64>) {
+        let is_in_trace = self.epoch.is_some_and(|epoch| parent.is_recorded_in(epoch));
+        if parent.is_plain() || !is_in_trace {
+            return (false, past); // FXT's own records do not nest
+        }
+        let Some(used_until) = parent.nested.open() else { return (false, past) };
+        let used_until = used_until.max(parent.begun_at);
+        if past.is_some_and(|past| past < used_until) {
+            parent.nested.close(used_until);
+            return (false, past);
+        }
+        self.lane = Lane { uuid: parent.uuid(), used_until };
+        self.is_lane_shared = parent.is_lane_shared;
+        self.is_nested = true;
+        (true, past.map(|past| past.max(used_until + 1)))
     }
 
     pub(crate) fn uuid(&self) -> u64 {
@@ -68,9 +162,10 @@ impl Interval {
         self.is_lane_shared
     }
 
-    /// Returns the time of its begin; 0 if the begin is not in the trace.
-    pub(crate) fn begun_at(&self) -> u64 {
-        self.begun_at
+    /// Returns the time after which its events come: that of its begin, or of the last child's end on its lane;
+    /// 0 if the begin is not in the trace.
+    pub(crate) fn last_time(&self) -> u64 {
+        self.begun_at.max(self.nested.used_until.load(Ordering::Relaxed))
     }
 
     pub(crate) fn callsite(&self) -> &'static Callsite {
@@ -90,11 +185,12 @@ impl Interval {
 
     /// Returns the facts that its child intervals need, if it is in the trace of the session with this epoch.
     pub(crate) fn as_parent_in(&self, epoch: Epoch) -> Option<ParentInterval> {
+        let lane = self.parent_interval.filter(|_| self.is_nested);
         self.is_recorded_in(epoch).then(|| ParentInterval {
             uuid: self.lane.uuid,
             epoch,
-            parent_uuid: self.parent_uuid(),
-            name: self.callsite.name(),
+            parent_uuid: lane.map_or_else(|| self.parent_uuid(), |lane| lane.parent_uuid),
+            name: lane.map_or(self.callsite.name(), |lane| lane.name),
             shares_lane: self.is_lane_shared,
             is_plain: self.is_plain(),
         })
@@ -128,8 +224,12 @@ impl Interval {
             .unwrap_or_else(process::track_uuid)
     }
 
-    /// Whether its parent is the process, and its name is that of its callsite.
+    /// Whether FXT has records for it: its parent is the process, its name is that of its callsite, and its
+    /// children need not nest on its lane.
     pub(crate) fn is_plain(&self) -> bool {
-        self.parent_track.is_none() && self.parent_interval.is_none() && self.is_lane_shared
+        self.parent_track.is_none()
+            && self.parent_interval.is_none()
+            && self.is_lane_shared
+            && !self.is_always_track
     }
 }

@@ -3,7 +3,7 @@
 pub(crate) use sealed::Sealed;
 
 use crate::on::callsite::Epoch;
-use crate::on::event::interval::Interval;
+use crate::on::event::interval::{Interval, Owner};
 use crate::on::event::position::{InFxt, Position};
 use crate::on::event::track::{Track, TrackKind};
 
@@ -38,7 +38,7 @@ impl TrackRef<'_> {
             _ => InFxt::Blob,
         };
         let after = match self {
-            Self::Async(interval) => interval.begun_at(),
+            Self::Async(interval) => interval.last_time(),
             Self::Track(track) => track.open_slices().last_time(epoch),
         };
         Position { uuid: self.uuid(), after, in_fxt }
@@ -46,6 +46,7 @@ impl TrackRef<'_> {
 }
 
 mod sealed {
+    use crate::on::event::interval::Owner;
     use crate::on::event::on_track::TrackRef;
 
     pub trait Sealed {
@@ -53,10 +54,18 @@ mod sealed {
         #[doc(hidden)]
         #[allow(private_interfaces)] // code outside of this crate cannot name the trait
         fn track_ref(&self) -> Option<TrackRef<'_>>;
+
+        /// Returns the owner of the interval, if a child may become another one.
+        #[doc(hidden)]
+        #[allow(private_interfaces)]
+        fn owner(&self) -> Option<&dyn Owner> {
+            None
+        }
     }
 }
 
-/// A value for `track:`: a [`Track`], or a guard of [`trace_async!`](crate::trace_async).
+/// A value for `track:`: a [`Track`], or a guard of [`trace_async!`](crate::trace_async), or an
+/// [`Arc`](std::sync::Arc) of such a guard.
 ///
 /// ```
 /// use hairline::{OnTrack, Track, trace_async, trace_instant};
@@ -83,5 +92,10 @@ impl<T: sealed::Sealed + ?Sized> sealed::Sealed for &T {
     #[allow(private_interfaces)]
     fn track_ref(&self) -> Option<TrackRef<'_>> {
         (**self).track_ref()
+    }
+
+    #[allow(private_interfaces)]
+    fn owner(&self) -> Option<&dyn Owner> {
+        (**self).owner()
     }
 }

@@ -207,6 +207,24 @@ macro_rules! trace_end {
 ///
 /// Arguments and options are those of [`trace_scope!`](crate::trace_scope). `track:` is the parent of the
 /// interval's track, by default the process.
+///
+/// With `track: &parent`, where `parent` is an [`Arc`](std::sync::Arc) of a guard, the interval becomes an owner
+/// of its parent, which ends when its last owner is dropped. So the interval is sure to end first, and is a
+/// slice below its parent, on the parent's own track. If it overlaps another interval there, it has a track of
+/// its own below the parent's.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use hairline::trace_async;
+///
+/// let request = Arc::new(trace_async!("net", "request"));
+/// let query = trace_async!("db", "query", track: &request); // a slice below the request
+/// drop(query);
+/// ```
+///
+/// In an FXT trace an interval without a parent has a track that no other interval shares; its children, and
+/// theirs, are slices below each other on one track below it.
 #[macro_export]
 macro_rules! trace_async {
     ($category:expr, $name:expr $(, $($arguments:tt)*)?) => {

@@ -170,9 +170,11 @@ pub(crate) enum TrackEnd {
     Recorded(u64),
     /// The session is over.
     Over,
-    /// The end was not written. Either it came from inside of another event of this thread, and the slice stays
-    /// open; or the region overwrites and has no room, and the whole slice is lost.
+    /// The end was not written, since it came from inside of another event of this thread: the slice stays
+    /// open.
     Refused,
+    /// The region overwrites and has no room: the whole slice is lost.
+    Lost,
 }
 
 /// Ends a recorded slice on a track, on any thread. If this thread has no room for the end, the drain thread
@@ -208,7 +210,7 @@ pub(crate) fn end_on_track(epoch: Epoch, event: &Event<'_>) -> TrackEnd {
                 let begun = event.track.zip(recorder).is_some_and(|(t, r)| r.open().forget_last(t.uuid()));
                 shared.region().count_lost(LossReason::BufferFull, u64::from(begun));
             }
-            TrackEnd::Refused
+            TrackEnd::Lost
         }
         Some(shared) => TrackEnd::Recorded(shared.end_late(event)),
         None => TrackEnd::Over,

@@ -30,6 +30,52 @@ async fn boxed(items: Vec<Box<dyn Fn(i32) -> i32 + Send + Sync>>) -> Option<Resu
     Some(Ok(()))
 }
 
+type Boxed<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+// As async-trait writes it.
+#[trace("t", args(id))]
+fn method<'life0, 'async_trait>(
+    text: &'life0 str,
+    id: u64,
+) -> ::core::pin::Pin<Box<dyn ::core::future::Future<Output = Result<u64, Error>> + ::core::marker::Send + 'async_trait>>
+where
+    'life0: 'async_trait,
+{
+    Box::pin(async move {
+        if let ::core::option::Option::Some(__ret) = ::core::option::Option::None::<Result<u64, Error>> {
+            return __ret;
+        }
+        let id = id;
+        let __ret: Result<u64, Error> = { Ok(text.parse::<u64>()? + id) };
+        __ret
+    })
+}
+
+type Error = Box<dyn std::error::Error + Send + Sync>;
+
+#[trace("t")]
+fn opaque(text: &str) -> impl Future<Output = Result<u64, Error>> + Send + '_ {
+    async move { Ok(text.parse::<u64>()?) }
+}
+
+#[trace("t")]
+fn passes_on(text: &str) -> impl Future<Output = Result<u64, Error>> + Send {
+    opaque(text)
+}
+
+#[trace("t")]
+fn boxes_another(text: &str) -> std::pin::Pin<Box<dyn Future<Output = Result<u64, Error>> + Send + '_>> {
+    if text.is_empty() { Box::pin(std::future::ready(Ok(0))) } else { Box::pin(opaque(text)) }
+}
+
+#[trace("t")]
+fn returns_early(text: &str) -> Boxed<'_, u64> {
+    if text.is_empty() {
+        return Box::pin(std::future::ready(0));
+    }
+    Box::pin(async { 1 })
+}
+
 struct S;
 
 impl S {
@@ -50,6 +96,7 @@ fn is_send<T: Send>(_: T) {}
 fn main() {
     is_send(awaited(1));
     is_send(boxed(Vec::new()));
+    is_send((method("1", 1), opaque("1"), passes_on("1"), boxes_another("1"), returns_early("")));
     S.all(1, 2);
     let _ = visible(str::len, "x")();
 }

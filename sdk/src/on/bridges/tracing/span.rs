@@ -14,6 +14,7 @@ use crate::on::callsite;
 use crate::on::callsite::{Callsite, Epoch};
 use crate::on::event::extras::Extras;
 use crate::on::event::flow::Flow;
+use crate::on::event::interval::{Interval, Lasting};
 use crate::on::event::track;
 use crate::on::thread::guards::interval::AsyncScope;
 use crate::on::thread::slices;
@@ -69,13 +70,19 @@ struct Rest {
     arrow: Option<Box<Flow>>,
 }
 
-/// An interval on an async track. It ends with its last owner: the span itself, or a thread that is recording
-/// below it.
+/// An interval on an async track. It ends with its last owner: the span itself, the life of a child, or a
+/// thread that is recording below it.
 #[derive(Debug)]
 struct SpanLife {
     interval: AsyncScope,
     /// The values for the record of its end.
     late: OnceLock<Arc<Visited>>,
+}
+
+impl Lasting for SpanLife {
+    fn interval(&self) -> &Interval {
+        self.interval.interval()
+    }
 }
 
 impl Drop for SpanLife {
@@ -325,8 +332,7 @@ impl Span {
         let since = Some(self.first_entered_at.load(Ordering::Relaxed)).filter(|since| *since != 0);
         let life = epoch.map(|epoch| {
             let above = parent.and_then(Span::life);
-            let extras =
-                above.as_ref().map_or_else(Extras::new, |above| Extras::new().track(&above.interval));
+            let extras = above.as_ref().map_or_else(Extras::new, |above| Extras::new().below(above));
             let begin = |values: &[Value<'_>]| AsyncScope::begin_at(callsite, epoch, values, &extras, since);
             let interval = match self.fields() {
                 Some(visited) => visited.fields.with_values(callsite, begin),

@@ -82,6 +82,10 @@ impl<F: FnMut(u64) -> bool> Descriptions<'_, F> {
             Some(parent) => self.put_branch(parent),
             None => self.put_branch(&Track::process()),
         }
+        if scope.is_nested {
+            self.put_lane_of_parent(scope);
+            return;
+        }
         // An interval that FXT has records for becomes a track when another interval is below it.
         if let Some(above) = scope.parent_interval_in(self.epoch).filter(|above| above.is_plain)
             && (self.is_new)(above.uuid)
@@ -92,6 +96,16 @@ impl<F: FnMut(u64) -> bool> Descriptions<'_, F> {
         if !scope.shares_lane() || (self.is_new)(scope.uuid()) {
             let name = own.unwrap_or(scope.callsite().name());
             self.put_interval(scope.uuid(), scope.parent_uuid_in(self.epoch), name);
+        }
+    }
+
+    /// Describes the lane of a parent interval. A lane that is not shared has the name that the begin on it has
+    /// described.
+    fn put_lane_of_parent(&mut self, scope: &Interval) {
+        if let Some(lane) = scope.parent_interval_in(self.epoch).filter(|lane| lane.shares_lane)
+            && (self.is_new)(lane.uuid)
+        {
+            self.put_interval(lane.uuid, lane.parent_uuid, lane.name);
         }
     }
 

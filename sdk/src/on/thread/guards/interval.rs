@@ -1,12 +1,14 @@
 //! Async intervals.
 
+use std::sync::Arc;
+
 use hairline_formats::Value;
 
 use crate::on::base::this_thread;
 use crate::on::callsite::{Callsite, Epoch};
 use crate::on::event::argument::{Argument, Values};
 use crate::on::event::extras::Extras;
-use crate::on::event::interval::{Interval, Lane};
+use crate::on::event::interval::{Interval, Lane, Lasting, Owner};
 use crate::on::event::on_track::{Sealed, TrackRef};
 use crate::on::event::position::{Position, TrackAction};
 use crate::on::event::{Event, track};
@@ -35,13 +37,15 @@ use crate::on::thread::{cold, events, hot, lanes};
 pub struct AsyncScope {
     interval: Interval,
     arguments: Option<Box<EndArguments>>,
+    /// The parent, which ends after this interval.
+    above: Option<Arc<dyn Lasting>>,
 }
 
 impl AsyncScope {
     /// Makes a guard that records nothing.
     #[doc(hidden)]
     pub fn none(callsite: &'static Callsite) -> Self {
-        Self { interval: Interval::unrecorded(callsite), arguments: None }
+        Self { interval: Interval::unrecorded(callsite), arguments: None, above: None }
     }
 
     /// Begins an interval.
@@ -52,7 +56,8 @@ impl AsyncScope {
         values: &impl Values,
         extras: &Extras<'_>,
     ) -> Self {
-        let mut scope = Self::placed(callsite, epoch, extras, None);
+        let mut scope = Self::unplaced(callsite, epoch, extras);
+        scope.place(None);
         let position = Position {
             after: scope.interval.lane.used_until,
             ..TrackRef::Async(&scope.interval).position(epoch)
@@ -71,7 +76,8 @@ impl AsyncScope {
         scope
     }
 
-    /// Begins an interval, now or at the time `past`.
+    /// Begins an interval, now or at the time `past`. In FXT it is a track, as in TrackEvent: its children can
+    /// nest below it.
     #[cfg(feature = "subscriber")]
     pub(crate) fn begin_at(
         callsite: &'static Callsite,
@@ -80,7 +86,9 @@ impl AsyncScope {
         extras: &Extras<'_>,
         past: Option<u64>,
     ) -> Self {
-        let mut scope = Self::placed(callsite, epoch, extras, past);
+        let mut scope = Self::unplaced(callsite, epoch, extras);
+        scope.interval.is_always_track = true;
+        let past = scope.place(past);
         scope.begin_cold(epoch, values, extras, past);
         scope
     }
@@ -91,11 +99,13 @@ impl AsyncScope {
         self.interval.recorded_in = cold::event(epoch, &event);
         if self.interval.recorded_in.is_some() {
             self.interval.begun_at = past.unwrap_or_else(events::last_event);
+        } else if self.interval.is_nested {
+            self.leave_lane(self.interval.lane.used_until);
         }
     }
 
-    /// Makes an interval with a track. It is about to begin, now or at the time `past`.
-    fn placed(callsite: &'static Callsite, epoch: Epoch, extras: &Extras<'_>, past: Option<u64>) -> Self {
+    /// Makes an interval without a lane.
+    fn unplaced(callsite: &'static Callsite, epoch: Epoch, extras: &Extras<'_>) -> Self {
         let mut interval = Interval::unrecorded(callsite);
         match extras.track {
             Some(TrackRef::Track(track)) => interval.parent_track = Some(track.clone()),
@@ -113,15 +123,34 @@ impl AsyncScope {
         // A lane has one name. A lane that is not shared has no shared lanes below it.
         interval.is_lane_shared =
             extras.name.is_none() && interval.parent_interval.is_none_or(|above| above.shares_lane);
+        Self { interval, arguments: None, above: extras.owner.map(Owner::share) }
+    }
+
+    /// Gives the interval a lane. It is about to begin, now or at the time `past`. Returns the time of its
+    /// begin if that is in the past.
+    fn place(&mut self, past: Option<u64>) -> Option<u64> {
+        let interval = &mut self.interval;
+        if let Some(above) = &self.above
+            && let (true, past) = interval.nest_on(above.interval(), past)
+        {
+            return past;
+        }
         interval.lane = if interval.is_lane_shared {
             match past {
-                None => lanes::take(interval.parent_uuid(), callsite),
-                Some(since) => lanes::take_before(interval.parent_uuid(), callsite, since),
+                None => lanes::take(interval.parent_uuid(), interval.callsite),
+                Some(since) => lanes::take_before(interval.parent_uuid(), interval.callsite, since),
             }
         } else {
             Lane { uuid: track::new_uuid(), used_until: 0 }
         };
-        Self { interval, arguments: None }
+        past
+    }
+
+    /// Lets the next child of the parent use the parent's lane.
+    fn leave_lane(&self, used_until: u64) {
+        if let Some(above) = &self.above {
+            above.interval().nested.close(used_until);
+        }
     }
 
     /// Returns whether the begin was recorded.
@@ -152,16 +181,46 @@ impl Drop for AsyncScope {
     fn drop(&mut self) {
         let mut has_ended = true;
         if let Some(epoch) = self.interval.recorded_in {
+            if self.interval.nested.is_open() {
+                self.end_stuck_child(epoch);
+            }
             let arguments = self.arguments.take();
-            match end_on_track(self.interval.callsite, epoch, TrackRef::Async(&self.interval), arguments) {
+            match self.end(epoch, arguments) {
                 TrackEnd::Recorded(time) => self.interval.lane.used_until = time,
-                TrackEnd::Over => {}
+                TrackEnd::Over | TrackEnd::Lost => {}
                 TrackEnd::Refused => has_ended = false, // the slice stays open
             }
+        } else if self.interval.is_nested {
+            return; // it left the lane when its begin was lost
         }
-        if has_ended && self.interval.is_lane_shared {
-            lanes::give_back(self.interval.parent_uuid(), self.interval.callsite, self.interval.lane);
+        let Interval { lane, .. } = self.interval;
+        if has_ended && self.interval.is_nested {
+            self.leave_lane(lane.used_until);
+        } else if has_ended && self.interval.is_lane_shared {
+            lanes::give_back(self.interval.parent_uuid(), self.interval.callsite, lane);
         }
+    }
+}
+
+impl AsyncScope {
+    fn end(&self, epoch: Epoch, arguments: Option<Box<EndArguments>>) -> TrackEnd {
+        end_on_track(self.interval.callsite, epoch, TrackRef::Async(&self.interval), arguments)
+    }
+
+    /// Ends the slice of a child whose own end was refused. All owners of this interval are gone, so no child
+    /// is left. An end closes the slice that began last: without this one, the child would take this
+    /// interval's end.
+    #[cold]
+    fn end_stuck_child(&self, epoch: Epoch) {
+        if let TrackEnd::Recorded(time) = self.end(epoch, None) {
+            self.interval.nested.close(time);
+        }
+    }
+}
+
+impl Lasting for AsyncScope {
+    fn interval(&self) -> &Interval {
+        &self.interval
     }
 }
 
@@ -169,6 +228,18 @@ impl Sealed for AsyncScope {
     #[allow(private_interfaces)]
     fn track_ref(&self) -> Option<TrackRef<'_>> {
         (self.interval.uuid() != 0).then_some(TrackRef::Async(&self.interval))
+    }
+}
+
+impl Sealed for Arc<AsyncScope> {
+    #[allow(private_interfaces)]
+    fn track_ref(&self) -> Option<TrackRef<'_>> {
+        (**self).track_ref()
+    }
+
+    #[allow(private_interfaces)]
+    fn owner(&self) -> Option<&dyn Owner> {
+        Some(self)
     }
 }
 
@@ -180,10 +251,11 @@ const _: fn() = || {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
+    use std::sync::{Mutex, PoisonError, mpsc};
     use std::time::Duration;
 
     use super::*;
+    use crate::on::event::track::Track;
     use crate::site::CallsiteKind;
     use crate::site::CounterOptions;
     use crate::site::Site;
@@ -191,6 +263,9 @@ mod tests {
 
     static SITE: Site = Site { file: "f", line: 1, module: "m", counter: CounterOptions::NONE };
     static CALLSITE: Callsite = Callsite::new(CallsiteKind::Scope, "t", "interval", &[], &SITE);
+
+    /// One session at a time.
+    static TURN: Mutex<()> = Mutex::new(());
 
     fn begin() -> AsyncScope {
         AsyncScope::begin(&CALLSITE, CALLSITE.registered_epoch().expect("it is on"), &(), &Extras::new())
@@ -203,6 +278,7 @@ mod tests {
 
     #[test]
     fn an_end_comes_after_its_begin_even_if_the_clock_of_its_thread_is_behind() {
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         for format in [Format::Fxt, Format::TrackEvent] {
             let session = Session::builder().output_writer(std::io::sink()).format(format).start();
             let session = session.expect("a session");
@@ -221,7 +297,7 @@ mod tests {
                     TrackRef::Async(&interval.interval),
                     None,
                 );
-                let begun_at = interval.interval.begun_at();
+                let begun_at = interval.interval.begun_at;
                 std::mem::forget(interval);
                 (begun_at, end)
             });
@@ -234,6 +310,30 @@ mod tests {
                 "{format:?}: {end:?}, {begun_at}"
             );
             session.stop().expect("no error");
+        }
+    }
+
+    // request  [ ............. ]
+    // query      [ ......           its end is refused: the slice ends with the request
+    #[test]
+    fn a_child_whose_end_is_refused_ends_with_its_parent() {
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        for format in [Format::Fxt, Format::TrackEvent] {
+            let session = Session::builder().output_writer(std::io::sink()).format(format).start();
+            let session = session.expect("a session");
+            let pool = Track::new("pool");
+            let epoch = CALLSITE.registered_epoch().expect("it is on");
+            let extras = Extras::new().track(&pool); // a lane in FXT too
+            let parent = Arc::new(AsyncScope::begin(&CALLSITE, epoch, &(), &extras));
+            let child = AsyncScope::begin(&CALLSITE, epoch, &(), &Extras::new().track(&parent));
+            assert!(child.interval.is_nested, "{format:?}");
+            let busy = this_thread::hot().busy();
+            drop(child);
+            drop(busy);
+            assert!(parent.interval.nested.is_open(), "{format:?}");
+            drop(parent);
+            let summary = session.stop().expect("no error");
+            assert_eq!((summary.records, summary.lost.reentrant), (4, 1), "{format:?}");
         }
     }
 }

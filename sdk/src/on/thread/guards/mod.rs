@@ -26,7 +26,14 @@ pub(crate) mod on_track;
 /// ([`std::mem::forget`]) holds this room until its thread ends. Hundreds of thousands of them fill the ring:
 /// events of all threads are then lost and counted as [`Lost::buffer_full`](crate::Lost::buffer_full), and
 /// the summary has a note about it.
-#[must_use = "the scope ends when this guard is dropped"]
+///
+/// The slices of a thread nest: an end closes the slice that began last. So a scope must not be held across an
+/// `.await`: on a runtime with a single thread the scopes of two tasks would end each other. A runtime with
+/// several threads refuses such a task, since a scope is not `Send`. Use `#[trace]` or
+/// [`traced`](crate::TraceFuture::traced) for a future. The lint `await_holding_invalid_type` of clippy finds
+/// such scopes, with this line in `clippy.toml`:
+/// `await-holding-invalid-types = ["hairline::Scope"]`.
+#[must_use = "the scope ends when this guard is dropped; for code with an `.await` use `#[trace]` or `traced`"]
 #[derive(Debug)]
 pub struct Scope {
     callsite: &'static Callsite,
