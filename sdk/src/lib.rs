@@ -56,6 +56,7 @@
 mod builder;
 mod error;
 mod filter;
+mod heap;
 #[cfg(feature = "log")]
 mod logger;
 mod map_key;
@@ -78,6 +79,7 @@ use on as imp;
 pub use builder::SessionBuilder;
 pub use error::Error;
 pub use filter::Filter;
+pub use heap::Heap;
 pub use imp::Session;
 #[cfg(feature = "log")]
 #[cfg_attr(docsrs, doc(cfg(feature = "log")))]

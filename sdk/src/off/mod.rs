@@ -4,6 +4,7 @@ mod callsite;
 mod event;
 mod futures;
 mod guards;
+pub(crate) mod heap;
 mod macros;
 #[cfg(feature = "log")]
 pub(crate) mod messages;

@@ -11,6 +11,7 @@ pub(crate) mod recover;
 pub(crate) mod session;
 pub(crate) mod thread;
 
+pub(crate) use bridges::heap;
 #[cfg(feature = "log")]
 pub(crate) use bridges::log as messages;
 pub use lifecycle::session::Session;

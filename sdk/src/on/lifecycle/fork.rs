@@ -59,7 +59,7 @@ use std::time::{Duration, Instant};
 
 use hairline_shm::Lease;
 
-use crate::on::base::{files, lock, this_thread};
+use crate::on::base::{files, heap, lock, this_thread};
 use crate::on::callsite::registry;
 use crate::on::event::flow;
 use crate::on::lifecycle::inherited;
@@ -159,6 +159,7 @@ extern "C" fn in_parent() {
 
 extern "C" fn in_child() {
     lock::set_forked();
+    heap::set_session(false);
     files::close_in_child();
     flow::detach_after_fork();
     let Some(Fork { lease, mut locks, is_consistent }) = take_fork() else { return forget_all() };
@@ -195,6 +196,7 @@ fn forget_all() {
 /// because the child may share its parent's table of open files.
 pub(crate) fn in_unhandled_child() {
     lock::set_forked();
+    heap::set_session(false);
     flow::detach_after_fork();
     forget_all();
     cold::forget_parent();

@@ -1,0 +1,232 @@
+//! The program's allocations: counters that the session's own thread samples, and an instant for each large
+//! block.
+//!
+//! ```text
+//! allocation ──> the thread's counts (base/heap) <── sample, by the session's own thread ──> counters
+//!      └── above the limit ──> instant
+//! ```
+//!
+//! The first call of the allocator announces it: from then on `update` follows the sessions and their
+//! filters, and the session's thread calls `sample`. The start of a session allocates, so a global allocator
+//! is always announced before.
+
+use std::time::{Duration, Instant};
+
+use crate::on::base::heap::Counts;
+use crate::on::base::hooks::Sampled;
+use crate::on::base::lock::Mutex;
+use crate::on::base::{heap, hooks, this_thread};
+use crate::on::callsite::registry::Bridge;
+use crate::on::callsite::{Callsite, Epoch, Key, UNREGISTERED, registry};
+use crate::on::encode::constants;
+use crate::on::event::argument::number;
+use crate::on::session::current;
+use crate::on::thread::events;
+use crate::site::{CallsiteKind, CounterOptions, Site};
+use crate::vocabulary::Unit;
+
+pub(crate) use crate::on::base::heap::is_counting;
+
+/// The category of all that is recorded here.
+const CATEGORY: &str = "heap";
+
+/// The least time between two samples. The session's thread comes every 50 ms, and for each flush.
+const LEAST_PERIOD: Duration = Duration::from_millis(20);
+
+static LIVE_SINCE_START: Callsite = counter("heap: live bytes since start", &IN_BYTES);
+static LIVE: Callsite = counter("heap: live bytes", &IN_BYTES);
+static ALLOCATIONS: Callsite = counter("heap: allocations", &ALLOCATIONS_PER_SECOND);
+static FREES: Callsite = counter("heap: frees", &FREES_PER_SECOND);
+static LARGE: Callsite = Callsite::with_first_hit(
+    CallsiteKind::Instant,
+    CATEGORY,
+    "large allocation",
+    &LARGE_KEYS,
+    &NOWHERE,
+    word_without_a_start,
+);
+
+static COUNTER_KEYS: [Key; 1] = [Key::new("value")];
+static LARGE_KEYS: [Key; 1] = [Key::new("bytes")];
+static IN_BYTES: Site = of_unit(Unit::Bytes);
+static ALLOCATIONS_PER_SECOND: Site = of_unit(Unit::Named("allocations/s"));
+static FREES_PER_SECOND: Site = of_unit(Unit::Named("frees/s"));
+static NOWHERE: Site = of_unit(Unit::None);
+
+const fn of_unit(unit: Unit) -> Site {
+    Site { file: "", line: 0, module: "", counter: CounterOptions { unit, ..CounterOptions::NONE } }
+}
+
+const fn counter(name: &'static str, site: &'static Site) -> Callsite {
+    let first_hit = word_without_a_start;
+    Callsite::with_first_hit(CallsiteKind::Counter, CATEGORY, name, &COUNTER_KEYS, site, first_hit)
+}
+
+/// Registers the callsite. An allocation starts no session: the program may hold any lock, even one of the
+/// standard library that a start needs.
+fn word_without_a_start(callsite: &'static Callsite) -> u32 {
+    registry::register(callsite, constants::constants);
+    callsite.word()
+}
+
+/// Counts an allocation, and records it if it is larger than `report_above`.
+#[inline(never)]
+pub(crate) fn allocated(size: usize, report_above: usize, counts_always: bool) {
+    if heap::is_unannounced() && !announce(counts_always) {
+        return;
+    }
+    heap::add(Counts { live: size as u64, allocations: 1, frees: 0 });
+    if size > report_above {
+        record_large(size);
+    }
+}
+
+/// Counts a free.
+#[inline(never)]
+pub(crate) fn freed(size: usize, counts_always: bool) {
+    if heap::is_unannounced() && !announce(counts_always) {
+        return;
+    }
+    heap::add(Counts { live: (size as u64).wrapping_neg(), allocations: 0, frees: 1 });
+}
+
+/// Counts a reallocation as an allocation and a free.
+#[inline(never)]
+pub(crate) fn moved(before: usize, now: usize, report_above: usize, counts_always: bool) {
+    if heap::is_unannounced() && !announce(counts_always) {
+        return;
+    }
+    let live = (now as u64).wrapping_sub(before as u64);
+    heap::add(Counts { live, allocations: 1, frees: 1 });
+    if now > report_above && now > before {
+        record_large(now);
+    }
+}
+
+/// Announces the allocator to the sessions, at its first call. Takes no lock. Returns whether that call
+/// counts.
+#[cold]
+#[inline(never)]
+fn announce(counts_always: bool) -> bool {
+    hooks::set_sampler(sample);
+    registry::announce(Bridge::Heap, update);
+    heap::set_announced(counts_always);
+    heap::is_counting()
+}
+
+/// Records a large allocation, unless it comes from inside of an event, or from a thread that ends.
+#[cold]
+#[inline(never)]
+fn record_large(size: usize) {
+    if [0, UNREGISTERED].contains(&LARGE.word()) || this_thread::is_barred() {
+        return;
+    }
+    if let Some(epoch) = LARGE.epoch() {
+        events::instant_with(&LARGE, epoch, &(size as u64, ()));
+    }
+}
+
+/// The state of the samples.
+struct Sampling {
+    /// The session that records the counts.
+    epoch: Option<Epoch>,
+    /// The counts at the start of the recording.
+    base: Counts,
+    /// The last sample, and its time.
+    last: Option<(Counts, Instant)>,
+    /// The last values of the counters.
+    recorded: [Option<i64>; 3],
+}
+
+static SAMPLING: Mutex<Sampling> = Mutex::new(Sampling::NONE);
+
+impl Sampling {
+    const NONE: Self =
+        Self { epoch: None, base: Counts { live: 0, allocations: 0, frees: 0 }, last: None, recorded: [None; 3] };
+}
+
+/// Follows a change of session or filter: begins or ends the counts.
+fn update() {
+    for callsite in [&LIVE_SINCE_START, &LIVE, &ALLOCATIONS, &FREES, &LARGE] {
+        registry::register(callsite, constants::constants);
+    }
+    let busy = this_thread::busy();
+    let Some(mut sampling) = SAMPLING.lock_unless_lost() else { return };
+    // Under the lock, so that the last call leaves what is true then.
+    let epoch = ALLOCATIONS.epoch();
+    let begins = epoch.is_some() && (epoch != sampling.epoch || !heap::is_session_counting());
+    if begins {
+        let base = if heap::counts_always() { Counts::default() } else { heap::sum() };
+        *sampling = Sampling { epoch, base, ..Sampling::NONE };
+    }
+    heap::set_session(epoch.is_some());
+    drop(sampling);
+    drop(busy);
+    if let Some(shared) = epoch.filter(|_| begins).and_then(|epoch| current::current(epoch.get())) {
+        shared.wake(); // the first sample
+    }
+}
+
+/// Samples the counts, on the own thread of the session with this epoch. Returns whether the session records
+/// them.
+fn sample(epoch: u32, when: Sampled) -> bool {
+    let busy = this_thread::busy();
+    let Some(mut sampling) = SAMPLING.lock_unless_lost() else { return false };
+    let Some(of) = sampling.epoch.filter(|of| of.get() == epoch) else { return false };
+    let is_on = heap::is_session_counting() || when == Sampled::AtEnd;
+    let values = if is_on { sampling.take(when) } else { [None; 3] };
+    if when == Sampled::AtEnd {
+        sampling.epoch = None;
+    }
+    drop(sampling);
+    drop(busy);
+    let live = if heap::counts_always() { &LIVE } else { &LIVE_SINCE_START };
+    for (callsite, value) in [live, &ALLOCATIONS, &FREES].into_iter().zip(values) {
+        if let Some(value) = value {
+            events::counter(callsite, of, &number(value));
+        }
+    }
+    is_on
+}
+
+impl Sampling {
+    /// Returns the values of the counters that have changed.
+    fn take(&mut self, when: Sampled) -> [Option<i64>; 3] {
+        let (counts, now) = (heap::sum(), Instant::now());
+        let rates = match self.last {
+            Some((_, at)) if when == Sampled::Regularly && now - at < LEAST_PERIOD => return [None; 3],
+            Some((before, at)) => {
+                let Counts { allocations, frees, .. } = counts.since(before);
+                [allocations, frees].map(|count| Some(per_second(count, now - at)))
+            }
+            None => [None; 2],
+        };
+        self.last = Some((counts, now));
+        let values = [Some(counts.since(self.base).live.cast_signed()), rates[0], rates[1]];
+        let before = self.recorded;
+        for (recorded, value) in self.recorded.iter_mut().zip(values) {
+            *recorded = value.or(*recorded);
+        }
+        std::array::from_fn(|n| values[n].filter(|value| before[n] != Some(*value)))
+    }
+}
+
+/// Returns `count` events in `time` as events per second, rounded.
+fn per_second(count: u64, time: Duration) -> i64 {
+    let nanoseconds = time.as_nanos().max(1);
+    let rate = (u128::from(count) * 1_000_000_000 + nanoseconds / 2) / nanoseconds;
+    i64::try_from(rate).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_rounded_and_never_overflows() {
+        assert_eq!(per_second(3, Duration::from_millis(50)), 60);
+        assert_eq!(per_second(2, Duration::from_secs(3)), 1);
+        assert_eq!(per_second(1, Duration::from_secs(3)), 0);
+        assert_eq!(per_second(u64::MAX, Duration::ZERO), i64::MAX);
+    }
+}
