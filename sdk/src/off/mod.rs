@@ -6,6 +6,8 @@ mod futures;
 mod guards;
 pub(crate) mod heap;
 mod macros;
+#[cfg(feature = "metrics")]
+pub(crate) mod measures;
 #[cfg(feature = "log")]
 pub(crate) mod messages;
 pub(crate) mod recover;

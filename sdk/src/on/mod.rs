@@ -14,4 +14,6 @@ pub(crate) mod thread;
 pub(crate) use bridges::heap;
 #[cfg(feature = "log")]
 pub(crate) use bridges::log as messages;
+#[cfg(feature = "metrics")]
+pub(crate) use bridges::metrics as measures;
 pub use lifecycle::session::Session;

@@ -5,5 +5,7 @@ pub(crate) mod futures;
 pub(crate) mod heap;
 #[cfg(feature = "log")]
 pub(crate) mod log;
+#[cfg(feature = "metrics")]
+pub(crate) mod metrics;
 #[cfg(feature = "subscriber")]
 pub(crate) mod tracing;

@@ -8,6 +8,7 @@ use crate::site::{CallsiteKind, Site};
 #[derive(Debug)]
 pub(crate) struct CallsiteMemory {
     category: Option<Box<str>>,
+    name: Option<Box<str>>,
     keys: Box<[Key]>,
     site: Box<Option<Site>>,
     callsite: Box<Option<Callsite>>,
@@ -16,7 +17,7 @@ pub(crate) struct CallsiteMemory {
 impl CallsiteMemory {
     /// Allocates the memory of a callsite with these keys.
     pub(crate) fn new(keys: Box<[Key]>) -> Self {
-        Self { category: None, keys, site: Box::new(None), callsite: Box::new(None) }
+        Self { category: None, name: None, keys, site: Box::new(None), callsite: Box::new(None) }
     }
 
     /// Allocates the memory with a copy of the category, for a category that is not static.
@@ -25,8 +26,14 @@ impl CallsiteMemory {
         Self { category: Some(Box::from(category)), ..Self::new(Box::default()) }
     }
 
-    /// Creates the callsite in this memory, without an allocation. `category` is ignored if the memory has a
-    /// copy of one.
+    /// Allocates the memory with a copy of the name, for a name that is not static.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn with_name(name: &str, keys: Box<[Key]>) -> Self {
+        Self { name: Some(Box::from(name)), ..Self::new(keys) }
+    }
+
+    /// Creates the callsite in this memory, without an allocation. `category` and `name` are ignored if the
+    /// memory has a copy.
     pub(crate) fn fill(
         self,
         kind: CallsiteKind,
@@ -36,6 +43,7 @@ impl CallsiteMemory {
         first_hit: FirstHit,
     ) -> &'static Callsite {
         let category = self.category.map_or(category, |category| Box::leak(category));
+        let name = self.name.map_or(name, |name| Box::leak(name));
         let site = Box::leak(self.site).insert(site);
         Box::leak(self.callsite).insert(Callsite::with_first_hit(
             kind,
