@@ -14,6 +14,7 @@
 
 mod callsites;
 mod clock;
+mod heap;
 mod on;
 mod spans;
 

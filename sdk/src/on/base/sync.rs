@@ -1,6 +1,7 @@
 //! The atomics of this crate's protocols.
 //!
 //! Each protocol is a small file that uses only this module of the crate: `base/clock/published.rs`,
+//! `base/heap/slots.rs`,
 //! `callsite/word.rs`, `callsite/link.rs`, `bridges/tracing/cells/state.rs`,
 //! `bridges/tracing/slots/count.rs`. The loom tests (`sdk/tests/loom`) compile the same files with loom's
 //! atomics in place of these, so the models run the code that ships. The rest of the crate has constant
