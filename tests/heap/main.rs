@@ -232,9 +232,7 @@ fn allocations_of_the_recorder_are_no_events_and_none_is_lost() {
                 // On the cold path: names that are not static, nested values.
                 let text = "x".repeat(2 * LARGE);
                 trace_instant!("t", "i", text = text.as_str(), n, name: &format!("name {n}"));
-                std::thread::spawn(move || trace_instant!("t", "thread", list = vec![n; 3]))
-                    .join()
-                    .unwrap();
+                std::thread::spawn(move || trace_instant!("t", "thread", list = vec![n; 3])).join().unwrap();
             }
         });
         let lost = trace.summary.lost;

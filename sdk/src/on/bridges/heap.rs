@@ -141,8 +141,12 @@ struct Sampling {
 static SAMPLING: Mutex<Sampling> = Mutex::new(Sampling::NONE);
 
 impl Sampling {
-    const NONE: Self =
-        Self { epoch: None, base: Counts { live: 0, allocations: 0, frees: 0 }, last: None, recorded: [None; 3] };
+    const NONE: Self = Self {
+        epoch: None,
+        base: Counts { live: 0, allocations: 0, frees: 0 },
+        last: None,
+        recorded: [None; 3],
+    };
 }
 
 /// Follows a change of session or filter: begins or ends the counts.

@@ -203,7 +203,8 @@ impl<'s> DrainThread<'s> {
 
     /// Recalls chunks if few are free, or sleeps until the next pass is due.
     fn recall_or_sleep(&mut self) {
-        self.tick = if self.found_records || self.is_sampled { TICK } else { (self.tick * 2).min(LONGEST_TICK) };
+        self.tick =
+            if self.found_records || self.is_sampled { TICK } else { (self.tick * 2).min(LONGEST_TICK) };
         let sleep = match self.recall() {
             NextPass::Now => return,
             NextPass::Soon => recall::IDLE,

@@ -107,6 +107,9 @@ mod tests {
         assert_eq!(same[0].get_hash(), same[1].get_hash());
         let others = [&[][..], &[("a", "1")], &[("a", "1"), ("b", "2"), ("c", "4")]];
         assert!(others.iter().all(|labels| !is_same(&same[0], &key(labels))));
-        assert!(!is_same(&key(&[("a", "1"), ("a", "1"), ("b", "2")]), &key(&[("a", "1"), ("b", "2"), ("b", "2")])));
+        assert!(!is_same(
+            &key(&[("a", "1"), ("a", "1"), ("b", "2")]),
+            &key(&[("a", "1"), ("b", "2"), ("b", "2")])
+        ));
     }
 }
