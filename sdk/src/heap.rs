@@ -52,7 +52,7 @@ const REPORT_ABOVE: usize = 1 << 20;
 /// # Cost
 ///
 /// Without a session that records `heap`, a call costs a load and a branch more. With one it costs some
-/// 2 ns more: each thread has its own counts. The counts of a 257th thread, and of those beyond it, are
+/// 1 ns more: each thread has its own counts. The counts of a 257th thread, and of those beyond it, are
 /// shared and cost an atomic addition.
 ///
 /// # Limits
@@ -83,7 +83,7 @@ impl<A> Heap<A> {
     }
 
     /// Counts also while no session records, from the first allocation of the process on, which costs some
-    /// 2 ns for each call. A session then has `heap: live bytes`, which includes the memory that was
+    /// 1 ns for each call. A session then has `heap: live bytes`, which includes the memory that was
     /// allocated before the session.
     #[must_use]
     pub const fn count_always(mut self) -> Self {
