@@ -38,8 +38,8 @@ const REPORT_ABOVE: usize = 1 << 20;
 /// |---|---|
 /// | counter `heap: live bytes since start` | bytes allocated less bytes freed since the session began |
 /// | counter `heap: live bytes` | the same since the process began, with [`count_always`](Self::count_always) |
-/// | counter `heap: allocations` | allocations per second, since the sample before |
-/// | counter `heap: frees` | frees per second, since the sample before |
+/// | counter `heap: allocations` | allocations per second, up to the next value |
+/// | counter `heap: frees` | frees per second, up to the next value |
 /// | instant `large allocation` | an allocation above [`report_above`](Self::report_above), with its `bytes` |
 ///
 /// The instant is on the thread that allocates, inside the slice of the innermost open scope. A reallocation

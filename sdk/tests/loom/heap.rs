@@ -28,8 +28,8 @@ fn count(slots: &Slots) -> bool {
 // first:  claim, add, release | add to the shared slot
 // second: claim, add, release | add to the shared slot       one slot for both
 //
-// Fails when `release` is Relaxed, when the claim in `claim` is Relaxed (the second owner loads the counts
-// from before the first, and its store undoes them), and when `add_shared` loads and stores.
+// Fails when `release` is Relaxed, and when the claim in `claim` is Relaxed: the second owner loads the counts
+// from before the first, and its store undoes them.
 #[test]
 fn no_count_is_lost_when_a_slot_changes_its_owner() {
     let (handed_over, shared) = (Seen::default(), Seen::default());
@@ -47,4 +47,22 @@ fn no_count_is_lost_when_a_slot_changes_its_owner() {
         seen.1.note_if(first != second);
     });
     assert!(handed_over.happened() && shared.happened());
+}
+
+// first:  add to the shared slot
+// second: add to the shared slot
+//
+// Fails when `add_shared` loads and stores.
+#[test]
+fn no_count_is_lost_of_threads_that_share_a_slot() {
+    explore(|| {
+        let slots = Arc::new(Slots::new());
+        let second = {
+            let slots = Arc::clone(&slots);
+            thread::spawn(move || slots.add_shared(ONE))
+        };
+        slots.add_shared(ONE);
+        second.join().expect("no panic");
+        assert_eq!(slots.sum(), Counts { live: 20, allocations: 2, frees: 0 });
+    });
 }

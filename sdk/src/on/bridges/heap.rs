@@ -10,7 +10,7 @@
 //! filters, and the session's thread calls `sample`. The start of a session allocates, so a global allocator
 //! is always announced before.
 
-use std::time::{Duration, Instant};
+use hairline_formats::Value;
 
 use crate::on::base::heap::Counts;
 use crate::on::base::hooks::Sampled;
@@ -19,9 +19,10 @@ use crate::on::base::{heap, hooks, this_thread};
 use crate::on::callsite::registry::Bridge;
 use crate::on::callsite::{Callsite, Epoch, Key, UNREGISTERED, registry};
 use crate::on::encode::constants;
-use crate::on::event::argument::number;
+use crate::on::event::Event;
+use crate::on::event::extras::Extras;
 use crate::on::session::current;
-use crate::on::thread::events;
+use crate::on::thread::{cold, events};
 use crate::site::{CallsiteKind, CounterOptions, Site};
 use crate::vocabulary::Unit;
 
@@ -30,8 +31,8 @@ pub(crate) use crate::on::base::heap::is_counting;
 /// The category of all that is recorded here.
 const CATEGORY: &str = "heap";
 
-/// The least time between two samples. The session's thread comes every 50 ms, and for each flush.
-const LEAST_PERIOD: Duration = Duration::from_millis(20);
+/// The least time between two samples, in ns. The session's thread comes every 50 ms, and for each flush.
+const LEAST_PERIOD: u64 = 20_000_000;
 
 static LIVE_SINCE_START: Callsite = counter("heap: live bytes since start", &IN_BYTES);
 static LIVE: Callsite = counter("heap: live bytes", &IN_BYTES);
@@ -132,11 +133,14 @@ struct Sampling {
     epoch: Option<Epoch>,
     /// The counts at the start of the recording.
     base: Counts,
-    /// The last sample, and its time.
-    last: Option<(Counts, Instant)>,
+    /// The last sample, and its time in the trace.
+    last: Option<(Counts, u64)>,
     /// The last values of the counters.
     recorded: [Option<i64>; 3],
 }
+
+/// A value of a counter and its time in the trace.
+type Timed = (i64, u64);
 
 static SAMPLING: Mutex<Sampling> = Mutex::new(Sampling::NONE);
 
@@ -174,11 +178,12 @@ fn update() {
 /// Samples the counts, on the own thread of the session with this epoch. Returns whether the session records
 /// them.
 fn sample(epoch: u32, when: Sampled) -> bool {
+    let Some(shared) = current::current(epoch) else { return false };
     let busy = this_thread::busy();
     let Some(mut sampling) = SAMPLING.lock_unless_lost() else { return false };
     let Some(of) = sampling.epoch.filter(|of| of.get() == epoch) else { return false };
     let is_on = heap::is_session_counting() || when == Sampled::AtEnd;
-    let values = if is_on { sampling.take(when) } else { [None; 3] };
+    let values = if is_on { sampling.take(heap::sum(), shared.now(), when) } else { [None; 3] };
     if when == Sampled::AtEnd {
         sampling.epoch = None;
     }
@@ -187,38 +192,55 @@ fn sample(epoch: u32, when: Sampled) -> bool {
     let live = if heap::counts_always() { &LIVE } else { &LIVE_SINCE_START };
     for (callsite, value) in [live, &ALLOCATIONS, &FREES].into_iter().zip(values) {
         if let Some(value) = value {
-            events::counter(callsite, of, &number(value));
+            record(callsite, of, value);
+            if when == Sampled::AtEnd && !std::ptr::eq(callsite, live) {
+                record(callsite, of, (0, shared.now())); // the end of the last rate
+            }
         }
     }
     is_on
 }
 
+/// Records a value of a counter at a time that may be past: that of the sample, which this thread may be
+/// late to record.
+fn record(callsite: &'static Callsite, epoch: Epoch, (value, at): Timed) {
+    let (values, extras) = ([Value::I64(value)], Extras::new());
+    cold::event(epoch.get(), &Event { past: Some(at), ..Event::new(callsite, &values, &extras) });
+}
+
 impl Sampling {
-    /// Returns the values of the counters that have changed.
-    fn take(&mut self, when: Sampled) -> [Option<i64>; 3] {
-        let (counts, now) = (heap::sum(), Instant::now());
+    /// Takes a sample. Returns the values of the counters that have changed: live bytes at the time of this
+    /// sample, and rates at that of the sample before. A counter keeps its value up to the next one, so a
+    /// rate stands where it was true.
+    fn take(&mut self, counts: Counts, now: u64, when: Sampled) -> [Option<Timed>; 3] {
         let rates = match self.last {
-            Some((_, at)) if when == Sampled::Regularly && now - at < LEAST_PERIOD => return [None; 3],
+            Some((_, at)) if when == Sampled::Regularly && now.saturating_sub(at) < LEAST_PERIOD => {
+                return [None; 3];
+            }
             Some((before, at)) => {
                 let Counts { allocations, frees, .. } = counts.since(before);
-                [allocations, frees].map(|count| Some(per_second(count, now - at)))
+                [allocations, frees].map(|count| Some((per_second(count, now.saturating_sub(at)), at)))
             }
             None => [None; 2],
         };
         self.last = Some((counts, now));
-        let values = [Some(counts.since(self.base).live.cast_signed()), rates[0], rates[1]];
-        let before = self.recorded;
-        for (recorded, value) in self.recorded.iter_mut().zip(values) {
-            *recorded = value.or(*recorded);
+        let live = (counts.since(self.base).live.cast_signed(), now);
+        let mut values = [Some(live), rates[0], rates[1]];
+        for (value, recorded) in values.iter_mut().zip(&mut self.recorded) {
+            let Some((number, _)) = *value else { continue };
+            // The last rates are recorded in any case, with their end.
+            if recorded.replace(number) == Some(number) && when == Sampled::Regularly {
+                *value = None;
+            }
         }
-        std::array::from_fn(|n| values[n].filter(|value| before[n] != Some(*value)))
+        values
     }
 }
 
-/// Returns `count` events in `time` as events per second, rounded.
-fn per_second(count: u64, time: Duration) -> i64 {
-    let nanoseconds = time.as_nanos().max(1);
-    let rate = (u128::from(count) * 1_000_000_000 + nanoseconds / 2) / nanoseconds;
+/// Returns `count` events in `ns` nanoseconds as events per second, rounded.
+fn per_second(count: u64, ns: u64) -> i64 {
+    let ns = u128::from(ns.max(1));
+    let rate = (u128::from(count) * 1_000_000_000 + ns / 2) / ns;
     i64::try_from(rate).unwrap_or(i64::MAX)
 }
 
@@ -228,9 +250,24 @@ mod tests {
 
     #[test]
     fn a_rate_is_rounded_and_never_overflows() {
-        assert_eq!(per_second(3, Duration::from_millis(50)), 60);
-        assert_eq!(per_second(2, Duration::from_secs(3)), 1);
-        assert_eq!(per_second(1, Duration::from_secs(3)), 0);
-        assert_eq!(per_second(u64::MAX, Duration::ZERO), i64::MAX);
+        assert_eq!(per_second(3, 50_000_000), 60);
+        assert_eq!(per_second(2, 3_000_000_000), 1);
+        assert_eq!(per_second(1, 3_000_000_000), 0);
+        assert_eq!(per_second(u64::MAX, 0), i64::MAX);
+    }
+
+    #[test]
+    fn a_rate_stands_at_the_sample_before_and_is_not_repeated() {
+        let counts = |live, allocations| Counts { live, allocations, frees: 0 };
+        let mut sampling = Sampling::NONE;
+        assert_eq!(sampling.take(counts(5, 1), 100, Sampled::Regularly), [Some((5, 100)), None, None]);
+        assert_eq!(sampling.take(counts(9, 9), 101, Sampled::Regularly), [None; 3]); // too soon
+        let second = 1_000_000_000;
+        let expected = [None, Some((4, 100)), Some((0, 100))];
+        assert_eq!(sampling.take(counts(5, 5), 100 + second, Sampled::Regularly), expected);
+        assert_eq!(sampling.take(counts(5, 9), 100 + 2 * second, Sampled::Regularly), [None; 3]);
+        let at = 100 + 2 * second;
+        let expected = [Some((6, at + 1)), Some((second as i64, at)), Some((0, at))];
+        assert_eq!(sampling.take(counts(6, 10), at + 1, Sampled::AtEnd), expected);
     }
 }
