@@ -17,7 +17,7 @@ use crate::on::base::hooks::Sampled;
 use crate::on::base::lock::Mutex;
 use crate::on::base::{heap, hooks, this_thread};
 use crate::on::callsite::registry::Bridge;
-use crate::on::callsite::{Callsite, Epoch, Key, UNREGISTERED, registry};
+use crate::on::callsite::{Callsite, Epoch, Key, registry};
 use crate::on::encode::constants;
 use crate::on::event::Event;
 use crate::on::event::extras::Extras;
@@ -44,7 +44,7 @@ static LARGE: Callsite = Callsite::with_first_hit(
     "large allocation",
     &LARGE_KEYS,
     &NOWHERE,
-    word_without_a_start,
+    epoch_without_a_start,
 );
 
 static COUNTER_KEYS: [Key; 1] = [Key::new("value")];
@@ -59,15 +59,15 @@ const fn of_unit(unit: Unit) -> Site {
 }
 
 const fn counter(name: &'static str, site: &'static Site) -> Callsite {
-    let first_hit = word_without_a_start;
+    let first_hit = epoch_without_a_start;
     Callsite::with_first_hit(CallsiteKind::Counter, CATEGORY, name, &COUNTER_KEYS, site, first_hit)
 }
 
 /// Registers the callsite. An allocation starts no session: the program may hold any lock, even one of the
 /// standard library that a start needs.
-fn word_without_a_start(callsite: &'static Callsite) -> u32 {
+fn epoch_without_a_start(callsite: &'static Callsite) -> Option<Epoch> {
     registry::register(callsite, constants::constants);
-    callsite.word()
+    callsite.epoch()
 }
 
 /// Counts an allocation, and records it if it is larger than `report_above`.
@@ -119,10 +119,10 @@ fn announce(counts_always: bool) -> bool {
 #[cold]
 #[inline(never)]
 fn record_large(size: usize) {
-    if [0, UNREGISTERED].contains(&LARGE.word()) || this_thread::is_barred() {
-        return;
-    }
-    if let Some(epoch) = LARGE.epoch() {
+    if let Some(epoch) = LARGE.epoch()
+        && epoch != Epoch::UNREGISTERED
+        && !this_thread::is_barred()
+    {
         events::instant_with(&LARGE, epoch, &(size as u64, ()));
     }
 }
@@ -170,7 +170,7 @@ fn update() {
     heap::set_session(epoch.is_some());
     drop(sampling);
     drop(busy);
-    if let Some(shared) = epoch.filter(|_| begins).and_then(|epoch| current::current(epoch.get())) {
+    if let Some(shared) = epoch.filter(|_| begins).and_then(current::current) {
         shared.wake(); // the first sample
     }
 }
@@ -178,10 +178,11 @@ fn update() {
 /// Samples the counts, on the own thread of the session with this epoch. Returns whether the session records
 /// them.
 fn sample(epoch: u32, when: Sampled) -> bool {
-    let Some(shared) = current::current(epoch) else { return false };
+    let epoch = Epoch::from_raw(epoch);
+    let Some(shared) = epoch.and_then(current::current) else { return false };
     let busy = this_thread::busy();
     let Some(mut sampling) = SAMPLING.lock_unless_lost() else { return false };
-    let Some(of) = sampling.epoch.filter(|of| of.get() == epoch) else { return false };
+    let Some(of) = sampling.epoch.filter(|of| Some(*of) == epoch) else { return false };
     let is_on = heap::is_session_counting() || when == Sampled::AtEnd;
     let values = if is_on { sampling.take(heap::sum(), shared.now(), when) } else { [None; 3] };
     if when == Sampled::AtEnd {
@@ -205,7 +206,7 @@ fn sample(epoch: u32, when: Sampled) -> bool {
 /// late to record.
 fn record(callsite: &'static Callsite, epoch: Epoch, (value, at): Timed) {
     let (values, extras) = ([Value::I64(value)], Extras::new());
-    cold::event(epoch.get(), &Event { past: Some(at), ..Event::new(callsite, &values, &extras) });
+    cold::event(epoch, &Event { past: Some(at), ..Event::new(callsite, &values, &extras) });
 }
 
 impl Sampling {

@@ -128,7 +128,7 @@ impl<'s> DrainThread<'s> {
             self.shared.drain.clear_wake();
             let has_flush = requests.flushes_requested != requests.flushes_done;
             let sampled = if requests.stop { Sampled::AtEnd } else { Sampled::Regularly };
-            self.is_sampled = hooks::sample(self.shared.epoch(), sampled);
+            self.is_sampled = hooks::sample(self.shared.epoch().get(), sampled);
             self.pass(if has_flush || requests.stop { Flush::Now } else { Flush::Later });
             self.write_heartbeat_if_due();
             self.upkeep.refine_clock(self.shared);

@@ -78,7 +78,7 @@ impl<'s> RecorderThread<'s> {
             self.shared.drain.clear_wake();
             let stop = self.answer_requests();
             let sampled = if stop { Sampled::AtEnd } else { Sampled::Regularly };
-            let is_sampled = hooks::sample(self.shared.epoch(), sampled);
+            let is_sampled = hooks::sample(self.shared.epoch().get(), sampled);
             if trigger::take() {
                 self.destination.write_for_trigger(self.shared, self.recorder);
             }
