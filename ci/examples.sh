@@ -85,3 +85,22 @@ for format in pftrace fxt; do
        else 'user' end" | sed 's/.*:\([0-9]*\).*/\1/')
   [ "$strays" = 0 ] || fail "web: $strays slices are not below the one they belong to"
 done
+
+# The tokio example counts the tasks it spawns; its trace must have a life for each. Its two tasks that block their
+# workers are the only polls of 20 ms, one on each worker at the same time, and the queue grows meanwhile.
+tokio=$(grep '/tokio$' <<<"$list")
+for format in pftrace fxt; do
+  trace=$work/tasks.$format
+  counted=$(HAIRLINE=$trace timeout "$time_limit" "$tokio" | sed -n 's/^tasks: //p')
+  found=$(node "$root/tests/oracle/query.mjs" --strict "$trace" \
+    "select (select count(*) from slice where name in ('request', 'blocks') and dur >= 0
+               and track_id not in (select id from thread_track)) || ' '
+         || (select count(*) from slice where name = 'spawn') || ' '
+         || (select count(distinct s.track_id) from slice s join thread_track t on s.track_id = t.id
+               where s.name = 'blocks' and s.dur >= 20e6) || ' '
+         || (select count(*) > 0 from slice where name = 'parked') || ' '
+         || (select max(value) >= 40 from counter c join counter_track t on c.track_id = t.id
+               where t.name like 'queue depth%') as n" | sed 's/.*:"\(.*\)".*/\1/')
+  echo "tokio, $format: $counted tasks, found '$found'"
+  [ "$found" = "$counted $counted 2 1 1" ] || fail "tokio: lives, spawns, blocked workers, parked, queue are '$found'"
+done

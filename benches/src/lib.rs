@@ -8,6 +8,7 @@ pub mod convert;
 pub mod cost;
 pub mod drain_thread;
 pub mod growth;
+pub mod heap;
 pub mod machine;
 pub mod made;
 pub mod row;

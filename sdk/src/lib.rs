@@ -50,6 +50,7 @@
 //! * `subscriber`: `Subscriber`, which records the spans and events of the `tracing` crate. Enables `enable`.
 //! * `tracing`: `layer()`, the same as a layer of tracing-subscriber's registry. Enables `subscriber`.
 //! * `log`: `Logger`, which records the messages of the `log` crate.
+//! * `metrics`: `MetricsRecorder`, which records the values of the `metrics` crate.
 //! * `futures`: `TraceStream`, which records streams as [`TraceFuture`] records futures.
 //! * `serde`: `serialize`, which makes an argument of any `serde::Serialize`.
 
@@ -58,9 +59,12 @@
 mod builder;
 mod error;
 mod filter;
+mod heap;
 #[cfg(feature = "log")]
 mod logger;
 mod map_key;
+#[cfg(feature = "metrics")]
+mod metrics;
 #[cfg(not(feature = "enable"))]
 mod off;
 #[cfg(feature = "enable")]
@@ -82,11 +86,15 @@ use on as imp;
 pub use builder::SessionBuilder;
 pub use error::Error;
 pub use filter::Filter;
+pub use heap::Heap;
 pub use imp::Session;
 #[cfg(feature = "log")]
 #[cfg_attr(docsrs, doc(cfg(feature = "log")))]
 pub use logger::Logger;
 pub use map_key::MapKey;
+#[cfg(feature = "metrics")]
+#[cfg_attr(docsrs, doc(cfg(feature = "metrics")))]
+pub use metrics::MetricsRecorder;
 pub use options::{ClockSource, Format, Overflow, parse_size};
 pub use output::MemoryOutput;
 #[doc(no_inline)]

@@ -352,3 +352,46 @@ fn the_logger_beside_has_its_messages() {
     assert!(log::log_enabled!(log::Level::Info));
     assert!(hairline::Logger::new().install().is_err());
 }
+
+#[cfg(feature = "metrics")]
+#[test]
+fn the_metrics_recorder_beside_has_all_values() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use metrics::{
+        Counter, CounterFn, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit,
+    };
+
+    static SUM: AtomicU64 = AtomicU64::new(0);
+    struct Sums;
+    impl CounterFn for Sums {
+        fn increment(&self, value: u64) {
+            SUM.fetch_add(value, Ordering::Relaxed);
+        }
+        fn absolute(&self, _: u64) {}
+    }
+    impl Recorder for Sums {
+        fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+        fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+        fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+        fn register_counter(&self, _: &Key, _: &Metadata<'_>) -> Counter {
+            Counter::from_arc(Arc::new(Sums))
+        }
+        fn register_gauge(&self, _: &Key, _: &Metadata<'_>) -> Gauge {
+            Gauge::noop()
+        }
+        fn register_histogram(&self, _: &Key, _: &Metadata<'_>) -> Histogram {
+            Histogram::noop()
+        }
+    }
+
+    hairline::MetricsRecorder::new().beside(Sums).install().expect("the first one");
+    metrics::describe_gauge!("depth", Unit::Count, "of the queue");
+    metrics::counter!("received", "from" => "peer").increment(5);
+    metrics::counter!("received").increment(2);
+    metrics::gauge!("depth").set(1.0);
+    metrics::histogram!("latency").record_many(0.5, 2);
+    assert_eq!(SUM.load(Ordering::Relaxed), 7);
+    assert!(hairline::MetricsRecorder::new().install().is_err());
+}

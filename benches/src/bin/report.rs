@@ -14,13 +14,14 @@ use hairline::Format;
 use hairline_benches::Outcome;
 use hairline_benches::row::Row;
 use hairline_benches::timing::Effort;
-use hairline_benches::{cold, convert, cost, drain_thread, growth, machine, size, spans, tail};
+use hairline_benches::{cold, convert, cost, drain_thread, growth, heap, machine, size, spans, tail};
 
 const HELP: &str = "usage: report [--json] [--quick] [PART...]
   --json   an array of {name, unit, ns_min, ns_median, floor_ns, ratio, budget, budget_is, judged, within}
   --quick  a tenth of the batches
 parts; all of them unless some are named:
   --events   events that are recorded, and those that are not
+  --heap     calls of an allocator in a `Heap`
   --tracing  spans of `tracing`
   --size     bytes of a scope, memory beside the ring
   --cold     start, first events, the next chunk, the first pass over the ring
@@ -31,8 +32,8 @@ parts; all of them unless some are named:
 exit: 0 measured, whether within budget or not; 1 a session failed; 2 usage";
 
 const OPTIONS: [&str; 2] = ["--json", "--quick"];
-const PARTS: [&str; 8] =
-    ["--events", "--tracing", "--size", "--cold", "--tail", "--writer", "--growth", "--convert"];
+const PARTS: [&str; 9] =
+    ["--events", "--heap", "--tracing", "--size", "--cold", "--tail", "--writer", "--growth", "--convert"];
 
 fn events(effort: Effort) -> Outcome<Vec<Row>> {
     let mut rows = machine::aside(|| cost::disabled(effort))?;
@@ -59,6 +60,7 @@ fn rows(part: &str, quick: bool) -> Outcome<Vec<Row>> {
     let rounds = if quick { 3 } else { 15 };
     match part {
         "--events" => events(effort),
+        "--heap" => Ok(machine::aside(|| heap::heap(effort))?),
         "--tracing" => spans::rows(effort),
         "--size" => sizes(),
         "--cold" => Ok(cold::rows(rounds)?),

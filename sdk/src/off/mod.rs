@@ -4,7 +4,10 @@ mod callsite;
 mod event;
 mod futures;
 mod guards;
+pub(crate) mod heap;
 mod macros;
+#[cfg(feature = "metrics")]
+pub(crate) mod measures;
 #[cfg(feature = "log")]
 pub(crate) mod messages;
 pub(crate) mod recover;

@@ -11,6 +11,9 @@ pub(crate) mod recover;
 pub(crate) mod session;
 pub(crate) mod thread;
 
+pub(crate) use bridges::heap;
 #[cfg(feature = "log")]
 pub(crate) use bridges::log as messages;
+#[cfg(feature = "metrics")]
+pub(crate) use bridges::metrics as measures;
 pub use lifecycle::session::Session;

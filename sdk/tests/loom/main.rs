@@ -15,6 +15,7 @@
 mod callsites;
 mod clock;
 mod flows;
+mod heap;
 mod on;
 mod spans;
 

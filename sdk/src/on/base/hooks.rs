@@ -15,6 +15,36 @@ pub(crate) struct Hooks {
 
 static HOOKS: AtomicPtr<Hooks> = AtomicPtr::new(std::ptr::null_mut());
 
+/// The time of a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sampled {
+    Regularly,
+    /// The session has stopped recording, and records what it is given on its own thread alone.
+    AtEnd,
+}
+
+/// Records values that nobody records when they change, for the session with this epoch. Returns whether it
+/// has to be called again soon.
+pub(crate) type Sampler = fn(u32, Sampled) -> bool;
+
+static SAMPLER: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Sets the sampler. Each call passes the same one. Allocates nothing and takes no lock.
+pub(crate) fn set_sampler(sampler: Sampler) {
+    SAMPLER.store(sampler as *mut (), Ordering::Release); // pairs with the Acquire in `sample`
+}
+
+/// Calls the sampler, if there is one. The session's own thread calls this, with nothing locked.
+pub(crate) fn sample(epoch: u32, when: Sampled) -> bool {
+    let sampler = SAMPLER.load(Ordering::Acquire);
+    if sampler.is_null() {
+        return false;
+    }
+    // SAFETY: only `set_sampler` stores here, a `Sampler`.
+    let sampler: Sampler = unsafe { std::mem::transmute(sampler) };
+    sampler(epoch, when)
+}
+
 /// Sets the functions. Each call passes the same functions.
 pub(crate) fn set(hooks: &'static Hooks) {
     HOOKS.store(std::ptr::from_ref(hooks).cast_mut(), Ordering::Release); // pairs with the Acquire in `get`

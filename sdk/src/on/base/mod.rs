@@ -4,6 +4,7 @@ pub(crate) mod clock;
 pub(crate) mod few;
 pub(crate) mod files;
 pub(crate) mod forever;
+pub(crate) mod heap;
 pub(crate) mod hooks;
 pub(crate) mod lease;
 pub(crate) mod lock;

@@ -1,7 +1,11 @@
-//! Bridges that record the events of other crates: spans of `tracing`, messages of `log`, futures.
+//! Bridges that record the events of other crates: spans of `tracing`, messages of `log`, futures; calls of
+//! the allocator.
 
 pub(crate) mod futures;
+pub(crate) mod heap;
 #[cfg(feature = "log")]
 pub(crate) mod log;
+#[cfg(feature = "metrics")]
+pub(crate) mod metrics;
 #[cfg(feature = "subscriber")]
 pub(crate) mod tracing;

@@ -29,16 +29,16 @@ static ACTIVE_EPOCH: AtomicU32 = AtomicU32::new(0);
 static ACTIVE_LEVEL: AtomicU8 = AtomicU8::new(0);
 
 /// Functions to call after callsites were switched on or off, by [`Bridge`].
-static ON_CHANGE: [AtomicPtr<()>; 2] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 2];
+static ON_CHANGE: [AtomicPtr<()>; 3] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 3];
 
 /// A bridge that keeps a copy of which callsites are on.
-#[cfg(any(feature = "subscriber", feature = "log"))]
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bridge {
     #[cfg(feature = "subscriber")]
     Tracing = 0,
     #[cfg(feature = "log")]
     Log = 1,
+    Heap = 2,
 }
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry::EMPTY);
@@ -263,13 +263,19 @@ pub(crate) fn on_change(bridge: Bridge, hook: fn()) {
     }
 }
 
+/// Like [`on_change`], without the lock, which an allocation must not take. For a bridge that has no copy to
+/// bring up to date: changes under way may miss it.
+pub(crate) fn announce(bridge: Bridge, hook: fn()) {
+    ON_CHANGE[bridge as usize].store(hook as *mut (), Ordering::Release);
+}
+
 /// Notifies the bridges that callsites were switched on or off. Runs code of the program.
 ///
 /// Not `tracing` in a forked child, where `tracing` may have lost a lock of its own. The child keeps the
 /// state of the time of the fork.
 pub(crate) fn notify_bridges() {
-    let [tracing, log] = &ON_CHANGE;
-    let notified = [tracing, log].into_iter().skip(usize::from(lock::is_forked()));
+    let [tracing, log, heap] = &ON_CHANGE;
+    let notified = [tracing, log, heap].into_iter().skip(usize::from(lock::is_forked()));
     for hook in notified.map(|hook| hook.load(Ordering::Acquire)).filter(|hook| !hook.is_null()) {
         // SAFETY: only `on_change` stores here, a `fn()`.
         let hook: fn() = unsafe { std::mem::transmute(hook) };

@@ -9,6 +9,7 @@ use crate::vocabulary::Level;
 #[derive(Debug)]
 pub(crate) struct CallsiteMemory {
     category: Option<Box<str>>,
+    name: Option<Box<str>>,
     keys: Box<[Key]>,
     level: Level,
     site: Box<Option<Site>>,
@@ -18,7 +19,8 @@ pub(crate) struct CallsiteMemory {
 impl CallsiteMemory {
     /// Allocates the memory of a callsite with these keys.
     pub(crate) fn new(keys: Box<[Key]>) -> Self {
-        Self { category: None, keys, level: Level::Fatal, site: Box::new(None), callsite: Box::new(None) }
+        let (site, callsite) = (Box::new(None), Box::new(None));
+        Self { category: None, name: None, keys, level: Level::Fatal, site, callsite }
     }
 
     /// Sets the level of the callsite's events, for events of `tracing`.
@@ -33,8 +35,14 @@ impl CallsiteMemory {
         Self { category: Some(Box::from(category)), ..Self::new(Box::default()) }
     }
 
-    /// Creates the callsite in this memory, without an allocation. `category` is ignored if the memory has a
-    /// copy of one.
+    /// Allocates the memory with a copy of the name, for a name that is not static.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn with_name(name: &str, keys: Box<[Key]>) -> Self {
+        Self { name: Some(Box::from(name)), ..Self::new(keys) }
+    }
+
+    /// Creates the callsite in this memory, without an allocation. `category` and `name` are ignored if the
+    /// memory has a copy.
     pub(crate) fn fill(
         self,
         kind: CallsiteKind,
@@ -44,6 +52,7 @@ impl CallsiteMemory {
         first_hit: FirstHit,
     ) -> &'static Callsite {
         let category = self.category.map_or(category, |category| Box::leak(category));
+        let name = self.name.map_or(name, |name| Box::leak(name));
         let site = Box::leak(self.site).insert(site);
         let keys = Box::leak(self.keys);
         let callsite = Callsite::with_first_hit(kind, category, name, keys, site, first_hit);

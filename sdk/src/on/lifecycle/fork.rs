@@ -10,8 +10,8 @@
 //! releases them after the fork, in both processes:
 //!
 //! ```text
-//! prepare   locks once, in this order: the running session, the registry, lanes, the callsites of `log`
-//!           and `tracing`
+//! prepare   locks once, in this order: the running session, the registry, lanes, the callsites of `log`,
+//!           `metrics` and `tracing`
 //! fork
 //! parent    releases the locks
 //! child     forgets the session, releases the locks
@@ -59,7 +59,7 @@ use std::time::{Duration, Instant};
 
 use hairline_shm::Lease;
 
-use crate::on::base::{files, lock, this_thread};
+use crate::on::base::{files, heap, lock, this_thread};
 use crate::on::callsite::registry;
 use crate::on::event::flow;
 use crate::on::lifecycle::inherited;
@@ -90,6 +90,8 @@ struct Held {
     /// The tables of callsites that are created at run time.
     #[cfg(feature = "log")]
     log: Option<crate::on::callsite::tables::log::Held>,
+    #[cfg(feature = "metrics")]
+    metrics: Option<crate::on::callsite::tables::metrics::Held>,
     #[cfg(feature = "subscriber")]
     tracing: Option<crate::on::callsite::tables::tracing::Held>,
 }
@@ -118,6 +120,8 @@ impl Held {
             lanes: lanes::hold(until),
             #[cfg(feature = "log")]
             log: crate::on::callsite::tables::log::hold(until),
+            #[cfg(feature = "metrics")]
+            metrics: crate::on::callsite::tables::metrics::hold(until),
             #[cfg(feature = "subscriber")]
             tracing: crate::on::callsite::tables::tracing::hold(until),
         }
@@ -127,6 +131,8 @@ impl Held {
         let has_all = self.current.is_some() && self.registry.is_some() && self.lanes.is_some();
         #[cfg(feature = "log")]
         let has_all = has_all && self.log.is_some();
+        #[cfg(feature = "metrics")]
+        let has_all = has_all && self.metrics.is_some();
         #[cfg(feature = "subscriber")]
         let has_all = has_all && self.tracing.is_some();
         has_all
@@ -159,6 +165,7 @@ extern "C" fn in_parent() {
 
 extern "C" fn in_child() {
     lock::set_forked();
+    heap::set_session(false);
     files::close_in_child();
     flow::detach_after_fork();
     let Some(Fork { lease, mut locks, is_consistent }) = take_fork() else { return forget_all() };
@@ -195,6 +202,7 @@ fn forget_all() {
 /// because the child may share its parent's table of open files.
 pub(crate) fn in_unhandled_child() {
     lock::set_forked();
+    heap::set_session(false);
     flow::detach_after_fork();
     forget_all();
     cold::forget_parent();

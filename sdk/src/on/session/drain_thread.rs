@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use hairline_shm::Drain;
 
 use crate::on::base::clock::Clock;
+use crate::on::base::hooks;
+use crate::on::base::hooks::Sampled;
 use crate::on::encode::stream;
 use crate::on::session::end::End;
 use crate::on::session::late_ends::LATE_ROOM;
@@ -49,6 +51,8 @@ struct DrainThread<'s> {
     state: State,
     /// Whether the last pass copied bytes, or discarded records.
     found_records: bool,
+    /// Whether the session records samples.
+    is_sampled: bool,
     /// Late ends that were written to the sink.
     late_ends: u64,
     /// The buffer of [`write_late_ends`](Self::write_late_ends).
@@ -102,6 +106,7 @@ impl<'s> DrainThread<'s> {
             sink,
             state: State::Open,
             found_records: false,
+            is_sampled: false,
             late_ends: 0,
             late_records: Vec::with_capacity(LATE_ROOM),
             chunks: 0,
@@ -121,6 +126,8 @@ impl<'s> DrainThread<'s> {
             let requests = self.shared.requests.pending();
             self.shared.drain.clear_wake();
             let has_flush = requests.flushes_requested != requests.flushes_done;
+            let sampled = if requests.stop { Sampled::AtEnd } else { Sampled::Regularly };
+            self.is_sampled = hooks::sample(self.shared.epoch().get(), sampled);
             self.pass(if has_flush || requests.stop { Flush::Now } else { Flush::Later });
             self.write_heartbeat_if_due();
             self.upkeep.refine_clock(self.shared);
@@ -195,7 +202,8 @@ impl<'s> DrainThread<'s> {
 
     /// Recalls chunks if few are free, or sleeps until the next pass is due.
     fn recall_or_sleep(&mut self) {
-        self.tick = if self.found_records { TICK } else { (self.tick * 2).min(LONGEST_TICK) };
+        self.tick =
+            if self.found_records || self.is_sampled { TICK } else { (self.tick * 2).min(LONGEST_TICK) };
         let sleep = match self.recall() {
             NextPass::Now => return,
             NextPass::Soon => recall::IDLE,

@@ -18,6 +18,8 @@ use std::time::Duration;
 use hairline_shm::LossReason;
 
 use crate::on::base::clock::Clock;
+use crate::on::base::hooks;
+use crate::on::base::hooks::Sampled;
 use crate::on::session::destination::Destination;
 use crate::on::session::end::End;
 use crate::on::session::flight_recorder::FlightRecorder;
@@ -28,6 +30,9 @@ use crate::on::session::upkeep::Upkeep;
 
 /// The longest sleep of the recorder thread, and so the longest delay of a trigger from a signal handler.
 const TICK: Duration = Duration::from_millis(200);
+
+/// Time between two samples.
+const SAMPLE_TICK: Duration = Duration::from_millis(50);
 
 /// Runs the recorder thread until the session ends. Only the caller's own `Write` implementation can panic
 /// here; the panic becomes an error of the output.
@@ -71,6 +76,8 @@ impl<'s> RecorderThread<'s> {
         loop {
             self.shared.drain.clear_wake();
             let stop = self.answer_requests();
+            let sampled = if stop { Sampled::AtEnd } else { Sampled::Regularly };
+            let is_sampled = hooks::sample(self.shared.epoch().get(), sampled);
             if trigger::take() {
                 self.destination.write_for_trigger(self.shared, self.recorder);
             }
@@ -81,7 +88,8 @@ impl<'s> RecorderThread<'s> {
                 return self.destination.write_last(self.shared, self.recorder);
             }
             if !self.upkeep.allocate_ahead(self.shared) {
-                std::thread::park_timeout(TICK.min(self.upkeep.longest_sleep()));
+                let tick = if is_sampled { SAMPLE_TICK } else { TICK };
+                std::thread::park_timeout(tick.min(self.upkeep.longest_sleep()));
             }
         }
     }

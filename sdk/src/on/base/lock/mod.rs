@@ -17,7 +17,7 @@
 
 mod growing;
 mod guard;
-#[cfg(any(feature = "subscriber", feature = "log"))]
+#[cfg(any(feature = "subscriber", feature = "log", feature = "metrics"))]
 mod rw;
 
 use std::convert::Infallible;
@@ -32,7 +32,7 @@ pub(crate) use crate::on::base::lock::growing::{Fixed, Grow, Map};
 pub(crate) use crate::on::base::lock::guard::Guard;
 #[cfg(debug_assertions)]
 pub use crate::on::base::lock::guard::holds_a_lock;
-#[cfg(any(feature = "subscriber", feature = "log"))]
+#[cfg(any(feature = "subscriber", feature = "log", feature = "metrics"))]
 pub(crate) use crate::on::base::lock::rw::{RwLock, WriteGuard};
 
 /// Set in a forked child, and inherited by its own children.

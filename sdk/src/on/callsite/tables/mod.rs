@@ -3,5 +3,7 @@
 
 #[cfg(feature = "log")]
 pub(crate) mod log;
+#[cfg(feature = "metrics")]
+pub(crate) mod metrics;
 #[cfg(feature = "subscriber")]
 pub(crate) mod tracing;
