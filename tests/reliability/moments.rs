@@ -135,8 +135,8 @@ fn a_signal_handler_may_trigger_a_snapshot_whatever_it_interrupts() {
 fn what_closed_sessions_held_is_given_back_though_threads_still_have_their_chunks() {
     let run = run(&["idle-threads"], &[]);
     let [of_one, bytes] = run.numbers()[..] else { panic!("{:?}", run.output) };
-    // Each of 20 had a ring of 16 MiB. What is left are the headers.
-    assert!(of_one >= 16 << 20, "{of_one} bytes: the program does not see its regions");
+    // Each of 20 had a ring that had allocated its first MiB at least. What is left are the headers.
+    assert!(of_one >= 1 << 20, "{of_one} bytes: the program does not see its regions");
     assert!(bytes < 1 << 20, "{bytes} bytes are still in use");
     assert!(run.region().is_none(), "no file is left");
 }

@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::on::base::platform::process;
 use crate::on::callsite::{Callsite, Epoch};
 use crate::on::event::track::Track;
+use crate::options::Format;
 
 /// A track that no interval is using, and the time at which the last one ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,9 +138,12 @@ impl Interval {
     /// Tries to place a new interval on the lane of its parent, which ends after it. It begins at `past`, or
     /// else now. Returns whether it is there, and the time of its begin if that is in the past.
     pub(crate) fn nest_on(&mut self, parent: &Self, past: Option<u64>) -> (bool, Option<u64>) {
-        let is_in_trace = self.epoch.is_some_and(|epoch| parent.is_recorded_in(epoch));
-        if parent.is_plain() || !is_in_trace {
-            return (false, past); // FXT's own records do not nest
+        let can_nest = self.epoch.is_some_and(|epoch| {
+            // FXT's own records for intervals do not nest.
+            parent.is_recorded_in(epoch) && !(parent.is_plain() && epoch.format() == Format::Fxt)
+        });
+        if !can_nest {
+            return (false, past);
         }
         let Some(used_until) = parent.nested.open() else { return (false, past) };
         let used_until = used_until.max(parent.begun_at);
