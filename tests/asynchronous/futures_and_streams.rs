@@ -185,7 +185,10 @@ fn boxed_function<'a>(text: &'a str, id: usize) -> std::pin::Pin<Box<dyn Future<
     async fn inner(text: &str, id: usize) -> Result<usize, std::num::ParseIntError> {
         let id: usize = id.to_string().parse()?;
         after(2).await;
-        return Ok(text.len() + id);
+        if text.is_empty() {
+            return Ok(id);
+        }
+        Ok(text.len() + id)
     }
     Box::pin(async move { inner(text, id).await.unwrap_or_default() })
 }

@@ -41,7 +41,7 @@ pub enum Correlation<'a> {
 /// A log message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogMessage {
-    /// The id of the text, an [`Interned::LogBody`](crate::track_event::Interned::LogBody).
+    /// The id of the text, an [`InternedKind::LogBody`](crate::track_event::InternedKind::LogBody).
     pub body_iid: u64,
     /// The priority.
     pub priority: Priority,

@@ -125,7 +125,7 @@ messages! {
         LINE_NUMBER = 4, "`uint32`.";
     }
 
-    /// `InternedData`. Its other fields are those of [`InternedKind`](super::InternedKind).
+    /// `InternedData`. Its other fields are those of [`InternedKind`].
     interned_data {
         SOURCE_LOCATIONS = 4, "`SourceLocation`, repeated.";
     }

@@ -82,10 +82,10 @@ pub fn snapshot(region: &Path, to: impl AsRef<Path>) -> Result<Recovered, Recove
 /// pids.
 ///
 /// ```
-/// for region in hairline::recovery::find()? {
-///     println!("{} {}: {:?}", region.pid, region.process_name, region.process);
+/// match hairline::recovery::find() {
+///     Ok(regions) => regions.iter().for_each(|region| println!("{} {:?}", region.pid, region.process)),
+///     Err(e) => eprintln!("{e}"), // without the feature `enable`, for example
 /// }
-/// # Ok::<(), hairline::recovery::RecoverError>(())
 /// ```
 ///
 /// # Errors

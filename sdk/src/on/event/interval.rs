@@ -34,12 +34,14 @@ pub(crate) trait Lasting: fmt::Debug + Send + Sync + UnwindSafe + RefUnwindSafe 
 
 /// An owner of a parent interval. A child that owns its parent too ends before the parent.
 pub(crate) trait Owner {
+    #[cfg(feature = "subscriber")]
     fn interval(&self) -> &Interval;
 
     fn share(&self) -> Arc<dyn Lasting>;
 }
 
 impl<T: Lasting + 'static> Owner for Arc<T> {
+    #[cfg(feature = "subscriber")]
     fn interval(&self) -> &Interval {
         (**self).interval()
     }
