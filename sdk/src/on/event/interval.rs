@@ -85,8 +85,8 @@ pub(crate) struct ParentInterval {
     pub(crate) epoch: Epoch,
     /// The parent of the lane.
     pub(crate) parent_uuid: u64,
-    /// The name of the lane.
-    pub(crate) name: &'static str,
+    /// The callsite of the lane's name.
+    pub(crate) callsite: &'static Callsite,
     pub(crate) shares_lane: bool,
     /// Whether FXT has records for the interval, so that it needs no track until it has a child.
     pub(crate) is_plain: bool,
@@ -121,6 +121,7 @@ pub(crate) struct Interval {
 
 impl Interval {
     /// Creates an interval that is not recorded.
+    #[inline(always)]
     pub(crate) fn unrecorded(callsite: &'static Callsite) -> Self {
         Self {
             callsite,
@@ -196,7 +197,7 @@ impl Interval {
             uuid: self.lane.uuid,
             epoch,
             parent_uuid: lane.map_or_else(|| self.parent_uuid(), |lane| lane.parent_uuid),
-            name: lane.map_or(self.callsite.name(), |lane| lane.name),
+            callsite: lane.map_or(self.callsite, |lane| lane.callsite),
             shares_lane: self.is_lane_shared,
             is_plain: self.is_plain(),
         })

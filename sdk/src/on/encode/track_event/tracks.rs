@@ -90,7 +90,7 @@ impl<F: FnMut(u64) -> bool> Descriptions<'_, F> {
         if let Some(above) = scope.parent_interval_in(self.epoch).filter(|above| above.is_plain)
             && (self.is_new)(above.uuid)
         {
-            self.put_interval(above.uuid, above.parent_uuid, above.name);
+            self.put_interval(above.uuid, above.parent_uuid, above.callsite.name());
         }
         let own = event.extras.name.filter(|_| event.action == Action::Begin);
         if !scope.shares_lane() || (self.is_new)(scope.uuid()) {
@@ -105,7 +105,7 @@ impl<F: FnMut(u64) -> bool> Descriptions<'_, F> {
         if let Some(lane) = scope.parent_interval_in(self.epoch).filter(|lane| lane.shares_lane)
             && (self.is_new)(lane.uuid)
         {
-            self.put_interval(lane.uuid, lane.parent_uuid, lane.name);
+            self.put_interval(lane.uuid, lane.parent_uuid, lane.callsite.name());
         }
     }
 

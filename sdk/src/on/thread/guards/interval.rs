@@ -44,6 +44,7 @@ pub struct AsyncScope {
 impl AsyncScope {
     /// Makes a guard that records nothing.
     #[doc(hidden)]
+    #[inline]
     pub fn none(callsite: &'static Callsite) -> Self {
         Self { interval: Interval::unrecorded(callsite), arguments: None, above: None }
     }
@@ -56,8 +57,8 @@ impl AsyncScope {
         values: &impl Values,
         extras: &Extras<'_>,
     ) -> Self {
-        let mut scope = Self::unplaced(callsite, epoch, extras);
-        scope.place(None);
+        let mut scope = Self::none(callsite);
+        scope.place_now(epoch, extras);
         let position = Position {
             after: scope.interval.lane.used_until,
             ..TrackRef::Async(&scope.interval).position(epoch)
@@ -86,7 +87,8 @@ impl AsyncScope {
         extras: &Extras<'_>,
         past: Option<u64>,
     ) -> Self {
-        let mut scope = Self::unplaced(callsite, epoch, extras);
+        let mut scope = Self::none(callsite);
+        scope.set_parent(epoch, extras);
         scope.interval.is_always_track = true;
         let past = scope.place(past);
         scope.begin_cold(epoch, values, extras, past);
@@ -104,9 +106,16 @@ impl AsyncScope {
         }
     }
 
-    /// Makes an interval without a lane.
-    fn unplaced(callsite: &'static Callsite, epoch: Epoch, extras: &Extras<'_>) -> Self {
-        let mut interval = Interval::unrecorded(callsite);
+    /// Gives a new interval its parent and a lane. It is about to begin.
+    fn place_now(&mut self, epoch: Epoch, extras: &Extras<'_>) {
+        self.set_parent(epoch, extras);
+        self.place(None);
+    }
+
+    /// Gives a new interval its parent.
+    #[inline(always)]
+    fn set_parent(&mut self, epoch: Epoch, extras: &Extras<'_>) {
+        let interval = &mut self.interval;
         match extras.track {
             Some(TrackRef::Track(track)) => interval.parent_track = Some(track.clone()),
             Some(TrackRef::Async(above)) => match above.as_parent_in(epoch) {
@@ -123,11 +132,12 @@ impl AsyncScope {
         // A lane has one name. A lane that is not shared has no shared lanes below it.
         interval.is_lane_shared =
             extras.name.is_none() && interval.parent_interval.is_none_or(|above| above.shares_lane);
-        Self { interval, arguments: None, above: extras.owner.map(Owner::share) }
+        self.above = extras.owner.map(Owner::share);
     }
 
     /// Gives the interval a lane. It is about to begin, now or at the time `past`. Returns the time of its
     /// begin if that is in the past.
+    #[inline(always)]
     fn place(&mut self, past: Option<u64>) -> Option<u64> {
         let interval = &mut self.interval;
         if let Some(above) = &self.above
@@ -242,6 +252,10 @@ impl Sealed for Arc<AsyncScope> {
         Some(self)
     }
 }
+
+/// A value of up to 128 bytes is moved by a few instructions, a larger one by a call of `memcpy`.
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<AsyncScope>() <= 128);
 
 /// The program may hold an interval across threads.
 const _: fn() = || {
