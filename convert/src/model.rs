@@ -339,6 +339,13 @@ pub struct Log<'a> {
     pub body: &'a str,
     /// The priority.
     pub priority: Priority,
+    /// What readers show as the tag, `file:line`.
+    pub tag: Option<SourceLocation<'a>>,
+}
+
+impl Log<'_> {
+    /// What reports say of formats without tags.
+    pub(crate) const NO_TAG: &'static str = "tags of log messages left out";
 }
 
 /// Events are missing from the trace.

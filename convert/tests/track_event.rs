@@ -174,7 +174,11 @@ impl Owned {
             extra_counters: &extra,
             correlation: self.correlation.as_deref(),
             location: location.map(|(file, line)| SourceLocation { file, function: "f", line: *line }),
-            log: self.log.as_deref().map(|body| Log { body, priority: Priority::Warn }),
+            log: self.log.as_deref().map(|body| Log {
+                body,
+                priority: Priority::Warn,
+                tag: body.contains(' ').then_some(SourceLocation { file: "net", function: "", line: 7 }),
+            }),
             ..Event::new(self.time, self.track, self.kind)
         });
     }

@@ -8,6 +8,7 @@ mod lanes;
 mod many;
 mod messages;
 mod other_layers;
+mod polls;
 mod runtimes;
 mod spans;
 
@@ -20,6 +21,10 @@ const LIVES: &str = "select s.name, coalesce(ps.name, p.name, '-') as above, s.d
      join track t on s.track_id = t.id left join track p on t.parent_id = p.id \
      left join slice ps on s.parent_id = ps.id \
      where s.track_id not in (select id from thread_track) order by s.ts, s.id";
+
+/// The message of an event, or the name of a slice `s`.
+const TEXT: &str = "ifnull((select display_value from args a where a.arg_set_id = s.arg_set_id \
+     and a.key in ('message', 'track_event.log_message')), s.name)";
 
 #[test]
 fn misuse_does_not_compile_and_says_why() {

@@ -10,6 +10,8 @@ use hairline_tests::judge;
 use hairline_tests::recording::{FORMATS, record_in, turn};
 use log::{Level, LevelFilter, debug, error, info, log_enabled, trace, warn};
 
+use crate::TEXT;
+
 /// What the logger beside Hairline's was given.
 static OTHER: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
@@ -44,24 +46,25 @@ fn a_message_has_its_target_as_category_its_level_its_text_and_its_place() {
             |b| b.source_locations(true),
             |_| {
                 first = line!() + 1;
-                warn!(target: "net", "no answer after {} attempts", 3);
+                warn!(target: "net", "no answer after {} attempts", std::hint::black_box(3));
                 trace!("plain");
                 error!(target: "net", "");
             },
         );
         let path = module_path!();
+        let place = |line| format!("event {}:{line}", file!());
         assert_eq!(
             trace.rows("select category, name, dur from slice order by ts"),
-            format!("net\tno answer after 3 attempts\t0\n{path}\tplain\t0\nnet\tlog\t0"),
+            format!("net\t{}\t0\n{path}\tplain\t0\nnet\t{}\t0", place(first), place(first + 2)),
             "{format:?}"
         );
         if format == Format::TrackEvent {
-            let places = [first, first + 1, first + 2].map(|line| format!("{}:{line}", file!()));
+            let lines = [first, first + 1, first + 2];
             assert_eq!(
                 trace.rows("select prio, tag, msg from android_logs order by ts"),
                 format!(
-                    "5\t{}\tno answer after 3 attempts\n2\t{}\tplain\n6\t{}\t",
-                    places[0], places[1], places[2]
+                    "5\tnet:{}\tno answer after 3 attempts\n2\t{path}:{}\tplain\n6\tnet:{}\t",
+                    lines[0], lines[1], lines[2]
                 ),
             );
         } else {
@@ -134,7 +137,7 @@ fn another_logger_has_the_messages_up_to_its_level_with_and_without_a_session() 
         );
         warn!(target: "o.taken", "{format:?} 4");
         assert_eq!(
-            trace.rows("select name from slice order by ts"),
+            trace.rows(&format!("select {TEXT} from slice s order by ts")),
             format!("{format:?} 1\n{format:?} 3"),
             "{format:?}"
         );

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use hairline_tests::recording::{FORMATS, record_in, turn};
+use hairline_tests::recording::{FORMATS, Trace, record_in, turn};
 use tracing::Subscriber;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::{Context, Layer};
 use tracing_subscriber::prelude::*;
+
+use crate::TEXT;
 
 /// Counts spans and events.
 #[derive(Clone, Default)]
@@ -37,8 +39,12 @@ fn program() {
     }
 }
 
-const SLICES: &str = "select s.name, count(), sum(p.id is null), sum(s.dur < 0) \
-     from slice s left join slice p on s.parent_id = p.id group by s.name order by s.name";
+fn slices(trace: &Trace) -> String {
+    trace.rows(&format!(
+        "select {TEXT} as text, count(), sum(p.id is null), sum(s.dur < 0) \
+         from slice s left join slice p on s.parent_id = p.id group by text order by text"
+    ))
+}
 
 #[test]
 fn another_layer_has_all_spans_and_events_whatever_is_recorded() {
@@ -53,7 +59,7 @@ fn another_layer_has_all_spans_and_events_whatever_is_recorded() {
                 assert_eq!(counts.take(), [4, 4], "{format:?}, before");
                 let trace = record_in(&turn, format, |b| b.categories("db"), |_| program());
                 assert_eq!(counts.take(), [4, 4], "{format:?}, in a session");
-                assert_eq!(trace.rows(SLICES), "db\t2\t2\t0\nrow\t2\t2\t0", "{format:?}");
+                assert_eq!(slices(&trace), "db\t2\t2\t0\nrow\t2\t2\t0", "{format:?}");
                 program();
                 assert_eq!(counts.take(), [4, 4], "{format:?}, after");
             });
@@ -76,7 +82,7 @@ fn a_filter_of_another_layer_is_that_layers_own() {
             let trace = record_in(&turn, format, |b| b, |_| program());
             assert_eq!(counts.take(), [2, 2], "{format:?}, in a session");
             assert_eq!(
-                trace.rows(SLICES),
+                slices(&trace),
                 "byte\t2\t0\t0\ndb\t2\t2\t0\nnet\t2\t2\t0\nrow\t2\t0\t0",
                 "{format:?}"
             );

@@ -119,7 +119,7 @@ fn nested_values_places_and_correlations_become_arguments() {
         args: &args,
         correlation: Some("request 3"),
         location: Some(SourceLocation { file: "main.rs", function: "main", line: 7 }),
-        log: Some(Log { body: "a message", priority: Priority::Warn }),
+        log: Some(Log { body: "a message", priority: Priority::Warn, tag: None }),
         ..named(10, MAIN, EventKind::Instant, "all")
     };
     let (args, report) = rows(&[Item::Event(event)], ARGS);

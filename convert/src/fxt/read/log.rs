@@ -61,7 +61,7 @@ impl PendingLog {
                 priority = *known;
             }
         });
-        Log { body: &self.message, priority }
+        Log { body: &self.message, priority, tag: None }
     }
 
     pub(super) fn event(&self, time: i64, track: TrackId) -> Event<'_> {

@@ -13,7 +13,7 @@ use hairline_formats::track_event::{
 use crate::fxt::write::state::FxtWriter;
 use crate::fxt::write::tracks::{OutputTrackKind, Tracks, mix};
 use crate::track_event::describe;
-use crate::{Categories, Event, EventKind, Trace, Track, TrackId};
+use crate::{Categories, Event, EventKind, Log, Trace, Track, TrackId};
 
 /// The packet sequence of all packets.
 const SEQUENCE: u32 = 1;
@@ -104,6 +104,7 @@ impl<W: Write> FxtWriter<W> {
                 te::put_named(out, Name::Text("message"), &Value::Str(log.body));
             }
         });
+        self.report.add_many(Log::NO_TAG, u64::from(event.log.is_some_and(|log| log.tag.is_some())));
         self.report.add_many("log messages became arguments", u64::from(event.log.is_some()));
     }
 

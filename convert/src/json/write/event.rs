@@ -14,7 +14,7 @@ use crate::json::write::flows::{Flows, Point, Role};
 use crate::json::write::plain::{kind, only_category};
 use crate::json::write::state::{JsonWriter, finished};
 use crate::json::write::tracks::{Counter, Instants, Interval, OutputTrack};
-use crate::{Event, EventKind, Report, Text, TrackId};
+use crate::{Event, EventKind, Log, Report, Text, TrackId};
 
 /// The name and category of flow events. Importers use them to distinguish flows; here the flow's id is
 /// unique.
@@ -28,6 +28,7 @@ impl<W: Write> JsonWriter<W> {
         if let Some(written) = self.plain(event, ts) {
             return written;
         }
+        self.report.add_many(Log::NO_TAG, u64::from(event.log.is_some_and(|log| log.tag.is_some())));
         self.write_samples(event, ts)?;
         event.categories.join(&mut self.categories);
         match self.tracks.get_mut(event.track) {

@@ -39,6 +39,8 @@ pub(super) struct Current {
     pub(super) correlation: TextRef,
     pub(super) location: Option<OwnedLocation>,
     pub(super) log: Option<(u64, Priority)>,
+    /// The tag of the log message.
+    pub(super) tag: Option<OwnedLocation>,
     /// The inline texts of the event.
     own: String,
     /// The event as in the packet, if it has arguments.
@@ -61,6 +63,7 @@ impl Default for Current {
             correlation: TextRef::None,
             location: None,
             log: None,
+            tag: None,
             own: String::new(),
             bytes: Vec::new(),
         }
@@ -80,6 +83,7 @@ impl Current {
         self.correlation = TextRef::None;
         self.location = None;
         self.log = None;
+        self.tag = None;
         self.own.clear();
         self.bytes.clear();
     }

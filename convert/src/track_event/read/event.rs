@@ -44,6 +44,7 @@ impl State {
             log: current.log.map(|(body, priority)| Log {
                 body: sequence.log_bodies.get(body).map_or("", |body| &body.text),
                 priority,
+                tag: current.tag.as_ref().map(OwnedLocation::location),
             }),
             ..Event::new(current.time, current.track, current.kind)
         }

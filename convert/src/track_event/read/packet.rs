@@ -195,9 +195,7 @@ impl State {
         };
         if let Some(log) = event.log {
             self.current.log = Some((log.body_iid, log.priority));
-            if self.current.location.is_none() {
-                self.current.location = location(&self.sequences[index], log.source_location_iid);
-            }
+            self.current.tag = location(&self.sequences[index], log.source_location_iid);
         }
         self.current.correlation = match event.correlation {
             Some(Correlation::Id(id)) => self.current.keep(&id.to_string()),

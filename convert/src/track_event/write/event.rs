@@ -138,10 +138,11 @@ impl State {
             event.args.each(&mut |name, value| put_argument(out, fields, sequence, report, name, value));
         }
         let location = event.location.map(|at| sequence.location(out, locations, at));
-        let at = if let Some(Location::Iid(iid)) = location { iid } else { 0 };
         let log = event.log.map(|log| {
             let body_iid = sequence.log_body(out, log.body);
-            LogMessage { body_iid, priority: log.priority, source_location_iid: at }
+            let tag = log.tag.map(|tag| sequence.location(out, locations, tag));
+            let source_location_iid = if let Some(Location::Iid(iid)) = tag { iid } else { 0 };
+            LogMessage { body_iid, priority: log.priority, source_location_iid }
         });
         let (timestamp, clock_id) = sequence.timestamp(time);
         let packet = te::Event {

@@ -13,7 +13,6 @@ use crate::on::callsite::registry::Bridge;
 use crate::on::callsite::runtime::CallsiteMemory;
 use crate::on::callsite::tables::log::{SITES, Sites};
 use crate::on::callsite::{Callsite, registry};
-use crate::on::event::extras::Extras;
 use crate::on::event::text::Text;
 use crate::on::lifecycle::{enabled, entry, inherited};
 use crate::on::thread::events;
@@ -43,11 +42,16 @@ pub(crate) fn record(record: &Record<'_>) {
     }
     let Some(site) = site(record) else { return };
     let Some(epoch) = site.registered_epoch() else { return };
+    let constant = constant(record);
     let text = Text::display(record.args());
-    let text = text.as_str();
-    // An event without a name has the callsite's.
-    let extras = if text.is_empty() { Extras::new() } else { Extras::new().name(text) };
-    events::log_with(site, epoch, level, text, &extras);
+    // A macro of the program may have several messages in one place: the callsite has the first one's name.
+    let name = constant.filter(|name| *name != site.name());
+    events::log_with(site, epoch, level, text.as_str(), name);
+}
+
+/// Returns the message, if it is a literal.
+fn constant(record: &Record<'_>) -> Option<&'static str> {
+    record.args().as_str().filter(|text| !text.is_empty())
 }
 
 fn level_of(level: log::Level) -> Level {
@@ -75,10 +79,11 @@ fn site(record: &Record<'_>) -> Option<&'static Callsite> {
     drop(sites);
     let module = record.module_path_static().unwrap_or("");
     // Most messages have their module as target, which is static. Other targets are copied, before the lock.
-    let memory = if target == module {
-        CallsiteMemory::new(Box::default())
-    } else {
-        CallsiteMemory::with_category(target)
+    let memory = CallsiteMemory::new(Box::default());
+    let memory = if target == module { memory } else { memory.with_category(target) };
+    let memory = match constant(record) {
+        None if !file.is_empty() => memory.with_name(&format!("event {file}:{line}")),
+        _ => memory,
     };
     let mut sites = SITES.write_with_room(|sites| (sites, 1))?;
     if let Some(site) = find(&sites, target, file_at, line) {
@@ -90,7 +95,7 @@ fn site(record: &Record<'_>) -> Option<&'static Callsite> {
     let site = memory.fill(
         CallsiteKind::Instant,
         module,
-        NAME,
+        constant(record).unwrap_or(NAME),
         Site { file, line, module, ..NOWHERE },
         entry::first_hit,
     );
@@ -103,7 +108,7 @@ fn find(sites: &Sites, target: &str, file_at: usize, line: u32) -> Option<&'stat
     sites.get(&(target, file_at, line)).copied()
 }
 
-/// The name of empty messages.
+/// The name of messages without a place in the source.
 const NAME: &str = "log";
 const NOWHERE: Site = Site { file: "", line: 0, module: "", counter: CounterOptions::NONE };
 

@@ -107,7 +107,7 @@ fn series(kind: SeriesKind, key: &Key) -> Found {
     }
     drop(tables);
     // All memory before the lock; what another thread has made meanwhile is freed after it.
-    let memory = CallsiteMemory::with_name(&track_name(key), Box::new([callsite::Key::new("value")]));
+    let memory = CallsiteMemory::new(Box::new([callsite::Key::new("value")])).with_name(&track_name(key));
     let mut series = Arc::new(Series { key: key.clone(), callsite: &BEYOND, value: AtomicU64::new(0) });
     let Some(mut tables) = TABLES.write_with_room(|tables| (tables.series(kind), 1)) else {
         return Found::Barred;

@@ -37,6 +37,14 @@ pub(crate) use crate::on::callsite::word::fence_constants;
 /// Limit of the bytes of a callsite's constant TrackEvent message that the hot path copies.
 pub(crate) const LONGEST_MESSAGE: usize = 16;
 
+/// The number of spans of a callsite, closed without a life, after which its spans are taken for such that do
+/// not wait.
+#[cfg(feature = "subscriber")]
+const ALL_AT_ONCE: u8 = 32;
+/// A span of the callsite has had a life.
+#[cfg(feature = "subscriber")]
+const WAITS: u8 = u8::MAX;
+
 /// The function that a callsite calls at its first hit. It registers the callsite and returns its new epoch.
 pub(crate) type FirstHit = fn(&'static Callsite) -> Option<Epoch>;
 
@@ -93,6 +101,9 @@ pub struct Callsite {
     near_mask: AtomicU8,
     /// Whether the callsite is in the registry's list.
     is_listed: AtomicBool,
+    /// For a span of `tracing`: whether its spans wait, see [`may_wait`](Self::may_wait).
+    #[cfg(feature = "subscriber")]
+    waiting: AtomicU8,
     /// The byte of that bit.
     near_byte: AtomicU32,
     kind: CallsiteKind,
@@ -128,6 +139,8 @@ impl Callsite {
             message_len: AtomicU8::new(0),
             near_mask: AtomicU8::new(near_bit(NO_ID).1),
             is_listed: AtomicBool::new(false),
+            #[cfg(feature = "subscriber")]
+            waiting: AtomicU8::new(0),
             near_byte: AtomicU32::new(near_bit(NO_ID).0),
             kind,
             level: Level::Fatal,
@@ -178,6 +191,30 @@ impl Callsite {
     /// session's level excludes.
     pub(crate) fn level(&self) -> Level {
         self.level
+    }
+
+    /// Whether a span of this callsite may get a life. It may, until [`ALL_AT_ONCE`] spans have closed without
+    /// one; from the first life on, it always may.
+    #[cfg(feature = "subscriber")]
+    #[inline]
+    pub(crate) fn may_wait(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) != ALL_AT_ONCE
+    }
+
+    /// A span of this callsite has a life.
+    #[cfg(feature = "subscriber")]
+    pub(crate) fn set_waits(&self) {
+        self.waiting.store(WAITS, Ordering::Relaxed);
+    }
+
+    /// A span of this callsite was closed without a life. Two threads may count one at a time: the number need
+    /// not be exact.
+    #[cfg(feature = "subscriber")]
+    pub(crate) fn count_done_at_once(&self) {
+        let count = self.waiting.load(Ordering::Relaxed);
+        if count < ALL_AT_ONCE {
+            let _ = self.waiting.compare_exchange(count, count + 1, Ordering::Relaxed, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn kind(&self) -> CallsiteKind {

@@ -29,20 +29,20 @@ impl CallsiteMemory {
         Self { level, ..self }
     }
 
-    /// Allocates the memory with a copy of the category, for a category that is not static.
+    /// Copies the category, for a category that is not static.
     #[cfg(feature = "log")]
-    pub(crate) fn with_category(category: &str) -> Self {
-        Self { category: Some(Box::from(category)), ..Self::new(Box::default()) }
+    pub(crate) fn with_category(self, category: &str) -> Self {
+        Self { category: Some(Box::from(category)), ..self }
     }
 
-    /// Allocates the memory with a copy of the name, for a name that is not static.
-    #[cfg(feature = "metrics")]
-    pub(crate) fn with_name(name: &str, keys: Box<[Key]>) -> Self {
-        Self { name: Some(Box::from(name)), ..Self::new(keys) }
+    /// Copies the name, for a name that is not static.
+    #[cfg(any(feature = "log", feature = "metrics"))]
+    pub(crate) fn with_name(self, name: &str) -> Self {
+        Self { name: Some(Box::from(name)), ..self }
     }
 
     /// Creates the callsite in this memory, without an allocation. `category` and `name` are ignored if the
-    /// memory has a copy.
+    /// memory has a copy of them.
     pub(crate) fn fill(
         self,
         kind: CallsiteKind,

@@ -119,9 +119,12 @@ pub(crate) trait Sequence {
 
     /// The records of [`put_values`](Self::put_values) are in the chunk.
     fn set_values_written(&mut self, event: &Event<'_>) {
-        let written = &mut self.state_mut().written_values;
+        let state = self.state_mut();
         for (id, _) in interned_values(event) {
-            written.insert(id);
+            state.written_values.insert(id);
+        }
+        if event.log.is_some() {
+            state.written_tags.insert(event.callsite.serial());
         }
     }
 
@@ -153,6 +156,8 @@ pub(crate) struct State {
     pub(crate) written_callsites: Bits,
     /// Strings that are in the sequence as the values of arguments.
     pub(crate) written_values: Bits,
+    /// Callsites whose tag for log messages is in the sequence.
+    pub(crate) written_tags: Bits,
     pub(crate) tracks: Tracks,
 }
 
@@ -167,6 +172,7 @@ impl State {
             seen_callsites: Bits::default(),
             written_callsites: Bits::default(),
             written_values: Bits::default(),
+            written_tags: Bits::default(),
             tracks: Tracks::default(),
         }
     }
@@ -176,6 +182,7 @@ impl State {
         self.seen_callsites.clear();
         self.written_callsites.clear();
         self.written_values.clear();
+        self.written_tags.clear();
     }
 
     /// Whether the event's records contain its place in the source.

@@ -7,6 +7,7 @@ use crate::on::base::this_thread;
 use crate::on::callsite::{Callsite, Epoch};
 use crate::on::event::argument::{Values, Visitor};
 use crate::on::event::extras::Extras;
+use crate::on::event::flow::Flow;
 use crate::on::event::{Action, Event};
 pub(crate) use crate::on::thread::events::begin as begin_slice;
 pub(crate) use crate::on::thread::events::begin_flow as begin_flow_slice;
@@ -15,31 +16,45 @@ use crate::on::thread::{cold, events, hot};
 use crate::site::CallsiteKind;
 use crate::vocabulary::Level;
 
-/// Begins a slice with the values of its callsite's keys. Returns the epoch in which the begin was recorded,
-/// `None` if it was not.
+/// Begins a slice with the values of its callsite's keys, and with a flow through it. Returns the epoch in
+/// which the begin was recorded, `None` if it was not.
 #[inline(never)]
 pub(crate) fn begin_slice_with(
     callsite: &'static Callsite,
     epoch: Epoch,
     values: &[Value<'_>],
+    flow: Option<&Flow>,
 ) -> Option<Epoch> {
-    if begin_slice_hot(callsite, epoch, values) {
+    if begin_slice_hot(callsite, epoch, values, flow) {
         return Some(epoch);
     }
-    cold::event(epoch, &Event::new(callsite, values, &Extras::new()))
+    begin_slice_rich(callsite, epoch, values, &extras_of(flow))
+}
+
+fn extras_of(flow: Option<&Flow>) -> Extras<'_> {
+    flow.map_or_else(Extras::new, |flow| Extras::new().flow(flow))
 }
 
 /// As [`begin_slice_with`], on the hot path alone. Returns false if nothing was recorded. It neither
 /// allocates nor waits, and runs no code of the program, so the caller may hold a lock.
 #[inline]
-pub(crate) fn begin_slice_hot(callsite: &'static Callsite, epoch: Epoch, values: &[Value<'_>]) -> bool {
-    let listed = Listed(values);
-    listed.is_plain()
-        && hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope, &listed)
+pub(crate) fn begin_slice_hot(
+    callsite: &'static Callsite,
+    epoch: Epoch,
+    values: &[Value<'_>],
+    flow: Option<&Flow>,
+) -> bool {
+    let listed = Listed(values, flow.map(|flow| (flow.id(), flow.state().is_known_in(epoch.get()))));
+    let recorded = listed.is_plain()
+        && hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope, &listed);
+    if let Some(flow) = flow.filter(|_| recorded) {
+        flow.state().begin_alone(epoch.get());
+    }
+    recorded
 }
 
-/// Values whose types are known only at run time.
-struct Listed<'v>(&'v [Value<'v>]);
+/// Values whose types are known only at run time, and a flow.
+struct Listed<'v>(&'v [Value<'v>], Option<(u64, bool)>);
 
 impl Listed<'_> {
     /// Returns whether the hot path can write all values.
@@ -60,6 +75,11 @@ impl Values for Listed<'_> {
     }
 
     #[inline(always)]
+    fn flow(&self) -> Option<(u64, bool)> {
+        self.1
+    }
+
+    #[inline(always)]
     fn each<'v>(&'v self, at: usize, visitor: &mut impl Visitor<'v>) {
         for (n, value) in self.0.iter().enumerate() {
             visitor.visit(at + n, *value);
@@ -67,13 +87,14 @@ impl Values for Listed<'_> {
     }
 }
 
-/// Begins a slice with options. Returns the epoch if the begin was recorded.
+/// Begins a slice with options. Returns the epoch in which the begin was recorded, `None` if it was not.
 pub(crate) fn begin_slice_rich(
     callsite: &'static Callsite,
     epoch: Epoch,
+    values: &[Value<'_>],
     extras: &Extras<'_>,
 ) -> Option<Epoch> {
-    cold::event(epoch, &Event::new(callsite, &[], extras))
+    cold::event(epoch, &Event::new(callsite, values, extras))
 }
 
 /// Ends a slice with arguments.
@@ -88,8 +109,14 @@ pub(crate) fn instant_of(callsite: &'static Callsite, epoch: Epoch, extras: &Ext
     cold::event(epoch, &Event { action: Action::Instant, ..Event::new(callsite, &[], extras) });
 }
 
-/// Records an event with a level. With a message it is a log message, which is also its name; without one it
-/// is an instant.
+/// Records an instant with arguments whose names the callsite does not have.
+pub(crate) fn instant_with(callsite: &'static Callsite, epoch: Epoch, named: &[(&str, Value<'_>)]) {
+    let extras = Extras::new();
+    let event = Event { action: Action::Instant, named, ..Event::new(callsite, &[], &extras) };
+    cold::event(epoch, &event);
+}
+
+/// Records an event with a level. With a message it is also a log message; without one it is an instant.
 pub(crate) fn event_of(
     callsite: &'static Callsite,
     epoch: Epoch,
@@ -97,10 +124,12 @@ pub(crate) fn event_of(
     message: Option<&str>,
     level: Level,
 ) {
-    let Some(message) = message else {
-        cold::event(epoch, &Event::new(callsite, values, &Extras::new()));
-        return;
-    };
-    let extras = Extras::new().name(message);
-    events::log_message(&Event::new(callsite, values, &extras), epoch, level, message);
+    let extras = Extras::new();
+    let event = Event::new(callsite, values, &extras);
+    match message {
+        Some(message) => events::message(&event, epoch, level, message),
+        None => {
+            cold::event(epoch, &event);
+        }
+    }
 }

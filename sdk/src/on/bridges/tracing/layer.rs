@@ -197,7 +197,12 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for La
         self.gate.on_new_span(attributes, id, context.clone());
         let site = sites::site(attributes.metadata(), self.category);
         let Some(site) = site.filter(|site| site.registered_epoch().is_some()) else { return };
-        let create = |span: &Span| span.create(site, |fields| attributes.record(fields));
+        let create = |span: &Span| {
+            span.create(site, self.mode, |fields| {
+                attributes.record(fields);
+                sites::add_level(fields, attributes.metadata());
+            });
+        };
         if !cells::put(self.number, id.into_u64(), create) {
             let Some(span) = context.span(id) else { return };
             let own = Arc::new(Span::default());

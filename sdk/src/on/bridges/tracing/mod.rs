@@ -5,8 +5,8 @@
 //! span ──────> its fields and its state                        span.rs
 //! enter, exit ─> slices on the thread, from its own stack      span.rs, stack.rs
 //! third entry, or second thread ─> an interval on an async     span.rs
-//!                  track, from the first entry to the close;
-//!                  a flow links the entries from then on
+//!                  track, from the first entry to the close
+//! each entry ─> a step of the span's flow                      span.rs
 //! ```
 //!
 //! [`Subscriber`] stores its spans itself (`slots`). [`layer`](fn@layer) works with tracing-subscriber's
@@ -48,8 +48,7 @@ pub enum Category {
 pub enum Mode {
     /// Each entry of a span is a slice on its thread. A span that is entered a third time, or on a second
     /// thread (a future that waits), also gets an interval on an async track, from its first entry to its
-    /// close. So do its ancestors that were entered at least twice. A flow links the span's entries from then
-    /// on.
+    /// close. So do its ancestors that were entered at least twice. A flow links the span's entries.
     #[default]
     Auto,
     /// Each entry of a span is a slice on its thread, and nothing else is recorded.

@@ -2,11 +2,12 @@
 
 use std::cell::Cell;
 
+use hairline_formats::Value;
 use tracing_core::{Event, Interest, Metadata};
 
 use crate::on::base::this_thread;
 use crate::on::bridges::tracing::Category;
-use crate::on::bridges::tracing::fields::with_scratch;
+use crate::on::bridges::tracing::fields::{Fields, with_scratch};
 use crate::on::callsite::runtime::CallsiteMemory;
 use crate::on::callsite::tables::tracing::SITES;
 use crate::on::callsite::{Callsite, Key, registry};
@@ -61,7 +62,13 @@ fn find(metadata: &'static Metadata<'static>, category: Category, address: u64) 
     if let Some(site) = SITES.read()?.by_metadata.get(&address) {
         return Some(site);
     }
-    let memory = CallsiteMemory::new(metadata.fields().iter().map(|field| Key::new(field.name())).collect());
+    let has_level = level_of(metadata) != Level::Info
+        && category != Category::Level
+        && metadata.fields().field(LEVEL).is_none();
+    let level = has_level.then(|| Key::new(LEVEL));
+    let memory = CallsiteMemory::new(
+        metadata.fields().iter().map(|field| Key::new(field.name())).chain(level).collect(),
+    );
     let mut sites = SITES.write_with_room(|sites| (sites, 1))?;
     if let Some(site) = sites.by_metadata.get(&address) {
         return Some(site); // another thread made it; the lock is released before the memory is freed
@@ -70,6 +77,17 @@ fn find(metadata: &'static Metadata<'static>, category: Category, address: u64) 
     sites.by_metadata.insert(address, site);
     sites.by_callsite.insert(self::address(site), metadata);
     Some(site)
+}
+
+/// The argument with a level other than INFO.
+const LEVEL: &str = "level";
+
+/// Adds the level, if it is not INFO. It is recorded if the callsite has a key for it.
+pub(crate) fn add_level(fields: &mut Fields, metadata: &Metadata<'_>) {
+    let level = level_of(metadata);
+    if level != Level::Info {
+        fields.kept.add(LEVEL, &Value::Str(level.name()));
+    }
 }
 
 /// Returns the metadata that [`site`] made the callsite from.
@@ -90,6 +108,7 @@ pub(crate) fn event(event: &Event<'_>, category: Category) {
     let level = level_of(event.metadata());
     with_scratch(|fields| {
         event.record(fields);
+        add_level(fields, event.metadata());
         let message = Some(fields.message.as_str()).filter(|message| !message.is_empty());
         fields.with_values(site, |values| slices::event_of(site, epoch, values, message, level));
     });
@@ -112,7 +131,7 @@ fn name_of<'m>(metadata: &Metadata<'m>, category: Category) -> &'m str {
     }
 }
 
-/// Makes the callsite. Its keys are the fields without the message. Allocates nothing.
+/// Makes the callsite. Its keys are the fields, and the level if it is recorded. Allocates nothing.
 fn make(
     memory: CallsiteMemory,
     metadata: &'static Metadata<'static>,

@@ -38,7 +38,7 @@ pub(crate) struct Span {
     state: AtomicU32,
     /// The epoch in which the flow of the entries has begun, as [`Flow::begun`].
     flow_begun: AtomicU32,
-    /// The flow that links the entries of a span with a life; 0 if there is none.
+    /// The flow that links the entries.
     flow: AtomicU64,
     rest: Mutex<Rest>,
 }
@@ -54,6 +54,8 @@ const LATE_FIELDS: u32 = 8;
 const ARROW: u32 = 16;
 /// `rest` has late values, whether an end has recorded them or not.
 const LATE: u32 = 32;
+/// `flow` links the entries, from the first one on.
+const FLOW: u32 = 64;
 
 /// The parts of a span that a plain slice does not need.
 ///
@@ -120,13 +122,27 @@ impl Span {
 
     /// Starts a span of the callsite, with the values that `visit` records.
     #[inline]
-    pub(crate) fn create(&self, callsite: &'static Callsite, visit: impl FnOnce(&mut Fields)) {
+    pub(crate) fn create(&self, callsite: &'static Callsite, mode: Mode, visit: impl FnOnce(&mut Fields)) {
         self.callsite.store(std::ptr::from_ref(callsite).cast_mut(), Ordering::Release);
         self.entered_here.store(0, Ordering::Relaxed);
         self.entered_elsewhere.store(0, Ordering::Relaxed);
         self.maker.store(track::own_uuid(), Ordering::Relaxed);
-        let state = if callsite.keys().is_empty() { 0 } else { self.keep_fields(visit) };
+        let mut state = if callsite.keys().is_empty() { 0 } else { self.keep_fields(visit) };
+        if match mode {
+            Mode::Auto => callsite.may_wait(),
+            Mode::Threads => false,
+            Mode::Lifetimes => true,
+        } {
+            self.begin_flow();
+            state |= FLOW;
+        }
         self.state.store(state, Ordering::Relaxed);
+    }
+
+    /// Makes the flow that links the entries.
+    fn begin_flow(&self) {
+        self.flow.store(Flow::new().id(), Ordering::Relaxed);
+        self.flow_begun.store(0, Ordering::Relaxed);
     }
 
     fn keep_fields(&self, visit: impl FnOnce(&mut Fields)) -> u32 {
@@ -162,19 +178,20 @@ impl Span {
         if self.has(LIFE_BEGUN) { self.rest()?.life.clone() } else { None }
     }
 
-    /// Calls `f` with the flow of its entries, if there is one.
-    fn with_flow<R>(&self, f: impl FnOnce(&Flow) -> R) -> Option<R> {
-        if !self.has(LIFE_BEGUN) {
-            return None;
-        }
-        let id = self.flow.load(Ordering::Relaxed);
-        let begun = self.flow_begun.load(Ordering::Relaxed);
-        let flow = Flow::resumed(id, begun);
-        let result = (id != 0).then(|| f(&flow));
-        if flow.begun() != begun {
+    /// Returns the flow of its entries, if there is one. Call [`keep_flow`](Self::keep_flow) when an event has
+    /// it.
+    fn resumed_flow(&self) -> Option<Flow> {
+        let resume =
+            || Flow::resumed(self.flow.load(Ordering::Relaxed), self.flow_begun.load(Ordering::Relaxed));
+        self.has(FLOW).then(resume)
+    }
+
+    fn keep_flow(&self, flow: Option<&Flow>) {
+        if let Some(flow) = flow
+            && flow.begun() != self.flow_begun.load(Ordering::Relaxed)
+        {
             self.flow_begun.store(flow.begun(), Ordering::Relaxed);
         }
-        result
     }
 
     /// Returns the number of entries so far.
@@ -270,19 +287,27 @@ impl Span {
         epoch: Epoch,
         is_first: bool,
     ) -> Option<Epoch> {
-        if self.has(ARROW) && self.state.fetch_and(!ARROW, Ordering::AcqRel) & ARROW != 0 {
-            return self.begin_slice_with_arrow(callsite, epoch);
-        }
-        if let Some(recorded) = self.with_flow(|flow| slices::begin_flow_slice(callsite, epoch, flow)) {
-            return recorded;
-        }
-        if is_first
-            && self.has(FIELDS)
+        let flow = self.resumed_flow();
+        let recorded = if self.has(ARROW) && self.state.fetch_and(!ARROW, Ordering::AcqRel) & ARROW != 0 {
+            self.begin_slice_with_arrow(callsite, epoch, is_first, flow.as_ref())
+        } else if is_first
+            && self.shows_fields_on_slice()
             && let Some(rest) = self.rest()
         {
-            return Self::begin_slice_with_fields(callsite, epoch, rest);
-        }
-        slices::begin_slice(callsite, epoch)
+            Self::begin_slice_with_fields(callsite, epoch, rest, flow.as_ref())
+        } else {
+            match &flow {
+                Some(flow) => slices::begin_flow_slice(callsite, epoch, flow),
+                None => slices::begin_slice(callsite, epoch),
+            }
+        };
+        self.keep_flow(flow.as_ref());
+        recorded
+    }
+
+    /// Whether the first slice has the fields: a life has them from its begin.
+    fn shows_fields_on_slice(&self) -> bool {
+        self.state.load(Ordering::Acquire) & (FIELDS | LIFE_BEGUN) == FIELDS
     }
 
     /// Begins a slice with the fields of the creation.
@@ -290,35 +315,43 @@ impl Span {
         callsite: &'static Callsite,
         epoch: Epoch,
         rest: MutexGuard<'_, Rest>,
+        flow: Option<&Flow>,
     ) -> Option<Epoch> {
         let Some(visited) = &rest.fields else {
             drop(rest);
-            return slices::begin_slice(callsite, epoch);
+            return slices::begin_slice_with(callsite, epoch, &[], flow);
         };
         // Under the lock: this costs less than a reference to the fields.
-        let begin = |values: &[Value<'_>]| slices::begin_slice_hot(callsite, epoch, values);
+        let begin = |values: &[Value<'_>]| slices::begin_slice_hot(callsite, epoch, values, flow);
         if visited.fields.with_few_values(callsite, begin) == Some(true) {
             return Some(epoch);
         }
         let visited = Arc::clone(visited);
         drop(rest);
-        let begin = |values: &[Value<'_>]| slices::begin_slice_with(callsite, epoch, values);
+        let begin = |values: &[Value<'_>]| slices::begin_slice_with(callsite, epoch, values, flow);
         visited.fields.with_values(callsite, begin)
     }
 
     /// Begins a slice at which an arrow from another span ends.
     #[cold]
-    fn begin_slice_with_arrow(&self, callsite: &'static Callsite, epoch: Epoch) -> Option<Epoch> {
+    fn begin_slice_with_arrow(
+        &self,
+        callsite: &'static Callsite,
+        epoch: Epoch,
+        is_first: bool,
+        flow: Option<&Flow>,
+    ) -> Option<Epoch> {
         let arrow = self.rest().and_then(|mut rest| rest.arrow.take());
-        let begin = |flow: Option<&Flow>| {
-            let extras = flow.map_or_else(Extras::new, |flow| Extras::new().flow(flow));
-            let extras = match arrow.as_deref() {
-                Some(arrow) => extras.end_flow(arrow),
-                None => extras,
-            };
-            slices::begin_slice_rich(callsite, epoch, &extras)
+        let extras = flow.map_or_else(Extras::new, |flow| Extras::new().flow(flow));
+        let extras = match arrow.as_deref() {
+            Some(arrow) => extras.end_flow(arrow),
+            None => extras,
         };
-        self.with_flow(|flow| begin(Some(flow))).unwrap_or_else(|| begin(None))
+        let begin = |values: &[Value<'_>]| slices::begin_slice_rich(callsite, epoch, values, &extras);
+        match self.fields().filter(|_| is_first && self.shows_fields_on_slice()) {
+            Some(visited) => visited.fields.with_values(callsite, begin),
+            None => begin(&[]),
+        }
     }
 
     /// Begins a life, on an async track, at the time of the first entry.
@@ -340,8 +373,11 @@ impl Span {
             };
             Arc::new(SpanLife { interval, late: OnceLock::new() })
         });
-        self.flow.store(if life.is_some() { Flow::new().id() } else { 0 }, Ordering::Relaxed);
-        self.flow_begun.store(0, Ordering::Relaxed);
+        callsite.set_waits();
+        if !self.has(FLOW) {
+            self.begin_flow();
+            self.state.fetch_or(FLOW, Ordering::Release);
+        }
         let Some(mut rest) = self.rest() else { return };
         let old = std::mem::replace(&mut rest.life, life);
         drop(rest);
@@ -403,20 +439,42 @@ impl Span {
     /// Closes the span. Nobody else refers to it.
     #[inline]
     pub(crate) fn close(&self) {
+        if self.has(FLOW)
+            && !self.has(LIFE)
+            && let Some(callsite) = self.callsite()
+        {
+            callsite.count_done_at_once();
+        }
         if self.has(LIFE | LATE) {
             self.end();
         }
     }
 
     fn end(&self) {
-        self.state.store(0, Ordering::Relaxed);
+        let has_unrecorded = self.state.swap(0, Ordering::Relaxed) & LATE_FIELDS != 0;
         let Some(mut rest) = self.rest() else { return };
         let (life, late) = (rest.life.take(), rest.late.take());
         drop(rest);
         match (life, late) {
             // All values, also those that a slice's end has recorded.
             (Some(life), Some(late)) => drop(life.late.set(late)),
-            (_, late) => Visited::keep_memory(late),
+            (None, Some(late)) => {
+                if has_unrecorded {
+                    self.record_late_fields(&late);
+                }
+                Visited::keep_memory(Some(late));
+            }
+            (_, None) => {}
+        }
+    }
+
+    /// Records the values that came after the last exit, as an event of their own: there is no end that could
+    /// have them.
+    #[cold]
+    fn record_late_fields(&self, late: &Visited) {
+        let Some(callsite) = self.callsite() else { return };
+        if let Some(epoch) = callsite.registered_epoch() {
+            late.show_all(|values| slices::instant_with(callsite, epoch, values));
         }
     }
 }

@@ -26,8 +26,8 @@ use crate::on::bridges::tracing::{Category, Mode, sites, stack};
 /// ```
 ///
 /// The category of a span or event is its target, unless [`category`](Self::category) sets another. Its
-/// arguments are its fields. An event with a message is a log message with its level. While no session
-/// records a category, its callsites cost as much as without a subscriber.
+/// arguments are its fields, and `level` if that is not INFO. An event with a message is a log message. While
+/// no session records a category, its callsites cost as much as without a subscriber.
 ///
 /// The program needs no session of its own: the first span or event starts the session that `HAIRLINE` asks
 /// for, and is in its trace. Feature `subscriber`.
@@ -124,7 +124,10 @@ impl tracing_core::Subscriber for Subscriber {
         };
         slot.parent.store(parent, Ordering::Relaxed);
         let unfilled = Unfilled(&id);
-        slot.span.create(site, |fields| attributes.record(fields));
+        slot.span.create(site, self.mode, |fields| {
+            attributes.record(fields);
+            sites::add_level(fields, attributes.metadata());
+        });
         std::mem::forget(unfilled);
         if self.mode == Mode::Lifetimes {
             slot.span.begin_life_now(Self::slot(parent).map(|slot| &slot.span));

@@ -16,6 +16,18 @@ pub(crate) fn location_iid(callsite: &'static Callsite) -> u64 {
     u64::from(callsite.serial()) + 1
 }
 
+/// Returns the interned id of a callsite's [`tag`], the same on every sequence. No place has it: a process has
+/// fewer callsites.
+pub(crate) fn tag_iid(callsite: &'static Callsite) -> u64 {
+    1 << 27 | location_iid(callsite)
+}
+
+/// Returns the tag of a callsite's log messages, which readers show as `file:line`: the category takes the
+/// file's place.
+pub(crate) fn tag(callsite: &'static Callsite) -> SourceLocation<'static> {
+    SourceLocation { file: cut(callsite.category()), ..location(callsite) }
+}
+
 /// Returns the callsite whose place has this interned id.
 pub(crate) fn location_callsite(iid: u64) -> Option<&'static Callsite> {
     registry::callsite_with(u32::try_from(iid.checked_sub(1)?).ok()?)

@@ -9,9 +9,10 @@ use hairline_formats::track_event as te;
 use hairline_formats::track_event::{CounterValue, Name};
 
 use crate::on::base::few::Few;
+use crate::on::callsite::Callsite;
 use crate::on::encode::cut;
 use crate::on::encode::sequence::State;
-use crate::on::encode::track_event::location::location;
+use crate::on::encode::track_event::location::{location, tag_iid};
 use crate::on::encode::track_event::message;
 use crate::on::encode::track_event::tracks::counter_track;
 use crate::on::event::extras::FlowUse;
@@ -97,7 +98,7 @@ impl<'a> Packet<'a> {
                 Correlation::Name(name) => te::Correlation::Name(Name::Text(cut(name))),
             }),
             location: self.location,
-            log: event.log.map(|(priority, _)| self.log_message(priority)),
+            log: event.log.map(|(priority, _)| self.log_message(event.callsite, priority)),
             annotations: annotations.as_ref().map_or(&[], Few::as_slice),
             ..te::Event::new(self.sequence, event.event_type(), self.time(event))
         };
@@ -134,13 +135,13 @@ impl<'a> Packet<'a> {
         annotations
     }
 
-    fn log_message(&self, priority: te::Priority) -> te::LogMessage {
+    fn log_message(&self, callsite: &'static Callsite, priority: te::Priority) -> te::LogMessage {
         te::LogMessage {
             body_iid: self.body_iid,
             priority,
-            source_location_iid: match self.location {
-                Some(te::Location::Iid(iid)) => iid,
-                _ => 0,
+            source_location_iid: match self.interning {
+                Interning::Interned => tag_iid(callsite),
+                Interning::SelfContained => 0,
             },
         }
     }

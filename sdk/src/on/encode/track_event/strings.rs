@@ -7,7 +7,7 @@ use crate::on::base::few::Few;
 use crate::on::callsite::Callsite;
 use crate::on::encode::cut;
 use crate::on::encode::sequence::{State, interned_values};
-use crate::on::encode::track_event::location::{location, location_iid};
+use crate::on::encode::track_event::location::{location, location_iid, tag, tag_iid};
 use crate::on::event::Event;
 use crate::site::CallsiteKind;
 
@@ -63,10 +63,10 @@ pub(crate) fn put_values(out: &mut Vec<u8>, state: &State, event: &Event<'_>, bo
         }
     }
     if let Some((_, body)) = event.log {
-        te::interned(
-            out,
-            state.number,
-            &[Interned::Text { kind: InternedKind::LogBody, iid: body_iid, name: body }],
-        );
+        let tag = Interned::Location { iid: tag_iid(event.callsite), at: tag(event.callsite) };
+        let body = Interned::Text { kind: InternedKind::LogBody, iid: body_iid, name: body };
+        let both = [body, tag];
+        let is_tagged = state.written_tags.contains(event.callsite.serial());
+        te::interned(out, state.number, if is_tagged { &both[..1] } else { &both });
     }
 }

@@ -54,8 +54,21 @@ const fn flow_header(kind: fxt::EventKind) -> u64 {
     fxt::event_header(kind, 3, 0, FXT_THREAD as u64, 0, 0)
 }
 
-/// Writes a begin and the record of a flow: header, time, id. `can_pass` begins the flow if it has
-/// not `begun`, or returns false if the record cannot have the time that it is given.
+/// Bytes of the record of a flow: header, time, id.
+const FLOW: i32 = 24;
+
+/// Writes the record of a flow.
+#[inline(always)]
+fn put_flow(raw: &mut Raw, now: u64, flow: u64, begun: bool) {
+    let header =
+        if begun { flow_header(fxt::EventKind::FlowStep) } else { flow_header(fxt::EventKind::FlowBegin) };
+    for word in [header, now, flow] {
+        fxt::PutWords::word(raw, word);
+    }
+}
+
+/// Writes a begin and the record of a flow. `can_pass` begins the flow if it has not `begun`, or returns false
+/// if the record cannot have the time that it is given.
 #[inline(always)]
 pub(crate) fn with_flow<const WARM: bool>(
     hot: &Hot,
@@ -65,7 +78,7 @@ pub(crate) fn with_flow<const WARM: bool>(
     can_pass: impl FnOnce(u64) -> bool,
     taken: Taken,
 ) -> bool {
-    const LEN: i32 = PLAIN + 24;
+    const LEN: i32 = PLAIN + FLOW;
     let room = taken.room() - LEN - END;
     if room < 0 || !hot.has_seen::<WARM>(callsite) {
         return taken.put_back();
@@ -74,14 +87,12 @@ pub(crate) fn with_flow<const WARM: bool>(
     if !can_pass(now) {
         return taken.put_back();
     }
-    let flow_header =
-        if begun { flow_header(fxt::EventKind::FlowStep) } else { flow_header(fxt::EventKind::FlowBegin) };
     let commit = taken.last_commit();
     // SAFETY: room for LEN bytes.
     let mut raw = unsafe { taken.raw(commit) };
-    for word in [callsite.fxt_header(), now, flow_header, now, flow] {
-        fxt::PutWords::word(&mut raw, word);
-    }
+    fxt::PutWords::word(&mut raw, callsite.fxt_header());
+    fxt::PutWords::word(&mut raw, now);
+    put_flow(&mut raw, now, flow, begun);
     taken.note_begin(commit, LEN as u32, room, None);
     taken.commit(commit, now, LEN as u32, room);
     true
@@ -175,7 +186,8 @@ fn record<const WARM: bool>(
     if words > fxt::MAX_RECORD_WORDS {
         return taken.put_back();
     }
-    let bytes = words as i32 * 8;
+    let flow = values.flow();
+    let bytes = words as i32 * 8 + if flow.is_some() { FLOW } else { 0 };
     let room = taken.room() - bytes - if more.begins { END } else { 0 };
     if room < 0 {
         return taken.put_back();
@@ -195,6 +207,9 @@ fn record<const WARM: bool>(
     values.each(0, &mut Put { raw: &mut raw, keys });
     if let Some(payload) = more.payload {
         fxt::PutWords::word(&mut raw, payload);
+    }
+    if let Some((flow, begun)) = flow {
+        put_flow(&mut raw, now, flow, begun);
     }
     if more.begins {
         taken.note_begin(commit, bytes as u32, room, None);

@@ -73,6 +73,12 @@ const FLOW_TAG: u64 = proto::tag(track_event::fields::track_event::FLOW_IDS, pro
 const FLOW: usize = 10;
 
 #[inline(always)]
+fn put_flow(raw: &mut Raw, flow: u64) {
+    raw.word_of(FLOW_TAG >> 7 << 8 | FLOW_TAG & 0x7f | 0x80, 2);
+    raw.word_of(flow, 8);
+}
+
+#[inline(always)]
 pub(crate) fn with_flow<const WARM: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
@@ -101,8 +107,7 @@ pub(crate) fn with_flow<const WARM: bool>(
     let fields =
         [message[0] >> (8 * FIELDS_AT) | message[1] << (64 - 8 * FIELDS_AT), message[1] >> (8 * FIELDS_AT)];
     raw.two_words_of(fields, message_len - FIELDS_AT);
-    raw.word_of(FLOW_TAG >> 7 << 8 | FLOW_TAG & 0x7f | 0x80, 2);
-    raw.word_of(flow, 8);
+    put_flow(&mut raw, flow);
     raw.word_of(time(delta), TIME_LEN);
     let len = 2 + body as u32;
     let room = taken.room() - END - len as i32;
@@ -176,7 +181,9 @@ pub(crate) fn with_values<const WARM: bool>(
     let (message, message_len) = callsite.message();
     let prefix_len = hot.prefix_len.get();
     let track_len = if position.is_some() { TRACK } else { 0 };
-    let mut len = Len { bytes: message_len - FIELDS_AT + track_len, keys };
+    let flow = values.flow();
+    let flow_len = if flow.is_some() { FLOW } else { 0 };
+    let mut len = Len { bytes: message_len - FIELDS_AT + track_len + flow_len, keys };
     values.each(0, &mut len);
     let event_len = len.bytes;
     if event_len > 1 << 24 {
@@ -205,6 +212,9 @@ pub(crate) fn with_values<const WARM: bool>(
     raw.two_words_of(fields, message_len - FIELDS_AT);
     if let Some(position) = position {
         put_track(&mut raw, position.uuid);
+    }
+    if let Some((flow, _)) = flow {
+        put_flow(&mut raw, flow);
     }
     values.each(0, &mut Put { raw: &mut raw, keys });
     raw.word_of(time(delta), TIME_LEN);
