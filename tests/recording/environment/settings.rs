@@ -62,10 +62,12 @@ fn leveled(listener: &str, extension: &str, variables: &[(&str, &str)]) -> (Run,
     (run, trace)
 }
 
-/// The levels of what was recorded: the category is the target, and the target names the level.
+/// The levels of what was recorded: the target of a span, which is its category, names the level, and so does
+/// the text of a message.
 fn levels(run: &Run, trace: &str) -> String {
     let sql = "select distinct substr(category, 10) from slice where category like 'level is %' \
-               union select distinct substr(name, 10) from slice where name like 'level is %' order by 1";
+               union select distinct substr(string_value, 10) from args \
+               where string_value like 'level is %' order by 1";
     let verdict = judge::load(run.path(trace), &[sql]);
     verdict.require_clean();
     verdict.results[0].text().replace('\n', " ")
