@@ -218,6 +218,25 @@ fn values_that_come_after_the_last_exit_are_recorded() {
 }
 
 #[test]
+fn of_a_value_that_is_recorded_at_each_step_of_a_loop_the_last_one_counts() {
+    each(
+        Mode::Auto,
+        || {
+            let span = tracing::info_span!("request", n = 1, step = tracing::field::Empty);
+            span.in_scope(|| {});
+            for step in 0..10_000 {
+                span.record("step", step);
+            }
+            drop(span);
+        },
+        |trace, name| {
+            assert_eq!(trace.summary.lost.total(), 0, "{name}: {:?}", trace.summary.lost);
+            assert_eq!(trace.arguments(), "request: n = 1\nrequest: step = 9999", "{name}");
+        },
+    );
+}
+
+#[test]
 fn a_level_other_than_info_is_an_argument() {
     each(
         Mode::Auto,

@@ -131,17 +131,20 @@ impl Visited {
         }
     }
 
-    /// Calls `with` with the values of all calls, those of the first call first.
+    /// Calls `with` with the values of all calls, those of the last call first. Of the values of one field only
+    /// the last one counts: a program may record a field at each step of a loop.
     pub(crate) fn show_all(&self, with: impl FnOnce(&[(&str, Value<'_>)])) {
-        let mut calls = Few::<_, 8>::new(None);
+        let mut all = Few::<_>::new(("", Value::Null));
         let mut next = Some(self);
         while let Some(visited) = next {
-            calls.push(next);
+            let later = all.as_slice().len();
+            for (name, value) in visited.fields.kept.iter() {
+                if all.as_slice()[..later].iter().all(|(of_later, _)| *of_later != name) {
+                    all.push((name, value));
+                }
+            }
             next = visited.before.as_deref();
         }
-        let mut all = Few::<_>::new(("", Value::Null));
-        let calls = calls.as_slice().iter().rev().flatten();
-        calls.flat_map(|visited| visited.fields.kept.iter()).for_each(|argument| all.push(argument));
         with(all.as_slice());
     }
 }
