@@ -226,8 +226,12 @@ impl Visit for Fields {
 mod tests {
     use super::*;
 
+    /// Field names: a list shows one value of each.
+    const NAMES: [&str; 10] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
+
     fn visited(n: u64) -> Arc<Visited> {
-        Visited::of(|fields| fields.kept.add("n", &Value::U64(n)))
+        let name = NAMES[n as usize % NAMES.len()];
+        Visited::of(|fields| fields.kept.add(name, &Value::U64(n)))
     }
 
     fn values(list: &Visited) -> Vec<u64> {
@@ -239,12 +243,13 @@ mod tests {
     }
 
     #[test]
-    fn a_list_shows_the_values_of_all_calls_in_their_order() {
-        for calls in [1, 2, 8, 9, 100] {
+    fn a_list_shows_the_last_value_of_each_field() {
+        for calls in [1, 2, 8, 9, 10, 11, 100] {
             let mut list = None;
             (0..calls).for_each(|n| visited(n).link(&mut list));
             let list = list.expect("a list");
-            assert_eq!(values(&list), (0..calls).collect::<Vec<_>>());
+            let last_first: Vec<_> = (0..calls).rev().take(NAMES.len()).collect();
+            assert_eq!(values(&list), last_first);
             Visited::keep_memory(Some(list));
             assert_eq!(values(&visited(7)), [7], "from the memory of the list");
         }
@@ -257,7 +262,7 @@ mod tests {
         let reader = list.clone().expect("a list");
         Visited::keep_memory(list);
         (10..20).for_each(|n| drop(visited(n)));
-        assert_eq!(values(&reader), [0, 1, 2]);
+        assert_eq!(values(&reader), [2, 1, 0]);
     }
 
     // A recursion would take some 100 bytes of the stack for each value.
