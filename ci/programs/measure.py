@@ -21,20 +21,22 @@ class Run:
     lost: int = 0
 
 
-def environment(state, trace):
+def environment(state, trace, mode):
     """A recording program waits for room in its ring: the checks are about events, not about loss."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith("HAIRLINE")}
     if state in ("fxt", "pftrace"):
         variables |= {"HAIRLINE": str(trace), "HAIRLINE_LOG": "info", "HAIRLINE_OVERFLOW": "block"}
+    if mode:
+        variables["HAIRLINE_MODE"] = mode
     return variables
 
 
-def run(command, state, trace, converse=None):
+def run(command, state, trace, mode=None, converse=None):
     """Runs a program to its end. `converse` gets its standard input and output."""
     errors = trace.with_suffix(".errors")
     with open(errors, "w") as stderr:
         process = subprocess.Popen(
-            command, env=environment(state, trace), stderr=stderr, text=True,
+            command, env=environment(state, trace, mode), stderr=stderr, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )
     if converse:

@@ -78,9 +78,8 @@ class Traced:
 
     modes = ["auto", "lifetimes", "threads"]
 
-    def arguments(self, state, mode):
-        through = "none" if state == "without" else self.through
-        return ["--with", through, "--mode", mode or "auto"]
+    def arguments(self, state):
+        return ["--with", "none" if state == "without" else self.through]
 
     def polls(self, run, name):
         return int(re.search(rf"^polls of {name}: (\d+)$", run.output, re.MULTILINE)[1])
@@ -98,8 +97,8 @@ class Web(Traced):
         return 2000 if self.quick else 10_000
 
     def run(self, state, trace, mode=None):
-        command = [self.binaries / "web", *self.arguments(state, mode)]
-        return measure.run(command, state, trace, self.ask_all)
+        command = [self.binaries / "web", *self.arguments(state)]
+        return measure.run(command, state, trace, mode, self.ask_all)
 
     def ask_all(self, process):
         address = process.stdout.readline().removeprefix("address: ").strip()
@@ -156,8 +155,8 @@ class Quic(Traced):
         return f"quinn, {self.through}"
 
     def run(self, state, trace, mode=None):
-        command = [self.binaries / "quic", *self.arguments(state, mode), "--streams", str(self.streams)]
-        return measure.run(command, state, trace)
+        command = [self.binaries / "quic", *self.arguments(state), "--streams", str(self.streams)]
+        return measure.run(command, state, trace, mode)
 
     def check(self, judge, trace, run, mode):
         names = ["call", "exchange", "serve_stream"]

@@ -1,10 +1,10 @@
 //! The free bitmap, and how a chunk changes hands.
 //!
 //! The bitmap has one bit for each chunk, 1 = free. Only the bits of chunks count whose memory is allocated:
-//! the others are not looked at until [`Region::grow`] has allocated it. To take a chunk, a thread clears the lowest set bit with
-//! one `fetch_and`. The thread that sees the bit set in the returned value owns the chunk. Other threads try
-//! the next bit; no thread waits. So a quiet program touches few pages, and a busy thread gets the chunk that
-//! the drain freed last, which is still in the cache.
+//! the others are not looked at until [`Region::grow`] has allocated it. To take a chunk, a thread clears the
+//! lowest set bit with one `fetch_and`. The thread that sees the bit set in the returned value owns the
+//! chunk. Other threads try the next bit; no thread waits. So a quiet program touches few pages, and a busy
+//! thread gets the chunk that the drain freed last, which is still in the cache.
 //!
 //! A region that overwrites has no drain. When no chunk is free, a thread takes the next chunk in ring order
 //! that is Complete and not pinned. That is the oldest chunk, apart from those that slow threads still write.

@@ -29,6 +29,12 @@ impl Region {
         Some(WriteChunk::begin(Arc::clone(self), chunk, info, context))
     }
 
+    /// As [`claim`](Self::claim) without a context, but allocates no chunk, so it makes no system call.
+    pub fn claim_allocated(self: &Arc<Self>, info: ChunkInfo) -> Option<WriteChunk> {
+        let chunk = self.take_lowest_free().or_else(|| self.take_oldest())?;
+        Some(WriteChunk::begin(Arc::clone(self), chunk, info, b""))
+    }
+
     /// Allocates further chunks and takes one of them.
     #[cold]
     fn take_new(&self) -> Option<Taken> {

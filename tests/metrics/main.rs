@@ -224,22 +224,23 @@ fn totals_count_while_nothing_is_recorded() {
     }
 }
 
-/// The child of the test below: a program without session code.
-#[test]
-#[ignore = "run by the test below, in a process of its own"]
-fn a_program_with_metrics_alone() {
-    MetricsRecorder::new().install().unwrap();
-    counter!("requests").increment(7);
-}
+/// Set in the process that this test runs itself in once more: a program without session code.
+const WITHOUT_SESSION_CODE: &str = "WITHOUT_SESSION_CODE";
 
 #[test]
 fn the_first_value_starts_the_session_of_the_environment() {
+    if std::env::var_os(WITHOUT_SESSION_CODE).is_some() {
+        MetricsRecorder::new().install().unwrap();
+        counter!("requests").increment(7);
+        return;
+    }
     for name in ["t.fxt", "t.pftrace"] {
         let folder = tempfile::tempdir().unwrap();
         let output = Command::new(std::env::current_exe().unwrap())
-            .args(["--ignored", "--exact", "a_program_with_metrics_alone"])
+            .args(["--exact", "the_first_value_starts_the_session_of_the_environment"])
             .current_dir(&folder)
             .env("HAIRLINE", name)
+            .env(WITHOUT_SESSION_CODE, "1")
             .output()
             .unwrap();
         assert!(output.status.success(), "{output:?}");

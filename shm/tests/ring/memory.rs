@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hairline_shm::abi::MAGIC;
-use hairline_shm::{Backing, BackingChoice, Drain, Region, RegionConfig};
+use hairline_shm::{Backing, BackingChoice, ChunkInfo, Drain, Region, RegionConfig};
 
 use crate::common::Sink;
 use crate::framed::{ChunkWriter, read_back};
@@ -97,10 +97,8 @@ fn threads_that_find_no_chunk_at_the_same_moment_each_get_one() {
     assert_eq!(claimed.len() as u32, region.chunk_count());
 }
 
-/// Fills `/dev/shm` after the ring has begun to use it.
-#[test]
-#[ignore = "run by the test below, with a small /dev/shm of its own"]
-fn in_a_small_file_system() {
+/// Fills `/dev/shm`, which is small here, after the ring has begun to use it.
+fn fill_the_file_system() {
     let config = RegionConfig { backing: BackingChoice::File, buffer_size: 16 << 20, ..config(4) };
     let region = Region::create(&config).unwrap();
     let few: Vec<_> = (0..512).map(|n| claim(&region, n, 0, b"").unwrap()).collect();
@@ -118,8 +116,14 @@ fn in_a_small_file_system() {
     assert_eq!(region.free_chunks(), got);
 }
 
+/// Set in the process that this test runs itself in once more, with a small `/dev/shm` of its own.
+const IN_A_SMALL_FILE_SYSTEM: &str = "IN_A_SMALL_FILE_SYSTEM";
+
 #[test]
 fn a_ring_whose_file_system_fills_up_stays_as_large_as_it_is() {
+    if std::env::var_os(IN_A_SMALL_FILE_SYSTEM).is_some() {
+        return fill_the_file_system();
+    }
     let unshare = |script: &str| {
         let mut command = std::process::Command::new("unshare");
         command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]);
@@ -131,10 +135,23 @@ fn a_ring_whose_file_system_fills_up_stays_as_large_as_it_is() {
         return;
     }
     let this = std::env::current_exe().unwrap();
-    let test = format!("{small} && exec {} --exact --ignored memory::in_a_small_file_system", this.display());
-    let output = unshare(&test).output().unwrap();
+    let name = "memory::a_ring_whose_file_system_fills_up_stays_as_large_as_it_is";
+    let again = format!("{small} && {IN_A_SMALL_FILE_SYSTEM}=1 exec {} --exact {name}", this.display());
+    let output = unshare(&again).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && said.contains("1 passed"), "{output:?}");
+}
+
+#[test]
+fn a_claim_that_may_not_wait_for_the_system_allocates_no_chunk() {
+    let config = RegionConfig { backing: BackingChoice::Memfd, buffer_size: 16 << 20, ..config(4) };
+    let region = Region::create(&config).unwrap();
+    let claim = || region.claim_allocated(ChunkInfo::default());
+    let allocated = region.allocated_chunks();
+    let held: Vec<_> = std::iter::from_fn(claim).collect();
+    assert_eq!((held.len() as u32, region.allocated_chunks()), (allocated, allocated));
+    assert!(allocated < region.chunk_count() && region.has_free_chunk());
+    assert!(region.grow(1) && claim().is_some());
 }
 
 #[test]

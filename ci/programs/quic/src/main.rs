@@ -1,7 +1,7 @@
 //! quinn over loopback: a server and a client in one process, a stream for each call.
 //!
 //! ```text
-//! quic --with none|subscriber|layer [--mode auto|threads|lifetimes] [--streams N]
+//! quic --with none|subscriber|layer [--streams N]
 //! ```
 //!
 //! quinn has spans of its own: `drive` for a connection, `recv`, `frame` and `send` for packets. Added to them:
@@ -41,7 +41,7 @@ static SERVE_POLLS: AtomicU64 = AtomicU64::new(0);
 
 #[tokio::main(worker_threads = 2)]
 async fn main() -> Result<(), Failure> {
-    install(&argument("--with").ok_or("--with is missing")?, argument("--mode").as_deref())?;
+    install(&argument("--with").ok_or("--with is missing")?)?;
     let streams = argument("--streams").map_or(Ok(3200), |n| n.parse())?;
 
     let (server, certificate) = server()?;
@@ -75,17 +75,11 @@ fn argument(name: &str) -> Option<String> {
 }
 
 /// The lines that a user adds to a program to record its spans.
-fn install(with: &str, mode: Option<&str>) -> Result<(), Failure> {
-    let mode = match mode.unwrap_or("auto") {
-        "auto" => hairline::Mode::Auto,
-        "threads" => hairline::Mode::Threads,
-        "lifetimes" => hairline::Mode::Lifetimes,
-        other => return Err(format!("--mode {other}: auto, threads or lifetimes").into()),
-    };
+fn install(with: &str) -> Result<(), Failure> {
     match with {
         "none" => {}
-        "subscriber" => tracing::subscriber::set_global_default(hairline::Subscriber::new().mode(mode))?,
-        "layer" => tracing_subscriber::registry().with(hairline::layer().mode(mode)).try_init()?,
+        "subscriber" => tracing::subscriber::set_global_default(hairline::Subscriber::new())?,
+        "layer" => tracing_subscriber::registry().with(hairline::layer()).try_init()?,
         other => return Err(format!("--with {other}: none, subscriber or layer").into()),
     }
     Ok(())

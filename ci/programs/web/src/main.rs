@@ -1,7 +1,7 @@
 //! An HTTP server with a database behind it: axum, tower-http's `TraceLayer` and `#[instrument]`.
 //!
 //! ```text
-//! web --with none|subscriber|layer [--mode auto|threads|lifetimes]
+//! web --with none|subscriber|layer
 //! ```
 //!
 //! It prints its address, answers `/users/ID` until its standard input ends, and then prints how often each
@@ -38,7 +38,7 @@ static QUERY_POLLS: AtomicU64 = AtomicU64::new(0);
 
 #[tokio::main(worker_threads = 2)]
 async fn main() -> Result<(), Box<dyn Error>> {
-    install(&argument("--with").ok_or("--with is missing")?, argument("--mode").as_deref())?;
+    install(&argument("--with").ok_or("--with is missing")?)?;
 
     let app = Router::new()
         .route("/users/{id}", get(user))
@@ -58,17 +58,11 @@ fn argument(name: &str) -> Option<String> {
 }
 
 /// The lines that a user adds to a program to record its spans.
-fn install(with: &str, mode: Option<&str>) -> Result<(), Box<dyn Error>> {
-    let mode = match mode.unwrap_or("auto") {
-        "auto" => hairline::Mode::Auto,
-        "threads" => hairline::Mode::Threads,
-        "lifetimes" => hairline::Mode::Lifetimes,
-        other => return Err(format!("--mode {other}: auto, threads or lifetimes").into()),
-    };
+fn install(with: &str) -> Result<(), Box<dyn Error>> {
     match with {
         "none" => {}
-        "subscriber" => tracing::subscriber::set_global_default(hairline::Subscriber::new().mode(mode))?,
-        "layer" => tracing_subscriber::registry().with(hairline::layer().mode(mode)).try_init()?,
+        "subscriber" => tracing::subscriber::set_global_default(hairline::Subscriber::new())?,
+        "layer" => tracing_subscriber::registry().with(hairline::layer()).try_init()?,
         other => return Err(format!("--with {other}: none, subscriber or layer").into()),
     }
     Ok(())

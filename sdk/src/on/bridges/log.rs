@@ -13,6 +13,8 @@ use crate::on::callsite::registry::Bridge;
 use crate::on::callsite::runtime::CallsiteMemory;
 use crate::on::callsite::tables::log::{SITES, Sites};
 use crate::on::callsite::{Callsite, registry};
+use crate::on::event::Event;
+use crate::on::event::extras::Extras;
 use crate::on::event::text::Text;
 use crate::on::lifecycle::{enabled, entry, inherited};
 use crate::on::thread::events;
@@ -46,7 +48,9 @@ pub(crate) fn record(record: &Record<'_>) {
     let text = Text::display(record.args());
     // A macro of the program may have several messages in one place: the callsite has the first one's name.
     let name = constant.filter(|name| *name != site.name());
-    events::log_with(site, epoch, level, text.as_str(), name);
+    let extras = Extras { name, ..Extras::new() };
+    let event = Event::new(site, &[], &extras);
+    events::log_message(&event, epoch, level, text.as_str(), level != Level::Info);
 }
 
 /// Returns the message, if it is a literal.

@@ -117,9 +117,9 @@ impl Queue {
         queue
     }
 
-    /// Claims the next chunk. Returns whether a chunk was free.
+    /// Claims the next chunk. Returns whether a chunk was free. Makes no system call: the caller holds the lock.
     fn claim(&mut self) -> bool {
-        if let Some(chunk) = self.region.claim(self.next_chunk, b"") {
+        if let Some(chunk) = self.region.claim_allocated(self.next_chunk) {
             self.next_chunk.index += 1;
             self.chunk = Some(chunk); // the drop of the chunk before completes that chunk
             return true;

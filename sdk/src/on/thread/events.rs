@@ -207,39 +207,12 @@ impl<'v> Visitor<'v> for List<'v> {
     }
 }
 
-/// Records a message of the `log` crate, as an event with this name or the callsite's.
-#[cfg(feature = "log")]
-pub(crate) fn log_with(
-    callsite: &'static Callsite,
-    epoch: Epoch,
-    level: Level,
-    message: &str,
-    name: Option<&'static str>,
-) {
-    let extras = Extras { name, ..Extras::new() };
-    let event = Event::new(callsite, &[], &extras);
-    let (level_of, text) = (("level", Value::Str(level.name())), ("message", Value::Str(message)));
-    let named = [text, level_of];
-    let named = if level == Level::Info { &named[..1] } else { &named };
-    // In TrackEvent the message is a field of its own.
-    let named = if epoch.format() == Format::Fxt { named } else { named.get(1..).unwrap_or_default() };
-    cold::event(epoch, &Event { log: Some((priority(level), message)), named, ..event });
-}
-
-/// Records an event with a message for people to read. The level, if it is recorded, is one of the values.
-#[cfg(feature = "subscriber")]
-pub(crate) fn message(event: &Event<'_>, epoch: Epoch, level: Level, message: &str) {
-    let named = [("message", Value::Str(message))];
-    // In TrackEvent the message is a field of its own.
-    let named: &[_] = if epoch.format() == Format::Fxt { &named } else { &[] };
-    cold::event(epoch, &Event { log: Some((priority(level), message)), named, ..*event });
-}
-
-/// Records an event with a message for people to read.
-pub(crate) fn log_message(event: &Event<'_>, epoch: Epoch, level: Level, message: &str) {
-    let named = [("level", Value::Str(level.name())), ("message", Value::Str(message))];
-    // In TrackEvent the message is a field of its own.
-    let named: &[_] = if epoch.format() == Format::Fxt { &named } else { &[] };
+/// Records an event with a message for people to read. In TrackEvent the message and the level are fields of
+/// their own. In FXT the message is an argument. `has_level`: so is the level, in both formats.
+pub(crate) fn log_message(event: &Event<'_>, epoch: Epoch, level: Level, message: &str, has_level: bool) {
+    let named = [("message", Value::Str(message)), ("level", Value::Str(level.name()))];
+    let from = usize::from(epoch.format() == Format::TrackEvent);
+    let named = named.get(from..1 + usize::from(has_level)).unwrap_or_default();
     cold::event(epoch, &Event { log: Some((priority(level), message)), named, ..*event });
 }
 

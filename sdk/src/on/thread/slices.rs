@@ -127,7 +127,8 @@ pub(crate) fn event_of(
     let extras = Extras::new();
     let event = Event::new(callsite, values, &extras);
     match message {
-        Some(message) => events::message(&event, epoch, level, message),
+        // The level, if it is recorded, is one of the values.
+        Some(message) => events::log_message(&event, epoch, level, message, false),
         None => {
             cold::event(epoch, &event);
         }

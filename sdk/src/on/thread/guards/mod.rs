@@ -16,6 +16,7 @@ use crate::on::event::{Action, Event};
 use crate::on::thread::cold::TrackEnd;
 use crate::on::thread::end_arguments::EndArguments;
 use crate::on::thread::{cold, events, hot};
+use crate::options::Format;
 
 pub(crate) mod interval;
 pub(crate) mod on_track;
@@ -165,5 +166,6 @@ fn end_on_track(
 /// Records a log message.
 pub fn log(callsite: &'static Callsite, epoch: Epoch, level: crate::Level, body: &Text) {
     let Value::Str(body) = body.value() else { return };
-    events::log_message(&Event::new(callsite, &[], &Extras::new()), epoch, level, body);
+    let has_level = epoch.format() == Format::Fxt;
+    events::log_message(&Event::new(callsite, &[], &Extras::new()), epoch, level, body, has_level);
 }
