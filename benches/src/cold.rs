@@ -1,17 +1,22 @@
-//! Costs that are paid once or rarely: the start of a session, the first event of a thread and of a callsite,
-//! the next chunk, the first pass over the ring, an event without room.
+//! Costs that are paid once or rarely: the start of a session, a program that ends at once, the first event of
+//! a thread and of a callsite, the next chunk, the first pass over the ring, an event without room.
 
 use std::hint::black_box;
 use std::io::{self, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use hairline::{Error, Format, Overflow, Session, trace_scope};
 
 use crate::machine::{aside, page_faults, pin_to_last_core, tick_ns, ticks};
-use crate::made;
 use crate::row::{Budget, Row, label};
 use crate::timing::{Samples, batch};
+use crate::{Outcome, made};
+
+/// The argument that makes a process record one scope and end.
+pub const SHORT: &str = "--short";
 
 const MIB: u64 = 1 << 20;
 
@@ -24,9 +29,13 @@ const SHARE: f64 = 1.0;
 /// Measures all of them.
 ///
 /// # Errors
-/// If a session cannot be started or stopped.
-pub fn rows(rounds: usize) -> Result<Vec<Row>, Error> {
+/// If a session cannot be started or stopped, or a process not.
+pub fn rows(rounds: usize) -> Outcome<Vec<Row>> {
     let mut rows = starts(rounds)?;
+    rows.push(aside(|| before_calibration(rounds))?);
+    for ring in [1, 16, 128, 512] {
+        rows.push(short_program(ring, rounds * 4)?);
+    }
     for format in [Format::Fxt, Format::TrackEvent] {
         rows.extend(first_hits(format, rounds)?);
         for overflow in [Overflow::Drop, Overflow::Overwrite] {
@@ -57,9 +66,66 @@ fn starts(rounds: usize) -> Result<Vec<Row>, Error> {
         session.stop()?;
     }
     Ok(vec![
-        Row::sampled("start of a session", "ms", &start_ms, Budget::AtMost, 15.0),
+        Row::sampled("start of a session", "ms", &start_ms, Budget::AtMost, 1.0),
         Row::sampled("first event of a thread", "us", &first_us, Budget::AtMost, 20.0),
     ])
+}
+
+/// Waits until the drain thread of a session that has just started has calibrated the clock. Events before
+/// that read the system's clock, which takes longer.
+fn wait_for_calibration() {
+    std::thread::sleep(Duration::from_millis(50));
+}
+
+/// Measures a scope right after the start of a session, beside two reads of the system's clock.
+fn before_calibration(rounds: usize) -> Result<Row, Error> {
+    const SCOPES: u32 = 2000; // they take less than the 10 ms of the calibration
+    let (mut floor, mut ns) = (Samples::default(), Samples::default());
+    for _ in 0..rounds {
+        let session = Session::builder().output_writer(std::io::sink()).start()?;
+        {
+            trace_scope!("bench", "first of the thread");
+        }
+        ns.push(batch(SCOPES, |_| {
+            trace_scope!("bench", "scope");
+        }));
+        session.stop()?;
+        floor.push(batch(SCOPES, |_| {
+            black_box((Instant::now(), Instant::now()));
+        }));
+    }
+    let name = "FXT: scope in a session's first 10 ms";
+    Ok(Row::sampled(name, "ns", &ns, Budget::Ratio, 2.0).beside(&floor))
+}
+
+/// The whole of a short program.
+pub fn short() {
+    trace_scope!("bench", "all there is");
+}
+
+/// Measures the time that `HAIRLINE` adds to a program that ends after its first event, with a ring of so
+/// many MiB.
+fn short_program(ring: u64, rounds: usize) -> Outcome<Row> {
+    let folder = tempfile::tempdir()?;
+    let run = |trace: Option<&Path>| -> Outcome<f64> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg(SHORT).stdin(Stdio::null()).env_remove("HAIRLINE");
+        command.env("HAIRLINE_BUFFER", format!("{ring}M")).env("HAIRLINE_LOG", "error");
+        if let Some(trace) = trace {
+            command.env("HAIRLINE", trace);
+        }
+        let before = Instant::now();
+        let status = command.status()?;
+        let ms = before.elapsed().as_secs_f64() * 1e3;
+        if status.success() { Ok(ms) } else { Err(format!("{command:?}: {status}").into()) }
+    };
+    let (mut without, mut with) = (Samples::default(), Samples::default());
+    for _ in 0..rounds {
+        without.push(run(None)?);
+        with.push(run(Some(&folder.path().join("short.fxt")))?);
+    }
+    let name = format!("a program of one scope, ring of {ring} MiB");
+    Ok(Row::sampled(&name, "ms", &with, Budget::Over, 1.0).beside(&without))
 }
 
 /// Measures the first event of a callsite in the process, and then on another thread, which emits the strings
@@ -68,6 +134,7 @@ fn first_hits(format: Format, rounds: usize) -> Result<Vec<Row>, Error> {
     const BATCH: usize = 100;
     let session =
         Session::builder().output_writer(std::io::sink()).format(format).buffer_size(64 * MIB).start()?;
+    wait_for_calibration();
     let callsites = made::callsites(&format!("first hit, {format:?}"), BATCH * rounds * 4);
     let first = || {
         trace_scope!("bench", "the thread's own first");
@@ -101,6 +168,7 @@ fn chunk_switch(format: Format, overflow: Overflow) -> Result<Vec<Row>, Error> {
         Session::builder().format(format).buffer_size(64 * MIB).chunk_size(chunk).overflow(overflow);
     let builder = if is_recorder { builder } else { builder.output_writer(std::io::sink()) };
     let session = builder.start()?;
+    wait_for_calibration();
     pin_to_last_core(); // not the drain thread, which is there already
     let per_chunk = chunk as usize / SCOPE as usize;
     let mut times = vec![0; per_chunk + per_chunk / 8];
@@ -148,6 +216,7 @@ fn lost(format: Format, rounds: usize) -> Result<Vec<Row>, Error> {
     let lock = Arc::new(Mutex::new(()));
     let builder = Session::builder().output_writer(Stuck(Arc::clone(&lock))).format(format);
     let session = builder.buffer_size(MIB).start()?;
+    wait_for_calibration();
     let held = lock.lock();
     let batches = || {
         pin_to_last_core();
@@ -173,7 +242,7 @@ fn lost(format: Format, rounds: usize) -> Result<Vec<Row>, Error> {
     Ok(vec![row("", &of_old), row(", thread without a chunk", &of_new)])
 }
 
-/// Measures the first pass over a new ring, right after the start, beside later passes. In a flight recorder,
+/// Measures the first pass over a new ring, soon after the start, beside later passes. In a flight recorder,
 /// since that uses its whole ring in order. Its pages are made present as in other sessions.
 fn first_pass(ring: u64, budget: f64, rounds: usize) -> Result<Vec<Row>, Error> {
     const LATER: usize = 3;
@@ -192,6 +261,7 @@ fn first_pass(ring: u64, budget: f64, rounds: usize) -> Result<Vec<Row>, Error> 
                 .format(Format::Fxt)
                 .buffer_size(ring)
                 .start()?;
+            wait_for_calibration();
             pin_to_last_core();
             let before = page_faults();
             first_ns.push(pass());

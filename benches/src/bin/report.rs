@@ -117,6 +117,10 @@ fn run(arguments: &[&str]) -> Outcome<()> {
     let has = |flag: &str| arguments.contains(&flag);
     let (quick, json) = (has("--quick"), has("--json"));
     match arguments {
+        [flag] if *flag == cold::SHORT => {
+            cold::short();
+            Ok(())
+        }
         [flag, listener] if *flag == spans::CHILD => spans::serve(listener),
         [flag, part, ..] if *flag == CHILD => serve(part, quick, json),
         _ => {
@@ -129,7 +133,7 @@ fn run(arguments: &[&str]) -> Outcome<()> {
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let is_child = arguments.first().is_some_and(|first| [CHILD, spans::CHILD].contains(first));
+    let is_child = arguments.first().is_some_and(|first| [CHILD, cold::SHORT, spans::CHILD].contains(first));
     let unknown = arguments.iter().find(|a| !OPTIONS.contains(a) && !PARTS.contains(a));
     if let Some(unknown) = unknown.filter(|_| !is_child) {
         eprintln!("{HELP}");
