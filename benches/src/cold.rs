@@ -6,13 +6,13 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use hairline::{Error, Format, Overflow, Session, trace_scope};
 
 use crate::machine::{aside, page_faults, pin_to_last_core, tick_ns, ticks};
 use crate::row::{Budget, Row, label};
-use crate::timing::{Samples, batch};
+use crate::timing::{Samples, batch, started};
 use crate::{Outcome, made};
 
 /// The argument that makes a process record one scope and end.
@@ -71,12 +71,6 @@ fn starts(rounds: usize) -> Result<Vec<Row>, Error> {
     ])
 }
 
-/// Waits until the drain thread of a session that has just started has calibrated the clock. Events before
-/// that read the system's clock, which takes longer.
-fn wait_for_calibration() {
-    std::thread::sleep(Duration::from_millis(50));
-}
-
 /// Measures a scope right after the start of a session, beside two reads of the system's clock.
 fn before_calibration(rounds: usize) -> Result<Row, Error> {
     const SCOPES: u32 = 2000; // they take less than the 10 ms of the calibration
@@ -132,9 +126,8 @@ fn short_program(ring: u64, rounds: usize) -> Outcome<Row> {
 /// again.
 fn first_hits(format: Format, rounds: usize) -> Result<Vec<Row>, Error> {
     const BATCH: usize = 100;
-    let session =
-        Session::builder().output_writer(std::io::sink()).format(format).buffer_size(64 * MIB).start()?;
-    wait_for_calibration();
+    let builder = Session::builder().output_writer(std::io::sink()).format(format).buffer_size(64 * MIB);
+    let session = started(builder)?;
     let callsites = made::callsites(&format!("first hit, {format:?}"), BATCH * rounds * 4);
     let first = || {
         trace_scope!("bench", "the thread's own first");
@@ -167,8 +160,7 @@ fn chunk_switch(format: Format, overflow: Overflow) -> Result<Vec<Row>, Error> {
     let builder =
         Session::builder().format(format).buffer_size(64 * MIB).chunk_size(chunk).overflow(overflow);
     let builder = if is_recorder { builder } else { builder.output_writer(std::io::sink()) };
-    let session = builder.start()?;
-    wait_for_calibration();
+    let session = started(builder)?;
     pin_to_last_core(); // not the drain thread, which is there already
     let per_chunk = chunk as usize / SCOPE as usize;
     let mut times = vec![0; per_chunk + per_chunk / 8];
@@ -215,8 +207,7 @@ impl Write for Stuck {
 fn lost(format: Format, rounds: usize) -> Result<Vec<Row>, Error> {
     let lock = Arc::new(Mutex::new(()));
     let builder = Session::builder().output_writer(Stuck(Arc::clone(&lock))).format(format);
-    let session = builder.buffer_size(MIB).start()?;
-    wait_for_calibration();
+    let session = started(builder.buffer_size(MIB))?;
     let held = lock.lock();
     let batches = || {
         pin_to_last_core();
@@ -256,12 +247,9 @@ fn first_pass(ring: u64, budget: f64, rounds: usize) -> Result<Vec<Row>, Error> 
     };
     for _ in 0..rounds {
         aside(|| {
-            let session = Session::builder()
-                .overflow(Overflow::Overwrite)
-                .format(Format::Fxt)
-                .buffer_size(ring)
-                .start()?;
-            wait_for_calibration();
+            let builder =
+                Session::builder().overflow(Overflow::Overwrite).format(Format::Fxt).buffer_size(ring);
+            let session = started(builder)?;
             pin_to_last_core();
             let before = page_faults();
             first_ns.push(pass());

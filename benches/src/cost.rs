@@ -12,7 +12,7 @@ use hairline::{
 
 use crate::machine::clock_read;
 use crate::row::{Budget, Row, label};
-use crate::timing::{Effort, beside};
+use crate::timing::{Effort, beside, started};
 
 fn row(
     name: &str,
@@ -47,7 +47,7 @@ pub fn disabled(effort: Effort) -> Result<Vec<Row>, hairline::Error> {
         trace_scope!("off", "disabled");
     };
     let no_session = row("scope, no session", more, 0.4, Budget::Over, nothing, off);
-    let session = Session::builder().output_writer(io::sink()).categories("-off").start()?;
+    let session = started(Session::builder().output_writer(io::sink()).categories("-off"))?;
     let filtered = row("scope, category off", more, 0.4, Budget::Over, nothing, off);
     session.stop()?;
     Ok(vec![no_session, filtered])
@@ -75,8 +75,7 @@ impl Budgets {
 /// If a session cannot be started or stopped.
 pub fn enabled(effort: Effort, format: Format) -> Result<Vec<Row>, hairline::Error> {
     let (label, budgets) = (label(format), Budgets::of(format));
-    let session =
-        Session::builder().output_writer(io::sink()).format(format).buffer_size(64 << 20).start()?;
+    let session = started(Session::builder().output_writer(io::sink()).format(format).buffer_size(64 << 20))?;
     crate::machine::pin_to_last_core(); // not the drain thread, which is there already
     let name = |what: &str| format!("{label}: {what}");
     let text = black_box("sixteen bytes ..");
@@ -110,7 +109,7 @@ pub fn enabled(effort: Effort, format: Format) -> Result<Vec<Row>, hairline::Err
 pub fn flight_recorder(effort: Effort, format: Format) -> Result<Row, hairline::Error> {
     let budget = (115.0 * Budgets::of(format).scope).round() / 100.0;
     let builder = Session::builder().overflow(Overflow::Overwrite).format(format).buffer_size(8 << 20);
-    let session = builder.start()?;
+    let session = started(builder)?;
     crate::machine::pin_to_last_core();
     let name = format!("{}: scope, flight recorder", label(format));
     let row = {

@@ -9,7 +9,7 @@ use std::io;
 use hairline::{Heap, Session};
 
 use crate::row::{Budget, Row};
-use crate::timing::{Effort, beside};
+use crate::timing::{Effort, beside, started};
 
 static SYSTEM: System = System;
 static HEAP: Heap<System> = Heap::new(System);
@@ -39,7 +39,7 @@ fn row(name: &str, effort: Effort, budget: f64) -> Row {
 pub fn heap(effort: Effort) -> Result<Vec<Row>, hairline::Error> {
     pair(&HEAP); // announces it
     let off = row("allocation and free, no session", effort, 1.0);
-    let session = Session::builder().output_writer(io::sink()).start()?;
+    let session = started(Session::builder().output_writer(io::sink()))?;
     crate::machine::pin_to_last_core(); // not the drain thread, which is there already
     let on = row("allocation and free, counted", effort, 6.0);
     session.set_categories("-heap")?;

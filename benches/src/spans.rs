@@ -14,7 +14,7 @@ use tracing_subscriber::layer::SubscriberExt;
 
 use crate::Outcome;
 use crate::row::{Budget, Row};
-use crate::timing::{Effort, Samples, batch};
+use crate::timing::{Effort, Samples, batch, started};
 
 /// The argument that makes a process measure batches. The name of a listener follows it.
 pub const CHILD: &str = "--spans";
@@ -55,7 +55,7 @@ impl<S: Subscriber> tracing_subscriber::Layer<S> for NothingLayer {}
 /// If the listener or its session cannot be started, or the parent is gone.
 pub fn serve(listener: &str) -> Outcome<()> {
     let format = if listener.ends_with("FXT") { Format::Fxt } else { Format::TrackEvent };
-    let start = || Session::builder().output_writer(io::sink()).format(format).buffer_size(64 << 20).start();
+    let start = || started(Session::builder().output_writer(io::sink()).format(format).buffer_size(64 << 20));
     let _session = match listener.split(' ').next().unwrap_or_default() {
         "nothing" => {
             tracing::subscriber::set_global_default(Nothing)?;

@@ -6,7 +6,7 @@ use hairline::{Format, Session, trace_instant};
 use crate::Outcome;
 use crate::machine::{aside, clock_read, cores, pin, tick_ns, ticks};
 use crate::row::{Budget, Row, label};
-use crate::timing::Samples;
+use crate::timing::{Samples, started};
 
 /// The events of each thread in a round, and the time between two of them. A disk keeps up with that, so none
 /// is lost.
@@ -103,7 +103,7 @@ fn load(core: usize) -> (Times, Times) {
 /// One round: the times of both threads together.
 fn round(format: Format) -> Outcome<(Times, Times)> {
     let directory = tempfile::tempdir()?;
-    let session = Session::builder().output(directory.path().join("trace")).format(format).start()?;
+    let session = started(Session::builder().output(directory.path().join("trace")).format(format))?;
     let (mut reads, mut instants) = (Times::new(), Times::new());
     std::thread::scope(|scope| {
         let cores = cores().into_iter().rev().take(THREADS);

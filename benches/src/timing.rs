@@ -1,7 +1,9 @@
 //! Timing in batches, a subject and its floor in turn.
 
 use std::hint::black_box;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use hairline::{Error, Session, SessionBuilder};
 
 /// The ns of one operation, for each batch.
 #[derive(Clone, Debug, Default)]
@@ -52,6 +54,17 @@ pub struct Effort {
     pub batches: usize,
     /// The operations in a batch.
     pub operations: u32,
+}
+
+/// Starts a session, and waits until its drain thread has calibrated the clock. Events before that read the
+/// system's clock, which takes longer.
+///
+/// # Errors
+/// If the session cannot be started.
+pub fn started(builder: SessionBuilder) -> Result<Session, Error> {
+    let session = builder.start()?;
+    std::thread::sleep(Duration::from_millis(100));
+    Ok(session)
 }
 
 /// Times one batch. Returns the ns of one operation.

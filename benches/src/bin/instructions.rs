@@ -5,7 +5,6 @@
 
 use std::hint::black_box;
 use std::io;
-use std::time::Duration;
 
 use hairline::{
     Error, Format, Overflow, Session, SessionBuilder, Track, trace_async, trace_begin, trace_counter,
@@ -13,6 +12,7 @@ use hairline::{
 };
 use hairline_benches::made;
 use hairline_benches::row::label;
+use hairline_benches::timing::started;
 
 /// The events in the shorter call. The longer one has twice as many, so the difference of their counts is
 /// that of exactly this many events.
@@ -44,13 +44,6 @@ fn count(name: &str, event: &mut dyn FnMut(u32)) {
 /// The chunks have room for all events. `report --cold` measures the cost of the next chunk.
 fn session(format: Format) -> SessionBuilder {
     Session::builder().output_writer(io::sink()).format(format).buffer_size(64 << 20).chunk_size(8 << 20)
-}
-
-/// Starts a session, and waits until its clock is calibrated: before, each event calls the system's clock.
-fn started(builder: SessionBuilder) -> Result<Session, Error> {
-    let session = builder.start()?;
-    std::thread::sleep(Duration::from_millis(100));
-    Ok(session)
 }
 
 fn recorded(format: Format) -> Result<(), Error> {

@@ -12,15 +12,14 @@ use crate::cost::{Budgets, RICH};
 use crate::machine::{clock_read, pin_to_last_core};
 use crate::made;
 use crate::row::{Budget, Row, label};
-use crate::timing::{Effort, beside};
+use crate::timing::{Effort, beside, started};
 
 /// Scopes in a batch.
 const BATCH: usize = 30_000;
 
 /// Up to a thousand callsites in the code, or many that are created at run time.
 pub(super) fn rows(format: Format, few: bool, batches: usize) -> Result<Vec<Row>, Error> {
-    let session =
-        Session::builder().output_writer(io::sink()).format(format).buffer_size(64 << 20).start()?;
+    let session = started(Session::builder().output_writer(io::sink()).format(format).buffer_size(64 << 20))?;
     pin_to_last_core(); // not the drain thread, which is there already
     let rows = if few { in_places(format, batches) } else { made(format, batches) };
     session.stop()?;

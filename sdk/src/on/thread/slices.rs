@@ -25,7 +25,7 @@ pub(crate) fn begin_slice_with(
     values: &[Value<'_>],
     flow: Option<&Flow>,
 ) -> Option<Epoch> {
-    if begin_slice_hot(callsite, epoch, values, flow) {
+    if begin_slice_on::<true>(callsite, epoch, values, flow) {
         return Some(epoch);
     }
     begin_slice_rich(callsite, epoch, values, &extras_of(flow))
@@ -44,9 +44,20 @@ pub(crate) fn begin_slice_hot(
     values: &[Value<'_>],
     flow: Option<&Flow>,
 ) -> bool {
+    begin_slice_on::<false>(callsite, epoch, values, flow)
+}
+
+/// Begins a slice on the hot path, or on the warm one. Returns false if nothing was recorded.
+#[inline(always)]
+fn begin_slice_on<const WARM: bool>(
+    callsite: &'static Callsite,
+    epoch: Epoch,
+    values: &[Value<'_>],
+    flow: Option<&Flow>,
+) -> bool {
     let listed = Listed(values, flow.map(|flow| (flow.id(), flow.state().is_known_in(epoch.get()))));
     let recorded = listed.is_plain()
-        && hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope, &listed);
+        && hot::with_values::<WARM, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope, &listed);
     if let Some(flow) = flow.filter(|_| recorded) {
         flow.state().begin_alone(epoch.get());
     }
