@@ -6,7 +6,7 @@ use std::time::Duration;
 use hairline_convert::Report;
 use hairline_convert::slices::Keys;
 
-use crate::stats::{By, Gathered, Line, Sort, Stats};
+use crate::stats::{By, Gathered, Line, Sort, Stats, has_other_tracks};
 use crate::table::{Table, in_colour};
 use crate::text::{count, duration, grouped, grouped_count, size};
 use crate::track_names::TrackNames;
@@ -55,19 +55,25 @@ impl Rates {
         if self.behind > MUCH {
             title += &format!(", {} behind", size(self.behind));
         }
-        let titles = ["name", "category", "count/s", "total/s", "self/s", "p50", "p90", "p99", "max"];
-        let mut table = Table::new(2, &titles);
-        lines[..rows].iter().for_each(|line| table.add(cells(line, seconds)));
+        let lines = &lines[..rows];
+        let (texts, on) = if has_other_tracks(lines) { (3, &["on"][..]) } else { (2, &[][..]) };
+        let numbers = ["count/s", "total/s", "self/s", "p50", "p90", "p99", "max"];
+        let mut table = Table::new(texts, &[&["name", "category"], on, &numbers].concat());
+        lines.iter().for_each(|line| table.add(cells(line, texts == 3, seconds)));
         let screen = if std::io::stdout().is_terminal() { CLEAR } else { "" };
         format!("{screen}{title}\n{}\n", table.lines(in_colour()))
     }
 }
 
-fn cells(line: &Line<'_>, seconds: f64) -> Vec<String> {
+fn cells(line: &Line<'_>, shows_on: bool, seconds: f64) -> Vec<String> {
     let row = line.row;
     let [p50, p90, p99] = line.percentiles;
     let time = |ns: i64| duration(per_second(ns.unsigned_abs(), seconds).cast_signed());
-    let mut cells = vec![line.what.clone(), line.of.clone(), grouped(per_second(row.count, seconds))];
+    let mut cells = vec![line.what.clone(), line.of.clone()];
+    if shows_on {
+        cells.push(line.on.to_owned());
+    }
+    cells.push(grouped(per_second(row.count, seconds)));
     cells.extend([row.total, row.own].map(time));
     cells.extend([p50, p90, p99, row.max].map(duration));
     cells
