@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::stats::tables::{By, Line, Stats, TableArguments};
 
-/// The numeric columns of a row, and after them the columns that were added later.
+/// The numeric columns of a row. Last of all is "on", so that it moves no other column.
 fn numbers(by: By, line: &Line<'_>) -> Vec<(&'static str, Value)> {
     let row = line.row;
     let [p50, p90, p99] = line.percentiles;

@@ -1,5 +1,6 @@
 //! The slices of an interval as a table.
 
+use std::collections::HashSet;
 use std::io::IsTerminal;
 use std::time::Duration;
 
@@ -40,11 +41,12 @@ impl Rates {
             report: &report,
         };
         let lines = stats.lines(By::Name, sort);
+        let names: HashSet<&str> = lines.iter().map(|line| line.what.as_str()).collect();
         let rows = if top == 0 { lines.len() } else { top.min(lines.len()) };
         let seconds = self.covered.unwrap_or(elapsed).as_secs_f64();
         let totals = &self.gathered.totals;
         let mut title = format!("{name}: {}/s", grouped_count(per_second(totals.slices, seconds), "slice"));
-        title += &format!(", {}", count(lines.len() as u64, "name"));
+        title += &format!(", {}", count(names.len() as u64, "name"));
         if totals.losses > 0 {
             title += &format!(", {} lost", count(totals.lost_events, "event"));
         }
