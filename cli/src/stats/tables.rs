@@ -27,7 +27,7 @@ pub(crate) struct TableArguments {
 pub(crate) enum By {
     /// A row for each category
     Category,
-    /// A row for each name
+    /// A row for each name on threads, and one for each on other tracks
     Name,
     /// A row for each thread, and each other track that has slices
     Thread,
