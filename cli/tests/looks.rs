@@ -118,9 +118,11 @@ fn every_format_has_the_same_numbers() {
         let totals = totals.map(|total| stats[total].as_i64().unwrap_or(-1));
         assert_eq!(totals, [4, 1, 1, 1, 2, 10_000, 0], "{name}: {stats:#}");
         let a = json!({"name": "a", "category": "net", "count": 1, "total_ns": 10_000, "self_ns": 6_000,
-            "min_ns": 10_000, "p50_ns": 10_000, "p90_ns": 10_000, "p99_ns": 10_000, "max_ns": 10_000});
+            "min_ns": 10_000, "p50_ns": 10_000, "p90_ns": 10_000, "p99_ns": 10_000, "max_ns": 10_000,
+            "on": "thread"});
         let b = json!({"name": "b", "category": "*", "count": 3, "total_ns": 6_000, "self_ns": 6_000,
-            "min_ns": 1_000, "p50_ns": 2_000, "p90_ns": 3_000, "p99_ns": 3_000, "max_ns": 3_000});
+            "min_ns": 1_000, "p50_ns": 2_000, "p90_ns": 3_000, "p99_ns": 3_000, "max_ns": 3_000,
+            "on": "thread"});
         assert_eq!(stats["names"], json!([a, b]), "{name}");
         let categories = stats["categories"].as_array().expect("an array");
         let categories: Vec<_> =

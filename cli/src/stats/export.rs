@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::stats::tables::{By, Line, Stats, TableArguments};
 
-/// The numeric columns of a row.
+/// The numeric columns of a row. Last of all is "on", so that it moves no other column.
 fn numbers(by: By, line: &Line<'_>) -> Vec<(&'static str, Value)> {
     let row = line.row;
     let [p50, p90, p99] = line.percentiles;
@@ -18,8 +18,10 @@ fn numbers(by: By, line: &Line<'_>) -> Vec<(&'static str, Value)> {
         ("p99_ns", json!(p99)),
         ("max_ns", json!(row.max)),
     ];
-    if by == By::Thread {
-        numbers.push(("busy_ns", json!(row.busy)));
+    match by {
+        By::Category => {}
+        By::Name => numbers.push(("on", json!(line.on))),
+        By::Thread => numbers.push(("busy_ns", json!(row.busy))),
     }
     numbers
 }

@@ -2,9 +2,9 @@
 
 use hairline::Filter;
 use hairline_convert::slices::{Frame, Key, Keys, Slice, SliceSink, Slices};
-use hairline_convert::{Event, EventKind, Item};
+use hairline_convert::{Event, EventKind, Item, Track, TrackKind};
 
-use crate::stats::rows::Rows;
+use crate::stats::rows::{NameRow, Rows};
 use crate::trace::ItemVisitor;
 use crate::track_names::TrackNames;
 
@@ -57,6 +57,8 @@ struct Counting {
     /// Whether a category passes the filter, by key.
     wanted: Vec<bool>,
     since: Option<i64>,
+    /// Whether a track is a thread's, by number.
+    threads: Vec<bool>,
     /// Slices that are not in the tables yet.
     pending: Vec<Slice>,
 }
@@ -103,7 +105,10 @@ impl ItemVisitor for Gather {
         let gathered = &mut self.counting.gathered;
         match item {
             Item::Event(event) => gathered.totals.event(event),
-            Item::Track(track) => self.track_names.set(track),
+            Item::Track(track) => {
+                self.track_names.set(track);
+                self.counting.track(track);
+            }
             Item::Loss(loss) => {
                 gathered.totals.losses += 1;
                 gathered.totals.lost_events = gathered.totals.lost_events.saturating_add(loss.events);
@@ -134,11 +139,21 @@ impl Totals {
 }
 
 impl Counting {
+    fn track(&mut self, track: &Track) {
+        let index = track.id.0 as usize;
+        if self.threads.len() <= index {
+            self.threads.resize(index + 1, false);
+        }
+        self.threads[index] = matches!(track.kind, TrackKind::Thread { .. });
+    }
+
     /// Counts the pending slices.
     fn settle(&mut self) {
         let Gathered { totals, names, categories, tracks, .. } = &mut self.gathered;
         totals.slices += self.pending.len() as u64;
-        self.pending.iter().for_each(|slice| names.add(slice.name.0, slice));
+        let threads = &self.threads;
+        let place = |slice: &Slice| threads.get(slice.track.0 as usize).is_some_and(|is_thread| *is_thread);
+        self.pending.iter().for_each(|slice| names.add(NameRow::number(slice.name, place(slice)), slice));
         self.pending.iter().for_each(|slice| categories.add(slice.category.0, slice));
         self.pending.iter().for_each(|slice| tracks.add(slice.track.0, slice));
         self.pending.clear();

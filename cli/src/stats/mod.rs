@@ -8,7 +8,7 @@ mod show;
 mod tables;
 
 pub(crate) use gather::{Gather, Gathered};
-pub(crate) use tables::{By, Line, Sort, Stats};
+pub(crate) use tables::{By, Line, Sort, Stats, has_other_tracks};
 
 use hairline::Filter;
 
@@ -21,8 +21,9 @@ use crate::trace::TraceArguments;
 ///
 /// Prints totals, then a table by category, by name and by thread: the number of slices, their time with and
 /// without inner slices (total, self), minimum, maximum and percentiles. Percentiles are exact for up to 32
-/// slices, otherwise within 1 %. A thread is busy while a slice is open on it. Slices without an end are
-/// counted, but are in no table.
+/// slices, otherwise within 1 %. A name has a row for its slices on threads and one for those on other tracks:
+/// the polls of a future, and its life. A name of several categories has the category *. A thread is busy while
+/// a slice is open on it. Slices without an end are counted, but are in no table.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline stats trace.pftrace

@@ -5,7 +5,7 @@ use hairline_convert::slices::{Key, Keys};
 use hairline_convert::{Report, TrackId};
 
 use crate::stats::gather::Gathered;
-use crate::stats::rows::Row;
+use crate::stats::rows::{NameRow, Row};
 use crate::track_names::TrackNames;
 
 /// Arguments that choose tables and rows.
@@ -27,7 +27,7 @@ pub(crate) struct TableArguments {
 pub(crate) enum By {
     /// A row for each category
     Category,
-    /// A row for each name
+    /// A row for each name on threads, and one for each on other tracks
     Name,
     /// A row for each thread, and each other track that has slices
     Thread,
@@ -87,6 +87,8 @@ pub(crate) struct Line<'a> {
     pub(crate) what: String,
     /// The category of a name, or the process of a thread.
     pub(crate) of: String,
+    /// What a name's slices are on: "thread", or "track" for all other tracks.
+    pub(crate) on: &'static str,
     pub(crate) row: &'a Row,
     pub(crate) percentiles: [i64; 3],
 }
@@ -119,10 +121,12 @@ impl Stats<'_> {
         };
         let line = |row| {
             let (what, of) = self.words(by, row);
-            Line { what, of, row, percentiles: row.percentiles() }
+            Line { what, of, on: on(by, row), row, percentiles: row.percentiles() }
         };
         let mut lines: Vec<Line<'_>> = rows.iter().map(line).collect();
-        lines.sort_by(|a, b| b.column(sort).cmp(&a.column(sort)).then_with(|| a.what.cmp(&b.what)));
+        lines.sort_by(|a, b| {
+            b.column(sort).cmp(&a.column(sort)).then_with(|| a.what.cmp(&b.what).then(a.on.cmp(b.on)))
+        });
         lines
     }
 
@@ -131,7 +135,7 @@ impl Stats<'_> {
         let Some(what) = row.what else { return (text(Key::OTHER), String::new()) };
         match by {
             By::Category => (text(Key(what)), String::new()),
-            By::Name => (text(Key(what)), row.category.map_or_else(|| "*".to_owned(), text)),
+            By::Name => (text(NameRow::of(what).name), row.category.map_or_else(|| "*".to_owned(), text)),
             By::Thread => {
                 let track = TrackId(what);
                 let track_names = self.track_names;
@@ -141,4 +145,23 @@ impl Stats<'_> {
             }
         }
     }
+}
+
+/// What the slices of a row of names are on.
+fn on(by: By, row: &Row) -> &'static str {
+    match row.what {
+        Some(number) if by == By::Name => {
+            if NameRow::of(number).is_of_threads {
+                "thread"
+            } else {
+                "track"
+            }
+        }
+        _ => "",
+    }
+}
+
+/// Whether a table of names needs the column "on".
+pub(crate) fn has_other_tracks(lines: &[Line<'_>]) -> bool {
+    lines.iter().any(|line| line.on == "track")
 }

@@ -116,4 +116,11 @@ macro_rules! __hairline_unused {
     ($guard:tt [$($used:expr),*] $key:ident $(, $($rest:tt)*)?) => {
         $crate::__hairline_unused!($guard [$($used,)* $crate::__private::argument(&$key)] $($($rest)*)?)
     };
+    ($guard:tt $used:tt $($other:tt)+) => {
+        ::core::compile_error!(::core::concat!(
+            "no argument or option: `", ::core::stringify!($($other)+),
+            "`; an argument is `key = value`, `key = %value`, `key = ?value` or a variable's name, and an \
+             option is `name: value`"
+        ))
+    };
 }

@@ -46,6 +46,13 @@ macro_rules! __hairline_arguments {
         $crate::__hairline_arguments!($head [$($keys)* (::core::stringify!($key))]
             [$($values)* ($crate::__private::Argument::hold(&$key))] $options $track $($($rest)*)?)
     };
+    ($head:tt $keys:tt $values:tt $options:tt $track:tt $($other:tt)+) => {
+        ::core::compile_error!(::core::concat!(
+            "no argument or option: `", ::core::stringify!($($other)+),
+            "`; an argument is `key = value`, `key = %value`, `key = ?value` or a variable's name, and an \
+             option is `name: value`"
+        ))
+    };
 }
 
 /// Sorts a counter's options into constants of its callsite and options of the event.
