@@ -138,15 +138,19 @@ pub mod __private {
     pub use crate::on::base::lock::holds_a_lock;
     pub use crate::on::bridges::futures::Life;
     pub use crate::on::callsite::{Callsite, Key};
-    pub use crate::on::event::argument::{Argument, number};
+    pub use crate::on::event::argument::{Argument, counter_value};
+    #[cfg(debug_assertions)]
+    pub use crate::on::event::argument::{Held, List};
     pub use crate::on::event::extras::Extras;
     pub use crate::on::event::text::Text;
-    pub use crate::on::session::trigger::trigger;
-    pub use crate::on::thread::events::{counter, event_rich, instant, instant_with};
-    pub use crate::on::thread::guards::interval::AsyncScope;
-    pub use crate::on::thread::guards::on_track::{
-        TrackScope, track_begin, track_end, track_left_out, track_was_used,
+    pub use crate::on::macros::calls::{
+        async_scope, counter, event_rich, instant_with, life, scope_rich, scope_with, track_begin, track_end,
+        track_scope,
     };
+    pub use crate::on::session::trigger::trigger;
+    pub use crate::on::thread::events::instant;
+    pub use crate::on::thread::guards::interval::AsyncScope;
+    pub use crate::on::thread::guards::on_track::{TrackScope, track_left_out, track_was_used};
     pub use crate::on::thread::guards::{Scope, log};
     pub use crate::site::{CallsiteKind, CounterOptions, Site};
 }
