@@ -1,5 +1,7 @@
 //! The errors of the readers.
 
+#![cfg_attr(not(feature = "read"), allow(dead_code))] // parts that only the readers of traces use
+
 use std::error::Error;
 use std::{fmt, io};
 

@@ -41,11 +41,13 @@
 //!
 //! # When the process is killed
 //!
-//! Recorded events are not lost: `hairline recover`, or [`recovery`], completes the trace.
+//! Recorded events are not lost: the command `hairline recover` completes the trace. The feature `recovery` does
+//! it in a program.
 //!
 //! # Features
 //!
 //! * `enable` (default): without it every macro compiles to nothing, and the same code still builds.
+//! * `recovery`: `recovery`, which completes the traces of killed processes, as the command `hairline` does.
 //! * `compress`: `SessionBuilder::compress`.
 //! * `subscriber`: `Subscriber`, which records the spans and events of the `tracing` crate. Enables `enable`.
 //! * `tracing`: `layer()`, the same as a layer of tracing-subscriber's registry. Enables `subscriber`.
@@ -72,6 +74,8 @@ mod on;
 mod options;
 mod output;
 pub mod prelude;
+#[cfg(feature = "recovery")]
+#[cfg_attr(docsrs, doc(cfg(feature = "recovery")))]
 pub mod recovery;
 mod site;
 mod summary;
@@ -97,6 +101,7 @@ pub use map_key::MapKey;
 pub use metrics::MetricsRecorder;
 pub use options::{ClockSource, Format, Overflow, parse_size};
 pub use output::MemoryOutput;
+#[cfg(feature = "recovery")]
 #[doc(no_inline)]
 pub use recovery::recover;
 pub use summary::{Lost, Summary, ThreadSummary};

@@ -281,6 +281,7 @@ pub fn counter_value<T: Number>(value: T) -> Shown<T> {
 }
 
 /// Returns the value of a counter, as the only value of its event.
+#[cfg(feature = "metrics")]
 #[inline(always)]
 pub(crate) fn number<T: Number>(value: T) -> (Shown<T>, ()) {
     (Shown(value), ())

@@ -104,6 +104,7 @@ impl Unfinished {
 
     /// Gives the complete file the name `target` if that is free. Otherwise returns the unfinished file, with
     /// the error `AlreadyExists`.
+    #[cfg(feature = "recovery")]
     pub(crate) fn name_if_free(self, target: &Path) -> Result<(), (Self, io::Error)> {
         if let Err(e) = open_to_others(&self.file) {
             return Err((self, e));
@@ -151,9 +152,11 @@ fn prefix(target: &Path) -> OsString {
 
 /// Limit of directory entries that [`remove_left_over`] reads, so that a huge directory of another user does
 /// not delay it for long.
+#[cfg(feature = "recovery")]
 const MOST_ENTRIES: usize = 1 << 20;
 
 /// Removes the unfinished files for `target` that killed processes left, if they begin with `head`.
+#[cfg(feature = "recovery")]
 pub(crate) fn remove_left_over(target: &Path, head: &[u8]) {
     let prefix = prefix(target);
     let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
