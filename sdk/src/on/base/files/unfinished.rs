@@ -192,8 +192,8 @@ fn umask() -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
-    use std::os::unix::fs::MetadataExt;
+    #[cfg(feature = "recovery")]
+    use std::{io::Write, os::unix::fs::MetadataExt};
 
     fn directory() -> PathBuf {
         let path =
@@ -202,6 +202,7 @@ mod tests {
         path
     }
 
+    #[cfg(feature = "recovery")]
     #[test]
     fn an_unfinished_file_is_private_and_removed_unless_it_is_completed() {
         let directory = directory();
