@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-steps=(judge format lint test release off loom docs examples instructions deny)
+steps=(judge format lint test release off loom docs examples instructions builds deny)
 
 # Tests record millions of events: lightly optimised, with the debug assertions and overflow checks of a test build.
 export CARGO_PROFILE_TEST_OPT_LEVEL=${CARGO_PROFILE_TEST_OPT_LEVEL:-1}
@@ -44,8 +44,8 @@ step_off() {        # the feature `enable` off: everything still builds, and cos
   cargo clippy -p hairline --no-default-features --all-targets --locked -- -D warnings
   cargo test -p hairline --no-default-features --locked
   # With the features that have an off side too.
-  cargo clippy -p hairline --no-default-features --features futures,log,metrics,serde --all-targets --locked -- -D warnings
-  cargo test -p hairline --no-default-features --features futures,log,metrics,serde --locked
+  cargo clippy -p hairline --no-default-features --features futures,log,metrics,recovery,serde --all-targets --locked -- -D warnings
+  cargo test -p hairline --no-default-features --features futures,log,metrics,recovery,serde --locked
 }
 
 step_loom() {       # the models of the shared-memory protocol, and of the SDK's own atomics
@@ -73,6 +73,10 @@ step_examples() {   # each example runs, and the judge has nothing against its t
 
 step_instructions() { # no event executes more than it may: counts by callgrind, which do not depend on the machine
   ci/instructions.sh
+}
+
+step_builds() {     # what a program that depends on Hairline compiles: how many packages, and bytes for each event
+  ci/builds.sh --short
 }
 
 step_deny() {       # licences, sources and duplicates of the dependencies

@@ -1,5 +1,7 @@
 //! The errors of the readers.
 
+#![cfg_attr(not(feature = "read"), allow(dead_code))] // parts that only the readers of traces use
+
 use std::error::Error;
 use std::{fmt, io};
 
@@ -13,50 +15,40 @@ pub struct DecodeError {
 }
 
 /// The kind of a [`DecodeError`].
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum DecodeErrorKind {
     /// The input ends early: its file is still being written, or its writer has died.
-    #[error("the input ends inside {what}")]
     Truncated {
         /// The part that is cut off.
         what: &'static str,
     },
     /// A size is 0, although it includes its own header.
-    #[error("{what} of size 0")]
     ZeroSize {
         /// The part with that size.
         what: &'static str,
     },
     /// A length exceeds the enclosing part.
-    #[error("{what} reaches past the end of what holds it")]
     PastEnd {
         /// The part with that length.
         what: &'static str,
     },
     /// A varint has more than the ten bytes that 64 bits need.
-    #[error("a varint of more than 10 bytes")]
     LongVarint,
     /// A protobuf field has a wire type that does not exist, or is a group.
-    #[error("wire type {0}")]
     WireType(u8),
     /// A protobuf field has the number 0, or one above 2^29 - 1.
-    #[error("field number {0}")]
     FieldNumber(u64),
     /// Another part was expected.
-    #[error("{0} expected")]
     Unexpected(&'static str),
     /// An object is not JSON. The text says why.
-    #[error("not JSON: {0}")]
     Json(String),
     /// A time is no number of microseconds, or exceeds 64 bits of nanoseconds.
-    #[error("{field} is no number of microseconds in the range of 64 bits of nanoseconds")]
     Time {
         /// The field's name.
         field: &'static str,
     },
     /// A part exceeds the reader's limit.
-    #[error("{what} of more than {limit} bytes")]
     TooLarge {
         /// The part that is too large.
         what: &'static str,
@@ -64,8 +56,36 @@ pub enum DecodeErrorKind {
         limit: usize,
     },
     /// The input cannot be read.
-    #[error("reading failed: {0}")]
-    Io(#[source] io::Error),
+    Io(io::Error),
+}
+
+impl fmt::Display for DecodeErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Truncated { what } => write!(f, "the input ends inside {what}"),
+            Self::ZeroSize { what } => write!(f, "{what} of size 0"),
+            Self::PastEnd { what } => write!(f, "{what} reaches past the end of what holds it"),
+            Self::LongVarint => f.write_str("a varint of more than 10 bytes"),
+            Self::WireType(value) => write!(f, "wire type {value}"),
+            Self::FieldNumber(value) => write!(f, "field number {value}"),
+            Self::Unexpected(value) => write!(f, "{value} expected"),
+            Self::Json(value) => write!(f, "not JSON: {value}"),
+            Self::Time { field } => {
+                write!(f, "{field} is no number of microseconds in the range of 64 bits of nanoseconds")
+            }
+            Self::TooLarge { what, limit } => write!(f, "{what} of more than {limit} bytes"),
+            Self::Io(e) => write!(f, "reading failed: {e}"),
+        }
+    }
+}
+
+impl Error for DecodeErrorKind {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Io(e) => Some(e),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for DecodeError {

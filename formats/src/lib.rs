@@ -34,6 +34,7 @@
 
 mod error;
 pub mod fxt;
+#[cfg(feature = "read")]
 mod input;
 mod numbered;
 pub mod proto;

@@ -315,7 +315,7 @@ impl SessionBuilder {
     }
 
     /// Completes the trace when SIGTERM, SIGINT or SIGHUP ends the process (default: `false`). Without this
-    /// setting the trace has to be [recovered](crate::recovery). The process then dies of the same signal, so
+    /// setting the trace has to be recovered by the command `hairline recover`. The process then dies of the same signal, so
     /// its parent sees the same status as without tracing. A signal that the program handles is left to the
     /// program. The process ends at once at a second signal, and if the output accepts no bytes for 3 s.
     pub fn finish_on_signals(mut self, on: bool) -> Self {

@@ -1,30 +1,23 @@
-use std::io;
 use std::path::PathBuf;
+use std::{fmt, io};
 
 use crate::summary::Summary;
 
 /// Why a session cannot start, or what fails while it runs.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// Another session runs. A process has one session at a time.
-    #[error("a tracing session is already running in this process")]
     AlreadyRunning,
     /// Neither the path's extension nor [`format`](crate::SessionBuilder::format) names the format.
-    #[error(
-        "{}: unknown extension; use .pftrace, .perfetto-trace or .fxt, or set the format",
-        path.display()
-    )]
     #[non_exhaustive]
     UnknownFormat {
         /// The path of the output.
         path: PathBuf,
     },
     /// Neither [`output`](crate::SessionBuilder::output) nor one of its siblings was called.
-    #[error("the session has no output; call `output`, `output_memory` or `output_writer`")]
     NoOutput,
     /// The output cannot be created.
-    #[error("cannot create {}: {source}", path.display())]
     #[non_exhaustive]
     Create {
         /// The path of the output.
@@ -33,7 +26,6 @@ pub enum Error {
         source: io::Error,
     },
     /// The output failed while the session ran. It has everything that was written before.
-    #[error("cannot write the trace: {source}; {} events lost", summary.lost.total())]
     #[non_exhaustive]
     Write {
         /// The system's error.
@@ -43,13 +35,8 @@ pub enum Error {
     },
     /// [`snapshot`](crate::Session::snapshot) was called on a session whose [`Overflow`](crate::Overflow) is
     /// not `Overwrite`.
-    #[error(
-        "cannot take a snapshot: the session is no flight recorder; start it with `Overflow::Overwrite`, or \
-         from the environment with HAIRLINE_OVERFLOW=overwrite"
-    )]
     NotRecording,
     /// The category filter is malformed.
-    #[error("category filter {filter:?}: {what}")]
     #[non_exhaustive]
     Filter {
         /// The text of the filter.
@@ -58,10 +45,8 @@ pub enum Error {
         what: &'static str,
     },
     /// A buffer or chunk size is out of range, or its memory cannot be allocated.
-    #[error("buffer: {0}")]
-    Buffer(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Buffer(Box<dyn std::error::Error + Send + Sync>),
     /// A value cannot be parsed or is out of range.
-    #[error("{what} {value:?}: {expected}")]
     #[non_exhaustive]
     Value {
         /// The name of the setting.
@@ -72,9 +57,47 @@ pub enum Error {
         expected: &'static str,
     },
     /// The drain thread cannot be started.
-    #[error("cannot start the drain thread: {0}")]
-    Thread(#[source] io::Error),
+    Thread(io::Error),
     /// This process is a forked child that records nothing.
-    #[error("a process forked from a traced one does not trace")]
     Forked,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AlreadyRunning => f.write_str("a tracing session is already running in this process"),
+            Self::UnknownFormat { path } => write!(
+                f,
+                "{}: unknown extension; use .pftrace, .perfetto-trace or .fxt, or set the format",
+                path.display()
+            ),
+            Self::NoOutput => {
+                f.write_str("the session has no output; call `output`, `output_memory` or `output_writer`")
+            }
+            Self::Create { path, source } => write!(f, "cannot create {}: {source}", path.display()),
+            Self::Write { source, summary } => {
+                write!(f, "cannot write the trace: {source}; {} events lost", summary.lost.total())
+            }
+            Self::NotRecording => f.write_str(
+                "cannot take a snapshot: the session is no flight recorder; start it with \
+                 `Overflow::Overwrite`, or from the environment with HAIRLINE_OVERFLOW=overwrite",
+            ),
+            Self::Filter { filter, what } => write!(f, "category filter {filter:?}: {what}"),
+            Self::Buffer(e) => write!(f, "buffer: {e}"),
+            Self::Value { what, value, expected } => write!(f, "{what} {value:?}: {expected}"),
+            Self::Thread(e) => write!(f, "cannot start the drain thread: {e}"),
+            Self::Forked => f.write_str("a process forked from a traced one does not trace"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Create { source, .. } | Self::Write { source, .. } => Some(source),
+            Self::Buffer(e) => Some(&**e),
+            Self::Thread(e) => Some(e),
+            _ => None,
+        }
+    }
 }

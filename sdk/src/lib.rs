@@ -41,11 +41,13 @@
 //!
 //! # When the process is killed
 //!
-//! Recorded events are not lost: `hairline recover`, or [`recovery`], completes the trace.
+//! Recorded events are not lost: the command `hairline recover` completes the trace. The feature `recovery` does
+//! it in a program.
 //!
 //! # Features
 //!
 //! * `enable` (default): without it every macro compiles to nothing, and the same code still builds.
+//! * `recovery`: `recovery`, which completes the traces of killed processes, as the command `hairline` does.
 //! * `compress`: `SessionBuilder::compress`.
 //! * `subscriber`: `Subscriber`, which records the spans and events of the `tracing` crate. Enables `enable`.
 //! * `tracing`: `layer()`, the same as a layer of tracing-subscriber's registry. Enables `subscriber`.
@@ -72,6 +74,8 @@ mod on;
 mod options;
 mod output;
 pub mod prelude;
+#[cfg(feature = "recovery")]
+#[cfg_attr(docsrs, doc(cfg(feature = "recovery")))]
 pub mod recovery;
 mod site;
 mod summary;
@@ -97,6 +101,7 @@ pub use map_key::MapKey;
 pub use metrics::MetricsRecorder;
 pub use options::{ClockSource, Format, Overflow, parse_size};
 pub use output::MemoryOutput;
+#[cfg(feature = "recovery")]
 #[doc(no_inline)]
 pub use recovery::recover;
 pub use summary::{Lost, Summary, ThreadSummary};
@@ -138,15 +143,19 @@ pub mod __private {
     pub use crate::on::base::lock::holds_a_lock;
     pub use crate::on::bridges::futures::Life;
     pub use crate::on::callsite::{Callsite, Key};
-    pub use crate::on::event::argument::{Argument, number};
+    pub use crate::on::event::argument::{Argument, counter_value};
+    #[cfg(debug_assertions)]
+    pub use crate::on::event::argument::{Held, List};
     pub use crate::on::event::extras::Extras;
     pub use crate::on::event::text::Text;
-    pub use crate::on::session::trigger::trigger;
-    pub use crate::on::thread::events::{counter, event_rich, instant, instant_with};
-    pub use crate::on::thread::guards::interval::AsyncScope;
-    pub use crate::on::thread::guards::on_track::{
-        TrackScope, track_begin, track_end, track_left_out, track_was_used,
+    pub use crate::on::macros::calls::{
+        async_scope, counter, event_rich, instant_with, life, scope_rich, scope_with, track_begin, track_end,
+        track_scope,
     };
+    pub use crate::on::session::trigger::trigger;
+    pub use crate::on::thread::events::instant;
+    pub use crate::on::thread::guards::interval::AsyncScope;
+    pub use crate::on::thread::guards::on_track::{TrackScope, track_left_out, track_was_used};
     pub use crate::on::thread::guards::{Scope, log};
     pub use crate::site::{CallsiteKind, CounterOptions, Site};
 }

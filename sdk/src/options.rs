@@ -35,6 +35,7 @@ impl Format {
 
     /// Returns the format with this number in a region.
     #[cfg(feature = "enable")]
+    #[cfg(feature = "recovery")]
     pub(crate) fn from_number(number: u32) -> Option<Self> {
         [Self::TrackEvent, Self::Fxt].into_iter().find(|format| *format as u32 == number)
     }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+#[cfg(feature = "recovery")]
 use hairline::recovery::{
     self, FoundRegion, ProcessState, RecoverError, RecoverOptions, Recovered, recover, snapshot,
 };
@@ -247,13 +248,19 @@ fn every_public_item_has_the_same_signature_with_the_feature_on_and_off() -> Res
     assert_eq!((parse_size("4K")?, Format::from_path(Path::new("a.fxt"))), (4096, Some(Format::Fxt)));
     assert_eq!("block:1ms".parse::<Overflow>()?, Overflow::Block(Duration::from_millis(1)));
 
+    #[cfg(feature = "recovery")]
+    recovery_is_the_same();
+    Ok(())
+}
+
+#[cfg(feature = "recovery")]
+fn recovery_is_the_same() {
     let options: RecoverOptions = RecoverOptions::new().to("a.fxt").keep_region(true).assume_dead(false);
     let nowhere = Path::new("/nowhere/at/all");
     let recovered: Result<Recovered, RecoverError> = recover(nowhere, &options);
     assert!(recovered.is_err() && snapshot(nowhere, "a.fxt").is_err());
     let found: Vec<FoundRegion> = recovery::find().unwrap_or_default();
     assert!(found.iter().all(|region| !region.is_dead() || region.process == ProcessState::Dead));
-    Ok(())
 }
 
 #[test]
@@ -263,8 +270,9 @@ fn the_public_types_can_go_to_other_threads() {
     is_send::<SessionBuilder>(); // not Sync: a program's `Write` need not be
     is_send_and_sync::<Session>();
     is_send_and_sync::<(Track, Flow, TrackScope, AsyncScope)>();
-    is_send_and_sync::<(MemoryOutput, Filter, Summary, RecoverOptions, Recovered, FoundRegion)>();
-    is_send_and_sync::<(Error, RecoverError)>();
+    is_send_and_sync::<(MemoryOutput, Filter, Summary, Error)>();
+    #[cfg(feature = "recovery")]
+    is_send_and_sync::<(RecoverOptions, Recovered, FoundRegion, RecoverError)>();
 }
 
 /// The constructors that the macros call.

@@ -267,6 +267,7 @@ pub(crate) const PINNED: u32 = 4;
 const GENERATION: u32 = 8;
 
 /// The generation in a `state` word.
+#[cfg_attr(not(feature = "recovery"), allow(dead_code))]
 pub(crate) fn generation(word: u32) -> u32 {
     word / GENERATION
 }

@@ -1,14 +1,12 @@
-use std::io;
+use std::{fmt, io};
 
 /// Why a region could not be created.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum RegionError {
     /// The chunk size is not a power of two in [`CHUNK_SIZE_RANGE`](crate::abi::CHUNK_SIZE_RANGE).
-    #[error("chunk size {0} is not a power of two from 4 KiB to 16 MiB")]
     ChunkSize(u32),
     /// The buffer has no room for four chunks, or for more than 2^24.
-    #[error("a buffer of {buffer} bytes holds {chunks} chunks of {chunk} bytes; 4 to 16777216 are possible")]
     BufferSize {
         /// The requested bytes.
         buffer: u64,
@@ -18,7 +16,6 @@ pub enum RegionError {
         chunks: u64,
     },
     /// The path of the output or the head of the stream is too long.
-    #[error("a path of {path} bytes and a head of {prelude} bytes; 4096 and 1048576 are possible")]
     About {
         /// The bytes of the path.
         path: usize,
@@ -26,11 +23,38 @@ pub enum RegionError {
         prelude: usize,
     },
     /// The system has no memory for the region.
-    #[error("no memory for the ring ({what}): {source}")]
     Memory {
         /// The kind of memory.
         what: &'static str,
         /// The error of the system.
         source: io::Error,
     },
+}
+
+impl fmt::Display for RegionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ChunkSize(value) => {
+                write!(f, "chunk size {value} is not a power of two from 4 KiB to 16 MiB")
+            }
+            Self::BufferSize { buffer, chunk, chunks } => write!(
+                f,
+                "a buffer of {buffer} bytes holds {chunks} chunks of {chunk} bytes; 4 to 16777216 are possible"
+            ),
+            Self::About { path, prelude } => write!(
+                f,
+                "a path of {path} bytes and a head of {prelude} bytes; 4096 and 1048576 are possible"
+            ),
+            Self::Memory { what, source } => write!(f, "no memory for the ring ({what}): {source}"),
+        }
+    }
+}
+
+impl std::error::Error for RegionError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Memory { source, .. } => Some(source),
+            _ => None,
+        }
+    }
 }

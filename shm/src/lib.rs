@@ -87,6 +87,7 @@ mod drain;
 mod error;
 mod lease;
 mod ledger;
+#[cfg(any(feature = "recovery", loom))]
 mod looks;
 mod loss;
 mod owner;

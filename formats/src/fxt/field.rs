@@ -19,13 +19,14 @@ pub const fn bits(lo: u32, hi: u32) -> Field {
 
 impl Field {
     /// Returns the largest value that the field holds.
+    #[inline(always)]
     #[must_use]
     pub const fn max(self) -> u64 {
         u64::MAX >> (63 - (self.hi - self.lo))
     }
 
     /// Returns a word with `value` in the field, cut to the field's width, and zeros elsewhere.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub const fn set(self, value: u64) -> u64 {
         (value & self.max()) << self.lo

@@ -34,6 +34,7 @@ mod metadata;
 mod object;
 mod profiler;
 mod put;
+#[cfg(feature = "read")]
 mod read;
 mod record;
 mod refs;
@@ -57,6 +58,7 @@ pub use metadata::{initialization, magic, provider_event, provider_info, provide
 pub use object::{kernel_object, userspace_object};
 pub use profiler::{Backtrace, Frames, Mmap, Module, backtrace, mmap, module};
 pub use put::PutWords;
+#[cfg(feature = "read")]
 pub use read::{LARGE_LIMIT, RecordReader};
 pub use record::Record;
 pub use refs::{ProcessRef, StringRef, ThreadRef};

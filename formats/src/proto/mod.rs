@@ -20,6 +20,7 @@ mod wire;
 mod write;
 
 pub use read::{Field, FieldValue, Fields};
+#[cfg(feature = "read")]
 pub(crate) use read::{Varint, split_tag, varint};
 pub use wire::{MAX_FIELD, MAX_VARINT, WireType, tag, varint_len};
 pub use write::{

@@ -3,6 +3,8 @@
 //! Every length is checked before it is used. A nested message is returned as a slice and not read, so deep
 //! nesting costs nothing.
 
+#![cfg_attr(not(feature = "read"), allow(dead_code))] // parts that only the readers of traces use
+
 use crate::proto::wire::{MAX_FIELD, MAX_VARINT, WIRE_TYPE_BITS, WireType};
 use crate::text::valid_prefix;
 use crate::{DecodeError, DecodeErrorKind};

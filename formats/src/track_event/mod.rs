@@ -25,7 +25,9 @@ mod annotation;
 mod carry;
 mod event;
 pub mod fields;
+#[cfg(feature = "read")]
 mod legacy;
+#[cfg(feature = "read")]
 mod read;
 mod sequence;
 mod stream;
@@ -35,7 +37,9 @@ pub use annotation::{annotation_len, put_annotation, put_named};
 pub use carry::Carry;
 pub use event::{Correlation, CounterValue, Event, Location, LogMessage, event, event_with};
 pub use fields::{ChildOrdering, CounterType, EventType, InternedKind, Priority, SiblingMerge, Unit};
+#[cfg(feature = "read")]
 pub use legacy::{FlowDirection, LegacyEvent, LegacyId};
+#[cfg(feature = "read")]
 pub use read::{
     Annotation, AnnotationValue, Annotations, ClockReading, ClockReadings, CounterDescriptor, Integers,
     InternedStrings, Numbers, Packet, PacketData, PacketDefaults, PacketReader, PlainEvent,

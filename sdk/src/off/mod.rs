@@ -10,6 +10,7 @@ mod macros;
 pub(crate) mod measures;
 #[cfg(feature = "log")]
 pub(crate) mod messages;
+#[cfg(feature = "recovery")]
 pub(crate) mod recover;
 mod session;
 mod track;

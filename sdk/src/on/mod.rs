@@ -7,6 +7,8 @@ pub(crate) mod encode;
 pub(crate) mod event;
 pub(crate) mod lifecycle;
 pub(crate) mod macros;
+pub(crate) mod prune;
+#[cfg(feature = "recovery")]
 pub(crate) mod recover;
 pub(crate) mod session;
 pub(crate) mod thread;

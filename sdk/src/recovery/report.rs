@@ -1,7 +1,7 @@
 //! The options, results and errors of recovery.
 
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 use crate::options::Format;
 use crate::summary::Lost;
@@ -110,11 +110,10 @@ impl FoundRegion {
 }
 
 /// Why a trace cannot be recovered.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum RecoverError {
     /// The process is alive, and writes the trace itself.
-    #[error("{}: process {pid} is alive", region.display())]
     #[non_exhaustive]
     Alive {
         /// The region.
@@ -123,7 +122,6 @@ pub enum RecoverError {
         pid: u32,
     },
     /// It is unknown whether the process is alive: see [`RecoverOptions::assume_dead`].
-    #[error("{}: unknown whether process {pid} is alive", region.display())]
     #[non_exhaustive]
     MaybeAlive {
         /// The region.
@@ -132,14 +130,12 @@ pub enum RecoverError {
         pid: u32,
     },
     /// Another process recovers the region now.
-    #[error("{}: another process recovers this region now", region.display())]
     #[non_exhaustive]
     Busy {
         /// The region.
         region: PathBuf,
     },
     /// The process overwrites its region faster than another process can read it.
-    #[error("{}: process {pid} overwrites the region while it is read; try again", region.display())]
     #[non_exhaustive]
     Changing {
         /// The region.
@@ -148,17 +144,14 @@ pub enum RecoverError {
         pid: u32,
     },
     /// The file is no region, or a damaged one, or one of another version.
-    #[error("{0}")]
-    NotARegion(#[source] Box<dyn std::error::Error + Send + Sync>),
+    NotARegion(Box<dyn std::error::Error + Send + Sync>),
     /// The session's output was no file, so the trace has no path: see [`RecoverOptions::to`].
-    #[error("{}: the session wrote to no file; give a path for the trace", region.display())]
     #[non_exhaustive]
     NoPlace {
         /// The region.
         region: PathBuf,
     },
     /// A file cannot be read or written.
-    #[error("{}: {source}", path.display())]
     #[non_exhaustive]
     Io {
         /// The file.
@@ -167,6 +160,42 @@ pub enum RecoverError {
         source: io::Error,
     },
     /// This program was built without the crate feature `enable`.
-    #[error("this program was built without tracing (the crate feature `enable`)")]
     Disabled,
+}
+
+impl fmt::Display for RecoverError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Alive { region, pid } => write!(f, "{}: process {pid} is alive", region.display()),
+            Self::MaybeAlive { region, pid } => {
+                write!(f, "{}: unknown whether process {pid} is alive", region.display())
+            }
+            Self::Busy { region } => {
+                write!(f, "{}: another process recovers this region now", region.display())
+            }
+            Self::Changing { region, pid } => write!(
+                f,
+                "{}: process {pid} overwrites the region while it is read; try again",
+                region.display()
+            ),
+            Self::NotARegion(e) => write!(f, "{e}"),
+            Self::NoPlace { region } => {
+                write!(f, "{}: the session wrote to no file; give a path for the trace", region.display())
+            }
+            Self::Io { path, source } => write!(f, "{}: {source}", path.display()),
+            Self::Disabled => {
+                f.write_str("this program was built without tracing (the crate feature `enable`)")
+            }
+        }
+    }
+}
+
+impl std::error::Error for RecoverError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::NotARegion(e) => Some(&**e),
+            Self::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
 }

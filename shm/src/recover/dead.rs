@@ -1,9 +1,13 @@
+#![cfg_attr(not(feature = "recovery"), allow(dead_code))] // fields that only recovery reads
+
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::backing::Locked;
+#[cfg(feature = "recovery")]
 use crate::recover::chunk::Part;
 use crate::recover::error::RecoverError;
+#[cfg(feature = "recovery")]
 use crate::recover::fragments::Fragments;
 use crate::recover::header::Facts;
 
@@ -36,6 +40,7 @@ impl DeadRegion {
     ///
     /// # Errors
     /// If the file cannot be read.
+    #[cfg(feature = "recovery")]
     pub fn fragments(&self, part: Part) -> Result<Fragments<'_>, RecoverError> {
         let fragments = Fragments::new(&self.file, &self.path, &self.facts, part);
         fragments.map_err(|source| RecoverError::File { path: self.path.clone(), source })

@@ -1,14 +1,13 @@
-use std::io;
 use std::path::PathBuf;
+use std::{fmt, io};
 
 use crate::abi::ABI_VERSION;
 
 /// Why a region cannot be read or recovered.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum RecoverError {
     /// The file cannot be opened or read.
-    #[error("{}: {source}", path.display())]
     File {
         /// The region's file.
         path: PathBuf,
@@ -16,7 +15,6 @@ pub enum RecoverError {
         source: io::Error,
     },
     /// The file is not a region, is not this user's, or is damaged.
-    #[error("{}: not a region that can be read: {what}", path.display())]
     NotARegion {
         /// The file.
         path: PathBuf,
@@ -24,7 +22,6 @@ pub enum RecoverError {
         what: &'static str,
     },
     /// The region was written by another version of this library.
-    #[error("{}: a region of ABI version {found}; this program reads version {ABI_VERSION}", path.display())]
     Version {
         /// The region's file.
         path: PathBuf,
@@ -32,7 +29,6 @@ pub enum RecoverError {
         found: u32,
     },
     /// The region's process is alive and writes the trace itself.
-    #[error("{}: process {pid} is alive", path.display())]
     Alive {
         /// The region's file.
         path: PathBuf,
@@ -40,7 +36,6 @@ pub enum RecoverError {
         pid: u32,
     },
     /// This process cannot tell whether the region's process is alive.
-    #[error("{}: cannot tell from here whether process {pid} is alive", path.display())]
     Unknown {
         /// The region's file.
         path: PathBuf,
@@ -48,7 +43,6 @@ pub enum RecoverError {
         pid: u32,
     },
     /// The region's process writes faster than the region can be read from outside.
-    #[error("{}: process {pid} writes faster than it can be read from outside", path.display())]
     Changing {
         /// The region's file.
         path: PathBuf,
@@ -56,9 +50,41 @@ pub enum RecoverError {
         pid: u32,
     },
     /// Another process is recovering the region.
-    #[error("{}: is being recovered by somebody else", path.display())]
     Busy {
         /// The region's file.
         path: PathBuf,
     },
+}
+
+impl fmt::Display for RecoverError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File { path, source } => write!(f, "{}: {source}", path.display()),
+            Self::NotARegion { path, what } => {
+                write!(f, "{}: not a region that can be read: {what}", path.display())
+            }
+            Self::Version { path, found } => write!(
+                f,
+                "{}: a region of ABI version {found}; this program reads version {ABI_VERSION}",
+                path.display()
+            ),
+            Self::Alive { path, pid } => write!(f, "{}: process {pid} is alive", path.display()),
+            Self::Unknown { path, pid } => {
+                write!(f, "{}: cannot tell from here whether process {pid} is alive", path.display())
+            }
+            Self::Changing { path, pid } => {
+                write!(f, "{}: process {pid} writes faster than it can be read from outside", path.display())
+            }
+            Self::Busy { path } => write!(f, "{}: is being recovered by somebody else", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for RecoverError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::File { source, .. } => Some(source),
+            _ => None,
+        }
+    }
 }

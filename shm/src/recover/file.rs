@@ -7,6 +7,7 @@ use crate::backing::Locked;
 use crate::process::Life;
 use crate::recover::dead::DeadRegion;
 use crate::recover::error::RecoverError;
+#[cfg(feature = "recovery")]
 use crate::recover::glance::Glance;
 use crate::recover::header::{Facts, facts_of};
 
@@ -68,6 +69,7 @@ impl RegionFile {
     ///
     /// # Errors
     /// If the file cannot be read, or changes faster than it can be read.
+    #[cfg(feature = "recovery")]
     pub fn glance(&self) -> Result<Glance, RecoverError> {
         Glance::take(&self.file, &self.path)
     }

@@ -1,5 +1,7 @@
 //! Everything before the chunks: the header, the path of the output, the head of the stream.
 
+#![cfg_attr(not(feature = "recovery"), allow(dead_code))] // fields that only recovery reads
+
 use std::ffi::OsString;
 use std::fs::{File, Metadata};
 use std::io;

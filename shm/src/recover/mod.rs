@@ -28,21 +28,27 @@
 //!
 //! The payload is *not* checked: a process that can write the region can write the trace.
 
+#[cfg(feature = "recovery")]
 mod chunk;
 mod dead;
 mod error;
 mod file;
 mod find;
+#[cfg(feature = "recovery")]
 mod fragments;
+#[cfg(feature = "recovery")]
 mod glance;
 mod header;
 
 pub use crate::process::Life;
+#[cfg(feature = "recovery")]
 pub use chunk::Part;
 pub use dead::DeadRegion;
 pub use error::RecoverError;
 pub use file::RegionFile;
 pub use find::{Found, Search, find, room};
+#[cfg(feature = "recovery")]
 pub use fragments::{Fragment, Fragments};
+#[cfg(feature = "recovery")]
 pub use glance::Glance;
 pub use header::{Facts, NextOutput, SessionState};

@@ -27,6 +27,7 @@ pub(crate) fn head(format: Format, uuid: u128) -> Vec<u8> {
 
 /// Whether `head` can be the head of the trace with this number. The head of an FXT stream has it too, in a
 /// blob.
+#[cfg(feature = "recovery")]
 pub(crate) fn is_head(head: &[u8], uuid: u128) -> bool {
     let mut number = Vec::new();
     track_event::stream::put_uuid(&mut number, uuid);

@@ -274,8 +274,60 @@ impl<T: Number> Held for Shown<T> {
     }
 }
 
-/// Returns the value of a counter, as the only value of its event.
+/// Returns the value of a counter.
 #[inline(always)]
-pub fn number<T: Number>(value: T) -> (Shown<T>, ()) {
+pub fn counter_value<T: Number>(value: T) -> Shown<T> {
+    Shown(value)
+}
+
+/// Returns the value of a counter, as the only value of its event.
+#[cfg(feature = "metrics")]
+#[inline(always)]
+pub(crate) fn number<T: Number>(value: T) -> (Shown<T>, ()) {
     (Shown(value), ())
+}
+
+/// Returns whether the hot path can write all values.
+pub(crate) fn are_plain(values: &[Value<'_>]) -> bool {
+    // Loops, since iterators are expensive in a build that is not optimised.
+    for value in values {
+        if let Value::Dict(_) | Value::Array(_) | Value::Blob(_) | Value::Interned { .. } = value {
+            return false;
+        }
+    }
+    true
+}
+
+/// The values of an event in a build that is not optimised.
+#[cfg(debug_assertions)]
+#[derive(Debug)]
+pub struct List<'v>(pub &'v [Value<'v>]);
+
+#[cfg(debug_assertions)]
+impl<'v> List<'v> {
+    /// Returns the values as [`Values`]: `Ok` if the hot path can write all of them.
+    pub(crate) fn plain(&self) -> Result<Listed<'v, false>, Listed<'v, true>> {
+        if are_plain(self.0) { Ok(Listed(self.0)) } else { Err(Listed(self.0)) }
+    }
+}
+
+/// The values of a [`List`].
+#[cfg(debug_assertions)]
+pub(crate) struct Listed<'l, const COLD_ONLY: bool>(&'l [Value<'l>]);
+
+#[cfg(debug_assertions)]
+impl<const COLD_ONLY: bool> Values for Listed<'_, COLD_ONLY> {
+    const COLD_ONLY: bool = COLD_ONLY;
+
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    fn each<'v>(&'v self, at: usize, visitor: &mut impl Visitor<'v>) {
+        let mut n = 0;
+        while n < self.0.len() {
+            visitor.visit(at + n, self.0[n]);
+            n += 1;
+        }
+    }
 }

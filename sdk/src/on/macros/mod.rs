@@ -1,8 +1,9 @@
 //! The macros that record. Their twins that do nothing are in `off/macros.rs`.
 //!
 //! A macro with only a category and a name is complete here. [`sorting`] sorts arguments and options, and
-//! then [`recording`] expands each kind of event.
+//! then [`recording`] expands each kind of event into a call of a function, those with arguments in [`calls`].
 
+pub(crate) mod calls;
 mod recording;
 mod sorting;
 

@@ -58,8 +58,8 @@ macro_rules! __hairline_scope_with {
         $crate::__hairline_record!(
             (Scope, $category, $name, $keys)
             off: $crate::__private::Scope::none(&__HAIRLINE_CALLSITE),
-            on: $crate::__private::Scope::begin_with,
-            &$crate::__hairline_pairs!($(($value))*),
+            on: $crate::__private::scope_with,
+            &$crate::__hairline_values!($(($value))*),
         )
     };
     ($category:expr, $name:expr, [], [], [.flow(&$flow:expr)], []) => {
@@ -74,8 +74,8 @@ macro_rules! __hairline_scope_with {
         $crate::__hairline_record!(
             (Scope, $category, $name, $keys)
             off: $crate::__private::Scope::none(&__HAIRLINE_CALLSITE),
-            on: $crate::__private::Scope::begin_rich,
-            &$crate::__hairline_pairs!($(($value))*),
+            on: $crate::__private::scope_rich,
+            &$crate::__hairline_values!($(($value))*),
             &$crate::__private::Extras::new()$($options)+,
         )
     };
@@ -83,8 +83,8 @@ macro_rules! __hairline_scope_with {
         $crate::__hairline_record!(
             (Scope, $category, $name, $keys)
             off: $crate::__private::TrackScope::none(&__HAIRLINE_CALLSITE),
-            on: $crate::__private::TrackScope::begin,
-            &$crate::__hairline_pairs!($(($value))*),
+            on: $crate::__private::track_scope,
+            &$crate::__hairline_values!($(($value))*),
             &$crate::__private::Extras::new().own_track(&$track)$($options)*,
         )
     };
@@ -98,7 +98,7 @@ macro_rules! __hairline_instant_with {
             (Instant, $category, $name, $keys)
             off: (),
             on: $crate::__private::instant_with,
-            &$crate::__hairline_pairs!($(($value))*),
+            &$crate::__hairline_values!($(($value))*),
         )
     };
     ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [$($options:tt)*], [$(($track:expr))?]) => {
@@ -106,7 +106,7 @@ macro_rules! __hairline_instant_with {
             (Instant, $category, $name, $keys)
             off: (),
             on: $crate::__private::event_rich,
-            &$crate::__hairline_pairs!($(($value))*),
+            &$crate::__hairline_values!($(($value))*),
             &$crate::__private::Extras::new()$(.track(&$track))?$($options)*,
         )
     };
@@ -120,7 +120,7 @@ macro_rules! __hairline_begin_with {
             (Scope, $category, $name, $keys)
             off: $crate::__private::track_left_out(&$track),
             on: $crate::__private::track_begin,
-            &$crate::__hairline_pairs!($(($value))*),
+            &$crate::__hairline_values!($(($value))*),
             &$crate::__private::Extras::new().own_track(&$track)$($options)*,
         )
     };
@@ -141,8 +141,8 @@ macro_rules! __hairline_end_with {
             $crate::__private::track_end(
                 &__HAIRLINE_CALLSITE,
                 __HAIRLINE_CALLSITE.registered_epoch(),
-                &$track,
-                &$crate::__hairline_pairs!($(($value))*),
+                &$crate::__hairline_values!($(($value))*),
+                ::core::convert::AsRef::as_ref(&$track),
             );
         }
     }};
@@ -158,8 +158,8 @@ macro_rules! __hairline_async_with {
         $crate::__hairline_record!(
             (Scope, $category, $name, $keys)
             off: $crate::__private::AsyncScope::none(&__HAIRLINE_CALLSITE),
-            on: $crate::__private::AsyncScope::begin,
-            &$crate::__hairline_pairs!($(($value))*),
+            on: $crate::__private::async_scope,
+            &$crate::__hairline_values!($(($value))*),
             &$crate::__private::Extras::new()$(.track(&$track))?$($options)*,
         )
     };
@@ -172,20 +172,32 @@ macro_rules! __hairline_life_with {
         $crate::__hairline_record!(
             (Scope, $category, $name, $keys)
             off: $crate::__private::Life::none(&__HAIRLINE_CALLSITE),
-            on: $crate::__private::Life::begin,
-            &$crate::__hairline_pairs!($(($value))*),
+            on: $crate::__private::life,
+            &$crate::__hairline_values!($(($value))*),
         )
     };
 }
 
-/// Nests values: `(a, (b, ()))`.
+/// Nests values, `(a, (b, ()))`: the compiler knows the type of each. `calls.rs` says why builds that are not
+/// optimised have a slice instead.
+#[cfg(not(debug_assertions))]
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __hairline_pairs {
+macro_rules! __hairline_values {
     () => {
         ()
     };
     (($first:expr) $($rest:tt)*) => {
-        ($first, $crate::__hairline_pairs!($($rest)*))
+        ($first, $crate::__hairline_values!($($rest)*))
+    };
+}
+
+/// Lists values, whose types the callee finds out.
+#[cfg(debug_assertions)]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __hairline_values {
+    ($(($value:expr))*) => {
+        $crate::__private::List(&[$($crate::__private::Held::value(&$value)),*])
     };
 }

@@ -72,7 +72,7 @@ macro_rules! __hairline_counter {
             (Counter, $category, $name, [("value")], $fixed)
             off: (),
             on: $crate::__private::counter,
-            &$crate::__private::number($value),
+            &$crate::__hairline_values!(($crate::__private::counter_value($value))),
         )
     };
     (($category:expr, $name:expr, $value:expr) [$fixed:expr] [$(($option:ident $extra:expr))+] $(,)?) => {
@@ -80,7 +80,7 @@ macro_rules! __hairline_counter {
             (Counter, $category, $name, [("value")], $fixed)
             off: (),
             on: $crate::__private::event_rich,
-            &$crate::__private::number($value),
+            &$crate::__hairline_values!(($crate::__private::counter_value($value))),
             &$crate::__private::Extras::new()$(.$option(&$extra))+,
         )
     };

@@ -10,7 +10,6 @@
 //! recovery that is killed at any point can be repeated with the same result.
 
 mod output;
-mod prune;
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -24,7 +23,6 @@ use crate::on::base::platform::process::Thread;
 use crate::on::encode::stream;
 use crate::on::encode::tail::Tail;
 use crate::on::recover::output::Output;
-pub(crate) use crate::on::recover::prune::Pruning;
 use crate::options::Format;
 use crate::recovery::report::{FoundRegion, ProcessState, RecoverError, RecoverOptions, Recovered};
 use crate::summary::Lost;

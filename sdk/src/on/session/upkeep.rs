@@ -7,7 +7,7 @@ use hairline_shm::Region;
 
 use crate::on::base::clock::Clock;
 use crate::on::base::platform::process;
-use crate::on::recover::Pruning;
+use crate::on::prune::Pruning;
 use crate::on::session::shared::Shared;
 
 /// Bytes of free chunks that are allocated ahead of their use, at least.

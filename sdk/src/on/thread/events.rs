@@ -123,7 +123,7 @@ fn instant_slow(callsite: &'static Callsite, epoch: Epoch) {
 
 /// Records an instant with arguments.
 #[inline(never)]
-pub fn instant_with<V: Values>(callsite: &'static Callsite, epoch: Epoch, values: &V) {
+pub(crate) fn instant_with<V: Values>(callsite: &'static Callsite, epoch: Epoch, values: &V) {
     if !hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Instant, values) {
         with_values_slow(callsite, epoch, CallsiteKind::Instant, values);
     }
@@ -131,7 +131,7 @@ pub fn instant_with<V: Values>(callsite: &'static Callsite, epoch: Epoch, values
 
 /// Records the value of a counter.
 #[inline(never)]
-pub fn counter<V: Values>(callsite: &'static Callsite, epoch: Epoch, value: &V) {
+pub(crate) fn counter<V: Values>(callsite: &'static Callsite, epoch: Epoch, value: &V) {
     if !hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Counter, value) {
         with_values_slow(callsite, epoch, CallsiteKind::Counter, value);
     }
@@ -182,7 +182,12 @@ pub(crate) fn rich(
 
 /// Records an instant, or the value of a counter, with options.
 #[inline(never)]
-pub fn event_rich<V: Values>(callsite: &'static Callsite, epoch: Epoch, values: &V, extras: &Extras<'_>) {
+pub(crate) fn event_rich<V: Values>(
+    callsite: &'static Callsite,
+    epoch: Epoch,
+    values: &V,
+    extras: &Extras<'_>,
+) {
     rich(callsite, epoch, values, extras);
 }
 

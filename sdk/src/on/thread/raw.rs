@@ -4,6 +4,11 @@
 
 use hairline_formats::{fxt, proto};
 
+/// A value at any address. A load or a store of it is one instruction in every build. `read_unaligned` and
+/// `write_unaligned` are the same in an optimised build, and calls that check their arguments in a debug build.
+#[repr(C, packed)]
+struct Anywhere<T>(T);
+
 /// A write position.
 pub(crate) struct Raw(*mut u8);
 
@@ -24,7 +29,7 @@ impl Raw {
         debug_assert!(len <= 8);
         // SAFETY: room for `len` by the contract of `at`; the bytes stored beyond are within the overhang.
         unsafe {
-            self.0.cast::<u64>().write_unaligned(word.to_le());
+            *self.0.cast() = Anywhere(word.to_le());
             self.0 = self.0.add(len);
         }
     }
@@ -35,7 +40,7 @@ impl Raw {
         debug_assert!(len <= 16);
         // SAFETY: as in `word_of`.
         unsafe {
-            self.0.cast::<[u64; 2]>().write_unaligned(words.map(u64::to_le));
+            *self.0.cast() = Anywhere([words[0].to_le(), words[1].to_le()]);
             self.0 = self.0.add(len);
         }
     }
@@ -70,11 +75,11 @@ impl Raw {
         // that overlap cover 8..=16 bytes, the usual length of a name, without a call.
         unsafe {
             let from = bytes.as_ptr();
-            if (8..=16).contains(&len) {
-                let head = from.cast::<u64>().read_unaligned();
-                let tail = from.add(len - 8).cast::<u64>().read_unaligned();
-                self.0.cast::<u64>().write_unaligned(head);
-                self.0.add(len - 8).cast::<u64>().write_unaligned(tail);
+            if matches!(len, 8..=16) {
+                let Anywhere(head) = *from.cast::<Anywhere<u64>>();
+                let Anywhere(tail) = *from.add(len - 8).cast::<Anywhere<u64>>();
+                *self.0.cast() = Anywhere(head);
+                *self.0.add(len - 8).cast() = Anywhere(tail);
             } else {
                 self.0.copy_from_nonoverlapping(from, len);
             }
@@ -114,7 +119,7 @@ impl fxt::PutWords for Raw {
         }
         // SAFETY: room for `padded` bytes by the contract of `at`.
         unsafe {
-            self.0.add(padded - 8).cast::<u64>().write_unaligned(0);
+            *self.0.add(padded - 8).cast() = Anywhere(0_u64);
             let end = self.0.add(padded);
             self.copy(bytes);
             self.0 = end;

@@ -5,7 +5,7 @@ use hairline_formats::Value;
 
 use crate::on::base::this_thread;
 use crate::on::callsite::{Callsite, Epoch};
-use crate::on::event::argument::{Values, Visitor};
+use crate::on::event::argument::{Values, Visitor, are_plain};
 use crate::on::event::extras::Extras;
 use crate::on::event::flow::Flow;
 use crate::on::event::{Action, Event};
@@ -70,10 +70,7 @@ struct Listed<'v>(&'v [Value<'v>], Option<(u64, bool)>);
 impl Listed<'_> {
     /// Returns whether the hot path can write all values.
     fn is_plain(&self) -> bool {
-        let plain = |value: &Value<'_>| {
-            !matches!(value, Value::Dict(_) | Value::Array(_) | Value::Blob(_) | Value::Interned { .. })
-        };
-        self.0.iter().all(plain)
+        are_plain(self.0)
     }
 }
 

@@ -12,12 +12,15 @@ use std::fs::{File, Metadata, OpenOptions};
 use std::io::{IoSlice, Write};
 use std::ops::Deref;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
+#[cfg(feature = "recovery")]
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
+#[cfg(feature = "recovery")]
 use crate::on::base::platform::process;
 
 /// Tries to open the output. A try fails if a rotation or a recovery replaces the file at the path meanwhile.
@@ -105,6 +108,7 @@ pub(crate) fn unlock(file: &File) {
 
 /// Opens a regular file of this user for reading. Returns `None` for any other file. It follows no link and
 /// waits for no FIFO.
+#[cfg(feature = "recovery")]
 pub(crate) fn open_own(path: &Path) -> Option<File> {
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY);
@@ -114,6 +118,7 @@ pub(crate) fn open_own(path: &Path) -> Option<File> {
 }
 
 /// Whether the file begins with `head`. False also if the file cannot be read.
+#[cfg(feature = "recovery")]
 pub(crate) fn begins_with(file: &File, head: &[u8]) -> bool {
     let mut found = vec![0; head.len()];
     file.read_exact_at(&mut found, 0).is_ok_and(|()| found == head)
@@ -140,9 +145,11 @@ fn has_recovery_mark(file: &File) -> bool {
 
 /// A recovery's lock on the output of a session. It excludes other sessions and recoveries until it is
 /// dropped.
+#[cfg(feature = "recovery")]
 #[derive(Debug)]
 pub(crate) struct RecoveryLock(File);
 
+#[cfg(feature = "recovery")]
 impl RecoveryLock {
     /// Locks the file. `None` if another process has the file locked.
     pub(crate) fn try_new(file: &File) -> io::Result<Option<Self>> {
@@ -160,6 +167,7 @@ impl RecoveryLock {
     }
 }
 
+#[cfg(feature = "recovery")]
 impl Drop for RecoveryLock {
     /// Unlocks the file. Closing it is not enough, as for an [`OutputFile`].
     fn drop(&mut self) {

@@ -104,6 +104,7 @@ impl Unfinished {
 
     /// Gives the complete file the name `target` if that is free. Otherwise returns the unfinished file, with
     /// the error `AlreadyExists`.
+    #[cfg(feature = "recovery")]
     pub(crate) fn name_if_free(self, target: &Path) -> Result<(), (Self, io::Error)> {
         if let Err(e) = open_to_others(&self.file) {
             return Err((self, e));
@@ -151,9 +152,11 @@ fn prefix(target: &Path) -> OsString {
 
 /// Limit of directory entries that [`remove_left_over`] reads, so that a huge directory of another user does
 /// not delay it for long.
+#[cfg(feature = "recovery")]
 const MOST_ENTRIES: usize = 1 << 20;
 
 /// Removes the unfinished files for `target` that killed processes left, if they begin with `head`.
+#[cfg(feature = "recovery")]
 pub(crate) fn remove_left_over(target: &Path, head: &[u8]) {
     let prefix = prefix(target);
     let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -189,8 +192,8 @@ fn umask() -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
-    use std::os::unix::fs::MetadataExt;
+    #[cfg(feature = "recovery")]
+    use std::{io::Write, os::unix::fs::MetadataExt};
 
     fn directory() -> PathBuf {
         let path =
@@ -199,6 +202,7 @@ mod tests {
         path
     }
 
+    #[cfg(feature = "recovery")]
     #[test]
     fn an_unfinished_file_is_private_and_removed_unless_it_is_completed() {
         let directory = directory();

@@ -97,7 +97,12 @@ fn begin_on(
 }
 
 /// Begins a slice on a track. [`track_end`] ends it.
-pub fn track_begin(callsite: &'static Callsite, epoch: Epoch, values: &impl Values, extras: &Extras<'_>) {
+pub(crate) fn track_begin(
+    callsite: &'static Callsite,
+    epoch: Epoch,
+    values: &impl Values,
+    extras: &Extras<'_>,
+) {
     if let Some(TrackRef::Track(track)) = extras.track {
         begin_on(callsite, epoch, track, values, extras);
     }
@@ -121,13 +126,12 @@ pub fn track_was_used(track: &impl AsRef<Track>) -> bool {
 /// Ends the slice that was begun last on a track. It does so also while the session stops. Callsites are off
 /// then (`epoch` is `None`), but guards still end their slices. Without this end, a guard's end would close
 /// the wrong slice.
-pub fn track_end(
+pub(crate) fn track_end(
     callsite: &'static Callsite,
     epoch: Option<Epoch>,
-    track: &impl AsRef<Track>,
     values: &impl Values,
+    track: &Track,
 ) {
-    let track = track.as_ref();
     if let Some(epoch) = epoch.or_else(|| track.open_slices().epoch())
         && track.open_slices().pop(epoch)
     {
