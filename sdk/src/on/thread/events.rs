@@ -15,6 +15,7 @@ use crate::on::event::argument::{Values, Visitor};
 use crate::on::event::extras::Extras;
 use crate::on::event::flow::Flow;
 use crate::on::event::position::TrackAction;
+use crate::on::thread::open_scope::OpenScope;
 use crate::on::thread::{cold, hot};
 use crate::options::Format;
 use crate::site::CallsiteKind;
@@ -24,91 +25,91 @@ use crate::vocabulary::Level;
 // They are not inlined into the traced program. So a disabled callsite is a load and a branch there, the
 // calls need no saved register, and a program with thousands of callsites has one hot path in its cache.
 
-/// Begins a scope. Returns the epoch in which the begin was recorded, `None` if it was not.
+/// Begins a scope. Returns the begin if it was recorded.
 #[inline(never)]
-pub(crate) fn begin(callsite: &'static Callsite, epoch: Epoch) -> Option<Epoch> {
-    if hot::plain::<false>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope) {
-        Some(epoch)
-    } else {
-        begin_slow(callsite, epoch)
+pub(crate) fn begin(callsite: &'static Callsite, epoch: Epoch) -> Option<OpenScope> {
+    match hot::plain::<false>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope) {
+        Some(now) => Some(OpenScope::new(epoch, now)),
+        None => begin_slow(callsite, epoch),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn begin_slow(callsite: &'static Callsite, epoch: Epoch) -> Option<Epoch> {
-    let recorded = hot::plain::<true>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope);
-    if recorded { Some(epoch) } else { if_scope(callsite, bare(callsite, epoch)) }
+fn begin_slow(callsite: &'static Callsite, epoch: Epoch) -> Option<OpenScope> {
+    match hot::plain::<true>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope) {
+        Some(now) => Some(OpenScope::new(epoch, now)),
+        None => if_scope(callsite, bare(callsite, epoch)),
+    }
 }
 
-/// Returns `recorded_in`, the epoch in which the cold path has recorded an event, if the callsite is a
-/// scope's. The end of a scope goes into room that its begin has reserved, and no other event reserves any.
-fn if_scope(callsite: &'static Callsite, recorded_in: Option<Epoch>) -> Option<Epoch> {
-    recorded_in.filter(|_| callsite.kind() == CallsiteKind::Scope)
+/// Returns `recorded`, an event of the cold path, if the callsite is a scope's. The end of a scope goes into
+/// room that its begin has reserved, and no other event reserves any.
+fn if_scope(callsite: &'static Callsite, recorded: Option<OpenScope>) -> Option<OpenScope> {
+    recorded.filter(|_| callsite.kind() == CallsiteKind::Scope)
 }
 
-/// Begins a scope with options. Returns the epoch in which the begin was recorded, `None` if it was not.
+/// Begins a scope with options. Returns the begin if it was recorded.
 pub(crate) fn begin_rich(
     callsite: &'static Callsite,
     epoch: Epoch,
     values: &impl Values,
     extras: &Extras<'_>,
-) -> Option<Epoch> {
+) -> Option<OpenScope> {
     let recorded = if_scope(callsite, rich(callsite, epoch, values, extras));
     recorded.filter(|_| extras.track.is_none()) // nor does a slice on a track reserve room
 }
 
 #[inline(never)]
-pub(crate) fn begin_with<V: Values>(callsite: &'static Callsite, epoch: Epoch, values: &V) -> Option<Epoch> {
-    let recorded =
-        hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope, values);
-    if recorded {
-        Some(epoch)
-    } else {
-        if_scope(callsite, with_values_slow(callsite, epoch, CallsiteKind::Scope, values))
+pub(crate) fn begin_with<V: Values>(
+    callsite: &'static Callsite,
+    epoch: Epoch,
+    values: &V,
+) -> Option<OpenScope> {
+    match hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope, values) {
+        Some(now) => Some(OpenScope::new(epoch, now)),
+        None => if_scope(callsite, with_values_slow(callsite, epoch, CallsiteKind::Scope, values)),
     }
 }
 
-/// Begins a scope that a flow passes through. Returns the epoch in which the begin was recorded, `None` if
-/// it was not.
+/// Begins a scope that a flow passes through. Returns the begin if it was recorded.
 #[inline(never)]
-pub(crate) fn begin_flow(callsite: &'static Callsite, epoch: Epoch, flow: &Flow) -> Option<Epoch> {
-    if hot::with_flow::<false>(this_thread::hot(), callsite, epoch, flow) {
-        Some(epoch)
-    } else {
-        begin_flow_slow(callsite, epoch, flow)
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn begin_flow_slow(callsite: &'static Callsite, epoch: Epoch, flow: &Flow) -> Option<Epoch> {
-    if hot::with_flow::<true>(this_thread::hot(), callsite, epoch, flow) {
-        Some(epoch)
-    } else {
-        if_scope(callsite, rich(callsite, epoch, &(), &Extras::new().flow(flow)))
-    }
-}
-
-#[inline(never)]
-pub(crate) fn end(callsite: &'static Callsite, epoch: Epoch) {
-    if !hot::end::<false>(this_thread::hot(), callsite, epoch) {
-        end_slow(callsite, epoch);
+pub(crate) fn begin_flow(callsite: &'static Callsite, epoch: Epoch, flow: &Flow) -> Option<OpenScope> {
+    match hot::with_flow::<false>(this_thread::hot(), callsite, epoch, flow) {
+        Some(now) => Some(OpenScope::new(epoch, now)),
+        None => begin_flow_slow(callsite, epoch, flow),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn end_slow(callsite: &'static Callsite, epoch: Epoch) {
-    if !hot::end::<true>(this_thread::hot(), callsite, epoch) {
-        cold::end(callsite, epoch);
+fn begin_flow_slow(callsite: &'static Callsite, epoch: Epoch, flow: &Flow) -> Option<OpenScope> {
+    match hot::with_flow::<true>(this_thread::hot(), callsite, epoch, flow) {
+        Some(now) => Some(OpenScope::new(epoch, now)),
+        None => if_scope(callsite, rich(callsite, epoch, &(), &Extras::new().flow(flow))),
+    }
+}
+
+/// Ends a recorded scope. One that is not the innermost is counted, and its end is marked.
+#[inline(never)]
+pub(crate) fn end(callsite: &'static Callsite, open: OpenScope) {
+    if !hot::end::<false>(this_thread::hot(), callsite, open) {
+        end_slow(callsite, open);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn end_slow(callsite: &'static Callsite, open: OpenScope) {
+    if !hot::end::<true>(this_thread::hot(), callsite, open) {
+        cold::end(callsite, open);
     }
 }
 
 /// Records an instant.
 #[inline(never)]
 pub fn instant(callsite: &'static Callsite, epoch: Epoch) {
-    if !hot::plain::<false>(this_thread::hot(), callsite, epoch, CallsiteKind::Instant) {
+    if hot::plain::<false>(this_thread::hot(), callsite, epoch, CallsiteKind::Instant).is_none() {
         instant_slow(callsite, epoch);
     }
 }
@@ -116,7 +117,7 @@ pub fn instant(callsite: &'static Callsite, epoch: Epoch) {
 #[cold]
 #[inline(never)]
 fn instant_slow(callsite: &'static Callsite, epoch: Epoch) {
-    if !hot::plain::<true>(this_thread::hot(), callsite, epoch, CallsiteKind::Instant) {
+    if hot::plain::<true>(this_thread::hot(), callsite, epoch, CallsiteKind::Instant).is_none() {
         bare(callsite, epoch);
     }
 }
@@ -124,16 +125,18 @@ fn instant_slow(callsite: &'static Callsite, epoch: Epoch) {
 /// Records an instant with arguments.
 #[inline(never)]
 pub fn instant_with<V: Values>(callsite: &'static Callsite, epoch: Epoch, values: &V) {
-    if !hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Instant, values) {
-        with_values_slow(callsite, epoch, CallsiteKind::Instant, values);
+    let kind = CallsiteKind::Instant;
+    if hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, kind, values).is_none() {
+        with_values_slow(callsite, epoch, kind, values);
     }
 }
 
 /// Records the value of a counter.
 #[inline(never)]
 pub fn counter<V: Values>(callsite: &'static Callsite, epoch: Epoch, value: &V) {
-    if !hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Counter, value) {
-        with_values_slow(callsite, epoch, CallsiteKind::Counter, value);
+    let kind = CallsiteKind::Counter;
+    if hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, kind, value).is_none() {
+        with_values_slow(callsite, epoch, kind, value);
     }
 }
 
@@ -144,11 +147,11 @@ fn with_values_slow<V: Values>(
     epoch: Epoch,
     kind: CallsiteKind,
     values: &V,
-) -> Option<Epoch> {
-    if hot::with_values::<true, _>(this_thread::hot(), callsite, epoch, kind, values) {
-        return Some(epoch);
+) -> Option<OpenScope> {
+    match hot::with_values::<true, _>(this_thread::hot(), callsite, epoch, kind, values) {
+        Some(now) => Some(OpenScope::new(epoch, now)),
+        None => rich(callsite, epoch, values, &Extras::new()),
     }
-    rich(callsite, epoch, values, &Extras::new())
 }
 
 /// Returns the time of this thread's last event.
@@ -157,14 +160,14 @@ pub(crate) fn last_event() -> u64 {
     this_thread::hot().lease().last()
 }
 
-/// Records an event of the callsite's kind with options. Returns the epoch in which it was recorded, `None`
-/// if it was not.
+/// Records an event of the callsite's kind with options. Returns the epoch in which it was recorded, and its id
+/// if it is a begin on this thread's track. Returns `None` if it was not recorded.
 pub(crate) fn rich(
     callsite: &'static Callsite,
     epoch: Epoch,
     values: &impl Values,
     extras: &Extras<'_>,
-) -> Option<Epoch> {
+) -> Option<OpenScope> {
     let happens = match callsite.kind() {
         CallsiteKind::Scope => Some(TrackAction::Begin),
         CallsiteKind::Instant => Some(TrackAction::Instant),
@@ -172,12 +175,12 @@ pub(crate) fn rich(
     };
     let position = extras.track.filter(|track| track.is_of(epoch)).map(|track| track.position(epoch));
     if let (Some(happens), Some(position)) = (happens, position.filter(|_| extras.has_only_track()))
-        && hot::on_track(this_thread::hot(), callsite, epoch, happens, position, values).is_some()
+        && let Some(now) = hot::on_track(this_thread::hot(), callsite, epoch, happens, position, values)
     {
-        return Some(epoch);
+        return Some(OpenScope::new(epoch, now));
     }
     let after = happens.and(position).map_or(0, |position| position.after);
-    with_list(values, |values| cold::event(epoch, &Event { after, ..Event::new(callsite, values, extras) }))
+    with_list(values, |values| cold::begin(epoch, &Event { after, ..Event::new(callsite, values, extras) }))
 }
 
 /// Records an instant, or the value of a counter, with options.
@@ -187,8 +190,8 @@ pub fn event_rich<V: Values>(callsite: &'static Callsite, epoch: Epoch, values: 
 }
 
 /// Records an event without arguments and options on the cold path.
-fn bare(callsite: &'static Callsite, epoch: Epoch) -> Option<Epoch> {
-    cold::event(epoch, &Event::new(callsite, &[], &Extras::new()))
+fn bare(callsite: &'static Callsite, epoch: Epoch) -> Option<OpenScope> {
+    cold::begin(epoch, &Event::new(callsite, &[], &Extras::new()))
 }
 
 /// Calls `f` with the values in a slice.

@@ -28,6 +28,11 @@
 //! `room` is the number of bytes of the chunk that are neither written nor reserved for the end of an open
 //! scope. A recorded begin takes its own size and that of its end. The end then uses what was reserved and
 //! leaves `room` unchanged. So an end always fits, and loss drops whole scopes.
+//!
+//! # Order
+//!
+//! The reserved room of an end holds the id of its begin until then. The end compares that id of the innermost
+//! open scope with its own. If they differ, the cold path writes the end, marks it and counts it.
 
 #![allow(unsafe_code)] // stores into the chunk
 
@@ -46,19 +51,20 @@ use crate::on::event::flow::Flow;
 use crate::on::event::position::{InFxt, Position, TrackAction};
 pub(crate) use crate::on::thread::hot::fxt::END as FXT_END;
 pub(crate) use crate::on::thread::hot::packet::END as TRACK_EVENT_END;
+use crate::on::thread::open_scope::OpenScope;
 use crate::options::Format;
 use crate::site::CallsiteKind;
 
-/// Writes a record without arguments: a begin or an instant. Returns false if nothing was written; the caller
-/// then takes the next path.
+/// Writes a record without arguments: a begin or an instant. Returns its time. `None`: nothing was written, and
+/// the caller takes the next path.
 #[inline(always)]
 pub(crate) fn plain<const WARM: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
     epoch: Epoch,
     kind: CallsiteKind,
-) -> bool {
-    let Some(taken) = hot.take(Lease::epoch, epoch) else { return false };
+) -> Option<u64> {
+    let taken = hot.take(Lease::epoch, epoch)?;
     if epoch.format() == Format::Fxt {
         fxt::plain::<WARM>(hot, callsite, kind, taken)
     } else {
@@ -66,18 +72,18 @@ pub(crate) fn plain<const WARM: bool>(
     }
 }
 
-/// Writes the begin of a scope that a flow passes through. Returns false if nothing was written.
+/// Writes the begin of a scope that a flow passes through. Returns its time, `None` if nothing was written.
 #[inline(always)]
 pub(crate) fn with_flow<const WARM: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
     epoch: Epoch,
     flow: &Flow,
-) -> bool {
+) -> Option<u64> {
     let state = flow.state();
     let is_known = || state.is_known_in(epoch.get()).then_some(0);
     let begun = if WARM { state.time_in(epoch.get()) } else { is_known() }; // before the clock is read
-    let Some(taken) = hot.take(Lease::epoch, epoch) else { return false };
+    let taken = hot.take(Lease::epoch, epoch)?;
     let can_pass = |now: u64| match begun {
         Some(_) if !WARM => true,
         Some(time) if now <= time => false,
@@ -95,19 +101,20 @@ pub(crate) fn with_flow<const WARM: bool>(
     }
 }
 
-/// Writes the end of a recorded scope. Returns false if nothing was written.
+/// Writes the end of a recorded scope, if that is the innermost. Returns false if nothing was written.
 #[inline(always)]
-pub(crate) fn end<const WARM: bool>(hot: &Hot, callsite: &'static Callsite, epoch: Epoch) -> bool {
+pub(crate) fn end<const WARM: bool>(hot: &Hot, callsite: &'static Callsite, open: OpenScope) -> bool {
+    let OpenScope { epoch, id } = open;
     let Some(taken) = hot.take(Lease::end_epoch, epoch) else { return false };
     // The room is there: the begin reserved it in this chunk.
     if epoch.format() == Format::Fxt {
-        fxt::end::<WARM>(hot, callsite, taken)
+        fxt::end::<WARM>(hot, callsite, id, taken)
     } else {
-        packet::end::<WARM>(hot, taken)
+        packet::end::<WARM>(hot, id, taken)
     }
 }
 
-/// Writes a record with arguments. Returns false if nothing was written.
+/// Writes a record with arguments. Returns its time, `None` if nothing was written.
 #[inline(always)]
 pub(crate) fn with_values<const WARM: bool, V: Values>(
     hot: &Hot,
@@ -115,11 +122,11 @@ pub(crate) fn with_values<const WARM: bool, V: Values>(
     epoch: Epoch,
     kind: CallsiteKind,
     values: &V,
-) -> bool {
+) -> Option<u64> {
     if V::COLD_ONLY {
-        return false;
+        return None;
     }
-    let Some(taken) = hot.take(Lease::epoch, epoch) else { return false };
+    let taken = hot.take(Lease::epoch, epoch)?;
     // The macros make as many keys as values. This check spares a bounds check for each of them.
     if callsite.keys().len() != values.count() || !hot.has_seen::<WARM>(callsite) {
         return taken.put_back();
@@ -172,6 +179,7 @@ pub(crate) fn on_track<V: Values>(
         packet::end_on_track(hot, position, taken)
     } else {
         packet::with_values::<true>(hot, callsite, CallsiteKind::Instant, Some(position), values, taken)
+            .is_some()
     };
     is_written.then(|| lease.last())
 }

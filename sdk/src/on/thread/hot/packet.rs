@@ -45,7 +45,7 @@ pub(crate) fn plain<const WARM: bool>(
     callsite: &'static Callsite,
     kind: CallsiteKind,
     taken: Taken,
-) -> bool {
+) -> Option<u64> {
     let reserved = reserved_for_end(kind);
     let room = taken.room() - reserved;
     if room < PLAIN || !hot.has_seen::<WARM>(callsite) {
@@ -62,10 +62,10 @@ pub(crate) fn plain<const WARM: bool>(
     let room = room - len as i32;
     let commit = taken.last_commit();
     if kind == CallsiteKind::Scope {
-        taken.note_begin(commit, len, room, Some(now));
+        taken.note_begin(commit, len, room, now, true);
     }
     taken.commit(commit, now, len, room);
-    true
+    Some(now)
 }
 
 /// `f9 02` and the id: a flow in an event.
@@ -85,7 +85,7 @@ pub(crate) fn with_flow<const WARM: bool>(
     flow: u64,
     can_pass: impl FnOnce(u64) -> bool,
     taken: Taken,
-) -> bool {
+) -> Option<u64> {
     if taken.room() < PLAIN + FLOW as i32 + END || !hot.has_seen::<WARM>(callsite) {
         return taken.put_back();
     }
@@ -112,14 +112,17 @@ pub(crate) fn with_flow<const WARM: bool>(
     let len = 2 + body as u32;
     let room = taken.room() - END - len as i32;
     let commit = taken.last_commit();
-    taken.note_begin(commit, len, room, Some(now));
+    taken.note_begin(commit, len, room, now, true);
     taken.commit(commit, now, len, room);
-    true
+    Some(now)
 }
 
 #[inline(always)]
-pub(crate) fn end<const WARM: bool>(hot: &Hot, taken: Taken) -> bool {
+pub(crate) fn end<const WARM: bool>(hot: &Hot, id: u32, taken: Taken) -> bool {
     let (room, commit) = (taken.room(), taken.last_commit());
+    if !taken.is_innermost(commit, room, id) {
+        return taken.put_back();
+    }
     let Some((now, delta)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
     let len = hot.packet_base.get() + END_MESSAGE_LEN as u32;
     // SAFETY: the begin reserved END bytes.
@@ -176,7 +179,7 @@ pub(crate) fn with_values<const WARM: bool>(
     position: Option<Position>,
     values: &impl Values,
     taken: Taken,
-) -> bool {
+) -> Option<u64> {
     let keys = callsite.keys();
     let (message, message_len) = callsite.message();
     let prefix_len = hot.prefix_len.get();
@@ -219,11 +222,11 @@ pub(crate) fn with_values<const WARM: bool>(
     values.each(0, &mut Put { raw: &mut raw, keys });
     raw.word_of(time(delta), TIME_LEN);
     if kind == CallsiteKind::Scope {
-        taken.note_begin(taken.last_commit(), len as u32, room, Some(now));
+        taken.note_begin(taken.last_commit(), len as u32, room, now, true);
     }
     let commit = taken.last_commit();
     taken.commit(commit, now, len as u32, room);
-    true
+    Some(now)
 }
 
 #[inline(always)]
@@ -232,7 +235,7 @@ pub(crate) fn counter<const WARM: bool>(
     callsite: &'static Callsite,
     values: &impl Values,
     taken: Taken,
-) -> bool {
+) -> Option<u64> {
     // Prefix (8), message (16), value (2 + 10), time (4).
     const LONGEST: i32 = 40;
     let mut shown = Shown(None);
@@ -267,7 +270,7 @@ pub(crate) fn counter<const WARM: bool>(
     let len = hot.packet_base.get() + added as u32;
     let room = room - len as i32;
     taken.commit(commit, now, len, room);
-    true
+    Some(now)
 }
 
 /// Counts the bytes of the annotations.

@@ -10,6 +10,7 @@ use crate::on::base::this_thread::{Hot, NEAR_CALLSITES};
 use crate::on::callsite::{Callsite, Epoch, fence_constants};
 use crate::on::session::room::OVERHANG;
 use crate::on::thread::raw::Raw;
+use crate::on::thread::room::NOTE_ID;
 
 /// The time between two events of a thread, in ns, from which the hot path does not write: its delta is a
 /// varint of at most 3 bytes. The cold path then writes the event and copies the clock's newest parameters.
@@ -91,21 +92,36 @@ impl Taken {
     }
 
     /// Stores the note of a begin, a record of `bytes`, in the room that is reserved for its end: `room.rs`,
-    /// "Regions that overwrite". `time`: the begin's time if the record does not hold it. `room`: the bytes
+    /// "Notes". `has_time`: whether the note has the whole time, since the record does not. `room`: the bytes
     /// left after this record.
     #[inline(always)]
-    pub(crate) fn note_begin(&self, commit: Commit, bytes: u32, room: i32, time: Option<u64>) {
-        let commit = commit.bytes();
-        let at =
-            CHUNK_HEADER_SIZE + commit as usize + bytes as usize + room.cast_unsigned() as usize + OVERHANG;
+    pub(crate) fn note_begin(&self, commit: Commit, bytes: u32, room: i32, now: u64, has_time: bool) {
         // SAFETY: the end's room begins where `room` will end. Like the overhang, it is this thread's.
         unsafe {
-            let note = self.chunk.cast::<u8>().add(at);
-            note.cast::<u32>().write_unaligned(commit);
-            if let Some(time) = time {
-                note.add(4).cast::<u64>().write_unaligned(time);
+            let note = self.note_at(commit, room).add(bytes as usize);
+            note.cast::<u32>().write_unaligned(commit.bytes());
+            if has_time {
+                note.add(NOTE_ID).cast::<u64>().write_unaligned(now);
+            } else {
+                note.add(NOTE_ID).cast::<u32>().write_unaligned(now as u32);
             }
         }
+    }
+
+    /// Returns the place of the note that is `room` bytes above `commit`.
+    #[inline(always)]
+    unsafe fn note_at(&self, commit: Commit, room: i32) -> *mut u8 {
+        let at = CHUNK_HEADER_SIZE + commit.bytes() as usize + room.cast_unsigned() as usize + OVERHANG;
+        // SAFETY: by the contract, in the chunk.
+        unsafe { self.chunk.cast::<u8>().add(at) }
+    }
+
+    /// Returns whether the innermost open slice is that of the begin with this id.
+    #[inline(always)]
+    pub(crate) fn is_innermost(&self, commit: Commit, room: i32, id: u32) -> bool {
+        // SAFETY: `end_epoch` shows that the ends of all open slices are reserved in this chunk. There is one
+        // at least, that of the caller. Its note is where `room` ends.
+        unsafe { self.note_at(commit, room).add(NOTE_ID).cast::<u32>().read_unaligned() == id }
     }
 
     /// Commits the record of `bytes`, after which `room` is left.
@@ -135,10 +151,10 @@ impl Taken {
         self.lease.set_commit(commit);
     }
 
-    /// Puts the chunk writer back unchanged. Returns false, for the caller to return.
+    /// Puts the chunk writer back unchanged. Returns false or `None`, for the caller to return.
     #[inline(always)]
-    pub(crate) fn put_back(self) -> bool {
+    pub(crate) fn put_back<R: Default>(self) -> R {
         self.lease.set_busy(false);
-        false
+        R::default()
     }
 }
