@@ -254,7 +254,7 @@ impl Check {
             return;
         }
         let mut scope = None;
-        event.arguments.each(&mut |name, value| {
+        event.args.each(&mut |name, value| {
             if name.text == OUT_OF_ORDER
                 && let Value::Str(text) | Value::Interned { text, .. } = value
             {

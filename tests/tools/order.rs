@@ -53,12 +53,12 @@ fn two_scopes_that_end_each_other_are_counted_and_named() {
             require(&trace, 2, &format!("{format:?}, {case}"));
             let (code, report) = validated(&trace, "flow");
             assert_eq!(code, Some(1), "{report}");
-            assert!(report.contains("\"first\" on ") && report.contains("\"second\" on "), "{report}");
+            assert!(report.contains("\"first\", on ") && report.contains("\"second\", on "), "{report}");
             // In FXT the end of `first` closes `second` too, whose own end is left over.
             assert_eq!(validated(&trace, "nesting,no-begin").0, Some(0), "{report}");
             if format == Format::TrackEvent {
                 let marks = "select s.name, a.display_value from slice s join args a using (arg_set_id) \
-                     where a.key like '%hairline.out_of_order' order by s.ts";
+                     where a.key like '%hairline_out_of_order' order by s.ts";
                 assert_eq!(trace.rows(marks), "first\tsecond\nsecond\tfirst", "who ended whom");
             }
         }
@@ -147,7 +147,7 @@ fn scopes_held_across_an_await_on_one_thread_are_counted() {
             };
             let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
             runtime.block_on(async {
-                tokio::join!(task(), task());
+                futures::future::join(task(), task()).await;
             });
         });
         require(&trace, 2 * ROUNDS, &format!("{format:?}"));

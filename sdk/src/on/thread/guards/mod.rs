@@ -37,7 +37,7 @@ pub(crate) mod on_track;
 /// `await-holding-invalid-types = ["hairline::Scope"]`.
 ///
 /// A scope that ends while a later one is open is counted in
-/// [`Summary::out_of_order`](crate::Summary::out_of_order). Its end has the argument `hairline.out_of_order`
+/// [`Summary::out_of_order`](crate::Summary::out_of_order). Its end has the argument `hairline_out_of_order`
 /// with its name, by which `hairline validate` finds it in the trace.
 #[must_use = "the scope ends when this guard is dropped; for code with an `.await` use `#[trace]` or `traced`"]
 #[derive(Debug)]
