@@ -10,18 +10,26 @@
 //! are open than one chunk has room for ends, the other ends are reserved in spare chunks. Spares are claimed
 //! beforehand, and the sequence continues in them in their order.
 //!
-//! # Regions that overwrite
+//! # Notes
 //!
-//! In a region that overwrites, earlier chunks may be gone. So each chunk repeats everything that its records
-//! need from earlier ones, and a thread does not move to its next chunk by itself: [`Room`] returns
-//! [`NoRoom::ChunkFull`], and the chunk writer encodes the beginning of the next chunk. For that, it must
-//! find the begins of all open slices. Each begin leaves a note with its own offset in the room of its end.
-//! No record is written there before that slice ends:
+//! Each begin leaves a note in the room of its end: its own offset in the chunk, its id, and what else its
+//! format needs. No record is written there before that slice ends:
 //!
 //! ```text
 //! [records ...... | free .... |<-limit   [note of the innermost] [..] [note of the outermost]]
 //!                              32 bytes that a store may reach into; each note is at the start of its slot
 //! ```
+//!
+//! By the id, an end finds whether its slice is the innermost one. A thread that moves to another chunk takes
+//! the ids along. Only if the drain thread has recalled the chunk are they unknown: then every end counts as
+//! in order.
+//!
+//! # Regions that overwrite
+//!
+//! In a region that overwrites, earlier chunks may be gone. So each chunk repeats everything that its records
+//! need from earlier ones, and a thread does not move to its next chunk by itself: [`Room`] returns
+//! [`NoRoom::ChunkFull`], and the chunk writer encodes the beginning of the next chunk. For that, it finds the
+//! begins of all open slices by their notes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
