@@ -43,6 +43,9 @@ use crate::on::session::room::{OVERHANG, empty_room};
 /// Number of spares that need no allocation.
 const SPARES: usize = 4;
 
+/// Number of open slices that move to another chunk without an allocation.
+const DEPTH: usize = 64;
+
 /// Bytes of a note: the offset of a begin in its chunk, and the other facts about it.
 const NOTE: usize = 4 + Note::LEN;
 
@@ -86,7 +89,7 @@ impl Room {
             chunk,
             spares: VecDeque::with_capacity(SPARES),
             ends_in_spares: 0,
-            ids_in_spares: Vec::new(),
+            ids_in_spares: Vec::with_capacity(DEPTH),
             ends_owed: None,
             limit: 0,
             end_size,
