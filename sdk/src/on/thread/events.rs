@@ -6,16 +6,17 @@
 
 use hairline_formats::Value;
 use hairline_formats::track_event::Priority;
+use hairline_shm::Lease;
 
 use crate::on::base::few::Few;
-use crate::on::base::this_thread;
+use crate::on::base::this_thread::{self, Hot};
 use crate::on::callsite::{Callsite, Epoch};
 use crate::on::event::Event;
 use crate::on::event::argument::{Values, Visitor};
 use crate::on::event::extras::Extras;
 use crate::on::event::flow::Flow;
 use crate::on::event::position::TrackAction;
-use crate::on::thread::open_scope::OpenScope;
+use crate::on::thread::open_scope::{End, OpenScope};
 use crate::on::thread::{cold, hot};
 use crate::options::Format;
 use crate::site::CallsiteKind;
@@ -27,20 +28,29 @@ use crate::vocabulary::Level;
 
 /// Begins a scope. Returns the begin if it was recorded.
 #[inline(never)]
-pub(crate) fn begin(callsite: &'static Callsite, epoch: Epoch) -> Option<OpenScope> {
-    match hot::plain::<false>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope) {
+pub(crate) fn begin(callsite: &'static Callsite) -> Option<OpenScope> {
+    let written = |epoch, now| Some(OpenScope::new(epoch, now));
+    hot::plain_or(this_thread::hot(), callsite, CallsiteKind::Scope, begin_packet, written, begin_slow)
+}
+
+#[inline(never)]
+fn begin_packet(
+    hot: &'static Hot,
+    callsite: &'static Callsite,
+    lease: &'static Lease,
+    epoch: Epoch,
+) -> Option<OpenScope> {
+    match hot::plain_packet(hot, callsite, CallsiteKind::Scope, lease) {
         Some(now) => Some(OpenScope::new(epoch, now)),
-        None => begin_slow(callsite, epoch),
+        None => begin_slow(callsite),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn begin_slow(callsite: &'static Callsite, epoch: Epoch) -> Option<OpenScope> {
-    match hot::plain::<true>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope) {
-        Some(now) => Some(OpenScope::new(epoch, now)),
-        None => if_scope(callsite, bare(callsite, epoch)),
-    }
+fn begin_slow(callsite: &'static Callsite) -> Option<OpenScope> {
+    hot::plain::<true>(this_thread::hot(), callsite, CallsiteKind::Scope)
+        .or_else(|| if_scope(callsite, bare(callsite, callsite.epoch()?)))
 }
 
 /// Returns `recorded`, an event of the cold path, if the callsite is a scope's. The end of a scope goes into
@@ -91,33 +101,57 @@ fn begin_flow_slow(callsite: &'static Callsite, epoch: Epoch, flow: &Flow) -> Op
 }
 
 /// Ends a recorded scope. One that is not the innermost is counted, and its end is marked.
-#[inline(never)]
+#[inline(always)]
 pub(crate) fn end(callsite: &'static Callsite, open: OpenScope) {
-    if !hot::end::<false>(this_thread::hot(), callsite, open) {
-        end_slow(callsite, open);
+    end_of(&End { callsite, open });
+}
+
+#[inline(never)]
+fn end_of(end: &End) {
+    hot::end_or(this_thread::hot(), end, end_packet, end_slow);
+}
+
+#[inline(never)]
+fn end_packet(hot: &'static Hot, end: &End, lease: &'static Lease) {
+    if !hot::end_packet(hot, end, lease) {
+        end_slow(end);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn end_slow(callsite: &'static Callsite, open: OpenScope) {
-    if !hot::end::<true>(this_thread::hot(), callsite, open) {
-        cold::end(callsite, open);
+fn end_slow(end: &End) {
+    if !hot::end(this_thread::hot(), end) {
+        cold::end(end.callsite, end.open);
     }
 }
 
 /// Records an instant.
 #[inline(never)]
-pub fn instant(callsite: &'static Callsite, epoch: Epoch) {
-    if hot::plain::<false>(this_thread::hot(), callsite, epoch, CallsiteKind::Instant).is_none() {
-        instant_slow(callsite, epoch);
+pub fn instant(callsite: &'static Callsite, _epoch: Epoch) {
+    hot::plain_or(
+        this_thread::hot(),
+        callsite,
+        CallsiteKind::Instant,
+        instant_packet,
+        |_, _| (),
+        instant_slow,
+    );
+}
+
+#[inline(never)]
+fn instant_packet(hot: &'static Hot, callsite: &'static Callsite, lease: &'static Lease, _epoch: Epoch) {
+    if hot::plain_packet(hot, callsite, CallsiteKind::Instant, lease).is_none() {
+        instant_slow(callsite);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn instant_slow(callsite: &'static Callsite, epoch: Epoch) {
-    if hot::plain::<true>(this_thread::hot(), callsite, epoch, CallsiteKind::Instant).is_none() {
+fn instant_slow(callsite: &'static Callsite) {
+    if hot::plain::<true>(this_thread::hot(), callsite, CallsiteKind::Instant).is_none()
+        && let Some(epoch) = callsite.epoch()
+    {
         bare(callsite, epoch);
     }
 }

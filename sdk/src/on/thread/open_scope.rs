@@ -1,6 +1,6 @@
 //! A recorded begin, for the end that belongs to it.
 
-use crate::on::callsite::Epoch;
+use crate::on::callsite::{Callsite, Epoch};
 
 /// The begin of a slice on this thread's track. The end of the slice needs it.
 ///
@@ -12,6 +12,14 @@ pub(crate) struct OpenScope {
     pub(crate) epoch: Epoch,
     /// The low half of the begin's time.
     pub(crate) id: u32,
+}
+
+/// What the end of a recorded slice needs. Passed by reference: each argument of a function of the hot path takes
+/// a register that is saved while the thread-local is found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct End {
+    pub(crate) callsite: &'static Callsite,
+    pub(crate) open: OpenScope,
 }
 
 impl OpenScope {

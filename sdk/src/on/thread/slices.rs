@@ -58,8 +58,7 @@ fn begin_slice_on<const WARM: bool>(
     if !listed.is_plain() {
         return None;
     }
-    let now =
-        hot::with_values::<WARM, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope, &listed)?;
+    let now = hot::with_values::<WARM, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope, &listed)?;
     if let Some(flow) = flow {
         flow.state().begin_alone(epoch.get());
     }

@@ -268,7 +268,7 @@ impl Span {
             }
         }
         let recorded = if self.state.load(Ordering::Relaxed) == 0 {
-            slices::begin_slice(callsite, epoch)
+            slices::begin_slice(callsite)
         } else {
             self.begin_slice_with_details(callsite, epoch, before == 0)
         };
@@ -298,7 +298,7 @@ impl Span {
         } else {
             match &flow {
                 Some(flow) => slices::begin_flow_slice(callsite, epoch, flow),
-                None => slices::begin_slice(callsite, epoch),
+                None => slices::begin_slice(callsite),
             }
         };
         self.keep_flow(flow.as_ref());

@@ -137,7 +137,8 @@ fn leave_from_below(span: u64, end: impl FnOnce(&Entry)) {
     }
     end(&own);
     for mut entry in above.into_iter().rev() {
-        entry.open = entry.open.and_then(|open| slices::begin_slice(entry.callsite, open.epoch));
+        let is_on = |open: &OpenScope| entry.callsite.epoch() == Some(open.epoch);
+        entry.open = entry.open.filter(is_on).and_then(|_| slices::begin_slice(entry.callsite));
         push(entry);
     }
 }

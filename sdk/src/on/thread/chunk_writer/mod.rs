@@ -252,7 +252,7 @@ impl ChunkWriter {
     fn tick(&self, hot: &Hot) -> Moment {
         let clock = self.shared.clock().load();
         hot.multiplier.set(clock.multiplier);
-        hot.offset.set(clock.offset);
+        hot.offset.set(if clock.multiplier == 0 { clock::NO_COUNTER } else { clock.offset });
         let last = hot.lease().last();
         let now = clock.now().max(last);
         Moment { now, delta: now - last, cpu: None, new_flows: NewFlows::default() }

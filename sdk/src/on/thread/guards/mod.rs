@@ -66,8 +66,8 @@ impl Scope {
     /// Begins a scope.
     #[doc(hidden)]
     #[inline(always)]
-    pub fn begin(callsite: &'static Callsite, epoch: Epoch) -> Self {
-        Self::new(callsite, events::begin(callsite, epoch))
+    pub fn begin(callsite: &'static Callsite, _epoch: Epoch) -> Self {
+        Self::new(callsite, events::begin(callsite))
     }
 
     /// Begins a scope with arguments.

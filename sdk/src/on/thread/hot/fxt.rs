@@ -10,6 +10,7 @@ use crate::on::event::argument::Visitor;
 use crate::on::event::position::{Position, TrackAction};
 use crate::on::thread::hot::taken::Taken;
 use crate::on::thread::hot::{Callsite, Values};
+use crate::on::thread::open_scope::End;
 use crate::on::thread::raw::Raw;
 use crate::site::CallsiteKind;
 
@@ -99,14 +100,14 @@ pub(crate) fn with_flow<const WARM: bool>(
 }
 
 #[inline(always)]
-pub(crate) fn end<const WARM: bool>(hot: &Hot, callsite: &'static Callsite, id: u32, taken: Taken) -> bool {
+pub(crate) fn end<const WARM: bool>(hot: &Hot, end: &End, taken: Taken) -> bool {
     let commit = taken.last_commit();
-    if !taken.is_innermost(commit, taken.room(), id) {
+    if !taken.is_innermost(commit, taken.room(), end.open.id) {
         return taken.put_back();
     }
     let Some((now, _)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
     // SAFETY: the begin reserved END bytes.
-    unsafe { put_plain(&taken, commit, callsite.fxt_header() + BEGIN_TO_END, now) };
+    unsafe { put_plain(&taken, commit, end.callsite.fxt_header() + BEGIN_TO_END, now) };
     taken.commit_end(commit, now, PLAIN as u32);
     true
 }

@@ -3,6 +3,8 @@
 //! The time is always 4 bytes: its tag and a varint of 3. A shorter delta is padded. This costs at most two
 //! bytes, and every packet's length is known before the clock is read.
 
+use std::sync::atomic::{Ordering, compiler_fence};
+
 use hairline_formats::proto::varint_len;
 use hairline_formats::track_event::CounterValue;
 use hairline_formats::{Value, proto, track_event};
@@ -35,8 +37,10 @@ fn reserved_for_end(kind: CallsiteKind) -> i32 {
 /// Encodes a time: `40` and the varint of a delta below 2^21, padded to 3 bytes.
 #[inline(always)]
 pub(crate) fn time(delta: u64) -> u64 {
-    let groups = (delta & 0x7f) | (delta & 0x3f80) << 1 | (delta & 0x1f_c000) << 2;
-    (groups | 0x8080) << 8 | 0x40
+    // Each sum moves all but the lowest group up by a bit. So few registers are needed.
+    let two = delta + (delta & !0x7f);
+    let three = two + (two & !0x7fff);
+    three << 8 | 0x80_8040
 }
 
 #[inline(always)]
@@ -47,23 +51,27 @@ pub(crate) fn plain<const WARM: bool>(
     taken: Taken,
 ) -> Option<u64> {
     let reserved = reserved_for_end(kind);
-    let room = taken.room() - reserved;
-    if room < PLAIN || !hot.has_seen::<WARM>(callsite) {
+    if taken.room() < PLAIN + reserved || !hot.has_seen::<WARM>(callsite) {
         return taken.put_back();
     }
     let Some((now, delta)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
-    let (message, message_len) = callsite.message();
+    if kind == CallsiteKind::Scope {
+        taken.note_at_limit(taken.last_commit(), taken.room() - reserved, now);
+    }
+    // Each step after the other, and the commit loaded again: the compiler would load everything first, and save
+    // registers for it.
+    let time = time(delta);
+    compiler_fence(Ordering::SeqCst);
+    let message_len = callsite.message_len();
+    let len = hot.packet_base.get() + message_len as u32;
     // SAFETY: room for PLAIN bytes.
     let mut raw = unsafe { taken.raw(taken.last_commit()) };
     raw.word_of(hot.prefix.get() + ((message_len as u64) << 8), hot.prefix_len.get());
-    raw.two_words_of(message, message_len);
-    raw.word_of(time(delta), TIME_LEN);
-    let len = hot.packet_base.get() + message_len as u32;
-    let room = room - len as i32;
-    let commit = taken.last_commit();
-    if kind == CallsiteKind::Scope {
-        taken.note_begin(commit, len, room, now, true);
-    }
+    compiler_fence(Ordering::SeqCst);
+    raw.two_words_of(callsite.message_words(), message_len);
+    raw.word_of(time, TIME_LEN);
+    compiler_fence(Ordering::SeqCst);
+    let (commit, room) = (taken.last_commit(), taken.room() - reserved - len as i32);
     taken.commit(commit, now, len, room);
     Some(now)
 }

@@ -29,7 +29,8 @@ impl Hot {
     #[inline(always)]
     pub(crate) fn take(&self, session: impl Fn(&Lease) -> u32, epoch: Epoch) -> Option<Taken> {
         let lease = self.lease();
-        if lease.is_busy() {
+        // SAFETY: this thread's own lease.
+        if unsafe { lease.own_is_busy() } {
             return None;
         }
         lease.set_busy(true);
@@ -39,6 +40,25 @@ impl Hot {
         }
         fence_constants(); // `epoch` was read from a callsite's word
         Some(Taken { lease, chunk: lease.chunk() })
+    }
+
+    /// Takes the chunk writer for a begin or an instant at the callsite, and returns the callsite's epoch too.
+    #[inline(always)]
+    pub(crate) fn take_for(&self, callsite: &'static Callsite) -> Option<(Taken, Epoch)> {
+        let lease = self.lease();
+        // SAFETY: this thread's own lease.
+        if unsafe { lease.own_is_busy() } {
+            return None;
+        }
+        lease.set_busy(true);
+        // The word again: the caller's copy would have to be saved while the thread-local is found.
+        let word = callsite.word();
+        let Some(epoch) = (word == lease.epoch()).then(|| Epoch::from_raw(word)).flatten() else {
+            lease.set_busy(false);
+            return None;
+        };
+        fence_constants();
+        Some((Taken { lease, chunk: lease.chunk() }, epoch))
     }
 
     /// Returns whether the callsite's strings have been written on this sequence.
@@ -60,9 +80,16 @@ impl Hot {
     /// them.
     #[inline(always)]
     pub(crate) fn tick<const WARM: bool>(&self, taken: &Taken) -> Option<(u64, u64)> {
-        let (multiplier, offset) = (self.multiplier.get(), self.offset.get());
-        let now = if WARM { clock::now(multiplier, offset) } else { clock::counter_now(multiplier, offset)? };
-        let delta = now.wrapping_sub(taken.lease.last());
+        // Without a counter, the time is so late that the comparison below fails. The parameters are loaded after
+        // the counter is read: their loads are then parts of the instructions that use them.
+        let now = if WARM {
+            clock::now(self.multiplier.get(), self.offset.get())
+        } else {
+            let ticks = clock::ticks();
+            clock::unchecked_at(ticks, self.multiplier.get(), self.offset.get())
+        };
+        // SAFETY: this thread's own lease.
+        let delta = now.wrapping_sub(unsafe { taken.lease.own_last() });
         (delta < GAP).then_some((now, delta))
     }
 }
@@ -105,6 +132,21 @@ impl Taken {
             } else {
                 note.add(NOTE_ID).cast::<u32>().write_unaligned(now as u32);
             }
+        }
+    }
+
+    /// As [`note_begin`](Self::note_begin), before the record is written. `room`: the bytes between `commit` and the
+    /// room of the end.
+    #[inline(always)]
+    pub(crate) fn note_at_limit(&self, commit: Commit, room: i32, now: u64) {
+        // Signed: in a child that a signal handler forked just now, `room` may be that of the wiped lease less the
+        // end. The sum is in the chunk all the same.
+        let at = (CHUNK_HEADER_SIZE + OVERHANG) as isize + commit.bytes() as isize + room as isize;
+        // SAFETY: as in `note_begin`.
+        unsafe {
+            let note = self.chunk.cast::<u8>().offset(at);
+            note.cast::<u32>().write_unaligned(commit.bytes());
+            note.add(NOTE_ID).cast::<u64>().write_unaligned(now);
         }
     }
 
