@@ -37,10 +37,11 @@ pub(crate) fn begin(callsite: &'static Callsite) -> Option<OpenScope> {
 fn begin_packet(
     hot: &'static Hot,
     callsite: &'static Callsite,
-    lease: &'static Lease,
+    room: i32,
     epoch: Epoch,
+    lease: &'static Lease,
 ) -> Option<OpenScope> {
-    match hot::plain_packet(hot, callsite, CallsiteKind::Scope, lease) {
+    match hot::plain_packet(hot, callsite, CallsiteKind::Scope, room, lease) {
         Some(now) => Some(OpenScope::new(epoch, now)),
         None => begin_slow(callsite),
     }
@@ -140,8 +141,14 @@ pub fn instant(callsite: &'static Callsite, _epoch: Epoch) {
 }
 
 #[inline(never)]
-fn instant_packet(hot: &'static Hot, callsite: &'static Callsite, lease: &'static Lease, _epoch: Epoch) {
-    if hot::plain_packet(hot, callsite, CallsiteKind::Instant, lease).is_none() {
+fn instant_packet(
+    hot: &'static Hot,
+    callsite: &'static Callsite,
+    room: i32,
+    _epoch: Epoch,
+    lease: &'static Lease,
+) {
+    if hot::plain_packet(hot, callsite, CallsiteKind::Instant, room, lease).is_none() {
         instant_slow(callsite);
     }
 }

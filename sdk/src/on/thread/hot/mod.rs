@@ -73,7 +73,7 @@ pub(crate) fn plain<const WARM: bool>(
     let now = if epoch.format() == Format::Fxt {
         fxt::plain::<WARM>(hot, callsite, kind, taken)
     } else {
-        packet::plain::<WARM>(hot, callsite, kind, taken)
+        packet::plain::<WARM>(hot, callsite, kind, taken.room(), taken)
     };
     now.map(|now| OpenScope::new(epoch, now))
 }
@@ -85,13 +85,13 @@ pub(crate) fn plain_or<R>(
     hot: &'static Hot,
     callsite: &'static Callsite,
     kind: CallsiteKind,
-    packet: fn(&'static Hot, &'static Callsite, &'static Lease, Epoch) -> R,
+    packet: fn(&'static Hot, &'static Callsite, i32, Epoch, &'static Lease) -> R,
     written: impl FnOnce(Epoch, u64) -> R,
     slow: fn(&'static Callsite) -> R,
 ) -> R {
     let Some((taken, epoch)) = hot.take_for(callsite) else { return slow(callsite) };
     if epoch.format() == Format::TrackEvent {
-        return packet(hot, callsite, taken.lease, epoch);
+        return packet(hot, callsite, taken.room(), epoch, taken.lease);
     }
     match fxt::plain::<false>(hot, callsite, kind, taken) {
         Some(now) => written(epoch, now),
@@ -99,15 +99,17 @@ pub(crate) fn plain_or<R>(
     }
 }
 
-/// Writes the record of [`plain_or`] as a packet.
+/// Writes the record of [`plain_or`] as a packet. `room` is that of the lease: an argument in the register that
+/// reading the clock overwrites.
 #[inline(always)]
 pub(crate) fn plain_packet(
     hot: &'static Hot,
     callsite: &'static Callsite,
     kind: CallsiteKind,
+    room: i32,
     lease: &'static Lease,
 ) -> Option<u64> {
-    packet::plain::<false>(hot, callsite, kind, Taken { lease, chunk: lease.chunk() })
+    packet::plain::<false>(hot, callsite, kind, room, Taken { lease, chunk: lease.chunk() })
 }
 
 /// Writes the begin of a scope that a flow passes through. Returns its time, `None` if nothing was written.

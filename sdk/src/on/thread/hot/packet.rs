@@ -48,31 +48,32 @@ pub(crate) fn plain<const WARM: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
     kind: CallsiteKind,
+    room: i32,
     taken: Taken,
 ) -> Option<u64> {
     let reserved = reserved_for_end(kind);
-    if taken.room() < PLAIN + reserved || !hot.has_seen::<WARM>(callsite) {
+    if room < PLAIN + reserved || !hot.has_seen::<WARM>(callsite) {
         return taken.put_back();
     }
     let Some((now, delta)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
+    let commit = taken.last_commit();
+    // SAFETY: room for PLAIN bytes.
+    let mut raw = unsafe { taken.raw(commit) };
     if kind == CallsiteKind::Scope {
-        taken.note_at_limit(taken.last_commit(), taken.room() - reserved, now);
+        taken.note_at_limit(raw.position(), commit, reserved, now);
     }
-    // Each step after the other, and the commit loaded again: the compiler would load everything first, and save
-    // registers for it.
+    // Each step after the other, and commit and room loaded again: the compiler would load everything first,
+    // and save registers for it.
     let time = time(delta);
     compiler_fence(Ordering::SeqCst);
     let message_len = callsite.message_len();
     let len = hot.packet_base.get() + message_len as u32;
-    // SAFETY: room for PLAIN bytes.
-    let mut raw = unsafe { taken.raw(taken.last_commit()) };
     raw.word_of(hot.prefix.get() + ((message_len as u64) << 8), hot.prefix_len.get());
     compiler_fence(Ordering::SeqCst);
     raw.two_words_of(callsite.message_words(), message_len);
     raw.word_of(time, TIME_LEN);
     compiler_fence(Ordering::SeqCst);
-    let (commit, room) = (taken.last_commit(), taken.room() - reserved - len as i32);
-    taken.commit(commit, now, len, room);
+    taken.commit_and_reserve(now, len, reserved);
     Some(now)
 }
 

@@ -135,16 +135,16 @@ impl Taken {
         }
     }
 
-    /// As [`note_begin`](Self::note_begin), before the record is written. `room`: the bytes between `commit` and the
-    /// room of the end.
+    /// As [`note_begin`](Self::note_begin), before the record is written at `position`. The end has `reserved`
+    /// bytes.
     #[inline(always)]
-    pub(crate) fn note_at_limit(&self, commit: Commit, room: i32, now: u64) {
-        // Signed: in a child that a signal handler forked just now, `room` may be that of the wiped lease less the
-        // end. The sum is in the chunk all the same.
-        let at = (CHUNK_HEADER_SIZE + OVERHANG) as isize + commit.bytes() as isize + room as isize;
+    pub(crate) fn note_at_limit(&self, position: *mut u8, commit: Commit, reserved: i32, now: u64) {
+        // Signed: in a child that a signal handler forked just now, the lease is wiped and its room is 0. The
+        // sum is in the chunk all the same.
+        let at = self.room() as isize + OVERHANG as isize - reserved as isize;
         // SAFETY: as in `note_begin`.
         unsafe {
-            let note = self.chunk.cast::<u8>().offset(at);
+            let note = position.offset(at);
             note.cast::<u32>().write_unaligned(commit.bytes());
             note.add(NOTE_ID).cast::<u64>().write_unaligned(now);
         }
@@ -171,6 +171,14 @@ impl Taken {
     pub(crate) fn commit(self, commit: Commit, now: u64, bytes: u32, room: i32) {
         self.publish(commit, now, bytes);
         self.lease.set_room(room);
+        self.lease.set_busy(false);
+    }
+
+    /// As [`commit`](Self::commit), for a record of `bytes` that reserves room for its end.
+    #[inline(always)]
+    pub(crate) fn commit_and_reserve(self, now: u64, bytes: u32, reserved: i32) {
+        self.publish(self.last_commit(), now, bytes);
+        self.lease.set_room(self.lease.room() - (bytes as i32 + reserved));
         self.lease.set_busy(false);
     }
 
