@@ -6,7 +6,6 @@
 
 use hairline_formats::Value;
 use hairline_formats::track_event::Priority;
-use hairline_shm::Lease;
 
 use crate::on::base::few::Few;
 use crate::on::base::this_thread::{self, Hot};
@@ -16,6 +15,7 @@ use crate::on::event::argument::{Values, Visitor};
 use crate::on::event::extras::Extras;
 use crate::on::event::flow::Flow;
 use crate::on::event::position::TrackAction;
+use crate::on::thread::hot::Taken;
 use crate::on::thread::open_scope::{End, OpenScope};
 use crate::on::thread::{cold, hot};
 use crate::options::Format;
@@ -39,9 +39,9 @@ fn begin_packet(
     callsite: &'static Callsite,
     room: i32,
     epoch: Epoch,
-    lease: &'static Lease,
+    taken: Taken,
 ) -> Option<OpenScope> {
-    match hot::plain_packet(hot, callsite, CallsiteKind::Scope, room, lease) {
+    match hot::plain_packet(hot, callsite, CallsiteKind::Scope, room, taken) {
         Some(now) => Some(OpenScope::new(epoch, now)),
         None => begin_slow(callsite),
     }
@@ -113,8 +113,8 @@ fn end_of(end: &End) {
 }
 
 #[inline(never)]
-fn end_packet(hot: &'static Hot, end: &End, lease: &'static Lease) {
-    if !hot::end_packet(hot, end, lease) {
+fn end_packet(hot: &'static Hot, end: &End, id: u32, taken: Taken) {
+    if !hot::end_packet(hot, id, taken) {
         end_slow(end);
     }
 }
@@ -141,14 +141,8 @@ pub fn instant(callsite: &'static Callsite, _epoch: Epoch) {
 }
 
 #[inline(never)]
-fn instant_packet(
-    hot: &'static Hot,
-    callsite: &'static Callsite,
-    room: i32,
-    _epoch: Epoch,
-    lease: &'static Lease,
-) {
-    if hot::plain_packet(hot, callsite, CallsiteKind::Instant, room, lease).is_none() {
+fn instant_packet(hot: &'static Hot, callsite: &'static Callsite, room: i32, _epoch: Epoch, taken: Taken) {
+    if hot::plain_packet(hot, callsite, CallsiteKind::Instant, room, taken).is_none() {
         instant_slow(callsite);
     }
 }

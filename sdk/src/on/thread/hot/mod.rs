@@ -56,7 +56,7 @@ use crate::on::event::flow::Flow;
 use crate::on::event::position::{InFxt, Position, TrackAction};
 pub(crate) use crate::on::thread::hot::fxt::END as FXT_END;
 pub(crate) use crate::on::thread::hot::packet::END as TRACK_EVENT_END;
-use crate::on::thread::hot::taken::Taken;
+pub(crate) use crate::on::thread::hot::taken::Taken;
 use crate::on::thread::open_scope::{End, OpenScope};
 use crate::options::Format;
 use crate::site::CallsiteKind;
@@ -85,13 +85,13 @@ pub(crate) fn plain_or<R>(
     hot: &'static Hot,
     callsite: &'static Callsite,
     kind: CallsiteKind,
-    packet: fn(&'static Hot, &'static Callsite, i32, Epoch, &'static Lease) -> R,
+    packet: fn(&'static Hot, &'static Callsite, i32, Epoch, Taken) -> R,
     written: impl FnOnce(Epoch, u64) -> R,
     slow: fn(&'static Callsite) -> R,
 ) -> R {
     let Some((taken, epoch)) = hot.take_for(callsite) else { return slow(callsite) };
     if epoch.format() == Format::TrackEvent {
-        return packet(hot, callsite, taken.room(), epoch, taken.lease);
+        return packet(hot, callsite, taken.room(), epoch, taken);
     }
     match fxt::plain::<false>(hot, callsite, kind, taken) {
         Some(now) => written(epoch, now),
@@ -107,9 +107,9 @@ pub(crate) fn plain_packet(
     callsite: &'static Callsite,
     kind: CallsiteKind,
     room: i32,
-    lease: &'static Lease,
+    taken: Taken,
 ) -> Option<u64> {
-    packet::plain::<false>(hot, callsite, kind, room, Taken { lease, chunk: lease.chunk() })
+    packet::plain::<false>(hot, callsite, kind, room, taken)
 }
 
 /// Writes the begin of a scope that a flow passes through. Returns its time, `None` if nothing was written.
@@ -160,23 +160,24 @@ pub(crate) fn end(hot: &'static Hot, end: &End) -> bool {
 pub(crate) fn end_or(
     hot: &'static Hot,
     end: &End,
-    packet: fn(&'static Hot, &End, &'static Lease),
+    packet: fn(&'static Hot, &End, u32, Taken),
     slow: fn(&End),
 ) {
     let epoch = end.open.epoch;
     let Some(taken) = hot.take(Lease::end_epoch, epoch) else { return slow(end) };
     if epoch.format() == Format::TrackEvent {
-        return packet(hot, end, taken.lease);
+        return packet(hot, end, end.open.id, taken);
     }
     if !fxt::end::<false>(hot, end, taken) {
         slow(end);
     }
 }
 
-/// Writes the end of [`end_or`] as a packet. Returns false if nothing was written.
+/// Writes the end of [`end_or`] as a packet. Returns false if nothing was written. `id` is an argument like the
+/// `room` of [`plain_packet`].
 #[inline(always)]
-pub(crate) fn end_packet(hot: &'static Hot, end: &End, lease: &'static Lease) -> bool {
-    packet::end::<false>(hot, end.open.id, Taken { lease, chunk: lease.chunk() })
+pub(crate) fn end_packet(hot: &'static Hot, id: u32, taken: Taken) -> bool {
+    packet::end::<false>(hot, id, taken)
 }
 
 /// Writes a record with arguments. Returns its time, `None` if nothing was written.
