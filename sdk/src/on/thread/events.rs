@@ -195,8 +195,8 @@ pub(crate) fn last_event() -> u64 {
     this_thread::hot().lease().last()
 }
 
-/// Records an event of the callsite's kind with options. Returns the epoch in which it was recorded, and its id
-/// if it is a begin on this thread's track. Returns `None` if it was not recorded.
+/// Records an event of the callsite's kind with options. Returns the epoch in which it was recorded, and its
+/// id if it is a begin on this thread's track. Returns `None` if it was not recorded.
 pub(crate) fn rich(
     callsite: &'static Callsite,
     epoch: Epoch,

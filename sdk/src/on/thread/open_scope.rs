@@ -14,8 +14,8 @@ pub(crate) struct OpenScope {
     pub(crate) id: u32,
 }
 
-/// What the end of a recorded slice needs. Passed by reference: each argument of a function of the hot path takes
-/// a register that is saved while the thread-local is found.
+/// What the end of a recorded slice needs. Passed by reference: each argument of a function of the hot path
+/// takes a register that is saved while the thread-local is found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End {
     pub(crate) callsite: &'static Callsite,

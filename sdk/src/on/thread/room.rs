@@ -28,8 +28,8 @@
 //!
 //! In a region that overwrites, earlier chunks may be gone. So each chunk repeats everything that its records
 //! need from earlier ones, and a thread does not move to its next chunk by itself: [`Room`] returns
-//! [`NoRoom::ChunkFull`], and the chunk writer encodes the beginning of the next chunk. For that, it finds the
-//! begins of all open slices by their notes.
+//! [`NoRoom::ChunkFull`], and the chunk writer encodes the beginning of the next chunk. For that, it finds
+//! the begins of all open slices by their notes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -232,8 +232,8 @@ impl Room {
         })
     }
 
-    /// Stores the ids of the begins whose ends are reserved in this chunk, the outermost first. Of these begins
-    /// nothing else is known, since they are in earlier chunks.
+    /// Stores the ids of the begins whose ends are reserved in this chunk, the outermost first. Of these
+    /// begins nothing else is known, since they are in earlier chunks.
     fn note_ids(&mut self, ids: impl IntoIterator<Item = u32>) {
         for (n, id) in (1..).zip(ids) {
             let note = Note { id, ..Note::default() };

@@ -78,8 +78,8 @@ pub(crate) fn counter_now(multiplier: u64, offset: u64) -> Option<u64> {
 /// [`unchecked_at`] returns is then later than any other.
 pub(crate) const NO_COUNTER: u64 = 1 << 63;
 
-/// Converts ticks of the counter, without a check whether the parameters select the fallback: then the time is
-/// [`NO_COUNTER`].
+/// Converts ticks of the counter, without a check whether the parameters select the fallback: then the time
+/// is [`NO_COUNTER`].
 #[inline(always)]
 pub(crate) fn unchecked_at(ticks: u64, multiplier: u64, offset: u64) -> u64 {
     Parameters { multiplier, offset }.at(ticks)

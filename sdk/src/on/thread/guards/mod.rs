@@ -29,9 +29,9 @@ pub(crate) mod on_track;
 /// events of all threads are then lost and counted as [`Lost::buffer_full`](crate::Lost::buffer_full), and
 /// the summary has a note about it.
 ///
-/// The slices of a thread nest: an end closes the slice that began last. So a scope must not be held across an
-/// `.await`: on a runtime with a single thread the scopes of two tasks would end each other. A runtime with
-/// several threads refuses such a task, since a scope is not `Send`. Use `#[trace]` or
+/// The slices of a thread nest: an end closes the slice that began last. So a scope must not be held across
+/// an `.await`: on a runtime with a single thread the scopes of two tasks would end each other. A runtime
+/// with several threads refuses such a task, since a scope is not `Send`. Use `#[trace]` or
 /// [`traced`](crate::TraceFuture::traced) for a future. The lint `await_holding_invalid_type` of clippy finds
 /// such scopes, with this line in `clippy.toml`:
 /// `await-holding-invalid-types = ["hairline::Scope"]`.

@@ -68,8 +68,8 @@ fn put_flow(raw: &mut Raw, now: u64, flow: u64, begun: bool) {
     }
 }
 
-/// Writes a begin and the record of a flow. `can_pass` begins the flow if it has not `begun`, or returns false
-/// if the record cannot have the time that it is given.
+/// Writes a begin and the record of a flow. `can_pass` begins the flow if it has not `begun`, or returns
+/// false if the record cannot have the time that it is given.
 #[inline(always)]
 pub(crate) fn with_flow<const WARM: bool>(
     hot: &Hot,

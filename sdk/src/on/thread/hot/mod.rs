@@ -22,11 +22,11 @@
 //!
 //! # Registers
 //!
-//! The functions of the hot path make only tail calls. They save the registers that hold their arguments while
-//! the thread-local is found, which is compiled like a call. So they have one argument: a begin and an instant
-//! take the callsite, and load its word again; an end takes a reference. TrackEvent's stores need more
-//! registers than FXT's. They are in functions of their own, which are called in tail position with the thread's
-//! state, so that FXT saves none for them.
+//! The functions of the hot path make only tail calls. They save the registers that hold their arguments
+//! while the thread-local is found, which is compiled like a call. So they have one argument: a begin and an
+//! instant take the callsite, and load its word again; an end takes a reference. TrackEvent's stores need
+//! more registers than FXT's. They are in functions of their own, which are called in tail position with the
+//! thread's state, so that FXT saves none for them.
 //!
 //! # Room
 //!
@@ -36,8 +36,8 @@
 //!
 //! # Order
 //!
-//! The reserved room of an end holds the id of its begin until then. The end compares that id of the innermost
-//! open scope with its own. If they differ, the cold path writes the end, marks it and counts it.
+//! The reserved room of an end holds the id of its begin until then. The end compares that id of the
+//! innermost open scope with its own. If they differ, the cold path writes the end, marks it and counts it.
 
 #![allow(unsafe_code)] // stores into the chunk
 
@@ -61,8 +61,8 @@ use crate::on::thread::open_scope::{End, OpenScope};
 use crate::options::Format;
 use crate::site::CallsiteKind;
 
-/// Writes a record without arguments: a begin or an instant. Returns the time of the record, `None` if nothing
-/// was written.
+/// Writes a record without arguments: a begin or an instant. Returns the time of the record, `None` if
+/// nothing was written.
 #[inline(always)]
 pub(crate) fn plain<const WARM: bool>(
     hot: &Hot,
@@ -78,8 +78,8 @@ pub(crate) fn plain<const WARM: bool>(
     now.map(|now| OpenScope::new(epoch, now))
 }
 
-/// As [`plain`]. In a session that writes TrackEvent, `packet` writes the record, in tail position: its stores
-/// need registers that would otherwise be saved for FXT too. If nothing was written, `slow` follows.
+/// As [`plain`]. In a session that writes TrackEvent, `packet` writes the record, in tail position: its
+/// stores need registers that would otherwise be saved for FXT too. If nothing was written, `slow` follows.
 #[inline(always)]
 pub(crate) fn plain_or<R>(
     hot: &'static Hot,
@@ -99,8 +99,8 @@ pub(crate) fn plain_or<R>(
     }
 }
 
-/// Writes the record of [`plain_or`] as a packet. `room` is that of the lease: an argument in the register that
-/// reading the clock overwrites.
+/// Writes the record of [`plain_or`] as a packet. `room` is that of the lease: an argument in the register
+/// that reading the clock overwrites.
 #[inline(always)]
 pub(crate) fn plain_packet(
     hot: &'static Hot,
@@ -173,8 +173,8 @@ pub(crate) fn end_or(
     }
 }
 
-/// Writes the end of [`end_or`] as a packet. Returns false if nothing was written. `id` is an argument like the
-/// `room` of [`plain_packet`].
+/// Writes the end of [`end_or`] as a packet. Returns false if nothing was written. `id` is an argument like
+/// the `room` of [`plain_packet`].
 #[inline(always)]
 pub(crate) fn end_packet(hot: &'static Hot, id: u32, taken: Taken) -> bool {
     packet::end::<false>(hot, id, taken)

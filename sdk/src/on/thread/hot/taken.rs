@@ -42,7 +42,8 @@ impl Hot {
         Some(Taken { lease, chunk: lease.chunk() })
     }
 
-    /// Takes the chunk writer for a begin or an instant at the callsite, and returns the callsite's epoch too.
+    /// Takes the chunk writer for a begin or an instant at the callsite, and returns the callsite's epoch
+    /// too.
     #[inline(always)]
     pub(crate) fn take_for(&self, callsite: &'static Callsite) -> Option<(Taken, Epoch)> {
         let lease = self.lease();
@@ -80,8 +81,8 @@ impl Hot {
     /// them.
     #[inline(always)]
     pub(crate) fn tick<const WARM: bool>(&self, taken: &Taken) -> Option<(u64, u64)> {
-        // Without a counter, the time is so late that the comparison below fails. The parameters are loaded after
-        // the counter is read: their loads are then parts of the instructions that use them.
+        // Without a counter, the time is so late that the comparison below fails. The parameters are loaded
+        // after the counter is read: their loads are then parts of the instructions that use them.
         let now = if WARM {
             clock::now(self.multiplier.get(), self.offset.get())
         } else {
@@ -135,8 +136,8 @@ impl Taken {
         }
     }
 
-    /// As [`note_begin`](Self::note_begin), before the record is written at `position`. The end has `reserved`
-    /// bytes.
+    /// As [`note_begin`](Self::note_begin), before the record is written at `position`. The end has
+    /// `reserved` bytes.
     #[inline(always)]
     pub(crate) fn note_at_limit(&self, position: *mut u8, commit: Commit, reserved: i32, now: u64) {
         // Signed: in a child that a signal handler forked just now, the lease is wiped and its room is 0. The
