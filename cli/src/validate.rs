@@ -6,6 +6,8 @@ use std::fmt::Write as _;
 use hairline_convert::slices::{Defect, Frame, Key, Slice, SliceSink, Slices};
 use hairline_convert::{Event, EventKind, FlowStep, Item, TrackId};
 
+use hairline_formats::{OUT_OF_ORDER, Value};
+
 use crate::outcome::Outcome;
 use crate::table::plain;
 use crate::text::{count, duration, failed, grouped, grouped_count, put, written};
@@ -15,9 +17,9 @@ use crate::track_names::TrackNames;
 /// Checks a trace for defects.
 ///
 /// Reads the trace to its end, or to the first byte that is invalid. Finds malformed bytes, records that
-/// refer to undefined entries, begins without an end, ends without a begin, overlapping slices, threads whose
-/// events are out of order, flows with one end, and lost events. Shows the first three of each kind with the
-/// offset of the record.
+/// refer to undefined entries, begins without an end, ends without a begin, overlapping slices, slices that
+/// ended while a later one of their thread was open, threads whose events are out of order, flows with one
+/// end, and lost events. Shows the first three of each kind with the offset of the record.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline validate trace.pftrace
@@ -146,6 +148,7 @@ impl ItemVisitor for Check {
             Item::Event(event) => {
                 self.events += 1;
                 self.found.flow(event);
+                self.order(event);
             }
             Item::Track(track) => self.track_names.set(track),
             Item::Loss(loss) => {
@@ -245,6 +248,25 @@ impl Found {
 }
 
 impl Check {
+    /// Finds an end that its tracer marked as out of order.
+    fn order(&mut self, event: &Event<'_>) {
+        if event.kind != EventKind::End {
+            return;
+        }
+        let mut scope = None;
+        event.args.each(&mut |name, value| {
+            if name.text == OUT_OF_ORDER
+                && let Value::Str(text) | Value::Interned { text, .. } = value
+            {
+                scope = Some(self.slices.keys_mut().key(text.into()));
+            }
+        });
+        if let Some(scope) = scope {
+            let what = "slice that ended while a later one of its thread was open";
+            self.found.one(DefectKind::Nesting, what, Some(event.track), Some(event.time), scope);
+        }
+    }
+
     /// Sets the offset of the pending defects.
     fn settle(&mut self, offset: Option<u64>) {
         for example in std::mem::take(&mut self.found.pending) {

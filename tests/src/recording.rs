@@ -53,11 +53,34 @@ pub fn record_with(
     record_in(&turn(), format, configure, program)
 }
 
-/// As [`record_with`], in a turn that is longer than the recording: for threads that record all the time.
+/// As [`record_with`], for a program whose scopes end out of order.
 ///
 /// # Panics
 /// When the session cannot be started or stopped.
+pub fn record_in_any_order(
+    format: Format,
+    configure: impl FnOnce(SessionBuilder) -> SessionBuilder,
+    program: impl FnOnce(&Session),
+) -> Trace {
+    record_unchecked(&turn(), format, configure, program)
+}
+
+/// As [`record_with`], in a turn that is longer than the recording: for threads that record all the time.
+///
+/// # Panics
+/// When the session cannot be started or stopped, or counts a scope that ended out of order.
 pub fn record_in(
+    turn: &MutexGuard<'static, ()>,
+    format: Format,
+    configure: impl FnOnce(SessionBuilder) -> SessionBuilder,
+    program: impl FnOnce(&Session),
+) -> Trace {
+    let trace = record_unchecked(turn, format, configure, program);
+    assert_eq!(trace.summary.out_of_order, 0, "{format:?}: no scope of this program ends out of order");
+    trace
+}
+
+fn record_unchecked(
     _turn: &MutexGuard<'static, ()>,
     format: Format,
     configure: impl FnOnce(SessionBuilder) -> SessionBuilder,

@@ -150,6 +150,34 @@ impl Lease {
         self.busy.load(Ordering::Relaxed) != 0
     }
 
+    /// As [`is_busy`](Self::is_busy), for the owner, with a plain load.
+    ///
+    /// # Safety
+    /// The caller is the thread that owns the lease, the only one that stores the mark.
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn own_is_busy(&self) -> bool {
+        #[cfg(loom)]
+        return self.is_busy();
+        // SAFETY: no other thread stores it, by the contract.
+        #[cfg(not(loom))]
+        return unsafe { *self.busy.as_ptr() } != 0;
+    }
+
+    /// As [`last`](Self::last), for the owner, with a plain load.
+    ///
+    /// # Safety
+    /// As for [`own_is_busy`](Self::own_is_busy).
+    #[inline(always)]
+    #[must_use]
+    pub unsafe fn own_last(&self) -> u64 {
+        #[cfg(loom)]
+        return self.last();
+        // SAFETY: no other thread stores it, by the contract.
+        #[cfg(not(loom))]
+        return unsafe { *self.last.as_ptr() };
+    }
+
     /// Marks the thread as busy or not. A signal handler on this thread sees the mark at once: the compiler
     /// neither merges the store with another one nor moves it across the code that it guards.
     #[inline(always)]

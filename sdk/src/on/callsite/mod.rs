@@ -95,7 +95,7 @@ pub struct Callsite {
     fxt_header: AtomicU64,
     /// `68 02 5a L <message>`: sequence flags and the TrackEvent without annotations or counter value.
     message: [AtomicU64; 2],
-    message_len: AtomicU8,
+    message_len: AtomicU32,
     /// The mask of this callsite's bit in [`Hot`](crate::on::base::this_thread::Hot), if the callsite is one
     /// of the first.
     near_mask: AtomicU8,
@@ -136,7 +136,7 @@ impl Callsite {
             serial: AtomicU32::new(0),
             fxt_header: AtomicU64::new(0),
             message: [AtomicU64::new(0), AtomicU64::new(0)],
-            message_len: AtomicU8::new(0),
+            message_len: AtomicU32::new(0),
             near_mask: AtomicU8::new(near_bit(NO_ID).1),
             is_listed: AtomicBool::new(false),
             #[cfg(feature = "subscriber")]
@@ -163,6 +163,12 @@ impl Callsite {
     #[must_use]
     pub fn epoch(&'static self) -> Option<Epoch> {
         Epoch::from_raw(self.word.get())
+    }
+
+    /// Returns the word: 0, or an epoch.
+    #[inline(always)]
+    pub(crate) fn word(&self) -> u32 {
+        self.word.get()
     }
 
     /// Returns the session's epoch if the callsite is on. Registers the callsite at its first hit. For events
@@ -297,9 +303,20 @@ impl Callsite {
     /// Returns the constant TrackEvent bytes, and how many of the 16 are used.
     #[inline(always)]
     pub(crate) fn message(&self) -> ([u64; 2], usize) {
+        (self.message_words(), self.message_len())
+    }
+
+    /// Returns the constant TrackEvent bytes.
+    #[inline(always)]
+    pub(crate) fn message_words(&self) -> [u64; 2] {
         let [low, high] = &self.message;
-        let len = self.message_len.load(Ordering::Relaxed);
-        ([low.load(Ordering::Relaxed), high.load(Ordering::Relaxed)], len as usize)
+        [low.load(Ordering::Relaxed), high.load(Ordering::Relaxed)]
+    }
+
+    /// Returns the length of the [`message`](Self::message).
+    #[inline(always)]
+    pub(crate) fn message_len(&self) -> usize {
+        self.message_len.load(Ordering::Relaxed) as usize
     }
 
     /// Switches the callsite on (with an epoch) or off (with `None`).
@@ -343,7 +360,7 @@ impl Callsite {
             word.store(u64::from_le_bytes(bytes.try_into().unwrap_or_default()), Ordering::Relaxed);
         }
         #[allow(clippy::cast_possible_truncation)] // at most LONGEST_MESSAGE
-        self.message_len.store(message.len() as u8, Ordering::Relaxed);
+        self.message_len.store(message.len() as u32, Ordering::Relaxed);
         self.id.store(serial, Ordering::Relaxed);
         let (byte, mask) = near_bit(serial);
         self.near_byte.store(byte, Ordering::Relaxed);

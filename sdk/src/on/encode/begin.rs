@@ -11,26 +11,30 @@ pub(crate) struct Begin {
     pub(crate) note: Note,
 }
 
-/// Eight bytes that the chunk keeps for each open slice. Each format has a type of its own for them:
-/// `fxt::repeat::EndStrings` and `track_event::repeat::BeginTime`.
+/// The facts that the chunk keeps for each open slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Note(u64);
+pub(crate) struct Note {
+    /// The low half of the begin's time, by which the slice's end finds whether it is in order.
+    pub(crate) id: u32,
+    /// Each format has a type of its own for this: `fxt::repeat::EndStrings` and
+    /// `track_event::repeat::BeginTime`.
+    pub(crate) more: u64,
+}
 
 impl Note {
-    pub(crate) fn new(value: u64) -> Self {
-        Self(value)
+    /// The length in a chunk.
+    pub(crate) const LEN: usize = 4 + 8;
+
+    pub(crate) fn from_bytes(bytes: [u8; Self::LEN]) -> Self {
+        let [a, b, c, d, more @ ..] = bytes;
+        Self { id: u32::from_le_bytes([a, b, c, d]), more: u64::from_le_bytes(more) }
     }
 
-    pub(crate) fn get(self) -> u64 {
-        self.0
-    }
-
-    pub(crate) fn from_bytes(bytes: [u8; 8]) -> Self {
-        Self(u64::from_le_bytes(bytes))
-    }
-
-    pub(crate) fn bytes(self) -> [u8; 8] {
-        self.0.to_le_bytes()
+    pub(crate) fn bytes(self) -> [u8; Self::LEN] {
+        let mut bytes = [0; Self::LEN];
+        bytes[..4].copy_from_slice(&self.id.to_le_bytes());
+        bytes[4..].copy_from_slice(&self.more.to_le_bytes());
+        bytes
     }
 }
 

@@ -6,7 +6,8 @@ use crate::summary::Summary;
 
 impl Shared {
     /// Writes the session's summary to stderr, if the environment started the session and sets
-    /// `HAIRLINE_LOG=info`. Remarks on the filter are written unless it sets `HAIRLINE_LOG=off`.
+    /// `HAIRLINE_LOG=info`. Remarks on the filter, and on scopes that
+    /// ended out of order, are written unless it sets `HAIRLINE_LOG=off`.
     pub(crate) fn report(&self, summary: &Summary) {
         if !self.settings.is_from_environment {
             return;
@@ -17,9 +18,13 @@ impl Shared {
             Level::Info,
             format_args!("{path}: {records} records, {bytes} bytes, {} events lost", lost.total()),
         );
-        let of_filter = self.filter_notes();
+        let (of_filter, of_order) = (self.filter_notes(), self.order_note());
         for note in &summary.notes {
-            let level = if of_filter.contains(note) { Level::Error } else { Level::Info };
+            let level = if of_filter.contains(note) || of_order.as_ref() == Some(note) {
+                Level::Error
+            } else {
+                Level::Info
+            };
             stderr::write(level, format_args!("{note}"));
         }
     }

@@ -2,6 +2,7 @@
 //! thread, and the threads that make requests.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hairline_shm::{ChunkInfo, LossReason, Region};
@@ -43,6 +44,8 @@ pub(crate) struct Shared {
     pub(crate) threads: ThreadList,
     pub(crate) chunks_for_ends: ChunksForEnds,
     pub(crate) stray_before: StrayBefore,
+    /// Slices that ended out of order.
+    out_of_order: AtomicU64,
     /// Remarks on the filter, from the end of the recording on.
     pub(crate) filter_notes: Mutex<Option<Arc<[String]>>>,
     /// The settings of a forked child's own session.
@@ -71,10 +74,20 @@ impl Shared {
             threads: ThreadList::default(),
             chunks_for_ends: ChunksForEnds::default(),
             stray_before: StrayBefore::now(),
+            out_of_order: AtomicU64::new(0),
             filter_notes: Mutex::default(),
             child_config: Mutex::new(child_config),
             region,
         }
+    }
+
+    /// Counts a slice that ended while a slice inside of it was open.
+    pub(crate) fn count_out_of_order(&self) {
+        self.out_of_order.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn out_of_order(&self) -> u64 {
+        self.out_of_order.load(Ordering::Relaxed)
     }
 
     /// Starts the session's own thread.

@@ -1,5 +1,6 @@
 //! The report of a session: its summary, its losses, and the tail of its trace.
 
+use hairline_formats::OUT_OF_ORDER;
 use hairline_shm::{Backing, LOSS_REASONS, LossReason};
 
 use crate::on::base::platform::process;
@@ -17,6 +18,7 @@ impl Shared {
             records: end.records,
             bytes: end.bytes,
             lost: self.lost(),
+            out_of_order: self.out_of_order(),
             threads: self.threads.summaries(end),
             duration: end.duration,
             path: end.path.clone().or_else(own_path),
@@ -53,12 +55,25 @@ impl Shared {
         self.region().lost(reason).saturating_add(self.stray_before.since(reason))
     }
 
+    /// Returns the note about slices that ended out of order, if there are any.
+    pub(crate) fn order_note(&self) -> Option<String> {
+        let ended = self.out_of_order();
+        let what = if ended == 1 { "1 scope ended".to_owned() } else { format!("{ended} scopes ended") };
+        (ended > 0).then(|| {
+            format!(
+                "{what} while a later scope of the thread was open: the durations of both are wrong; is a \
+                 scope held across an `.await`? The ends have the argument {OUT_OF_ORDER}"
+            )
+        })
+    }
+
     fn notes(&self) -> Vec<String> {
         let mut notes = self.filter_notes().to_vec();
         if matches!(self.region().backing(), Backing::Memfd | Backing::Heap) {
             let note = "no room in /dev/shm: if the process is killed, the content of the ring is lost";
             notes.push(note.to_owned());
         }
+        notes.extend(self.order_note());
         let denied = self.region().chunks_denied();
         if denied > 0 {
             let chunks = self.region().chunk_count();

@@ -17,6 +17,7 @@ use crate::on::encode::constants;
 use crate::on::event::Event;
 use crate::on::session::{current, stray};
 use crate::on::thread::chunk_writer::ChunkWriter;
+use crate::on::thread::open_scope::OpenScope;
 use crate::site::CallsiteKind;
 
 /// Counts as lost an event of a busy thread: one inside of another event, or at the thread's end.
@@ -117,6 +118,13 @@ impl Owner {
 #[cold]
 #[inline(never)]
 pub(crate) fn event(epoch: Epoch, event: &Event<'_>) -> Option<Epoch> {
+    begin(epoch, event).map(|open| open.epoch)
+}
+
+/// As [`event`], for an event that may begin a slice on this thread's track.
+#[cold]
+#[inline(never)]
+pub(crate) fn begin(epoch: Epoch, event: &Event<'_>) -> Option<OpenScope> {
     let hot = this_thread::hot();
     if hot.own_lease().is_busy() {
         count_lost_to_busy(hot);
@@ -129,21 +137,21 @@ pub(crate) fn event(epoch: Epoch, event: &Event<'_>) -> Option<Epoch> {
     let _busy = hot.busy();
     fence_constants(); // as in `Hot::take`, which not all events have passed
     let track = event.track.filter(|track| track.is_of(epoch));
-    record(hot, epoch, &Event { track, ..*event }).then_some(epoch)
+    record(hot, epoch, &Event { track, ..*event }).map(|id| OpenScope { epoch, id })
 }
 
 /// Ends a recorded scope that the hot path cannot end.
 #[cold]
 #[inline(never)]
-pub(crate) fn end(callsite: &'static Callsite, epoch: Epoch) {
-    with_writer_of(epoch, |hot, writer| writer.end(hot, callsite));
+pub(crate) fn end(callsite: &'static Callsite, open: OpenScope) {
+    with_writer_of(open.epoch, |hot, writer| writer.end(hot, callsite, open.id));
 }
 
 /// Ends a recorded scope with arguments, or without them if there is no room.
 #[cold]
 #[inline(never)]
-pub(crate) fn end_with(event: &Event<'_>, epoch: Epoch) {
-    with_writer_of(epoch, |hot, writer| writer.end_with(hot, event));
+pub(crate) fn end_with(event: &Event<'_>, open: OpenScope) {
+    with_writer_of(open.epoch, |hot, writer| writer.end_with(hot, event, open.id));
 }
 
 /// Calls `end` with the chunk writer of this thread, if it belongs to the session with `epoch`.
@@ -238,13 +246,13 @@ pub(crate) fn first_hit(callsite: &'static Callsite, start: fn()) -> Option<Epoc
     callsite.epoch()
 }
 
-/// Records the event with this thread's chunk writer for the session with `epoch`. Returns whether it was
-/// recorded.
-fn record(hot: &Hot, epoch: Epoch, event: &Event<'_>) -> bool {
+/// Records the event with this thread's chunk writer for the session with `epoch`. Returns the id of the
+/// thread's last begin, `None` if the event was not recorded.
+fn record(hot: &Hot, epoch: Epoch, event: &Event<'_>) -> Option<u32> {
     let outcome = WRITER.try_with(|owner| {
         let Ok(mut owner) = owner.try_borrow_mut() else {
             stray::count(LossReason::Reentrant);
-            return false;
+            return None;
         };
         let Some(writer) = attach(hot, &mut owner, epoch) else {
             // The session is over, or there is no chunk.
@@ -254,13 +262,14 @@ fn record(hot: &Hot, epoch: Epoch, event: &Event<'_>) -> bool {
             if let Some(writer) = owner.writer(hot, epoch) {
                 writer.count_refused();
             }
-            return false;
+            return None;
         };
-        writer.publish_on_drop(hot).event(hot, event)
+        let mut writer = writer.publish_on_drop(hot);
+        writer.event(hot, event).then(|| writer.last_begin())
     });
     outcome.unwrap_or_else(|_| {
         stray::count(LossReason::ThreadExit);
-        false
+        None
     })
 }
 

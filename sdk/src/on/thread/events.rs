@@ -8,13 +8,15 @@ use hairline_formats::Value;
 use hairline_formats::track_event::Priority;
 
 use crate::on::base::few::Few;
-use crate::on::base::this_thread;
+use crate::on::base::this_thread::{self, Hot};
 use crate::on::callsite::{Callsite, Epoch};
 use crate::on::event::Event;
 use crate::on::event::argument::{Values, Visitor};
 use crate::on::event::extras::Extras;
 use crate::on::event::flow::Flow;
 use crate::on::event::position::TrackAction;
+use crate::on::thread::hot::Taken;
+use crate::on::thread::open_scope::{End, OpenScope};
 use crate::on::thread::{cold, hot};
 use crate::options::Format;
 use crate::site::CallsiteKind;
@@ -24,99 +26,133 @@ use crate::vocabulary::Level;
 // They are not inlined into the traced program. So a disabled callsite is a load and a branch there, the
 // calls need no saved register, and a program with thousands of callsites has one hot path in its cache.
 
-/// Begins a scope. Returns the epoch in which the begin was recorded, `None` if it was not.
+/// Begins a scope. Returns the begin if it was recorded.
 #[inline(never)]
-pub(crate) fn begin(callsite: &'static Callsite, epoch: Epoch) -> Option<Epoch> {
-    if hot::plain::<false>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope) {
-        Some(epoch)
-    } else {
-        begin_slow(callsite, epoch)
+pub(crate) fn begin(callsite: &'static Callsite) -> Option<OpenScope> {
+    let written = |epoch, now| Some(OpenScope::new(epoch, now));
+    hot::plain_or(this_thread::hot(), callsite, CallsiteKind::Scope, begin_packet, written, begin_slow)
+}
+
+#[inline(never)]
+fn begin_packet(
+    hot: &'static Hot,
+    callsite: &'static Callsite,
+    room: i32,
+    epoch: Epoch,
+    taken: Taken,
+) -> Option<OpenScope> {
+    match hot::plain_packet(hot, callsite, CallsiteKind::Scope, room, taken) {
+        Some(now) => Some(OpenScope::new(epoch, now)),
+        None => begin_slow(callsite),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn begin_slow(callsite: &'static Callsite, epoch: Epoch) -> Option<Epoch> {
-    let recorded = hot::plain::<true>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope);
-    if recorded { Some(epoch) } else { if_scope(callsite, bare(callsite, epoch)) }
+fn begin_slow(callsite: &'static Callsite) -> Option<OpenScope> {
+    hot::plain::<true>(this_thread::hot(), callsite, CallsiteKind::Scope)
+        .or_else(|| if_scope(callsite, bare(callsite, callsite.epoch()?)))
 }
 
-/// Returns `recorded_in`, the epoch in which the cold path has recorded an event, if the callsite is a
-/// scope's. The end of a scope goes into room that its begin has reserved, and no other event reserves any.
-fn if_scope(callsite: &'static Callsite, recorded_in: Option<Epoch>) -> Option<Epoch> {
-    recorded_in.filter(|_| callsite.kind() == CallsiteKind::Scope)
+/// Returns `recorded`, an event of the cold path, if the callsite is a scope's. The end of a scope goes into
+/// room that its begin has reserved, and no other event reserves any.
+fn if_scope(callsite: &'static Callsite, recorded: Option<OpenScope>) -> Option<OpenScope> {
+    recorded.filter(|_| callsite.kind() == CallsiteKind::Scope)
 }
 
-/// Begins a scope with options. Returns the epoch in which the begin was recorded, `None` if it was not.
+/// Begins a scope with options. Returns the begin if it was recorded.
 pub(crate) fn begin_rich(
     callsite: &'static Callsite,
     epoch: Epoch,
     values: &impl Values,
     extras: &Extras<'_>,
-) -> Option<Epoch> {
+) -> Option<OpenScope> {
     let recorded = if_scope(callsite, rich(callsite, epoch, values, extras));
     recorded.filter(|_| extras.track.is_none()) // nor does a slice on a track reserve room
 }
 
 #[inline(never)]
-pub(crate) fn begin_with<V: Values>(callsite: &'static Callsite, epoch: Epoch, values: &V) -> Option<Epoch> {
-    let recorded =
-        hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope, values);
-    if recorded {
-        Some(epoch)
-    } else {
-        if_scope(callsite, with_values_slow(callsite, epoch, CallsiteKind::Scope, values))
+pub(crate) fn begin_with<V: Values>(
+    callsite: &'static Callsite,
+    epoch: Epoch,
+    values: &V,
+) -> Option<OpenScope> {
+    match hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope, values) {
+        Some(now) => Some(OpenScope::new(epoch, now)),
+        None => if_scope(callsite, with_values_slow(callsite, epoch, CallsiteKind::Scope, values)),
     }
 }
 
-/// Begins a scope that a flow passes through. Returns the epoch in which the begin was recorded, `None` if
-/// it was not.
+/// Begins a scope that a flow passes through. Returns the begin if it was recorded.
 #[inline(never)]
-pub(crate) fn begin_flow(callsite: &'static Callsite, epoch: Epoch, flow: &Flow) -> Option<Epoch> {
-    if hot::with_flow::<false>(this_thread::hot(), callsite, epoch, flow) {
-        Some(epoch)
-    } else {
-        begin_flow_slow(callsite, epoch, flow)
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn begin_flow_slow(callsite: &'static Callsite, epoch: Epoch, flow: &Flow) -> Option<Epoch> {
-    if hot::with_flow::<true>(this_thread::hot(), callsite, epoch, flow) {
-        Some(epoch)
-    } else {
-        if_scope(callsite, rich(callsite, epoch, &(), &Extras::new().flow(flow)))
-    }
-}
-
-#[inline(never)]
-pub(crate) fn end(callsite: &'static Callsite, epoch: Epoch) {
-    if !hot::end::<false>(this_thread::hot(), callsite, epoch) {
-        end_slow(callsite, epoch);
+pub(crate) fn begin_flow(callsite: &'static Callsite, epoch: Epoch, flow: &Flow) -> Option<OpenScope> {
+    match hot::with_flow::<false>(this_thread::hot(), callsite, epoch, flow) {
+        Some(now) => Some(OpenScope::new(epoch, now)),
+        None => begin_flow_slow(callsite, epoch, flow),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn end_slow(callsite: &'static Callsite, epoch: Epoch) {
-    if !hot::end::<true>(this_thread::hot(), callsite, epoch) {
-        cold::end(callsite, epoch);
+fn begin_flow_slow(callsite: &'static Callsite, epoch: Epoch, flow: &Flow) -> Option<OpenScope> {
+    match hot::with_flow::<true>(this_thread::hot(), callsite, epoch, flow) {
+        Some(now) => Some(OpenScope::new(epoch, now)),
+        None => if_scope(callsite, rich(callsite, epoch, &(), &Extras::new().flow(flow))),
+    }
+}
+
+/// Ends a recorded scope. One that is not the innermost is counted, and its end is marked.
+#[inline(always)]
+pub(crate) fn end(callsite: &'static Callsite, open: OpenScope) {
+    end_of(&End { callsite, open });
+}
+
+#[inline(never)]
+fn end_of(end: &End) {
+    hot::end_or(this_thread::hot(), end, end_packet, end_slow);
+}
+
+#[inline(never)]
+fn end_packet(hot: &'static Hot, end: &End, id: u32, taken: Taken) {
+    if !hot::end_packet(hot, id, taken) {
+        end_slow(end);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn end_slow(end: &End) {
+    if !hot::end(this_thread::hot(), end) {
+        cold::end(end.callsite, end.open);
     }
 }
 
 /// Records an instant.
 #[inline(never)]
-pub fn instant(callsite: &'static Callsite, epoch: Epoch) {
-    if !hot::plain::<false>(this_thread::hot(), callsite, epoch, CallsiteKind::Instant) {
-        instant_slow(callsite, epoch);
+pub fn instant(callsite: &'static Callsite, _epoch: Epoch) {
+    hot::plain_or(
+        this_thread::hot(),
+        callsite,
+        CallsiteKind::Instant,
+        instant_packet,
+        |_, _| (),
+        instant_slow,
+    );
+}
+
+#[inline(never)]
+fn instant_packet(hot: &'static Hot, callsite: &'static Callsite, room: i32, _epoch: Epoch, taken: Taken) {
+    if hot::plain_packet(hot, callsite, CallsiteKind::Instant, room, taken).is_none() {
+        instant_slow(callsite);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn instant_slow(callsite: &'static Callsite, epoch: Epoch) {
-    if !hot::plain::<true>(this_thread::hot(), callsite, epoch, CallsiteKind::Instant) {
+fn instant_slow(callsite: &'static Callsite) {
+    if hot::plain::<true>(this_thread::hot(), callsite, CallsiteKind::Instant).is_none()
+        && let Some(epoch) = callsite.epoch()
+    {
         bare(callsite, epoch);
     }
 }
@@ -124,16 +160,18 @@ fn instant_slow(callsite: &'static Callsite, epoch: Epoch) {
 /// Records an instant with arguments.
 #[inline(never)]
 pub(crate) fn instant_with<V: Values>(callsite: &'static Callsite, epoch: Epoch, values: &V) {
-    if !hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Instant, values) {
-        with_values_slow(callsite, epoch, CallsiteKind::Instant, values);
+    let kind = CallsiteKind::Instant;
+    if hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, kind, values).is_none() {
+        with_values_slow(callsite, epoch, kind, values);
     }
 }
 
 /// Records the value of a counter.
 #[inline(never)]
 pub(crate) fn counter<V: Values>(callsite: &'static Callsite, epoch: Epoch, value: &V) {
-    if !hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Counter, value) {
-        with_values_slow(callsite, epoch, CallsiteKind::Counter, value);
+    let kind = CallsiteKind::Counter;
+    if hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, kind, value).is_none() {
+        with_values_slow(callsite, epoch, kind, value);
     }
 }
 
@@ -144,11 +182,11 @@ fn with_values_slow<V: Values>(
     epoch: Epoch,
     kind: CallsiteKind,
     values: &V,
-) -> Option<Epoch> {
-    if hot::with_values::<true, _>(this_thread::hot(), callsite, epoch, kind, values) {
-        return Some(epoch);
+) -> Option<OpenScope> {
+    match hot::with_values::<true, _>(this_thread::hot(), callsite, epoch, kind, values) {
+        Some(now) => Some(OpenScope::new(epoch, now)),
+        None => rich(callsite, epoch, values, &Extras::new()),
     }
-    rich(callsite, epoch, values, &Extras::new())
 }
 
 /// Returns the time of this thread's last event.
@@ -157,14 +195,14 @@ pub(crate) fn last_event() -> u64 {
     this_thread::hot().lease().last()
 }
 
-/// Records an event of the callsite's kind with options. Returns the epoch in which it was recorded, `None`
-/// if it was not.
+/// Records an event of the callsite's kind with options. Returns the epoch in which it was recorded, and its
+/// id if it is a begin on this thread's track. Returns `None` if it was not recorded.
 pub(crate) fn rich(
     callsite: &'static Callsite,
     epoch: Epoch,
     values: &impl Values,
     extras: &Extras<'_>,
-) -> Option<Epoch> {
+) -> Option<OpenScope> {
     let happens = match callsite.kind() {
         CallsiteKind::Scope => Some(TrackAction::Begin),
         CallsiteKind::Instant => Some(TrackAction::Instant),
@@ -172,12 +210,12 @@ pub(crate) fn rich(
     };
     let position = extras.track.filter(|track| track.is_of(epoch)).map(|track| track.position(epoch));
     if let (Some(happens), Some(position)) = (happens, position.filter(|_| extras.has_only_track()))
-        && hot::on_track(this_thread::hot(), callsite, epoch, happens, position, values).is_some()
+        && let Some(now) = hot::on_track(this_thread::hot(), callsite, epoch, happens, position, values)
     {
-        return Some(epoch);
+        return Some(OpenScope::new(epoch, now));
     }
     let after = happens.and(position).map_or(0, |position| position.after);
-    with_list(values, |values| cold::event(epoch, &Event { after, ..Event::new(callsite, values, extras) }))
+    with_list(values, |values| cold::begin(epoch, &Event { after, ..Event::new(callsite, values, extras) }))
 }
 
 /// Records an instant, or the value of a counter, with options.
@@ -192,8 +230,8 @@ pub(crate) fn event_rich<V: Values>(
 }
 
 /// Records an event without arguments and options on the cold path.
-fn bare(callsite: &'static Callsite, epoch: Epoch) -> Option<Epoch> {
-    cold::event(epoch, &Event::new(callsite, &[], &Extras::new()))
+fn bare(callsite: &'static Callsite, epoch: Epoch) -> Option<OpenScope> {
+    cold::begin(epoch, &Event::new(callsite, &[], &Extras::new()))
 }
 
 /// Calls `f` with the values in a slice.

@@ -23,6 +23,12 @@ impl Raw {
         Self(at)
     }
 
+    /// Returns the place of the next store.
+    #[inline(always)]
+    pub(crate) fn position(&self) -> *mut u8 {
+        self.0
+    }
+
     /// Stores 8 bytes and advances by `len`: the next store overwrites the others.
     #[inline(always)]
     pub(crate) fn word_of(&mut self, word: u64, len: usize) {

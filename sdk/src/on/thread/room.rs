@@ -10,18 +10,26 @@
 //! are open than one chunk has room for ends, the other ends are reserved in spare chunks. Spares are claimed
 //! beforehand, and the sequence continues in them in their order.
 //!
-//! # Regions that overwrite
+//! # Notes
 //!
-//! In a region that overwrites, earlier chunks may be gone. So each chunk repeats everything that its records
-//! need from earlier ones, and a thread does not move to its next chunk by itself: [`Room`] returns
-//! [`NoRoom::ChunkFull`], and the chunk writer encodes the beginning of the next chunk. For that, it must
-//! find the begins of all open slices. Each begin leaves a note with its own offset in the room of its end.
-//! No record is written there before that slice ends:
+//! Each begin leaves a note in the room of its end: its own offset in the chunk, its id, and what else its
+//! format needs. No record is written there before that slice ends:
 //!
 //! ```text
 //! [records ...... | free .... |<-limit   [note of the innermost] [..] [note of the outermost]]
 //!                              32 bytes that a store may reach into; each note is at the start of its slot
 //! ```
+//!
+//! By the id, an end finds whether its slice is the innermost one. A thread that moves to another chunk takes
+//! the ids along. Only if the drain thread has recalled the chunk are they unknown: then every end counts as
+//! in order.
+//!
+//! # Regions that overwrite
+//!
+//! In a region that overwrites, earlier chunks may be gone. So each chunk repeats everything that its records
+//! need from earlier ones, and a thread does not move to its next chunk by itself: [`Room`] returns
+//! [`NoRoom::ChunkFull`], and the chunk writer encodes the beginning of the next chunk. For that, it finds
+//! the begins of all open slices by their notes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -35,8 +43,17 @@ use crate::on::session::room::{OVERHANG, empty_room};
 /// Number of spares that need no allocation.
 const SPARES: usize = 4;
 
+/// Number of open slices that move to another chunk without an allocation.
+const DEPTH: usize = 64;
+
 /// Bytes of a note: the offset of a begin in its chunk, and the other facts about it.
-const NOTE: usize = 4 + 8;
+const NOTE: usize = 4 + Note::LEN;
+
+/// Offset of the id in a note.
+pub(crate) const NOTE_ID: usize = 4;
+
+/// The id of a begin that this thread does not know any more: its end counts as in order.
+const UNKNOWN: u32 = 0;
 
 /// The offset in the note of a begin that is not in this chunk.
 const NOT_IN_CHUNK: u32 = u32::MAX;
@@ -49,6 +66,8 @@ pub(crate) struct Room {
     spares: VecDeque<WriteChunk>,
     /// Open scopes whose end is reserved in `spares`.
     ends_in_spares: i32,
+    /// The ids of their begins, the outermost first.
+    ids_in_spares: Vec<u32>,
     /// Set if the drain thread has recalled the chunk: the number of ends that lost their reserved room. The
     /// chunk must not be touched.
     ends_owed: Option<i32>,
@@ -70,6 +89,7 @@ impl Room {
             chunk,
             spares: VecDeque::with_capacity(SPARES),
             ends_in_spares: 0,
+            ids_in_spares: Vec::with_capacity(DEPTH),
             ends_owed: None,
             limit: 0,
             end_size,
@@ -114,6 +134,8 @@ impl Room {
         self.next.index += 1;
         self.ends_owed = None;
         self.limit = self.capacity() - open * self.end_size;
+        // Another thread may have written into the old chunk since.
+        self.note_ids(std::iter::repeat_n(UNKNOWN, open.cast_unsigned() as usize));
         Ok(())
     }
 
@@ -210,6 +232,28 @@ impl Room {
         })
     }
 
+    /// Stores the ids of the begins whose ends are reserved in this chunk, the outermost first. Of these
+    /// begins nothing else is known, since they are in earlier chunks.
+    fn note_ids(&mut self, ids: impl IntoIterator<Item = u32>) {
+        for (n, id) in (1..).zip(ids) {
+            let note = Note { id, ..Note::default() };
+            self.note(self.capacity() - n * self.end_size, Begin { at: None, note });
+        }
+    }
+
+    /// Returns the id of the innermost open slice. `None` if it is not known.
+    pub(crate) fn innermost(&self) -> Option<u32> {
+        if self.is_recalled() {
+            return None;
+        }
+        let id = if self.ends_here() > 0 { self.noted_id(self.limit) } else { *self.ids_in_spares.last()? };
+        (id != UNKNOWN).then_some(id)
+    }
+
+    fn noted_id(&self, limit: i32) -> u32 {
+        self.chunk.noted(note_at(limit) + NOTE_ID as u32).map_or(UNKNOWN, u32::from_le_bytes)
+    }
+
     /// Copies the committed bytes of the chunk to `out`.
     pub(crate) fn copy_written(&self, out: &mut Vec<u8>) {
         self.chunk.copy_committed(out);
@@ -265,6 +309,7 @@ impl Room {
             self.limit += self.end_size;
         } else {
             self.ends_in_spares -= 1;
+            self.ids_in_spares.pop();
         }
     }
 
@@ -312,9 +357,13 @@ impl Room {
     /// Gives the chunk back and moves to the first spare, with `open` ends to reserve.
     fn rotate(&mut self, open: i32) {
         let Some(chunk) = self.spares.pop_front() else { return };
+        let mut ids = std::mem::take(&mut self.ids_in_spares);
+        ids.extend((1..=self.ends_here()).map(|n| self.noted_id(self.capacity() - n * self.end_size)));
         self.chunk = chunk; // the old one is complete by its drop
         self.ends_in_spares = open.min(self.spares.len() as i32 * self.ends_per_spare());
         self.limit = self.capacity() - (open - self.ends_in_spares) * self.end_size;
+        self.note_ids(ids.drain((self.ends_in_spares.cast_unsigned() as usize).min(ids.len())..));
+        self.ids_in_spares = ids;
     }
 
     /// Ends the sequence. If it owns no chunk to record the end in, returns the `ChunkInfo` of its next

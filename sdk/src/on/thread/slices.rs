@@ -12,30 +12,29 @@ use crate::on::event::{Action, Event};
 pub(crate) use crate::on::thread::events::begin as begin_slice;
 pub(crate) use crate::on::thread::events::begin_flow as begin_flow_slice;
 pub(crate) use crate::on::thread::events::{end as end_slice, last_event};
+pub(crate) use crate::on::thread::open_scope::OpenScope;
 use crate::on::thread::{cold, events, hot};
 use crate::site::CallsiteKind;
 use crate::vocabulary::Level;
 
-/// Begins a slice with the values of its callsite's keys, and with a flow through it. Returns the epoch in
-/// which the begin was recorded, `None` if it was not.
+/// Begins a slice with the values of its callsite's keys, and with a flow through it. Returns the begin if it
+/// was recorded.
 #[inline(never)]
 pub(crate) fn begin_slice_with(
     callsite: &'static Callsite,
     epoch: Epoch,
     values: &[Value<'_>],
     flow: Option<&Flow>,
-) -> Option<Epoch> {
-    if begin_slice_on::<true>(callsite, epoch, values, flow) {
-        return Some(epoch);
-    }
-    begin_slice_rich(callsite, epoch, values, &extras_of(flow))
+) -> Option<OpenScope> {
+    begin_slice_on::<true>(callsite, epoch, values, flow)
+        .or_else(|| begin_slice_rich(callsite, epoch, values, &extras_of(flow)))
 }
 
 fn extras_of(flow: Option<&Flow>) -> Extras<'_> {
     flow.map_or_else(Extras::new, |flow| Extras::new().flow(flow))
 }
 
-/// As [`begin_slice_with`], on the hot path alone. Returns false if nothing was recorded. It neither
+/// As [`begin_slice_with`], on the hot path alone. Returns `None` if nothing was recorded. It neither
 /// allocates nor waits, and runs no code of the program, so the caller may hold a lock.
 #[inline]
 pub(crate) fn begin_slice_hot(
@@ -43,25 +42,27 @@ pub(crate) fn begin_slice_hot(
     epoch: Epoch,
     values: &[Value<'_>],
     flow: Option<&Flow>,
-) -> bool {
+) -> Option<OpenScope> {
     begin_slice_on::<false>(callsite, epoch, values, flow)
 }
 
-/// Begins a slice on the hot path, or on the warm one. Returns false if nothing was recorded.
+/// Begins a slice on the hot path, or on the warm one. Returns `None` if nothing was recorded.
 #[inline(always)]
 fn begin_slice_on<const WARM: bool>(
     callsite: &'static Callsite,
     epoch: Epoch,
     values: &[Value<'_>],
     flow: Option<&Flow>,
-) -> bool {
+) -> Option<OpenScope> {
     let listed = Listed(values, flow.map(|flow| (flow.id(), flow.state().is_known_in(epoch.get()))));
-    let recorded = listed.is_plain()
-        && hot::with_values::<WARM, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope, &listed);
-    if let Some(flow) = flow.filter(|_| recorded) {
+    if !listed.is_plain() {
+        return None;
+    }
+    let now = hot::with_values::<WARM, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope, &listed)?;
+    if let Some(flow) = flow {
         flow.state().begin_alone(epoch.get());
     }
-    recorded
+    Some(OpenScope::new(epoch, now))
 }
 
 /// Values whose types are known only at run time, and a flow.
@@ -95,21 +96,21 @@ impl Values for Listed<'_> {
     }
 }
 
-/// Begins a slice with options. Returns the epoch in which the begin was recorded, `None` if it was not.
+/// Begins a slice with options. Returns the begin if it was recorded.
 pub(crate) fn begin_slice_rich(
     callsite: &'static Callsite,
     epoch: Epoch,
     values: &[Value<'_>],
     extras: &Extras<'_>,
-) -> Option<Epoch> {
-    cold::event(epoch, &Event::new(callsite, values, extras))
+) -> Option<OpenScope> {
+    cold::begin(epoch, &Event::new(callsite, values, extras))
 }
 
 /// Ends a slice with arguments.
-pub(crate) fn end_slice_with(callsite: &'static Callsite, epoch: Epoch, named: &[(&str, Value<'_>)]) {
+pub(crate) fn end_slice_with(callsite: &'static Callsite, open: OpenScope, named: &[(&str, Value<'_>)]) {
     let extras = Extras::new();
     let event = Event { action: Action::End, named, ..Event::new(callsite, &[], &extras) };
-    cold::end_with(&event, epoch);
+    cold::end_with(&event, open);
 }
 
 /// Records an instant, whatever the callsite's kind.

@@ -51,9 +51,16 @@ pub(crate) fn now(multiplier: u64, offset: u64) -> u64 {
 
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn ticks() -> u64 {
+pub(crate) fn ticks() -> u64 {
     // SAFETY: every x86-64 has rdtsc, and it touches no memory.
     unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+/// There is no counter: every session has the fallback.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+pub(crate) fn ticks() -> u64 {
+    0
 }
 
 /// Returns the current time in ns by the counter. `None` if the parameters select the fallback.
@@ -65,6 +72,17 @@ pub(crate) fn counter_now(multiplier: u64, offset: u64) -> Option<u64> {
     }
     let _ = (multiplier, offset);
     None
+}
+
+/// The offset that the hot path uses with the fallback's multiplier 0. The time that
+/// [`unchecked_at`] returns is then later than any other.
+pub(crate) const NO_COUNTER: u64 = 1 << 63;
+
+/// Converts ticks of the counter, without a check whether the parameters select the fallback: then the time
+/// is [`NO_COUNTER`].
+#[inline(always)]
+pub(crate) fn unchecked_at(ticks: u64, multiplier: u64, offset: u64) -> u64 {
+    Parameters { multiplier, offset }.at(ticks)
 }
 
 /// Returns `CLOCK_BOOTTIME` in ns.

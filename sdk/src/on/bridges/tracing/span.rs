@@ -17,7 +17,7 @@ use crate::on::event::flow::Flow;
 use crate::on::event::interval::{Interval, Lasting};
 use crate::on::event::track;
 use crate::on::thread::guards::interval::AsyncScope;
-use crate::on::thread::slices;
+use crate::on::thread::slices::{self, OpenScope};
 
 /// A span. If one thread makes, enters, leaves and closes it, none of its fields is written by an atomic
 /// operation that costs more than a store.
@@ -242,9 +242,9 @@ impl Span {
         branch: impl FnOnce(&mut dyn FnMut(Option<&Span>, &Span)),
     ) {
         let Some(callsite) = self.callsite() else { return };
-        let recorded_in =
+        let open =
             callsite.registered_epoch().and_then(|epoch| self.begin_slice(callsite, epoch, mode, branch));
-        stack::push(Entry { span: id, callsite, recorded_in });
+        stack::push(Entry { span: id, callsite, open });
     }
 
     #[inline]
@@ -254,7 +254,7 @@ impl Span {
         epoch: Epoch,
         mode: Mode,
         branch: impl FnOnce(&mut dyn FnMut(Option<&Span>, &Span)),
-    ) -> Option<Epoch> {
+    ) -> Option<OpenScope> {
         let thread = track::own_uuid();
         let before = self.count_entry(thread);
         if before > 0 && mode == Mode::Auto && !self.has(LIFE) {
@@ -268,7 +268,7 @@ impl Span {
             }
         }
         let recorded = if self.state.load(Ordering::Relaxed) == 0 {
-            slices::begin_slice(callsite, epoch)
+            slices::begin_slice(callsite)
         } else {
             self.begin_slice_with_details(callsite, epoch, before == 0)
         };
@@ -286,7 +286,7 @@ impl Span {
         callsite: &'static Callsite,
         epoch: Epoch,
         is_first: bool,
-    ) -> Option<Epoch> {
+    ) -> Option<OpenScope> {
         let flow = self.resumed_flow();
         let recorded = if self.has(ARROW) && self.state.fetch_and(!ARROW, Ordering::AcqRel) & ARROW != 0 {
             self.begin_slice_with_arrow(callsite, epoch, is_first, flow.as_ref())
@@ -298,7 +298,7 @@ impl Span {
         } else {
             match &flow {
                 Some(flow) => slices::begin_flow_slice(callsite, epoch, flow),
-                None => slices::begin_slice(callsite, epoch),
+                None => slices::begin_slice(callsite),
             }
         };
         self.keep_flow(flow.as_ref());
@@ -316,15 +316,15 @@ impl Span {
         epoch: Epoch,
         rest: MutexGuard<'_, Rest>,
         flow: Option<&Flow>,
-    ) -> Option<Epoch> {
+    ) -> Option<OpenScope> {
         let Some(visited) = &rest.fields else {
             drop(rest);
             return slices::begin_slice_with(callsite, epoch, &[], flow);
         };
         // Under the lock: this costs less than a reference to the fields.
         let begin = |values: &[Value<'_>]| slices::begin_slice_hot(callsite, epoch, values, flow);
-        if visited.fields.with_few_values(callsite, begin) == Some(true) {
-            return Some(epoch);
+        if let Some(open) = visited.fields.with_few_values(callsite, begin).flatten() {
+            return Some(open);
         }
         let visited = Arc::clone(visited);
         drop(rest);
@@ -340,7 +340,7 @@ impl Span {
         epoch: Epoch,
         is_first: bool,
         flow: Option<&Flow>,
-    ) -> Option<Epoch> {
+    ) -> Option<OpenScope> {
         let arrow = self.rest().and_then(|mut rest| rest.arrow.take());
         let extras = flow.map_or_else(Extras::new, |flow| Extras::new().flow(flow));
         let extras = match arrow.as_deref() {
@@ -389,24 +389,24 @@ impl Span {
     #[inline]
     pub(crate) fn exit(&self, id: u64) {
         stack::leave(id, |entry| {
-            let Some(epoch) = entry.recorded_in else { return };
+            let Some(open) = entry.open else { return };
             if self.state.load(Ordering::Relaxed) & (LATE_FIELDS | LIFE) == LATE_FIELDS {
-                self.end_slice_with_late_fields(entry.callsite, epoch);
+                self.end_slice_with_late_fields(entry.callsite, open);
             } else {
-                slices::end_slice(entry.callsite, epoch);
+                slices::end_slice(entry.callsite, open);
             }
         });
     }
 
     #[cold]
-    fn end_slice_with_late_fields(&self, callsite: &'static Callsite, epoch: Epoch) {
+    fn end_slice_with_late_fields(&self, callsite: &'static Callsite, open: OpenScope) {
         // Before the values are read: values that another thread adds from now on are for the next end.
         self.state.fetch_and(!LATE_FIELDS, Ordering::AcqRel);
         match self.rest().and_then(|rest| rest.late.clone()) {
             Some(late) => {
-                late.show_all(|values| slices::end_slice_with(callsite, epoch, values));
+                late.show_all(|values| slices::end_slice_with(callsite, open, values));
             }
-            None => slices::end_slice(callsite, epoch),
+            None => slices::end_slice(callsite, open),
         }
     }
 

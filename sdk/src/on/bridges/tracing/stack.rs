@@ -6,8 +6,8 @@
 use std::cell::{Cell, RefCell};
 
 use crate::on::base::this_thread;
-use crate::on::callsite::{Callsite, Epoch};
-use crate::on::thread::slices;
+use crate::on::callsite::Callsite;
+use crate::on::thread::slices::{self, OpenScope};
 
 /// An entered span.
 #[derive(Clone, Copy, Debug)]
@@ -15,15 +15,15 @@ pub(crate) struct Entry {
     /// The span's id.
     pub(crate) span: u64,
     pub(crate) callsite: &'static Callsite,
-    /// The epoch in which its slice was recorded.
-    pub(crate) recorded_in: Option<Epoch>,
+    /// The begin of its slice, if that was recorded.
+    pub(crate) open: Option<OpenScope>,
 }
 
 impl Entry {
     /// Ends its slice, if that was recorded.
     fn end_slice(&self) {
-        if let Some(epoch) = self.recorded_in {
-            slices::end_slice(self.callsite, epoch);
+        if let Some(open) = self.open {
+            slices::end_slice(self.callsite, open);
         }
     }
 }
@@ -137,7 +137,8 @@ fn leave_from_below(span: u64, end: impl FnOnce(&Entry)) {
     }
     end(&own);
     for mut entry in above.into_iter().rev() {
-        entry.recorded_in = entry.recorded_in.and_then(|epoch| slices::begin_slice(entry.callsite, epoch));
+        let is_on = |open: &OpenScope| entry.callsite.epoch() == Some(open.epoch);
+        entry.open = entry.open.filter(is_on).and_then(|_| slices::begin_slice(entry.callsite));
         push(entry);
     }
 }
@@ -162,7 +163,7 @@ mod tests {
     fn any_number_of_spans_can_be_left_in_any_order() {
         let entered = 2 * NEAR as u64;
         for left in [1, 5, NEAR as u64 - 1, NEAR as u64, NEAR as u64 + 1, entered - 1, entered, 1000] {
-            (1..=entered).for_each(|span| push(Entry { span, callsite: &CALLSITE, recorded_in: None }));
+            (1..=entered).for_each(|span| push(Entry { span, callsite: &CALLSITE, open: None }));
             let mut ended = None;
             leave(left, |entry| ended = Some(entry.span));
             assert_eq!(ended, (left <= entered).then_some(left));

@@ -35,15 +35,10 @@ impl EndStrings {
     }
 }
 
-impl From<EndStrings> for Note {
-    fn from(strings: EndStrings) -> Self {
-        Self::new(strings.0)
-    }
-}
-
-impl From<Note> for EndStrings {
-    fn from(note: Note) -> Self {
-        Self(note.get())
+impl EndStrings {
+    /// Returns the note of a begin that happens `now`.
+    pub(crate) fn note(self, now: u64) -> Note {
+        Note { id: now as u32, more: self.0 }
     }
 }
 
@@ -63,10 +58,10 @@ impl RepeatedRecords {
         strings.0.clear();
         for begin in &mut *begins {
             let record = begin.at.map(|at| chunk.get(at as usize..).unwrap_or(&[]));
-            let of_end = record.and_then(EndStrings::of_begin).unwrap_or_else(|| begin.note.into());
+            let of_end = record.and_then(EndStrings::of_begin).unwrap_or(EndStrings(begin.note.more));
             strings.put_of_end(&mut repeated.preceding, of_end);
             let at = record.and_then(|record| put_record(&mut repeated.begins, record));
-            *begin = Begin { at, note: of_end.into() };
+            *begin = Begin { at, note: Note { more: of_end.0, ..begin.note } };
         }
         repeated.keep_innermost(begins, room, |out, begin| strings.put_of_arguments(out, begin));
         repeated.copy_to(out);

@@ -218,8 +218,8 @@ impl Sequence for FxtSequence {
         fxt::event(out, &end);
     }
 
-    fn note_of_begin(&self, event: &Event<'_>, _now: u64) -> Note {
-        EndStrings::of(event.callsite).into()
+    fn note_of_begin(&self, event: &Event<'_>, now: u64) -> Note {
+        EndStrings::of(event.callsite).note(now)
     }
 
     fn repeat_begins(&mut self, out: &mut Vec<u8>, chunk: &[u8], begins: &mut [Begin], room: usize) {

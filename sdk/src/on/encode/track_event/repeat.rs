@@ -18,13 +18,13 @@ pub(crate) struct BeginTime(pub(crate) u64);
 
 impl From<BeginTime> for Note {
     fn from(time: BeginTime) -> Self {
-        Self::new(time.0)
+        Self { id: time.0 as u32, more: time.0 >> 32 }
     }
 }
 
 impl From<Note> for BeginTime {
     fn from(note: Note) -> Self {
-        Self(note.get())
+        Self(u64::from(note.id) | note.more << 32)
     }
 }
 

@@ -17,8 +17,10 @@ use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use hairline_formats::{OUT_OF_ORDER, Value};
 use hairline_shm::{ChunkInfo, Lease, LossReason, Region};
 
+use crate::on::base::few::Few;
 use crate::on::base::platform::process;
 use crate::on::base::this_thread::Hot;
 use crate::on::base::{clock, this_thread};
@@ -57,6 +59,8 @@ pub(crate) struct ChunkWriter {
     reserved_for_ends: Cell<u32>,
     /// The session's number of passes at this thread's last late end.
     late_end_pass: Option<u64>,
+    /// The id of the last begin on this thread's track that the cold path has written.
+    last_begin: u32,
     /// Encodes records before they are copied into the chunk.
     scratch: Vec<u8>,
     /// The deferred begin of a slice on a track: it is written together with its end.
@@ -139,6 +143,7 @@ impl ChunkWriter {
             found_full: false,
             reserved_for_ends: Cell::new(0),
             late_end_pass: None,
+            last_begin: 0,
             scratch: Vec::with_capacity(256),
             deferred_begin: Vec::new(),
             again: Vec::new(),
@@ -159,6 +164,11 @@ impl ChunkWriter {
 
     pub(crate) fn epoch(&self) -> Epoch {
         self.shared.epoch()
+    }
+
+    /// Returns the id of the last begin that this chunk writer has written.
+    pub(crate) fn last_begin(&self) -> u32 {
+        self.last_begin
     }
 
     /// Returns the region of its chunks.
@@ -242,7 +252,7 @@ impl ChunkWriter {
     fn tick(&self, hot: &Hot) -> Moment {
         let clock = self.shared.clock().load();
         hot.multiplier.set(clock.multiplier);
-        hot.offset.set(clock.offset);
+        hot.offset.set(if clock.multiplier == 0 { clock::NO_COUNTER } else { clock.offset });
         let last = hot.lease().last();
         let now = clock.now().max(last);
         Moment { now, delta: now - last, cpu: None, new_flows: NewFlows::default() }
@@ -411,6 +421,7 @@ impl ChunkWriter {
             self.room.find_room(self.scratch.len(), note.is_some())?;
             if event.extras.begin_flows(self.epoch(), now, &mut new, &mut own) {
                 self.room.append(&self.scratch, 1, note)?;
+                self.last_begin = note.map_or(self.last_begin, |note| note.id);
                 return Ok((now, dropped));
             }
             after = event.extras.new_flows(self.epoch()).1;
@@ -452,11 +463,20 @@ impl ChunkWriter {
 
     /// Ends a scope of this thread, in the room that its begin reserved. If the chunk was recalled and no
     /// other is free, the drain thread writes the end on its own sequence.
-    pub(crate) fn end(&mut self, hot: &Hot, callsite: &'static Callsite) {
+    pub(crate) fn end(&mut self, hot: &Hot, callsite: &'static Callsite, id: u32) {
+        let extras = Extras::new();
+        let event = Event { action: Action::End, ..Event::new(callsite, &[], &extras) };
         if self.resume(hot).is_err() {
-            self.end_late(&Event { action: Action::End, ..Event::new(callsite, &[], &Extras::new()) });
-            return;
+            self.end_late(&event);
+        } else if self.is_out_of_order(id) {
+            self.end_out_of_order(hot, &event);
+        } else {
+            self.end_here(hot, callsite);
         }
+    }
+
+    /// Writes an end into the room that its begin reserved.
+    fn end_here(&mut self, hot: &Hot, callsite: &'static Callsite) {
         let at = self.tick_with_cpu_time(hot);
         self.scratch.clear();
         self.sequence.put_end(&mut self.scratch, callsite, &at);
@@ -465,13 +485,37 @@ impl ChunkWriter {
     }
 
     /// Ends a scope of this thread with arguments, or without them if there is no room.
-    pub(crate) fn end_with(&mut self, hot: &Hot, event: &Event<'_>) {
+    pub(crate) fn end_with(&mut self, hot: &Hot, event: &Event<'_>, id: u32) {
         if self.resume(hot).is_err() {
             self.end_late(event);
-        } else if self.try_waiting(hot, event).is_ok() {
+        } else if self.is_out_of_order(id) {
+            self.end_out_of_order(hot, event);
+        } else {
+            self.end_with_arguments(hot, event);
+        }
+    }
+
+    /// Returns whether the begin with this `id` is not that of the innermost open slice. If the thread does not
+    /// know the innermost one any more (its chunk was recalled), returns false.
+    fn is_out_of_order(&self, id: u32) -> bool {
+        self.room.innermost().is_some_and(|innermost| innermost != id)
+    }
+
+    /// Counts an end that is out of order, and writes it with a mark: an argument with the scope's name.
+    #[cold]
+    fn end_out_of_order(&mut self, hot: &Hot, event: &Event<'_>) {
+        self.shared.count_out_of_order();
+        let mut named: Few<(&str, Value<'_>)> = Few::new(("", Value::Null));
+        named.push((OUT_OF_ORDER, Value::Str(event.callsite.name())));
+        event.named.iter().for_each(|argument| named.push(*argument));
+        self.end_with_arguments(hot, &Event { named: named.as_slice(), ..*event });
+    }
+
+    fn end_with_arguments(&mut self, hot: &Hot, event: &Event<'_>) {
+        if self.try_waiting(hot, event).is_ok() {
             self.room.release_end();
         } else {
-            self.end(hot, event.callsite);
+            self.end_here(hot, event.callsite);
             self.shared.region().count_lost(LossReason::Argument, event.arguments().count() as u64);
         }
     }

@@ -15,6 +15,7 @@ use crate::on::event::text::Text;
 use crate::on::event::{Action, Event};
 use crate::on::thread::cold::TrackEnd;
 use crate::on::thread::end_arguments::EndArguments;
+use crate::on::thread::open_scope::OpenScope;
 use crate::on::thread::{cold, events, hot};
 use crate::options::Format;
 
@@ -28,18 +29,22 @@ pub(crate) mod on_track;
 /// events of all threads are then lost and counted as [`Lost::buffer_full`](crate::Lost::buffer_full), and
 /// the summary has a note about it.
 ///
-/// The slices of a thread nest: an end closes the slice that began last. So a scope must not be held across an
-/// `.await`: on a runtime with a single thread the scopes of two tasks would end each other. A runtime with
-/// several threads refuses such a task, since a scope is not `Send`. Use `#[trace]` or
+/// The slices of a thread nest: an end closes the slice that began last. So a scope must not be held across
+/// an `.await`: on a runtime with a single thread the scopes of two tasks would end each other. A runtime
+/// with several threads refuses such a task, since a scope is not `Send`. Use `#[trace]` or
 /// [`traced`](crate::TraceFuture::traced) for a future. The lint `await_holding_invalid_type` of clippy finds
 /// such scopes, with this line in `clippy.toml`:
 /// `await-holding-invalid-types = ["hairline::Scope"]`.
+///
+/// A scope that ends while a later one is open is counted in
+/// [`Summary::out_of_order`](crate::Summary::out_of_order). Its end has the argument `hairline_out_of_order`
+/// with its name, by which `hairline validate` finds it in the trace.
 #[must_use = "the scope ends when this guard is dropped; for code with an `.await` use `#[trace]` or `traced`"]
 #[derive(Debug)]
 pub struct Scope {
     callsite: &'static Callsite,
-    /// The epoch in which the begin was recorded.
-    recorded_in: Option<Epoch>,
+    /// The begin, if it was recorded.
+    open: Option<OpenScope>,
     arguments: Option<Box<EndArguments>>,
     /// A scope ends on the thread that it began on.
     not_send: PhantomData<*const ()>,
@@ -47,8 +52,8 @@ pub struct Scope {
 
 impl Scope {
     #[inline(always)]
-    fn new(callsite: &'static Callsite, recorded_in: Option<Epoch>) -> Self {
-        Self { callsite, recorded_in, arguments: None, not_send: PhantomData }
+    fn new(callsite: &'static Callsite, open: Option<OpenScope>) -> Self {
+        Self { callsite, open, arguments: None, not_send: PhantomData }
     }
 
     /// Makes a guard that records nothing.
@@ -61,8 +66,8 @@ impl Scope {
     /// Begins a scope.
     #[doc(hidden)]
     #[inline(always)]
-    pub fn begin(callsite: &'static Callsite, epoch: Epoch) -> Self {
-        Self::new(callsite, events::begin(callsite, epoch))
+    pub fn begin(callsite: &'static Callsite, _epoch: Epoch) -> Self {
+        Self::new(callsite, events::begin(callsite))
     }
 
     /// Begins a scope with arguments.
@@ -94,7 +99,7 @@ impl Scope {
     #[inline]
     #[must_use]
     pub fn is_recorded(&self) -> bool {
-        self.recorded_in.is_some()
+        self.open.is_some()
     }
 
     /// Adds an argument to the record of the scope's end: for values that are known only after the begin. If
@@ -107,7 +112,7 @@ impl Scope {
     /// query.arg("rows", rows.len());
     /// ```
     pub fn arg(&mut self, key: &'static str, value: impl Argument) -> &mut Self {
-        if self.recorded_in.is_some() {
+        if self.open.is_some() {
             EndArguments::add(&mut self.arguments, key, &value);
         }
         self
@@ -117,21 +122,21 @@ impl Scope {
 impl Drop for Scope {
     #[inline(always)]
     fn drop(&mut self) {
-        if let Some(epoch) = self.recorded_in {
+        if let Some(open) = self.open {
             match self.arguments.take() {
-                None => events::end(self.callsite, epoch),
-                Some(arguments) => end_scope_with(self.callsite, epoch, arguments),
+                None => events::end(self.callsite, open),
+                Some(arguments) => end_scope_with(self.callsite, open, arguments),
             }
         }
     }
 }
 
 #[cold]
-fn end_scope_with(callsite: &'static Callsite, epoch: Epoch, arguments: Box<EndArguments>) {
+fn end_scope_with(callsite: &'static Callsite, open: OpenScope, arguments: Box<EndArguments>) {
     let extras = Extras::new();
     arguments.show(|named| {
         let event = Event { action: Action::End, named, ..Event::new(callsite, &[], &extras) };
-        cold::end_with(&event, epoch);
+        cold::end_with(&event, open);
     });
     EndArguments::keep(arguments);
 }

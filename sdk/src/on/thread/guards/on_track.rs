@@ -88,7 +88,7 @@ fn begin_on(
     values: &impl Values,
     extras: &Extras<'_>,
 ) -> Option<Epoch> {
-    let recorded_in = events::rich(callsite, epoch, values, extras);
+    let recorded_in = events::rich(callsite, epoch, values, extras).map(|open| open.epoch);
     track.open_slices().push(epoch, recorded_in.is_some());
     if recorded_in.is_some() {
         track.open_slices().set_last_time(epoch, last_event());

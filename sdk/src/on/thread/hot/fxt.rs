@@ -10,6 +10,7 @@ use crate::on::event::argument::Visitor;
 use crate::on::event::position::{Position, TrackAction};
 use crate::on::thread::hot::taken::Taken;
 use crate::on::thread::hot::{Callsite, Values};
+use crate::on::thread::open_scope::End;
 use crate::on::thread::raw::Raw;
 use crate::site::CallsiteKind;
 
@@ -33,7 +34,7 @@ pub(crate) fn plain<const WARM: bool>(
     callsite: &'static Callsite,
     kind: CallsiteKind,
     taken: Taken,
-) -> bool {
+) -> Option<u64> {
     let room = taken.room() - PLAIN - reserved_for_end(kind);
     if room < 0 || !hot.has_seen::<WARM>(callsite) {
         return taken.put_back();
@@ -43,10 +44,10 @@ pub(crate) fn plain<const WARM: bool>(
     // SAFETY: room for PLAIN bytes.
     unsafe { put_plain(&taken, commit, callsite.fxt_header(), now) };
     if kind == CallsiteKind::Scope {
-        taken.note_begin(commit, PLAIN as u32, room, None);
+        taken.note_begin(commit, PLAIN as u32, room, now, false);
     }
     taken.commit(commit, now, PLAIN as u32, room);
-    true
+    Some(now)
 }
 
 /// The header of a flow record of this thread.
@@ -67,8 +68,8 @@ fn put_flow(raw: &mut Raw, now: u64, flow: u64, begun: bool) {
     }
 }
 
-/// Writes a begin and the record of a flow. `can_pass` begins the flow if it has not `begun`, or returns false
-/// if the record cannot have the time that it is given.
+/// Writes a begin and the record of a flow. `can_pass` begins the flow if it has not `begun`, or returns
+/// false if the record cannot have the time that it is given.
 #[inline(always)]
 pub(crate) fn with_flow<const WARM: bool>(
     hot: &Hot,
@@ -77,7 +78,7 @@ pub(crate) fn with_flow<const WARM: bool>(
     begun: bool,
     can_pass: impl FnOnce(u64) -> bool,
     taken: Taken,
-) -> bool {
+) -> Option<u64> {
     const LEN: i32 = PLAIN + FLOW;
     let room = taken.room() - LEN - END;
     if room < 0 || !hot.has_seen::<WARM>(callsite) {
@@ -93,17 +94,20 @@ pub(crate) fn with_flow<const WARM: bool>(
     fxt::PutWords::word(&mut raw, callsite.fxt_header());
     fxt::PutWords::word(&mut raw, now);
     put_flow(&mut raw, now, flow, begun);
-    taken.note_begin(commit, LEN as u32, room, None);
+    taken.note_begin(commit, LEN as u32, room, now, false);
     taken.commit(commit, now, LEN as u32, room);
-    true
+    Some(now)
 }
 
 #[inline(always)]
-pub(crate) fn end<const WARM: bool>(hot: &Hot, callsite: &'static Callsite, taken: Taken) -> bool {
+pub(crate) fn end<const WARM: bool>(hot: &Hot, end: &End, taken: Taken) -> bool {
     let commit = taken.last_commit();
+    if !taken.is_innermost(commit, taken.room(), end.open.id) {
+        return taken.put_back();
+    }
     let Some((now, _)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
     // SAFETY: the begin reserved END bytes.
-    unsafe { put_plain(&taken, commit, callsite.fxt_header() + BEGIN_TO_END, now) };
+    unsafe { put_plain(&taken, commit, end.callsite.fxt_header() + BEGIN_TO_END, now) };
     taken.commit_end(commit, now, PLAIN as u32);
     true
 }
@@ -124,7 +128,7 @@ pub(crate) fn with_values<const WARM: bool>(
     kind: CallsiteKind,
     values: &impl Values,
     taken: Taken,
-) -> bool {
+) -> Option<u64> {
     let payload = (kind == CallsiteKind::Counter).then_some(COUNTER_ID);
     let more =
         More { header: callsite.fxt_header(), payload, begins: kind == CallsiteKind::Scope, after: None };
@@ -155,7 +159,7 @@ pub(crate) fn in_interval(
         begins: false,
         after: Some(position.after),
     };
-    record::<true>(hot, callsite.keys(), &more, values, taken)
+    record::<true>(hot, callsite.keys(), &more, values, taken).is_some()
 }
 
 /// The parts of a record besides its time and its arguments.
@@ -176,7 +180,7 @@ fn record<const WARM: bool>(
     more: &More,
     values: &impl Values,
     taken: Taken,
-) -> bool {
+) -> Option<u64> {
     if values.count() > fxt::MAX_ARGS {
         return taken.put_back();
     }
@@ -212,10 +216,10 @@ fn record<const WARM: bool>(
         put_flow(&mut raw, now, flow, begun);
     }
     if more.begins {
-        taken.note_begin(commit, bytes as u32, room, None);
+        taken.note_begin(commit, bytes as u32, room, now, false);
     }
     taken.commit(commit, now, bytes as u32, room);
-    true
+    Some(now)
 }
 
 /// Counts the words of the arguments.

@@ -11,23 +11,33 @@
 //!    session, and the drain thread has not recalled the chunk.
 //! 3. There must be room, and the callsite's strings must have been written on this sequence.
 //! 4. The clock is read. The time since the last event must not be negative, and must be below
-//!    [`GAP`](taken::GAP).
+//!    [`GAP`](taken::GAP). A thread that has no counter finds a time that is too late.
 //! 5. The record's final bytes are stored above `commit`.
 //! 6. `commit` is stored with Release: the record is in the trace.
 //! 7. `room` gets its new value, and the chunk writer is free again.
 //!
 //! If any check fails, the chunk writer is put back unchanged, and another path does the whole event. First
 //! comes the **warm** path: this same code with `WARM` set, which can also read the fallback clock, and the
-//! "seen" bits that are outside of the struct. If the warm path fails too, the cold path follows. The
-//! functions of the hot path make only tail calls. They save the registers that hold their arguments while
-//! the thread-local is found, which is compiled like a call, and the registers that TrackEvent's stores need:
-//! five at a begin.
+//! "seen" bits that are outside of the struct. If the warm path fails too, the cold path follows.
+//!
+//! # Registers
+//!
+//! The functions of the hot path make only tail calls. They save the registers that hold their arguments
+//! while the thread-local is found, which is compiled like a call. So they have one argument: a begin and an
+//! instant take the callsite, and load its word again; an end takes a reference. TrackEvent's stores need
+//! more registers than FXT's. They are in functions of their own, which are called in tail position with the
+//! thread's state, so that FXT saves none for them.
 //!
 //! # Room
 //!
 //! `room` is the number of bytes of the chunk that are neither written nor reserved for the end of an open
 //! scope. A recorded begin takes its own size and that of its end. The end then uses what was reserved and
 //! leaves `room` unchanged. So an end always fits, and loss drops whole scopes.
+//!
+//! # Order
+//!
+//! The reserved room of an end holds the id of its begin until then. The end compares that id of the
+//! innermost open scope with its own. If they differ, the cold path writes the end, marks it and counts it.
 
 #![allow(unsafe_code)] // stores into the chunk
 
@@ -46,38 +56,74 @@ use crate::on::event::flow::Flow;
 use crate::on::event::position::{InFxt, Position, TrackAction};
 pub(crate) use crate::on::thread::hot::fxt::END as FXT_END;
 pub(crate) use crate::on::thread::hot::packet::END as TRACK_EVENT_END;
+pub(crate) use crate::on::thread::hot::taken::Taken;
+use crate::on::thread::open_scope::{End, OpenScope};
 use crate::options::Format;
 use crate::site::CallsiteKind;
 
-/// Writes a record without arguments: a begin or an instant. Returns false if nothing was written; the caller
-/// then takes the next path.
+/// Writes a record without arguments: a begin or an instant. Returns the time of the record, `None` if
+/// nothing was written.
 #[inline(always)]
 pub(crate) fn plain<const WARM: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
-    epoch: Epoch,
     kind: CallsiteKind,
-) -> bool {
-    let Some(taken) = hot.take(Lease::epoch, epoch) else { return false };
-    if epoch.format() == Format::Fxt {
+) -> Option<OpenScope> {
+    let (taken, epoch) = hot.take_for(callsite)?;
+    let now = if epoch.format() == Format::Fxt {
         fxt::plain::<WARM>(hot, callsite, kind, taken)
     } else {
-        packet::plain::<WARM>(hot, callsite, kind, taken)
+        packet::plain::<WARM>(hot, callsite, kind, taken.room(), taken)
+    };
+    now.map(|now| OpenScope::new(epoch, now))
+}
+
+/// As [`plain`]. In a session that writes TrackEvent, `packet` writes the record, in tail position: its
+/// stores need registers that would otherwise be saved for FXT too. If nothing was written, `slow` follows.
+#[inline(always)]
+pub(crate) fn plain_or<R>(
+    hot: &'static Hot,
+    callsite: &'static Callsite,
+    kind: CallsiteKind,
+    packet: fn(&'static Hot, &'static Callsite, i32, Epoch, Taken) -> R,
+    written: impl FnOnce(Epoch, u64) -> R,
+    slow: fn(&'static Callsite) -> R,
+) -> R {
+    let Some((taken, epoch)) = hot.take_for(callsite) else { return slow(callsite) };
+    if epoch.format() == Format::TrackEvent {
+        return packet(hot, callsite, taken.room(), epoch, taken);
+    }
+    match fxt::plain::<false>(hot, callsite, kind, taken) {
+        Some(now) => written(epoch, now),
+        None => slow(callsite),
     }
 }
 
-/// Writes the begin of a scope that a flow passes through. Returns false if nothing was written.
+/// Writes the record of [`plain_or`] as a packet. `room` is that of the lease: an argument in the register
+/// that reading the clock overwrites.
+#[inline(always)]
+pub(crate) fn plain_packet(
+    hot: &'static Hot,
+    callsite: &'static Callsite,
+    kind: CallsiteKind,
+    room: i32,
+    taken: Taken,
+) -> Option<u64> {
+    packet::plain::<false>(hot, callsite, kind, room, taken)
+}
+
+/// Writes the begin of a scope that a flow passes through. Returns its time, `None` if nothing was written.
 #[inline(always)]
 pub(crate) fn with_flow<const WARM: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
     epoch: Epoch,
     flow: &Flow,
-) -> bool {
+) -> Option<u64> {
     let state = flow.state();
     let is_known = || state.is_known_in(epoch.get()).then_some(0);
     let begun = if WARM { state.time_in(epoch.get()) } else { is_known() }; // before the clock is read
-    let Some(taken) = hot.take(Lease::epoch, epoch) else { return false };
+    let taken = hot.take(Lease::epoch, epoch)?;
     let can_pass = |now: u64| match begun {
         Some(_) if !WARM => true,
         Some(time) if now <= time => false,
@@ -95,19 +141,46 @@ pub(crate) fn with_flow<const WARM: bool>(
     }
 }
 
-/// Writes the end of a recorded scope. Returns false if nothing was written.
+/// Writes the end of a recorded scope, if that is the innermost. Returns false if nothing was written.
 #[inline(always)]
-pub(crate) fn end<const WARM: bool>(hot: &Hot, callsite: &'static Callsite, epoch: Epoch) -> bool {
+pub(crate) fn end(hot: &'static Hot, end: &End) -> bool {
+    let epoch = end.open.epoch;
     let Some(taken) = hot.take(Lease::end_epoch, epoch) else { return false };
     // The room is there: the begin reserved it in this chunk.
     if epoch.format() == Format::Fxt {
-        fxt::end::<WARM>(hot, callsite, taken)
+        fxt::end::<true>(hot, end, taken)
     } else {
-        packet::end::<WARM>(hot, taken)
+        packet::end::<true>(hot, end.open.id, taken)
     }
 }
 
-/// Writes a record with arguments. Returns false if nothing was written.
+/// As [`end`]. In a session that writes TrackEvent, `packet` writes the end, in tail position. If nothing was
+/// written, `slow` follows.
+#[inline(always)]
+pub(crate) fn end_or(
+    hot: &'static Hot,
+    end: &End,
+    packet: fn(&'static Hot, &End, u32, Taken),
+    slow: fn(&End),
+) {
+    let epoch = end.open.epoch;
+    let Some(taken) = hot.take(Lease::end_epoch, epoch) else { return slow(end) };
+    if epoch.format() == Format::TrackEvent {
+        return packet(hot, end, end.open.id, taken);
+    }
+    if !fxt::end::<false>(hot, end, taken) {
+        slow(end);
+    }
+}
+
+/// Writes the end of [`end_or`] as a packet. Returns false if nothing was written. `id` is an argument like
+/// the `room` of [`plain_packet`].
+#[inline(always)]
+pub(crate) fn end_packet(hot: &'static Hot, id: u32, taken: Taken) -> bool {
+    packet::end::<false>(hot, id, taken)
+}
+
+/// Writes a record with arguments. Returns its time, `None` if nothing was written.
 #[inline(always)]
 pub(crate) fn with_values<const WARM: bool, V: Values>(
     hot: &Hot,
@@ -115,11 +188,11 @@ pub(crate) fn with_values<const WARM: bool, V: Values>(
     epoch: Epoch,
     kind: CallsiteKind,
     values: &V,
-) -> bool {
+) -> Option<u64> {
     if V::COLD_ONLY {
-        return false;
+        return None;
     }
-    let Some(taken) = hot.take(Lease::epoch, epoch) else { return false };
+    let taken = hot.take(Lease::epoch, epoch)?;
     // The macros make as many keys as values. This check spares a bounds check for each of them.
     if callsite.keys().len() != values.count() || !hot.has_seen::<WARM>(callsite) {
         return taken.put_back();
@@ -172,6 +245,7 @@ pub(crate) fn on_track<V: Values>(
         packet::end_on_track(hot, position, taken)
     } else {
         packet::with_values::<true>(hot, callsite, CallsiteKind::Instant, Some(position), values, taken)
+            .is_some()
     };
     is_written.then(|| lease.last())
 }

@@ -3,6 +3,8 @@
 //! The time is always 4 bytes: its tag and a varint of 3. A shorter delta is padded. This costs at most two
 //! bytes, and every packet's length is known before the clock is read.
 
+use std::sync::atomic::{Ordering, compiler_fence};
+
 use hairline_formats::proto::varint_len;
 use hairline_formats::track_event::CounterValue;
 use hairline_formats::{Value, proto, track_event};
@@ -35,8 +37,10 @@ fn reserved_for_end(kind: CallsiteKind) -> i32 {
 /// Encodes a time: `40` and the varint of a delta below 2^21, padded to 3 bytes.
 #[inline(always)]
 pub(crate) fn time(delta: u64) -> u64 {
-    let groups = (delta & 0x7f) | (delta & 0x3f80) << 1 | (delta & 0x1f_c000) << 2;
-    (groups | 0x8080) << 8 | 0x40
+    // Each sum moves all but the lowest group up by a bit. So few registers are needed.
+    let two = delta + (delta & !0x7f);
+    let three = two + (two & !0x7fff);
+    three << 8 | 0x80_8040
 }
 
 #[inline(always)]
@@ -44,28 +48,33 @@ pub(crate) fn plain<const WARM: bool>(
     hot: &Hot,
     callsite: &'static Callsite,
     kind: CallsiteKind,
+    room: i32,
     taken: Taken,
-) -> bool {
+) -> Option<u64> {
     let reserved = reserved_for_end(kind);
-    let room = taken.room() - reserved;
-    if room < PLAIN || !hot.has_seen::<WARM>(callsite) {
+    if room < PLAIN + reserved || !hot.has_seen::<WARM>(callsite) {
         return taken.put_back();
     }
     let Some((now, delta)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
-    let (message, message_len) = callsite.message();
-    // SAFETY: room for PLAIN bytes.
-    let mut raw = unsafe { taken.raw(taken.last_commit()) };
-    raw.word_of(hot.prefix.get() + ((message_len as u64) << 8), hot.prefix_len.get());
-    raw.two_words_of(message, message_len);
-    raw.word_of(time(delta), TIME_LEN);
-    let len = hot.packet_base.get() + message_len as u32;
-    let room = room - len as i32;
     let commit = taken.last_commit();
+    // SAFETY: room for PLAIN bytes.
+    let mut raw = unsafe { taken.raw(commit) };
     if kind == CallsiteKind::Scope {
-        taken.note_begin(commit, len, room, Some(now));
+        taken.note_at_limit(raw.position(), commit, reserved, now);
     }
-    taken.commit(commit, now, len, room);
-    true
+    // Each step after the other, and commit and room loaded again: the compiler would load everything first,
+    // and save registers for it.
+    let time = time(delta);
+    compiler_fence(Ordering::SeqCst);
+    let message_len = callsite.message_len();
+    let len = hot.packet_base.get() + message_len as u32;
+    raw.word_of(hot.prefix.get() + ((message_len as u64) << 8), hot.prefix_len.get());
+    compiler_fence(Ordering::SeqCst);
+    raw.two_words_of(callsite.message_words(), message_len);
+    raw.word_of(time, TIME_LEN);
+    compiler_fence(Ordering::SeqCst);
+    taken.commit_and_reserve(now, len, reserved);
+    Some(now)
 }
 
 /// `f9 02` and the id: a flow in an event.
@@ -85,7 +94,7 @@ pub(crate) fn with_flow<const WARM: bool>(
     flow: u64,
     can_pass: impl FnOnce(u64) -> bool,
     taken: Taken,
-) -> bool {
+) -> Option<u64> {
     if taken.room() < PLAIN + FLOW as i32 + END || !hot.has_seen::<WARM>(callsite) {
         return taken.put_back();
     }
@@ -112,14 +121,17 @@ pub(crate) fn with_flow<const WARM: bool>(
     let len = 2 + body as u32;
     let room = taken.room() - END - len as i32;
     let commit = taken.last_commit();
-    taken.note_begin(commit, len, room, Some(now));
+    taken.note_begin(commit, len, room, now, true);
     taken.commit(commit, now, len, room);
-    true
+    Some(now)
 }
 
 #[inline(always)]
-pub(crate) fn end<const WARM: bool>(hot: &Hot, taken: Taken) -> bool {
+pub(crate) fn end<const WARM: bool>(hot: &Hot, id: u32, taken: Taken) -> bool {
     let (room, commit) = (taken.room(), taken.last_commit());
+    if !taken.is_innermost(commit, room, id) {
+        return taken.put_back();
+    }
     let Some((now, delta)) = hot.tick::<WARM>(&taken) else { return taken.put_back() };
     let len = hot.packet_base.get() + END_MESSAGE_LEN as u32;
     // SAFETY: the begin reserved END bytes.
@@ -176,7 +188,7 @@ pub(crate) fn with_values<const WARM: bool>(
     position: Option<Position>,
     values: &impl Values,
     taken: Taken,
-) -> bool {
+) -> Option<u64> {
     let keys = callsite.keys();
     let (message, message_len) = callsite.message();
     let prefix_len = hot.prefix_len.get();
@@ -219,11 +231,11 @@ pub(crate) fn with_values<const WARM: bool>(
     values.each(0, &mut Put { raw: &mut raw, keys });
     raw.word_of(time(delta), TIME_LEN);
     if kind == CallsiteKind::Scope {
-        taken.note_begin(taken.last_commit(), len as u32, room, Some(now));
+        taken.note_begin(taken.last_commit(), len as u32, room, now, true);
     }
     let commit = taken.last_commit();
     taken.commit(commit, now, len as u32, room);
-    true
+    Some(now)
 }
 
 #[inline(always)]
@@ -232,7 +244,7 @@ pub(crate) fn counter<const WARM: bool>(
     callsite: &'static Callsite,
     values: &impl Values,
     taken: Taken,
-) -> bool {
+) -> Option<u64> {
     // Prefix (8), message (16), value (2 + 10), time (4).
     const LONGEST: i32 = 40;
     let mut shown = Shown(None);
@@ -267,7 +279,7 @@ pub(crate) fn counter<const WARM: bool>(
     let len = hot.packet_base.get() + added as u32;
     let room = room - len as i32;
     taken.commit(commit, now, len, room);
-    true
+    Some(now)
 }
 
 /// Counts the bytes of the annotations.

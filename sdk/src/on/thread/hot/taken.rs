@@ -10,6 +10,7 @@ use crate::on::base::this_thread::{Hot, NEAR_CALLSITES};
 use crate::on::callsite::{Callsite, Epoch, fence_constants};
 use crate::on::session::room::OVERHANG;
 use crate::on::thread::raw::Raw;
+use crate::on::thread::room::NOTE_ID;
 
 /// The time between two events of a thread, in ns, from which the hot path does not write: its delta is a
 /// varint of at most 3 bytes. The cold path then writes the event and copies the clock's newest parameters.
@@ -28,7 +29,8 @@ impl Hot {
     #[inline(always)]
     pub(crate) fn take(&self, session: impl Fn(&Lease) -> u32, epoch: Epoch) -> Option<Taken> {
         let lease = self.lease();
-        if lease.is_busy() {
+        // SAFETY: this thread's own lease.
+        if unsafe { lease.own_is_busy() } {
             return None;
         }
         lease.set_busy(true);
@@ -38,6 +40,26 @@ impl Hot {
         }
         fence_constants(); // `epoch` was read from a callsite's word
         Some(Taken { lease, chunk: lease.chunk() })
+    }
+
+    /// Takes the chunk writer for a begin or an instant at the callsite, and returns the callsite's epoch
+    /// too.
+    #[inline(always)]
+    pub(crate) fn take_for(&self, callsite: &'static Callsite) -> Option<(Taken, Epoch)> {
+        let lease = self.lease();
+        // SAFETY: this thread's own lease.
+        if unsafe { lease.own_is_busy() } {
+            return None;
+        }
+        lease.set_busy(true);
+        // The word again: the caller's copy would have to be saved while the thread-local is found.
+        let word = callsite.word();
+        let Some(epoch) = (word == lease.epoch()).then(|| Epoch::from_raw(word)).flatten() else {
+            lease.set_busy(false);
+            return None;
+        };
+        fence_constants();
+        Some((Taken { lease, chunk: lease.chunk() }, epoch))
     }
 
     /// Returns whether the callsite's strings have been written on this sequence.
@@ -59,9 +81,16 @@ impl Hot {
     /// them.
     #[inline(always)]
     pub(crate) fn tick<const WARM: bool>(&self, taken: &Taken) -> Option<(u64, u64)> {
-        let (multiplier, offset) = (self.multiplier.get(), self.offset.get());
-        let now = if WARM { clock::now(multiplier, offset) } else { clock::counter_now(multiplier, offset)? };
-        let delta = now.wrapping_sub(taken.lease.last());
+        // Without a counter, the time is so late that the comparison below fails. The parameters are loaded
+        // after the counter is read: their loads are then parts of the instructions that use them.
+        let now = if WARM {
+            clock::now(self.multiplier.get(), self.offset.get())
+        } else {
+            let ticks = clock::ticks();
+            clock::unchecked_at(ticks, self.multiplier.get(), self.offset.get())
+        };
+        // SAFETY: this thread's own lease.
+        let delta = now.wrapping_sub(unsafe { taken.lease.own_last() });
         (delta < GAP).then_some((now, delta))
     }
 }
@@ -91,21 +120,51 @@ impl Taken {
     }
 
     /// Stores the note of a begin, a record of `bytes`, in the room that is reserved for its end: `room.rs`,
-    /// "Regions that overwrite". `time`: the begin's time if the record does not hold it. `room`: the bytes
+    /// "Notes". `has_time`: whether the note has the whole time, since the record does not. `room`: the bytes
     /// left after this record.
     #[inline(always)]
-    pub(crate) fn note_begin(&self, commit: Commit, bytes: u32, room: i32, time: Option<u64>) {
-        let commit = commit.bytes();
-        let at =
-            CHUNK_HEADER_SIZE + commit as usize + bytes as usize + room.cast_unsigned() as usize + OVERHANG;
+    pub(crate) fn note_begin(&self, commit: Commit, bytes: u32, room: i32, now: u64, has_time: bool) {
         // SAFETY: the end's room begins where `room` will end. Like the overhang, it is this thread's.
         unsafe {
-            let note = self.chunk.cast::<u8>().add(at);
-            note.cast::<u32>().write_unaligned(commit);
-            if let Some(time) = time {
-                note.add(4).cast::<u64>().write_unaligned(time);
+            let note = self.note_at(commit, room).add(bytes as usize);
+            note.cast::<u32>().write_unaligned(commit.bytes());
+            if has_time {
+                note.add(NOTE_ID).cast::<u64>().write_unaligned(now);
+            } else {
+                note.add(NOTE_ID).cast::<u32>().write_unaligned(now as u32);
             }
         }
+    }
+
+    /// As [`note_begin`](Self::note_begin), before the record is written at `position`. The end has
+    /// `reserved` bytes.
+    #[inline(always)]
+    pub(crate) fn note_at_limit(&self, position: *mut u8, commit: Commit, reserved: i32, now: u64) {
+        // Signed: in a child that a signal handler forked just now, the lease is wiped and its room is 0. The
+        // sum is in the chunk all the same.
+        let at = self.room() as isize + OVERHANG as isize - reserved as isize;
+        // SAFETY: as in `note_begin`.
+        unsafe {
+            let note = position.offset(at);
+            note.cast::<u32>().write_unaligned(commit.bytes());
+            note.add(NOTE_ID).cast::<u64>().write_unaligned(now);
+        }
+    }
+
+    /// Returns the place of the note that is `room` bytes above `commit`.
+    #[inline(always)]
+    unsafe fn note_at(&self, commit: Commit, room: i32) -> *mut u8 {
+        let at = CHUNK_HEADER_SIZE + commit.bytes() as usize + room.cast_unsigned() as usize + OVERHANG;
+        // SAFETY: by the contract, in the chunk.
+        unsafe { self.chunk.cast::<u8>().add(at) }
+    }
+
+    /// Returns whether the innermost open slice is that of the begin with this id.
+    #[inline(always)]
+    pub(crate) fn is_innermost(&self, commit: Commit, room: i32, id: u32) -> bool {
+        // SAFETY: `end_epoch` shows that the ends of all open slices are reserved in this chunk. There is one
+        // at least, that of the caller. Its note is where `room` ends.
+        unsafe { self.note_at(commit, room).add(NOTE_ID).cast::<u32>().read_unaligned() == id }
     }
 
     /// Commits the record of `bytes`, after which `room` is left.
@@ -113,6 +172,14 @@ impl Taken {
     pub(crate) fn commit(self, commit: Commit, now: u64, bytes: u32, room: i32) {
         self.publish(commit, now, bytes);
         self.lease.set_room(room);
+        self.lease.set_busy(false);
+    }
+
+    /// As [`commit`](Self::commit), for a record of `bytes` that reserves room for its end.
+    #[inline(always)]
+    pub(crate) fn commit_and_reserve(self, now: u64, bytes: u32, reserved: i32) {
+        self.publish(self.last_commit(), now, bytes);
+        self.lease.set_room(self.lease.room() - (bytes as i32 + reserved));
         self.lease.set_busy(false);
     }
 
@@ -135,10 +202,10 @@ impl Taken {
         self.lease.set_commit(commit);
     }
 
-    /// Puts the chunk writer back unchanged. Returns false, for the caller to return.
+    /// Puts the chunk writer back unchanged. Returns false or `None`, for the caller to return.
     #[inline(always)]
-    pub(crate) fn put_back(self) -> bool {
+    pub(crate) fn put_back<R: Default>(self) -> R {
         self.lease.set_busy(false);
-        false
+        R::default()
     }
 }
