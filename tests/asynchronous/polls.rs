@@ -9,20 +9,20 @@ use crate::LIVES;
 use crate::spans::{LISTENERS, Listener, each, listen};
 
 /// Entries, as slices on threads.
-const ENTRIES: &str = "select s.name, count() from slice s join thread_track t on s.track_id = t.id group by s.name \
+pub(crate) const ENTRIES: &str = "select s.name, count() from slice s join thread_track t on s.track_id = t.id group by s.name \
      order by s.name";
 
 /// Arrows between entries, by the name of the span; -1 for an arrow that leads into the past.
-const ARROWS: &str = "select b.name, sum(iif(a.ts < b.ts and a.name = b.name, 1, -1)) from flow f \
+pub(crate) const ARROWS: &str = "select b.name, sum(iif(a.ts < b.ts and a.name = b.name, 1, -1)) from flow f \
      join slice a on f.slice_out = a.id join slice b on f.slice_in = b.id group by b.name order by b.name";
 
-fn block_on(future: impl Future<Output = ()>) {
+pub(crate) fn block_on(future: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     runtime.expect("a runtime").block_on(future);
 }
 
 /// Waits `times` times.
-async fn waits(times: usize) {
+pub(crate) async fn waits(times: usize) {
     for _ in 0..times {
         tokio::task::yield_now().await;
     }

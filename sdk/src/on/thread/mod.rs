@@ -12,6 +12,8 @@ pub(crate) mod guards;
 pub(crate) mod hot;
 pub(crate) mod lanes;
 pub(crate) mod raw;
+#[cfg(feature = "subscriber")]
+pub(crate) mod retraction;
 pub(crate) mod room;
 #[cfg(feature = "subscriber")]
 pub(crate) mod slices;

@@ -58,11 +58,20 @@ pub(crate) struct Room {
     end_size: i32,
     next: ChunkInfo,
     context: Vec<u8>,
+    /// Grows with each change of the chunk, and with each record that is no event: later events may need it.
+    changes: u64,
 }
 
 impl Room {
-    /// Claims the first chunk of the sequence. Returns `None` if no chunk is free.
-    pub(crate) fn new(region: Arc<Region>, info: ChunkInfo, context: Vec<u8>, end_size: i32) -> Option<Self> {
+    /// Claims the first chunk of the sequence. Returns `None` if no chunk is free. The
+    /// [`changes`](Self::changes) are counted from `changes` on.
+    pub(crate) fn new(
+        region: Arc<Region>,
+        info: ChunkInfo,
+        context: Vec<u8>,
+        end_size: i32,
+        changes: u64,
+    ) -> Option<Self> {
         let chunk = region.claim(info, &context)?;
         let next = ChunkInfo { index: info.index + 1, ..info };
         let mut room = Self {
@@ -75,6 +84,7 @@ impl Room {
             end_size,
             next,
             context,
+            changes,
         };
         room.limit = room.capacity();
         Some(room)
@@ -97,8 +107,21 @@ impl Room {
         is_valid
     }
 
+    /// Returns a number that grows when the chunk changes, and with each record that is no event.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// Takes the records above `to` back: those of a slice without anything inside, whose end has released the
+    /// room that its begin reserved. Returns `false` if a reader has them.
+    #[cfg(feature = "subscriber")]
+    pub(crate) fn retract(&mut self, to: Commit) -> bool {
+        self.ends_owed.is_none() && self.chunk.retract(to)
+    }
+
     /// Marks the chunk as recalled.
     pub(crate) fn set_recalled(&mut self) {
+        self.changes += 1;
         self.ends_owed = Some(self.ends_here());
         self.chunk.set_recalled();
     }
@@ -111,6 +134,7 @@ impl Room {
     pub(crate) fn resume(&mut self) -> Result<(), NoRoom> {
         let Some(open) = self.ends_owed else { return Ok(()) };
         self.chunk = self.region.claim(self.next, &self.context).ok_or(NoRoom::BufferFull)?;
+        self.changes += 1;
         self.next.index += 1;
         self.ends_owed = None;
         self.limit = self.capacity() - open * self.end_size;
@@ -165,6 +189,7 @@ impl Room {
         let end = self.find_room(bytes.len(), begins.is_some())?;
         let at = self.chunk.committed().bytes();
         self.chunk.append(bytes, events);
+        self.changes += u64::from(events == 0);
         self.limit -= end;
         if let Some(note) = begins {
             self.note(self.limit, Begin { at: Some(at), note });
@@ -235,6 +260,7 @@ impl Room {
         debug_assert!(is_written, "within `room_to_begin`");
         self.next.index += 1;
         self.chunk = chunk; // the old one is complete by its drop
+        self.changes += 1;
         self.ends_owed = None;
         self.limit = self.capacity() - open * self.end_size;
         let context_len = self.context.len() as u32;
@@ -313,6 +339,7 @@ impl Room {
     fn rotate(&mut self, open: i32) {
         let Some(chunk) = self.spares.pop_front() else { return };
         self.chunk = chunk; // the old one is complete by its drop
+        self.changes += 1;
         self.ends_in_spares = open.min(self.spares.len() as i32 * self.ends_per_spare());
         self.limit = self.capacity() - (open - self.ends_in_spares) * self.end_size;
     }
@@ -369,7 +396,7 @@ mod tests {
         let config = RegionConfig { buffer_size: chunks * 4096, ..RegionConfig::small() };
         let region = Region::create(&config).unwrap();
         let info = ChunkInfo { sequence: 1, ..Default::default() };
-        let room = Room::new(region.clone(), info, Vec::new(), END).unwrap();
+        let room = Room::new(region.clone(), info, Vec::new(), END, 0).unwrap();
         (region, room)
     }
 

@@ -8,7 +8,7 @@ use tracing_core::span::Record;
 
 use crate::on::base::lock::{Mutex, MutexGuard};
 use crate::on::bridges::tracing::fields::{Fields, Visited};
-use crate::on::bridges::tracing::stack::Entry;
+use crate::on::bridges::tracing::stack::{Entry, Left};
 use crate::on::bridges::tracing::{Mode, stack};
 use crate::on::callsite;
 use crate::on::callsite::{Callsite, Epoch};
@@ -17,6 +17,7 @@ use crate::on::event::flow::Flow;
 use crate::on::event::interval::{Interval, Lasting};
 use crate::on::event::track;
 use crate::on::thread::guards::interval::AsyncScope;
+use crate::on::thread::retraction::{self, Begun};
 use crate::on::thread::slices;
 
 /// A span. If one thread makes, enters, leaves and closes it, none of its fields is written by an atomic
@@ -242,22 +243,32 @@ impl Span {
         branch: impl FnOnce(&mut dyn FnMut(Option<&Span>, &Span)),
     ) {
         let Some(callsite) = self.callsite() else { return };
-        let recorded_in =
-            callsite.registered_epoch().and_then(|epoch| self.begin_slice(callsite, epoch, mode, branch));
-        stack::push(Entry { span: id, callsite, recorded_in });
-    }
-
-    #[inline]
-    fn begin_slice(
-        &self,
-        callsite: &'static Callsite,
-        epoch: Epoch,
-        mode: Mode,
-        branch: impl FnOnce(&mut dyn FnMut(Option<&Span>, &Span)),
-    ) -> Option<Epoch> {
+        let entry = Entry { span: id, callsite, recorded_in: None, is_again: false };
+        let Some(epoch) = callsite.registered_epoch() else { return stack::push(entry) };
         let thread = track::own_uuid();
         let before = self.count_entry(thread);
-        if before > 0 && mode == Mode::Auto && !self.has(LIFE) {
+        if before > 0 {
+            return self.enter_again(entry, epoch, mode, (thread, before), branch);
+        }
+        let recorded_in = self.begin_slice(callsite, epoch, true);
+        if mode == Mode::Auto {
+            self.first_thread.store(thread, Ordering::Relaxed);
+            self.first_entered_at.store(slices::last_event(), Ordering::Relaxed);
+        }
+        stack::push(Entry { recorded_in, ..entry });
+    }
+
+    /// Enters the span on `thread`, after `before` entries.
+    #[inline(never)]
+    fn enter_again(
+        &self,
+        entry: Entry,
+        epoch: Epoch,
+        mode: Mode,
+        (thread, before): (u64, u32),
+        branch: impl FnOnce(&mut dyn FnMut(Option<&Span>, &Span)),
+    ) {
+        if mode == Mode::Auto && !self.has(LIFE) {
             let moved = self.first_thread.load(Ordering::Relaxed) != thread;
             // Two entries on one thread may come from a future that was ready at once: its drop enters the span
             // once more.
@@ -267,16 +278,20 @@ impl Span {
                 branch(&mut |above, span| span.begin_life_if_async(above, 2));
             }
         }
-        let recorded = if self.state.load(Ordering::Relaxed) == 0 {
+        // This entry may be that of the drop.
+        let position = retraction::position();
+        let recorded_in = self.begin_slice(entry.callsite, epoch, false);
+        stack::push(Entry { recorded_in, is_again: true, ..entry });
+        stack::keep_begun(recorded_in.map(|_| Begun::new(position)));
+    }
+
+    #[inline]
+    fn begin_slice(&self, callsite: &'static Callsite, epoch: Epoch, is_first: bool) -> Option<Epoch> {
+        if self.state.load(Ordering::Relaxed) == 0 {
             slices::begin_slice(callsite, epoch)
         } else {
-            self.begin_slice_with_details(callsite, epoch, before == 0)
-        };
-        if before == 0 && mode == Mode::Auto {
-            self.first_thread.store(thread, Ordering::Relaxed);
-            self.first_entered_at.store(slices::last_event(), Ordering::Relaxed);
+            self.begin_slice_with_details(callsite, epoch, is_first)
         }
-        recorded
     }
 
     /// Begins a slice with an arrow, a flow or fields.
@@ -395,7 +410,30 @@ impl Span {
             } else {
                 slices::end_slice(entry.callsite, epoch);
             }
+            if entry.is_again {
+                self.keep_left(epoch);
+            }
         });
+    }
+
+    /// Keeps the slice that was just ended, in case that the span is closed now.
+    #[inline(never)]
+    fn keep_left(&self, recorded_in: Epoch) {
+        let slice = stack::begun_of_left().and_then(|begun| begun.ended());
+        stack::keep_left(slice.map(|slice| Left { span: self.address(), recorded_in, slice }));
+    }
+
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    /// Takes the slice of the last entry back, if that was on this thread and nothing was recorded since its
+    /// begin: it is the entry in which a future was dropped.
+    #[inline(never)]
+    fn retract_last_entry(&self) {
+        if let Some(left) = stack::take_left().filter(|left| left.span == self.address()) {
+            left.slice.retract(left.recorded_in);
+        }
     }
 
     #[cold]
@@ -444,6 +482,9 @@ impl Span {
             && let Some(callsite) = self.callsite()
         {
             callsite.count_done_at_once();
+        }
+        if self.entries() > 1 {
+            self.retract_last_entry();
         }
         if self.has(LIFE | LATE) {
             self.end();
