@@ -252,6 +252,9 @@ pub struct ChunkHeader {
     /// write makes the model fail.
     #[cfg(loom)]
     pub(crate) guards: Guards,
+    /// Under loom: stands for a byte of the payload, for the model of a reader from outside.
+    #[cfg(loom)]
+    pub byte: AtomicU32,
 }
 
 /// The cells of a chunk's first records.
@@ -344,11 +347,17 @@ impl Commit {
 }
 
 impl ChunkHeader {
-    /// The state and the generation, for the model of a reader from outside.
+    /// The state, the generation and the number of retractions, for the model of a reader from outside.
     #[cfg(loom)]
-    pub fn look(&self) -> (State, u32) {
+    pub fn look(&self) -> (State, u32, u32) {
         let word = self.state.load(Ordering::Relaxed);
-        (State::of(word), generation(word))
+        (State::of(word), generation(word), self.retractions.load(Ordering::Relaxed))
+    }
+
+    /// The commit, for the model of a reader from outside.
+    #[cfg(loom)]
+    pub fn commit(&self) -> Commit {
+        Commit(self.commit.load(Ordering::Relaxed))
     }
 
     /// The fields that the owner set at the claim. Valid from Writing to Free.

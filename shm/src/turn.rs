@@ -8,7 +8,7 @@
 //! owner                                        reader (the drain, the window)
 //!   word: 0 -> RETRACTING, to    or not now      word |= READING        never waits
 //!   held <= to?                  or not now      commit, or `to` if the word was RETRACTING
-//!   commit = to                                  held = that commit
+//!   commit = to                                  held = that commit, which never falls
 //!   word &= READING                              word &= !READING
 //! ```
 //!
@@ -18,7 +18,8 @@
 //! 2. *The reader is first, and done.* The owner sees `held` (the pair is the reader's last step and the
 //!    owner's first). Its records stay if the reader has any of them.
 //! 3. *The owner is first, and not done.* The reader finds `to`, and reads up to there. These bytes stay: until
-//!    the reader is done the owner has no second turn, and then it sees `held`.
+//!    the reader is done the owner has no second turn, and then it sees `held`. If `to` is below `held`, the owner
+//!    finds that too and its records stay, so the reader reads up to the commit.
 //! 4. *The owner is first, and done.* The reader sees the lower commit, or a later one.
 //!
 //! The word is in the private memory of the process: another process that writes into the region cannot make
@@ -54,7 +55,11 @@ impl Turn {
         // Acquire pairs with both Releases in `retract`. Of its first step: the bytes below `to` may be read. Of
         // its last one: `load` finds the lower commit.
         let before = self.word.fetch_or(READING, Ordering::Acquire);
-        let commit = if before & RETRACTING != 0 { Commit(before & COMMIT) } else { load() };
+        // Relaxed: the reader's own store, or that of the claim.
+        let held = self.held.load(Ordering::Relaxed);
+        // Below `held` the owner does not go: then the commit stays.
+        let to = Some(Commit(before & COMMIT)).filter(|to| before & RETRACTING != 0 && to.bytes() >= held);
+        let commit = to.unwrap_or_else(load);
         self.held.store(commit.bytes(), Ordering::Relaxed);
         // Release pairs with the Acquire in `retract`: the owner sees `held`.
         self.word.fetch_and(!READING, Ordering::Release);

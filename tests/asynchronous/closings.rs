@@ -123,7 +123,8 @@ fn both_entries_of_a_span_that_is_no_future_are_recorded() {
                 tracing::info!("in between");
             },
             |trace, name| {
-                let entries = trace.rows(&ENTRIES.replace("group by", "where s.name not like 'event%' group by"));
+                let entries =
+                    trace.rows(&ENTRIES.replace("group by", "where s.name not like 'event%' group by"));
                 assert_eq!(entries, "inner\t1\nlater\t2\nouter\t2\nsaid\t2\ntwice\t20", "{mode:?}, {name}");
             },
         );
@@ -198,7 +199,8 @@ fn what_follows_a_drop_has_the_right_times() {
 /// Runs futures on all threads of a runtime: `count` with `polls` polls each.
 fn crowd(listener: Listener, count: usize, waiting: usize) {
     listen_everywhere(listener, |dispatch| {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).build().expect("a runtime");
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(4).build().expect("a runtime");
         runtime.block_on(async {
             let tasks: Vec<_> = (0..count)
                 .map(|_| {
@@ -241,7 +243,10 @@ fn thousands_of_futures_on_several_threads_have_a_slice_for_each_poll() {
     for listener in LISTENERS {
         for format in FORMATS {
             let trace = record(format, |_| crowd(listener, 3_000, 2));
-            assert_eq!(trace.rows("select count() from stats where severity = 'data_loss' and value > 0"), "0");
+            assert_eq!(
+                trace.rows("select count() from stats where severity = 'data_loss' and value > 0"),
+                "0"
+            );
             let slices = count(&trace);
             println!("{listener:?}, {format:?}: {slices} slices of 9000 polls");
             // A thread may be interrupted in a drop, or the drain may take its slice in that very moment.
