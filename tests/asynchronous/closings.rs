@@ -1,9 +1,13 @@
 //! The entry in which `tracing` drops a future is not in the trace.
 
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use hairline::{Format, Mode};
-use hairline_tests::recording::{FORMATS, Trace, record, record_with};
+use hairline::recovery::{self, RecoverOptions};
+use hairline::{Format, Mode, Overflow};
+use hairline_tests::judge;
+use hairline_tests::recording::{FORMATS, Trace, extension, record, record_with};
 use tracing::{Instrument, Span, info_span};
 
 use crate::LIVES;
@@ -57,7 +61,7 @@ fn a_future_that_is_dropped_while_it_waits_has_no_slice_for_its_drop() {
                     for polls in 1..=3 {
                         let mut future = Box::pin(waits(9).instrument(info_span!("cancelled")));
                         for _ in 0..polls {
-                            let _ = futures_poll(&mut future).await;
+                            let _ = poll_once(&mut future).await;
                         }
                     }
                 });
@@ -71,7 +75,7 @@ fn a_future_that_is_dropped_while_it_waits_has_no_slice_for_its_drop() {
 }
 
 /// Polls a future once.
-async fn futures_poll(future: &mut (impl Future<Output = ()> + Unpin)) -> bool {
+async fn poll_once(future: &mut (impl Future<Output = ()> + Unpin)) -> bool {
     std::future::poll_fn(|context| {
         std::task::Poll::Ready(std::pin::Pin::new(&mut *future).poll(context).is_ready())
     })
@@ -149,25 +153,75 @@ fn a_span_that_another_thread_closes_keeps_its_entries() {
 }
 
 #[test]
-fn a_span_that_is_open_keeps_its_slice_though_its_last_handle_is_gone() {
+fn a_span_that_is_closed_while_it_is_entered_keeps_its_slices() {
     each(
         Mode::Auto,
         || {
-            tracing::dispatcher::get_default(|dispatch| {
-                let span = info_span!("left open");
-                span.in_scope(|| ());
-                let id = span.id().expect("enabled");
-                dispatch.enter(&id);
-                drop(span);
-                tracing::info!("inside");
-                dispatch.exit(&id);
-            });
+            let dispatch = tracing::dispatcher::get_default(Clone::clone);
+            let span = info_span!("left open");
+            span.in_scope(|| ());
+            let id = span.id().expect("enabled");
+            dispatch.enter(&id);
+            tracing::info!("inside");
+            drop(span);
+            dispatch.exit(&id);
         },
         |trace, name| {
             let of_span = trace.rows("select count() from slice where name = 'left open'");
             assert_eq!(of_span, "2", "{name}");
         },
     );
+}
+
+#[test]
+fn the_open_poll_of_a_killed_process_is_in_its_trace() {
+    for listener in ["subscriber", "layer"] {
+        for format in FORMATS {
+            for overflow in ["drop", "overwrite"] {
+                let folder = tempfile::tempdir().expect("a folder");
+                let path = folder.path().join(format!("killed.{}", extension(format)));
+                let mut program = Command::new(env!("CARGO_BIN_EXE_spans_victim"));
+                program.args([listener, "hang"]).env("HAIRLINE", &path).env("HAIRLINE_OVERFLOW", overflow);
+                let mut victim = program.stdout(Stdio::piped()).spawn().expect("the program");
+                let mut line = String::new();
+                let out = victim.stdout.take().expect("a pipe");
+                BufReader::new(out).read_line(&mut line).expect("a line");
+                assert_eq!(line, "hangs\n");
+                victim.kill().expect("killed");
+                victim.wait().expect("dead");
+                let found = recovery::find().expect("regions");
+                let region = found.into_iter().find(|region| region.pid == victim.id()).expect("its region");
+                recovery::recover(&region.path, &RecoverOptions::new()).expect("recovered");
+                let polls = "select count(), sum(s.dur = -1) from slice s join thread_track t on s.track_id = t.id \
+                     where s.name = 'polled'";
+                let verdict = judge::load(&path, &[polls]);
+                verdict.require_clean();
+                assert_eq!(verdict.results[0].text(), "22\t1", "{listener}, {format:?}, {overflow}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_snapshot_has_no_slice_for_a_drop() {
+    for listener in LISTENERS {
+        for format in FORMATS {
+            let trace = record_with(
+                format,
+                |b| b.overflow(Overflow::Overwrite),
+                |_| {
+                    listen(listener, Mode::Auto, || {
+                        block_on(async {
+                            for _ in 0..100 {
+                                waits(1).instrument(info_span!("kept", n = 1)).await;
+                            }
+                        });
+                    });
+                },
+            );
+            assert_eq!(trace.rows(ENTRIES), "kept\t200", "{listener:?}, {format:?}");
+        }
+    }
 }
 
 #[test]
