@@ -77,7 +77,8 @@ impl Turn {
         if is_unread {
             lower();
         }
-        // Release pairs with the Acquire in `read`: a later reader finds the lower commit.
+        // Release pairs with the Acquire in `read`: a later reader finds the lower commit. (The fence in
+        // `WriteChunk::retract` would do for that, too.)
         self.word.fetch_and(READING, Ordering::Release);
         is_unread
     }

@@ -17,7 +17,7 @@ use crate::spans::{LISTENERS, Listener, each, listen};
 const MODES: [Mode; 3] = [Mode::Auto, Mode::Threads, Mode::Lifetimes];
 
 /// Does something that takes longer than the drop of a future.
-fn work() {
+pub(crate) fn work() {
     let start = Instant::now();
     while start.elapsed() < Duration::from_micros(50) {}
 }
