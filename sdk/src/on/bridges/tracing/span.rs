@@ -243,31 +243,46 @@ impl Span {
         branch: impl FnOnce(&mut dyn FnMut(Option<&Span>, &Span)),
     ) {
         let Some(callsite) = self.callsite() else { return };
-        let entry = Entry { span: id, callsite, recorded_in: None, is_again: false };
-        let Some(epoch) = callsite.registered_epoch() else { return stack::push(entry) };
+        let (recorded_in, is_again) = match callsite.registered_epoch() {
+            Some(epoch) => self.begin_entry(callsite, epoch, mode, branch),
+            None => (None, false),
+        };
+        stack::push(Entry { span: id, callsite, recorded_in, is_again });
+    }
+
+    /// Begins the slice of an entry. Returns the epoch in which it was recorded, and whether the span was entered
+    /// before.
+    #[inline]
+    fn begin_entry(
+        &self,
+        callsite: &'static Callsite,
+        epoch: Epoch,
+        mode: Mode,
+        branch: impl FnOnce(&mut dyn FnMut(Option<&Span>, &Span)),
+    ) -> (Option<Epoch>, bool) {
         let thread = track::own_uuid();
         let before = self.count_entry(thread);
         if before > 0 {
-            return self.enter_again(entry, epoch, mode, (thread, before), branch);
+            return (self.begin_again(callsite, epoch, mode, (thread, before), branch), true);
         }
-        let recorded_in = self.begin_slice(callsite, epoch, true);
+        let recorded = self.begin_slice(callsite, epoch, true);
         if mode == Mode::Auto {
             self.first_thread.store(thread, Ordering::Relaxed);
             self.first_entered_at.store(slices::last_event(), Ordering::Relaxed);
         }
-        stack::push(Entry { recorded_in, ..entry });
+        (recorded, false)
     }
 
-    /// Enters the span on `thread`, after `before` entries.
+    /// Begins the slice of an entry on `thread`, after `before` entries.
     #[inline(never)]
-    fn enter_again(
+    fn begin_again(
         &self,
-        entry: Entry,
+        callsite: &'static Callsite,
         epoch: Epoch,
         mode: Mode,
         (thread, before): (u64, u32),
         branch: impl FnOnce(&mut dyn FnMut(Option<&Span>, &Span)),
-    ) {
+    ) -> Option<Epoch> {
         if mode == Mode::Auto && !self.has(LIFE) {
             let moved = self.first_thread.load(Ordering::Relaxed) != thread;
             // Two entries on one thread may come from a future that was ready at once: its drop enters the span
@@ -280,9 +295,9 @@ impl Span {
         }
         // This entry may be that of the drop.
         let position = retraction::position();
-        let recorded_in = self.begin_slice(entry.callsite, epoch, false);
-        stack::push(Entry { recorded_in, is_again: true, ..entry });
-        stack::keep_begun(recorded_in.map(|_| Begun::new(position)));
+        let recorded = self.begin_slice(callsite, epoch, false);
+        stack::keep_begun(recorded.map(|_| Begun::new(position)));
+        recorded
     }
 
     #[inline]
@@ -405,22 +420,30 @@ impl Span {
     pub(crate) fn exit(&self, id: u64) {
         stack::leave(id, |entry| {
             let Some(epoch) = entry.recorded_in else { return };
-            if self.state.load(Ordering::Relaxed) & (LATE_FIELDS | LIFE) == LATE_FIELDS {
-                self.end_slice_with_late_fields(entry.callsite, epoch);
-            } else {
-                slices::end_slice(entry.callsite, epoch);
-            }
             if entry.is_again {
-                self.keep_left(epoch);
+                self.end_again(entry.callsite, epoch);
+            } else {
+                self.end_slice(entry.callsite, epoch);
             }
         });
     }
 
-    /// Keeps the slice that was just ended, in case that the span is closed now.
+    #[inline]
+    fn end_slice(&self, callsite: &'static Callsite, epoch: Epoch) {
+        if self.state.load(Ordering::Relaxed) & (LATE_FIELDS | LIFE) == LATE_FIELDS {
+            self.end_slice_with_late_fields(callsite, epoch);
+        } else {
+            slices::end_slice(callsite, epoch);
+        }
+    }
+
+    /// Ends the slice of an entry that is not the span's first one. Keeps the slice, in case that the span is
+    /// closed now.
     #[inline(never)]
-    fn keep_left(&self, recorded_in: Epoch) {
+    fn end_again(&self, callsite: &'static Callsite, epoch: Epoch) {
+        self.end_slice(callsite, epoch);
         let slice = stack::begun_of_left().and_then(|begun| begun.ended());
-        stack::keep_left(slice.map(|slice| Left { span: self.address(), recorded_in, slice }));
+        stack::keep_left(slice.map(|slice| Left { span: self.address(), recorded_in: epoch, slice }));
     }
 
     fn address(&self) -> usize {

@@ -113,11 +113,10 @@ pub(crate) fn push(entry: Entry) {
     STACK.with(|stack| stack.push(entry));
 }
 
-/// Keeps the begin of the slice of the span that was entered last.
+/// Keeps the begin of the slice of the next entry.
 pub(crate) fn keep_begun(begun: Option<Begun>) {
     STACK.with(|stack| {
-        let at = stack.len.get().checked_sub(1);
-        if let Some(place) = at.and_then(|at| stack.begun.get(at)) {
+        if let Some(place) = stack.begun.get(stack.len.get()) {
             place.set(begun);
         }
     });
