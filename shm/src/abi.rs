@@ -23,8 +23,9 @@
 //! | 3. Writing to Complete | the owner | `state` Release |
 //! | 4. Complete to Free | the drain, after it has taken all bytes | `state` Release, then the bit Release |
 //!
-//! While Writing, the owner may also lower the commit (`turn.rs`): `commit` Release, then `retractions` Release,
-//! then a fence, then other bytes above the commit. It does so only if no reader in its process reads them.
+//! While Writing, the owner may also lower the commit (`turn.rs`): `commit` Release, then `retractions`
+//! Release, then a fence, then other bytes above the commit. It does so only if no reader in its process
+//! reads them.
 //!
 //! What the other side may conclude:
 //!

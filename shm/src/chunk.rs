@@ -182,8 +182,8 @@ impl WriteChunk {
         true
     }
 
-    /// Takes the records above `to` back, an earlier commit of this chunk. Returns `false` and does nothing if a
-    /// reader has these records, or is about to read them.
+    /// Takes the records above `to` back, an earlier commit of this chunk. Returns `false` and does nothing
+    /// if a reader has these records, or is about to read them.
     ///
     /// Readers from outside see the count of retractions grow.
     pub fn retract(&mut self, to: Commit) -> bool {
@@ -526,9 +526,9 @@ impl<'r> ReadChunk<'r> {
         // SAFETY: from <= to <= commit <= size, by the comparison above and the one in `refresh`, both on
         // this value's own copies. So the range is in the payload, and mapped while `region` is borrowed.
         // Every byte is initialised: the memory was zeroed at its creation. The owner has stored the commit,
-        // which was loaded with Acquire, and writes nothing below it until the chunk is free (`turn.rs`). The drain frees
-        // the chunk after it has dropped these slices (`Drain::batch`). In a region that overwrites the pin
-        // keeps the chunk, and `committed` borrows the pin.
+        // which was loaded with Acquire, and writes nothing below it until the chunk is free (`turn.rs`). The
+        // drain frees the chunk after it has dropped these slices (`Drain::batch`). In a region that
+        // overwrites the pin keeps the chunk, and `committed` borrows the pin.
         //
         // Another process can raise the commit and change bytes below it at any time. Rust's rules for a
         // slice do not cover that. No code in this crate branches on the bytes, and they do not change the

@@ -52,8 +52,8 @@
 //!    fields of the header or `commit`. A chunk that is claimed and not yet begun is still Free for the
 //!    drain.
 //! 3. **Commit.** The owner writes a record above `commit`, then stores `commit` (Release). The drain loads
-//!    `commit` (Acquire) and reads below it. The owner never writes below it, except by pair 6. So the two never access the
-//!    same byte, and neither waits for the other.
+//!    `commit` (Acquire) and reads below it. The owner never writes below it, except by pair 6. So the two
+//!    never access the same byte, and neither waits for the other.
 //! 4. **Complete.** The owner stores Complete (Release) after its last commit. The drain loads the state
 //!    *first* and `commit` second. If it sees Complete, the commit is the last one, and it may free the
 //!    chunk.
@@ -62,11 +62,11 @@
 //!    The window pins a chunk by a compare-and-swap (Acquire) of the whole word that it has seen, with the
 //!    generation. Only one of the two succeeds, so no thread writes the bytes that the window reads.
 //!
-//! 6. **Turn.** An owner may take its last records back, by a lower commit (`turn.rs`). It begins its turn by a
-//!    compare-and-swap (Acquire), which reads from the end of a reader's turn (Release), and so sees how far
-//!    that reader reads. A reader begins its turn by a `fetch_or` (Acquire), which reads from the begin or from
-//!    the end of the owner's turn (Release), and so sees to where the owner goes back, or the lower commit.
-//!    Neither waits. So no byte that a reader reads is taken back.
+//! 6. **Turn.** An owner may take its last records back, by a lower commit (`turn.rs`). It begins its turn by
+//!    a compare-and-swap (Acquire), which reads from the end of a reader's turn (Release), and so sees how
+//!    far that reader reads. A reader begins its turn by a `fetch_or` (Acquire), which reads from the begin
+//!    or from the end of the owner's turn (Release), and so sees to where the owner goes back, or the lower
+//!    commit. Neither waits. So no byte that a reader reads is taken back.
 //!
 //! `lease/` explains how the drain thread recalls the chunk of an idle thread at no cost for busy threads.
 //! `wait.rs` has the only lock: a thread that waits for a chunk holds it, and so does the drain when it wakes

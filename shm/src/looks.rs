@@ -16,8 +16,8 @@
 //!
 //! *A byte that the owner wrote after a retraction is not seen below an earlier commit.* The owner stores the
 //! lower commit, then the number of retractions (Release), then the byte, with a Release fence in between. If
-//! step 1 saw that number, step 2 sees the lower commit or a later one. If it did not, and the copy has the byte,
-//! step 4 finds another number.
+//! step 1 saw that number, step 2 sees the lower commit or a later one. If it did not, and the copy has the
+//! byte, step 4 finds another number.
 //!
 //! `tests/loom/glance.rs` runs this function with loads in place of reads from the region's file.
 

@@ -17,9 +17,9 @@
 //! 1. *The reader is first, and not done.* The owner finds READING, and its records stay.
 //! 2. *The reader is first, and done.* The owner sees `held` (the pair is the reader's last step and the
 //!    owner's first). Its records stay if the reader has any of them.
-//! 3. *The owner is first, and not done.* The reader finds `to`, and reads up to there. These bytes stay: until
-//!    the reader is done the owner has no second turn, and then it sees `held`. If `to` is below `held`, the owner
-//!    finds that too and its records stay, so the reader reads up to the commit.
+//! 3. *The owner is first, and not done.* The reader finds `to`, and reads up to there. These bytes stay:
+//!    until the reader is done the owner has no second turn, and then it sees `held`. If `to` is below
+//!    `held`, the owner finds that too and its records stay, so the reader reads up to the commit.
 //! 4. *The owner is first, and done.* The reader sees the lower commit, or a later one.
 //!
 //! The word is in the private memory of the process: another process that writes into the region cannot make
@@ -52,8 +52,8 @@ impl Turn {
     /// Returns a commit of a chunk that its owner may be writing: the bytes below it do not change. `load`
     /// loads the commit.
     pub(crate) fn read(&self, load: impl FnOnce() -> Commit) -> Commit {
-        // Acquire pairs with both Releases in `retract`. Of its first step: the bytes below `to` may be read. Of
-        // its last one: `load` finds the lower commit.
+        // Acquire pairs with both Releases in `retract`. Of its first step: the bytes below `to` may be read.
+        // Of its last one: `load` finds the lower commit.
         let before = self.word.fetch_or(READING, Ordering::Acquire);
         // Relaxed: the reader's own store, or that of the claim.
         let held = self.held.load(Ordering::Relaxed);

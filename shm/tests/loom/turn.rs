@@ -1,6 +1,7 @@
 //! An owner that takes its last record back, while the drain or the window reads the chunk.
 //!
-//! The records have different lengths: a reader that has bytes of two of them has something that is no record.
+//! The records have different lengths: a reader that has bytes of two of them has something that is no
+//! record.
 
 use super::*;
 
@@ -20,8 +21,8 @@ fn chunk_of_two(region: &Arc<Region>) -> (WriteChunk, hairline_shm::Commit) {
     (chunk, after_a)
 }
 
-// owner: [x]  ->  [x][a]  ->  [x][a][bb]  ->  [x][a]  ->  [x][a][c]     or, if the drain has bb: [x][a][bb][c]
-// drain:  two passes meanwhile, one after it
+// owner: [x]  ->  [x][a]  ->  [x][a][bb]  ->  [x][a]  ->  [x][a][c]     or, if the drain has bb:
+// [x][a][bb][c] drain:  two passes meanwhile, one after it
 #[test]
 fn the_drain_has_a_record_that_its_owner_takes_back_either_whole_or_not() {
     let (back, kept, between) = (Seen::default(), Seen::default(), Seen::default());

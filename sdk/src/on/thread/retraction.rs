@@ -1,15 +1,16 @@
 //! Takes the last slice of a thread back, for the entry in which `tracing` drops a future.
 //!
-//! `tracing` enters a span once more to drop its future, leaves it, and closes it. Nothing but the close tells
-//! that entry from a poll, so it is recorded like a poll: the process may be killed in it. At the close the
-//! slice is taken back, if it is the last one of its thread:
+//! `tracing` enters a span once more to drop its future, leaves it, and closes it. Nothing but the close
+//! tells that entry from a poll, so it is recorded like a poll: the process may be killed in it. At the close
+//! the slice is taken back, if it is the last one of its thread:
 //!
 //! ```text
 //! position   [begin] position   [end] commit                  close: the commit is again that of `position`
 //! ```
 //!
-//! Two positions and a commit show whether anything else was written: two more records are the begin and the end,
-//! and `changes` counts everything that is no event. `hairline_shm` decides whether a reader has the bytes.
+//! Two positions and a commit show whether anything else was written: two more records are the begin and the
+//! end, and `changes` counts everything that is no event. `hairline_shm` decides whether a reader has the
+//! bytes.
 
 use hairline_shm::Commit;
 
@@ -17,10 +18,10 @@ use crate::on::base::this_thread::{self, Position};
 use crate::on::callsite::Epoch;
 use crate::on::thread::cold;
 
-/// The time in which a future is dropped, at most, in ns. A longer slice stays: the drop does something that one
-/// may want to see. Most drops take 20 to 100 ns, with the fault of a new page of the chunk up to 2,000 ns. The
-/// shorter, the fewer polls are taken for the drop: a program that enters a span by hand may close it right
-/// after a short poll.
+/// The longest slice that is taken back, in ns. The drop of a future that is done takes 10 to 50 ns. The rest
+/// is for a future that frees its memory, and for the first store into a page of the chunk. A longer drop is
+/// worth to be seen. A larger number would take more polls for drops: a program that enters a span by hand may
+/// close it right after a short poll.
 const LONGEST: u64 = 2_000;
 
 /// The begin of a slice that may be taken back.
@@ -65,8 +66,8 @@ impl Begun {
 }
 
 impl LastSlice {
-    /// Takes the slice back, if it is still the last one of this thread and no reader has it. `epoch` is that of
-    /// its callsite.
+    /// Takes the slice back, if it is still the last one of this thread and no reader has it. `epoch` is that
+    /// of its callsite.
     pub(crate) fn retract(&self, epoch: Epoch) {
         if this_thread::hot().lease().commit() == self.end {
             cold::retract(epoch, &self.begin, self.end);

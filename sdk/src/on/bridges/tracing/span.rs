@@ -179,8 +179,8 @@ impl Span {
         if self.has(LIFE_BEGUN) { self.rest()?.life.clone() } else { None }
     }
 
-    /// Returns the flow of its entries, if there is one. Call [`keep_flow`](Self::keep_flow) when an event has
-    /// it.
+    /// Returns the flow of its entries, if there is one. Call [`keep_flow`](Self::keep_flow) when an event
+    /// has it.
     fn resumed_flow(&self) -> Option<Flow> {
         let resume =
             || Flow::resumed(self.flow.load(Ordering::Relaxed), self.flow_begun.load(Ordering::Relaxed));
@@ -225,8 +225,8 @@ impl Span {
         self.begin_life(above);
     }
 
-    /// Begins a life, at the time of the first entry, if the span was entered at least `entries` times and has
-    /// none.
+    /// Begins a life, at the time of the first entry, if the span was entered at least `entries` times and
+    /// has none.
     pub(crate) fn begin_life_if_async(&self, above: Option<&Span>, entries: u32) {
         if self.entries() >= entries && !self.has(LIFE) {
             self.begin_life(above);
@@ -250,8 +250,8 @@ impl Span {
         stack::push(Entry { span: id, callsite, recorded_in, is_again });
     }
 
-    /// Begins the slice of an entry. Returns the epoch in which it was recorded, and whether the span was entered
-    /// before.
+    /// Begins the slice of an entry. Returns the epoch in which it was recorded, and whether the span was
+    /// entered before.
     #[inline]
     fn begin_entry(
         &self,
@@ -285,8 +285,8 @@ impl Span {
     ) -> Option<Epoch> {
         if mode == Mode::Auto && !self.has(LIFE) {
             let moved = self.first_thread.load(Ordering::Relaxed) != thread;
-            // Two entries on one thread may come from a future that was ready at once: its drop enters the span
-            // once more.
+            // Two entries on one thread may come from a future that was ready at once: its drop enters the
+            // span once more.
             if moved || before >= 2 {
                 // Two entries of an ancestor are enough: this entry is inside of the second, so the second is
                 // not that of a drop.
