@@ -250,6 +250,24 @@ fn what_follows_a_drop_has_the_right_times() {
     );
 }
 
+#[test]
+fn a_drop_to_which_an_arrow_leads_is_in_the_trace() {
+    each(
+        Mode::Auto,
+        || {
+            let cause = info_span!("cause");
+            let span = info_span!("effect");
+            span.in_scope(|| ());
+            span.follows_from(cause.id());
+            span.in_scope(|| ());
+        },
+        |trace, name| {
+            // Two entries, and the instant at which the arrow begins.
+            assert_eq!(trace.rows(ENTRIES), "effect\t3", "{name}");
+        },
+    );
+}
+
 /// Runs futures on all threads of a runtime: `count` with `polls` polls each.
 fn crowd(listener: Listener, count: usize, waiting: usize) {
     listen_everywhere(listener, |dispatch| {

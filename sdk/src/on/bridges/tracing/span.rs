@@ -293,10 +293,10 @@ impl Span {
                 branch(&mut |above, span| span.begin_life_if_async(above, 2));
             }
         }
-        // This entry may be that of the drop.
-        let position = retraction::position();
+        // This entry may be that of the drop. It stays if an arrow leads to it.
+        let (position, has_arrow) = (retraction::position(), self.has(ARROW));
         let recorded = self.begin_slice(callsite, epoch, false);
-        stack::keep_begun(recorded.map(|_| Begun::new(position)));
+        stack::keep_begun(recorded.filter(|_| !has_arrow).map(|_| Begun::new(position)));
         recorded
     }
 
