@@ -107,7 +107,7 @@ fn while_the_drain_runs_each_record_is_written_once_or_taken_back() {
                         }
                         index += 1;
                     }
-                    chunk = None; // gives it back
+                    drop(chunk.take()); // gives it back
                     chunk = claim(&region, 1, index, b"");
                 };
                 if n % 2 == 1 && chunk.as_mut().is_some_and(|chunk| chunk.retract(before)) {
