@@ -77,6 +77,7 @@ pub(crate) struct Hot {
 
 /// A position between two records of this thread's sequence.
 #[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(not(feature = "subscriber"), allow(dead_code))] // only spans of `tracing` are taken back
 pub(crate) struct Position {
     /// The commit in the chunk.
     pub(crate) commit: Commit,
