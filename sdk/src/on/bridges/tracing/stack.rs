@@ -210,7 +210,7 @@ mod tests {
         let entered = 2 * NEAR as u64;
         for left in [1, 5, NEAR as u64 - 1, NEAR as u64, NEAR as u64 + 1, entered - 1, entered, 1000] {
             (1..=entered).for_each(|span| {
-                push(Entry { span, callsite: &CALLSITE, recorded_in: None, is_again: false })
+                push(Entry { span, callsite: &CALLSITE, recorded_in: None, is_again: false });
             });
             let mut ended = None;
             leave(left, |entry| ended = Some(entry.span));
