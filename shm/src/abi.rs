@@ -23,11 +23,16 @@
 //! | 3. Writing to Complete | the owner | `state` Release |
 //! | 4. Complete to Free | the drain, after it has taken all bytes | `state` Release, then the bit Release |
 //!
+//! While Writing, the owner may also lower the commit (`turn.rs`): `commit` Release, then `retractions`
+//! Release, then a fence, then other bytes above the commit. It does so only if no reader in its process
+//! reads them.
+//!
 //! What the other side may conclude:
 //!
 //! 1. A reader that loads Writing (Acquire) sees the fields of the header.
 //! 2. A reader that loads `commit` (Acquire) may read that many bytes of the payload. They never change
-//!    again.
+//!    again, unless the owner lowers the commit. In the owner's process `turn.rs` prevents that. A reader
+//!    from outside loads `retractions` (Acquire) before the commit, and again after the copy.
 //! 3. A reader that loads Complete (Acquire), and `commit` after it, has the last commit of the chunk.
 //! 4. A thread that clears the bit (Acquire) owns the chunk alone. The drain has read all bytes of the last
 //!    owner.
@@ -63,7 +68,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 pub const MAGIC: [u8; 8] = *b"HAIRLINE";
 
 /// Grows with each layout that readers of the previous one cannot read.
-pub const ABI_VERSION: u32 = 3;
+pub const ABI_VERSION: u32 = 4;
 
 /// Bytes of [`RegionHeader`].
 pub const REGION_HEADER_SIZE: usize = 512;
@@ -242,11 +247,15 @@ pub struct ChunkHeader {
     pub(crate) recovery_len: AtomicU32,
     /// The number of claims in the region before this one. A younger chunk has a larger number.
     pub(crate) claim: AtomicU32,
-    reserved: atomic::AtomicU32,
+    /// How often the owner has lowered `commit`. Readers from outside compare it before and after a copy.
+    pub(crate) retractions: AtomicU32,
     /// Under loom each record has a cell that stands for its bytes. A read that is not ordered after the
     /// write makes the model fail.
     #[cfg(loom)]
     pub(crate) guards: Guards,
+    /// Under loom: stands for a byte of the payload, for the model of a reader from outside.
+    #[cfg(loom)]
+    pub byte: AtomicU32,
 }
 
 /// The cells of a chunk's first records.
@@ -340,11 +349,17 @@ impl Commit {
 }
 
 impl ChunkHeader {
-    /// The state and the generation, for the model of a reader from outside.
+    /// The state, the generation and the number of retractions, for the model of a reader from outside.
     #[cfg(loom)]
-    pub fn look(&self) -> (State, u32) {
+    pub fn look(&self) -> (State, u32, u32) {
         let word = self.state.load(Ordering::Relaxed);
-        (State::of(word), generation(word))
+        (State::of(word), generation(word), self.retractions.load(Ordering::Relaxed))
+    }
+
+    /// The commit, for the model of a reader from outside.
+    #[cfg(loom)]
+    pub fn commit(&self) -> Commit {
+        Commit(self.commit.load(Ordering::Relaxed))
     }
 
     /// The fields that the owner set at the claim. Valid from Writing to Free.
@@ -418,5 +433,6 @@ const _: () = {
     assert!(offset_of!(ChunkHeader, batch) == 48);
     assert!(offset_of!(ChunkHeader, recovery_len) == 52);
     assert!(offset_of!(ChunkHeader, claim) == 56);
+    assert!(offset_of!(ChunkHeader, retractions) == 60);
     assert!(cfg!(target_endian = "little"), "the region's ABI is little-endian");
 };

@@ -14,7 +14,7 @@ use crate::bitmap::Taken;
 use crate::owner::Owner;
 use crate::region::Region;
 use crate::step::step;
-use crate::sync::Ordering;
+use crate::sync::{Ordering, fence};
 
 /// A chunk for its owner, the only thread that writes it.
 ///
@@ -85,6 +85,7 @@ impl WriteChunk {
         header.context_len.store(info.context_len, Ordering::Relaxed);
         header.recovery_len.store(0, Ordering::Relaxed);
         header.claim.store(claim, Ordering::Relaxed);
+        header.retractions.store(0, Ordering::Relaxed);
         header.flags.store(0, Ordering::Relaxed);
         header.commit.store(start, Ordering::Relaxed);
         header.drained.store(start, Ordering::Relaxed);
@@ -181,6 +182,35 @@ impl WriteChunk {
         true
     }
 
+    /// Takes the records above `to` back, an earlier commit of this chunk. Returns `false` and does nothing
+    /// if a reader has these records, or is about to read them.
+    ///
+    /// Readers from outside see the count of retractions grow.
+    pub fn retract(&mut self, to: Commit) -> bool {
+        let (last, header, owner) = (self.commit, self.header(), self.owner());
+        let is_sound = owner.info().context_len <= to.bytes()
+            && to.bytes() <= last.bytes()
+            && to.records() <= last.records();
+        let lower = || {
+            // Release, as in `publish`. The reader's turn makes it visible to the readers of this process.
+            header.commit.store(to.0, Ordering::Release);
+            step();
+            let retractions = header.retractions.load(Ordering::Relaxed).wrapping_add(1);
+            // Release pairs with the Acquire fence after the first look in `looks.rs`: a reader from outside
+            // that sees the new count sees the lower commit, or a later one.
+            header.retractions.store(retractions, Ordering::Release);
+            // Release pairs with the Acquire fence before the last look: a reader from outside that has seen
+            // a byte written from here on sees the new count.
+            fence(Ordering::Release);
+            step();
+        };
+        let is_lowered = is_sound && owner.turn().retract(to, lower);
+        if is_lowered {
+            self.commit = to;
+        }
+        is_lowered
+    }
+
     /// Writes the recovery: bytes right after the context that are needed only if the chunk before is
     /// missing.
     ///
@@ -269,7 +299,8 @@ impl ChunkHeader {
     /// Commits: readers may read the payload up to `commit` from now on.
     ///
     /// # Safety
-    /// Only for the owner of the chunk. `commit` must be no less than the last one and within the payload.
+    /// Only for the owner of the chunk. `commit` must be no less than the last one, which
+    /// [`WriteChunk::retract`] may have lowered, and within the payload.
     /// All bytes below it must have been written.
     #[inline(always)]
     pub unsafe fn publish(&self, commit: Commit) {
@@ -392,10 +423,14 @@ impl<'r> ReadChunk<'r> {
     pub(crate) fn refresh(&mut self) -> Result<(), Damaged> {
         self.complete = State::of(self.header.state.load(Ordering::Acquire)) == State::Complete;
         // Acquire pairs with the Release in `ChunkHeader::publish`: the bytes below the commit may be read.
-        let commit = Commit(self.header.commit.load(Ordering::Acquire));
+        let load = || Commit(self.header.commit.load(Ordering::Acquire));
         // Relaxed: this thread's own last store, or that of the claim, which the load of the state has made
         // visible.
         let drained = Commit(self.header.drained.load(Ordering::Relaxed));
+        let seen = load();
+        // Of a complete chunk, nothing is taken back. Bytes up to `drained` were read in an earlier turn.
+        let needs_turn = !self.complete && seen != drained;
+        let commit = if needs_turn { self.owner.turn().read(load) } else { seen };
         let is_sound = self.header.info() == self.info
             && self.info.context_len <= drained.bytes()
             && drained.bytes() <= commit.bytes()
@@ -491,9 +526,9 @@ impl<'r> ReadChunk<'r> {
         // SAFETY: from <= to <= commit <= size, by the comparison above and the one in `refresh`, both on
         // this value's own copies. So the range is in the payload, and mapped while `region` is borrowed.
         // Every byte is initialised: the memory was zeroed at its creation. The owner has stored the commit,
-        // which was loaded with Acquire, and writes nothing below it until the chunk is free. The drain frees
-        // the chunk after it has dropped these slices (`Drain::batch`). In a region that overwrites the pin
-        // keeps the chunk, and `committed` borrows the pin.
+        // which was loaded with Acquire, and writes nothing below it until the chunk is free (`turn.rs`). The
+        // drain frees the chunk after it has dropped these slices (`Drain::batch`). In a region that
+        // overwrites the pin keeps the chunk, and `committed` borrows the pin.
         //
         // Another process can raise the commit and change bytes below it at any time. Rust's rules for a
         // slice do not cover that. No code in this crate branches on the bytes, and they do not change the

@@ -37,12 +37,12 @@
 //!   chunk  ledger                     a chunk for its owner and its readers; the bytes that the output has
 //!   bitmap  looks                     a chunk changes hands
 //!        region                       header, bitmap and chunks
-//! abi  backing  owner  process  wait  layout, memory, and the parts of a region
+//! abi  backing  owner  turn  process  wait   layout, memory, and the parts of a region
 //! ```
 //!
 //! # Why no byte is read before it is written
 //!
-//! Five pairs of atomic operations are the whole argument. The code names the pair at each of them.
+//! Six pairs of atomic operations are the whole argument. The code names the pair at each of them.
 //!
 //! 1. **Claim.** The `fetch_and` (Acquire) that finds a bit of the bitmap set reads from the drain's
 //!    `fetch_or` (Release) that set it. Only one `fetch_and` can find the bit set, so only one thread owns
@@ -52,8 +52,8 @@
 //!    fields of the header or `commit`. A chunk that is claimed and not yet begun is still Free for the
 //!    drain.
 //! 3. **Commit.** The owner writes a record above `commit`, then stores `commit` (Release). The drain loads
-//!    `commit` (Acquire) and reads below it. The owner never writes below it. So the two never access the
-//!    same byte, and neither waits for the other.
+//!    `commit` (Acquire) and reads below it. The owner never writes below it, except by pair 6. So the two
+//!    never access the same byte, and neither waits for the other.
 //! 4. **Complete.** The owner stores Complete (Release) after its last commit. The drain loads the state
 //!    *first* and `commit` second. If it sees Complete, the commit is the last one, and it may free the
 //!    chunk.
@@ -61,6 +61,12 @@
 //!    Complete. It reads from the last owner's Complete (Release) and from the end of the last pin (Release).
 //!    The window pins a chunk by a compare-and-swap (Acquire) of the whole word that it has seen, with the
 //!    generation. Only one of the two succeeds, so no thread writes the bytes that the window reads.
+//!
+//! 6. **Turn.** An owner may take its last records back, by a lower commit (`turn.rs`). It begins its turn by
+//!    a compare-and-swap (Acquire), which reads from the end of a reader's turn (Release), and so sees how
+//!    far that reader reads. A reader begins its turn by a `fetch_or` (Acquire), which reads from the begin
+//!    or from the end of the owner's turn (Release), and so sees to where the owner goes back, or the lower
+//!    commit. Neither waits. So no byte that a reader reads is taken back.
 //!
 //! `lease/` explains how the drain thread recalls the chunk of an idle thread at no cost for busy threads.
 //! `wait.rs` has the only lock: a thread that waits for a chunk holds it, and so does the drain when it wakes
@@ -98,6 +104,7 @@ mod region;
 mod runs;
 mod step;
 mod sync;
+mod turn;
 mod wait;
 mod window;
 

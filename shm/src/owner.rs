@@ -9,30 +9,35 @@
 
 #![allow(unsafe_code)] // zeroed memory
 
+#[cfg(not(loom))]
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 
 // Not loom's atomics: the models watch the header's fields, which are stored and loaded beside these.
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::abi::ChunkInfo;
+use crate::turn::Turn;
 
 /// The owner of one chunk.
 #[derive(Debug)]
+#[cfg_attr(loom, derive(Default))]
 pub(crate) struct Owner {
     sequence: AtomicU32,
     index: AtomicU32,
     tid: AtomicU32,
     context_len: AtomicU32,
     is_last: AtomicBool,
+    turn: Turn,
 }
 
 impl Owner {
     /// Creates the owners of `chunks` chunks, which is not 0. The system allocates their pages when they are
     /// written: a ring may have many chunks that are never used.
+    #[cfg(not(loom))]
     pub(crate) fn of_chunks(chunks: u32) -> Box<[Self]> {
         let (len, layout) = (chunks as usize, Layout::new::<Self>());
         let layout = Layout::from_size_align(layout.size() * len, layout.align());
-        let layout = layout.expect("20 bytes for each chunk of at least 4096");
+        let layout = layout.expect("40 bytes for each chunk of at least 4096");
         // SAFETY: the size is not 0.
         let owners = unsafe { alloc_zeroed(layout) }.cast::<Self>();
         if owners.is_null() {
@@ -43,6 +48,17 @@ impl Owner {
         unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(owners, len)) }
     }
 
+    /// Creates the owners of `chunks` chunks.
+    #[cfg(loom)]
+    pub(crate) fn of_chunks(chunks: u32) -> Box<[Self]> {
+        (0..chunks).map(|_| Self::default()).collect()
+    }
+
+    /// Whose turn it is at the end of the chunk.
+    pub(crate) fn turn(&self) -> &Turn {
+        &self.turn
+    }
+
     /// Sets the owner, at a claim.
     pub(crate) fn set(&self, info: ChunkInfo) {
         self.sequence.store(info.sequence, Ordering::Relaxed);
@@ -50,6 +66,7 @@ impl Owner {
         self.tid.store(info.tid, Ordering::Relaxed);
         self.context_len.store(info.context_len, Ordering::Relaxed);
         self.is_last.store(false, Ordering::Relaxed);
+        self.turn.reset(info.context_len);
     }
 
     /// The argument of the last [`set`](Self::set). Valid from Writing to Free.

@@ -2,6 +2,7 @@
 
 mod allocations;
 mod attribute;
+mod closings;
 mod environment;
 mod futures_and_streams;
 mod lanes;

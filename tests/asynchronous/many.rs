@@ -5,6 +5,8 @@ use std::sync::Barrier;
 use hairline_tests::recording::{FORMATS, record};
 use tracing_subscriber::prelude::*;
 
+use crate::closings::work;
+
 /// The slices that the program's spans become, by name, with the subscriber and with the layer: the same.
 fn both(program: impl Fn(), expected: &str) {
     let sql = "select name, count(*), min(dur) >= 0 from slice group by name order by name";
@@ -23,6 +25,12 @@ fn both(program: impl Fn(), expected: &str) {
     }
 }
 
+/// Enters a span for longer than the drop of a future takes, and closes it.
+fn enter_and_close(span: tracing::Span) {
+    let _entered = span.entered();
+    work();
+}
+
 // More than a thread has places for: the layer keeps the others in the registry.
 #[test]
 fn many_spans_at_a_time_are_all_recorded() {
@@ -32,7 +40,7 @@ fn many_spans_at_a_time_are_all_recorded() {
             spans.iter().for_each(|span| drop(span.enter()));
             let half = spans.into_iter().step_by(2);
             std::thread::scope(|threads| {
-                threads.spawn(move || half.for_each(|span| drop(span.entered())));
+                threads.spawn(move || half.for_each(enter_and_close));
             });
         }
     };
@@ -58,7 +66,7 @@ fn spans_of_many_threads_at_a_time_are_all_recorded() {
                     drop(span.enter());
                     barrier.wait();
                     next.send(span).unwrap();
-                    drop(receive.recv().unwrap().entered());
+                    enter_and_close(receive.recv().unwrap());
                     barrier.wait();
                 });
             }

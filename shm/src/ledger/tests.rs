@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::abi::RegionHeader;
 use crate::recover::{DeadRegion, NextOutput, Part, RegionFile};
 use crate::step::{hook, step};
-use crate::{Backing, BackingChoice, ChunkInfo, Drain, Output, Region, RegionConfig, WriteChunk};
+use crate::{Backing, BackingChoice, ChunkInfo, Commit, Drain, Output, Region, RegionConfig, WriteChunk};
 
 /// The context of a sequence.
 fn context(sequence: u32) -> [u8; 2] {
@@ -57,6 +57,8 @@ struct ChunkWriter {
     chunk: Option<WriteChunk>,
     index: u32,
     next: u8,
+    /// The commit before the last record of the chunk.
+    before_last: Option<Commit>,
 }
 
 impl ChunkWriter {
@@ -64,6 +66,7 @@ impl ChunkWriter {
         if self.chunk.is_none() {
             let info = ChunkInfo { sequence: self.sequence, index: self.index, ..ChunkInfo::default() };
             self.chunk = region.claim(info, &context(self.sequence));
+            self.before_last = None;
             self.index += u32::from(self.chunk.is_some());
         }
     }
@@ -72,10 +75,22 @@ impl ChunkWriter {
         if let Some(chunk) = &mut self.chunk
             && self.next < 250
         {
+            self.before_last = Some(chunk.committed());
             assert!(chunk.append(&record(self.sequence, self.next), 1));
             self.next += 1;
             committed.borrow_mut()[self.sequence as usize - 1] = self.next;
         }
+    }
+
+    /// Takes the last record back. Returns whether that was possible.
+    fn take_back(&mut self, committed: &RefCell<[u8; 2]>) -> bool {
+        let (Some(chunk), Some(before)) = (&mut self.chunk, self.before_last.take()) else { return false };
+        let set = |next| committed.borrow_mut()[self.sequence as usize - 1] = next;
+        set(self.next - 1); // before the first step
+        let is_back = chunk.retract(before);
+        self.next -= u8::from(is_back);
+        set(self.next);
+        is_back
     }
 }
 
@@ -136,6 +151,7 @@ fn after_a_kill_at_any_step_file_and_ring_together_have_each_record_once() {
         (seed >> 33) % n
     };
     let kills = Rc::new(RefCell::new(0_u64));
+    let mut taken_back = 0;
     for _ in 0..60 {
         let (region, path) = region_with_file();
         let mut drain = Drain::new(Arc::clone(&region));
@@ -146,14 +162,21 @@ fn after_a_kill_at_any_step_file_and_ring_together_have_each_record_once() {
             *counted.borrow_mut() += 1;
             check(&recovered(&path, &output.0.borrow()), *expected.borrow());
         })));
-        let mut writers = [1, 2].map(|sequence| ChunkWriter { sequence, chunk: None, index: 0, next: 0 });
+        let mut writers = [1, 2].map(|sequence| ChunkWriter {
+            sequence,
+            chunk: None,
+            index: 0,
+            next: 0,
+            before_last: None,
+        });
         for _ in 0..60 {
             let writer = &mut writers[random(2) as usize];
-            match random(9) {
+            match random(11) {
                 0 | 1 => writer.claim(&region),
                 2..=4 => writer.append(&committed),
                 5 => drop(writer.chunk.take()),
                 6 => drop(drain.pass(&mut sink)),
+                8 | 9 => taken_back += u32::from(writer.take_back(&committed)),
                 // This can come between a failed batch and its repetition.
                 7 => drain.insert(&BEAT, &mut sink).unwrap(),
                 _ => {
@@ -168,7 +191,7 @@ fn after_a_kill_at_any_step_file_and_ring_together_have_each_record_once() {
         let Ok(_) = drain.pass(&mut sink) else { panic!("it takes all") };
         check(&sink.0.borrow(), *committed.borrow());
     }
-    assert!(*kills.borrow() > 5_000, "{kills:?}");
+    assert!(*kills.borrow() > 5_000 && taken_back > 100, "{kills:?}, {taken_back}");
 }
 
 #[test]

@@ -75,6 +75,7 @@ pub(super) struct Header {
     /// Grows with each claim of the chunk.
     pub(super) generation: u32,
     pub(super) claim: u32,
+    pub(super) retractions: u32,
     pub(super) is_last: bool,
     pub(super) sequence: u32,
     index: u32,
@@ -97,6 +98,7 @@ impl Header {
             state: State::of(u32_at(offset_of!(ChunkHeader, state))),
             generation: generation(u32_at(offset_of!(ChunkHeader, state))),
             claim: u32_at(offset_of!(ChunkHeader, claim)),
+            retractions: u32_at(offset_of!(ChunkHeader, retractions)),
             is_last: u32_at(offset_of!(ChunkHeader, flags)) & FLAG_LAST != 0,
             sequence: u32_at(offset_of!(ChunkHeader, sequence)),
             index: u32_at(offset_of!(ChunkHeader, index)),

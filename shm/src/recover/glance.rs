@@ -118,18 +118,19 @@ impl Glance {
         Ok(look)
     }
 
-    /// Copies a chunk. Returns `false` if it is of another generation by the end of the copy, or damaged.
+    /// Copies a chunk. Returns `false` if it changes during the copy, or is damaged.
     fn copy(&mut self, file: &File, number: u32, generation: u32) -> io::Result<bool> {
         let part = if self.facts.overwrites() { Part::All } else { Part::NotInOutput };
         let place = u32::try_from(self.copies.len()).unwrap_or(u32::MAX);
         let start = self.bytes.len();
         let look = || {
             let header = Header::read(file, &self.facts, number)?;
-            Ok::<_, io::Error>((header.state, header.generation, header))
+            Ok::<_, io::Error>((header.state, header.generation, header.retractions, header))
         };
         let bytes = &mut self.bytes;
         let copied = copy_between_looks(generation, look, |header| {
             let entry = header.entry(&self.facts, place, part);
+            bytes.truncate(start); // of an earlier attempt
             if let Ok(Some(entry)) = &entry {
                 bytes.resize(start + entry.to as usize, 0);
                 let payload = chunk_offset(&self.facts, number) + CHUNK_HEADER_SIZE as u64;

@@ -8,6 +8,7 @@
 use super::*;
 use hairline_shm::abi::State;
 use hairline_shm::copy_between_looks;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// The sequence of the chunk's first owner, and of the next one.
 const OLD: u32 = 1;
@@ -25,15 +26,15 @@ fn a_copy_between_two_equal_looks_is_of_one_owner() {
         claim(&region, OLD, 0, b"").unwrap().finish_sequence();
         let _held: Vec<_> = (0..3).map(|n| claim(&region, 100 + n, 0, b"").unwrap()).collect();
         let header = region.chunk_header(0);
-        let (_, first) = header.look();
+        let (_, first, _) = header.look();
         let owner = {
             let region = Arc::clone(&region);
             thread::spawn(move || claim(&region, NEW, 0, b"").map(WriteChunk::finish_sequence))
         };
-        let (state, listed) = header.look();
+        let (state, listed, _) = header.look();
         let look = || {
-            let (state, generation) = header.look();
-            Ok::<_, std::convert::Infallible>((state, generation, ()))
+            let (state, generation, retractions) = header.look();
+            Ok::<_, std::convert::Infallible>((state, generation, retractions, ()))
         };
         let Ok(copied) = copy_between_looks(listed, look, |()| Ok(header.info().sequence));
         match copied {
@@ -49,4 +50,47 @@ fn a_copy_between_two_equal_looks_is_of_one_owner() {
         owner.join().unwrap();
     });
     assert!(old.happened() && new.happened() && taken.happened());
+}
+
+// owner:  [a][bb]  ->  [a]  ->  [a][c]        one byte stands for the bytes of `bb` and of `c`
+// reader: retractions, commit, [the byte], retractions
+#[test]
+fn a_copy_has_no_byte_from_after_a_retraction_below_a_commit_from_before_it() {
+    let (old, new, changed) = (Seen::default(), Seen::default(), Seen::default());
+    let seen = (old.clone(), new.clone(), changed.clone());
+    explore_most(move || {
+        let region = ring();
+        let mut chunk = claim(&region, 1, 0, b"").unwrap();
+        assert!(chunk.append(b"a", 1));
+        let before = chunk.committed();
+        assert!(chunk.append(b"bb", 1));
+        let header = region.chunk_header(chunk.number());
+        let (_, listed, _) = header.look();
+        let owner = {
+            let region = Arc::clone(&region);
+            thread::spawn(move || {
+                assert!(chunk.retract(before), "no reader of this process");
+                region.chunk_header(chunk.number()).byte.store(1, Relaxed);
+                assert!(chunk.append(b"c", 1));
+                chunk
+            })
+        };
+        let look = || {
+            let (state, generation, retractions) = header.look();
+            Ok::<_, std::convert::Infallible>((state, generation, retractions, header.commit()))
+        };
+        let Ok(copied) =
+            copy_between_looks(listed, look, |commit| Ok((commit.bytes(), header.byte.load(Relaxed))));
+        match copied {
+            Some((3, byte)) => assert_eq!(byte, 0, "of `c`, below the commit of `bb`"),
+            Some((2, byte)) => assert_eq!(byte, 1, "of `bb`, below the commit of `c`"),
+            Some((bytes, _)) => assert_eq!(bytes, 1),
+            None => {}
+        }
+        seen.0.note_if(copied == Some((3, 0)));
+        seen.1.note_if(copied == Some((2, 1)));
+        seen.2.note_if(copied.is_none());
+        let _chunk = owner.join().unwrap();
+    });
+    assert!(old.happened() && new.happened() && changed.happened());
 }

@@ -23,6 +23,7 @@ mod drain;
 mod glance;
 mod lease;
 mod overwrite;
+mod turn;
 mod wait;
 
 use std::sync::Arc;

@@ -15,6 +15,7 @@ mod memory;
 mod model;
 mod order;
 mod output;
+mod retract;
 mod room;
 mod sizes;
 mod threads;

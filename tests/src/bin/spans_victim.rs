@@ -3,16 +3,19 @@
 //! ```text
 //! spans_victim subscriber | layer  global | scoped | after-another
 //! spans_victim subscriber | layer | log  levels
+//! spans_victim subscriber | layer  hang
 //! spans_victim log
 //! ```
 //!
 //! Its first span is entered by eight threads at once. `scoped`: on one thread, which is all that has the subscriber.
 //! `after-another`: likewise, and the span's callsite was known to another subscriber before. `log`: a message, and 20,000 with
-//! a target of its own each. `levels`: a span and an event of each level, on threads; or a message of each level.
+//! a target of its own each. `levels`: a span and an event of each level, on threads; or a message of each level. `hang`: ten
+//! futures with two polls each, and one that never returns from its second poll.
 
 use std::sync::Barrier;
+use std::task::{Context, Poll, Waker};
 
-use tracing::Dispatch;
+use tracing::{Dispatch, Instrument};
 use tracing_subscriber::prelude::*;
 
 const THREADS: u64 = 8;
@@ -66,6 +69,31 @@ fn messages_of_each_level() {
     println!("done");
 }
 
+/// Polls a future twice. The second poll calls `second`.
+fn poll_twice(name: u64, second: impl Fn()) {
+    let mut polls = 0;
+    let future = std::future::poll_fn(|_| {
+        polls += 1;
+        if polls == 1 {
+            return Poll::Pending;
+        }
+        second();
+        Poll::Ready(())
+    });
+    let mut future = std::pin::pin!(future.instrument(tracing::info_span!("polled", n = name)));
+    while future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {}
+}
+
+fn hang() {
+    (0..10).for_each(|n| poll_twice(n, || ()));
+    poll_twice(10, || {
+        println!("hangs");
+        loop {
+            std::thread::park();
+        }
+    });
+}
+
 fn main() {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     if arguments == ["log"] {
@@ -87,6 +115,7 @@ fn main() {
             all_at_once();
         }
         "levels" => tracing::dispatcher::with_default(&dispatch(), spans_of_each_level),
+        "hang" => tracing::dispatcher::with_default(&dispatch(), hang),
         "scoped" => on_one_thread(),
         _ => {
             let another = Dispatch::new(tracing_subscriber::registry());

@@ -14,7 +14,7 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use hairline_shm::Lease;
+use hairline_shm::{Commit, Lease};
 
 use crate::on::base::lease;
 
@@ -71,6 +71,20 @@ pub(crate) struct Hot {
     /// Tracks that this sequence has described, each in the slot given by its lowest bits; 0 is an empty
     /// slot. An FXT interval needs no description as an interval, and has [`AS_INTERVAL`] set.
     tracks: [Cell<u64>; NEAR_TRACKS],
+    /// The position of the last record that the cold path has written. The hot path does not use it.
+    pub(crate) cold_position: Cell<Position>,
+}
+
+/// A position between two records of this thread's sequence.
+#[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(not(feature = "subscriber"), allow(dead_code))] // only spans of `tracing` are taken back
+pub(crate) struct Position {
+    /// The commit in the chunk.
+    pub(crate) commit: Commit,
+    /// The time of the record before.
+    pub(crate) last: u64,
+    /// Differs from another position's if the chunk does, or if anything but events was written in between.
+    pub(crate) changes: u64,
 }
 
 /// A flag beside the uuid of a track, which has 56 bits.
@@ -90,6 +104,7 @@ impl Hot {
             far_len: Cell::new(0),
             near: [const { Cell::new(0) }; NEAR_BYTES + 1],
             tracks: [const { Cell::new(0) }; NEAR_TRACKS],
+            cold_position: Cell::new(Position { commit: Commit(0), last: 0, changes: 0 }),
         }
     }
 

@@ -8,9 +8,13 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
+#[cfg(feature = "subscriber")]
+use hairline_shm::Commit;
 use hairline_shm::{Lease, LossReason, Region, start_pool_in_child};
 
 use crate::on::base::this_thread::Hot;
+#[cfg(feature = "subscriber")]
+use crate::on::base::this_thread::Position;
 use crate::on::base::{lease, this_thread};
 use crate::on::callsite::{Callsite, Epoch, fence_constants, registry};
 use crate::on::encode::constants;
@@ -152,6 +156,13 @@ pub(crate) fn end(callsite: &'static Callsite, open: OpenScope) {
 #[inline(never)]
 pub(crate) fn end_with(event: &Event<'_>, open: OpenScope) {
     with_writer_of(open.epoch, |hot, writer| writer.end_with(hot, event, open.id));
+}
+
+/// Takes this thread's last slice back: [`ChunkWriter::retract`].
+#[cfg(feature = "subscriber")]
+#[inline(never)]
+pub(crate) fn retract(epoch: Epoch, begin: &Position, end: Commit) {
+    with_writer_of(epoch, |hot, writer| writer.retract(hot, begin, end));
 }
 
 /// Calls `end` with the chunk writer of this thread, if it belongs to the session with `epoch`.

@@ -13,6 +13,8 @@ pub(crate) mod hot;
 pub(crate) mod lanes;
 pub(crate) mod open_scope;
 pub(crate) mod raw;
+#[cfg(feature = "subscriber")]
+pub(crate) mod retraction;
 pub(crate) mod room;
 #[cfg(feature = "subscriber")]
 pub(crate) mod slices;

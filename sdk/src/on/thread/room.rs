@@ -77,11 +77,20 @@ pub(crate) struct Room {
     end_size: i32,
     next: ChunkInfo,
     context: Vec<u8>,
+    /// Grows with each change of the chunk, and with each record that is no event: later events may need it.
+    changes: u64,
 }
 
 impl Room {
-    /// Claims the first chunk of the sequence. Returns `None` if no chunk is free.
-    pub(crate) fn new(region: Arc<Region>, info: ChunkInfo, context: Vec<u8>, end_size: i32) -> Option<Self> {
+    /// Claims the first chunk of the sequence. Returns `None` if no chunk is free. The
+    /// [`changes`](Self::changes) are counted from `changes` on.
+    pub(crate) fn new(
+        region: Arc<Region>,
+        info: ChunkInfo,
+        context: Vec<u8>,
+        end_size: i32,
+        changes: u64,
+    ) -> Option<Self> {
         let chunk = region.claim(info, &context)?;
         let next = ChunkInfo { index: info.index + 1, ..info };
         let mut room = Self {
@@ -95,6 +104,7 @@ impl Room {
             end_size,
             next,
             context,
+            changes,
         };
         room.limit = room.capacity();
         Some(room)
@@ -117,8 +127,21 @@ impl Room {
         is_valid
     }
 
+    /// Returns a number that grows when the chunk changes, and with each record that is no event.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// Takes the records above `to` back: those of a slice without anything inside, whose end has released the
+    /// room that its begin reserved. Returns `false` if a reader has them.
+    #[cfg(feature = "subscriber")]
+    pub(crate) fn retract(&mut self, to: Commit) -> bool {
+        self.ends_owed.is_none() && self.chunk.retract(to)
+    }
+
     /// Marks the chunk as recalled.
     pub(crate) fn set_recalled(&mut self) {
+        self.changes += 1;
         self.ends_owed = Some(self.ends_here());
         self.chunk.set_recalled();
     }
@@ -131,6 +154,7 @@ impl Room {
     pub(crate) fn resume(&mut self) -> Result<(), NoRoom> {
         let Some(open) = self.ends_owed else { return Ok(()) };
         self.chunk = self.region.claim(self.next, &self.context).ok_or(NoRoom::BufferFull)?;
+        self.changes += 1;
         self.next.index += 1;
         self.ends_owed = None;
         self.limit = self.capacity() - open * self.end_size;
@@ -187,6 +211,7 @@ impl Room {
         let end = self.find_room(bytes.len(), begins.is_some())?;
         let at = self.chunk.committed().bytes();
         self.chunk.append(bytes, events);
+        self.changes += u64::from(events == 0);
         self.limit -= end;
         if let Some(note) = begins {
             self.note(self.limit, Begin { at: Some(at), note });
@@ -279,6 +304,7 @@ impl Room {
         debug_assert!(is_written, "within `room_to_begin`");
         self.next.index += 1;
         self.chunk = chunk; // the old one is complete by its drop
+        self.changes += 1;
         self.ends_owed = None;
         self.limit = self.capacity() - open * self.end_size;
         let context_len = self.context.len() as u32;
@@ -360,6 +386,7 @@ impl Room {
         let mut ids = std::mem::take(&mut self.ids_in_spares);
         ids.extend((1..=self.ends_here()).map(|n| self.noted_id(self.capacity() - n * self.end_size)));
         self.chunk = chunk; // the old one is complete by its drop
+        self.changes += 1;
         self.ends_in_spares = open.min(self.spares.len() as i32 * self.ends_per_spare());
         self.limit = self.capacity() - (open - self.ends_in_spares) * self.end_size;
         self.note_ids(ids.drain((self.ends_in_spares.cast_unsigned() as usize).min(ids.len())..));
@@ -418,7 +445,7 @@ mod tests {
         let config = RegionConfig { buffer_size: chunks * 4096, ..RegionConfig::small() };
         let region = Region::create(&config).unwrap();
         let info = ChunkInfo { sequence: 1, ..Default::default() };
-        let room = Room::new(region.clone(), info, Vec::new(), END).unwrap();
+        let room = Room::new(region.clone(), info, Vec::new(), END, 0).unwrap();
         (region, room)
     }
 

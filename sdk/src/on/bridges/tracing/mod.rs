@@ -7,6 +7,7 @@
 //! third entry, or second thread ─> an interval on an async     span.rs
 //!                  track, from the first entry to the close
 //! each entry ─> a step of the span's flow                      span.rs
+//! the entry in which a future is dropped ─> nothing            span.rs, thread/retraction.rs
 //! ```
 //!
 //! [`Subscriber`] stores its spans itself (`slots`). [`layer`](fn@layer) works with tracing-subscriber's

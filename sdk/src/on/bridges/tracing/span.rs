@@ -8,7 +8,7 @@ use tracing_core::span::Record;
 
 use crate::on::base::lock::{Mutex, MutexGuard};
 use crate::on::bridges::tracing::fields::{Fields, Visited};
-use crate::on::bridges::tracing::stack::Entry;
+use crate::on::bridges::tracing::stack::{Entry, Left};
 use crate::on::bridges::tracing::{Mode, stack};
 use crate::on::callsite;
 use crate::on::callsite::{Callsite, Epoch};
@@ -17,6 +17,7 @@ use crate::on::event::flow::Flow;
 use crate::on::event::interval::{Interval, Lasting};
 use crate::on::event::track;
 use crate::on::thread::guards::interval::AsyncScope;
+use crate::on::thread::retraction::{self, Begun};
 use crate::on::thread::slices::{self, OpenScope};
 
 /// A span. If one thread makes, enters, leaves and closes it, none of its fields is written by an atomic
@@ -178,8 +179,8 @@ impl Span {
         if self.has(LIFE_BEGUN) { self.rest()?.life.clone() } else { None }
     }
 
-    /// Returns the flow of its entries, if there is one. Call [`keep_flow`](Self::keep_flow) when an event has
-    /// it.
+    /// Returns the flow of its entries, if there is one. Call [`keep_flow`](Self::keep_flow) when an event
+    /// has it.
     fn resumed_flow(&self) -> Option<Flow> {
         let resume =
             || Flow::resumed(self.flow.load(Ordering::Relaxed), self.flow_begun.load(Ordering::Relaxed));
@@ -224,8 +225,8 @@ impl Span {
         self.begin_life(above);
     }
 
-    /// Begins a life, at the time of the first entry, if the span was entered at least `entries` times and has
-    /// none.
+    /// Begins a life, at the time of the first entry, if the span was entered at least `entries` times and
+    /// has none.
     pub(crate) fn begin_life_if_async(&self, above: Option<&Span>, entries: u32) {
         if self.entries() >= entries && !self.has(LIFE) {
             self.begin_life(above);
@@ -242,41 +243,70 @@ impl Span {
         branch: impl FnOnce(&mut dyn FnMut(Option<&Span>, &Span)),
     ) {
         let Some(callsite) = self.callsite() else { return };
-        let open =
-            callsite.registered_epoch().and_then(|epoch| self.begin_slice(callsite, epoch, mode, branch));
-        stack::push(Entry { span: id, callsite, open });
+        let (open, is_again) = match callsite.registered_epoch() {
+            Some(epoch) => self.begin_entry(callsite, epoch, mode, branch),
+            None => (None, false),
+        };
+        stack::push(Entry { span: id, callsite, open, is_again });
     }
 
+    /// Begins the slice of an entry. Returns the epoch in which it was recorded, and whether the span was
+    /// entered before.
     #[inline]
-    fn begin_slice(
+    fn begin_entry(
         &self,
         callsite: &'static Callsite,
         epoch: Epoch,
         mode: Mode,
         branch: impl FnOnce(&mut dyn FnMut(Option<&Span>, &Span)),
-    ) -> Option<OpenScope> {
+    ) -> (Option<OpenScope>, bool) {
         let thread = track::own_uuid();
         let before = self.count_entry(thread);
-        if before > 0 && mode == Mode::Auto && !self.has(LIFE) {
+        if before > 0 {
+            return (self.begin_again(callsite, epoch, mode, (thread, before), branch), true);
+        }
+        let recorded = self.begin_slice(callsite, epoch, true);
+        if mode == Mode::Auto {
+            self.first_thread.store(thread, Ordering::Relaxed);
+            self.first_entered_at.store(slices::last_event(), Ordering::Relaxed);
+        }
+        (recorded, false)
+    }
+
+    /// Begins the slice of an entry on `thread`, after `before` entries.
+    #[inline(never)]
+    fn begin_again(
+        &self,
+        callsite: &'static Callsite,
+        epoch: Epoch,
+        mode: Mode,
+        (thread, before): (u64, u32),
+        branch: impl FnOnce(&mut dyn FnMut(Option<&Span>, &Span)),
+    ) -> Option<OpenScope> {
+        if mode == Mode::Auto && !self.has(LIFE) {
             let moved = self.first_thread.load(Ordering::Relaxed) != thread;
-            // Two entries on one thread may come from a future that was ready at once: its drop enters the span
-            // once more.
+            // Two entries on one thread may come from a future that was ready at once: its drop enters the
+            // span once more.
             if moved || before >= 2 {
                 // Two entries of an ancestor are enough: this entry is inside of the second, so the second is
                 // not that of a drop.
                 branch(&mut |above, span| span.begin_life_if_async(above, 2));
             }
         }
-        let recorded = if self.state.load(Ordering::Relaxed) == 0 {
+        // This entry may be that of the drop. It stays if an arrow leads to it.
+        let (position, has_arrow) = (retraction::position(), self.has(ARROW));
+        let recorded = self.begin_slice(callsite, epoch, false);
+        stack::keep_begun(recorded.filter(|_| !has_arrow).map(|_| Begun::new(position)));
+        recorded
+    }
+
+    #[inline]
+    fn begin_slice(&self, callsite: &'static Callsite, epoch: Epoch, is_first: bool) -> Option<OpenScope> {
+        if self.state.load(Ordering::Relaxed) == 0 {
             slices::begin_slice(callsite)
         } else {
-            self.begin_slice_with_details(callsite, epoch, before == 0)
-        };
-        if before == 0 && mode == Mode::Auto {
-            self.first_thread.store(thread, Ordering::Relaxed);
-            self.first_entered_at.store(slices::last_event(), Ordering::Relaxed);
+            self.begin_slice_with_details(callsite, epoch, is_first)
         }
-        recorded
     }
 
     /// Begins a slice with an arrow, a flow or fields.
@@ -390,12 +420,43 @@ impl Span {
     pub(crate) fn exit(&self, id: u64) {
         stack::leave(id, |entry| {
             let Some(open) = entry.open else { return };
-            if self.state.load(Ordering::Relaxed) & (LATE_FIELDS | LIFE) == LATE_FIELDS {
-                self.end_slice_with_late_fields(entry.callsite, open);
+            if entry.is_again {
+                self.end_again(entry.callsite, open);
             } else {
-                slices::end_slice(entry.callsite, open);
+                self.end_slice(entry.callsite, open);
             }
         });
+    }
+
+    #[inline]
+    fn end_slice(&self, callsite: &'static Callsite, open: OpenScope) {
+        if self.state.load(Ordering::Relaxed) & (LATE_FIELDS | LIFE) == LATE_FIELDS {
+            self.end_slice_with_late_fields(callsite, open);
+        } else {
+            slices::end_slice(callsite, open);
+        }
+    }
+
+    /// Ends the slice of an entry that is not the span's first one. Keeps the slice, in case that the span is
+    /// closed now.
+    #[inline(never)]
+    fn end_again(&self, callsite: &'static Callsite, open: OpenScope) {
+        self.end_slice(callsite, open);
+        let slice = stack::begun_of_left().and_then(|begun| begun.ended());
+        stack::keep_left(slice.map(|slice| Left { span: self.address(), recorded_in: open.epoch, slice }));
+    }
+
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    /// Takes the slice of the last entry back, if that was on this thread and nothing was recorded since its
+    /// begin: it is the entry in which a future was dropped.
+    #[inline(never)]
+    fn retract_last_entry(&self) {
+        if let Some(left) = stack::take_left().filter(|left| left.span == self.address()) {
+            left.slice.retract(left.recorded_in);
+        }
     }
 
     #[cold]
@@ -444,6 +505,9 @@ impl Span {
             && let Some(callsite) = self.callsite()
         {
             callsite.count_done_at_once();
+        }
+        if self.entries() > 1 {
+            self.retract_last_entry();
         }
         if self.has(LIFE | LATE) {
             self.end();

@@ -6,7 +6,8 @@
 use std::cell::{Cell, RefCell};
 
 use crate::on::base::this_thread;
-use crate::on::callsite::Callsite;
+use crate::on::callsite::{Callsite, Epoch};
+use crate::on::thread::retraction::{Begun, LastSlice};
 use crate::on::thread::slices::{self, OpenScope};
 
 /// An entered span.
@@ -17,6 +18,8 @@ pub(crate) struct Entry {
     pub(crate) callsite: &'static Callsite,
     /// The begin of its slice, if that was recorded.
     pub(crate) open: Option<OpenScope>,
+    /// Whether it was entered before, so that its begin [is kept](keep_begun).
+    pub(crate) is_again: bool,
 }
 
 impl Entry {
@@ -34,10 +37,30 @@ const NEAR: usize = 32;
 struct Stack {
     len: Cell<usize>,
     near: [Cell<Option<Entry>>; NEAR],
+    /// The begins of those entries that may be the last ones of their spans.
+    begun: [Cell<Option<Begun>>; NEAR],
+    /// The slice of the entry that was left last, if it may be taken back.
+    left: Cell<Option<Left>>,
+}
+
+/// An entry that was left.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Left {
+    /// The address of the span.
+    pub(crate) span: usize,
+    pub(crate) recorded_in: Epoch,
+    pub(crate) slice: LastSlice,
 }
 
 thread_local! {
-    static STACK: Stack = const { Stack { len: Cell::new(0), near: [const { Cell::new(None) }; NEAR] } };
+    static STACK: Stack = const {
+        Stack {
+            len: Cell::new(0),
+            near: [const { Cell::new(None) }; NEAR],
+            begun: [const { Cell::new(None) }; NEAR],
+            left: Cell::new(None),
+        }
+    };
     /// The entries above the first [`NEAR`].
     static FAR: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
 }
@@ -88,6 +111,30 @@ impl Stack {
 #[inline]
 pub(crate) fn push(entry: Entry) {
     STACK.with(|stack| stack.push(entry));
+}
+
+/// Keeps the begin of the slice of the next entry.
+pub(crate) fn keep_begun(begun: Option<Begun>) {
+    STACK.with(|stack| {
+        if let Some(place) = stack.begun.get(stack.len.get()) {
+            place.set(begun);
+        }
+    });
+}
+
+/// Returns the begin of the slice that [`leave`] has just removed, if it was kept.
+pub(crate) fn begun_of_left() -> Option<Begun> {
+    STACK.with(|stack| stack.begun.get(stack.len.get())?.take())
+}
+
+/// Keeps the slice of an entry that was left.
+pub(crate) fn keep_left(left: Option<Left>) {
+    STACK.with(|stack| stack.left.set(left));
+}
+
+/// Removes and returns the slice that was kept last.
+pub(crate) fn take_left() -> Option<Left> {
+    STACK.with(|stack| stack.left.take())
 }
 
 /// Returns the span that was entered last.
@@ -163,7 +210,9 @@ mod tests {
     fn any_number_of_spans_can_be_left_in_any_order() {
         let entered = 2 * NEAR as u64;
         for left in [1, 5, NEAR as u64 - 1, NEAR as u64, NEAR as u64 + 1, entered - 1, entered, 1000] {
-            (1..=entered).for_each(|span| push(Entry { span, callsite: &CALLSITE, open: None }));
+            (1..=entered).for_each(|span| {
+                push(Entry { span, callsite: &CALLSITE, open: None, is_again: false });
+            });
             let mut ended = None;
             leave(left, |entry| ended = Some(entry.span));
             assert_eq!(ended, (left <= entered).then_some(left));

@@ -22,7 +22,7 @@ use hairline_shm::{ChunkInfo, Lease, LossReason, Region};
 
 use crate::on::base::few::Few;
 use crate::on::base::platform::process;
-use crate::on::base::this_thread::Hot;
+use crate::on::base::this_thread::{Hot, Position};
 use crate::on::base::{clock, this_thread};
 use crate::on::callsite::{Callsite, Epoch};
 use crate::on::encode::begin::Begin;
@@ -61,6 +61,8 @@ pub(crate) struct ChunkWriter {
     late_end_pass: Option<u64>,
     /// The id of the last begin on this thread's track that the cold path has written.
     last_begin: u32,
+    /// The position of the last event, with its record behind it.
+    position: Position,
     /// Encodes records before they are copied into the chunk.
     scratch: Vec<u8>,
     /// The deferred begin of a slice on a track: it is written together with its end.
@@ -131,7 +133,9 @@ impl ChunkWriter {
         if detail.thread_time {
             end_size += sequence.cpu_time_len();
         }
-        let first = || Room::new(Arc::clone(shared.region()), info, sequence.context(), end_size);
+        // Of two sessions no two numbers are equal.
+        let changes = u64::from(shared.epoch().get()) << 32;
+        let first = || Room::new(Arc::clone(shared.region()), info, sequence.context(), end_size, changes);
         let room = retry_while_full(&shared, || first().ok_or(NoRoom::BufferFull)).ok()?;
         shared.add_thread(number, thread);
         Some(Self {
@@ -144,6 +148,7 @@ impl ChunkWriter {
             reserved_for_ends: Cell::new(0),
             late_end_pass: None,
             last_begin: 0,
+            position: Position::default(),
             scratch: Vec::with_capacity(256),
             deferred_begin: Vec::new(),
             again: Vec::new(),
@@ -280,6 +285,7 @@ impl ChunkWriter {
         let (far, far_len) = self.sequence.seen_callsites().raw();
         hot.far.set(far);
         hot.far_len.set(far_len);
+        hot.cold_position.set(Position { changes: self.room.changes(), ..self.position });
         if self.room.is_recalled() {
             hot.lease().clear();
             return;
@@ -420,6 +426,8 @@ impl ChunkWriter {
             let note = event.reserves_end().then(|| self.sequence.note_of_begin(event, at.now));
             self.room.find_room(self.scratch.len(), note.is_some())?;
             if event.extras.begin_flows(self.epoch(), now, &mut new, &mut own) {
+                let (commit, last) = (self.room.chunk().committed(), hot.lease().last());
+                self.position = Position { commit, last, ..self.position };
                 self.room.append(&self.scratch, 1, note)?;
                 self.last_begin = note.map_or(self.last_begin, |note| note.id);
                 return Ok((now, dropped));
@@ -482,6 +490,16 @@ impl ChunkWriter {
         self.sequence.put_end(&mut self.scratch, callsite, &at);
         self.room.append_end(&self.scratch);
         hot.lease().set_last(at.now);
+    }
+
+    /// Takes a slice back: the records between the two positions, its begin and its end, if they are the last
+    /// ones and no reader has them.
+    #[cfg(feature = "subscriber")]
+    pub(crate) fn retract(&mut self, hot: &Hot, begin: &Position, end: hairline_shm::Commit) {
+        let are_last = self.room.changes() == begin.changes && self.room.chunk().committed() == end;
+        if are_last && self.room.retract(begin.commit) {
+            hot.lease().set_last(begin.last); // times are relative to it
+        }
     }
 
     /// Ends a scope of this thread with arguments, or without them if there is no room.

@@ -1,0 +1,76 @@
+//! Takes the last slice of a thread back, for the entry in which `tracing` drops a future.
+//!
+//! `tracing` enters a span once more to drop its future, leaves it, and closes it. Nothing but the close
+//! tells that entry from a poll, so it is recorded like a poll: the process may be killed in it. At the close
+//! the slice is taken back, if it is the last one of its thread:
+//!
+//! ```text
+//! position   [begin] position   [end] commit                  close: the commit is again that of `position`
+//! ```
+//!
+//! Two positions and a commit show whether anything else was written: two more records are the begin and the
+//! end, and `changes` counts everything that is no event. `hairline_shm` decides whether a reader has the
+//! bytes.
+
+use hairline_shm::Commit;
+
+use crate::on::base::this_thread::{self, Position};
+use crate::on::callsite::Epoch;
+use crate::on::thread::cold;
+
+/// The longest slice that is taken back, in ns. The drop of a future that is done takes 10 to 50 ns. The rest
+/// is for a future that frees its memory, and for the first store into a page of the chunk. A longer drop is
+/// worth to be seen. A larger number would take more polls for drops: a program that enters a span by hand may
+/// close it right after a short poll.
+const LONGEST: u64 = 2_000;
+
+/// The begin of a slice that may be taken back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Begun {
+    /// The position of its record.
+    position: Position,
+    time: u64,
+}
+
+/// A slice that may be taken back: nothing was recorded inside of it, and it was the last one of its thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LastSlice {
+    begin: Position,
+    end: Commit,
+}
+
+/// Returns the position after this thread's last record.
+pub(crate) fn position() -> Position {
+    let hot = this_thread::hot();
+    let lease = hot.lease();
+    Position { commit: lease.commit(), last: lease.last(), changes: hot.cold_position.get().changes }
+}
+
+impl Begun {
+    /// Call it after a slice was begun at `before`.
+    pub(crate) fn new(before: Position) -> Self {
+        let hot = this_thread::hot();
+        let cold = hot.cold_position.get();
+        // If the chunk or the strings have changed, the cold path has written the begin.
+        let position = if cold.changes == before.changes { before } else { cold };
+        Self { position, time: hot.lease().last() }
+    }
+
+    /// Call it after the slice was ended. Returns the slice if it is short, and nothing is inside of it.
+    pub(crate) fn ended(&self) -> Option<LastSlice> {
+        let (begin, now) = (self.position, position());
+        let is_last = now.changes == begin.changes && now.commit.records() == begin.commit.records() + 2;
+        let is_short = now.last - self.time.min(now.last) <= LONGEST;
+        (is_last && is_short).then_some(LastSlice { begin, end: now.commit })
+    }
+}
+
+impl LastSlice {
+    /// Takes the slice back, if it is still the last one of this thread and no reader has it. `epoch` is that
+    /// of its callsite.
+    pub(crate) fn retract(&self, epoch: Epoch) {
+        if this_thread::hot().lease().commit() == self.end {
+            cold::retract(epoch, &self.begin, self.end);
+        }
+    }
+}
