@@ -11,6 +11,7 @@ pub mod growth;
 pub mod heap;
 pub mod machine;
 pub mod made;
+mod rich;
 pub mod row;
 pub mod size;
 pub mod spans;

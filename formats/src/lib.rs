@@ -45,4 +45,4 @@ mod value;
 
 pub use error::{DecodeError, DecodeErrorKind};
 pub use text::truncate_utf8;
-pub use value::{Entries, Value};
+pub use value::{Entries, Path, Value};

@@ -53,6 +53,12 @@ impl EndArguments {
         });
     }
 
+    /// Calls `show` with each argument.
+    #[inline]
+    pub(crate) fn each(&self, mut show: impl FnMut(&str, &Value<'_>)) {
+        self.0.iter().for_each(|(name, value)| show(name, &value));
+    }
+
     /// Calls `with` with all arguments.
     pub(crate) fn show<R>(&self, with: impl FnOnce(&[(&str, Value<'_>)]) -> R) -> R {
         self.0.with_list(with)

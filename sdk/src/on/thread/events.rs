@@ -159,12 +159,18 @@ pub(crate) fn last_event() -> u64 {
 
 /// Records an event of the callsite's kind with options. Returns the epoch in which it was recorded, `None`
 /// if it was not.
-pub(crate) fn rich(
+pub(crate) fn rich<V: Values>(
     callsite: &'static Callsite,
     epoch: Epoch,
-    values: &impl Values,
+    values: &V,
     extras: &Extras<'_>,
 ) -> Option<Epoch> {
+    if (V::COLD_ONLY || extras.name.is_some())
+        && extras.has_only_name()
+        && hot::composed::event(callsite, epoch, values, extras.name)
+    {
+        return Some(epoch);
+    }
     let happens = match callsite.kind() {
         CallsiteKind::Scope => Some(TrackAction::Begin),
         CallsiteKind::Instant => Some(TrackAction::Instant),

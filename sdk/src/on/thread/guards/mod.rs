@@ -15,6 +15,7 @@ use crate::on::event::text::Text;
 use crate::on::event::{Action, Event};
 use crate::on::thread::cold::TrackEnd;
 use crate::on::thread::end_arguments::EndArguments;
+use crate::on::thread::hot::encoded::Encoded;
 use crate::on::thread::{cold, events, hot};
 use crate::options::Format;
 
@@ -126,14 +127,24 @@ impl Drop for Scope {
     }
 }
 
-#[cold]
+#[inline(never)]
 fn end_scope_with(callsite: &'static Callsite, epoch: Epoch, arguments: Box<EndArguments>) {
+    let mut encoded = Encoded::new(epoch.format());
+    arguments.each(|name, value| encoded.put_named(name, value));
+    if !hot::composed::end(callsite, epoch, &encoded) {
+        end_scope_with_slow(callsite, epoch, &arguments);
+    }
+    EndArguments::keep(arguments);
+}
+
+#[cold]
+#[inline(never)]
+fn end_scope_with_slow(callsite: &'static Callsite, epoch: Epoch, arguments: &EndArguments) {
     let extras = Extras::new();
     arguments.show(|named| {
         let event = Event { action: Action::End, named, ..Event::new(callsite, &[], &extras) };
         cold::end_with(&event, epoch);
     });
-    EndArguments::keep(arguments);
 }
 
 /// Records the end of a slice on a track, in the session with `epoch`.
