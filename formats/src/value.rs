@@ -91,6 +91,10 @@ impl Path for String {
 /// `core::fmt`.
 fn push_index(path: &mut impl Path, index: usize) {
     const DIGITS: &str = "0123456789";
+    const ONE_DIGIT: [&str; 10] = ["[0]", "[1]", "[2]", "[3]", "[4]", "[5]", "[6]", "[7]", "[8]", "[9]"];
+    if let Some(short) = ONE_DIGIT.get(index) {
+        return path.push(short);
+    }
     let mut place = 1;
     while index / place >= 10 {
         place *= 10;

@@ -26,11 +26,28 @@ impl<const N: usize> Buffer<N> {
         }
         // SAFETY: there is room for the bytes from `len` on. They are not in this buffer, which is borrowed
         // mutably.
-        unsafe {
-            let to = self.bytes.as_mut_ptr().add(self.len).cast::<u8>();
-            to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
-        }
+        unsafe { copy(bytes, self.bytes.as_mut_ptr().add(self.len).cast()) };
         self.len += bytes.len();
+        true
+    }
+
+    /// As [`push`](Self::push), and appends zeros up to a multiple of 8. The content before is such a multiple.
+    #[inline(always)]
+    pub(crate) fn push_padded(&mut self, bytes: &[u8]) -> bool {
+        let padded = bytes.len().next_multiple_of(8);
+        if padded > N - self.len {
+            return false;
+        }
+        if padded > 0 {
+            // SAFETY: there is room for `padded` bytes from `len` on, and so for its last 8. The bytes are not
+            // in this buffer.
+            unsafe {
+                let to = self.bytes.as_mut_ptr().add(self.len).cast::<u8>();
+                to.add(padded - 8).cast::<u64>().write_unaligned(0);
+                copy(bytes, to);
+            }
+        }
+        self.len += padded;
         true
     }
 
@@ -55,6 +72,40 @@ impl<const N: usize> Buffer<N> {
     pub(crate) fn as_mut_slice(&mut self) -> &mut [u8] {
         // SAFETY: the first `len` bytes are written.
         unsafe { std::slice::from_raw_parts_mut(self.bytes.as_mut_ptr().cast(), self.len) }
+    }
+}
+
+/// Copies the bytes to `to`. Most are short, and a call of `memcpy` takes longer than they do: up to 32 bytes
+/// are copied by two moves that overlap.
+///
+/// # Safety
+/// There must be room for the bytes at `to`, outside of `bytes`.
+#[inline(always)]
+pub(crate) unsafe fn copy(bytes: &[u8], to: *mut u8) {
+    /// Copies the first and the last `size_of::<T>()` bytes, of which there are at least that many.
+    #[inline(always)]
+    unsafe fn ends<T>(from: *const u8, to: *mut u8, len: usize) {
+        let last = len - size_of::<T>();
+        // SAFETY: by the contract. Both are loaded before one is stored.
+        unsafe {
+            let head = from.cast::<T>().read_unaligned();
+            let tail = from.add(last).cast::<T>().read_unaligned();
+            to.cast::<T>().write_unaligned(head);
+            to.add(last).cast::<T>().write_unaligned(tail);
+        }
+    }
+    let (from, len) = (bytes.as_ptr(), bytes.len());
+    // SAFETY: by the contract there is room for `len` bytes, and no move exceeds them.
+    unsafe {
+        match len {
+            0 => {}
+            1 => to.write(*from),
+            2..=3 => ends::<u16>(from, to, len),
+            4..=7 => ends::<u32>(from, to, len),
+            8..=16 => ends::<u64>(from, to, len),
+            17..=32 => ends::<[u64; 2]>(from, to, len),
+            _ => to.copy_from_nonoverlapping(from, len),
+        }
     }
 }
 
@@ -100,6 +151,7 @@ impl<const N: usize> Spilling<N> {
     }
 
     /// Cuts the content to `len` bytes.
+    #[inline]
     pub(crate) fn truncate(&mut self, len: usize) {
         self.few.truncate(len); // bytes that are cut may have been the first of `many`
         self.many.truncate(len);
@@ -132,6 +184,12 @@ impl<const N: usize> SpillingText<N> {
         self.0.push(text.as_bytes());
     }
 
+    /// Removes all text.
+    #[inline(always)]
+    pub(crate) fn clear(&mut self) {
+        self.0.truncate(0);
+    }
+
     #[inline(always)]
     pub(crate) fn as_str(&self) -> &str {
         // SAFETY: only whole `str`s are appended.
@@ -155,6 +213,30 @@ mod tests {
         buffer.as_mut_slice()[0] = 9;
         assert!(buffer.push(&[5]));
         assert_eq!(buffer.as_slice(), [9, 5]);
+    }
+
+    #[test]
+    fn a_copy_of_every_length_is_whole_and_touches_nothing_beside_it() {
+        let bytes: Vec<u8> = (1..100).collect();
+        for len in 0..bytes.len() {
+            let mut room = [0xaa; 101];
+            // SAFETY: room for `len` bytes after the first.
+            unsafe { copy(&bytes[..len], room.as_mut_ptr().add(1)) };
+            assert_eq!(room[1..=len], bytes[..len]);
+            assert_eq!((room[0], room[len + 1]), (0xaa, 0xaa), "{len}");
+        }
+    }
+
+    #[test]
+    fn padding_is_zeros_and_needs_room_too() {
+        for len in 0..=ROOM + 1 {
+            let mut buffer = Buffer::<ROOM>::new();
+            let bytes = vec![7; len];
+            assert_eq!(buffer.push_padded(&bytes), len <= ROOM);
+            let mut padded = bytes;
+            padded.resize(len.next_multiple_of(8), 0);
+            assert!(buffer.as_slice() == padded || len > ROOM && buffer.len() == 0);
+        }
     }
 
     #[test]

@@ -135,8 +135,8 @@ impl Record<'_> {
         let mut raw = unsafe { taken.raw(commit) };
         fxt::PutWords::word(&mut raw, header);
         fxt::PutWords::word(&mut raw, now);
-        fxt::PutWords::stream(&mut raw, self.name.as_bytes());
-        raw.copy(self.arguments);
+        raw.stream_short(self.name.as_bytes());
+        raw.copy_short(self.arguments);
         if self.what == What::Begin {
             // A note that is not written says that the end has the strings of the begin's record.
             taken.note_begin(commit, bytes as u32, room, (!self.name.is_empty()).then_some(own_header));
@@ -187,9 +187,9 @@ impl Record<'_> {
         if !self.name.is_empty() {
             raw.word_of(NAME_TAG >> 7 << 8 | NAME_TAG & 0x7f | 0x80, 2);
             raw.varint(self.name.len() as u64);
-            raw.copy(self.name.as_bytes());
+            raw.copy_short(self.name.as_bytes());
         }
-        raw.copy(self.arguments);
+        raw.copy_short(self.arguments);
         raw.word_of(packet::time(delta), TIME_LEN);
         if self.what == What::Begin {
             taken.note_begin(commit, len as u32, room, Some(now));

@@ -146,8 +146,7 @@ impl fxt::PutWords for Out {
 
     #[inline(always)]
     fn stream(&mut self, bytes: &[u8]) {
-        self.push(bytes);
-        self.push(&[0; 8][..bytes.len().next_multiple_of(8) - bytes.len()]);
+        self.is_complete &= self.bytes.push_padded(bytes);
     }
 }
 
