@@ -154,7 +154,7 @@ fn flatten<P: Path>(
                 empty = false;
                 path.push(".");
                 path.push(name);
-                flatten(&value, path, depth + 1, show);
+                flatten_inner(&value, path, depth + 1, show);
                 path.truncate(len);
             });
             if empty {
@@ -168,7 +168,7 @@ fn flatten<P: Path>(
                 if value == Value::Null {
                     show(path.text(), Value::Str("null")); // the others keep their indices
                 }
-                flatten(&value, path, depth + 1, show);
+                flatten_inner(&value, path, depth + 1, show);
                 path.truncate(len);
                 index += 1;
             });
@@ -177,6 +177,22 @@ fn flatten<P: Path>(
             }
         }
         Value::Interned { text, .. } if depth > 0 => show(path.text(), Value::Str(text)),
+        scalar => show(path.text(), *scalar),
+    }
+}
+
+/// As [`flatten`] for a value in another one. Nearly all are numbers or text, which need no call.
+#[inline]
+fn flatten_inner(
+    value: &Value<'_>,
+    path: &mut impl Path,
+    depth: usize,
+    show: &mut dyn FnMut(&str, Value<'_>),
+) {
+    match value {
+        Value::Null => {}
+        Value::Dict(_) | Value::Array(_) => flatten(value, path, depth, show),
+        Value::Interned { text, .. } => show(path.text(), Value::Str(text)),
         scalar => show(path.text(), *scalar),
     }
 }

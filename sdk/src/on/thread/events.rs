@@ -62,11 +62,40 @@ pub(crate) fn begin_rich(
 pub(crate) fn begin_with<V: Values>(callsite: &'static Callsite, epoch: Epoch, values: &V) -> Option<Epoch> {
     let recorded =
         hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope, values);
-    if recorded {
-        Some(epoch)
+    if recorded || V::COLD_ONLY && hot::composed::event(callsite, epoch, values, None) {
+        Some(epoch).filter(|_| !V::COLD_ONLY || callsite.kind() == CallsiteKind::Scope)
     } else {
         if_scope(callsite, with_values_slow(callsite, epoch, CallsiteKind::Scope, values))
     }
+}
+
+/// Begins a scope with a name made at run time. Returns the epoch in which the begin was recorded, `None` if
+/// it was not.
+#[inline(never)]
+pub(crate) fn begin_named<V: Values>(
+    callsite: &'static Callsite,
+    epoch: Epoch,
+    values: &V,
+    name: &str,
+) -> Option<Epoch> {
+    if hot::composed::event(callsite, epoch, values, Some(name)) {
+        if_scope(callsite, Some(epoch))
+    } else {
+        begin_named_slow(callsite, epoch, values, name)
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn begin_named_slow<V: Values>(
+    callsite: &'static Callsite,
+    epoch: Epoch,
+    values: &V,
+    name: &str,
+) -> Option<Epoch> {
+    let extras = Extras::new().name(name);
+    let event = |values: &[Value<'_>]| cold::event(epoch, &Event::new(callsite, values, &extras));
+    if_scope(callsite, with_list(values, event))
 }
 
 /// Begins a scope that a flow passes through. Returns the epoch in which the begin was recorded, `None` if
@@ -124,7 +153,9 @@ fn instant_slow(callsite: &'static Callsite, epoch: Epoch) {
 /// Records an instant with arguments.
 #[inline(never)]
 pub fn instant_with<V: Values>(callsite: &'static Callsite, epoch: Epoch, values: &V) {
-    if !hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Instant, values) {
+    let recorded =
+        hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Instant, values);
+    if !recorded && !(V::COLD_ONLY && hot::composed::event(callsite, epoch, values, None)) {
         with_values_slow(callsite, epoch, CallsiteKind::Instant, values);
     }
 }
@@ -159,13 +190,13 @@ pub(crate) fn last_event() -> u64 {
 
 /// Records an event of the callsite's kind with options. Returns the epoch in which it was recorded, `None`
 /// if it was not.
-pub(crate) fn rich<V: Values>(
+pub(crate) fn rich(
     callsite: &'static Callsite,
     epoch: Epoch,
-    values: &V,
+    values: &impl Values,
     extras: &Extras<'_>,
 ) -> Option<Epoch> {
-    if (V::COLD_ONLY || extras.name.is_some())
+    if extras.name.is_some()
         && extras.has_only_name()
         && hot::composed::event(callsite, epoch, values, extras.name)
     {

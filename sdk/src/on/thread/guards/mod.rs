@@ -84,6 +84,13 @@ impl Scope {
         Self::new(callsite, events::begin_rich(callsite, epoch, values, extras))
     }
 
+    /// Begins a scope with a name made at run time.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn begin_named(callsite: &'static Callsite, epoch: Epoch, values: &impl Values, name: &str) -> Self {
+        Self::new(callsite, events::begin_named(callsite, epoch, values, name))
+    }
+
     /// Begins a scope that a flow passes through.
     #[doc(hidden)]
     #[inline(always)]
