@@ -138,12 +138,7 @@ impl Value<'_> {
 /// The depth at which nested values are cut off.
 pub(crate) const MAX_DEPTH: usize = 32;
 
-fn flatten<P: Path>(
-    value: &Value<'_>,
-    path: &mut P,
-    depth: usize,
-    show: &mut dyn FnMut(&str, Value<'_>),
-) {
+fn flatten<P: Path>(value: &Value<'_>, path: &mut P, depth: usize, show: &mut dyn FnMut(&str, Value<'_>)) {
     let len = path.text().len();
     match value {
         Value::Null => {}

@@ -206,7 +206,9 @@ mod tests {
     #[test]
     fn a_buffer_holds_what_fits_and_refuses_the_rest_whole() {
         let mut buffer = Buffer::<ROOM>::new();
-        assert!(buffer.push(&[1; ROOM - 1]) && !buffer.push(&[2; 2]) && buffer.push(&[3]) && !buffer.push(&[4]));
+        assert!(
+            buffer.push(&[1; ROOM - 1]) && !buffer.push(&[2; 2]) && buffer.push(&[3]) && !buffer.push(&[4])
+        );
         assert!(buffer.push(&[]));
         assert_eq!((buffer.len(), buffer.as_slice()[ROOM - 1]), (ROOM, 3));
         buffer.truncate(1);

@@ -134,6 +134,7 @@ impl Drop for Scope {
     }
 }
 
+#[cold] // for the callers: few scopes have such arguments
 #[inline(never)]
 fn end_scope_with(callsite: &'static Callsite, epoch: Epoch, arguments: Box<EndArguments>) {
     let mut encoded = Encoded::new(epoch.format());
