@@ -1,6 +1,7 @@
 //! The guards that the macros return. Dropping a guard ends its interval.
 
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 
 use hairline_formats::Value;
 
@@ -41,7 +42,8 @@ pub struct Scope {
     callsite: &'static Callsite,
     /// The epoch in which the begin was recorded.
     recorded_in: Option<Epoch>,
-    arguments: Option<Box<EndArguments>>,
+    /// Present only if the begin was recorded, and taken by the drop: so a disabled scope has nothing to drop.
+    arguments: ManuallyDrop<Option<Box<EndArguments>>>,
     /// A scope ends on the thread that it began on.
     not_send: PhantomData<*const ()>,
 }
@@ -49,7 +51,7 @@ pub struct Scope {
 impl Scope {
     #[inline(always)]
     fn new(callsite: &'static Callsite, recorded_in: Option<Epoch>) -> Self {
-        Self { callsite, recorded_in, arguments: None, not_send: PhantomData }
+        Self { callsite, recorded_in, arguments: ManuallyDrop::new(None), not_send: PhantomData }
     }
 
     /// Makes a guard that records nothing.
