@@ -10,33 +10,10 @@ use hairline::{
     trace_instant, trace_scope,
 };
 
-use crate::machine::clock_read;
+use crate::floors::{nothing, one_read, row, two_reads};
 use crate::rich;
 use crate::row::{Budget, Row, label};
 use crate::timing::{Effort, beside, started};
-
-pub(crate) fn row(
-    name: &str,
-    effort: Effort,
-    budget: f64,
-    kind: Budget,
-    floor: impl FnMut(u32),
-    subject: impl FnMut(u32),
-) -> Row {
-    let (floors, subjects) = beside(effort, floor, subject);
-    Row::sampled(name, "ns", &subjects, kind, budget).beside(&floors)
-}
-
-fn nothing(_: u32) {}
-
-pub(crate) fn one_read(_: u32) {
-    clock_read();
-}
-
-pub(crate) fn two_reads(_: u32) {
-    clock_read();
-    clock_read();
-}
 
 /// Measures scopes that are not recorded.
 ///

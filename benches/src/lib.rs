@@ -7,6 +7,7 @@ pub mod cold;
 pub mod convert;
 pub mod cost;
 pub mod drain_thread;
+mod floors;
 pub mod growth;
 pub mod heap;
 pub mod machine;

@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 use hairline::{trace_instant, trace_scope};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-use crate::cost::{one_read, row, two_reads};
+use crate::floors::{one_read, row, two_reads};
 use crate::row::{Budget, Row};
 use crate::timing::Effort;
 

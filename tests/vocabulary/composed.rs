@@ -137,7 +137,8 @@ fn arguments_beyond_the_format_s_limit_are_counted() {
             });
             let lost = if format == Format::Fxt { lost } else { 0 };
             let arguments = trace.arguments(); // the trace's tail tells of the loss too
-            let own = arguments.lines().filter(|line| line.starts_with("list: ") || line.starts_with("late: "));
+            let own =
+                arguments.lines().filter(|line| line.starts_with("list: ") || line.starts_with("late: "));
             assert_eq!(own.count(), 2 * (count - lost), "{format:?} {count}");
             assert_eq!(trace.summary.lost.arguments, 2 * lost as u64, "{format:?} {count}");
         }
