@@ -13,7 +13,7 @@ use hairline::{
 use crate::floors::{nothing, one_read, row, two_reads};
 use crate::rich;
 use crate::row::{Budget, Row, label};
-use crate::timing::{Effort, beside, started};
+use crate::timing::{Effort, started};
 
 /// Measures scopes that are not recorded.
 ///
