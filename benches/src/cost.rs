@@ -10,32 +10,10 @@ use hairline::{
     trace_instant, trace_scope,
 };
 
-use crate::machine::clock_read;
+use crate::floors::{nothing, one_read, row, two_reads};
+use crate::rich;
 use crate::row::{Budget, Row, label};
-use crate::timing::{Effort, beside, started};
-
-fn row(
-    name: &str,
-    effort: Effort,
-    budget: f64,
-    kind: Budget,
-    floor: impl FnMut(u32),
-    subject: impl FnMut(u32),
-) -> Row {
-    let (floors, subjects) = beside(effort, floor, subject);
-    Row::sampled(name, "ns", &subjects, kind, budget).beside(&floors)
-}
-
-fn nothing(_: u32) {}
-
-fn one_read(_: u32) {
-    clock_read();
-}
-
-fn two_reads(_: u32) {
-    clock_read();
-    clock_read();
-}
+use crate::timing::{Effort, started};
 
 /// Measures scopes that are not recorded.
 ///
@@ -93,7 +71,7 @@ pub fn enabled(effort: Effort, format: Format) -> Result<Vec<Row>, hairline::Err
             trace_counter!("bench", "counter", i64::from(i));
         }),
     ];
-    let rows = rows.into_iter().chain(rich(effort, &name)).collect();
+    let rows = rows.into_iter().chain(rich::rows(effort, &name)).chain(with_options(effort, &name)).collect();
     let summary = session.stop()?;
     if summary.lost.total() > 0 {
         eprintln!("{label}: {} events lost while measuring", summary.lost.total());
@@ -121,25 +99,16 @@ pub fn flight_recorder(effort: Effort, format: Format) -> Result<Row, hairline::
     Ok(row)
 }
 
-/// Measures events with options, which take the cold path.
-fn rich(effort: Effort, name: &impl Fn(&str) -> String) -> Vec<Row> {
+/// Measures events with options.
+fn with_options(effort: Effort, name: &impl Fn(&str) -> String) -> Vec<Row> {
     let effort = Effort { operations: effort.operations / 4, ..effort };
     let (flow, track) = (Flow::new(), Track::new("track"));
-    let text = black_box("sixteen bytes ..");
     let within = |budget: f64, what: &str, subject: &mut dyn FnMut(u32)| {
         row(&name(what), effort, budget, Budget::Ratio, two_reads, subject)
     };
-    let measure = |what: &str, subject: &mut dyn FnMut(u32)| within(RICH, what, subject);
     vec![
         within(3.0, "scope + flow", &mut |_| {
             trace_scope!("bench", "scope with a flow", flow: &flow);
-        }),
-        measure("scope, named at run time", &mut |_| {
-            trace_scope!("bench", "scope", name: text);
-        }),
-        measure("scope + [i32; 2] + argument at the end", &mut |i| {
-            let mut scope = hairline::scope!("bench", "nested", list = [i, i]);
-            scope.arg("text", text);
         }),
         within(ON_TRACK, "slice on a track, begin and end", &mut |_| {
             trace_begin!("bench", "on a track", track: &track);

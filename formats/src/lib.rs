@@ -46,7 +46,7 @@ mod value;
 
 pub use error::{DecodeError, DecodeErrorKind};
 pub use text::truncate_utf8;
-pub use value::{Entries, Value};
+pub use value::{Entries, Path, Value};
 
 /// The argument that marks the end of a slice out of order: a slice inside of its own was still open. Its
 /// value is the name of the slice that should have ended.

@@ -1,6 +1,6 @@
 //! Argument values, independent of the format.
 
-use std::fmt::{self, Write};
+use std::fmt;
 
 /// The value of an argument, which TrackEvent calls a debug annotation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,6 +60,54 @@ impl PartialEq for dyn Entries + '_ {
     }
 }
 
+/// The path of a value that is taken apart, as text that grows and shrinks. `String` implements it. A caller
+/// with memory of its own can keep the text there.
+pub trait Path {
+    /// Returns the text.
+    fn text(&self) -> &str;
+
+    /// Appends `part`.
+    fn push(&mut self, part: &str);
+
+    /// Cuts the text to `len` bytes, an earlier length.
+    fn truncate(&mut self, len: usize);
+}
+
+impl Path for String {
+    fn text(&self) -> &str {
+        self
+    }
+
+    fn push(&mut self, part: &str) {
+        self.push_str(part);
+    }
+
+    fn truncate(&mut self, len: usize) {
+        self.truncate(len);
+    }
+}
+
+/// Appends `[index]`. The traced program waits while nested values are written, so this does without
+/// `core::fmt`.
+fn push_index(path: &mut impl Path, index: usize) {
+    const DIGITS: &str = "0123456789";
+    const ONE_DIGIT: [&str; 10] = ["[0]", "[1]", "[2]", "[3]", "[4]", "[5]", "[6]", "[7]", "[8]", "[9]"];
+    if let Some(short) = ONE_DIGIT.get(index) {
+        return path.push(short);
+    }
+    let mut place = 1;
+    while index / place >= 10 {
+        place *= 10;
+    }
+    path.push("[");
+    while place > 0 {
+        let digit = index / place % 10;
+        path.push(&DIGITS[digit..=digit]);
+        place /= 10;
+    }
+    path.push("]");
+}
+
 impl Value<'_> {
     /// Calls `show` for each scalar in the value, with its path in Perfetto's form.
     ///
@@ -82,7 +130,7 @@ impl Value<'_> {
     /// Value::Dict(&Host).flatten(&mut "host".to_owned(), &mut |path, _| paths.push(path.to_owned()));
     /// assert_eq!(paths, ["host.name", "host.port"]);
     /// ```
-    pub fn flatten(&self, path: &mut String, show: &mut dyn FnMut(&str, Value<'_>)) {
+    pub fn flatten(&self, path: &mut impl Path, show: &mut dyn FnMut(&str, Value<'_>)) {
         flatten(self, path, 0, show);
     }
 }
@@ -90,8 +138,8 @@ impl Value<'_> {
 /// The depth at which nested values are cut off.
 pub(crate) const MAX_DEPTH: usize = 32;
 
-fn flatten(value: &Value<'_>, path: &mut String, depth: usize, show: &mut dyn FnMut(&str, Value<'_>)) {
-    let len = path.len();
+fn flatten<P: Path>(value: &Value<'_>, path: &mut P, depth: usize, show: &mut dyn FnMut(&str, Value<'_>)) {
+    let len = path.text().len();
     match value {
         Value::Null => {}
         Value::Dict(_) | Value::Array(_) if depth == MAX_DEPTH => {}
@@ -99,32 +147,48 @@ fn flatten(value: &Value<'_>, path: &mut String, depth: usize, show: &mut dyn Fn
             let mut empty = true;
             entries.each(&mut |name, value| {
                 empty = false;
-                path.push('.');
-                path.push_str(name);
-                flatten(&value, path, depth + 1, show);
+                path.push(".");
+                path.push(name);
+                flatten_inner(&value, path, depth + 1, show);
                 path.truncate(len);
             });
             if empty {
-                show(path, Value::Str("{}"));
+                show(path.text(), Value::Str("{}"));
             }
         }
         Value::Array(entries) => {
             let mut index = 0_usize;
             entries.each(&mut |_, value| {
-                let _ = write!(path, "[{index}]"); // a String cannot fail
+                push_index(path, index);
                 if value == Value::Null {
-                    show(path, Value::Str("null")); // the others keep their indices
+                    show(path.text(), Value::Str("null")); // the others keep their indices
                 }
-                flatten(&value, path, depth + 1, show);
+                flatten_inner(&value, path, depth + 1, show);
                 path.truncate(len);
                 index += 1;
             });
             if index == 0 {
-                show(path, Value::Str("[]"));
+                show(path.text(), Value::Str("[]"));
             }
         }
-        Value::Interned { text, .. } if depth > 0 => show(path, Value::Str(text)),
-        scalar => show(path, *scalar),
+        Value::Interned { text, .. } if depth > 0 => show(path.text(), Value::Str(text)),
+        scalar => show(path.text(), *scalar),
+    }
+}
+
+/// As [`flatten`] for a value in another one. Nearly all are numbers or text, which need no call.
+#[inline]
+fn flatten_inner(
+    value: &Value<'_>,
+    path: &mut impl Path,
+    depth: usize,
+    show: &mut dyn FnMut(&str, Value<'_>),
+) {
+    match value {
+        Value::Null => {}
+        Value::Dict(_) | Value::Array(_) => flatten(value, path, depth, show),
+        Value::Interned { text, .. } => show(path.text(), Value::Str(text)),
+        scalar => show(path.text(), *scalar),
     }
 }
 
@@ -170,6 +234,15 @@ mod tests {
             flat(Value::Dict(&Host)),
             ["v.name=Str(\"a\")", "v.ports[0]=U64(80)", "v.ports[1]=U64(443)"]
         );
+    }
+
+    #[test]
+    fn an_index_in_a_path_has_all_its_digits() {
+        for index in [0, 9, 10, 11, 99, 100, 101, 1000, usize::MAX] {
+            let mut path = "v".to_owned();
+            push_index(&mut path, index);
+            assert_eq!(path, format!("v[{index}]"));
+        }
     }
 
     #[test]

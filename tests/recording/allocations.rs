@@ -72,6 +72,38 @@ fn neither_do_flows_tracks_intervals_and_nested_values() {
     counted(events, 1_000);
 }
 
+#[derive(serde::Serialize)]
+struct Request<'a> {
+    id: u64,
+    peer: Peer<'a>,
+}
+
+#[derive(serde::Serialize)]
+struct Peer<'a> {
+    host: &'a str,
+    ports: [u16; 3],
+}
+
+#[test]
+fn neither_do_names_made_at_run_time_formatted_values_and_arguments_at_the_end() {
+    let address = std::net::Ipv4Addr::LOCALHOST;
+    let sizes = std::collections::BTreeMap::from([("read", 1), ("sent", 2)]);
+    let events = |rounds| {
+        let text = "sixteen bytes ..";
+        for n in 0..rounds {
+            let request = Request { id: n, peer: Peer { host: text, ports: [80, 443, 8080] } };
+            trace_scope!("t", "named", sizes, name: text);
+            trace_scope!("t", "serde", request = hairline::serialize(&request));
+            trace_instant!("t", "formatted", peer = %address, pair = ?(n, text), name: text);
+            let mut scope = scope!("t", "late", list = [n, 2]);
+            scope.arg("n", n).arg("text", text).arg("half", 0.5).arg("yes", true).arg("fifth", n);
+            let mut nested = scope!("t", "late and nested");
+            nested.arg("sizes", &sizes).arg("request", hairline::serialize(&request));
+        }
+    };
+    counted(events, 2_000);
+}
+
 #[test]
 fn neither_do_cpu_time_and_source_locations() {
     let events = |rounds| {

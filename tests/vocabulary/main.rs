@@ -2,6 +2,7 @@
 
 mod arguments;
 mod asyncs;
+mod composed;
 mod counters;
 mod detail;
 mod examples;

@@ -3,6 +3,7 @@
 //!
 //! Each line of the output names the events of one call of [`measured`], in the order of the calls.
 
+use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::io;
 
@@ -62,6 +63,7 @@ fn recorded(format: Format) -> Result<(), Error> {
     count(&name("counter"), &mut |n| {
         trace_counter!("bench", "counter", i64::from(n));
     });
+    composed(&name);
     count(&name("span of tracing, Subscriber"), &mut |_| {
         let _span = tracing::info_span!("span").entered();
     });
@@ -77,6 +79,25 @@ fn recorded(format: Format) -> Result<(), Error> {
         trace_scope!("bench", "scope in a flight recorder");
     });
     none_lost(recording)
+}
+
+/// Events whose name or arguments are encoded on the stack first.
+fn composed(name: &impl Fn(&str) -> String) {
+    let ten = black_box("ten bytes.");
+    let sizes = black_box(BTreeMap::from([("read", 1), ("sent", 2)]));
+    count(&name("scope, named at run time"), &mut |_| {
+        trace_scope!("bench", "named", name: ten);
+    });
+    count(&name("scope + i64 at the end"), &mut |n| {
+        let mut scope = hairline::scope!("bench", "late");
+        scope.arg("number", i64::from(n));
+    });
+    count(&name("scope + [i32; 2]"), &mut |n| {
+        trace_scope!("bench", "array", list = [n.cast_signed(), 2]);
+    });
+    count(&name("scope + map of two"), &mut |_| {
+        trace_scope!("bench", "map", sizes);
+    });
 }
 
 fn at_many_callsites(format: Format) -> Result<(), Error> {

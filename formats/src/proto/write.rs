@@ -27,6 +27,22 @@ pub trait PutBytes {
     }
 }
 
+/// An output of messages whose length is known only after their content.
+///
+/// `Vec<u8>` implements it. A caller with memory of its own and of a fixed size can give each length a fixed
+/// size too.
+pub trait PutMessages: PutBytes + Sized {
+    /// Appends a nested message. `write` appends its fields.
+    fn message(&mut self, field: u32, write: impl FnOnce(&mut Self));
+}
+
+impl PutMessages for Vec<u8> {
+    #[inline]
+    fn message(&mut self, field: u32, write: impl FnOnce(&mut Self)) {
+        put_message(self, field, write);
+    }
+}
+
 fn put_long_varint(out: &mut (impl PutBytes + ?Sized), value: u64) {
     let mut buffer = [0; MAX_VARINT];
     let len = varint_len(value);

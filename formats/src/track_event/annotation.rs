@@ -17,7 +17,7 @@
 //! written: [`annotation_len`] and [`put_annotation`] are inlined at callsites that know the value's variant.
 //! They do not write nested values; [`put_named`] writes any value.
 
-use crate::proto::{self, PutBytes, WireType, put_message, put_str, put_uint, varint_len};
+use crate::proto::{self, PutBytes, PutMessages, WireType, put_str, put_uint, varint_len};
 use crate::track_event::fields::{debug_annotation as annotation, track_event};
 use crate::track_event::sequence::Name;
 use crate::value::MAX_DEPTH;
@@ -115,8 +115,8 @@ fn put_value(out: &mut impl PutBytes, value: &Value<'_>) {
 
 /// Writes one annotation of any kind, as a field of `TrackEvent`. Values nested deeper than 32 levels become
 /// "...".
-pub fn put_named(out: &mut Vec<u8>, name: Name<'_>, value: &Value<'_>) {
-    put_message(out, track_event::DEBUG_ANNOTATIONS, |a| {
+pub fn put_named(out: &mut impl PutMessages, name: Name<'_>, value: &Value<'_>) {
+    out.message(track_event::DEBUG_ANNOTATIONS, |a| {
         match name {
             Name::Iid(iid) => put_uint(a, annotation::NAME_IID, iid),
             Name::Text(text) => put_str(a, annotation::NAME, text),
@@ -125,7 +125,7 @@ pub fn put_named(out: &mut Vec<u8>, name: Name<'_>, value: &Value<'_>) {
     });
 }
 
-fn put_any(out: &mut Vec<u8>, value: &Value<'_>, depth: usize) {
+fn put_any(out: &mut impl PutMessages, value: &Value<'_>, depth: usize) {
     match value {
         Value::Dict(_) | Value::Array(_) if depth == MAX_DEPTH => put_value(out, &Value::Str("...")),
         Value::Dict(entries) => put_entries(out, annotation::DICT_ENTRIES, *entries, depth),
@@ -134,8 +134,8 @@ fn put_any(out: &mut Vec<u8>, value: &Value<'_>, depth: usize) {
     }
 }
 
-fn put_entries(out: &mut Vec<u8>, field: u32, entries: &dyn Entries, depth: usize) {
-    let empty = out.len();
+fn put_entries(out: &mut impl PutMessages, field: u32, entries: &dyn Entries, depth: usize) {
+    let mut is_empty = true;
     entries.each(&mut |name, value| {
         // Importers refuse an entry without a value. A null is not written in a dict; in an array it is
         // "null", so that the other values keep their indices.
@@ -145,14 +145,15 @@ fn put_entries(out: &mut Vec<u8>, field: u32, entries: &dyn Entries, depth: usiz
             Value::Interned { text, .. } => Value::Str(text),
             value => value,
         };
-        put_message(out, field, |entry| {
+        is_empty = false;
+        out.message(field, |entry| {
             if field == annotation::DICT_ENTRIES {
                 put_str(entry, annotation::NAME, name);
             }
             put_any(entry, &value, depth + 1);
         });
     });
-    if out.len() == empty {
+    if is_empty {
         put_value(out, &Value::Str(if field == annotation::DICT_ENTRIES { "{}" } else { "[]" }));
     }
 }

@@ -155,6 +155,11 @@ impl<'w> Worker<'w> {
             2 => self.open(Guard::Scope(scope!("a", "numbered", id)), entry),
             3 => self.open(Guard::Scope(scope!("c", "text", id, text = "some text", more = 1.5)), entry),
             4 => self.open(Guard::Scope(scope!("b", "named", id, name: format!("named {}", id % 5))), entry),
+            5 if id % 2 == 0 => {
+                let map = std::collections::BTreeMap::from([("one", vec![1, 2]), ("two", vec![])]);
+                let name = format!("nested {}", id % 3);
+                self.open(Guard::Scope(scope!("a", "nested", id, map, list = [id, 1], name: name)), entry)
+            }
             5 => {
                 let map = std::collections::BTreeMap::from([("one", vec![1, 2]), ("two", vec![])]);
                 self.open(

@@ -1,5 +1,6 @@
 //! The layer below all others: clock, locks, atomics, facts of the process and its threads, files, stderr.
 
+pub(crate) mod buffer;
 pub(crate) mod clock;
 pub(crate) mod few;
 pub(crate) mod files;

@@ -37,7 +37,7 @@ pub trait Argument {
 
 /// A type that lends a [`Value`] to the encoders.
 pub trait Held {
-    /// Whether only the cold path can write the value: it has nested values, or is interned.
+    /// Whether the value cannot be written into the chunk in place, since it has nested values or is interned.
     const COLD_ONLY: bool = false;
 
     /// Returns the value. An argument with the value [`Value::Null`] is omitted.

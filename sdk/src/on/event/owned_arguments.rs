@@ -6,7 +6,7 @@ use std::ops::Range;
 use hairline_formats::Value;
 
 use crate::on::base::few::Few;
-use crate::on::event::tree::Node;
+use crate::on::event::tree::Tree;
 
 /// A list of arguments that owns its values.
 #[derive(Debug, Default)]
@@ -14,7 +14,9 @@ pub(crate) struct OwnedArguments {
     text: String,
     bytes: Vec<u8>,
     path: String,
-    trees: Vec<Node>,
+    trees: Vec<Tree>,
+    /// Number of `trees` in use; the others only keep their memory.
+    tree_count: usize,
     all: Vec<(Name, Scalar)>,
 }
 
@@ -45,16 +47,20 @@ impl OwnedArguments {
     pub(crate) fn clear(&mut self) {
         self.text.clear();
         self.bytes.clear();
-        self.trees.clear();
+        self.tree_count = 0;
         self.all.clear();
     }
 
     /// Adds an argument, with its nested values as a tree. Null is omitted.
     pub(crate) fn add(&mut self, key: &'static str, value: &Value<'_>) {
         if let Value::Dict(_) | Value::Array(_) = value {
-            let tree = Node::copy_of(value); // runs code of the program, which may panic
-            self.all.push((Name::Static(key), Scalar::Tree(self.trees.len())));
-            self.trees.push(tree);
+            let index = self.tree_count;
+            if index == self.trees.len() {
+                self.trees.push(Tree::new());
+            }
+            self.trees[index].set(value); // runs code of the program, which may panic
+            self.tree_count += 1;
+            self.all.push((Name::Static(key), Scalar::Tree(index)));
         } else if let Some(scalar) = self.scalar(value) {
             self.all.push((Name::Static(key), scalar));
         }

@@ -8,7 +8,9 @@ use serde::ser;
 use serde::ser::Serialize;
 
 use crate::on::event::argument::{Argument, Held};
-use crate::on::event::tree::{Dict, MAX_DEPTH, Node, Row};
+use crate::on::event::text::Text;
+use crate::on::event::tree;
+use crate::on::event::tree::{MAX_DEPTH, NestKind, Open};
 use crate::wrapped::Serialized;
 
 impl<T: Serialize + ?Sized> Argument for Serialized<'_, T> {
@@ -17,13 +19,17 @@ impl<T: Serialize + ?Sized> Argument for Serialized<'_, T> {
     where
         Self: 'a;
     fn hold(&self) -> Tree {
-        Tree(self.0.serialize(Builder { depth: 0 }).unwrap_or_else(|e| Node::Str(e.0)))
+        let mut tree = tree::Tree::new();
+        if let Err(e) = self.0.serialize(Builder { tree: &mut tree, depth: 0 }) {
+            tree.set(&Value::Str(&e.0));
+        }
+        Tree(tree)
     }
 }
 
 /// A serialized value.
 #[derive(Debug)]
-pub struct Tree(Node);
+pub struct Tree(tree::Tree);
 
 impl Held for Tree {
     const COLD_ONLY: bool = true;
@@ -50,147 +56,189 @@ impl ser::Error for Failure {
     }
 }
 
-#[derive(Clone, Copy)]
-struct Builder {
+/// Writes one value to the tree.
+struct Builder<'t> {
+    tree: &'t mut tree::Tree,
     depth: u32,
 }
 
-impl Builder {
-    fn below(self) -> Self {
-        Self { depth: self.depth + 1 }
+impl<'t> Builder<'t> {
+    fn scalar(self, value: &Value<'_>) -> Result<(), Failure> {
+        self.tree.put_scalar(value);
+        Ok(())
     }
 
-    fn node<T: Serialize + ?Sized>(self, value: &T) -> Result<Node, Failure> {
-        if self.depth >= MAX_DEPTH { Ok(Node::too_deep()) } else { value.serialize(self.below()) }
+    /// Begins an array or a map. For an enum it is nested under the name of the variant.
+    fn nest(mut self, kind: NestKind, variant: Option<&'static str>) -> Nest<'t> {
+        let variant = variant.map(|name| self.begin_variant(name));
+        let open = self.tree.begin(kind);
+        Nest { tree: self.tree, depth: self.depth, open, variant, name_at: None }
     }
 }
 
-/// A sequence, map or struct that is being built. For an enum it is nested under the name of the variant.
-struct Nest {
-    builder: Builder,
-    row: Row,
-    dict: Dict,
-    key: String,
-    variant: Option<&'static str>,
+impl Builder<'_> {
+    fn begin_variant(&mut self, name: &'static str) -> Open {
+        let open = self.tree.begin(NestKind::Map);
+        self.tree.put_scalar(&Value::Str(name));
+        open
+    }
 }
 
-impl Nest {
-    fn new(builder: Builder, variant: Option<&'static str>) -> Self {
-        Self { builder, row: Row::default(), dict: Dict::default(), key: String::new(), variant }
+/// Writes a value that is nested in one of `depth`. If it fails, the tree stays as it was.
+fn put_nested<T: Serialize + ?Sized>(tree: &mut tree::Tree, depth: u32, value: &T) -> Result<(), Failure> {
+    if depth >= MAX_DEPTH {
+        tree.put_too_deep();
+        return Ok(());
     }
+    let at = tree.position();
+    let written = value.serialize(Builder { tree, depth: depth + 1 });
+    if written.is_err() {
+        tree.truncate(at);
+    }
+    written
+}
 
+/// A sequence, map or struct that is being written.
+struct Nest<'t> {
+    tree: &'t mut tree::Tree,
+    depth: u32,
+    open: Open,
+    /// The map with the name of the variant.
+    variant: Option<Open>,
+    /// The name of the next entry, which has no value yet.
+    name_at: Option<usize>,
+}
+
+impl Nest<'_> {
     fn push<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Failure> {
-        self.row.0.push(self.builder.node(value)?);
-        Ok(())
+        put_nested(self.tree, self.depth, value)
     }
 
-    fn insert<T: Serialize + ?Sized>(&mut self, name: String, value: &T) -> Result<(), Failure> {
-        self.dict.0.push((name, self.builder.node(value)?));
-        Ok(())
+    fn insert<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), Failure> {
+        self.name_at = Some(self.tree.position());
+        self.tree.put_scalar(&Value::Str(name));
+        self.value(value)
     }
 
-    fn wrap(variant: Option<&'static str>, node: Node) -> Node {
-        match variant {
-            Some(variant) => Node::Dict(Dict(vec![(variant.to_owned(), node)])),
-            None => node,
+    /// Writes the value of the entry whose name was written last.
+    fn value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Failure> {
+        if self.name_at.is_none() {
+            self.name_at = Some(self.tree.position());
+            self.tree.put_scalar(&Value::Str(""));
+        }
+        let written = put_nested(self.tree, self.depth, value);
+        if written.is_err() {
+            self.drop_name();
+        }
+        self.name_at = None;
+        written
+    }
+
+    /// Removes a name that gets no value.
+    fn drop_name(&mut self) {
+        if let Some(at) = self.name_at.take() {
+            self.tree.truncate(at);
         }
     }
 
-    fn into_row(self) -> Node {
-        Self::wrap(self.variant, Node::Row(self.row))
-    }
-
-    fn into_dict(self) -> Node {
-        Self::wrap(self.variant, Node::Dict(self.dict))
+    fn finish(mut self) {
+        self.drop_name();
+        self.tree.end(self.open);
+        if let Some(variant) = self.variant {
+            self.tree.end(variant);
+        }
     }
 }
 
 macro_rules! scalars {
-    ($($method:ident($type:ty) => |$v:ident| $node:expr;)*) => {$(
-        fn $method(self, $v: $type) -> Result<Node, Failure> {
-            Ok($node)
+    ($($method:ident($type:ty) => |$v:ident| $value:expr;)*) => {$(
+        fn $method(self, $v: $type) -> Result<(), Failure> {
+            self.scalar(&$value)
         }
     )*};
 }
 
-impl ser::Serializer for Builder {
-    type Ok = Node;
+impl<'t> ser::Serializer for Builder<'t> {
+    type Ok = ();
     type Error = Failure;
-    type SerializeSeq = Nest;
-    type SerializeTuple = Nest;
-    type SerializeTupleStruct = Nest;
-    type SerializeTupleVariant = Nest;
-    type SerializeMap = Nest;
-    type SerializeStruct = Nest;
-    type SerializeStructVariant = Nest;
+    type SerializeSeq = Nest<'t>;
+    type SerializeTuple = Nest<'t>;
+    type SerializeTupleStruct = Nest<'t>;
+    type SerializeTupleVariant = Nest<'t>;
+    type SerializeMap = Nest<'t>;
+    type SerializeStruct = Nest<'t>;
+    type SerializeStructVariant = Nest<'t>;
 
     scalars! {
-        serialize_bool(bool) => |v| Node::Bool(v);
-        serialize_i8(i8) => |v| Node::I64(v.into());
-        serialize_i16(i16) => |v| Node::I64(v.into());
-        serialize_i32(i32) => |v| Node::I64(v.into());
-        serialize_i64(i64) => |v| Node::I64(v);
-        serialize_i128(i128) => |v| Node::Str(v.to_string());
-        serialize_u8(u8) => |v| Node::U64(v.into());
-        serialize_u16(u16) => |v| Node::U64(v.into());
-        serialize_u32(u32) => |v| Node::U64(v.into());
-        serialize_u64(u64) => |v| Node::U64(v);
-        serialize_u128(u128) => |v| Node::Str(v.to_string());
-        serialize_f32(f32) => |v| Node::F64(v.into());
-        serialize_f64(f64) => |v| Node::F64(v);
-        serialize_char(char) => |v| Node::Str(v.to_string());
-        serialize_str(&str) => |v| Node::Str(v.to_owned());
-        serialize_bytes(&[u8]) => |v| Node::Bytes(v.to_vec());
+        serialize_bool(bool) => |v| Value::Bool(v);
+        serialize_i8(i8) => |v| Value::I64(v.into());
+        serialize_i16(i16) => |v| Value::I64(v.into());
+        serialize_i32(i32) => |v| Value::I64(v.into());
+        serialize_i64(i64) => |v| Value::I64(v);
+        serialize_i128(i128) => |v| Text::display(&v).value();
+        serialize_u8(u8) => |v| Value::U64(v.into());
+        serialize_u16(u16) => |v| Value::U64(v.into());
+        serialize_u32(u32) => |v| Value::U64(v.into());
+        serialize_u64(u64) => |v| Value::U64(v);
+        serialize_u128(u128) => |v| Text::display(&v).value();
+        serialize_f32(f32) => |v| Value::F64(v.into());
+        serialize_f64(f64) => |v| Value::F64(v);
+        serialize_char(char) => |v| Value::Str(v.encode_utf8(&mut [0; 4]));
+        serialize_str(&str) => |v| Value::Str(v);
+        serialize_bytes(&[u8]) => |v| Value::Blob(v);
     }
 
-    fn serialize_none(self) -> Result<Node, Failure> {
-        Ok(Node::Null)
+    fn serialize_none(self) -> Result<(), Failure> {
+        self.scalar(&Value::Null)
     }
 
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<Node, Failure> {
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), Failure> {
         value.serialize(self)
     }
 
-    fn serialize_unit(self) -> Result<Node, Failure> {
-        Ok(Node::Null)
+    fn serialize_unit(self) -> Result<(), Failure> {
+        self.scalar(&Value::Null)
     }
 
-    fn serialize_unit_struct(self, name: &'static str) -> Result<Node, Failure> {
-        Ok(Node::Str(name.to_owned()))
+    fn serialize_unit_struct(self, name: &'static str) -> Result<(), Failure> {
+        self.scalar(&Value::Str(name))
     }
 
-    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Result<Node, Failure> {
-        Ok(Node::Str(variant.to_owned()))
+    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Result<(), Failure> {
+        self.scalar(&Value::Str(variant))
     }
 
     fn serialize_newtype_struct<T: Serialize + ?Sized>(
         self,
         _: &'static str,
         value: &T,
-    ) -> Result<Node, Failure> {
+    ) -> Result<(), Failure> {
         value.serialize(self)
     }
 
     fn serialize_newtype_variant<T: Serialize + ?Sized>(
-        self,
+        mut self,
         _: &'static str,
         _: u32,
         variant: &'static str,
         value: &T,
-    ) -> Result<Node, Failure> {
-        Ok(Nest::wrap(Some(variant), self.node(value)?))
+    ) -> Result<(), Failure> {
+        let open = self.begin_variant(variant);
+        put_nested(self.tree, self.depth, value)?;
+        self.tree.end(open);
+        Ok(())
     }
 
-    fn serialize_seq(self, _: Option<usize>) -> Result<Nest, Failure> {
-        Ok(Nest::new(self, None))
+    fn serialize_seq(self, _: Option<usize>) -> Result<Nest<'t>, Failure> {
+        Ok(self.nest(NestKind::Array, None))
     }
 
-    fn serialize_tuple(self, _: usize) -> Result<Nest, Failure> {
-        Ok(Nest::new(self, None))
+    fn serialize_tuple(self, _: usize) -> Result<Nest<'t>, Failure> {
+        Ok(self.nest(NestKind::Array, None))
     }
 
-    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Nest, Failure> {
-        Ok(Nest::new(self, None))
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Nest<'t>, Failure> {
+        Ok(self.nest(NestKind::Array, None))
     }
 
     fn serialize_tuple_variant(
@@ -199,16 +247,16 @@ impl ser::Serializer for Builder {
         _: u32,
         variant: &'static str,
         _: usize,
-    ) -> Result<Nest, Failure> {
-        Ok(Nest::new(self, Some(variant)))
+    ) -> Result<Nest<'t>, Failure> {
+        Ok(self.nest(NestKind::Array, Some(variant)))
     }
 
-    fn serialize_map(self, _: Option<usize>) -> Result<Nest, Failure> {
-        Ok(Nest::new(self, None))
+    fn serialize_map(self, _: Option<usize>) -> Result<Nest<'t>, Failure> {
+        Ok(self.nest(NestKind::Map, None))
     }
 
-    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Nest, Failure> {
-        Ok(Nest::new(self, None))
+    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Nest<'t>, Failure> {
+        Ok(self.nest(NestKind::Map, None))
     }
 
     fn serialize_struct_variant(
@@ -217,21 +265,22 @@ impl ser::Serializer for Builder {
         _: u32,
         variant: &'static str,
         _: usize,
-    ) -> Result<Nest, Failure> {
-        Ok(Nest::new(self, Some(variant)))
+    ) -> Result<Nest<'t>, Failure> {
+        Ok(self.nest(NestKind::Map, Some(variant)))
     }
 }
 
 macro_rules! rows {
     ($($trait:ident::$method:ident;)*) => {$(
-        impl ser::$trait for Nest {
-            type Ok = Node;
+        impl ser::$trait for Nest<'_> {
+            type Ok = ();
             type Error = Failure;
             fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Failure> {
                 self.push(value)
             }
-            fn end(self) -> Result<Node, Failure> {
-                Ok(self.into_row())
+            fn end(self) -> Result<(), Failure> {
+                self.finish();
+                Ok(())
             }
         }
     )*};
@@ -246,18 +295,19 @@ rows! {
 
 macro_rules! structs {
     ($($trait:ident;)*) => {$(
-        impl ser::$trait for Nest {
-            type Ok = Node;
+        impl ser::$trait for Nest<'_> {
+            type Ok = ();
             type Error = Failure;
             fn serialize_field<T: Serialize + ?Sized>(
                 &mut self,
                 key: &'static str,
                 value: &T,
             ) -> Result<(), Failure> {
-                self.insert(key.to_owned(), value)
+                self.insert(key, value)
             }
-            fn end(self) -> Result<Node, Failure> {
-                Ok(self.into_dict())
+            fn end(self) -> Result<(), Failure> {
+                self.finish();
+                Ok(())
             }
         }
     )*};
@@ -268,18 +318,22 @@ structs! {
     SerializeStructVariant;
 }
 
-impl ser::SerializeMap for Nest {
-    type Ok = Node;
+impl ser::SerializeMap for Nest<'_> {
+    type Ok = ();
     type Error = Failure;
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Failure> {
-        self.key = key.serialize(self.builder)?.into_name();
+        self.drop_name();
+        let at = self.tree.position();
+        put_nested(self.tree, 0, key)?;
+        self.tree.make_name(at);
+        self.name_at = Some(at);
         Ok(())
     }
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Failure> {
-        let key = std::mem::take(&mut self.key);
-        self.insert(key, value)
+        self.value(value)
     }
-    fn end(self) -> Result<Node, Failure> {
-        Ok(self.into_dict())
+    fn end(self) -> Result<(), Failure> {
+        self.finish();
+        Ok(())
     }
 }

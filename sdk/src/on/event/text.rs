@@ -6,16 +6,14 @@ use std::fmt::Write;
 
 use hairline_formats::Value;
 
+use crate::on::base::buffer::SpillingText;
+
 /// Bytes of a text on the stack; longer text moves to the heap.
 const INLINE: usize = 120;
 
 /// A formatted argument.
 #[derive(Debug)]
-pub struct Text {
-    inline: [u8; INLINE],
-    len: usize,
-    spilled: String,
-}
+pub struct Text(SpillingText<INLINE>);
 
 impl Text {
     /// Formats with `Display`.
@@ -29,20 +27,17 @@ impl Text {
     }
 
     fn format(arguments: fmt::Arguments<'_>) -> Self {
-        let mut text = Self { inline: [0; INLINE], len: 0, spilled: String::new() };
+        let mut text = Self(SpillingText::new());
         let _ = text.write_fmt(arguments); // a Display that fails leaves the text that it wrote
         text
     }
 
+    #[inline(always)]
     pub(crate) fn as_str(&self) -> &str {
-        if self.spilled.is_empty() {
-            // Only whole `str`s are written, so the bytes are UTF-8.
-            std::str::from_utf8(&self.inline[..self.len]).unwrap_or_default()
-        } else {
-            &self.spilled
-        }
+        self.0.as_str()
     }
 
+    #[inline(always)]
     pub(crate) fn value(&self) -> Value<'_> {
         Value::Str(self.as_str())
     }
@@ -50,15 +45,7 @@ impl Text {
 
 impl Write for Text {
     fn write_str(&mut self, s: &str) -> fmt::Result {
-        if self.spilled.is_empty() {
-            if let Some(room) = self.inline[self.len..].get_mut(..s.len()) {
-                room.copy_from_slice(s.as_bytes());
-                self.len += s.len();
-                return Ok(());
-            }
-            self.spilled = self.as_str().to_owned();
-        }
-        self.spilled.push_str(s);
+        self.0.push(s);
         Ok(())
     }
 }

@@ -70,6 +70,15 @@ macro_rules! __hairline_scope_with {
             ::core::convert::AsRef::as_ref(&$flow),
         )
     };
+    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [.name(&$own_name:expr)], []) => {
+        $crate::__hairline_record!(
+            (Scope, $category, $name, $keys)
+            off: $crate::__private::Scope::none(&__HAIRLINE_CALLSITE),
+            on: $crate::__private::Scope::begin_named,
+            &$crate::__hairline_pairs!($(($value))*),
+            ::core::convert::AsRef::<str>::as_ref(&$own_name),
+        )
+    };
     ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [$($options:tt)+], []) => {
         $crate::__hairline_record!(
             (Scope, $category, $name, $keys)

@@ -1,60 +1,234 @@
 //! Arguments that a guard collects for the record of its end.
 
-use std::cell::RefCell;
+use std::cell::Cell;
+use std::ops::Range;
 
 use hairline_formats::Value;
 
+use crate::on::base::buffer::SpillingText;
+use crate::on::base::few::Few;
 use crate::on::base::this_thread;
 use crate::on::event::argument::{Argument, Held};
 use crate::on::event::owned_arguments::OwnedArguments;
 
-/// The end arguments of one guard. A thread's later guards reuse its lists.
-#[derive(Debug, Default)]
-pub(crate) struct EndArguments(OwnedArguments);
+/// The end arguments of one guard. A thread's later guards reuse its memory.
+#[derive(Debug)]
+pub(crate) struct EndArguments {
+    /// The first `few_len` are arguments. Unused if `is_many`.
+    few: [(&'static str, Scalar); FEW],
+    few_len: usize,
+    /// The text of strings in `few`.
+    text: SpillingText<128>,
+    /// All arguments, if there are more than [`FEW`], or others than scalars with static names.
+    many: OwnedArguments,
+    is_many: bool,
+    /// The next free one of this thread, and the number of all from here on.
+    next: Option<Box<EndArguments>>,
+    free_count: usize,
+}
+
+/// The most scalars that take the short way.
+const FEW: usize = 4;
+
+/// A value without nested values. A string is in `text`.
+#[derive(Clone, Debug)]
+enum Scalar {
+    Bool(bool),
+    I64(i64),
+    U64(u64),
+    F64(f64),
+    Pointer(u64),
+    Koid(u64),
+    Text(Range<usize>),
+}
 
 /// The most lists that a thread keeps for later guards.
 const KEPT: usize = 8;
 
 thread_local! {
-    #[allow(clippy::vec_box)] // the boxes themselves are reused
-    static FREE: RefCell<Vec<Box<EndArguments>>> = const { RefCell::new(Vec::new()) };
+    static FREE: Cell<Option<Box<EndArguments>>> = const { Cell::new(None) };
 }
 
 impl EndArguments {
+    fn new() -> Self {
+        Self {
+            few: [const { ("", Scalar::Bool(false)) }; FEW],
+            few_len: 0,
+            text: SpillingText::new(),
+            many: OwnedArguments::default(),
+            is_many: false,
+            next: None,
+            free_count: 0,
+        }
+    }
+
     /// Adds an argument. Makes the list if there is none.
+    #[inline]
     pub(crate) fn add(list: &mut Option<Box<Self>>, key: &'static str, value: &impl Argument) {
         let held = value.hold();
-        let _busy = this_thread::busy();
-        Self::of(list).0.add(key, &held.value());
+        Self::add_value(list, key, &held.value());
+    }
+
+    #[inline(never)]
+    fn add_value(list: &mut Option<Box<Self>>, key: &'static str, value: &Value<'_>) {
+        let own = list.get_or_insert_with(Self::take_free);
+        let is_short = !own.is_many && own.few_len < FEW;
+        let scalar = match *value {
+            Value::Null => return,
+            _ if !is_short => return own.add_to_many(key, value),
+            Value::Bool(v) => Scalar::Bool(v),
+            Value::I64(v) => Scalar::I64(v),
+            Value::U64(v) => Scalar::U64(v),
+            Value::F64(v) => Scalar::F64(v),
+            Value::Pointer(v) => Scalar::Pointer(v),
+            Value::Koid(v) => Scalar::Koid(v),
+            Value::Str(text) => {
+                let start = own.text.as_str().len();
+                own.text.push(text);
+                Scalar::Text(start..start + text.len())
+            }
+            _ => return own.add_to_many(key, value),
+        };
+        if let Some(place) = own.few.get_mut(own.few_len) {
+            *place = (key, scalar);
+            own.few_len += 1;
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn add_to_many(&mut self, key: &'static str, value: &Value<'_>) {
+        self.make_many();
+        self.many.add(key, value);
     }
 
     /// Adds an argument whose name is not static.
     #[cfg(feature = "subscriber")]
     pub(crate) fn add_named(list: &mut Option<Box<Self>>, name: &str, value: &Value<'_>) {
-        let _busy = this_thread::busy();
-        Self::of(list).0.add_named(name, value);
+        let own = list.get_or_insert_with(Self::take_free);
+        own.make_many();
+        own.many.add_named(name, value);
     }
 
-    fn of(list: &mut Option<Box<Self>>) -> &mut Self {
-        let free = || FREE.try_with(|free| free.try_borrow_mut().ok()?.pop()).ok().flatten();
-        list.get_or_insert_with(|| free().unwrap_or_default())
+    /// Moves all arguments to `many`.
+    fn make_many(&mut self) {
+        if self.is_many {
+            return;
+        }
+        let Self { few, few_len, text, many, .. } = self;
+        for (key, scalar) in &few[..*few_len] {
+            many.add(key, &scalar.value(text.as_str()));
+        }
+        self.is_many = true;
+    }
+
+    /// Returns an empty list, if possible with the memory of an earlier one of this thread.
+    #[inline]
+    fn take_free() -> Box<Self> {
+        // A signal handler that interrupts the next lines, and an allocator, find the thread busy.
+        let lease = this_thread::hot().lease();
+        if !lease.is_busy() {
+            lease.set_busy(true);
+            let free = FREE.try_with(|free| {
+                let mut first = free.take()?;
+                free.set(first.next.take());
+                Some(first)
+            });
+            lease.set_busy(false);
+            if let Ok(Some(free)) = free {
+                return free;
+            }
+        }
+        Self::make()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make() -> Box<Self> {
+        let _busy = this_thread::busy();
+        Box::new(Self::new())
     }
 
     /// Keeps the list for a later guard of this thread.
+    #[inline]
     pub(crate) fn keep(mut list: Box<Self>) {
-        let _busy = this_thread::busy();
-        list.0.clear();
+        list.clear();
+        let lease = this_thread::hot().lease();
+        if lease.is_busy() {
+            return list.free();
+        }
+        lease.set_busy(true);
+        let mut unkept = Some(list);
         let _ = FREE.try_with(|free| {
-            if let Ok(mut free) = free.try_borrow_mut()
-                && free.len() < KEPT
-            {
-                free.push(list);
-            }
+            let next = free.take();
+            let count = next.as_ref().map_or(0, |next| next.free_count);
+            let first = if count < KEPT { unkept.take() } else { None };
+            free.set(match first {
+                Some(mut first) => {
+                    (first.next, first.free_count) = (next, count + 1);
+                    Some(first)
+                }
+                None => next,
+            });
         });
+        lease.set_busy(false);
+        if let Some(unkept) = unkept {
+            unkept.free();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn free(self: Box<Self>) {
+        let _busy = this_thread::busy();
+        drop(self);
+    }
+
+    #[inline]
+    fn clear(&mut self) {
+        self.few_len = 0;
+        self.text.clear();
+        if self.is_many {
+            self.many.clear();
+            self.is_many = false;
+        }
+    }
+
+    /// Calls `show` with each argument.
+    #[inline]
+    pub(crate) fn each(&self, mut show: impl FnMut(&str, &Value<'_>)) {
+        if self.is_many {
+            self.many.iter().for_each(|(name, value)| show(name, &value));
+        } else {
+            let few = self.few.iter().take(self.few_len);
+            few.for_each(|(name, scalar)| show(name, &scalar.value(self.text.as_str())));
+        }
     }
 
     /// Calls `with` with all arguments.
     pub(crate) fn show<R>(&self, with: impl FnOnce(&[(&str, Value<'_>)]) -> R) -> R {
-        self.0.with_list(with)
+        if self.is_many {
+            return self.many.with_list(with);
+        }
+        let mut all = Few::<_, FEW>::new(("", Value::Null));
+        for (name, scalar) in &self.few[..self.few_len] {
+            all.push((*name, scalar.value(self.text.as_str())));
+        }
+        with(all.as_slice())
+    }
+}
+
+impl Scalar {
+    #[inline]
+    fn value<'t>(&self, text: &'t str) -> Value<'t> {
+        match self {
+            Self::Bool(v) => Value::Bool(*v),
+            Self::I64(v) => Value::I64(*v),
+            Self::U64(v) => Value::U64(*v),
+            Self::F64(v) => Value::F64(*v),
+            Self::Pointer(v) => Value::Pointer(*v),
+            Self::Koid(v) => Value::Koid(*v),
+            Self::Text(range) => Value::Str(text.get(range.clone()).unwrap_or_default()),
+        }
     }
 }

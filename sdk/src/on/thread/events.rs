@@ -77,10 +77,42 @@ pub(crate) fn begin_with<V: Values>(
     epoch: Epoch,
     values: &V,
 ) -> Option<OpenScope> {
+    if V::COLD_ONLY
+        && let Some(now) = hot::composed::event(callsite, epoch, values, None)
+    {
+        return if_scope(callsite, Some(OpenScope::new(epoch, now)));
+    }
     match hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope, values) {
         Some(now) => Some(OpenScope::new(epoch, now)),
         None => if_scope(callsite, with_values_slow(callsite, epoch, CallsiteKind::Scope, values)),
     }
+}
+
+/// Begins a scope with a name made at run time. Returns the begin if it was recorded.
+#[inline(never)]
+pub(crate) fn begin_named<V: Values>(
+    callsite: &'static Callsite,
+    epoch: Epoch,
+    values: &V,
+    name: &str,
+) -> Option<OpenScope> {
+    match hot::composed::event(callsite, epoch, values, Some(name)) {
+        Some(now) => if_scope(callsite, Some(OpenScope::new(epoch, now))),
+        None => begin_named_slow(callsite, epoch, values, name),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn begin_named_slow<V: Values>(
+    callsite: &'static Callsite,
+    epoch: Epoch,
+    values: &V,
+    name: &str,
+) -> Option<OpenScope> {
+    let extras = Extras::new().name(name);
+    let event = |values: &[Value<'_>]| cold::begin(epoch, &Event::new(callsite, values, &extras));
+    if_scope(callsite, with_list(values, event))
 }
 
 /// Begins a scope that a flow passes through. Returns the begin if it was recorded.
@@ -161,6 +193,9 @@ fn instant_slow(callsite: &'static Callsite) {
 #[inline(never)]
 pub(crate) fn instant_with<V: Values>(callsite: &'static Callsite, epoch: Epoch, values: &V) {
     let kind = CallsiteKind::Instant;
+    if V::COLD_ONLY && hot::composed::event(callsite, epoch, values, None).is_some() {
+        return;
+    }
     if hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, kind, values).is_none() {
         with_values_slow(callsite, epoch, kind, values);
     }
@@ -203,6 +238,12 @@ pub(crate) fn rich(
     values: &impl Values,
     extras: &Extras<'_>,
 ) -> Option<OpenScope> {
+    if extras.name.is_some()
+        && extras.has_only_name()
+        && let Some(now) = hot::composed::event(callsite, epoch, values, extras.name)
+    {
+        return Some(OpenScope::new(epoch, now));
+    }
     let happens = match callsite.kind() {
         CallsiteKind::Scope => Some(TrackAction::Begin),
         CallsiteKind::Instant => Some(TrackAction::Instant),

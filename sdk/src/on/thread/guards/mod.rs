@@ -1,6 +1,7 @@
 //! The guards that the macros return. Dropping a guard ends its interval.
 
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 
 use hairline_formats::Value;
 
@@ -15,6 +16,7 @@ use crate::on::event::text::Text;
 use crate::on::event::{Action, Event};
 use crate::on::thread::cold::TrackEnd;
 use crate::on::thread::end_arguments::EndArguments;
+use crate::on::thread::hot::encoded::Encoded;
 use crate::on::thread::open_scope::OpenScope;
 use crate::on::thread::{cold, events, hot};
 use crate::options::Format;
@@ -45,7 +47,8 @@ pub struct Scope {
     callsite: &'static Callsite,
     /// The begin, if it was recorded.
     open: Option<OpenScope>,
-    arguments: Option<Box<EndArguments>>,
+    /// Present only if the begin was recorded, and taken by the drop: so a disabled scope has nothing to drop.
+    arguments: ManuallyDrop<Option<Box<EndArguments>>>,
     /// A scope ends on the thread that it began on.
     not_send: PhantomData<*const ()>,
 }
@@ -53,7 +56,7 @@ pub struct Scope {
 impl Scope {
     #[inline(always)]
     fn new(callsite: &'static Callsite, open: Option<OpenScope>) -> Self {
-        Self { callsite, open, arguments: None, not_send: PhantomData }
+        Self { callsite, open, arguments: ManuallyDrop::new(None), not_send: PhantomData }
     }
 
     /// Makes a guard that records nothing.
@@ -86,6 +89,13 @@ impl Scope {
         extras: &Extras<'_>,
     ) -> Self {
         Self::new(callsite, events::begin_rich(callsite, epoch, values, extras))
+    }
+
+    /// Begins a scope with a name made at run time.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn begin_named(callsite: &'static Callsite, epoch: Epoch, values: &impl Values, name: &str) -> Self {
+        Self::new(callsite, events::begin_named(callsite, epoch, values, name))
     }
 
     /// Begins a scope that a flow passes through.
@@ -131,14 +141,25 @@ impl Drop for Scope {
     }
 }
 
-#[cold]
+#[cold] // for the callers: few scopes have such arguments
+#[inline(never)]
 fn end_scope_with(callsite: &'static Callsite, open: OpenScope, arguments: Box<EndArguments>) {
+    let mut encoded = Encoded::new(open.epoch.format());
+    arguments.each(|name, value| encoded.put_named(name, value));
+    if !hot::composed::end(callsite, open, &encoded) {
+        end_scope_with_slow(callsite, open, &arguments);
+    }
+    EndArguments::keep(arguments);
+}
+
+#[cold]
+#[inline(never)]
+fn end_scope_with_slow(callsite: &'static Callsite, open: OpenScope, arguments: &EndArguments) {
     let extras = Extras::new();
     arguments.show(|named| {
         let event = Event { action: Action::End, named, ..Event::new(callsite, &[], &extras) };
         cold::end_with(&event, open);
     });
-    EndArguments::keep(arguments);
 }
 
 /// Records the end of a slice on a track, in the session with `epoch`.

@@ -21,7 +21,7 @@ const PLAIN: i32 = 16;
 pub(crate) const END: i32 = PLAIN;
 
 /// Turns a begin's header into an end's when added to it.
-const BEGIN_TO_END: u64 =
+pub(crate) const BEGIN_TO_END: u64 =
     fxt::layout::event::KIND.set(fxt::EventKind::DurationEnd as u64 - fxt::EventKind::DurationBegin as u64);
 
 fn reserved_for_end(kind: CallsiteKind) -> i32 {

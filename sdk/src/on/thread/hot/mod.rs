@@ -42,6 +42,8 @@
 #![allow(unsafe_code)] // stores into the chunk
 
 mod blob;
+pub(crate) mod composed;
+pub(crate) mod encoded;
 mod fxt;
 mod packet;
 mod taken;

@@ -136,6 +136,16 @@ impl Taken {
         }
     }
 
+    /// Adds the strings of the end to the note of [`note_begin`](Self::note_begin).
+    #[inline(always)]
+    pub(crate) fn note_strings(&self, commit: Commit, bytes: u32, room: i32, strings: u64) {
+        // SAFETY: as in `note_begin`. A note has 4 + `Note::LEN` bytes, which an end of FXT has too.
+        unsafe {
+            let note = self.note_at(commit, room).add(bytes as usize);
+            note.add(NOTE_ID + 4).cast::<u64>().write_unaligned(strings);
+        }
+    }
+
     /// As [`note_begin`](Self::note_begin), before the record is written at `position`. The end has
     /// `reserved` bytes.
     #[inline(always)]
