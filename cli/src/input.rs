@@ -2,6 +2,7 @@
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -32,6 +33,17 @@ pub(crate) fn identity(path: &Path) -> Option<Identity> {
 /// The identity of a file.
 pub(crate) fn identity_of(about: &Metadata) -> Identity {
     (about.dev(), about.ino())
+}
+
+/// The identity of an input that can be read only once: a FIFO, a socket, a terminal, and stdin whatever it
+/// is. `None` for files and for what does not exist.
+pub(crate) fn stream_identity(path: &Path) -> Option<Identity> {
+    if is_standard(path) {
+        let stdin = io::stdin().as_fd().try_clone_to_owned().map(File::from);
+        return stdin.and_then(|file| file.metadata()).ok().map(|about| identity_of(&about));
+    }
+    let about = std::fs::metadata(path).ok()?;
+    (!about.is_file() && !about.is_dir()).then(|| identity_of(&about))
 }
 
 /// Opens a regular file for reading. Returns it with its length.

@@ -215,7 +215,7 @@ fn walk(value: Value<'_>) {
 }
 
 impl SliceSink for Found {
-    fn slice(&mut self, _: &Slice, _: &[Frame]) {}
+    fn slice(&mut self, _: &Slice, _: &mut [Frame]) {}
 
     fn defect(&mut self, what: Defect, track: TrackId, time: i64, name: Key) {
         let (kind, what) = DefectKind::of(what);

@@ -343,3 +343,31 @@ fn times_and_losses_beyond_all_measure_are_no_panic() {
         assert!(code == Some(0) || command == "validate" && code == Some(1), "{command}: {code:?}");
     }
 }
+
+#[test]
+fn deep_stacks_take_time_in_proportion_to_their_slices() {
+    const DEPTH: usize = 60_000;
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut trace = Trace::new();
+    for n in 0..DEPTH {
+        trace = trace.begin(MAIN, n as u64, if n % 2 == 0 { "even" } else { "odd" });
+    }
+    for n in (0..DEPTH).rev() {
+        trace = trace.end(MAIN, (2 * DEPTH - n) as u64, if n % 2 == 0 { "even" } else { "odd" });
+    }
+    fs::write(folder.path().join("t.fxt"), &trace.0).expect("written");
+    let began = std::time::Instant::now();
+    let output = hairline(folder.path(), &["flame", "t.fxt", "--by", "all"]);
+    assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && err.contains("59,488 slices have more than 512 others"), "{err}");
+    assert_eq!(out.lines().count(), 513);
+    // No time is lost and none counts twice.
+    let own = out.lines().map(|line| line.rsplit_once(' ').expect("a weight").1.parse::<u64>().expect("ns"));
+    assert_eq!(own.sum::<u64>(), 2 * DEPTH as u64);
+    let total = hairline(folder.path(), &["flame", "t.fxt", "--by", "all", "--total"]).stdout;
+    let total = String::from_utf8_lossy(&total);
+    let deeper = total.lines().find(|line| line.contains("(deeper)")).expect("the last level");
+    let inner = 2 * (DEPTH - 512);
+    assert!(deeper.ends_with(&format!("(deeper) {inner}")), "{}", &deeper[deeper.len() - 40..]);
+}

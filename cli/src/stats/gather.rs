@@ -147,7 +147,7 @@ impl Counting {
 
 impl SliceSink for Counting {
     #[inline]
-    fn slice(&mut self, slice: &Slice, _: &[Frame]) {
+    fn slice(&mut self, slice: &Slice, _: &mut [Frame]) {
         let is_wanted = self.wanted.get(slice.category.0 as usize) != Some(&false)
             && self.since.is_none_or(|since| slice.start.saturating_add(slice.duration) > since);
         if !is_wanted {
@@ -159,7 +159,7 @@ impl SliceSink for Counting {
         }
     }
 
-    fn open_slice(&mut self, slice: &Slice, _: &[Frame]) {
+    fn open_slice(&mut self, slice: &Slice, _: &mut [Frame]) {
         if self.wanted.get(slice.category.0 as usize) != Some(&false) {
             self.gathered.totals.open_slices += 1;
         }
