@@ -81,8 +81,9 @@ fn each_signal_that_ends_it_leaves_no_temporary_folder() {
         assert!(first_line(&mut top).starts_with(&pid));
         let names = || std::fs::read_dir(temporary.path()).expect("the folder").count();
         assert_eq!(names(), 1, "the folder of its snapshots");
-        let kill = std::process::Command::new("kill").args([format!("-{signal}"), top.id().to_string()]);
-        assert!({ kill }.status().expect("kill").success());
+        let kill = [format!("-{signal}"), top.id().to_string()];
+        let killed = std::process::Command::new("kill").args(kill).status();
+        assert!(killed.expect("kill").success());
         let output = top.wait_with_output().expect("its end");
         assert_eq!(names(), 0, "{signal}: {}", stderr(&output));
     }
