@@ -6,14 +6,14 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use hairline_convert::slices::{Frame, Key, Slice, SliceSink, Slices};
+use hairline_convert::slices::{Defect, Frame, Key, Slice, SliceSink, Slices};
 use hairline_convert::{Item, TrackId};
 
 use crate::input::identity;
 use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::text::{complain, failed, grouped};
-use crate::trace::{ItemVisitor, TraceArguments};
+use crate::trace::{ItemVisitor, ReadSummary, TraceArguments, unsorted};
 use crate::track_names::TrackNames;
 
 /// Writes folded stacks or a flame graph.
@@ -58,12 +58,10 @@ enum By {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let mut flame = Flame::default();
-    let summary = match arguments.trace.show(false, &mut flame) {
-        Ok(summary) => summary,
+    let (summary, flame) = match gather(arguments) {
+        Ok(all) => all,
         Err(e) => return failed(e),
     };
-    flame.slices.finish(&mut flame.stacks);
     if flame.stacks.left_out > 0 {
         let left_out = grouped(flame.stacks.left_out);
         complain(format_args!(
@@ -87,6 +85,19 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             Outcome::Failed
         }
     }
+}
+
+/// Collects all stacks, in order of time.
+fn gather(arguments: &Arguments) -> Result<(ReadSummary, Flame), String> {
+    let mut flame = Flame::default();
+    let mut summary = arguments.trace.show(false, &mut flame)?;
+    flame.slices.finish(&mut flame.stacks).map_err(unsorted)?;
+    if flame.stacks.is_late {
+        flame = Flame { slices: Slices::in_order(tempfile::tempfile), ..Flame::default() };
+        summary = arguments.trace.show_again(&mut flame)?;
+        flame.slices.finish(&mut flame.stacks).map_err(unsorted)?;
+    }
+    Ok((summary, flame))
 }
 
 fn write(folded: &str, arguments: &Arguments) -> io::Result<()> {
@@ -146,6 +157,8 @@ struct Stacks {
     left_out: u64,
     /// The number of slices below the last level.
     deeper: u64,
+    /// Whether an event came too late to be put in order.
+    is_late: bool,
 }
 
 struct Node {
@@ -213,6 +226,10 @@ impl Stacks {
 }
 
 impl SliceSink for Stacks {
+    fn defect(&mut self, what: Defect, _: TrackId, _: i64, _: Key) {
+        self.is_late |= what == Defect::Late;
+    }
+
     fn slice(&mut self, slice: &Slice, above: &mut [Frame]) {
         self.add(slice, above);
     }

@@ -88,7 +88,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Ok(summary) => summary,
         Err(e) => return failed(e),
     };
-    check.slices.finish(&mut check.found);
+    if let Err(e) = check.slices.finish(&mut check.found) {
+        return failed(e);
+    }
     check.settle(None);
     check.found.flows();
     check.found.unread(&summary.report);

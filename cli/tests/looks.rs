@@ -129,7 +129,7 @@ fn every_format_has_the_same_numbers() {
             categories,
             [(&json!("net"), &json!(3), &json!(10_000)), (&json!("io"), &json!(1), &json!(2_000))]
         );
-        let busy = stats["threads_and_tracks"].as_array().expect("an array");
+        let busy = stats["threads"].as_array().expect("an array");
         let busy: Vec<_> = busy.iter().map(|t| (&t["thread"], &t["process"], &t["busy_ns"])).collect();
         let process = &json!("server (process 7)");
         let expected =
@@ -370,4 +370,79 @@ fn deep_stacks_take_time_in_proportion_to_their_slices() {
     let deeper = total.lines().find(|line| line.contains("(deeper)")).expect("the last level");
     let inner = 2 * (DEPTH - 512);
     assert!(deeper.ends_with(&format!("(deeper) {inner}")), "{}", &deeper[deeper.len() - 40..]);
+}
+
+#[test]
+fn lives_are_apart_from_polls_and_threads_from_tracks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // 3 requests of 500 us on two lanes; each has 5 polls of 2 us on a thread, by the same name.
+    let mut events = Vec::new();
+    for request in 0..3 {
+        let start = 1000 * request;
+        let about = json!({"cat": "net", "name": "request", "pid": 7, "id": request % 2});
+        for (ph, ts) in [("b", start), ("e", start + 500)] {
+            let mut event = about.clone();
+            (event["ph"], event["ts"]) = (json!(ph), json!(ts));
+            events.push(event);
+        }
+        for poll in 0..5 {
+            let ts = start + 100 * poll;
+            events.push(
+                json!({"cat": "net", "name": "request", "ph": "X", "ts": ts, "dur": 2, "pid": 7, "tid": 8}),
+            );
+        }
+    }
+    fs::write(folder.path().join("t.json"), json!(events).to_string()).expect("written");
+    let stats: serde_json::Value =
+        serde_json::from_str(&said(folder.path(), &["stats", "t.json", "--json"])).expect("JSON");
+    let rows = |table: &str| {
+        let rows = stats[table].as_array().expect("an array").iter();
+        rows.map(|row| (row["count"].clone(), row["total_ns"].clone(), row["p50_ns"].clone()))
+            .collect::<Vec<_>>()
+    };
+    let (polls, lives) =
+        ((json!(15), json!(30_000), json!(2_000)), (json!(3), json!(1_500_000), json!(500_000)));
+    for table in ["categories", "names", "threads"] {
+        assert_eq!(rows(table), [polls.clone()], "{table}: {stats:#}");
+    }
+    for table in ["intervals", "tracks"] {
+        assert_eq!(rows(table), [lives.clone()], "{table}: {stats:#}");
+    }
+    assert_eq!(stats["tracks"][0]["tracks"], 2, "{stats:#}");
+    let text = said(folder.path(), &["stats", "t.json"]);
+    let at = |title: &str| text.find(title).unwrap_or_else(|| panic!("{title}: {text}"));
+    assert!(at("\nname ") < at("\ninterval ") && at("\ninterval ") < at("\nthread "), "{text}");
+    assert!(at("\nthread ") < at("\ntrack "), "{text}");
+}
+
+#[test]
+fn the_order_of_records_changes_no_number() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // More events than wait in a window; the begin of the outermost slice is the last record.
+    const INNER: u64 = 70_000;
+    let outer = |trace: Trace| trace.begin(MAIN, 0, "outer");
+    let inner = |mut trace: Trace| {
+        for n in 0..INNER {
+            trace = trace.begin(MAIN, 10 * n + 10, "inner").end(MAIN, 10 * n + 14, "inner");
+        }
+        trace.end(MAIN, 10 * INNER + 20, "outer")
+    };
+    fs::write(folder.path().join("sorted.fxt"), inner(outer(Trace::new())).0).expect("written");
+    fs::write(folder.path().join("late.fxt"), outer(inner(Trace::new())).0).expect("written");
+    for command in [&["stats", "--csv"][..], &["flame"]] {
+        let of = |name| said(folder.path(), &[command, &[name]].concat());
+        assert_eq!(of("late.fxt"), of("sorted.fxt"), "{command:?}");
+        assert!(of("late.fxt").contains(&(10 * INNER + 20 - 4 * INNER).to_string()), "{command:?}");
+        // A stream cannot be read twice.
+        let stdin = fs::File::open(folder.path().join("late.fxt")).expect("opened");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"))
+            .args(command)
+            .arg("-")
+            .stdin(stdin)
+            .output()
+            .expect("it ran");
+        let error = String::from_utf8_lossy(&std::mem::take(&mut command.stderr)).into_owned();
+        assert!(!command.status.success() && command.stdout.is_empty(), "{error}");
+        assert!(error.contains("save it to a file, which can be read twice"), "{error}");
+    }
 }

@@ -57,8 +57,9 @@ fn table(stats: &Stats<'_>, by: By, lines: &[Line<'_>]) -> Table {
     let numbers = ["count", "total", "self", "min", "p50", "p90", "p99", "max"];
     let (texts, mut titles) = match by {
         By::Category => (1, vec![by.title()]),
-        By::Name => (2, vec![by.title(), "category"]),
+        By::Name | By::Interval => (2, vec![by.title(), "category"]),
         By::Thread => (2, vec![by.title(), "process", "busy", "busy %"]),
+        By::Track => (2, vec![by.title(), "process", "tracks"]),
     };
     titles.extend(numbers);
     let mut table = Table::new(texts, &titles);
@@ -71,6 +72,9 @@ fn table(stats: &Stats<'_>, by: By, lines: &[Line<'_>]) -> Table {
         }
         if by == By::Thread {
             cells.extend([duration(row.busy), share(row.busy, span)]);
+        }
+        if by == By::Track {
+            cells.push(grouped(stats.tracks_of(row)));
         }
         cells.push(grouped(row.count));
         let [p50, p90, p99] = line.percentiles;

@@ -25,23 +25,29 @@ pub(crate) struct TableArguments {
 /// A table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum By {
-    /// A row for each category
+    /// A row for each category of slices on threads
     Category,
-    /// A row for each name
+    /// A row for each name of slices on threads
     Name,
-    /// A row for each thread, and each other track that has slices
+    /// A row for each name of slices on other tracks
+    Interval,
+    /// A row for each thread
     Thread,
+    /// A row for all other tracks of one name and process
+    Track,
 }
 
 impl By {
-    pub(super) const ALL: [Self; 3] = [Self::Category, Self::Name, Self::Thread];
+    pub(super) const ALL: [Self; 5] = [Self::Category, Self::Name, Self::Interval, Self::Thread, Self::Track];
 
     /// The title of the first column.
     pub(super) fn title(self) -> &'static str {
         match self {
             Self::Category => "category",
             Self::Name => "name",
+            Self::Interval => "interval",
             Self::Thread => "thread",
+            Self::Track => "track",
         }
     }
 }
@@ -111,11 +117,13 @@ impl Line<'_> {
 impl Stats<'_> {
     /// All rows of a table in the given order.
     pub(crate) fn lines(&self, by: By, sort: Sort) -> Vec<Line<'_>> {
-        let Gathered { names, categories, tracks, .. } = self.gathered;
+        let Gathered { names, categories, intervals, threads, tracks, .. } = self.gathered;
         let rows = match by {
             By::Category => categories,
             By::Name => names,
-            By::Thread => tracks,
+            By::Interval => intervals,
+            By::Thread => threads,
+            By::Track => tracks,
         };
         let line = |row| {
             let (what, of) = self.words(by, row);
@@ -131,14 +139,25 @@ impl Stats<'_> {
         let Some(what) = row.what else { return (text(Key::OTHER), String::new()) };
         match by {
             By::Category => (text(Key(what)), String::new()),
-            By::Name => (text(Key(what)), row.category.map_or_else(|| "*".to_owned(), text)),
-            By::Thread => {
-                let track = TrackId(what);
-                let track_names = self.track_names;
-                let process = track_names.process_of(track).filter(|process| *process != track);
-                let process = process.map(|process| track_names.name(process));
-                (track_names.name(track), process.unwrap_or_default())
-            }
+            By::Name | By::Interval => (text(Key(what)), row.category.map_or_else(|| "*".to_owned(), text)),
+            By::Thread => self.track_words(TrackId(what)),
+            By::Track => match self.gathered.groups.about(what) {
+                Some((first, _)) => self.track_words(first),
+                None => ("(unknown track)".to_owned(), String::new()),
+            },
         }
+    }
+
+    /// The name of a track, and that of its process.
+    fn track_words(&self, track: TrackId) -> (String, String) {
+        let track_names = self.track_names;
+        let process = track_names.process_of(track).filter(|process| *process != track);
+        let process = process.map(|process| track_names.name(process));
+        (track_names.name(track), process.unwrap_or_default())
+    }
+
+    /// The number of tracks of a row.
+    pub(super) fn tracks_of(&self, row: &Row) -> u64 {
+        row.what.and_then(|what| self.gathered.groups.about(what)).map_or(1, |(_, tracks)| tracks)
     }
 }

@@ -39,7 +39,8 @@ impl Rates {
             track_names: &track_names,
             report: &report,
         };
-        let lines = stats.lines(By::Name, sort);
+        let mut lines = stats.lines(By::Name, sort);
+        lines.extend(stats.lines(By::Interval, sort));
         let rows = if top == 0 { lines.len() } else { top.min(lines.len()) };
         let seconds = self.covered.unwrap_or(elapsed).as_secs_f64();
         let totals = &self.gathered.totals;

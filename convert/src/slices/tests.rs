@@ -50,7 +50,7 @@ fn slices_of(kind: TrackKind, events: &[Simple]) -> Emitted {
         let event = Event { name: name.into(), ..Event::new(time, TrackId(0), kind) };
         slices.item(&Item::Event(event), &mut emitted);
     }
-    slices.finish(&mut emitted);
+    slices.finish(&mut emitted).expect("no file");
     emitted.sorted()
 }
 
