@@ -129,7 +129,7 @@ fn every_format_has_the_same_numbers() {
             categories,
             [(&json!("net"), &json!(3), &json!(10_000)), (&json!("io"), &json!(1), &json!(2_000))]
         );
-        let busy = stats["threads"].as_array().expect("an array");
+        let busy = stats["by_thread"].as_array().expect("an array");
         let busy: Vec<_> = busy.iter().map(|t| (&t["thread"], &t["process"], &t["busy_ns"])).collect();
         let process = &json!("server (process 7)");
         let expected =
@@ -402,13 +402,13 @@ fn lives_are_apart_from_polls_and_threads_from_tracks() {
     };
     let (polls, lives) =
         ((json!(15), json!(30_000), json!(2_000)), (json!(3), json!(1_500_000), json!(500_000)));
-    for table in ["categories", "names", "threads"] {
+    for table in ["categories", "names", "by_thread"] {
         assert_eq!(rows(table), [polls.clone()], "{table}: {stats:#}");
     }
-    for table in ["intervals", "tracks"] {
+    for table in ["intervals", "by_track"] {
         assert_eq!(rows(table), [lives.clone()], "{table}: {stats:#}");
     }
-    assert_eq!(stats["tracks"][0]["tracks"], 2, "{stats:#}");
+    assert_eq!(stats["by_track"][0]["tracks"], 2, "{stats:#}");
     let text = said(folder.path(), &["stats", "t.json"]);
     let at = |title: &str| text.find(title).unwrap_or_else(|| panic!("{title}: {text}"));
     assert!(at("\nname ") < at("\ninterval ") && at("\ninterval ") < at("\nthread "), "{text}");

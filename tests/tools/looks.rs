@@ -70,7 +70,7 @@ fn require_same(trace: &Trace) {
     let names: Vec<String> = stats["names"].as_array().expect("names").iter().map(row).collect();
     assert_eq!(names.join("\n"), verdict.results[0].text(), "{:?}", trace.format);
     assert_eq!(number(&stats, "slices_without_end"), verdict.results[1].single_i64());
-    let threads = stats["threads"].as_array().expect("threads").iter();
+    let threads = stats["by_thread"].as_array().expect("threads").iter();
     let threads = threads.filter(|thread| !thread["thread"].as_str().expect("a name").starts_with("track"));
     let mut busy: Vec<i64> = threads.map(|thread| number(thread, "busy_ns")).collect();
     busy.sort_unstable();
@@ -119,7 +119,7 @@ fn folded_stacks_have_the_whole_time_once() {
         let weight =
             |line: &str| line.rsplit_once(' ').and_then(|(_, n)| n.parse::<i64>().ok()).expect("a weight");
         let stats = stats(trace.path(), &["--by", "thread"]);
-        let tracks = ["threads", "tracks"].map(|table| stats[table].as_array().expect("tracks"));
+        let tracks = ["by_thread", "by_track"].map(|table| stats[table].as_array().expect("tracks"));
         let busy: i64 = tracks.into_iter().flatten().map(|track| number(track, "busy_ns")).sum();
         assert_eq!(folded.lines().map(weight).sum::<i64>(), busy, "{format:?}");
         assert!(folded.lines().any(|line| line.contains(";outer;inner;innermost ")), "{folded}");

@@ -5,8 +5,6 @@ use std::io::{self, Read};
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-use crate::packed::MOST_MEMORY;
-
 /// The content of all frames.
 pub(super) struct Frames<R> {
     input: R,
@@ -15,9 +13,10 @@ pub(super) struct Frames<R> {
 }
 
 impl<R: Read> Frames<R> {
-    pub(super) fn new(input: R) -> Self {
+    /// Frames with a window of more than `most_memory` bytes are refused.
+    pub(super) fn new(input: R, most_memory: u64) -> Self {
         let mut decoder = FrameDecoder::new();
-        decoder.set_max_window_size(MOST_MEMORY);
+        decoder.set_max_window_size(most_memory);
         Self { input, decoder }
     }
 

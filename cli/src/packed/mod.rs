@@ -89,7 +89,7 @@ fn unpacked(name: &str, mut input: Box<dyn Read>, file: Option<File>) -> io::Res
     let Some(packing) = packing else { return Ok(Box::new(whole)) };
     let whole = BufReader::with_capacity(1 << 16, whole); // decoders read a few bytes at a time
     Ok(match packing {
-        Packing::Zstd => Box::new(Cut::new(whole, Frames::new)),
+        Packing::Zstd => Box::new(Cut::new(whole, |whole| Frames::new(whole, MOST_MEMORY))),
         Packing::Xz => Box::new(Cut::new(whole, |whole| {
             XzReader::new_mem_limit(whole, true, (MOST_MEMORY >> 10) as u32)
         })),

@@ -74,8 +74,8 @@ pub(super) fn json(stats: &Stats<'_>, choice: &TableArguments) -> String {
         (By::Category, "categories"),
         (By::Name, "names"),
         (By::Interval, "intervals"),
-        (By::Thread, "threads"),
-        (By::Track, "tracks"),
+        (By::Thread, "by_thread"),
+        (By::Track, "by_track"),
     ];
     for (by, name) in tables.into_iter().filter(|(by, _)| choice.by.is_none_or(|only| only == *by)) {
         let object = |row: Vec<(&str, Value)>| {
