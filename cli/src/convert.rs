@@ -8,8 +8,10 @@ use crate::transfer::{self, Transfer};
 
 /// Converts a trace to another format: Perfetto, FXT or Trace Event JSON.
 ///
-/// The first bytes decide the input's format, compressed with gzip or not. The name decides the output's
-/// format. Data that the format cannot express is written in the nearest form and counted on stderr. The
+/// The first bytes decide the input's format, compressed with gzip, zstd, xz or zip or not. The name decides
+/// the output's format. JSON holds times of less than 26 days exactly: if the first event is later (times
+/// since 1970 are), the output's times begin at about one day, and `otherData.timeOffsetNs` has the rest, which
+/// this command adds again when it reads the file. Data that the format cannot express is written in the nearest form and counted on stderr. The
 /// output appears when it is complete; the input does not change. If the input ends early, its valid part is
 /// converted, and the exit code is 1.
 #[derive(Debug, clap::Args)]

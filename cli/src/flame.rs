@@ -6,21 +6,22 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use hairline_convert::slices::{Frame, Key, Slice, SliceSink, Slices};
+use hairline_convert::slices::{Defect, Frame, Key, Slice, SliceSink, Slices};
 use hairline_convert::{Item, TrackId};
 
 use crate::input::identity;
 use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::text::{complain, failed, grouped};
-use crate::trace::{ItemVisitor, TraceArguments};
+use crate::trace::{ItemVisitor, ReadSummary, TraceArguments, unsorted};
 use crate::track_names::TrackNames;
 
 /// Writes folded stacks or a flame graph.
 ///
 /// Each line is a stack: the names of the slices from the outermost to the innermost, separated by `;`, and
 /// the innermost slice's own time in nanoseconds. inferno, speedscope and flamegraph.pl read this form. A
-/// slice without an end lasts to the end of the trace.
+/// slice without an end lasts to the end of the trace. A stack has at most 512 names; slices inside more
+/// others share the name "(deeper)".
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline flame trace.pftrace --svg -o trace.svg
@@ -57,16 +58,21 @@ enum By {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let mut flame = Flame::default();
-    let summary = match arguments.trace.show(false, &mut flame) {
-        Ok(summary) => summary,
+    let (summary, flame) = match gather(arguments) {
+        Ok(all) => all,
         Err(e) => return failed(e),
     };
-    flame.slices.finish(&mut flame.stacks);
     if flame.stacks.left_out > 0 {
         let left_out = grouped(flame.stacks.left_out);
         complain(format_args!(
             "{}: {left_out} slices are not shown, because there are too many different stacks",
+            summary.name
+        ));
+    }
+    if flame.stacks.deeper > 0 {
+        let deeper = grouped(flame.stacks.deeper);
+        complain(format_args!(
+            "{}: {deeper} slices have more than {MOST_LEVELS} others around them: they are shown as {DEEPER}",
             summary.name
         ));
     }
@@ -79,6 +85,19 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             Outcome::Failed
         }
     }
+}
+
+/// Collects all stacks, in order of time.
+fn gather(arguments: &Arguments) -> Result<(ReadSummary, Flame), String> {
+    let mut flame = Flame::default();
+    let mut summary = arguments.trace.show(false, &mut flame)?;
+    flame.slices.finish(&mut flame.stacks).map_err(unsorted)?;
+    if flame.stacks.is_late {
+        flame = Flame { slices: Slices::in_order(tempfile::tempfile), ..Flame::default() };
+        summary = arguments.trace.show_again(&mut flame)?;
+        flame.slices.finish(&mut flame.stacks).map_err(unsorted)?;
+    }
+    Ok((summary, flame))
 }
 
 fn write(folded: &str, arguments: &Arguments) -> io::Result<()> {
@@ -122,6 +141,13 @@ impl ItemVisitor for Flame {
 /// The limit for different stacks.
 const MOST_STACKS: usize = 1 << 20;
 
+/// The limit for the names of a stack. A line has all of them, so the lines of deeper stacks would need space
+/// in proportion to the square of the depth.
+const MOST_LEVELS: usize = 512;
+
+/// The name that slices below the last level share.
+const DEEPER: &str = "(deeper)";
+
 /// All stacks as a tree. A node is a stack that ends with its slice.
 #[derive(Default)]
 struct Stacks {
@@ -129,15 +155,24 @@ struct Stacks {
     /// Nodes by their parent and the key of their name.
     by_step: HashMap<(Option<u32>, u32), u32>,
     left_out: u64,
+    /// The number of slices below the last level.
+    deeper: u64,
+    /// Whether an event came too late to be put in order.
+    is_late: bool,
 }
 
 struct Node {
     below: Option<u32>,
-    /// The key of the name; on the lowest level, the number of the track.
+    /// The key of the name; on the lowest level, the number of the track; [`BELOW_ALL`].
     what: u32,
     own: i64,
     total: i64,
 }
+
+/// Stands for the names of all slices below the last level.
+const BELOW_ALL: u32 = u32::MAX;
+/// The mark of a frame whose stack has no node.
+const NO_NODE: u32 = u32::MAX;
 
 impl Stacks {
     fn step(&mut self, below: Option<u32>, what: u32) -> Option<u32> {
@@ -153,15 +188,37 @@ impl Stacks {
         Some(node)
     }
 
-    fn add(&mut self, slice: &Slice, above: &[Frame]) {
-        let names = above.iter().map(|frame| frame.name).chain([slice.name]);
-        let lowest = self.step(None, slice.track.0);
-        let node = names.fold(lowest, |node, name| self.step(Some(node?), name.0));
-        match node {
+    /// The node of the innermost frame. Marks each frame with its node plus 1, so each frame is looked up
+    /// once only, however many slices it encloses.
+    fn node_of(&mut self, track: TrackId, above: &mut [Frame]) -> Option<u32> {
+        let levels = above.len().min(MOST_LEVELS);
+        let above = &mut above[..levels];
+        let unknown = above.iter().rposition(|frame| frame.mark != 0).map_or(0, |known| known + 1);
+        let mut node = match unknown.checked_sub(1).map(|known| above[known].mark) {
+            None => self.step(None, track.0),
+            Some(NO_NODE) => None,
+            Some(mark) => Some(mark - 1),
+        };
+        for frame in &mut above[unknown..] {
+            node = node.and_then(|node| self.step(Some(node), frame.name.0));
+            frame.mark = node.map_or(NO_NODE, |node| node + 1);
+        }
+        node
+    }
+
+    fn add(&mut self, slice: &Slice, above: &mut [Frame]) {
+        let depth = above.len();
+        let what = if depth < MOST_LEVELS { slice.name.0 } else { BELOW_ALL };
+        self.deeper += u64::from(depth >= MOST_LEVELS);
+        let outer = self.node_of(slice.track, above);
+        match outer.and_then(|outer| self.step(Some(outer), what)) {
             Some(node) => {
                 let node = &mut self.nodes[node as usize];
                 node.own = node.own.saturating_add(slice.self_time);
-                node.total = node.total.saturating_add(slice.duration);
+                // The time of slices inside another one of the same node counts once.
+                if depth <= MOST_LEVELS {
+                    node.total = node.total.saturating_add(slice.duration);
+                }
             }
             None => self.left_out += 1,
         }
@@ -169,11 +226,15 @@ impl Stacks {
 }
 
 impl SliceSink for Stacks {
-    fn slice(&mut self, slice: &Slice, above: &[Frame]) {
+    fn defect(&mut self, what: Defect, _: TrackId, _: i64, _: Key) {
+        self.is_late |= what == Defect::Late;
+    }
+
+    fn slice(&mut self, slice: &Slice, above: &mut [Frame]) {
         self.add(slice, above);
     }
 
-    fn open_slice(&mut self, slice: &Slice, above: &[Frame]) {
+    fn open_slice(&mut self, slice: &Slice, above: &mut [Frame]) {
         self.add(slice, above);
     }
 }
@@ -224,6 +285,9 @@ impl Flame {
     }
 
     fn name(&self, what: u32) -> String {
+        if what == BELOW_ALL {
+            return DEEPER.to_owned();
+        }
         match self.slices.keys().text(Key(what)) {
             "" => "(no name)".to_owned(),
             name => step(name),

@@ -2,16 +2,19 @@
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use rustix::fs::OFlags;
 
-/// An input: a file, or stdin for `-`. Shows a progress bar on a terminal.
+use crate::packed::Unpacked;
+
+/// An input: a file, or stdin for `-`, unpacked if it is compressed. Shows a progress bar on a terminal.
 pub(crate) struct Input {
     name: String,
-    reader: Box<dyn Read>,
+    reader: Unpacked,
     identity: Option<Identity>,
     bar: ProgressBar,
 }
@@ -34,6 +37,17 @@ pub(crate) fn identity_of(about: &Metadata) -> Identity {
     (about.dev(), about.ino())
 }
 
+/// The identity of an input that can be read only once: a FIFO, a socket, a terminal, and stdin whatever it
+/// is. `None` for files and for what does not exist.
+pub(crate) fn stream_identity(path: &Path) -> Option<Identity> {
+    if is_standard(path) {
+        let stdin = io::stdin().as_fd().try_clone_to_owned().map(File::from);
+        return stdin.and_then(|file| file.metadata()).ok().map(|about| identity_of(&about));
+    }
+    let about = std::fs::metadata(path).ok()?;
+    (!about.is_file() && !about.is_dir()).then(|| identity_of(&about))
+}
+
 /// Opens a regular file for reading. Returns it with its length.
 ///
 /// # Errors
@@ -50,8 +64,10 @@ impl Input {
     /// one.
     pub(crate) fn open(path: &PathBuf) -> io::Result<Self> {
         if is_standard(path) {
-            let reader = Box::new(io::stdin().lock());
-            return Ok(Self { name: "stdin".to_owned(), reader, identity: None, bar: bar(None, "stdin") });
+            let (name, bar) = ("stdin".to_owned(), bar(None, "stdin"));
+            let counted = Counted { input: io::stdin().lock(), bar: bar.clone() };
+            let reader = Unpacked::new(name.clone(), Box::new(counted), None);
+            return Ok(Self { name, reader, identity: None, bar });
         }
         let file = File::open(path)?;
         let about = file.metadata()?;
@@ -60,7 +76,10 @@ impl Input {
         }
         let name = path.display().to_string();
         let bar = bar(about.is_file().then_some(about.len()), &name);
-        Ok(Self { name, reader: Box::new(file), identity: Some(identity_of(&about)), bar })
+        let regular = about.is_file().then(|| file.try_clone()).transpose()?;
+        let counted = Counted { input: file, bar: bar.clone() };
+        let reader = Unpacked::new(name.clone(), Box::new(counted), regular);
+        Ok(Self { name, reader, identity: Some(identity_of(&about)), bar })
     }
 
     /// The input's name in messages.
@@ -76,7 +95,19 @@ impl Input {
 
 impl Read for Input {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.reader.read(buffer)?;
+        self.reader.read(buffer)
+    }
+}
+
+/// Shows how much was read.
+struct Counted<R> {
+    input: R,
+    bar: ProgressBar,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(buffer)?;
         self.bar.inc(read as u64);
         Ok(read)
     }

@@ -12,6 +12,7 @@ mod list;
 mod merge;
 mod outcome;
 mod output;
+mod packed;
 mod record;
 mod recover;
 mod region;

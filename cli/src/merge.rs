@@ -16,7 +16,7 @@ use crate::transfer::{self, Transfer};
   hairline merge server.pftrace client.fxt -o both.pftrace
   hairline merge run-*.fxt -o run.json.gz")]
 pub(crate) struct Arguments {
-    /// The traces; - for stdin.
+    /// The traces; - for stdin, once.
     #[arg(value_name = "TRACE", required = true)]
     inputs: Vec<PathBuf>,
     /// The output: .pftrace, .fxt or .json, with .gz appended for compression; - for stdout.

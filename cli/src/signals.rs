@@ -3,9 +3,12 @@
 use std::io;
 use std::path::Path;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
+
+/// The signals that a user sends to end a command. Each command removes its temporary files at all of them.
+pub(crate) const ENDING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 
 /// Filters out the signals that this process ignores, because of `nohup` or because a shell started it with
 /// `&`. A handler would reset that for the programs it starts too.
@@ -18,7 +21,7 @@ pub(crate) fn heeded(signals: &[i32]) -> Vec<i32> {
 
 /// Removes an incomplete file if a signal ends this process. The process then ends with that signal.
 pub(crate) fn remove_at_end(path: &Path) -> io::Result<()> {
-    let mut signals = Signals::new(heeded(&[SIGHUP, SIGINT, SIGTERM]))?;
+    let mut signals = Signals::new(heeded(&ENDING))?;
     let path = path.to_owned();
     let heed = move || {
         for signal in signals.forever() {

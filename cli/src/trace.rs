@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use hairline_convert::{Context, Error, Item, Report, TraceFormat, open};
 
 use crate::format::FormatArgument;
-use crate::input::Input;
+use crate::input::{Input, is_standard, stream_identity};
 use crate::outcome::Outcome;
 use crate::text::complain;
 
 /// The arguments of a command that reads a trace.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TraceArguments {
-    /// The trace: .pftrace, .fxt or .json, compressed with gzip or not; - for stdin.
+    /// The trace: .pftrace, .fxt or .json, compressed with gzip, zstd, xz or zip or not; - for stdin.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
     /// The format of the trace. Default: by its first bytes.
@@ -69,6 +69,25 @@ impl TraceArguments {
     ) -> Result<ReadSummary, String> {
         show(&self.trace, self.from, to_error, visitor)
     }
+}
+
+impl TraceArguments {
+    /// Reads the trace once more, for a visitor that sorts its events.
+    ///
+    /// # Errors
+    /// Fails also if the trace is no regular file, because a stream can be read only once.
+    pub(crate) fn show_again<L: ItemVisitor>(&self, visitor: &mut L) -> Result<ReadSummary, String> {
+        if is_standard(&self.trace) || stream_identity(&self.trace).is_some() {
+            let what = "its events are not in order of time: save it to a file, which can be read twice";
+            return Err(format!("{}: {what}", self.trace.display()));
+        }
+        self.show(false, visitor)
+    }
+}
+
+/// The message if events cannot be sorted.
+pub(crate) fn unsorted(e: std::io::Error) -> String {
+    format!("a temporary file for events that are not in order of time: {e}")
 }
 
 /// As [`TraceArguments::show`], for any file.

@@ -9,7 +9,7 @@ use flate2::write::GzEncoder;
 use hairline_convert::{Context, FileFormat, Report, TraceFormat, TraceWriter, create, open};
 
 use crate::format::FormatArgument;
-use crate::input::{Input, is_standard};
+use crate::input::{Input, is_standard, stream_identity};
 use crate::outcome::Outcome;
 use crate::output::Output;
 use crate::text::complain;
@@ -60,6 +60,7 @@ pub(crate) fn run(transfer: &Transfer<'_>) -> Outcome {
 impl Transfer<'_> {
     fn run(&self) -> Result<Outcome, Failure> {
         let kind = self.kind()?;
+        self.check_streams()?;
         let inputs =
             self.inputs.iter().map(|path| Input::open(path).map_err(|e| Failure::of(path.display(), e)));
         let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
@@ -82,6 +83,21 @@ impl Transfer<'_> {
         }
         output.keep().map_err(fail)?;
         Ok(outcome)
+    }
+
+    /// Fails if two inputs are one stream, which can be read only once: the second would wait for ever.
+    fn check_streams(&self) -> Result<(), Failure> {
+        let mut seen = Vec::new();
+        for input in self.inputs {
+            let Some(stream) = stream_identity(input) else { continue };
+            if seen.contains(&stream) {
+                let what = "it is more than one input, but can be read only once";
+                let name = if is_standard(input) { "stdin".into() } else { input.display().to_string() };
+                return Err(Failure::Said(Outcome::Usage, format!("{name}: {what}")));
+            }
+            seen.push(stream);
+        }
+        Ok(())
     }
 
     /// The format of the output.

@@ -1,11 +1,10 @@
 //! `hairline validate`
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
 use hairline_convert::slices::{Defect, Frame, Key, Slice, SliceSink, Slices};
-use hairline_convert::{Event, EventKind, FlowStep, Item, TrackId};
-
+use hairline_convert::{Event, EventKind, FlowStep, Item, Report, TrackId};
 use hairline_formats::{OUT_OF_ORDER, Value};
 
 use crate::outcome::Outcome;
@@ -19,15 +18,19 @@ use crate::track_names::TrackNames;
 /// Reads the trace to its end, or to the first byte that is invalid. Finds malformed bytes, records that
 /// refer to undefined entries, begins without an end, ends without a begin, overlapping slices, slices that
 /// ended while a later one of their thread was open, threads whose events are out of order, flows with one
-/// end, and lost events. Shows the first three of each kind with the offset of the record.
+/// end, and lost events. Shows the first three of each kind with the offset of the record. Counts the records
+/// of each kind that it does not read, like context switches and ftrace events. A trace of which it
+/// understands no event is not valid. Sound traces have slices without an end and flows with one end too,
+/// because a recording ends at some moment: both are shown, and affect the exit code only with --strict.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline validate trace.pftrace
-  hairline validate trace.fxt --ignore no-end,loss   a process that was killed, and lost events
+  hairline validate trace.pftrace --strict     every slice ends, and every flow has two ends
+  hairline validate trace.fxt --ignore loss    lost events are no failure
 
 Exit codes:
   0  nothing is wrong
-  1  something is wrong with the trace, or it cannot be read
+  1  something is wrong with the trace, or no event of it can be read
   2  the arguments are invalid")]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -35,6 +38,9 @@ pub(crate) struct Arguments {
     /// Kinds of defects that do not affect the exit code. They are still shown.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "KIND")]
     ignore: Vec<DefectKind>,
+    /// Also fail at slices without an end and flows with one end.
+    #[arg(long)]
+    strict: bool,
 }
 
 /// A kind of defect.
@@ -42,19 +48,24 @@ pub(crate) struct Arguments {
 enum DefectKind {
     /// Ends without a begin
     NoBegin,
-    /// Slices without an end
+    /// Slices without an end (affects the exit code only with --strict)
     NoEnd,
     /// Slices that overlap, or end before they begin
     Nesting,
     /// Threads whose events are out of order
     Order,
-    /// Flows with one end
+    /// Flows with one end (affects the exit code only with --strict)
     Flow,
     /// Missing events: lost by the tracer, or not understood
     Loss,
 }
 
 impl DefectKind {
+    /// Whether sound traces have it too.
+    fn is_usual(self) -> bool {
+        matches!(self, Self::NoEnd | Self::Flow)
+    }
+
     fn of(wrong: Defect) -> (Self, &'static str) {
         match wrong {
             Defect::EndWithoutBegin => (Self::NoBegin, "end without a begin"),
@@ -77,15 +88,29 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Ok(summary) => summary,
         Err(e) => return failed(e),
     };
-    check.slices.finish(&mut check.found);
+    if let Err(e) = check.slices.finish(&mut check.found) {
+        return failed(e);
+    }
     check.settle(None);
     check.found.flows();
-    let said = written(put(check.report(&summary)), "stdout");
+    check.found.unread(&summary.report);
+    let is_empty = check.has_no_event(&summary.report);
+    let said = written(put(check.report(&summary, arguments)), "stdout");
     if let Some(e) = &summary.stopped {
         return failed(format_args!("{}: {e}", summary.name));
     }
-    let counts = |finding: &&Finding| !arguments.ignore.contains(&finding.kind);
-    if check.found.findings.iter().any(|finding| counts(&finding)) { Outcome::Failed } else { said }
+    if is_empty || check.found.findings.iter().any(|finding| arguments.counts(finding.kind)) {
+        Outcome::Failed
+    } else {
+        said
+    }
+}
+
+impl Arguments {
+    /// Whether defects of a kind affect the exit code.
+    fn counts(&self, kind: DefectKind) -> bool {
+        !self.ignore.contains(&kind) && (self.strict || !kind.is_usual())
+    }
 }
 
 /// Collects the defects of a trace.
@@ -95,6 +120,10 @@ struct Check {
     track_names: TrackNames,
     found: Found,
     events: u64,
+    /// The number of tracks, losses and facts about the trace.
+    others: u64,
+    /// The records that it does not read, by kind.
+    passed_over: BTreeMap<&'static str, u64>,
 }
 
 /// The defects found.
@@ -115,6 +144,8 @@ struct Finding {
     /// The number of lost events.
     events: u64,
     examples: Vec<Example>,
+    /// Undefined ids.
+    ids: Vec<u64>,
 }
 
 struct Example {
@@ -149,9 +180,16 @@ impl ItemVisitor for Check {
                 self.events += 1;
                 self.found.flow(event);
                 self.order(event);
+                // The reader finds undefined references when it decodes the arguments.
+                event.args.each(&mut |_, value| walk(value));
             }
-            Item::Track(track) => self.track_names.set(track),
+            Item::Track(track) => {
+                self.others += 1;
+                self.track_names.set(track);
+            }
+            Item::Foreign { what, .. } => *self.passed_over.entry(what).or_default() += 1,
             Item::Loss(loss) => {
+                self.others += 1;
                 self.found.one(
                     DefectKind::Loss,
                     "place where events are missing",
@@ -161,7 +199,7 @@ impl ItemVisitor for Check {
                 );
                 self.found.lost(loss.events);
             }
-            _ => {}
+            _ => self.others += 1,
         }
     }
 
@@ -172,8 +210,15 @@ impl ItemVisitor for Check {
     }
 }
 
+/// Decodes a value with all values inside it.
+fn walk(value: Value<'_>) {
+    if let Value::Dict(entries) | Value::Array(entries) = value {
+        entries.each(&mut |_, value| walk(value));
+    }
+}
+
 impl SliceSink for Found {
-    fn slice(&mut self, _: &Slice, _: &[Frame]) {}
+    fn slice(&mut self, _: &Slice, _: &mut [Frame]) {}
 
     fn defect(&mut self, what: Defect, track: TrackId, time: i64, name: Key) {
         let (kind, what) = DefectKind::of(what);
@@ -185,7 +230,14 @@ impl Found {
     fn finding(&mut self, kind: DefectKind, what: &'static str) -> &mut Finding {
         let known = self.findings.iter().position(|finding| finding.what == what);
         let index = known.unwrap_or_else(|| {
-            self.findings.push(Finding { kind, what, count: 0, events: 0, examples: Vec::new() });
+            self.findings.push(Finding {
+                kind,
+                what,
+                count: 0,
+                events: 0,
+                examples: Vec::new(),
+                ids: Vec::new(),
+            });
             self.findings.len() - 1
         });
         &mut self.findings[index]
@@ -235,6 +287,15 @@ impl Found {
         flow.points = flow.points.saturating_add(point.points).min(2);
     }
 
+    /// Adds the defects that the reader found.
+    fn unread(&mut self, report: &Report) {
+        for (what, n) in report.iter().filter(|(what, _)| report.is_defect(what)) {
+            let finding = self.finding(DefectKind::Loss, what);
+            finding.count += n;
+            finding.ids = report.ids(what).to_vec();
+        }
+    }
+
     /// Counts the flows that have only one end.
     fn flows(&mut self) {
         let has_two_ends = |flow: &Flow| {
@@ -275,35 +336,58 @@ impl Check {
         }
     }
 
-    fn report(&self, summary: &ReadSummary) -> String {
+    /// Whether the trace has no event that can be checked: all its records are of kinds that are not read, or
+    /// were not understood, or there are none.
+    fn has_no_event(&self, report: &Report) -> bool {
+        let is_all_understood = self.passed_over.is_empty() && report.is_empty();
+        self.events == 0 && (!is_all_understood || self.others == 0)
+    }
+
+    fn report(&self, summary: &ReadSummary, arguments: &Arguments) -> String {
         let mut out = String::new();
         for finding in &self.found.findings {
-            let events = if finding.events > 0 {
-                format!(" ({})", count(finding.events, "event"))
-            } else {
-                String::new()
-            };
-            let _ = writeln!(out, "{} x {}{events}", grouped(finding.count), finding.what);
+            let mut more = String::new();
+            if finding.events > 0 {
+                let _ = write!(more, " ({})", count(finding.events, "event"));
+            }
+            for (n, id) in finding.ids.iter().enumerate() {
+                let _ = write!(more, "{}{id}", if n == 0 { ": " } else { ", " });
+            }
+            let _ = writeln!(out, "{} x {}{more}", grouped(finding.count), finding.what);
             finding.examples.iter().for_each(|example| self.example(&mut out, example));
         }
-        for (what, n) in summary.report.iter() {
+        let report = &summary.report;
+        for (what, n) in report.iter().filter(|(what, _)| !report.is_defect(what)) {
             let _ = writeln!(out, "{} x {what}", grouped(n));
+        }
+        for (what, n) in &self.passed_over {
+            let _ = writeln!(out, "not read: {} x {what}", grouped(*n));
         }
         if self.found.more_flows {
             let _ = writeln!(out, "flows beyond the first {} were not followed", grouped(MOST_FLOWS as u64));
         }
-        let name = plain(&summary.name);
-        let events = grouped_count(self.events, "event");
-        let wrong = self.found.findings.len();
-        let things = format!("{wrong} kind{} of things", if wrong == 1 { "" } else { "s" });
-        if summary.stopped.is_some() {
-            let _ = writeln!(out, "{name}: {events} before the first invalid byte");
-        } else if wrong == 0 {
-            let _ = writeln!(out, "{name}: {events}, nothing is wrong");
-        } else {
-            let _ = writeln!(out, "{name}: {events}, {things} that are wrong");
-        }
+        let _ = writeln!(out, "{}: {}", plain(&summary.name), self.verdict(summary, arguments));
         out
+    }
+
+    /// The last line of the report.
+    fn verdict(&self, summary: &ReadSummary, arguments: &Arguments) -> String {
+        let events = grouped_count(self.events, "event");
+        // Kinds that the user ignores are wrong all the same.
+        let is_wrong = |finding: &&Finding| arguments.strict || !finding.kind.is_usual();
+        let wrong = self.found.findings.iter().filter(is_wrong).count();
+        let passed_over = match self.passed_over.values().sum::<u64>() {
+            0 => String::new(),
+            n => format!("; {} of kinds that this command does not read", grouped_count(n, "record")),
+        };
+        let things = match wrong {
+            _ if summary.stopped.is_some() => " before the first invalid byte".to_owned(),
+            0 if self.has_no_event(&summary.report) => ", so there is nothing to check".to_owned(),
+            0 => ", nothing is wrong".to_owned(),
+            1 => ", 1 kind of things that is wrong".to_owned(),
+            _ => format!(", {wrong} kinds of things that are wrong"),
+        };
+        events + &things + &passed_over
     }
 
     fn example(&self, out: &mut String, example: &Example) {

@@ -118,11 +118,9 @@ fn every_format_has_the_same_numbers() {
         let totals = totals.map(|total| stats[total].as_i64().unwrap_or(-1));
         assert_eq!(totals, [4, 1, 1, 1, 2, 10_000, 0], "{name}: {stats:#}");
         let a = json!({"name": "a", "category": "net", "count": 1, "total_ns": 10_000, "self_ns": 6_000,
-            "min_ns": 10_000, "p50_ns": 10_000, "p90_ns": 10_000, "p99_ns": 10_000, "max_ns": 10_000,
-            "on": "thread"});
+            "min_ns": 10_000, "p50_ns": 10_000, "p90_ns": 10_000, "p99_ns": 10_000, "max_ns": 10_000});
         let b = json!({"name": "b", "category": "*", "count": 3, "total_ns": 6_000, "self_ns": 6_000,
-            "min_ns": 1_000, "p50_ns": 2_000, "p90_ns": 3_000, "p99_ns": 3_000, "max_ns": 3_000,
-            "on": "thread"});
+            "min_ns": 1_000, "p50_ns": 2_000, "p90_ns": 3_000, "p99_ns": 3_000, "max_ns": 3_000});
         assert_eq!(stats["names"], json!([a, b]), "{name}");
         let categories = stats["categories"].as_array().expect("an array");
         let categories: Vec<_> =
@@ -131,7 +129,7 @@ fn every_format_has_the_same_numbers() {
             categories,
             [(&json!("net"), &json!(3), &json!(10_000)), (&json!("io"), &json!(1), &json!(2_000))]
         );
-        let busy = stats["threads_and_tracks"].as_array().expect("an array");
+        let busy = stats["by_thread"].as_array().expect("an array");
         let busy: Vec<_> = busy.iter().map(|t| (&t["thread"], &t["process"], &t["busy_ns"])).collect();
         let process = &json!("server (process 7)");
         let expected =
@@ -241,8 +239,13 @@ fn what_is_wrong_is_told_with_its_place() {
         "{report}"
     );
     assert!(report.contains("1 x flow with one end\n"), "{report}");
-    assert!(report.ends_with("3 kinds of things that are wrong\n"), "{report}");
-    let ignored = hairline(folder.path(), &["validate", "trace.fxt", "--ignore", "no-begin,no-end,flow"]);
+    assert!(report.ends_with("1 kind of things that is wrong\n"), "{report}");
+    let strict = hairline(folder.path(), &["validate", "trace.fxt", "--strict"]);
+    assert!(String::from_utf8_lossy(&strict.stdout).ends_with("3 kinds of things that are wrong\n"));
+    let ignored = hairline(folder.path(), &["validate", "trace.fxt", "--ignore", "no-begin"]);
+    assert_eq!(ignored.status.code(), Some(0));
+    let ignored = ["validate", "trace.fxt", "--strict", "--ignore", "no-begin,no-end,flow"];
+    let ignored = hairline(folder.path(), &ignored);
     assert_eq!(ignored.status.code(), Some(0));
     let unknown = Trace::new().0;
     let mut unknown = Trace(unknown);
@@ -338,5 +341,108 @@ fn times_and_losses_beyond_all_measure_are_no_panic() {
     for command in ["stats", "flame", "validate"] {
         let code = hairline(folder.path(), &[command, "t.json"]).status.code();
         assert!(code == Some(0) || command == "validate" && code == Some(1), "{command}: {code:?}");
+    }
+}
+
+#[test]
+fn deep_stacks_take_time_in_proportion_to_their_slices() {
+    const DEPTH: usize = 60_000;
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut trace = Trace::new();
+    for n in 0..DEPTH {
+        trace = trace.begin(MAIN, n as u64, if n % 2 == 0 { "even" } else { "odd" });
+    }
+    for n in (0..DEPTH).rev() {
+        trace = trace.end(MAIN, (2 * DEPTH - n) as u64, if n % 2 == 0 { "even" } else { "odd" });
+    }
+    fs::write(folder.path().join("t.fxt"), &trace.0).expect("written");
+    let began = std::time::Instant::now();
+    let output = hairline(folder.path(), &["flame", "t.fxt", "--by", "all"]);
+    assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && err.contains("59,488 slices have more than 512 others"), "{err}");
+    assert_eq!(out.lines().count(), 513);
+    // No time is lost and none counts twice.
+    let own = out.lines().map(|line| line.rsplit_once(' ').expect("a weight").1.parse::<u64>().expect("ns"));
+    assert_eq!(own.sum::<u64>(), 2 * DEPTH as u64);
+    let total = hairline(folder.path(), &["flame", "t.fxt", "--by", "all", "--total"]).stdout;
+    let total = String::from_utf8_lossy(&total);
+    let deeper = total.lines().find(|line| line.contains("(deeper)")).expect("the last level");
+    let inner = 2 * (DEPTH - 512);
+    assert!(deeper.ends_with(&format!("(deeper) {inner}")), "{}", &deeper[deeper.len() - 40..]);
+}
+
+#[test]
+fn lives_are_apart_from_polls_and_threads_from_tracks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // 3 requests of 500 us on two lanes; each has 5 polls of 2 us on a thread, by the same name.
+    let mut events = Vec::new();
+    for request in 0..3 {
+        let start = 1000 * request;
+        let about = json!({"cat": "net", "name": "request", "pid": 7, "id": request % 2});
+        for (ph, ts) in [("b", start), ("e", start + 500)] {
+            let mut event = about.clone();
+            (event["ph"], event["ts"]) = (json!(ph), json!(ts));
+            events.push(event);
+        }
+        for poll in 0..5 {
+            let ts = start + 100 * poll;
+            events.push(
+                json!({"cat": "net", "name": "request", "ph": "X", "ts": ts, "dur": 2, "pid": 7, "tid": 8}),
+            );
+        }
+    }
+    fs::write(folder.path().join("t.json"), json!(events).to_string()).expect("written");
+    let stats: serde_json::Value =
+        serde_json::from_str(&said(folder.path(), &["stats", "t.json", "--json"])).expect("JSON");
+    let rows = |table: &str| {
+        let rows = stats[table].as_array().expect("an array").iter();
+        rows.map(|row| (row["count"].clone(), row["total_ns"].clone(), row["p50_ns"].clone()))
+            .collect::<Vec<_>>()
+    };
+    let (polls, lives) =
+        ((json!(15), json!(30_000), json!(2_000)), (json!(3), json!(1_500_000), json!(500_000)));
+    for table in ["categories", "names", "by_thread"] {
+        assert_eq!(rows(table), std::slice::from_ref(&polls), "{table}: {stats:#}");
+    }
+    for table in ["intervals", "by_track"] {
+        assert_eq!(rows(table), std::slice::from_ref(&lives), "{table}: {stats:#}");
+    }
+    assert_eq!(stats["by_track"][0]["tracks"], 2, "{stats:#}");
+    let text = said(folder.path(), &["stats", "t.json"]);
+    let at = |title: &str| text.find(title).unwrap_or_else(|| panic!("{title}: {text}"));
+    assert!(at("\nname ") < at("\ninterval ") && at("\ninterval ") < at("\nthread "), "{text}");
+    assert!(at("\nthread ") < at("\ntrack "), "{text}");
+}
+
+#[test]
+fn the_order_of_records_changes_no_number() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // More events than wait in a window; the begin of the outermost slice is the last record.
+    const INNER: u64 = 70_000;
+    let outer = |trace: Trace| trace.begin(MAIN, 0, "outer");
+    let inner = |mut trace: Trace| {
+        for n in 0..INNER {
+            trace = trace.begin(MAIN, 10 * n + 10, "inner").end(MAIN, 10 * n + 14, "inner");
+        }
+        trace.end(MAIN, 10 * INNER + 20, "outer")
+    };
+    fs::write(folder.path().join("sorted.fxt"), inner(outer(Trace::new())).0).expect("written");
+    fs::write(folder.path().join("late.fxt"), outer(inner(Trace::new())).0).expect("written");
+    for command in [&["stats", "--csv"][..], &["flame"]] {
+        let of = |name| said(folder.path(), &[command, &[name]].concat());
+        assert_eq!(of("late.fxt"), of("sorted.fxt"), "{command:?}");
+        assert!(of("late.fxt").contains(&(10 * INNER + 20 - 4 * INNER).to_string()), "{command:?}");
+        // A stream cannot be read twice.
+        let stdin = fs::File::open(folder.path().join("late.fxt")).expect("opened");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"))
+            .args(command)
+            .arg("-")
+            .stdin(stdin)
+            .output()
+            .expect("it ran");
+        let error = String::from_utf8_lossy(&std::mem::take(&mut command.stderr)).into_owned();
+        assert!(!command.status.success() && command.stdout.is_empty(), "{error}");
+        assert!(error.contains("save it to a file, which can be read twice"), "{error}");
     }
 }

@@ -126,3 +126,52 @@ fn an_output_may_be_what_stdout_is() {
     assert!(command.status().expect("it ran").success());
     assert!(fs::read(folder.path().join("file")).expect("a file") == plain);
 }
+
+#[test]
+fn a_stream_can_be_one_input_only() {
+    let folder = folder();
+    let all: [&[&str]; 3] = [
+        &["merge", "-", "-", "-o", "x.fxt"],
+        &["merge", "t.json", "-", "/dev/stdin", "-o", "x.fxt"],
+        &["merge", "fifo.fxt", "./fifo.fxt", "-o", "x.fxt"],
+    ];
+    for arguments in all {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
+        command.current_dir(folder.path()).args(arguments);
+        // Nobody writes to it or closes it.
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let stdin = child.stdin.take();
+        let output = end(child);
+        drop(stdin);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{arguments:?}: {said}");
+        assert!(said.contains("it is more than one input, but can be read only once"), "{said}");
+    }
+}
+
+#[test]
+fn each_signal_that_ends_a_command_leaves_no_temporary_file() {
+    for signal in ["HUP", "INT", "QUIT", "TERM"] {
+        let folder = folder();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
+        command.current_dir(folder.path()).args(["convert", "-", "x.fxt"]);
+        // No core file.
+        command.stdin(Stdio::piped()).stderr(Stdio::piped()).env_remove("HAIRLINE");
+        let mut child = command.spawn().expect("it starts");
+        let stdin = child.stdin.take();
+        let began = Instant::now();
+        let names = || fs::read_dir(folder.path()).expect("the folder").count();
+        while names() < 3 {
+            assert!(began.elapsed() < Duration::from_secs(20), "no temporary file");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        let kill = Command::new("kill").args([format!("-{signal}"), child.id().to_string()]).status();
+        assert!(kill.expect("kill").success());
+        let output = end(child);
+        drop(stdin);
+        assert!(!output.status.success(), "{signal}");
+        assert_eq!(names(), 2, "{signal}");
+    }
+}

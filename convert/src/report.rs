@@ -11,7 +11,19 @@ pub(crate) const LATE_THREADS: &str = "tracks described as threads after their f
 /// out".
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    counts: BTreeMap<&'static str, u64>,
+    counts: BTreeMap<&'static str, Count>,
+}
+
+/// The limit for ids that a description names.
+const MOST_IDS: usize = 3;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Count {
+    count: u64,
+    /// Whether each one is a defect of the input.
+    is_defect: bool,
+    /// The first ids that were counted.
+    ids: Vec<u64>,
 }
 
 impl Report {
@@ -23,13 +35,33 @@ impl Report {
     /// Adds `count`.
     pub fn add_many(&mut self, what: &'static str, count: u64) {
         if count > 0 {
-            *self.counts.entry(what).or_default() += count;
+            self.counts.entry(what).or_default().count += count;
+        }
+    }
+
+    /// Adds `count` defects of the input: events that a reader cannot understand, or references to undefined
+    /// entries. In contrast, [`add`](Self::add) is for valid data that a reader or writer does not know.
+    pub fn add_defects(&mut self, what: &'static str, count: u64) {
+        self.add_many(what, count);
+        self.counts.entry(what).and_modify(|known| known.is_defect = true);
+    }
+
+    /// Adds one reference to an undefined id.
+    pub fn add_undefined(&mut self, what: &'static str, id: u64) {
+        self.add_defects(what, 1);
+        if let Some(known) = self.counts.get_mut(what) {
+            known.add_id(id);
         }
     }
 
     /// Adds all counts of another report.
     pub fn add_all(&mut self, other: &Self) {
-        other.iter().for_each(|(what, count)| self.add_many(what, count));
+        for (what, other) in &other.counts {
+            let known = self.counts.entry(what).or_default();
+            known.count += other.count;
+            known.is_defect |= other.is_defect;
+            other.ids.iter().for_each(|id| known.add_id(*id));
+        }
     }
 
     /// Whether nothing was counted.
@@ -40,6 +72,26 @@ impl Report {
 
     /// Iterates over the descriptions and their counts.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        self.counts.iter().map(|(what, count)| (*what, *count))
+        self.counts.iter().map(|(what, known)| (*what, known.count))
+    }
+
+    /// Whether what a description counts are defects of the input.
+    #[must_use]
+    pub fn is_defect(&self, what: &str) -> bool {
+        self.counts.get(what).is_some_and(|known| known.is_defect)
+    }
+
+    /// The first three different ids that a description counts. Most descriptions count no ids.
+    #[must_use]
+    pub fn ids(&self, what: &str) -> &[u64] {
+        self.counts.get(what).map_or(&[], |known| &known.ids)
+    }
+}
+
+impl Count {
+    fn add_id(&mut self, id: u64) {
+        if self.ids.len() < MOST_IDS && !self.ids.contains(&id) {
+            self.ids.push(id);
+        }
     }
 }

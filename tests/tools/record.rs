@@ -245,3 +245,38 @@ fn who_outlives_the_command_is_named_and_its_own_trace_stays() {
     verdict.require_clean();
     assert_eq!(verdict.results[0].text(), "family\t2\t200\t1");
 }
+
+#[test]
+fn a_daemon_that_records_only_after_the_commands_end_is_waited_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = run(hairline(folder.path()).args(["record", "--wait", "20", "--", FAMILY, "late", "700"]));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(files(folder.path()), ["trace.pftrace"], "{}", stderr(&output));
+    let verdict = judge::load(folder.path().join("trace.pftrace"), &[PROCESSES]);
+    verdict.require_clean();
+    assert_eq!(verdict.results[0].text(), "family\t2\t200\t1", "{}", stderr(&output));
+    // Without a wait it is named.
+    let output = run(hairline(folder.path()).args(["record", "--wait", "0", "--", FAMILY, "late", "700"]));
+    let said = stderr(&output);
+    assert!(said.contains("still running without a recorded event: process "), "{said}");
+}
+
+#[test]
+fn a_signal_that_only_this_process_gets_is_passed_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let child = start(folder.path(), &["record", "--", FAMILY, "interrupted", "0"]);
+    signal(&child, libc::SIGINT, false);
+    let output = end(child);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    for number in [libc::SIGUSR1, libc::SIGUSR2, libc::SIGQUIT] {
+        let child = start(folder.path(), &["record", "--", FAMILY, "child", "0", "stay"]);
+        signal(&child, number, false);
+        let output = end(child);
+        assert_eq!(output.status.code(), Some(128 + number), "{}", stderr(&output));
+        let verdict = judge::load(folder.path().join("trace.pftrace"), &[PROCESSES]);
+        verdict.require_clean();
+        assert_eq!(verdict.results[0].text(), "family\t2\t200\t1", "{}", stderr(&output));
+        let names = files(folder.path()).into_iter().filter(|name| !name.starts_with("core"));
+        assert_eq!(names.collect::<Vec<_>>(), ["trace.pftrace"]);
+    }
+}

@@ -67,3 +67,24 @@ fn a_process_that_is_not_traced_has_no_table() {
     let nonsense = run(hairline(folder.path()).args(["top", "1", "--interval", "0"]));
     assert_eq!(nonsense.status.code(), Some(2));
 }
+
+#[test]
+fn each_signal_that_ends_it_leaves_no_temporary_folder() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let busy = busy(&folder.path().join("trace.fxt"), "overwrite");
+    let pid = busy.pid();
+    for signal in ["HUP", "INT", "QUIT", "TERM"] {
+        let temporary = tempfile::tempdir().expect("a folder");
+        let mut command = hairline(folder.path());
+        command.env("TMPDIR", temporary.path());
+        let mut top = command.args(["top", &pid, "--interval", "0.1"]).spawn().expect("it starts");
+        assert!(first_line(&mut top).starts_with(&pid));
+        let names = || std::fs::read_dir(temporary.path()).expect("the folder").count();
+        assert_eq!(names(), 1, "the folder of its snapshots");
+        let kill = [format!("-{signal}"), top.id().to_string()];
+        let killed = std::process::Command::new("kill").args(kill).status();
+        assert!(killed.expect("kill").success());
+        let output = top.wait_with_output().expect("its end");
+        assert_eq!(names(), 0, "{signal}: {}", stderr(&output));
+    }
+}

@@ -1,8 +1,8 @@
 //! The recorded command: its signals and its exit code.
 //!
-//! A terminal sends Ctrl-C to the command too, because it is in the same process group. Only signals sent to
-//! this process alone are passed on. Signals are handled, not ignored: the command would inherit an ignored
-//! signal. A signal that is already ignored stays ignored.
+//! A terminal sends Ctrl-C to the command too, because it is in the same process group. Signals that another
+//! process sent are passed on, because they may have reached this process alone. Signals are handled, not
+//! ignored: the command would inherit an ignored signal. A signal that is already ignored stays ignored.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -13,13 +13,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::{Handle, Signals};
 
+use crate::record::senders::Senders;
 use crate::signals::heeded;
 
 /// Two Ctrl-C within this time kill a command that does not react to one.
 const TWICE: Duration = Duration::from_secs(1);
+/// Two SIGINT within this time are one: the sender sent it to this process and to its process group.
+const SAME: Duration = Duration::from_millis(20);
 
 /// Why a command did not start.
 #[derive(Debug)]
@@ -92,7 +95,10 @@ impl Command {
             }
         };
         let target = Arc::new(Target::default());
-        let mut signals = Signals::new(heeded(&[SIGINT, SIGTERM, SIGHUP, SIGQUIT])).map_err(failed)?;
+        let all = heeded(&[SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2]);
+        // Before the iterator: the sender must be known when the iterator returns the signal.
+        let senders = Senders::watch(&all).map_err(failed)?;
+        let mut signals = Signals::new(all).map_err(failed)?;
         let handle = signals.handle();
         let heeding = Arc::clone(&target);
         let child = std::process::Command::new(program)
@@ -105,7 +111,9 @@ impl Command {
         }
         let heed = move || {
             let mut last = None;
-            signals.forever().for_each(|signal| heeding.heed(signal, &mut last));
+            signals.forever().for_each(|signal| {
+                heeding.heed(signal, senders.take(signal), &mut last);
+            });
         };
         std::thread::Builder::new().name("signals".to_owned()).spawn(heed).map_err(failed)?;
         Ok(Self { child, target, signals: handle })
@@ -132,13 +140,16 @@ impl Command {
 }
 
 impl Target {
-    fn heed(&self, signal: i32, last: &mut Option<Instant>) {
+    /// Handles a signal. `is_sent` is whether a process sent it, not the terminal.
+    fn heed(&self, signal: i32, is_sent: bool, last: &mut Option<Instant>) {
+        let is_for_command = matches!(signal, SIGUSR1 | SIGUSR2);
         let mut state = lock(&self.state);
         let pid = match &mut *state {
             State::Running { pid, heard } => {
-                *heard = true;
+                *heard |= !is_for_command;
                 *pid
             }
+            _ if is_for_command => return,
             // The signal that ended the command also reaches this thread, maybe later.
             State::Ended { at, heard } if !*heard && at.elapsed() < TWICE => {
                 *heard = true;
@@ -146,16 +157,31 @@ impl Target {
             }
             State::Starting | State::Ended { .. } => return self.interrupted.store(true, Ordering::Relaxed),
         };
-        // If the command has ended, nobody needs the signal.
-        let _ = match signal {
-            SIGINT => {
-                let is_second = last.replace(Instant::now()).is_some_and(|first| first.elapsed() < TWICE);
-                if is_second { kill_process(pid, Signal::KILL) } else { Ok(()) }
+        if signal == SIGINT {
+            let since = last.map(|last| last.elapsed());
+            if since.is_some_and(|since| since < SAME) {
+                return;
             }
-            SIGTERM => kill_process(pid, Signal::TERM),
-            SIGHUP => kill_process(pid, Signal::HUP),
-            _ => Ok(()),
+            *last = Some(Instant::now());
+            if since.is_some_and(|since| since < TWICE) {
+                let _ = kill_process(pid, Signal::KILL);
+                return;
+            }
+        }
+        // A terminal that hangs up sends SIGHUP to the session's leader only.
+        let passed_on = match signal {
+            SIGTERM => Some(Signal::TERM),
+            SIGHUP => Some(Signal::HUP),
+            SIGUSR1 => Some(Signal::USR1),
+            SIGUSR2 => Some(Signal::USR2),
+            SIGINT if is_sent => Some(Signal::INT),
+            SIGQUIT if is_sent => Some(Signal::QUIT),
+            _ => None,
         };
+        if let Some(signal) = passed_on {
+            // If the command has ended, nobody needs the signal.
+            let _ = kill_process(pid, signal);
+        }
     }
 }
 

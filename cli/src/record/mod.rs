@@ -2,6 +2,8 @@
 
 mod command;
 mod parts;
+mod quiet;
+mod senders;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -19,7 +21,8 @@ use crate::text::{complain, count, grouped, size, who};
 ///
 /// The programs must contain Hairline's macros. They need no change and no rebuild. Traces of killed
 /// processes are recovered. Ctrl-C goes to the command, and the trace is kept. Two Ctrl-C within a second
-/// kill the command. The exit code is the command's.
+/// kill the command. SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 that a process sends to this one
+/// are passed on to the command. The exit code is the command's.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline record -- ./server --port 80
@@ -52,7 +55,8 @@ pub(crate) struct Arguments {
     /// Also keep the trace of each process.
     #[arg(long)]
     keep_parts: bool,
-    /// The time in seconds to wait for processes that outlive the command.
+    /// The time in seconds to wait for processes that outlive the command, whether they have recorded
+    /// something or not.
     #[arg(long, value_name = "SECONDS", default_value_t = 1)]
     wait: u32,
     /// The command and its arguments.
@@ -164,7 +168,7 @@ fn variables(arguments: &Arguments, parts: &Parts) -> Vec<(&'static str, OsStrin
 
 /// Prints the result.
 fn report(whole: &RecordResult, output: &Path, parts: &Parts) {
-    let RecordResult { totals, recovered, alive, notes, .. } = whole;
+    let RecordResult { totals, recovered, alive, quiet, notes, .. } = whole;
     notes.iter().for_each(complain);
     for (pid, name, path) in alive {
         let who = who(*pid, name);
@@ -172,6 +176,13 @@ fn report(whole: &RecordResult, output: &Path, parts: &Parts) {
             "process {who} is still running, and is not in the trace: it writes its own to {}; \
              add that with `hairline merge`",
             path.display()
+        ));
+    }
+    if !quiet.is_empty() {
+        let names: Vec<String> = quiet.iter().map(|(pid, name)| who(*pid, name)).collect();
+        complain(format_args!(
+            "still running without a recorded event: process {}; use a larger --wait if it records later",
+            names.join(", ")
         ));
     }
     if whole.parts == 0 {

@@ -20,9 +20,12 @@ use tempfile::TempDir;
 use crate::input::open_file;
 use crate::links::{Followed, follow};
 use crate::output::Output;
+use crate::record::quiet;
 
 /// The interval of checks for processes that outlive the command.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// The interval of checks for processes that have recorded nothing: it reads a file of each process.
+const SEARCH_EVERY: Duration = Duration::from_millis(200);
 
 /// The file extension of a format.
 pub(super) fn extension(format: Format) -> &'static str {
@@ -52,6 +55,8 @@ pub(super) struct RecordResult {
     pub(super) recovered: u64,
     /// Running processes: pid, name, part.
     pub(super) alive: Vec<(u32, String, PathBuf)>,
+    /// Running processes that have recorded nothing: pid, name.
+    pub(super) quiet: Vec<(u32, String)>,
     pub(super) notes: Vec<String>,
 }
 
@@ -103,13 +108,26 @@ impl Parts {
     ) -> Result<(RecordResult, Self), String> {
         let mut whole = RecordResult::default();
         let until = Instant::now() + wait;
+        let mut searched = None;
         loop {
             whole.alive = self.settle(&mut whole);
-            if whole.alive.is_empty() || Instant::now() >= until || interrupted() {
+            let is_last = Instant::now() >= until || interrupted();
+            let is_due = searched.is_none_or(|at: Instant| at.elapsed() >= SEARCH_EVERY);
+            if is_last || is_due && whole.alive.is_empty() {
+                searched = Some(Instant::now());
+                whole.quiet = quiet::processes(self.directory.path());
+                if whole.quiet.is_empty() {
+                    // One of them may have recorded something and ended meanwhile.
+                    whole.alive = self.settle(&mut whole);
+                }
+            }
+            if is_last || whole.alive.is_empty() && whole.quiet.is_empty() {
                 break;
             }
             std::thread::sleep(LOOK_EVERY);
         }
+        let is_quiet = |(pid, _): &(u32, String)| whole.alive.iter().all(|(alive, ..)| alive != pid);
+        whole.quiet.retain(is_quiet);
         self.is_kept |= !whole.alive.is_empty();
         let made = self.list(command, &whole).and_then(|parts| self.write(&parts, &mut whole, interrupted));
         match made {

@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 use crate::stats::tables::{By, Line, Stats, TableArguments};
 
-/// The numeric columns of a row. Last of all is "on", so that it moves no other column.
-fn numbers(by: By, line: &Line<'_>) -> Vec<(&'static str, Value)> {
+/// The numeric columns of a row.
+fn numbers(stats: &Stats<'_>, by: By, line: &Line<'_>) -> Vec<(&'static str, Value)> {
     let row = line.row;
     let [p50, p90, p99] = line.percentiles;
     let mut numbers = vec![
@@ -18,10 +18,11 @@ fn numbers(by: By, line: &Line<'_>) -> Vec<(&'static str, Value)> {
         ("p99_ns", json!(p99)),
         ("max_ns", json!(row.max)),
     ];
-    match by {
-        By::Category => {}
-        By::Name => numbers.push(("on", json!(line.on))),
-        By::Thread => numbers.push(("busy_ns", json!(row.busy))),
+    if by == By::Thread {
+        numbers.push(("busy_ns", json!(row.busy)));
+    }
+    if by == By::Track {
+        numbers.push(("tracks", json!(stats.tracks_of(row))));
     }
     numbers
 }
@@ -31,8 +32,8 @@ fn words(by: By, line: &Line<'_>) -> Vec<(&'static str, Value)> {
     let mut words = vec![(by.title(), json!(line.what))];
     match by {
         By::Category => {}
-        By::Name => words.push(("category", json!(line.of))),
-        By::Thread => words.push(("process", json!(line.of))),
+        By::Name | By::Interval => words.push(("category", json!(line.of))),
+        By::Thread | By::Track => words.push(("process", json!(line.of))),
     }
     words
 }
@@ -44,7 +45,7 @@ fn rows<'a, 's>(
 ) -> impl Iterator<Item = Vec<(&'static str, Value)>> + use<'a, 's> {
     let lines = stats.lines(by, choice.sort);
     let most = choice.top.filter(|top| *top > 0).unwrap_or(usize::MAX);
-    let row = move |line: Line<'s>| words(by, &line).into_iter().chain(numbers(by, &line)).collect();
+    let row = move |line: Line<'s>| words(by, &line).into_iter().chain(numbers(stats, by, &line)).collect();
     lines.into_iter().take(most).map(row)
 }
 
@@ -69,7 +70,13 @@ pub(super) fn json(stats: &Stats<'_>, choice: &TableArguments) -> String {
         "span_ns": t.span(),
         "left_out": stats.report.iter().map(|(what, n)| (what.to_owned(), json!(n))).collect::<Map<_, _>>(),
     });
-    let tables = [(By::Category, "categories"), (By::Name, "names"), (By::Thread, "threads_and_tracks")];
+    let tables = [
+        (By::Category, "categories"),
+        (By::Name, "names"),
+        (By::Interval, "intervals"),
+        (By::Thread, "by_thread"),
+        (By::Track, "by_track"),
+    ];
     for (by, name) in tables.into_iter().filter(|(by, _)| choice.by.is_none_or(|only| only == *by)) {
         let object = |row: Vec<(&str, Value)>| {
             row.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>()

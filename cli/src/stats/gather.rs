@@ -1,10 +1,13 @@
 //! Counts all items in one pass.
 
-use hairline::Filter;
-use hairline_convert::slices::{Frame, Key, Keys, Slice, SliceSink, Slices};
-use hairline_convert::{Event, EventKind, Item, Track, TrackKind};
+use std::io;
 
-use crate::stats::rows::{NameRow, Rows};
+use hairline::Filter;
+use hairline_convert::slices::{Defect, Frame, Key, Keys, Slice, SliceSink, Slices};
+use hairline_convert::{Event, EventKind, Item, TrackId};
+
+use crate::stats::groups::Groups;
+use crate::stats::rows::Rows;
 use crate::trace::ItemVisitor;
 use crate::track_names::TrackNames;
 
@@ -37,9 +40,17 @@ impl Totals {
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
     pub(crate) totals: Totals,
+    /// Slices on threads, by name and by category.
     pub(crate) names: Rows,
     pub(crate) categories: Rows,
+    /// Slices on other tracks, by name. Apart from those on threads: the life of a task has its polls in it.
+    pub(crate) intervals: Rows,
+    pub(crate) threads: Rows,
+    /// Other tracks, those of one name and process together.
     pub(crate) tracks: Rows,
+    pub(crate) groups: Groups,
+    /// Whether events came too late to be put in order, so that the numbers are not true.
+    pub(crate) is_untrue: bool,
 }
 
 /// Counts items.
@@ -57,8 +68,9 @@ struct Counting {
     /// Whether a category passes the filter, by key.
     wanted: Vec<bool>,
     since: Option<i64>,
-    /// Whether a track is a thread's, by number.
-    threads: Vec<bool>,
+    groups: Groups,
+    /// Whether an event came too late to be put in order.
+    is_late: bool,
     /// Slices that are not in the tables yet.
     pending: Vec<Slice>,
 }
@@ -73,6 +85,11 @@ impl Gather {
         Self { counting: Counting { filter, ..Counting::default() }, ..Self::default() }
     }
 
+    /// Sorts all events first, for a trace whose counts are not [true](Gathered::is_untrue).
+    pub(crate) fn in_order(filter: Option<Filter>) -> Self {
+        Self { slices: Slices::in_order(tempfile::tempfile), ..Self::new(filter) }
+    }
+
     /// Counts only slices that end after `time`.
     pub(crate) fn since(&mut self, time: Option<i64>) {
         self.counting.since = time;
@@ -85,10 +102,15 @@ impl Gather {
     }
 
     /// Ends the trace, and returns the counts.
-    pub(crate) fn finish(mut self) -> (Gathered, Keys, TrackNames) {
-        self.slices.finish(&mut self.counting);
+    ///
+    /// # Errors
+    /// Fails only if it sorts, and the temporary file cannot be written or read.
+    pub(crate) fn finish(mut self) -> io::Result<(Gathered, Keys, TrackNames)> {
+        self.slices.finish(&mut self.counting)?;
         self.counting.settle();
-        (self.counting.gathered, self.slices.into_keys(), self.track_names)
+        self.counting.gathered.groups = self.counting.groups;
+        self.counting.gathered.is_untrue = self.counting.is_late;
+        Ok((self.counting.gathered, self.slices.into_keys(), self.track_names))
     }
 }
 
@@ -107,7 +129,8 @@ impl ItemVisitor for Gather {
             Item::Event(event) => gathered.totals.event(event),
             Item::Track(track) => {
                 self.track_names.set(track);
-                self.counting.track(track);
+                self.counting.settle(); // by the earlier description
+                self.counting.groups.set(track, &self.track_names);
             }
             Item::Loss(loss) => {
                 gathered.totals.losses += 1;
@@ -139,30 +162,29 @@ impl Totals {
 }
 
 impl Counting {
-    fn track(&mut self, track: &Track) {
-        let index = track.id.0 as usize;
-        if self.threads.len() <= index {
-            self.threads.resize(index + 1, false);
-        }
-        self.threads[index] = matches!(track.kind, TrackKind::Thread { .. });
-    }
-
     /// Counts the pending slices.
     fn settle(&mut self) {
-        let Gathered { totals, names, categories, tracks, .. } = &mut self.gathered;
+        let Gathered { totals, names, categories, intervals, threads, tracks, .. } = &mut self.gathered;
         totals.slices += self.pending.len() as u64;
-        let threads = &self.threads;
-        let place = |slice: &Slice| threads.get(slice.track.0 as usize).is_some_and(|is_thread| *is_thread);
-        self.pending.iter().for_each(|slice| names.add(NameRow::number(slice.name, place(slice)), slice));
+        let groups = &self.groups;
+        self.pending.retain(|slice| {
+            let group = groups.of(slice.track);
+            if let Some(group) = group {
+                intervals.add(slice.name.0, slice);
+                tracks.add(group, slice);
+            }
+            group.is_none()
+        });
+        self.pending.iter().for_each(|slice| names.add(slice.name.0, slice));
         self.pending.iter().for_each(|slice| categories.add(slice.category.0, slice));
-        self.pending.iter().for_each(|slice| tracks.add(slice.track.0, slice));
+        self.pending.iter().for_each(|slice| threads.add(slice.track.0, slice));
         self.pending.clear();
     }
 }
 
 impl SliceSink for Counting {
     #[inline]
-    fn slice(&mut self, slice: &Slice, _: &[Frame]) {
+    fn slice(&mut self, slice: &Slice, _: &mut [Frame]) {
         let is_wanted = self.wanted.get(slice.category.0 as usize) != Some(&false)
             && self.since.is_none_or(|since| slice.start.saturating_add(slice.duration) > since);
         if !is_wanted {
@@ -174,7 +196,11 @@ impl SliceSink for Counting {
         }
     }
 
-    fn open_slice(&mut self, slice: &Slice, _: &[Frame]) {
+    fn defect(&mut self, what: Defect, _: TrackId, _: i64, _: Key) {
+        self.is_late |= what == Defect::Late;
+    }
+
+    fn open_slice(&mut self, slice: &Slice, _: &mut [Frame]) {
         if self.wanted.get(slice.category.0 as usize) != Some(&false) {
             self.gathered.totals.open_slices += 1;
         }

@@ -2,28 +2,31 @@
 
 mod export;
 mod gather;
+mod groups;
 mod histogram;
 mod rows;
 mod show;
 mod tables;
 
 pub(crate) use gather::{Gather, Gathered};
-pub(crate) use tables::{By, Line, Sort, Stats, has_other_tracks};
+pub(crate) use tables::{By, Line, Sort, Stats};
 
 use hairline::Filter;
+use hairline_convert::slices::Keys;
 
 use crate::outcome::Outcome;
 use crate::stats::tables::TableArguments;
 use crate::text::{failed, put, written};
-use crate::trace::TraceArguments;
+use crate::trace::{ReadSummary, TraceArguments, unsorted};
+use crate::track_names::TrackNames;
 
 /// Shows what a trace contains, and where the time went.
 ///
-/// Prints totals, then a table by category, by name and by thread: the number of slices, their time with and
+/// Prints totals, then tables by category, by name and by thread: the number of slices, their time with and
 /// without inner slices (total, self), minimum, maximum and percentiles. Percentiles are exact for up to 32
-/// slices, otherwise within 1 %. A name has a row for its slices on threads and one for those on other tracks:
-/// the polls of a future, and its life. A name of several categories has the category *. A thread is busy while
-/// a slice is open on it. Slices without an end are counted, but are in no table.
+/// slices, otherwise within 1 %. A thread is busy while a slice is open on it. Slices on tracks that are no
+/// threads, like the lives of async tasks, are intervals with tables of their own: their time overlaps that of
+/// threads. Tracks of one name are one row. Slices without an end are counted, but are in no table.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline stats trace.pftrace
@@ -50,12 +53,10 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let mut gather = Gather::new(arguments.category.clone());
-    let summary = match arguments.trace.show(false, &mut gather) {
-        Ok(summary) => summary,
+    let (summary, (gathered, keys, track_names)) = match gather(arguments) {
+        Ok(all) => all,
         Err(e) => return failed(e),
     };
-    let (gathered, keys, track_names) = gather.finish();
     let report = &summary.report;
     let bytes = std::fs::metadata(arguments.trace.path()).map_or(summary.bytes, |about| about.len());
     let stats = Stats {
@@ -74,4 +75,17 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         show::text(&stats, &arguments.choice)
     };
     written(put(&shown), "stdout").max(summary.outcome())
+}
+
+/// Counts all, in order of time.
+fn gather(arguments: &Arguments) -> Result<(ReadSummary, (Gathered, Keys, TrackNames)), String> {
+    let mut gather = Gather::new(arguments.category.clone());
+    let summary = arguments.trace.show(false, &mut gather)?;
+    let all = gather.finish().map_err(unsorted)?;
+    if !all.0.is_untrue {
+        return Ok((summary, all));
+    }
+    let mut gather = Gather::in_order(arguments.category.clone());
+    let summary = arguments.trace.show_again(&mut gather)?;
+    Ok((summary, gather.finish().map_err(unsorted)?))
 }

@@ -8,31 +8,10 @@ use crate::stats::histogram::Histogram;
 const MOST_ROWS: usize = 1 << 14;
 const NONE: u32 = u32::MAX;
 
-/// A row of names. A name has one for the slices of threads and one for those of other tracks: the polls of a
-/// future and its life share a name, and their times have nothing to do with each other.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NameRow {
-    pub(crate) name: Key,
-    pub(crate) is_of_threads: bool,
-}
-
-impl NameRow {
-    /// The number of the row.
-    #[inline]
-    pub(super) fn number(name: Key, is_of_threads: bool) -> u32 {
-        name.0 << 1 | u32::from(is_of_threads)
-    }
-
-    /// The row of a number.
-    pub(super) fn of(number: u32) -> Self {
-        Self { name: Key(number >> 1), is_of_threads: number & 1 == 1 }
-    }
-}
-
 /// The slices of one row.
 #[derive(Debug)]
 pub(crate) struct Row {
-    /// The number of the [`Key`], of the [`NameRow`] or of the track. `None` for the row that all others share.
+    /// The number of the [`Key`] or of the track. `None` for the row that all others share.
     pub(crate) what: Option<u32>,
     pub(crate) count: u64,
     pub(crate) total: i64,

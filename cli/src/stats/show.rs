@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::stats::tables::{By, Line, Stats, TableArguments, has_other_tracks};
+use crate::stats::tables::{By, Line, Stats, TableArguments};
 use crate::table::{Table, in_colour, plain};
 use crate::text::{duration, grouped, grouped_count, size};
 
@@ -55,12 +55,11 @@ fn totals(stats: &Stats<'_>) -> String {
 
 fn table(stats: &Stats<'_>, by: By, lines: &[Line<'_>]) -> Table {
     let numbers = ["count", "total", "self", "min", "p50", "p90", "p99", "max"];
-    let shows_on = by == By::Name && has_other_tracks(lines);
     let (texts, mut titles) = match by {
         By::Category => (1, vec![by.title()]),
-        By::Name if shows_on => (3, vec![by.title(), "category", "on"]),
-        By::Name => (2, vec![by.title(), "category"]),
+        By::Name | By::Interval => (2, vec![by.title(), "category"]),
         By::Thread => (2, vec![by.title(), "process", "busy", "busy %"]),
+        By::Track => (2, vec![by.title(), "process", "tracks"]),
     };
     titles.extend(numbers);
     let mut table = Table::new(texts, &titles);
@@ -68,14 +67,14 @@ fn table(stats: &Stats<'_>, by: By, lines: &[Line<'_>]) -> Table {
     for line in lines {
         let row = line.row;
         let mut cells = vec![line.what.clone()];
-        if by != By::Category {
+        if texts == 2 {
             cells.push(line.of.clone());
-        }
-        if shows_on {
-            cells.push(line.on.to_owned());
         }
         if by == By::Thread {
             cells.extend([duration(row.busy), share(row.busy, span)]);
+        }
+        if by == By::Track {
+            cells.push(grouped(stats.tracks_of(row)));
         }
         cells.push(grouped(row.count));
         let [p50, p90, p99] = line.percentiles;

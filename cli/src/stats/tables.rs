@@ -5,7 +5,7 @@ use hairline_convert::slices::{Key, Keys};
 use hairline_convert::{Report, TrackId};
 
 use crate::stats::gather::Gathered;
-use crate::stats::rows::{NameRow, Row};
+use crate::stats::rows::Row;
 use crate::track_names::TrackNames;
 
 /// Arguments that choose tables and rows.
@@ -25,23 +25,29 @@ pub(crate) struct TableArguments {
 /// A table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum By {
-    /// A row for each category
+    /// A row for each category of slices on threads
     Category,
-    /// A row for each name on threads, and one for each on other tracks
+    /// A row for each name of slices on threads
     Name,
-    /// A row for each thread, and each other track that has slices
+    /// A row for each name of slices on other tracks
+    Interval,
+    /// A row for each thread
     Thread,
+    /// A row for all other tracks of one name and process
+    Track,
 }
 
 impl By {
-    pub(super) const ALL: [Self; 3] = [Self::Category, Self::Name, Self::Thread];
+    pub(super) const ALL: [Self; 5] = [Self::Category, Self::Name, Self::Interval, Self::Thread, Self::Track];
 
     /// The title of the first column.
     pub(super) fn title(self) -> &'static str {
         match self {
             Self::Category => "category",
             Self::Name => "name",
+            Self::Interval => "interval",
             Self::Thread => "thread",
+            Self::Track => "track",
         }
     }
 }
@@ -87,8 +93,6 @@ pub(crate) struct Line<'a> {
     pub(crate) what: String,
     /// The category of a name, or the process of a thread.
     pub(crate) of: String,
-    /// What a name's slices are on: "thread", or "track" for all other tracks.
-    pub(crate) on: &'static str,
     pub(crate) row: &'a Row,
     pub(crate) percentiles: [i64; 3],
 }
@@ -113,20 +117,20 @@ impl Line<'_> {
 impl Stats<'_> {
     /// All rows of a table in the given order.
     pub(crate) fn lines(&self, by: By, sort: Sort) -> Vec<Line<'_>> {
-        let Gathered { names, categories, tracks, .. } = self.gathered;
+        let Gathered { names, categories, intervals, threads, tracks, .. } = self.gathered;
         let rows = match by {
             By::Category => categories,
             By::Name => names,
-            By::Thread => tracks,
+            By::Interval => intervals,
+            By::Thread => threads,
+            By::Track => tracks,
         };
         let line = |row| {
             let (what, of) = self.words(by, row);
-            Line { what, of, on: on(by, row), row, percentiles: row.percentiles() }
+            Line { what, of, row, percentiles: row.percentiles() }
         };
         let mut lines: Vec<Line<'_>> = rows.iter().map(line).collect();
-        lines.sort_by(|a, b| {
-            b.column(sort).cmp(&a.column(sort)).then_with(|| a.what.cmp(&b.what).then(a.on.cmp(b.on)))
-        });
+        lines.sort_by(|a, b| b.column(sort).cmp(&a.column(sort)).then_with(|| a.what.cmp(&b.what)));
         lines
     }
 
@@ -135,33 +139,25 @@ impl Stats<'_> {
         let Some(what) = row.what else { return (text(Key::OTHER), String::new()) };
         match by {
             By::Category => (text(Key(what)), String::new()),
-            By::Name => (text(NameRow::of(what).name), row.category.map_or_else(|| "*".to_owned(), text)),
-            By::Thread => {
-                let track = TrackId(what);
-                let track_names = self.track_names;
-                let process = track_names.process_of(track).filter(|process| *process != track);
-                let process = process.map(|process| track_names.name(process));
-                (track_names.name(track), process.unwrap_or_default())
-            }
+            By::Name | By::Interval => (text(Key(what)), row.category.map_or_else(|| "*".to_owned(), text)),
+            By::Thread => self.track_words(TrackId(what)),
+            By::Track => match self.gathered.groups.about(what) {
+                Some((first, _)) => self.track_words(first),
+                None => ("(unknown track)".to_owned(), String::new()),
+            },
         }
     }
-}
 
-/// What the slices of a row of names are on.
-fn on(by: By, row: &Row) -> &'static str {
-    match row.what {
-        Some(number) if by == By::Name => {
-            if NameRow::of(number).is_of_threads {
-                "thread"
-            } else {
-                "track"
-            }
-        }
-        _ => "",
+    /// The name of a track, and that of its process.
+    fn track_words(&self, track: TrackId) -> (String, String) {
+        let track_names = self.track_names;
+        let process = track_names.process_of(track).filter(|process| *process != track);
+        let process = process.map(|process| track_names.name(process));
+        (track_names.name(track), process.unwrap_or_default())
     }
-}
 
-/// Whether a table of names needs the column "on".
-pub(crate) fn has_other_tracks(lines: &[Line<'_>]) -> bool {
-    lines.iter().any(|line| line.on == "track")
+    /// The number of tracks of a row.
+    pub(super) fn tracks_of(&self, row: &Row) -> u64 {
+        row.what.and_then(|what| self.gathered.groups.about(what)).map_or(1, |(_, tracks)| tracks)
+    }
 }

@@ -12,11 +12,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hairline::recovery::{self, FoundRegion, ProcessState};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::outcome::Outcome;
 use crate::region::find;
-use crate::signals::heeded;
+use crate::signals::{ENDING, heeded};
 use crate::stats::Sort;
 use crate::text::{complain, failed, put, who};
 use crate::top::follow::Follow;
@@ -83,7 +82,7 @@ fn source(region: &FoundRegion) -> Result<Box<dyn SliceSource>, String> {
 
 fn show(arguments: &Arguments, region: &FoundRegion, source: &mut dyn SliceSource) -> Result<(), String> {
     let is_over = Arc::new(AtomicBool::new(false));
-    for signal in heeded(&[SIGHUP, SIGINT, SIGTERM]) {
+    for signal in heeded(&ENDING) {
         signal_hook::flag::register(signal, Arc::clone(&is_over)).map_err(|e| e.to_string())?;
     }
     source.take(&is_over)?;

@@ -1,13 +1,12 @@
 //! The slices of an interval as a table.
 
-use std::collections::HashSet;
 use std::io::IsTerminal;
 use std::time::Duration;
 
 use hairline_convert::Report;
 use hairline_convert::slices::Keys;
 
-use crate::stats::{By, Gathered, Line, Sort, Stats, has_other_tracks};
+use crate::stats::{By, Gathered, Line, Sort, Stats};
 use crate::table::{Table, in_colour};
 use crate::text::{count, duration, grouped, grouped_count, size};
 use crate::track_names::TrackNames;
@@ -40,13 +39,13 @@ impl Rates {
             track_names: &track_names,
             report: &report,
         };
-        let lines = stats.lines(By::Name, sort);
-        let names: HashSet<&str> = lines.iter().map(|line| line.what.as_str()).collect();
+        let mut lines = stats.lines(By::Name, sort);
+        lines.extend(stats.lines(By::Interval, sort));
         let rows = if top == 0 { lines.len() } else { top.min(lines.len()) };
         let seconds = self.covered.unwrap_or(elapsed).as_secs_f64();
         let totals = &self.gathered.totals;
         let mut title = format!("{name}: {}/s", grouped_count(per_second(totals.slices, seconds), "slice"));
-        title += &format!(", {}", count(names.len() as u64, "name"));
+        title += &format!(", {}", count(lines.len() as u64, "name"));
         if totals.losses > 0 {
             title += &format!(", {} lost", count(totals.lost_events, "event"));
         }
@@ -57,25 +56,19 @@ impl Rates {
         if self.behind > MUCH {
             title += &format!(", {} behind", size(self.behind));
         }
-        let lines = &lines[..rows];
-        let (texts, on) = if has_other_tracks(lines) { (3, &["on"][..]) } else { (2, &[][..]) };
-        let numbers = ["count/s", "total/s", "self/s", "p50", "p90", "p99", "max"];
-        let mut table = Table::new(texts, &[&["name", "category"], on, &numbers].concat());
-        lines.iter().for_each(|line| table.add(cells(line, texts == 3, seconds)));
+        let titles = ["name", "category", "count/s", "total/s", "self/s", "p50", "p90", "p99", "max"];
+        let mut table = Table::new(2, &titles);
+        lines[..rows].iter().for_each(|line| table.add(cells(line, seconds)));
         let screen = if std::io::stdout().is_terminal() { CLEAR } else { "" };
         format!("{screen}{title}\n{}\n", table.lines(in_colour()))
     }
 }
 
-fn cells(line: &Line<'_>, shows_on: bool, seconds: f64) -> Vec<String> {
+fn cells(line: &Line<'_>, seconds: f64) -> Vec<String> {
     let row = line.row;
     let [p50, p90, p99] = line.percentiles;
     let time = |ns: i64| duration(per_second(ns.unsigned_abs(), seconds).cast_signed());
-    let mut cells = vec![line.what.clone(), line.of.clone()];
-    if shows_on {
-        cells.push(line.on.to_owned());
-    }
-    cells.push(grouped(per_second(row.count, seconds)));
+    let mut cells = vec![line.what.clone(), line.of.clone(), grouped(per_second(row.count, seconds))];
     cells.extend([row.total, row.own].map(time));
     cells.extend([p50, p90, p99, row.max].map(duration));
     cells

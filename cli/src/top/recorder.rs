@@ -51,7 +51,7 @@ impl SliceSource for Recorder {
         let mut gather = Gather::new(None);
         gather.since(self.since);
         trace::show(&path, None, false, &mut gather)?;
-        let (gathered, keys, _) = gather.finish();
+        let (gathered, keys, _) = gather.finish().map_err(|e| e.to_string())?;
         let (first, last) = (gathered.totals.first, gathered.totals.last);
         let is_all = self.since.is_none_or(|since| first.is_none_or(|first| first <= since));
         let covered = Duration::from_nanos(gathered.totals.span().unsigned_abs());

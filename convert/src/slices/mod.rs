@@ -9,6 +9,7 @@
 //! * The events of a thread are in order and go straight to its stack, without allocation or search.
 //! * The events of other tracks may be out of order by the size of a writer's chunk. They wait in a window of
 //!   65,536 events. An event that comes even later is a defect ([`Defect::Late`]).
+//! * [`Slices::in_order`] sorts all events first, for traces with such events.
 //! * Slices nest as in Perfetto's trace_processor: an end closes the innermost open slice of its name, and
 //!   all slices inside it (at most 16,384). An end without a begin has no effect.
 //! * Memory is bounded for any input: 524,288 open slices, 65,536 stored intervals, 8 MiB of texts.
@@ -16,6 +17,7 @@
 mod entry;
 mod intervals;
 mod keys;
+mod order;
 mod slice;
 #[cfg(test)]
 mod tests;
@@ -25,7 +27,11 @@ mod window;
 pub use keys::{Key, Keys};
 pub use slice::{Defect, Frame, Slice, SliceSink};
 
+use std::fs::File;
+use std::io;
+
 use crate::slices::entry::{Change, Entry};
+use crate::slices::order::Order;
 use crate::slices::slice::TrackSink;
 use crate::slices::track::TrackSlices;
 use crate::slices::window::Window;
@@ -45,6 +51,8 @@ pub struct Slices {
     /// The number of stored intervals.
     held: usize,
     last: Option<i64>,
+    /// All events, if they are sorted first.
+    order: Option<Box<Order>>,
 }
 
 impl Slices {
@@ -52,6 +60,13 @@ impl Slices {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Creates a builder that sorts all events by time before it builds slices. `create` creates an empty
+    /// temporary file, for more than a million events. [`finish`](Self::finish) emits all slices.
+    #[must_use]
+    pub fn in_order(create: fn() -> io::Result<File>) -> Self {
+        Self { order: Some(Box::new(Order::new(create))), ..Self::default() }
     }
 
     /// The names and categories of the slices so far.
@@ -97,6 +112,9 @@ impl Slices {
         let category =
             if change == Change::End { Key::NONE } else { self.keys.categories(&event.categories) };
         let entry = Entry { time: event.time, track: event.track, change, name, category };
+        if let Some(order) = &mut self.order {
+            return order.push(entry);
+        }
         let is_complete = matches!(change, Change::Complete { .. });
         let track = self.track(event.track);
         if !track.is_windowed {
@@ -157,7 +175,17 @@ impl Slices {
     }
 
     /// Ends the trace: emits all remaining slices.
-    pub fn finish(&mut self, sink: &mut impl SliceSink) {
+    ///
+    /// # Errors
+    /// Only a builder that sorts can fail: if its temporary file cannot be written or read.
+    pub fn finish(&mut self, sink: &mut impl SliceSink) -> io::Result<()> {
+        if let Some(order) = self.order.take() {
+            let mut sorted = order.sorted()?;
+            while let Some(entry) = sorted.pop()? {
+                self.track(entry.track);
+                self.take(&entry, sink);
+            }
+        }
         while let Some(entry) = self.window.pop() {
             self.take(&entry, sink);
         }
@@ -166,5 +194,6 @@ impl Slices {
             track.finish(last, &mut TrackSink { track: id, sink });
         }
         (self.open, self.held) = (0, 0);
+        Ok(())
     }
 }

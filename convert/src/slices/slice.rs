@@ -31,13 +31,15 @@ pub struct Frame {
     pub category: Key,
     /// Its begin, in nanoseconds.
     pub start: i64,
+    /// A number for the sink's own use: 0 when the slice begins.
+    pub mark: u32,
     /// The time of the slices inside it, as far as known.
     pub(super) inner: i64,
 }
 
 impl Frame {
     pub(super) fn new(name: Key, category: Key, start: i64) -> Self {
-        Self { name, category, start, inner: 0 }
+        Self { name, category, start, mark: 0, inner: 0 }
     }
 }
 
@@ -68,11 +70,11 @@ pub enum Defect {
 /// Receives slices and defects.
 pub trait SliceSink {
     /// A slice is complete. `above` are the enclosing slices, the outermost first. The slices inside it
-    /// precede it.
-    fn slice(&mut self, slice: &Slice, above: &[Frame]);
+    /// precede it. A sink may set the marks of the frames, so that it need not look at all of them each time.
+    fn slice(&mut self, slice: &Slice, above: &mut [Frame]);
 
     /// A slice is open at the end of the trace. Its duration is up to there.
-    fn open_slice(&mut self, slice: &Slice, above: &[Frame]) {
+    fn open_slice(&mut self, slice: &Slice, above: &mut [Frame]) {
         let _ = (slice, above);
     }
 

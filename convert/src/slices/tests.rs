@@ -15,14 +15,14 @@ struct Emitted {
 }
 
 impl SliceSink for Emitted {
-    fn slice(&mut self, slice: &Slice, above: &[Frame]) {
+    fn slice(&mut self, slice: &Slice, above: &mut [Frame]) {
         let path: Vec<String> = above.iter().map(|frame| frame.name.0.to_string()).collect();
         let path = format!("{}>{}", path.join("/"), slice.name.0);
         self.slices.push((slice.start, slice.duration, slice.self_time, path));
         self.busy += slice.busy;
     }
 
-    fn open_slice(&mut self, slice: &Slice, _: &[Frame]) {
+    fn open_slice(&mut self, slice: &Slice, _: &mut [Frame]) {
         self.open.push((slice.name, slice.duration));
     }
 
@@ -50,7 +50,7 @@ fn slices_of(kind: TrackKind, events: &[Simple]) -> Emitted {
         let event = Event { name: name.into(), ..Event::new(time, TrackId(0), kind) };
         slices.item(&Item::Event(event), &mut emitted);
     }
-    slices.finish(&mut emitted);
+    slices.finish(&mut emitted).expect("no file");
     emitted.sorted()
 }
 
@@ -110,7 +110,7 @@ struct Ends {
 }
 
 impl SliceSink for Ends {
-    fn slice(&mut self, _: &Slice, _: &[Frame]) {
+    fn slice(&mut self, _: &Slice, _: &mut [Frame]) {
         self.slices += 1;
     }
 

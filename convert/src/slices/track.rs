@@ -82,7 +82,7 @@ impl TrackSlices {
         if time < start {
             sink.defect(Defect::EndsBeforeBegin, start, slice.name);
         }
-        sink.sink.slice(&slice, &self.stack);
+        sink.sink.slice(&slice, &mut self.stack);
         if let Some(intervals) = &mut self.intervals {
             intervals.add_emitted(start, start + duration, slice.busy);
         } else if let Some(outer) = self.stack.last_mut() {
@@ -96,7 +96,7 @@ impl TrackSlices {
     /// Removes the innermost slice and ends it at `time`. Emits the intervals inside it first.
     #[inline]
     fn pop(&mut self, time: i64, sink: &mut TrackSink<'_, impl SliceSink>) -> Option<Slice> {
-        let &Frame { name, category, start, mut inner } = self.stack.last()?;
+        let &Frame { name, category, start, mut inner, .. } = self.stack.last()?;
         if let Some(intervals) = &mut self.intervals {
             inner = inner.saturating_add(intervals.emit_from(start, &mut self.stack, sink));
         }
@@ -128,7 +128,7 @@ impl TrackSlices {
                 sink.defect(Defect::TooDeep, time, name);
                 let (track, start) = (sink.track, time);
                 let slice = Slice { track, name, category, start, duration, self_time: duration, busy: 0 };
-                sink.sink.slice(&slice, &self.stack);
+                sink.sink.slice(&slice, &mut self.stack);
             }
         }
     }
@@ -150,7 +150,7 @@ impl TrackSlices {
     pub(super) fn finish(&mut self, last: i64, sink: &mut TrackSink<'_, impl SliceSink>) {
         while let Some(slice) = self.pop(last, sink) {
             sink.defect(Defect::NoEnd, slice.start, slice.name);
-            sink.sink.open_slice(&slice, &self.stack);
+            sink.sink.open_slice(&slice, &mut self.stack);
             if let Some(outer) = self.stack.last_mut() {
                 outer.inner = outer.inner.saturating_add(slice.duration);
             }

@@ -5,6 +5,8 @@
 //! family child N [stay]           100 slices `step` on each of two threads; and stays until it is killed
 //! family busy THREADS [PAUSE]     slices without end, a hundred every PAUSE milliseconds
 //! family daemon                   starts one that stays, and leaves it; prints its number
+//! family late MS                   starts one that records after so many milliseconds, and leaves it
+//! family delayed MS                records after so many milliseconds
 //! family interrupted IGNORED      records, says "ready", and ends with 3 at the Ctrl-C after so many
 //! family exit CODE                records and ends so
 //! ```
@@ -34,6 +36,14 @@ fn main() {
             #[allow(clippy::zombie_processes)] // it outlives this program
             let child = start(&["child", "0", "stay"]);
             println!("{}", child.id());
+        }
+        Some("late") => {
+            #[allow(clippy::zombie_processes)] // it outlives this program
+            drop(start(&["delayed", &number(1).to_string()]));
+        }
+        Some("delayed") => {
+            std::thread::sleep(Duration::from_millis(number(1).into()));
+            work(0);
         }
         Some("interrupted") => interrupted(number(1)),
         Some("exit") => {

@@ -95,7 +95,7 @@ impl Blobs {
                 NOTHING
             }
             Err(_) => {
-                report.add("damaged Perfetto packets left out");
+                report.add_defects("damaged Perfetto packets left out", 1);
                 self.is_broken = true; // this reader is done, but the next packets may be valid
                 NOTHING
             }

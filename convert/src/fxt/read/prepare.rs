@@ -117,7 +117,7 @@ impl<R: Read> FxtReader<R> {
             let Some((series, value)) = arg.ok().and_then(|(series, value)| {
                 Some((tables.string(series)?, counter_value(&resolved(value, tables))?))
             }) else {
-                self.report.add("counter values that are not numbers left out");
+                self.report.add_defects("counter values that are not numbers left out", 1);
                 continue;
             };
             let series = numbered(series, &mut context.strings);

@@ -74,12 +74,12 @@ impl State {
     fn bind(&mut self, event: &Event<'_>, context: &Context) {
         let Some(id) = &event.bind_id else { return };
         let Some(flow) = self.flows.number("", "", id, context) else {
-            return self.report.add("flows without an id");
+            return self.report.add_defects("flows without an id", 1);
         };
         match (event.flow_in, event.flow_out) {
             (true, false) => self.current.ending_flows = Some(flow),
             (_, true) => self.current.flows = Some(flow),
-            (false, false) => self.report.add("flows without a direction"),
+            (false, false) => self.report.add_defects("flows without a direction", 1),
         }
     }
 
@@ -147,7 +147,7 @@ impl State {
         let id = id.map_or(0, number);
         event.args.each(|series, value| {
             let Some(value) = counted(value) else {
-                return self.report.add("counter values that are not numbers");
+                return self.report.add_defects("counter values that are not numbers", 1);
             };
             let counter = Counter { process, name: &event.name, number: id, series };
             let to = &mut NewTracks { context, pending: &mut self.pending };

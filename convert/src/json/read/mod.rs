@@ -52,7 +52,7 @@ impl<R: Read> crate::stream::TraceReader for JsonReader<R> {
                 Ok(Some((offset, found))) => state.look(offset, &found, context),
                 Ok(None) => {
                     self.ended = true;
-                    state.report.add_many("values that are no events", self.input.skipped());
+                    state.report.add_defects("values that are no events", self.input.skipped());
                     state.report.add_many("events that were not UTF-8", self.input.repairs());
                     let made_ids = state.tracks.made_ids();
                     state
@@ -60,7 +60,7 @@ impl<R: Read> crate::stream::TraceReader for JsonReader<R> {
                         .add_many("processes and threads with a text as id, which got a number", made_ids);
                 }
                 Err(e) => match passed_over(&e.kind) {
-                    Some(what) => state.report.add(what),
+                    Some(what) => state.report.add_defects(what, 1),
                     None => {
                         self.ended = true;
                         return Err(e.into());
@@ -97,7 +97,7 @@ impl State {
         match found {
             Found::Event(event) => {
                 if let Err(reason) = self.event(event, context) {
-                    self.report.add(reason);
+                    self.report.add_defects(reason, 1);
                 }
             }
             Found::StackFrame(_) => self.report.add("stack frames"),

@@ -74,7 +74,13 @@ impl Arguments for State {
 }
 
 fn name<'a>(annotation: &Annotation<'a>, sequence: &'a Sequence) -> Text<'a> {
-    let known = annotation.name_iid.and_then(|iid| sequence.annotation_names.get(iid));
+    let known = annotation.name_iid.and_then(|iid| {
+        let known = sequence.annotation_names.get(iid);
+        if known.is_none() && iid != 0 {
+            sequence.undefined.add_name(iid);
+        }
+        known
+    });
     known.map_or_else(|| Text::from(annotation.name.unwrap_or_default()), InternedText::text)
 }
 
@@ -84,7 +90,10 @@ fn with_value(annotation: &Annotation<'_>, sequence: &Sequence, show: &mut dyn F
         AnnotationValue::StringIid(iid) => show(match sequence.annotation_texts.get(*iid) {
             Some(InternedText { text, id: Some(id) }) => Value::Interned { iid: id.iid(), text },
             Some(InternedText { text, id: None }) => Value::Str(text),
-            None => Value::Null,
+            None => {
+                sequence.undefined.add_text(*iid);
+                Value::Null
+            }
         }),
         AnnotationValue::Json(text) => match Json::new(text) {
             Some(json) => json.with(show),

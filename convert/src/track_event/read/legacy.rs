@@ -35,7 +35,7 @@ impl State {
             _ => None,
         };
         let Some(kind) = kind else {
-            self.report.add("legacy events of other kinds");
+            self.report.add_defects("legacy events of other kinds", 1);
             return false;
         };
         if matches!(legacy.phase, b'b' | b'e' | b'n' | b'S' | b'F' | b'T' | b'p') {
@@ -43,7 +43,7 @@ impl State {
                 Some(LegacyId::Local(id)) => (id, Some(track)),
                 Some(LegacyId::Global(id) | LegacyId::Unscoped(id)) => (id, None),
                 None => {
-                    self.report.add("async events without an id");
+                    self.report.add_defects("async events without an id", 1);
                     return false;
                 }
             };

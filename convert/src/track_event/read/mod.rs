@@ -131,6 +131,7 @@ impl<R: Read> TrackEventReader<R> {
 
 impl<R: Read> crate::stream::TraceReader for TrackEventReader<R> {
     fn next<'s>(&'s mut self, context: &'s mut Context) -> Result<Option<Item<'s>>, Error> {
+        self.state.settle_undefined();
         loop {
             if let Some(pending) = self.state.pending.pop_front() {
                 return Ok(Some(Self::item(&self.state, pending)));

@@ -8,15 +8,16 @@ use hairline_formats::track_event::{
 
 use crate::track_event::read::current::TextRef;
 use crate::track_event::read::pending::Pending;
-use crate::track_event::read::sequence::{OwnedLocation, Sequence};
+use crate::track_event::read::sequence::OwnedLocation;
 use crate::track_event::read::state::State;
+use crate::track_event::read::table::{InternedText, Table};
 use crate::{Context, EventKind, Loss};
 
 impl State {
     /// Reads a packet: updates the state, and queues its items.
     pub(super) fn packet(&mut self, packet: &Packet<'_>, context: &mut Context) -> Result<(), DecodeError> {
         let Some(index) = self.sequence(packet.sequence) else {
-            self.report.add("packets of too many sequences");
+            self.report.add_defects("packets of too many sequences", 1);
             return Ok(());
         };
         let sequence = &mut self.sequences[index];
@@ -49,7 +50,7 @@ impl State {
         match &packet.data {
             None | Some(PacketData::Clocks(_) | PacketData::SynchronizationMarker) => Ok(()),
             Some(_) if !is_known => {
-                self.report.add("packets that depend on missing packets");
+                self.report.add_defects("packets that depend on missing packets", 1);
                 Ok(())
             }
             Some(data) => self.data(index, data, packet, time, context),
@@ -75,11 +76,12 @@ impl State {
         match data {
             PacketData::Event(event) => {
                 let Some(time) = time else {
-                    self.report.add(if packet.timestamp.is_some() {
+                    let what = if packet.timestamp.is_some() {
                         "events left out: their clock is unknown"
                     } else {
                         "events left out: they have no time"
-                    });
+                    };
+                    self.report.add_defects(what, 1);
                     return Ok(());
                 };
                 self.current.time = time;
@@ -169,33 +171,42 @@ impl State {
                             EventKind::Counter(value)
                         }
                         None => {
-                            self.report.add("counter events without a counter, or without a value");
+                            self.report
+                                .add_defects("counter events without a counter, or without a value", 1);
                             return Ok(());
                         }
                     }
                 }
                 _ => {
-                    self.report.add("events of unknown types");
+                    self.report.add_defects("events of unknown types", 1);
                     return Ok(());
                 }
             };
         }
         self.take_details(index, event);
+        self.count_undefined(index);
         self.take_extra_counters(index, event)?;
         self.pending.push_back(Pending::Event);
         Ok(())
     }
 
     fn take_details(&mut self, index: usize, event: &TrackEvent<'_>) {
-        let location = |sequence: &Sequence, iid| sequence.locations.get(iid).cloned();
+        let Self { sequences, report, .. } = self;
+        let mut location = |iid| {
+            let known = sequences[index].locations.get(iid).cloned();
+            if known.is_none() && iid != 0 {
+                report.add_undefined("events whose source location has an undefined id", iid);
+            }
+            known
+        };
         self.current.location = match &event.location {
-            Some(Location::Iid(iid)) => location(&self.sequences[index], *iid),
+            Some(Location::Iid(iid)) => location(*iid),
             Some(Location::At(at)) => Some(OwnedLocation::of(at)),
             None => None,
         };
         if let Some(log) = event.log {
             self.current.log = Some((log.body_iid, log.priority));
-            self.current.tag = location(&self.sequences[index], log.source_location_iid);
+            self.current.tag = location(log.source_location_iid);
         }
         self.current.correlation = match event.correlation {
             Some(Correlation::Id(id)) => self.current.keep(&id.to_string()),
@@ -203,6 +214,27 @@ impl State {
             Some(Correlation::Name(Name::Text(text))) => self.current.keep(text),
             None => TextRef::None,
         };
+    }
+
+    /// Counts the strings of the current event whose interning ids are not defined.
+    fn count_undefined(&mut self, index: usize) {
+        let Self { sequences, report, current, .. } = self;
+        let sequence = &sequences[index];
+        let mut check = |text: &TextRef, table: &Table<InternedText>, what| match text {
+            // Importers take 0 for a missing id.
+            TextRef::Iid(iid) if *iid != 0 && table.get(*iid).is_none() => report.add_undefined(what, *iid),
+            _ => {}
+        };
+        check(&current.name, &sequence.names, "events whose name has an undefined id");
+        for category in &current.categories {
+            check(category, &sequence.categories, "events whose category has an undefined id");
+        }
+        let correlation = "events whose correlation has an undefined id";
+        check(&current.correlation, &sequence.correlations, correlation);
+        if let Some((body, _)) = current.log {
+            let what = "log messages whose text has an undefined id";
+            check(&TextRef::Iid(body), &sequence.log_bodies, what);
+        }
     }
 
     fn take_extra_counters(&mut self, index: usize, event: &TrackEvent<'_>) -> Result<(), DecodeError> {
@@ -231,7 +263,7 @@ impl State {
             Some((track, value)) => {
                 self.current.extra_counters.push((self.tracks.get(track).id(), value));
             }
-            None => self.report.add("counter events without a counter, or without a value"),
+            None => self.report.add_defects("counter events without a counter, or without a value", 1),
         }
     }
 }

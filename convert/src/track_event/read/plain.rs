@@ -1,6 +1,6 @@
 //! The fast path for plain events: they change no state, and have only the common fields.
 
-use hairline_formats::track_event::{EventType, PlainEvent, fields::sequence_flags};
+use hairline_formats::track_event::{EventType, Name, PlainEvent, fields::sequence_flags};
 
 use crate::track_event::read::current::TextRef;
 use crate::track_event::read::state::State;
@@ -23,6 +23,12 @@ impl State {
             EventType::SliceBegin | EventType::SliceEnd | EventType::Instant => {}
             EventType::Counter if event.counter.is_some() => drop(self.tracks.get(track).counter()?),
             _ => return None,
+        }
+        if let Some(Name::Iid(iid)) = event.name {
+            self.sequences[index].names.get(iid)?;
+        }
+        if let Some(Name::Iid(iid)) = event.category {
+            self.sequences[index].categories.get(iid)?;
         }
         // From here on the event is plain.
         let time = self.clocks.time(&mut self.sequences[index], event.clock_id, event.timestamp)?;

@@ -1,5 +1,6 @@
 //! The incremental state of a packet sequence.
 
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -53,6 +54,49 @@ pub(super) struct Sequence {
     pub(super) log_bodies: Table<InternedText>,
     pub(super) correlations: Table<InternedText>,
     pub(super) locations: Table<OwnedLocation>,
+    pub(super) undefined: UndefinedArguments,
+}
+
+/// References of the current event's arguments to strings that are not defined. Arguments are decoded on
+/// demand, when the report cannot be changed.
+#[derive(Debug, Default)]
+pub(super) struct UndefinedArguments {
+    is_any: Cell<bool>,
+    names: RefCell<Vec<u64>>,
+    texts: RefCell<Vec<u64>>,
+}
+
+/// The limit for references of one event. A nested value may have millions.
+const MOST_UNDEFINED: usize = 1024;
+
+impl UndefinedArguments {
+    fn add(&self, ids: &RefCell<Vec<u64>>, id: u64) {
+        self.is_any.set(true);
+        let mut ids = ids.borrow_mut();
+        if ids.len() < MOST_UNDEFINED {
+            ids.push(id);
+        }
+    }
+
+    pub(super) fn add_name(&self, id: u64) {
+        self.add(&self.names, id);
+    }
+
+    pub(super) fn add_text(&self, id: u64) {
+        self.add(&self.texts, id);
+    }
+
+    /// Moves the references to a report.
+    #[inline]
+    pub(super) fn settle(&mut self, report: &mut Report) {
+        if self.is_any.take() {
+            let mut settle = |ids: &mut Vec<u64>, what| {
+                ids.drain(..).for_each(|id| report.add_undefined(what, id));
+            };
+            settle(self.names.get_mut(), "arguments whose name has an undefined id");
+            settle(self.texts.get_mut(), "arguments whose text has an undefined id");
+        }
+    }
 }
 
 /// The interned texts, each stored once for all sequences.

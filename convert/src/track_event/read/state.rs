@@ -55,6 +55,14 @@ impl State {
         Some(index)
     }
 
+    /// Counts the undefined references of the last event's arguments.
+    #[inline]
+    pub(super) fn settle_undefined(&mut self) {
+        if let Some(sequence) = self.sequences.get_mut(self.current.sequence) {
+            sequence.undefined.settle(&mut self.report);
+        }
+    }
+
     /// The absolute value of a counter. Returns `None` if the track is no counter.
     pub(super) fn counter(
         &mut self,

@@ -1,0 +1,144 @@
+//! Compressed inputs. zstd, xz and zip are unpacked here; the trace's reader inflates gzip itself.
+
+mod frames;
+mod member;
+
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{self, BufReader, Cursor, Read};
+use std::rc::Rc;
+
+use lzma_rust2::XzReader;
+
+use crate::packed::frames::Frames;
+
+/// The number of bytes that decide about the compression.
+const DETECTED_BY: usize = 6;
+/// The limit for the memory of a decoder, in bytes: the window of `zstd --long=27`. `xz -9` needs half.
+const MOST_MEMORY: u64 = 128 << 20;
+
+/// A compression, by the first bytes of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Packing {
+    Zstd,
+    Xz,
+    Zip,
+    /// One that is not unpacked. The command that unpacks it.
+    Other(&'static str),
+}
+
+impl Packing {
+    fn of(beginning: &[u8]) -> Option<Self> {
+        // The first is a frame; the others are frames without content, which may precede it.
+        let is_zstd =
+            |b: &[u8]| matches!(b, [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]);
+        match beginning {
+            bytes if is_zstd(bytes) => Some(Self::Zstd),
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Self::Xz),
+            [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Some(Self::Zip),
+            [b'B', b'Z', b'h', b'1'..=b'9', ..] => Some(Self::Other("bunzip2")),
+            [0x04, 0x22, 0x4d, 0x18, ..] => Some(Self::Other("unlz4")),
+            [b'7', b'z', 0xbc, 0xaf, 0x27, 0x1c] => Some(Self::Other("7z x")),
+            _ => None,
+        }
+    }
+}
+
+/// An input that is unpacked if it is compressed.
+pub(crate) enum Unpacked {
+    /// Its first bytes are not read yet. The file, if it is a regular one, for formats that need to seek.
+    Unread {
+        name: String,
+        input: Box<dyn Read>,
+        file: Option<File>,
+    },
+    Open(Box<dyn Read>),
+    Failed,
+}
+
+impl Unpacked {
+    pub(crate) fn new(name: String, input: Box<dyn Read>, file: Option<File>) -> Self {
+        Self::Unread { name, input, file }
+    }
+
+    /// The content. Opens it first, because that may wait for the writer of a pipe.
+    fn content(&mut self) -> io::Result<&mut dyn Read> {
+        if let Self::Unread { .. } = self
+            && let Self::Unread { name, input, file } = std::mem::replace(self, Self::Failed)
+        {
+            *self = Self::Open(unpacked(&name, input, file)?);
+        }
+        match self {
+            Self::Open(content) => Ok(content),
+            _ => Err(io::Error::other("it cannot be unpacked")),
+        }
+    }
+}
+
+impl Read for Unpacked {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.content()?.read(buffer)
+    }
+}
+
+fn unpacked(name: &str, mut input: Box<dyn Read>, file: Option<File>) -> io::Result<Box<dyn Read>> {
+    let mut beginning = Vec::new();
+    input.by_ref().take(DETECTED_BY as u64).read_to_end(&mut beginning)?;
+    let packing = Packing::of(&beginning);
+    let whole = Cursor::new(beginning).chain(input);
+    let Some(packing) = packing else { return Ok(Box::new(whole)) };
+    let whole = BufReader::with_capacity(1 << 16, whole); // decoders read a few bytes at a time
+    Ok(match packing {
+        Packing::Zstd => Box::new(Cut::new(whole, |whole| Frames::new(whole, MOST_MEMORY))),
+        Packing::Xz => Box::new(Cut::new(whole, |whole| {
+            XzReader::new_mem_limit(whole, true, (MOST_MEMORY >> 10) as u32)
+        })),
+        Packing::Zip => match file {
+            Some(file) => member::only(name, file)?,
+            None => return Err(refused("zip, which cannot be read from a pipe", "unzip")),
+        },
+        Packing::Other(command) => return Err(refused("a kind that this command cannot read", command)),
+    })
+}
+
+fn refused(packing: &str, command: &str) -> io::Error {
+    io::Error::other(format!("it is compressed with {packing}: unpack it with `{command}`"))
+}
+
+/// A decoder. Its error is an early end if the compressed input has ended, whatever the decoder calls it.
+struct Cut<D> {
+    decoder: D,
+    has_ended: Rc<Cell<bool>>,
+}
+
+/// Notes the end of the input.
+struct Ending<R> {
+    input: R,
+    has_ended: Rc<Cell<bool>>,
+}
+
+impl<D> Cut<D> {
+    fn new<R: Read>(input: R, decoder: impl FnOnce(Ending<R>) -> D) -> Self {
+        let has_ended = Rc::<Cell<bool>>::default();
+        let decoder = decoder(Ending { input, has_ended: Rc::clone(&has_ended) });
+        Self { decoder, has_ended }
+    }
+}
+
+impl<D: Read> Read for Cut<D> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.decoder.read(buffer).map_err(|e| {
+            if self.has_ended.get() { io::Error::new(io::ErrorKind::UnexpectedEof, e) } else { e }
+        })
+    }
+}
+
+impl<R: Read> Read for Ending<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(buffer)?;
+        if read == 0 && !buffer.is_empty() {
+            self.has_ended.set(true);
+        }
+        Ok(read)
+    }
+}
