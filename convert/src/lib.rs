@@ -31,6 +31,7 @@
 
 mod context;
 mod error;
+mod flow_ids;
 mod format;
 mod fxt;
 mod json;

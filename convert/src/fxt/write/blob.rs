@@ -5,14 +5,14 @@ use std::io::Write;
 
 use hairline_formats::Value;
 use hairline_formats::fxt::{self, StringRef};
-use hairline_formats::proto::put_str;
+use hairline_formats::proto::{put_message, put_str};
 use hairline_formats::track_event::{
-    self as te, EventType, Location, Name, SystemInfo, fields::track_event as fields,
+    self as te, EventType, LegacyEvent, Location, Name, SystemInfo, fields::track_event as fields,
 };
 
 use crate::fxt::write::state::FxtWriter;
 use crate::fxt::write::tracks::{OutputTrackKind, Tracks, mix};
-use crate::track_event::describe;
+use crate::track_event::{binding, describe};
 use crate::{Categories, Event, EventKind, Log, Trace, Track, TrackId};
 
 /// The packet sequence of all packets.
@@ -94,6 +94,10 @@ impl<W: Write> FxtWriter<W> {
         te::event_with(&mut self.packets, &packet, |out| {
             if kind != EventType::Counter {
                 event.categories.each(&mut |category| put_str(out, fields::CATEGORIES, category.text));
+            }
+            if let Some(bind) = event.bound {
+                let legacy = LegacyEvent { bind: Some(binding(bind)), ..LegacyEvent::default() };
+                put_message(out, fields::LEGACY_EVENT, |out| legacy.put(out));
             }
             event.args.each(&mut |name, value| match value {
                 Value::Null => {}

@@ -12,6 +12,7 @@
 
 mod arguments;
 mod blob;
+mod branches;
 mod flows;
 mod output;
 mod record;

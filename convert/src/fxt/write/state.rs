@@ -6,6 +6,7 @@ use std::io::Write;
 use hairline_formats::fxt::ThreadRef;
 
 use crate::fxt::write::arguments::EncodedArguments;
+use crate::fxt::write::branches::Branches;
 use crate::fxt::write::flows::Flows;
 use crate::fxt::write::output::Output;
 use crate::fxt::write::strings::Strings;
@@ -22,6 +23,7 @@ pub struct FxtWriter<W> {
     pub(super) threads: Threads,
     pub(super) tracks: Tracks,
     pub(super) flows: Flows,
+    pub(super) branches: Branches,
     /// Flows that wait for the next slice of each thread.
     pub(super) waiting: HashMap<TrackId, Vec<WaitingFlow>>,
     pub(super) args: EncodedArguments,
@@ -57,6 +59,7 @@ impl<W: Write> FxtWriter<W> {
             threads: Threads::default(),
             tracks: Tracks::default(),
             flows: Flows::default(),
+            branches: Branches::default(),
             waiting: HashMap::new(),
             args: EncodedArguments::default(),
             joined: String::new(),

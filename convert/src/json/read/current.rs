@@ -4,15 +4,14 @@ use hairline_formats::Value;
 use hairline_formats::trace_event_json::{Args, Event, Json};
 use hairline_formats::track_event::CounterValue;
 
-use crate::{Arguments, Categories, Context, StringId, Strings, Text, Texts, TrackId};
+use crate::{Arguments, Categories, Context, FlowStep, StringId, Strings, Text, Texts, TrackId};
 
 #[derive(Debug, Default)]
 pub(super) struct Current {
     pub(super) name: OwnedText,
     pub(super) categories: CategoryList,
     pub(super) args: ArgumentObject,
-    pub(super) flows: Option<u64>,
-    pub(super) ending_flows: Option<u64>,
+    pub(super) bound: Option<(u64, FlowStep)>,
     pub(super) samples: Vec<(TrackId, CounterValue)>,
     /// The whole event as JSON.
     pub(super) own: Vec<u8>,
@@ -24,7 +23,7 @@ impl Current {
     pub(super) fn take(&mut self, event: &Event<'_>, context: &mut Context) -> bool {
         self.name.set(&event.name, &mut context.strings);
         self.categories.set(&event.cat, &mut context.strings);
-        (self.flows, self.ending_flows) = (None, None);
+        self.bound = None;
         self.samples.clear();
         self.args.set(&event.args)
     }

@@ -4,7 +4,7 @@ use hairline_formats::Value;
 use hairline_formats::trace_event_json::{Event, InstantScope, Metadata, Phase, put_event};
 use hairline_formats::track_event::CounterValue;
 
-use crate::json::read::numbers::{hash, number};
+use crate::json::read::numbers::{flow_number, hash, number};
 use crate::json::read::pending::Pending;
 use crate::json::read::state::State;
 use crate::json::read::tracks::{Counter, Interval, NewTracks, TrackFact};
@@ -30,7 +30,7 @@ impl State {
             Phase::AsyncEnd | Phase::AsyncFinish => self.interval(event, EventKind::End, context),
             Phase::FlowStart => self.flow(event, FlowStep::Begin, context),
             Phase::FlowStep => self.flow(event, FlowStep::Step, context),
-            Phase::FlowEnd => self.flow(event, FlowStep::End, context),
+            Phase::FlowEnd => self.flow(event, FlowStep::Arrival, context),
             Phase::Metadata => self.metadata(event, context),
             Phase::Sample => self.foreign(event, "samples of a profiler"),
             Phase::ObjectCreated | Phase::ObjectSnapshot | Phase::ObjectDeleted => {
@@ -73,13 +73,19 @@ impl State {
     /// Stores the flow that an event is bound to.
     fn bind(&mut self, event: &Event<'_>, context: &Context) {
         let Some(id) = &event.bind_id else { return };
-        let Some(flow) = self.flows.number("", "", id, context) else {
-            return self.report.add("flows without an id");
+        let step = match (event.flow_in, event.flow_out) {
+            (false, true) => FlowStep::Begin,
+            (true, true) => FlowStep::Step,
+            (true, false) => FlowStep::Arrival,
+            (false, false) => return self.report.add("flows without a direction"),
         };
-        match (event.flow_in, event.flow_out) {
-            (true, false) => self.current.ending_flows = Some(flow),
-            (_, true) => self.current.flows = Some(flow),
-            (false, false) => self.report.add("flows without a direction"),
+        let id = flow_number(id).map(|id| self.flows.id("", "", context.flow(id)));
+        match id {
+            Some(id) => {
+                self.flows.count(id, step, &mut self.report);
+                self.current.bound = Some((id, step));
+            }
+            None => self.report.add("flows without an id"),
         }
     }
 
@@ -185,10 +191,11 @@ impl State {
     fn flow(&mut self, event: &Event<'_>, step: FlowStep, context: &mut Context) -> Result<(), Reason> {
         let time = self.time(event)?;
         let id = event.id.as_ref().or(event.id2.local.as_ref()).or(event.id2.global.as_ref());
-        let id = id.and_then(|id| self.flows.number(&event.cat, &event.name, id, context));
-        let id = id.ok_or("flows without an id")?;
+        let id = id.and_then(flow_number).ok_or("flows without an id")?;
+        let id = self.flows.id(&event.cat, &event.name, context.flow(id));
+        self.flows.count(id, step, &mut self.report);
         let thread = self.thread(event, context);
-        let to_next = step == FlowStep::End && event.bp != "e";
+        let to_next = step == FlowStep::Arrival && event.bp != "e";
         self.put(event, (time, thread), EventKind::Flow { id, step, to_next }, context);
         Ok(())
     }

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
+use crate::flow_ids::FlowIds;
 use crate::json::facts::Facts;
 use crate::json::read::current::Current;
-use crate::json::read::numbers::Flows;
 use crate::json::read::pending::Pending;
 use crate::json::read::starts::Starts;
 use crate::json::read::tracks::Tracks;
@@ -15,7 +15,7 @@ use crate::{Context, Event, Item, NoArguments, Report, TraceFormat};
 pub(super) struct State {
     pub(super) current: Current,
     pub(super) tracks: Tracks,
-    pub(super) flows: Flows,
+    pub(super) flows: FlowIds,
     pub(super) facts: Facts,
     pub(super) starts: Starts,
     pub(super) pending: VecDeque<Pending>,
@@ -35,8 +35,7 @@ impl State {
                 name: current.name.text(&context.strings),
                 categories: current.categories.all(&context.strings),
                 args: if current.args.is_none() { &NoArguments } else { &current.args },
-                flows: current.flows.as_slice(),
-                ending_flows: current.ending_flows.as_slice(),
+                bound: current.bound,
                 extra_counters: &current.samples,
                 ..Event::new(time, track, kind)
             }),

@@ -69,6 +69,7 @@ impl<W: Write> JsonWriter<W> {
         let ends = kind == PlainPhase::End;
         let points = event.flows.iter().map(|flow| (*flow, Role::Through));
         let points = points.chain(event.ending_flows.iter().map(|flow| (*flow, Role::Ends)));
+        let points = points.chain(event.bound.map(|(flow, step)| (flow, Role::new(step, false))));
         for (flow, role) in points.clone().filter(|_| ends) {
             let order = self.flows.order();
             self.write_point(Point { time: ts, order, flow, role, pid, tid })?;
@@ -122,7 +123,7 @@ impl<W: Write> JsonWriter<W> {
 
     fn write_point(&mut self, point: Point) -> io::Result<()> {
         let Some((ph, number)) = self.flows.on_thread(&point, &mut self.report) else { return Ok(()) };
-        let bp = if ph == Phase::FlowEnd && point.role != Role::EndAtNext { "e" } else { "" };
+        let bp = if ph == Phase::FlowEnd && point.role != Role::ArrivalAtNext { "e" } else { "" };
         self.output()?.event(&json::Event {
             name: FLOW.into(),
             cat: FLOW.into(),
@@ -176,7 +177,7 @@ impl<W: Write> JsonWriter<W> {
                     Instants::Process => InstantScope::Process,
                     _ => InstantScope::Global,
                 });
-                let flows = event.flows.len() + event.ending_flows.len();
+                let flows = event.flows.len() + event.ending_flows.len() + event.bound.iter().len();
                 self.report.add_many("flows through instants without a thread", flows as u64);
             }
             _ => bind(&mut written, event, &mut self.flows, &mut self.report),
@@ -310,7 +311,8 @@ fn interval_phase(kind: EventKind, instants: Instants) -> Result<Phase, &'static
 /// Binds an event of an interval to its first flow. JSON has room for one.
 fn bind(written: &mut json::Event<'_>, event: &Event<'_>, flows: &mut Flows, report: &mut Report) {
     let points = event.flows.iter().map(|flow| (*flow, Role::Through));
-    let mut points = points.chain(event.ending_flows.iter().map(|flow| (*flow, Role::Ends)));
+    let points = points.chain(event.ending_flows.iter().map(|flow| (*flow, Role::Ends)));
+    let mut points = points.chain(event.bound.map(|(flow, step)| (flow, Role::new(step, false))));
     if let Some((flow, role)) = points.next()
         && let Some((phase, number)) = flows.of_interval(flow, role, report)
     {

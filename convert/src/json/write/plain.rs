@@ -20,6 +20,7 @@ impl<W: Write> JsonWriter<W> {
         if has_more
             || !event.flows.is_empty()
             || !event.ending_flows.is_empty()
+            || event.bound.is_some()
             || !event.extra_counters.is_empty()
         {
             return None;

@@ -153,6 +153,9 @@ impl State {
         let mut skipped = 0;
         let legacy = event.legacy(&mut skipped)?;
         self.report.add_many("unknown fields", u64::from(skipped));
+        if let Some(legacy) = &legacy {
+            self.bind(legacy, context);
+        }
         if let Some(legacy) = legacy.filter(|legacy| legacy.phase != 0) {
             if !self.legacy(track, &legacy, context) {
                 return Ok(());

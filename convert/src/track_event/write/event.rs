@@ -7,6 +7,7 @@ use hairline_formats::track_event::{
     fields::track_event, put_named,
 };
 
+use crate::track_event::binding;
 use crate::track_event::write::sequence::Sequence;
 use crate::track_event::write::state::State;
 use crate::track_event::write::tracks::{SliceEnd, TrackClass};
@@ -55,19 +56,7 @@ impl State {
                 return self.report.add("counter values on tracks that are not counters");
             }
             EventKind::Flow { id, step, to_next } if class == TrackClass::Thread => {
-                self.report.add_many(CUT, self.flows.step(id, step).into());
-                let phase = match step {
-                    FlowStep::Begin => b's',
-                    FlowStep::Step => b't',
-                    FlowStep::End => b'f',
-                };
-                let id = Some(LegacyId::Unscoped(id));
-                EventForm::legacy(LegacyEvent {
-                    phase,
-                    id,
-                    bind_to_enclosing: !to_next,
-                    ..LegacyEvent::default()
-                })
+                return self.flow(event, (id, step), to_next);
             }
             EventKind::Flow { .. } => return self.report.add("flow events on tracks that are not threads"),
         };
@@ -75,6 +64,35 @@ impl State {
             self.end_slices(event.track, event.time);
         }
         self.packet(event, form);
+    }
+
+    /// Writes the event of a flow.
+    fn flow(&mut self, event: &Event<'_>, (id, step): (u64, FlowStep), to_next: bool) {
+        self.report.add_many(CUT, self.flows.step(id, step).into());
+        // The slice that ends at the time of the event is the one that it belongs to.
+        self.end_slices(event.track, event.time.saturating_sub(1));
+        let phase = match step {
+            FlowStep::Begin => b's',
+            FlowStep::Step => b't',
+            FlowStep::End | FlowStep::Arrival => b'f',
+        };
+        event.categories.join(&mut self.joined);
+        let Self { flow_names, joined, report, .. } = self;
+        let (id, name, category) = flow_names.point(id, step, (event.name.text, joined), report);
+        let form = EventForm::legacy(LegacyEvent {
+            phase,
+            id: Some(LegacyId::Unscoped(id)),
+            bind_to_enclosing: !to_next,
+            ..LegacyEvent::default()
+        });
+        if *name == *event.name.text && *category == **joined {
+            return self.packet(event, form);
+        }
+        let categories = match &*category {
+            "" => Categories::None,
+            category => Categories::One(Text::from(category)),
+        };
+        self.packet(&Event { name: Text::from(&*name), categories, ..*event }, form);
     }
 
     /// Writes a complete slice as begin and end. The end waits until a later event on the track.
@@ -145,6 +163,7 @@ impl State {
             LogMessage { body_iid, priority: log.priority, source_location_iid }
         });
         let (timestamp, clock_id) = sequence.timestamp(time);
+        let legacy = legacy_event(event, form.legacy);
         let packet = te::Event {
             clock_id,
             categories,
@@ -160,7 +179,7 @@ impl State {
         };
         te::event_with(out, &packet, |e| {
             e.extend_from_slice(fields);
-            if let Some(legacy) = form.legacy {
+            if let Some(legacy) = legacy {
                 put_message(e, track_event::LEGACY_EVENT, |l| legacy.put(l));
             }
         });
@@ -168,6 +187,9 @@ impl State {
 
     #[inline]
     fn count_cut_flows(&mut self, event: &Event<'_>) {
+        if let Some((id, _)) = event.bound {
+            self.report.add_many(CUT, self.flows.through(&[id]));
+        }
         if !event.flows.is_empty() || !event.ending_flows.is_empty() {
             let cut = self.flows.through(event.flows) + self.flows.through(event.ending_flows);
             self.report.add_many(CUT, cut);
@@ -248,6 +270,12 @@ impl State {
             }
         }
     }
+}
+
+/// The legacy part of an event: its phase, and the flow that it is bound to.
+fn legacy_event(event: &Event<'_>, legacy: Option<LegacyEvent<'static>>) -> Option<LegacyEvent<'static>> {
+    let Some(bound) = event.bound else { return legacy };
+    Some(LegacyEvent { bind: Some(binding(bound)), ..legacy.unwrap_or_default() })
 }
 
 /// A complete slice as a single event. Only a thread's slice of whole microseconds can have this form.

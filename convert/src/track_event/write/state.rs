@@ -2,6 +2,7 @@
 
 use crate::Report;
 use crate::readings::Readings;
+use crate::track_event::write::flow_names::FlowNames;
 use crate::track_event::write::flows::Flows;
 use crate::track_event::write::sequence::{Locations, Sequence};
 use crate::track_event::write::tracks::Tracks;
@@ -28,4 +29,7 @@ pub(super) struct State {
     pub(super) has_uuid: bool,
     pub(super) readings: Readings,
     pub(super) flows: Flows,
+    pub(super) flow_names: FlowNames,
+    /// Several categories as one text.
+    pub(super) joined: String,
 }
