@@ -8,6 +8,7 @@ use hairline_formats::track_event::{CounterValue, Priority, SourceLocation};
 use hairline_formats::{Value, truncate_utf8};
 
 use crate::fxt::levels::LEVELS;
+use crate::fxt::write::open::{Ends, OpenSlices};
 use crate::fxt::write::state::{FxtWriter, MAX_WAITING, WaitingFlow};
 use crate::fxt::write::tracks::{OutputTrack, OutputTrackKind};
 use crate::{Categories, Event, EventKind, FlowStep, Log, Text, Track, TrackId};
@@ -25,6 +26,9 @@ impl<W: Write> FxtWriter<W> {
         let flows = !(event.flows.is_empty() && event.ending_flows.is_empty() && event.bound.is_none());
         match event.kind {
             EventKind::Begin => {
+                if let Some(open) = self.open_slices(event.track) {
+                    open.begin(event);
+                }
                 self.put(fxt::EventKind::DurationBegin, time, thread, event, None);
                 self.put_waiting(event.track, time, thread);
             }
@@ -33,10 +37,13 @@ impl<W: Write> FxtWriter<W> {
                     self.put_flows(event, time, thread); // while the slice is open
                     self.branches.event(event.track, event.time);
                 }
-                return self.put(fxt::EventKind::DurationEnd, time, thread, event, None);
+                return self.end(event, time, thread);
             }
             EventKind::Complete { duration } => {
                 let end = time.saturating_add(duration.max(0).cast_unsigned());
+                if !self.nesting.add(event.track, event.time, end.cast_signed()) {
+                    return self.put_beside(event, time, end);
+                }
                 self.put(fxt::EventKind::DurationComplete, time, thread, event, Some(end));
                 self.put_waiting(event.track, time, thread);
             }
@@ -68,6 +75,32 @@ impl<W: Write> FxtWriter<W> {
         if flows {
             self.put_flows(event, time, thread);
         }
+    }
+
+    fn open_slices(&mut self, thread: TrackId) -> Option<&mut OpenSlices> {
+        match &mut self.tracks.get_mut(thread)?.kind {
+            OutputTrackKind::Thread { open, .. } => Some(open),
+            _ => None,
+        }
+    }
+
+    /// Writes an end for each slice that the event closes.
+    fn end(&mut self, event: &Event<'_>, time: u64, thread: ThreadRef) {
+        let ends = self.open_slices(event.track).map_or(Ends::Records(1), |open| open.end(event));
+        let further = match ends {
+            Ends::Records(0) => return,
+            Ends::Records(count) => count - 1,
+            Ends::Doubtful => {
+                self.report.add("ends of slices that may close one of another name");
+                0
+            }
+        };
+        for _ in 0..further {
+            self.args.clear();
+            let bare = Event::new(event.time, event.track, EventKind::End);
+            self.put_record(fxt::EventKind::DurationEnd, time, thread, &bare, bare.name, None);
+        }
+        self.put(fxt::EventKind::DurationEnd, time, thread, event, None);
     }
 
     pub(super) fn async_event(&mut self, event: &Event<'_>, time: u64) {

@@ -12,6 +12,7 @@ use crate::fxt::write::output::Output;
 use crate::fxt::write::strings::Strings;
 use crate::fxt::write::threads::Threads;
 use crate::fxt::write::tracks::{OutputTrackKind, Tracks};
+use crate::nesting::Nesting;
 use crate::readings::Readings;
 use crate::{FlowStep, Report, TrackId};
 
@@ -24,6 +25,7 @@ pub struct FxtWriter<W> {
     pub(super) tracks: Tracks,
     pub(super) flows: Flows,
     pub(super) branches: Branches,
+    pub(super) nesting: Nesting,
     /// Flows that wait for the next slice of each thread.
     pub(super) waiting: HashMap<TrackId, Vec<WaitingFlow>>,
     pub(super) args: EncodedArguments,
@@ -60,6 +62,7 @@ impl<W: Write> FxtWriter<W> {
             tracks: Tracks::default(),
             flows: Flows::default(),
             branches: Branches::default(),
+            nesting: Nesting::default(),
             waiting: HashMap::new(),
             args: EncodedArguments::default(),
             joined: String::new(),

@@ -5,9 +5,11 @@ use hairline_formats::trace_event_json::{Event, InstantScope, Metadata, Phase, p
 use hairline_formats::track_event::CounterValue;
 
 use crate::json::read::numbers::{flow_number, hash, number};
+use crate::json::read::order::Held;
 use crate::json::read::pending::Pending;
 use crate::json::read::state::State;
 use crate::json::read::tracks::{Counter, Interval, NewTracks, TrackFact};
+use crate::report::TOO_DEEP;
 use crate::{Context, EventKind, FlowStep, TrackId};
 
 /// Why an event is skipped.
@@ -61,13 +63,32 @@ impl State {
         time.checked_add(self.facts.offset).ok_or("events with times beyond 292 years")
     }
 
-    /// Stores the content of an event and queues it. Its track must be queued before.
-    fn put(&mut self, event: &Event<'_>, at: (i64, TrackId), kind: EventKind, context: &mut Context) {
+    /// Queues the event whose content is stored.
+    fn queue(&mut self, (time, track): (i64, TrackId), kind: EventKind) {
+        let is_slice = matches!(kind, EventKind::Complete { .. });
+        if !is_slice {
+            self.order.other(track, time);
+        }
+        if !is_slice && !self.order.has_ready() {
+            return self.pending.push_back(Pending::Event(time, track, kind));
+        }
+        let held = Held { content: std::mem::take(&mut self.current), time, track, kind };
+        if is_slice { self.order.slice(held) } else { self.order.follow(held) }
+    }
+
+    /// Stores the content of an event. Its track must be queued before.
+    fn store(&mut self, event: &Event<'_>, context: &mut Context) {
         if !self.current.take(event, context) {
             self.report.add("arguments that are not an object");
         }
+        self.report.add_many(TOO_DEEP, self.current.args.is_too_deep().into());
         self.bind(event, context);
-        self.pending.push_back(Pending::Event(at.0, at.1, kind));
+    }
+
+    /// As `store`, and queues the event.
+    fn put(&mut self, event: &Event<'_>, at: (i64, TrackId), kind: EventKind, context: &mut Context) {
+        self.store(event, context);
+        self.queue(at, kind);
     }
 
     /// Stores the flow that an event is bound to.
@@ -105,13 +126,14 @@ impl State {
             let to = &mut NewTracks { context, pending: &mut self.pending };
             (self.tracks.time(thread, to), tts)
         });
-        self.put(event, (time, thread), kind, context);
+        self.store(event, context);
         if let Some((track, tts)) = cpu {
             let samples = &mut self.current.samples;
             samples.push((track, CounterValue::Int(tts)));
             let end = event.tdur.and_then(|tdur| tts.checked_add(tdur));
             samples.extend(end.map(|end| (track, CounterValue::Int(end))));
         }
+        self.queue((time, thread), kind);
         Ok(())
     }
 
@@ -120,15 +142,7 @@ impl State {
         if duration < 0 {
             return Err("slices with a negative duration");
         }
-        self.on_thread(event, EventKind::Complete { duration }, context)?;
-        if let Some(Pending::Event(time, thread, _)) = self.pending.back()
-            && self.starts.is_late(*thread, *time, duration)
-        {
-            self.report.add(
-                "slices that follow an inner one with the same begin, which only importers of JSON accept",
-            );
-        }
-        Ok(())
+        self.on_thread(event, EventKind::Complete { duration }, context)
     }
 
     fn instant(&mut self, event: &Event<'_>, context: &mut Context) -> Result<(), Reason> {

@@ -14,6 +14,7 @@ use crate::json::write::flows::{Flows, Point, Role};
 use crate::json::write::plain::{kind, only_category};
 use crate::json::write::state::{JsonWriter, finished};
 use crate::json::write::tracks::{Counter, Instants, Interval, OutputTrack};
+use crate::report::TOO_DEEP;
 use crate::{Event, EventKind, Log, Report, Text, TrackId};
 
 /// The name and category of flow events. Importers use them to distinguish flows; here the flow's id is
@@ -79,7 +80,7 @@ impl<W: Write> JsonWriter<W> {
             PlainPhase::Complete { dur } => Some(dur),
             _ => None,
         };
-        let shown = EventArguments(event);
+        let shown = EventArguments::new(event);
         let Some(output) = &mut self.output else { return finished() };
         output.event(&json::Event {
             name: event.name.text.into(),
@@ -94,6 +95,7 @@ impl<W: Write> JsonWriter<W> {
             args: shown.args(),
             ..json::Event::default()
         })?;
+        self.report.add_many(TOO_DEEP, shown.cut());
         for (flow, role) in points.filter(|_| !ends) {
             self.wait(event.track, (pid, tid, ts), flow, role);
         }
@@ -159,7 +161,7 @@ impl<W: Write> JsonWriter<W> {
                 return Ok(());
             }
         };
-        let shown = EventArguments(event);
+        let shown = EventArguments::new(event);
         let mut written = json::Event {
             name: event.name.text.into(),
             cat: Cow::Borrowed(open.map_or(&*self.categories, |open| categories.get(open))),
@@ -183,6 +185,7 @@ impl<W: Write> JsonWriter<W> {
             _ => bind(&mut written, event, &mut self.flows, &mut self.report),
         }
         output.event(&written)?;
+        self.report.add_many(TOO_DEEP, shown.cut());
         let EventKind::Complete { duration } = event.kind else { return Ok(()) };
         output.event(&json::Event {
             name: written.name,

@@ -2,6 +2,7 @@
 
 use hairline_formats::track_event::{FlowDirection, LegacyEvent, LegacyId};
 
+use crate::starts::LATE;
 use crate::track_event::read::current::TextRef;
 use crate::track_event::read::state::State;
 use crate::track_event::read::table::InternedText;
@@ -45,6 +46,10 @@ impl State {
             };
             let lane = self.tracks.numbered(near, id, scope, context, &mut self.pending);
             self.current.track = self.tracks.get(lane).id();
+        }
+        if let EventKind::Complete { duration } = kind {
+            let late = self.starts.is_late(self.current.track, self.current.time, duration);
+            self.report.add_many(LATE, late.into());
         }
         self.current.kind = kind;
         true
