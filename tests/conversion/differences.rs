@@ -96,11 +96,11 @@ fn a_flow_that_comes_to_two_slices_has_two_arrows() {
     );
     equal(
         br#"[{"name":"a","ph":"X","ts":10,"dur":5,"pid":1,"tid":1},
-             {"name":"f","cat":"f","ph":"s","ts":12,"id":7,"pid":1,"tid":1},
+             {"name":"flow","cat":"flow","ph":"s","ts":12,"id":7,"pid":1,"tid":1},
              {"name":"b","ph":"X","ts":20,"dur":5,"pid":1,"tid":2},
-             {"name":"f","cat":"f","ph":"f","ts":22,"id":7,"pid":1,"tid":2,"bp":"e"},
+             {"name":"flow","cat":"flow","ph":"f","ts":22,"id":7,"pid":1,"tid":2,"bp":"e"},
              {"name":"c","ph":"X","ts":30,"dur":5,"pid":1,"tid":3},
-             {"name":"f","cat":"f","ph":"f","ts":32,"id":7,"pid":1,"tid":3,"bp":"e"}]"#,
+             {"name":"flow","cat":"flow","ph":"f","ts":32,"id":7,"pid":1,"tid":3,"bp":"e"}]"#,
     );
 }
 

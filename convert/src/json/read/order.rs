@@ -18,6 +18,9 @@ use crate::{EventKind, TrackId};
 const MOST: usize = 1 << 14;
 const MOST_BYTES: usize = 4 << 20;
 
+/// The number of slices after which a thread is taken to be in the order of begins.
+const PROVEN: u32 = 256;
+
 #[derive(Debug, Default)]
 pub(super) struct Order {
     threads: HashMap<TrackId, Waiting>,
@@ -33,6 +36,8 @@ struct Waiting {
     slices: Vec<Held>,
     latest: i64,
     is_unsorted: bool,
+    /// The number of slices so far that were in the order of their begins.
+    in_order: u32,
 }
 
 /// An event that waits.
@@ -56,6 +61,8 @@ impl Order {
         let waiting = self.threads.entry(held.track).or_default();
         waiting.is_unsorted |= held.time < waiting.latest;
         waiting.latest = held.time;
+        waiting.in_order = waiting.in_order.saturating_add(1);
+        let is_sorted = !waiting.is_unsorted && waiting.in_order > PROVEN;
         let slices = &mut waiting.slices;
         let later = slices.partition_point(|other| other.time <= held.time);
         release(slices.drain(later..), (&mut self.count, &mut self.bytes), &mut self.ready);
@@ -66,7 +73,7 @@ impl Order {
         });
         let time = held.time;
         slices.insert(place, held);
-        if !waiting.is_unsorted || self.count > MOST || self.bytes > MOST_BYTES {
+        if is_sorted || self.count > MOST || self.bytes > MOST_BYTES {
             let earlier = slices.partition_point(|other| other.time < time);
             release(slices.drain(..earlier), (&mut self.count, &mut self.bytes), &mut self.ready);
         }
