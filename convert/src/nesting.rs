@@ -1,5 +1,5 @@
-//! Finds complete slices that overlap others of their thread. Slices of a thread nest: importers drop a complete
-//! slice that outlives the slice it began in.
+//! Finds complete slices that overlap others of their thread. Slices of a thread nest: importers drop a
+//! complete slice that outlives the slice it began in.
 
 use std::collections::{HashMap, VecDeque};
 

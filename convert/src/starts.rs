@@ -1,7 +1,7 @@
 //! Finds complete slices that follow a shorter one with the same begin.
 //!
-//! Importers of FXT and TrackEvent take the first of two slices with equal begin as the outer one, and drop the
-//! other.
+//! Importers of FXT and TrackEvent take the first of two slices with equal begin as the outer one, and drop
+//! the other.
 
 use std::collections::HashMap;
 

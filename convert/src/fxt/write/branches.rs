@@ -1,7 +1,7 @@
 //! Flows that arrive at several slices. An FXT flow is over at its first end, so each further arrow becomes a
 //! flow with an id of its own, which begins at the same slice. Importers sort records by time, so that begin
-//! can come late in the file. At equal times the order in the file counts: the begin belongs to the slice that
-//! is open after all events of its time.
+//! can come late in the file. At equal times the order in the file counts: the begin belongs to the slice
+//! that is open after all events of its time.
 
 use std::collections::HashMap;
 

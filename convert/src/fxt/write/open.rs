@@ -1,5 +1,5 @@
-//! The open slices of a thread. An end of FXT closes the innermost one, whatever its name. In other formats an
-//! end closes the innermost slice with its name and category, and the slices inside it.
+//! The open slices of a thread. An end of FXT closes the innermost one, whatever its name. In other formats
+//! an end closes the innermost slice with its name and category, and the slices inside it.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

@@ -1,8 +1,8 @@
 //! Complete slices in the order in which they nest.
 //!
-//! Tracers that write a slice when it ends write inner slices first. Importers of JSON sort slices with an equal
-//! begin by duration. Importers of FXT and TrackEvent take the first of them as the outer one, and drop the
-//! other. So a slice waits for an outer one with the same begin:
+//! Tracers that write a slice when it ends write inner slices first. Importers of JSON sort slices with an
+//! equal begin by duration. Importers of FXT and TrackEvent take the first of them as the outer one, and drop
+//! the other. So a slice waits for an outer one with the same begin:
 //!
 //! * until the thread's next slice begins later, if the thread's slices are in the order of their begins;
 //! * otherwise until a slice comes that began before it.
