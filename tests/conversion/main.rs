@@ -5,7 +5,6 @@ mod fxt_across;
 mod fxt_handmade;
 mod fxt_limits;
 mod fxt_recorded;
-mod generated;
 mod json;
 mod matrix;
 mod merging;
