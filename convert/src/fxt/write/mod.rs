@@ -12,7 +12,9 @@
 
 mod arguments;
 mod blob;
+mod branches;
 mod flows;
+mod open;
 mod output;
 mod record;
 mod state;

@@ -38,8 +38,10 @@ pub(super) enum Role {
     Step,
     /// The flow ends at the open slice.
     End,
-    /// The flow ends at the next slice.
-    EndAtNext,
+    /// The flow arrives at the open slice, and stays.
+    Arrival,
+    /// The flow arrives at the next slice, and stays.
+    ArrivalAtNext,
 }
 
 impl Role {
@@ -47,13 +49,18 @@ impl Role {
         match (step, to_next) {
             (FlowStep::Begin, _) => Self::Begin,
             (FlowStep::Step, _) => Self::Step,
-            (FlowStep::End, false) => Self::End,
-            (FlowStep::End, true) => Self::EndAtNext,
+            (FlowStep::End, _) => Self::End,
+            (FlowStep::Arrival, false) => Self::Arrival,
+            (FlowStep::Arrival, true) => Self::ArrivalAtNext,
         }
     }
 
     fn is_end(self) -> bool {
-        matches!(self, Self::Ends | Self::End | Self::EndAtNext)
+        matches!(self, Self::Ends | Self::End)
+    }
+
+    fn is_arrival(self) -> bool {
+        matches!(self, Self::Arrival | Self::ArrivalAtNext)
     }
 }
 
@@ -131,8 +138,8 @@ impl FlowIds {
     fn step(&mut self, id: u64, role: Role, report: &mut Report) -> Option<(Phase, u64)> {
         let known = self.recent.get(&id).copied().or_else(|| self.older.remove(&id));
         let (phase, number) = match (role, known) {
-            // A flow that ends several times leads to several slices.
-            (_, Some(flow)) if role.is_end() => (Phase::FlowEnd, flow.number),
+            (_, Some(flow)) if role.is_arrival() => (Phase::FlowEnd, flow.number),
+            (_, Some(Flow { has_ended: false, number })) if role.is_end() => (Phase::FlowEnd, number),
             (Role::Step | Role::Through, Some(Flow { has_ended: false, number })) => {
                 (Phase::FlowStep, number)
             }
@@ -150,7 +157,7 @@ impl FlowIds {
                 return None;
             }
         };
-        self.keep(id, Flow { number, has_ended: phase == Phase::FlowEnd });
+        self.keep(id, Flow { number, has_ended: role.is_end() });
         Some((phase, number))
     }
 
