@@ -149,8 +149,8 @@ pub mod __private {
     pub use crate::on::event::extras::Extras;
     pub use crate::on::event::text::Text;
     pub use crate::on::macros::calls::{
-        async_scope, counter, event_rich, instant_with, life, scope_rich, scope_with, track_begin, track_end,
-        track_scope,
+        async_scope, counter, event_rich, instant_with, life, scope_named, scope_rich, scope_with,
+        track_begin, track_end, track_scope,
     };
     pub use crate::on::session::trigger::trigger;
     pub use crate::on::thread::events::instant;

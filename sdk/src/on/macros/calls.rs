@@ -62,6 +62,8 @@ macro_rules! calls {
 calls! {
     /// Begins a scope with arguments.
     fn scope_with(Epoch) -> Scope = Scope::begin_with;
+    /// Begins a scope with a name made at run time.
+    fn scope_named(Epoch, name: &str) -> Scope = Scope::begin_named;
     /// Begins a scope with options.
     fn scope_rich(Epoch, extras: &Extras<'_>) -> Scope = Scope::begin_rich;
     /// Records an instant with arguments.

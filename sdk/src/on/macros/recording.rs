@@ -74,8 +74,8 @@ macro_rules! __hairline_scope_with {
         $crate::__hairline_record!(
             (Scope, $category, $name, $keys)
             off: $crate::__private::Scope::none(&__HAIRLINE_CALLSITE),
-            on: $crate::__private::Scope::begin_named,
-            &$crate::__hairline_pairs!($(($value))*),
+            on: $crate::__private::scope_named,
+            &$crate::__hairline_values!($(($value))*),
             ::core::convert::AsRef::<str>::as_ref(&$own_name),
         )
     };
