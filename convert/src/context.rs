@@ -3,6 +3,25 @@
 use crate::{Strings, TrackId};
 
 /// The state that all readers of one conversion share: the numbers of strings and tracks.
+///
+/// ```
+/// use hairline_convert::{Context, Item, open};
+///
+/// let input = br#"[{"name":"read","ph":"i","ts":1,"pid":1,"tid":1}]"#;
+/// let (mut context, mut ids) = (Context::new(), Vec::new());
+/// for _ in 0..2 {
+///     let mut reader = open(&input[..], None)?;
+///     while let Some(item) = reader.next(&mut context)? {
+///         if let Item::Event(event) = item {
+///             ids.extend(event.name.id);
+///         }
+///     }
+///     context.next_input(); // the second input becomes a part of the same trace
+/// }
+/// assert_eq!(ids[0], ids[1]); // equal names have one number
+/// assert_eq!(context.strings.get(ids[0]), "read");
+/// # Ok::<(), hairline_convert::Error>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct Context {
     /// The strings so far.

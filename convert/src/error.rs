@@ -5,6 +5,22 @@ use std::io;
 use hairline_formats::{DecodeError, DecodeErrorKind};
 
 /// Why a trace cannot be read, or cannot be written.
+///
+/// ```
+/// use hairline_convert::{Context, Error, TraceFormat, open};
+///
+/// assert!(matches!(open(&b""[..], None), Err(Error::Empty)));
+/// let cut = &[0x10, 0, 4, 0x46, 0x78, 0x54, 0x16, 0, 0x21, 0]; // a whole record, and a part of one
+/// let (mut reader, mut context) = (open(&cut[..], Some(TraceFormat::Fxt))?, Context::new());
+/// let error = loop {
+///     match reader.next(&mut context) {
+///         Ok(item) => assert!(item.is_some()),
+///         Err(e) => break e,
+///     }
+/// };
+/// assert!(error.is_truncated());
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

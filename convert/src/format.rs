@@ -45,6 +45,15 @@ pub fn is_gzip(beginning: &[u8]) -> bool {
 }
 
 /// Detects the format from the first bytes of a trace. Returns `None` for an unknown format.
+///
+/// ```
+/// use hairline_convert::{TraceFormat, detect, is_gzip};
+///
+/// assert_eq!(detect(br#"[{"name":"read"}]"#), Some(TraceFormat::Json));
+/// assert_eq!(detect(b"\x10\x00\x04FxT\x16\x00"), Some(TraceFormat::Fxt));
+/// assert_eq!(detect(b"hello"), None);
+/// assert!(is_gzip(&[0x1f, 0x8b, 8, 0])); // inflate it first: `open` does
+/// ```
 #[must_use]
 pub fn detect(beginning: &[u8]) -> Option<TraceFormat> {
     if beginning.starts_with(&fxt::MAGIC.to_le_bytes()) {

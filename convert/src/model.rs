@@ -10,6 +10,25 @@ use hairline_formats::track_event::{
 use crate::{Text, TraceFormat};
 
 /// The content of one record, packet or JSON object.
+///
+/// ```
+/// use hairline_convert::{Context, Item, TrackKind, open};
+///
+/// let json = br#"[{"name":"read","ph":"X","ts":1,"dur":2,"pid":7,"tid":8}]"#;
+/// let (mut reader, mut context) = (open(&json[..], None)?, Context::new());
+/// let (mut tracks, mut events) = (Vec::new(), Vec::new());
+/// while let Some(item) = reader.next(&mut context)? {
+///     match item {
+///         Item::Track(track) => tracks.push(track),
+///         Item::Event(event) => events.push((event.track, event.time)),
+///         _ => {}
+///     }
+/// }
+/// let thread = tracks.iter().find(|track| matches!(track.kind, TrackKind::Thread { .. })).unwrap();
+/// assert_eq!(tracks[0].id, thread.parent.unwrap()); // the process, which is described first
+/// assert_eq!(events, [(thread.id, 1_000)]);
+/// # Ok::<(), hairline_convert::Error>(())
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Item<'a> {
@@ -62,6 +81,18 @@ pub struct Clock {
 pub struct TrackId(pub u32);
 
 /// The description of a track. An unknown property is `None`, "" or its default. A copy shares the texts.
+///
+/// ```
+/// use hairline_convert::{Track, TrackId, TrackKind};
+///
+/// let process = Track::new(TrackId(0), TrackKind::process(7));
+/// let requests = Track {
+///     parent: Some(process.id),
+///     name: "requests".into(),
+///     ..Track::new(TrackId(1), TrackKind::Slices)
+/// };
+/// assert_eq!((requests.parent, &*requests.name, requests.rank), (Some(TrackId(0)), "requests", None));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Track {
     /// The track's number.
@@ -147,6 +178,16 @@ impl TrackKind {
 }
 
 /// The properties of a counter track.
+///
+/// ```
+/// use hairline_convert::{CounterTrack, Track, TrackId, TrackKind};
+/// use hairline_formats::track_event::Unit;
+///
+/// let counter = CounterTrack { unit: Unit::SizeBytes, multiplier: 1024, ..CounterTrack::default() };
+/// let kind = TrackKind::Counter(Box::new(counter));
+/// let track = Track { name: "in flight".into(), ..Track::new(TrackId(2), kind) };
+/// assert!(matches!(track.kind, TrackKind::Counter(counter) if counter.multiplier == 1024));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct CounterTrack {
     /// The unit of the values.
@@ -217,6 +258,15 @@ impl Categories<'_> {
 }
 
 /// A list of texts, decoded on demand.
+///
+/// ```
+/// use hairline_convert::{Categories, Text};
+///
+/// let texts: &[Text<'_>] = &["net".into(), "io".into()];
+/// let mut all = Vec::new();
+/// Categories::Many(&texts).each(&mut |text| all.push(text.text.to_owned()));
+/// assert_eq!(all, ["net", "io"]);
+/// ```
 pub trait Texts {
     /// Calls `show` for each text, in order.
     fn each(&self, show: &mut dyn FnMut(Text<'_>));
@@ -239,6 +289,18 @@ impl Texts for &[Text<'_>] {
 }
 
 /// An event.
+///
+/// ```
+/// use hairline_convert::{Categories, Event, EventKind, TrackId};
+///
+/// let event = Event {
+///     name: "read".into(),
+///     categories: Categories::One("net".into()),
+///     flows: &[7],
+///     ..Event::new(1_000, TrackId(1), EventKind::Complete { duration: 500 })
+/// };
+/// assert!(event.args.is_empty() && event.ending_flows.is_empty());
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'a> {
     /// The time in nanoseconds, on the trace's clock.
@@ -366,6 +428,25 @@ pub struct Loss {
 }
 
 /// The arguments of an event, decoded on demand.
+///
+/// ```
+/// use hairline_convert::{Arguments, NoArguments, Text};
+/// use hairline_formats::Value;
+///
+/// struct Request {
+///     bytes: u64,
+/// }
+/// impl Arguments for Request {
+///     fn each(&self, show: &mut dyn FnMut(Text<'_>, Value<'_>)) {
+///         show("bytes".into(), Value::U64(self.bytes));
+///     }
+/// }
+///
+/// assert!(NoArguments.is_empty() && !Request { bytes: 512 }.is_empty());
+/// Request { bytes: 512 }.each(&mut |name, value| {
+///     assert_eq!((name.text, value), ("bytes", Value::U64(512)));
+/// });
+/// ```
 pub trait Arguments {
     /// Calls `show` with the name and value of each argument, in order. The id of a [`Value::Interned`] is
     /// its [`StringId`](crate::StringId) plus 1.

@@ -13,6 +13,23 @@ use crate::{Error, TraceFormat, TraceReader, TraceWriter};
 /// Opens a reader for a trace. Without a `format`, the first bytes of the input decide. A gzip stream is
 /// inflated.
 ///
+/// ```
+/// use hairline_convert::{Context, Error, Item, TraceFormat, open};
+///
+/// let json = br#"[{"name":"read","ph":"i","ts":1,"pid":1,"tid":1}]"#;
+/// let (mut reader, mut context) = (open(&json[..], None)?, Context::new());
+/// let mut names = Vec::new();
+/// while let Some(item) = reader.next(&mut context)? {
+///     if let Item::Event(event) = item {
+///         names.push(event.name.text.to_owned());
+///     }
+/// }
+/// assert_eq!(names, ["read"]);
+/// assert!(matches!(open(&b"hello"[..], None), Err(Error::UnknownFormat)));
+/// assert!(open(&b"hello"[..], Some(TraceFormat::Fxt)).is_ok()); // its first record is the error then
+/// # Ok::<(), Error>(())
+/// ```
+///
 /// # Errors
 /// Fails if the input is empty, has an unknown format, or cannot be read.
 pub fn open<'r>(
@@ -52,6 +69,23 @@ fn peek<R: Read>(mut input: R) -> Result<(Vec<u8>, impl Read), Error> {
 }
 
 /// Creates a writer. It collects its output in large blocks, so `output` needs no buffer.
+///
+/// ```
+/// use hairline_convert::{Event, EventKind, Item, TraceFormat, Track, TrackId, TrackKind, create};
+///
+/// let (process, thread) = (TrackId(0), TrackId(1));
+/// let mut json = Vec::new();
+/// let mut writer = create(TraceFormat::Json, &mut json);
+/// writer.write(&Item::Track(Track::new(process, TrackKind::process(7))))?;
+/// let kind = TrackKind::Thread { pid: 7, tid: 8 };
+/// writer.write(&Item::Track(Track { parent: Some(process), ..Track::new(thread, kind) }))?;
+/// let read = Event { name: "read".into(), ..Event::new(1_500, thread, EventKind::Instant) };
+/// writer.write(&Item::Event(read))?;
+/// writer.finish()?;
+/// drop(writer);
+/// assert!(String::from_utf8(json)?.contains(r#""name":"read","ph":"i","ts":1.5,"#));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn create<'w>(format: TraceFormat, output: impl Write + 'w) -> Box<dyn TraceWriter + 'w> {
     match format {
         TraceFormat::TrackEvent => Box::new(TrackEventWriter::new(output)),

@@ -12,6 +12,16 @@ pub(crate) const TOO_DEEP: &str = "arguments nested deeper than 32 levels, cut";
 ///
 /// A description follows a number, for example "log messages became instants" or "user-space objects left
 /// out".
+///
+/// ```
+/// use hairline_convert::Report;
+///
+/// let (mut one, mut other) = (Report::default(), Report::default());
+/// one.add("user-space objects left out");
+/// other.add_many("user-space objects left out", 2);
+/// one.add_all(&other);
+/// assert_eq!(one.iter().collect::<Vec<_>>(), [("user-space objects left out", 3)]);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     counts: BTreeMap<&'static str, Count>,

@@ -5,6 +5,16 @@ use std::io;
 use crate::{Context, Error, Item, Report};
 
 /// Reads a trace item by item.
+///
+/// ```
+/// use hairline_convert::{Context, JsonReader, TraceReader};
+///
+/// let json = br#"[{"name":"read","ph":"?","ts":1,"pid":1,"tid":1}]"#;
+/// let (mut reader, mut context) = (JsonReader::new(&json[..]), Context::new());
+/// while reader.next(&mut context)?.is_some() {}
+/// assert!(!reader.report().is_empty()); // an unknown phase
+/// # Ok::<(), hairline_convert::Error>(())
+/// ```
 pub trait TraceReader {
     /// Returns the next item, or `None` at the end of the trace.
     ///
@@ -21,6 +31,20 @@ pub trait TraceReader {
 }
 
 /// Writes a trace item by item.
+///
+/// ```
+/// use hairline_convert::{CounterTrack, Item, JsonWriter, TraceWriter, Track, TrackId, TrackKind};
+/// use hairline_formats::track_event::Unit;
+///
+/// let series = "sent".into(); // JSON writes it in the place of the unit
+/// let counter = CounterTrack { unit: Unit::SizeBytes, series, ..CounterTrack::default() };
+/// let track = Track::new(TrackId(0), TrackKind::Counter(Box::new(counter)));
+/// let mut writer = JsonWriter::new(std::io::sink());
+/// writer.write(&Item::Track(track))?;
+/// writer.finish()?;
+/// assert!(!writer.report().is_empty()); // the unit is lost
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub trait TraceWriter {
     /// Writes an item in the nearest form that the format has, and counts what changes by that. A writer may
     /// use the number of a text as a table index, so all texts must come from one [`Context`].

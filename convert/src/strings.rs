@@ -36,6 +36,15 @@ impl<'a> From<&'a str> for Text<'a> {
 }
 
 /// Strings that occur many times, each stored once.
+///
+/// ```
+/// use hairline_convert::Strings;
+///
+/// let mut strings = Strings::default();
+/// let read = strings.number("read").unwrap();
+/// assert_eq!(strings.number("read"), Some(read)); // stored once
+/// assert_eq!((strings.get(read), strings.text(read).id), ("read", Some(read)));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Strings {
     texts: Vec<Box<str>>,

@@ -6,6 +6,21 @@ use std::error::Error;
 use std::{fmt, io};
 
 /// An error of a reader, with its position.
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::fxt::{self, RecordReader};
+///
+/// let mut trace = Vec::new();
+/// fxt::magic(&mut trace);
+/// fxt::string_record(&mut trace, 1, "net");
+/// let mut reader = RecordReader::new(&trace[..20]); // ends inside the second record
+/// assert!(reader.next().is_ok());
+/// let error = reader.next().unwrap_err();
+/// assert!(error.is_truncated() && error.offset == 8);
+/// assert_eq!(error.to_string(), "byte 8: the input ends inside a record");
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct DecodeError {
     /// The offset of the faulty record, field or value, in bytes from the start of the input.

@@ -38,6 +38,27 @@ pub enum Value<'a> {
 }
 
 /// The content of a [`Value::Dict`] or [`Value::Array`].
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::track_event::{AnnotationValue, Annotations, Name, put_named};
+/// use hairline_formats::{Entries, Value};
+///
+/// struct Ports(Vec<u64>);
+/// impl Entries for Ports {
+///     fn each(&self, show: &mut dyn FnMut(&str, Value<'_>)) {
+///         self.0.iter().for_each(|port| show("", Value::U64(*port)));
+///     }
+/// }
+///
+/// let mut event = Vec::new(); // the bytes of a `TrackEvent`
+/// put_named(&mut event, Name::Text("ports"), &Value::Array(&Ports(vec![80, 443])));
+/// let annotation = Annotations::of_event(&event).next().unwrap()?;
+/// let AnnotationValue::Array(ports) = annotation.value else { panic!() };
+/// assert_eq!(ports.count(), 2);
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 pub trait Entries {
     /// Calls `show` for each entry in their order, with its name and value. The name is "" in an array.
     fn each(&self, show: &mut dyn FnMut(&str, Value<'_>));

@@ -159,6 +159,19 @@ impl SessionBuilder {
     /// With `%p` a forked child has a trace of its own, from its first event on. A session with the same
     /// settings records it. The trace is completed when the child exits, or by this session's handle in the
     /// child. Without `%p` a forked child records nothing.
+    ///
+    /// ```
+    /// # use hairline::{Session, trace_instant};
+    /// # let path = std::env::temp_dir().join(format!("hairline-output-{}.fxt", std::process::id()));
+    /// let session = Session::builder().output(&path).start()?; // `.fxt` or `.pftrace`
+    /// trace_instant!("net", "retry");
+    /// let summary = session.stop()?;
+    /// # if cfg!(feature = "enable") {
+    /// assert_eq!((summary.path, summary.records), (Some(path.clone()), 1));
+    /// # }
+    /// # let _ = std::fs::remove_file(path);
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
     pub fn output(mut self, path: impl AsRef<Path>) -> Self {
         self.config.output = OutputConfig::Path(path.as_ref().to_owned());
         self
@@ -186,6 +199,17 @@ impl SessionBuilder {
     }
 
     /// Sets the format of the trace.
+    ///
+    /// ```
+    /// # use hairline::{Format, MemoryOutput, Session};
+    /// let memory = MemoryOutput::new();
+    /// let session = Session::builder().output_memory(&memory).format(Format::Fxt).start()?;
+    /// session.stop()?;
+    /// # if cfg!(feature = "enable") {
+    /// assert!(memory.to_vec().starts_with(&[0x10, 0, 4, 0x46, 0x78, 0x54, 0x16, 0])); // FXT's magic number
+    /// # }
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
     pub fn format(mut self, format: Format) -> Self {
         self.config.format = Some(format);
         self
@@ -233,12 +257,36 @@ impl SessionBuilder {
     ///
     /// Each recording thread owns a chunk, and loses it if the thread is idle and others need a chunk. The
     /// longest record is a little shorter than a chunk, with [`Overflow::Overwrite`] than half a chunk.
+    ///
+    /// ```
+    /// # use hairline::{MemoryOutput, Session};
+    /// # let memory = MemoryOutput::new();
+    /// let session = Session::builder().output_memory(&memory).chunk_size(64 << 10).start()?;
+    /// session.stop()?;
+    /// # if cfg!(feature = "enable") {
+    /// assert!(Session::builder().output_memory(&memory).chunk_size(5_000).start().is_err());
+    /// # }
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
     pub fn chunk_size(mut self, bytes: u32) -> Self {
         self.config.chunk_size = Some(bytes);
         self
     }
 
     /// Sets what happens to an event if the ring has no room for it (default: [`Overflow::Drop`]).
+    ///
+    /// ```
+    /// # use hairline::{Overflow, Session, trace_instant};
+    /// # let path = std::env::temp_dir().join(format!("hairline-overflow-{}.pftrace", std::process::id()));
+    /// let session = Session::builder().overflow(Overflow::Overwrite).start()?; // a flight recorder
+    /// trace_instant!("net", "retry");
+    /// let snapshot = session.snapshot(&path)?; // the last seconds
+    /// # if cfg!(feature = "enable") {
+    /// assert_eq!(snapshot.records, 1);
+    /// # }
+    /// # let _ = std::fs::remove_file(path);
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
     pub fn overflow(mut self, overflow: Overflow) -> Self {
         self.config.overflow = overflow;
         self
@@ -259,6 +307,19 @@ impl SessionBuilder {
 
     /// Records the place in the source with each scope and instant (default: `false`). All events of the
     /// session take the cold path.
+    ///
+    /// ```
+    /// # use hairline::{MemoryOutput, Session, trace_instant};
+    /// let memory = MemoryOutput::new();
+    /// let session = Session::builder().output_memory(&memory).source_locations(true).start()?;
+    /// trace_instant!("net", "retry");
+    /// session.stop()?;
+    /// # if cfg!(feature = "enable") {
+    /// let (trace, file) = (memory.to_vec(), file!().as_bytes());
+    /// assert!(trace.windows(file.len()).any(|bytes| bytes == file));
+    /// # }
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
     pub fn source_locations(mut self, on: bool) -> Self {
         self.config.detail.source_locations = on;
         self
@@ -291,6 +352,17 @@ impl SessionBuilder {
     /// recorded only if the program's hook calls the one that [`std::panic::take_hook`] has returned. A panic
     /// in the code of an argument, inside of an event, is counted in
     /// [`Lost::reentrant`](crate::Lost::reentrant) instead.
+    ///
+    /// ```
+    /// # use hairline::{MemoryOutput, Session};
+    /// let session = Session::builder().output_memory(&MemoryOutput::new()).record_panics(true).start()?;
+    /// let _ = std::panic::catch_unwind(|| panic!("no such row"));
+    /// let summary = session.stop()?;
+    /// # if cfg!(feature = "enable") {
+    /// assert_eq!(summary.records, 1);
+    /// # }
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
     pub fn record_panics(mut self, on: bool) -> Self {
         self.config.record_panics = on;
         self
@@ -300,6 +372,21 @@ impl SessionBuilder {
     /// run. The snapshot is complete when the panic continues, also if the panic aborts the process. A second
     /// panic within [`trigger_interval`](Self::trigger_interval) writes none. The panicking thread waits for
     /// the snapshot, at most 5 s. For sessions with [`Overflow::Overwrite`].
+    ///
+    /// ```
+    /// # use hairline::{Overflow, Session, trace_instant};
+    /// # let path = std::env::temp_dir().join(format!("hairline-panic-{}.pftrace", std::process::id()));
+    /// let recorder = Session::builder().overflow(Overflow::Overwrite).output(&path);
+    /// let session = recorder.trigger_on_panic(true).start()?;
+    /// trace_instant!("db", "query");
+    /// let _ = std::panic::catch_unwind(|| panic!("no such row"));
+    /// # if cfg!(feature = "enable") {
+    /// assert!(path.exists()); // the snapshot is complete
+    /// # }
+    /// # drop(session);
+    /// # let _ = std::fs::remove_file(path);
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
     pub fn trigger_on_panic(mut self, on: bool) -> Self {
         self.config.trigger_on_panic = on;
         self
@@ -331,6 +418,21 @@ impl SessionBuilder {
     /// The trace may end before the limit: by one chunk for each recording thread, and with `compress` by 1
     /// MiB of records before their compression. Without effect with [`Overflow::Overwrite`], whose snapshots
     /// are as large as the ring.
+    ///
+    /// ```
+    /// # use hairline::{MemoryOutput, Session, trace_instant};
+    /// let memory = MemoryOutput::new();
+    /// let session = Session::builder().output_memory(&memory).max_file_size(64 << 10).start()?;
+    /// for attempt in 0..100_000 {
+    ///     trace_instant!("net", "retry", attempt);
+    /// }
+    /// let summary = session.stop()?;
+    /// assert!(memory.len() <= 64 << 10);
+    /// # if cfg!(feature = "enable") {
+    /// assert!(summary.records < 100_000 && !summary.notes.is_empty());
+    /// # }
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
     pub fn max_file_size(mut self, bytes: u64) -> Self {
         self.config.max_file_size = Some(bytes);
         self
@@ -365,6 +467,18 @@ impl SessionBuilder {
 
     /// Compresses a `TrackEvent` trace while it is written (default: `false`), to about a fifth. The drain
     /// thread compresses some 100 MB/s. An FXT trace is not compressed.
+    ///
+    /// ```
+    /// # use hairline::{MemoryOutput, Session, trace_instant};
+    /// let memory = MemoryOutput::new();
+    /// let session = Session::builder().output_memory(&memory).compress(true).start()?;
+    /// for attempt in 0..10_000 {
+    ///     trace_instant!("net", "retry", attempt);
+    /// }
+    /// session.stop()?;
+    /// assert!(memory.len() < 100_000); // less than 10 bytes an event
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
     #[cfg(feature = "compress")]
     #[cfg_attr(docsrs, doc(cfg(feature = "compress")))]
     pub fn compress(mut self, on: bool) -> Self {

@@ -4,6 +4,18 @@ use std::{fmt, io};
 use crate::summary::Summary;
 
 /// Why a session cannot start, or what fails while it runs.
+///
+/// ```
+/// # use hairline::{Error, MemoryOutput, Session};
+/// # let memory = MemoryOutput::new();
+/// let session = Session::builder().output_memory(&memory).start()?;
+/// # if cfg!(feature = "enable") {
+/// let second = Session::builder().output_memory(&memory).start();
+/// assert!(matches!(second, Err(Error::AlreadyRunning)));
+/// assert!(matches!(session.snapshot("now.pftrace"), Err(Error::NotRecording)));
+/// # }
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {

@@ -44,6 +44,26 @@ impl Logger {
 
     /// Passes messages up to `level` to another logger too, also while no session runs: `log` has room for
     /// one logger only.
+    ///
+    /// ```
+    /// use hairline::Logger;
+    ///
+    /// struct Stderr;
+    /// impl log::Log for Stderr {
+    ///     fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+    ///         true
+    ///     }
+    ///     fn log(&self, record: &log::Record<'_>) {
+    ///         eprintln!("{}", record.args());
+    ///     }
+    ///     fn flush(&self) {}
+    /// }
+    ///
+    /// Logger::new().beside(Stderr, log::LevelFilter::Warn).install()?;
+    /// log::warn!("the disk is nearly full"); // on stderr, and in the trace of a session
+    /// assert_eq!(log::max_level(), log::LevelFilter::Warn); // no session runs
+    /// # Ok::<(), log::SetLoggerError>(())
+    /// ```
     #[must_use]
     pub fn beside(mut self, other: impl Log + 'static, level: LevelFilter) -> Self {
         self.other = Some(Box::new(other));

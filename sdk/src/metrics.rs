@@ -68,6 +68,14 @@ impl MetricsRecorder {
 
     /// Passes all that it receives to another recorder too, also while no session runs: `metrics` has room
     /// for one recorder only.
+    ///
+    /// ```
+    /// use hairline::MetricsRecorder;
+    ///
+    /// let exporter = metrics::NoopRecorder; // for example, one for Prometheus
+    /// assert!(MetricsRecorder::new().beside(exporter).install().is_ok());
+    /// metrics::counter!("requests").increment(1); // both have it
+    /// ```
     #[must_use]
     pub fn beside(mut self, other: impl Recorder + Send + Sync + 'static) -> Self {
         self.other = Some(Box::new(other));

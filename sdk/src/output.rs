@@ -39,6 +39,18 @@ impl MemoryOutput {
     }
 
     /// Returns a copy of the bytes written so far: the whole trace after [`stop`](crate::Session::stop).
+    ///
+    /// ```
+    /// use hairline::{MemoryOutput, Session, trace_instant};
+    ///
+    /// let memory = MemoryOutput::new();
+    /// let session = Session::builder().output_memory(&memory).start()?;
+    /// trace_instant!("app", "ready");
+    /// session.stop()?;
+    /// let trace = memory.to_vec(); // for a file, or for a test that reads the trace
+    /// assert_eq!(trace.len(), memory.len());
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
     #[must_use]
     pub fn to_vec(&self) -> Vec<u8> {
         let mut copy = Vec::new();

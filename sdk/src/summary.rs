@@ -4,6 +4,20 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// What a session has recorded and lost.
+///
+/// ```
+/// # use hairline::{MemoryOutput, Session, trace_instant};
+/// # let memory = MemoryOutput::new();
+/// let session = Session::builder().output_memory(&memory).start()?;
+/// let worker = std::thread::Builder::new().name("worker".to_owned());
+/// worker.spawn(|| trace_instant!("net", "retry")).unwrap().join().unwrap();
+/// let summary = session.stop()?;
+/// # if cfg!(feature = "enable") {
+/// assert_eq!((summary.records, summary.bytes), (1, memory.len() as u64));
+/// assert_eq!((&*summary.threads[0].name, summary.threads[0].records), ("worker", 1));
+/// # }
+/// # Ok::<(), hairline::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Summary {

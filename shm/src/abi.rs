@@ -285,6 +285,16 @@ pub(crate) fn generation(word: u32) -> u32 {
 pub(crate) const COMPLETED: u32 = State::Complete as u32 - State::Writing as u32;
 
 /// The state of a chunk.
+///
+/// ```
+/// use hairline_shm::State;
+///
+/// let writing = State::next_generation(0); // a thread has claimed the chunk
+/// assert_eq!(State::of(writing), State::Writing);
+/// let complete = State::Complete.in_generation_of(writing);
+/// assert_eq!(State::of(complete), State::Complete);
+/// assert_ne!(State::next_generation(complete), writing); // the chunk has another owner
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum State {
@@ -324,6 +334,14 @@ impl State {
 ///
 /// The bytes are the low half, the records the high half. One addition raises both, so the count of records
 /// costs a chunk writer nothing.
+///
+/// ```
+/// use hairline_shm::Commit;
+///
+/// let (before, record) = (Commit::new(100, 3), Commit::new(24, 1));
+/// let after = Commit(before.0 + record.0); // one addition
+/// assert_eq!((after.bytes(), after.records()), (124, 4));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Commit(pub u64);
 

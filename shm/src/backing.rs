@@ -37,6 +37,15 @@ pub enum BackingChoice {
 }
 
 /// The memory that is used.
+///
+/// ```
+/// use hairline_shm::{Backing, BackingChoice, Region, RegionConfig};
+///
+/// let config = RegionConfig { backing: BackingChoice::Memfd, ..RegionConfig::small() };
+/// if let Ok(region) = Region::create(&config) { // an error if the system has none
+///     assert!(matches!(region.backing(), Backing::Memfd));
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backing {
     /// A file in `/dev/shm`. It has this path until the region is closed.

@@ -158,6 +158,17 @@ impl WriteChunk {
     /// Writes `bytes`, which are whole records with `records` events, and commits them.
     ///
     /// Returns `false` and does nothing if the chunk has no room for them.
+    ///
+    /// ```
+    /// use hairline_shm::{ChunkInfo, Commit, Region, RegionConfig};
+    ///
+    /// let region = Region::create(&RegionConfig::small())?;
+    /// let mut chunk = region.claim(ChunkInfo::default(), b"").unwrap();
+    /// assert!(chunk.append(b"a record", 1));
+    /// assert_eq!(chunk.committed(), Commit::new(8, 1));
+    /// assert!(!chunk.append(&[0; 5000], 1)); // no room in a chunk of 4 KiB
+    /// # Ok::<(), hairline_shm::RegionError>(())
+    /// ```
     pub fn append(&mut self, bytes: &[u8], records: u32) -> bool {
         let commit = self.committed();
         let at = commit.bytes() as usize;
@@ -216,6 +227,17 @@ impl WriteChunk {
     ///
     /// Returns `false` and does nothing if the chunk has no room for them, or has bytes after the context
     /// already.
+    ///
+    /// ```
+    /// use hairline_shm::{ChunkInfo, Region, RegionConfig};
+    ///
+    /// let region = Region::create(&RegionConfig::small())?;
+    /// let mut chunk = region.claim(ChunkInfo::default(), b"context;").unwrap();
+    /// assert!(chunk.append_recovery(b"the strings so far;"));
+    /// assert!(chunk.append(b"a record", 1));
+    /// assert!(!chunk.append_recovery(b"too late;"));
+    /// # Ok::<(), hairline_shm::RegionError>(())
+    /// ```
     pub fn append_recovery(&mut self, bytes: &[u8]) -> bool {
         let header = self.header();
         let Ok(len) = u32::try_from(bytes.len()) else { return false };
@@ -230,6 +252,19 @@ impl WriteChunk {
     /// Stores `bytes` at offset `at` of the payload, for [`noted`](Self::noted). No reader sees them.
     ///
     /// Does nothing if the range is not between the last commit and the end of the payload.
+    ///
+    /// ```
+    /// use hairline_shm::{ChunkInfo, Region, RegionConfig};
+    ///
+    /// let region = Region::create(&RegionConfig::small())?;
+    /// let mut chunk = region.claim(ChunkInfo::default(), b"").unwrap();
+    /// let at = chunk.capacity() - 4;
+    /// chunk.note(at, b"note");
+    /// assert_eq!(chunk.noted(at), Some(*b"note"));
+    /// assert_eq!(chunk.committed().bytes(), 0); // no reader sees it
+    /// assert_eq!(chunk.noted::<4>(at + 1), None); // beyond the end
+    /// # Ok::<(), hairline_shm::RegionError>(())
+    /// ```
     pub fn note(&mut self, at: u32, bytes: &[u8]) {
         if self.is_above(at, bytes.len()) {
             // SAFETY: in the payload and above the last commit by the comparison. The rest as in `append`.
@@ -253,6 +288,18 @@ impl WriteChunk {
 
     /// Replaces the content of `out` by the committed bytes. If the region was closed meanwhile, they are
     /// zeros: this is why the function copies and does not return a slice.
+    ///
+    /// ```
+    /// use hairline_shm::{ChunkInfo, Region, RegionConfig};
+    ///
+    /// let region = Region::create(&RegionConfig::small())?;
+    /// let mut chunk = region.claim(ChunkInfo::default(), b"context ").unwrap();
+    /// assert!(chunk.append(b"a record", 1));
+    /// let mut bytes = Vec::new();
+    /// chunk.copy_committed(&mut bytes);
+    /// assert_eq!(bytes, b"context a record");
+    /// # Ok::<(), hairline_shm::RegionError>(())
+    /// ```
     pub fn copy_committed(&self, out: &mut Vec<u8>) {
         let len = self.committed().bytes() as usize;
         out.clear();
@@ -273,6 +320,31 @@ impl WriteChunk {
     }
 
     /// Gives the chunk back as the last of its sequence.
+    ///
+    /// ```
+    /// use hairline_shm::{ChunkInfo, Drain, Output, Region, RegionConfig};
+    /// # use std::io::{self, IoSlice};
+    ///
+    /// struct Ended(Vec<u32>);
+    /// impl Output for Ended {
+    ///     fn write_all_parts(&mut self, _: &[IoSlice<'_>]) -> io::Result<()> {
+    ///         Ok(())
+    ///     }
+    ///     fn sequence_ended(&mut self, info: ChunkInfo) {
+    ///         self.0.push(info.sequence);
+    ///     }
+    /// }
+    ///
+    /// let region = Region::create(&RegionConfig::small())?;
+    /// let (mut drain, mut output) = (Drain::new(region.clone()), Ended(Vec::new()));
+    /// let sequence = region.new_sequence();
+    /// let mut chunk = region.claim(ChunkInfo { sequence, ..ChunkInfo::default() }, b"").unwrap();
+    /// assert!(chunk.append(b"the last record", 1));
+    /// chunk.finish_sequence();
+    /// drain.pass(&mut output)?;
+    /// assert_eq!(output.0, [sequence]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn finish_sequence(self) {
         // Relaxed: published by the Release store of the state in `drop`.
         self.owner().set_last();
@@ -297,6 +369,21 @@ impl ChunkHeader {
     }
 
     /// Commits: readers may read the payload up to `commit` from now on.
+    ///
+    /// ```
+    /// use hairline_shm::{ChunkInfo, Commit, Region, RegionConfig};
+    ///
+    /// let region = Region::create(&RegionConfig::small())?;
+    /// let mut chunk = region.claim(ChunkInfo::default(), b"").unwrap();
+    /// let commit = Commit::new(3, 1);
+    /// // SAFETY: this thread owns the chunk, and writes the three bytes before it commits them.
+    /// unsafe {
+    ///     chunk.payload().copy_from_nonoverlapping(b"abc".as_ptr(), 3);
+    ///     chunk.header().publish(commit);
+    /// }
+    /// assert!(chunk.set_committed(commit));
+    /// # Ok::<(), hairline_shm::RegionError>(())
+    /// ```
     ///
     /// # Safety
     /// Only for the owner of the chunk. `commit` must be no less than the last one, which

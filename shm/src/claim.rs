@@ -20,6 +20,20 @@ impl Region {
     ///
     /// `info.context_len` is set to the length of `context`.
     ///
+    /// ```
+    /// use hairline_shm::{ChunkInfo, Region, RegionConfig};
+    ///
+    /// let region = Region::create(&RegionConfig::small())?;
+    /// let sequence = region.new_sequence();
+    /// let context = b"the thread's name, its clock"; // bytes that must precede the records
+    /// let chunk = region.claim(ChunkInfo { sequence, index: 0, ..ChunkInfo::default() }, context).unwrap();
+    /// assert_eq!(chunk.committed().bytes() as usize, context.len());
+    /// drop(chunk);
+    /// let next = region.claim(ChunkInfo { sequence, index: 1, ..ChunkInfo::default() }, context).unwrap();
+    /// assert_eq!(next.number(), 1); // chunk 0 is not drained yet
+    /// # Ok::<(), hairline_shm::RegionError>(())
+    /// ```
+    ///
     /// # Panics
     /// If `context` is not shorter than the payload.
     pub fn claim(self: &Arc<Self>, info: ChunkInfo, context: &[u8]) -> Option<WriteChunk> {
@@ -53,6 +67,23 @@ impl Region {
     /// [`is_waited_for`](Self::is_waited_for).
     ///
     /// Returns `false` if `until` has passed, or if no thread [may wait](Self::may_wait).
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    ///
+    /// use hairline_shm::{ChunkInfo, Region, RegionConfig};
+    ///
+    /// let region = Region::create(&RegionConfig::small())?;
+    /// let claim = || region.claim(ChunkInfo { sequence: region.new_sequence(), ..Default::default() }, b"");
+    /// let chunks: Vec<_> = std::iter::from_fn(claim).collect();
+    /// assert_eq!((chunks.len(), region.has_free_chunk()), (16, false));
+    ///
+    /// let mut was_woken = false;
+    /// let until = Instant::now() + Duration::from_millis(1);
+    /// assert!(!region.wait_for_chunk(until, || was_woken = true)); // no drain frees a chunk
+    /// assert!(was_woken);
+    /// # Ok::<(), hairline_shm::RegionError>(())
+    /// ```
     pub fn wait_for_chunk(&self, until: Instant, wake: impl FnOnce()) -> bool {
         self.waiting().wait(until, wake, || self.has_free_chunk())
     }

@@ -22,6 +22,29 @@ use crate::region::Region;
 use crate::sync::Ordering;
 
 /// The target of the drained bytes.
+///
+/// ```
+/// use std::io::{self, IoSlice};
+///
+/// use hairline_shm::Output;
+///
+/// /// Keeps at most 1 MiB.
+/// struct Limited(Vec<u8>);
+/// impl Output for Limited {
+///     fn write_all_parts(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
+///         parts.iter().for_each(|part| self.0.extend_from_slice(part));
+///         Ok(())
+///     }
+///     fn room(&self) -> Option<u64> {
+///         Some((1_u64 << 20).saturating_sub(self.0.len() as u64))
+///     }
+/// }
+///
+/// let mut out = Limited(Vec::new());
+/// out.write_all_parts(&[IoSlice::new(b"a "), IoSlice::new(b"record")])?;
+/// assert_eq!(out.room(), Some(1_048_568));
+/// # Ok::<(), io::Error>(())
+/// ```
 pub trait Output {
     /// Writes all parts, in order, or none of them.
     ///
@@ -80,6 +103,37 @@ pub struct Pass {
 }
 
 /// The only reader of a region, in the process that writes the region.
+///
+/// ```
+/// use hairline_shm::{ChunkInfo, Drain, LossReason, Output, Region, RegionConfig};
+/// # use std::io::{self, IoSlice};
+/// # struct Bytes(Vec<u8>);
+/// # impl Output for Bytes {
+/// #     fn write_all_parts(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
+/// #         parts.iter().for_each(|p| self.0.extend_from_slice(p));
+/// #         Ok(())
+/// #     }
+/// # }
+///
+/// let region = Region::create(&RegionConfig::small())?;
+/// let (mut drain, mut out) = (Drain::new(region.clone()), Bytes(Vec::new()));
+/// drain.insert(b"head;", &mut out)?;
+///
+/// let sequence = region.new_sequence();
+/// let mut chunk = region.claim(ChunkInfo { sequence, ..ChunkInfo::default() }, b"").unwrap();
+/// assert!(chunk.append(b"one;", 1));
+/// assert_eq!(drain.pass(&mut out)?.bytes, 4);
+/// assert!(chunk.append(b"two;", 1));
+/// drop(chunk);
+/// assert_eq!(drain.pass(&mut out)?.freed, 1); // the rest of the chunk, which is complete
+/// assert_eq!((&out.0[..], drain.records_by_sequence()[&sequence]), (&b"head;one;two;"[..], 2));
+///
+/// let mut chunk = region.claim(ChunkInfo { sequence, index: 1, ..ChunkInfo::default() }, b"").unwrap();
+/// assert!(chunk.append(b"three;", 1));
+/// assert_eq!(drain.discard().records, 1); // the output is full: nothing is lost uncounted
+/// assert_eq!(region.lost(LossReason::Output), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Drain {
     region: Arc<Region>,

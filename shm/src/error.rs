@@ -1,6 +1,14 @@
 use std::{fmt, io};
 
 /// Why a region could not be created.
+///
+/// ```
+/// use hairline_shm::{Region, RegionConfig, RegionError};
+///
+/// let config = RegionConfig { chunk_size: 5000, ..RegionConfig::small() };
+/// let error = Region::create(&config).unwrap_err();
+/// assert!(matches!(error, RegionError::ChunkSize(5000)));
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RegionError {

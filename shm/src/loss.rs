@@ -1,6 +1,19 @@
 //! The reasons for which events are lost.
 
 /// Why an event was not recorded. The number is the index of the reason's count in the header of the region.
+///
+/// ```
+/// use hairline_shm::{LOSS_REASONS, LossReason, Region, RegionConfig};
+///
+/// let region = Region::create(&RegionConfig::small())?;
+/// region.count_lost(LossReason::TooLarge, 2);
+/// for reason in LOSS_REASONS {
+///     if region.lost(reason) > 0 {
+///         assert_eq!((reason.as_str(), region.lost(reason)), ("too large", 2));
+///     }
+/// }
+/// # Ok::<(), hairline_shm::RegionError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 #[non_exhaustive]

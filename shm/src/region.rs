@@ -22,6 +22,23 @@ use crate::sync::{AtomicU64, Ordering};
 use crate::wait::Waiting;
 
 /// The settings of a region.
+///
+/// ```
+/// use hairline_shm::{BackingChoice, Region, RegionConfig};
+///
+/// let region = Region::create(&RegionConfig {
+///     buffer_size: 1 << 20,
+///     chunk_size: 64 << 10,
+///     backing: BackingChoice::Heap,
+///     overwrite: false,
+///     format: 0,
+///     session: [7; 16],
+///     process_name: "server".to_owned(),
+///     about: Default::default(), // no file to recover
+/// })?;
+/// assert_eq!((region.chunk_count(), region.chunk_size()), (16, 65_536));
+/// # Ok::<(), hairline_shm::RegionError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct RegionConfig {
     /// Bytes of all chunks together, rounded down to whole chunks.
@@ -43,6 +60,24 @@ pub struct RegionConfig {
 }
 
 /// Facts about the output of a session, for [`recover`](crate::recover).
+///
+/// ```
+/// use hairline_shm::recover::RegionFile;
+/// use hairline_shm::{About, Backing, BackingChoice, Region, RegionConfig};
+///
+/// let about = About { output: "/tmp/trace.fxt".into(), prelude: b"head".to_vec(), process_track: 7 };
+/// let config = RegionConfig { about, backing: BackingChoice::File, ..RegionConfig::small() };
+/// let region = Region::create(&config)?;
+/// region.activate(Some(4)); // the output has its head
+/// region.note_time(1_000);
+///
+/// let Backing::File(path) = region.backing() else { panic!() };
+/// let file = RegionFile::open(path.as_ref())?; // as recovery does after a kill
+/// let facts = file.facts();
+/// assert_eq!(facts.output.as_deref(), Some("/tmp/trace.fxt".as_ref()));
+/// assert_eq!((&facts.prelude[..], facts.output_len, facts.last_look), (&b"head"[..], Some(4), 1_000));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct About {
     /// The absolute path of the output; empty if the output is no file. At most [`MAX_PATH`] bytes.
@@ -60,6 +95,19 @@ impl About {
 }
 
 /// The ring of one session. Shared by the session and by the owner of each chunk.
+///
+/// ```
+/// use hairline_shm::{ChunkInfo, Region, RegionConfig};
+///
+/// let region = Region::create(&RegionConfig::small())?;
+/// let info = ChunkInfo { sequence: region.new_sequence(), ..ChunkInfo::default() };
+/// let chunk = region.claim(info, b"").unwrap();
+/// assert_eq!((region.chunk_count(), region.free_chunks()), (16, 15));
+/// assert_eq!(chunk.capacity(), region.payload_len());
+/// drop(chunk); // complete: a drain reads it, and then it is free again
+/// assert!(region.has_complete_chunk());
+/// # Ok::<(), hairline_shm::RegionError>(())
+/// ```
 #[derive(Debug)]
 pub struct Region {
     memory: Memory,
@@ -322,6 +370,18 @@ impl Region {
     /// each MiB. Returns whether there are new chunks, from this thread or from another one.
     ///
     /// When the system has no more memory, the region stays as it is, and never tries again.
+    ///
+    /// ```
+    /// use hairline_shm::{BackingChoice, Region, RegionConfig};
+    ///
+    /// let (buffer_size, backing) = (4 << 20, BackingChoice::File); // the heap is allocated at once
+    /// let region = Region::create(&RegionConfig { buffer_size, backing, ..RegionConfig::small() })?;
+    /// let before = region.allocated_chunks();
+    /// assert!(before < region.chunk_count()); // memory is allocated when it is needed
+    /// assert!(region.grow(1 << 20));
+    /// assert!(region.allocated_chunks() > before);
+    /// # Ok::<(), hairline_shm::RegionError>(())
+    /// ```
     pub fn grow(&self, bytes: u32) -> bool {
         // Acquire: see `allocated_chunks`.
         let (from, limit) = (self.allocated.load(Ordering::Acquire), self.limit.load(Ordering::Relaxed));
@@ -400,6 +460,17 @@ impl Region {
 
     /// Marks the region as drained, removes its file and gives the memory of the chunks back to the system.
     /// The owners of chunks may go on writing; no thread reads those bytes.
+    ///
+    /// ```
+    /// use hairline_shm::{ChunkInfo, Region, RegionConfig};
+    ///
+    /// let region = Region::create(&RegionConfig::small())?;
+    /// let mut chunk = region.claim(ChunkInfo::default(), b"").unwrap();
+    /// // SAFETY: the region has neither a drain nor a window.
+    /// unsafe { region.close() };
+    /// assert!(chunk.append(b"a late record", 1)); // no thread reads it
+    /// # Ok::<(), hairline_shm::RegionError>(())
+    /// ```
     ///
     /// # Safety
     /// During the call, no pass of the region's [`Drain`](crate::Drain) and no take of its

@@ -23,6 +23,24 @@ use crate::region::Region;
 use crate::runs::keep_whole_runs;
 
 /// The only reader of a region that overwrites, in the process that writes the region.
+///
+/// ```
+/// use hairline_shm::{ChunkInfo, Region, RegionConfig, Window};
+///
+/// let region = Region::create(&RegionConfig { overwrite: true, ..RegionConfig::small() })?;
+/// let mut window = Window::new(region.clone());
+/// let sequence = region.new_sequence();
+/// for index in 0..20 {
+///     let info = ChunkInfo { sequence, index, ..ChunkInfo::default() };
+///     let mut chunk = region.claim(info, b"").unwrap(); // from the 17th on in the place of the oldest
+///     assert!(chunk.append(&index.to_le_bytes(), 1));
+/// }
+/// window.take()?;
+/// let kept: Vec<u32> = window.pieces().map(|piece| piece.info.index).collect();
+/// assert_eq!(kept, (4..20).collect::<Vec<u32>>());
+/// window.clear();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Window {
     region: Arc<Region>,
@@ -160,6 +178,19 @@ impl Window {
     ///
     /// If the caller keeps threads from recording an event between the two, that event is not in the window.
     /// Between the two calls nothing is allocated or freed.
+    ///
+    /// ```
+    /// use std::cell::Cell;
+    ///
+    /// use hairline_shm::{Region, RegionConfig, Window};
+    ///
+    /// let region = Region::create(&RegionConfig { overwrite: true, ..RegionConfig::small() })?;
+    /// let (mut window, held) = (Window::new(region), Cell::new(0));
+    /// let hold = || held.set(held.get() + 1); // for example, locks the tracks
+    /// window.take_and(hold, |()| held.set(held.get() - 1))?;
+    /// assert_eq!(held.get(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As [`take`](Self::take).

@@ -14,6 +14,17 @@ impl Key {
 }
 
 /// Texts and their keys.
+///
+/// ```
+/// use hairline_convert::Categories;
+/// use hairline_convert::slices::{Key, Keys};
+///
+/// let mut keys = Keys::default();
+/// let read = keys.key("read".into());
+/// assert_eq!((keys.key("read".into()), keys.text(read)), (read, "read"));
+/// assert_eq!(keys.key("".into()), Key::NONE);
+/// assert_eq!(keys.categories(&Categories::One("read".into())), read); // one key for equal texts
+/// ```
 #[derive(Clone, Debug)]
 pub struct Keys {
     texts: Strings,

@@ -41,6 +41,35 @@ use crate::{Event, EventKind, Item, TrackId, TrackKind};
 const MOST_HELD: usize = 1 << 16;
 
 /// Builds slices from events.
+///
+/// ```
+/// use hairline_convert::slices::{Defect, Frame, Key, Slice, SliceSink, Slices};
+/// use hairline_convert::{Context, TrackId, open};
+///
+/// /// Collects the duration and the self time of each slice.
+/// #[derive(Default)]
+/// struct Times(Vec<(i64, i64)>);
+/// impl SliceSink for Times {
+///     fn slice(&mut self, slice: &Slice, _above: &mut [Frame]) {
+///         self.0.push((slice.duration, slice.self_time));
+///     }
+///     fn defect(&mut self, what: Defect, _: TrackId, _: i64, _: Key) {
+///         panic!("{what:?}");
+///     }
+/// }
+///
+/// let json = br#"[{"name":"outer","ph":"B","ts":0,"pid":1,"tid":1},
+///     {"name":"inner","ph":"X","ts":1,"dur":3,"pid":1,"tid":1},
+///     {"name":"outer","ph":"E","ts":10,"pid":1,"tid":1}]"#;
+/// let (mut reader, mut context) = (open(&json[..], None)?, Context::new());
+/// let (mut slices, mut times) = (Slices::new(), Times::default());
+/// while let Some(item) = reader.next(&mut context)? {
+///     slices.item(&item, &mut times);
+/// }
+/// slices.finish(&mut times);
+/// assert_eq!(times.0, [(3_000, 3_000), (10_000, 7_000)]); // the inner slice first
+/// # Ok::<(), hairline_convert::Error>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct Slices {
     keys: Keys,

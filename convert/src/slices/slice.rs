@@ -44,6 +44,29 @@ impl Frame {
 }
 
 /// A defect of a trace.
+///
+/// ```
+/// use hairline_convert::slices::{Defect, Frame, Key, Slice, SliceSink, Slices};
+/// use hairline_convert::{Context, TrackId, open};
+///
+/// struct Defects(Vec<Defect>);
+/// impl SliceSink for Defects {
+///     fn slice(&mut self, _: &Slice, _: &mut [Frame]) {}
+///     fn defect(&mut self, what: Defect, _: TrackId, _: i64, _: Key) {
+///         self.0.push(what);
+///     }
+/// }
+///
+/// let json = br#"[{"name":"read","ph":"E","ts":1,"pid":1,"tid":1}]"#;
+/// let (mut reader, mut context) = (open(&json[..], None)?, Context::new());
+/// let (mut slices, mut defects) = (Slices::new(), Defects(Vec::new()));
+/// while let Some(item) = reader.next(&mut context)? {
+///     slices.item(&item, &mut defects);
+/// }
+/// slices.finish(&mut defects);
+/// assert_eq!(defects.0, [Defect::EndWithoutBegin]);
+/// # Ok::<(), hairline_convert::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Defect {

@@ -27,6 +27,22 @@ use crate::{Error, TraceFormat};
 
 /// Joins parts to one trace. Stores one record, the numbers of sequences, threads and providers, and some
 /// bytes for each part.
+///
+/// ```
+/// use hairline_convert::TraceFormat;
+/// use hairline_convert::splice::Splice;
+/// use hairline_formats::track_event::{Event, EventType, event};
+///
+/// let mut part = Vec::new();
+/// event(&mut part, &Event::new(1, EventType::Instant, 1_000));
+/// let mut splice = Splice::new(TraceFormat::TrackEvent, Vec::new()).unwrap();
+/// splice.add(&part[..])?;
+/// splice.add(&part[..])?; // the same sequence number: it becomes another one
+/// let (trace, totals) = splice.finish()?;
+/// assert_eq!((totals.events, totals.bytes), (2, trace.len() as u64));
+/// assert!(Splice::new(TraceFormat::Json, Vec::new()).is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Splice<W> {
     out: CountingWriter<W>,

@@ -91,6 +91,18 @@ pub fn argument_words(name: StringRef<'_>, value: &Value<'_>) -> usize {
 ///
 /// A string or blob is cut to [`MAX_STRING`] bytes. FXT has no nested values: a dict or an array is written
 /// as null, so flatten it first with [`Value::flatten`].
+///
+/// ```
+/// use hairline_formats::Value;
+/// use hairline_formats::fxt::{StringRef, argument_words, put_argument};
+///
+/// let (name, value) = (StringRef::Inline("bytes"), Value::I64(512));
+/// let mut out = Vec::new();
+/// put_argument(&mut out, name, &value);
+/// assert_eq!(out.len(), 16); // the header holds the value, the second word the name
+/// assert_eq!(argument_words(name, &value), 2);
+/// assert_eq!(&out[8..], b"bytes\0\0\0");
+/// ```
 #[inline(always)]
 pub fn put_argument(out: &mut impl PutWords, name: StringRef<'_>, value: &Value<'_>) {
     let (kind, bits, tail) = shape(value);
@@ -146,6 +158,30 @@ pub enum ArgumentValue<'a> {
 ///
 /// An error concerns one argument only; the arguments after it are still read. Arguments of an unknown type
 /// are passed over and [counted](Self::skipped).
+///
+/// ```
+/// use hairline_formats::Value;
+/// use hairline_formats::fxt::{self, ArgumentValue, EventKind, StringRef, ThreadRef};
+///
+/// let mut record = Vec::new();
+/// fxt::event(&mut record, &fxt::Event {
+///     kind: EventKind::Instant,
+///     timestamp: 1,
+///     thread: ThreadRef::Index(1),
+///     category: StringRef::Empty,
+///     name: StringRef::Index(1),
+///     args: &[
+///         (StringRef::Index(2), Value::I64(-1)),
+///         (StringRef::Index(3), Value::Interned { iid: 4, text: "GET" }),
+///     ],
+///     payload: None,
+/// });
+/// let (event, _) = fxt::event_record(&record).unwrap();
+/// let args: Vec<_> = event.args().collect::<Result<_, _>>()?;
+/// assert_eq!(args[0], (StringRef::Index(2), ArgumentValue::Value(Value::I64(-1))));
+/// assert_eq!(args[1], (StringRef::Index(3), ArgumentValue::StringIndex(4)));
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Arguments<'a> {
     cursor: Cursor<'a>,

@@ -27,6 +27,15 @@ pub const fn blob_header(words: usize, length: usize, kind: u8) -> u64 {
 /// | the bytes                                                             |
 /// +-----------------------------------------------------------------------+
 /// ```
+///
+/// ```
+/// use hairline_formats::fxt::{self, StringRef};
+///
+/// let mut out = Vec::new();
+/// fxt::blob(&mut out, StringRef::Empty, fxt::BLOB_DATA, b"ten bytes.");
+/// assert_eq!(out[..8], fxt::blob_header(3, 10, fxt::BLOB_DATA).to_le_bytes());
+/// assert_eq!(&out[8..], b"ten bytes.\0\0\0\0\0\0");
+/// ```
 pub fn blob(out: &mut impl PutWords, name: StringRef<'_>, kind: u8, bytes: &[u8]) {
     let fixed = 1 + name.words();
     let mut put = |part: &[u8]| {

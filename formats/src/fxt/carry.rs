@@ -32,6 +32,28 @@ type Thread = (u64, u64);
 /// Follows the records of a trace and writes its state at the beginning of each further part.
 ///
 /// Memory: the strings, the threads, the flows, and the open slices and intervals.
+///
+/// ```
+/// use hairline_formats::fxt::{self, Carry, EventKind, StringRef, ThreadRef};
+///
+/// let mut first = Vec::new();
+/// fxt::string_record(&mut first, 1, "request");
+/// fxt::event(&mut first, &fxt::Event {
+///     kind: EventKind::DurationBegin,
+///     timestamp: 10,
+///     thread: ThreadRef::Inline { process: 1, thread: 2 },
+///     category: StringRef::Empty,
+///     name: StringRef::Index(1),
+///     args: &[],
+///     payload: None,
+/// });
+/// let mut carry = Carry::new();
+/// assert!(carry.look(&first).is_empty()); // no header must be replaced
+///
+/// let mut second = Vec::new();
+/// carry.put(&mut second);
+/// assert_eq!(second, first); // the string, and the begin of the slice that is still open
+/// ```
 #[derive(Debug, Default)]
 pub struct Carry {
     /// The String records, by index.
@@ -64,6 +86,27 @@ struct Open {
 }
 
 /// A record's header that the caller must replace.
+///
+/// ```
+/// use hairline_formats::fxt::{self, Carry, EventKind, StringRef, ThreadRef};
+///
+/// let flow = |kind| {
+///     let mut record = Vec::new();
+///     let (thread, category, name) = (ThreadRef::Index(1), StringRef::Empty, StringRef::Empty);
+///     let event = fxt::Event { kind, timestamp: 1, thread, category, name, args: &[], payload: Some(7) };
+///     fxt::event(&mut record, &event);
+///     record
+/// };
+/// let mut carry = Carry::new();
+/// assert!(carry.look(&flow(EventKind::FlowBegin)).is_empty());
+/// carry.put(&mut Vec::new()); // the next part begins
+///
+/// let mut step = flow(EventKind::FlowStep);
+/// for patch in carry.look(&step) {
+///     step[patch.at..patch.at + 8].copy_from_slice(&patch.header.to_le_bytes());
+/// }
+/// assert_eq!(step, flow(EventKind::FlowBegin)); // each part is a trace of its own
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patch {
     /// The header's position in the bytes passed to [`Carry::look`].
@@ -95,6 +138,26 @@ impl Carry {
     }
 
     /// Forgets the name and the open slices of a thread that has ended.
+    ///
+    /// ```
+    /// use hairline_formats::fxt::{self, Carry, EventKind, StringRef, ThreadRef};
+    ///
+    /// let mut records = Vec::new();
+    /// fxt::event(&mut records, &fxt::Event {
+    ///     kind: EventKind::DurationBegin,
+    ///     timestamp: 10,
+    ///     thread: ThreadRef::Inline { process: 1, thread: 2 },
+    ///     category: StringRef::Empty,
+    ///     name: StringRef::Empty,
+    ///     args: &[],
+    ///     payload: None,
+    /// });
+    /// let (mut carry, mut next) = (Carry::new(), Vec::new());
+    /// carry.look(&records);
+    /// carry.ended(2);
+    /// carry.put(&mut next);
+    /// assert!(next.is_empty()); // the open slice is not repeated
+    /// ```
     pub fn ended(&mut self, thread: u64) {
         self.names.remove(&thread);
         self.slices.retain(|(_, t), _| *t != thread);

@@ -38,6 +38,24 @@ impl Event<'_> {
 /// Returns the number of words that the complete record takes.
 ///
 /// If the result exceeds [`MAX_RECORD_WORDS`], [`event`] drops arguments.
+///
+/// ```
+/// use hairline_formats::fxt::{self, EventKind, StringRef, ThreadRef};
+///
+/// let slice = fxt::Event {
+///     kind: EventKind::DurationComplete,
+///     timestamp: 10,
+///     thread: ThreadRef::Index(1),
+///     category: StringRef::Index(1),
+///     name: StringRef::Index(2),
+///     args: &[],
+///     payload: Some(25), // the end
+/// };
+/// let mut out = Vec::new();
+/// fxt::event(&mut out, &slice);
+/// assert_eq!(fxt::event_words(&slice), 3); // header, begin and end
+/// assert_eq!(out.len(), 24);
+/// ```
 #[must_use]
 pub fn event_words(event: &Event<'_>) -> usize {
     let args: usize =
@@ -49,6 +67,18 @@ pub fn event_words(event: &Event<'_>) -> usize {
 ///
 /// `words` is the record's size and `args` its number of arguments; `thread`, `category` and `name` are the
 /// bits of references.
+///
+/// ```
+/// use hairline_formats::fxt::{self, EventKind, StringRef, ThreadRef};
+///
+/// let (thread, category, name) = (ThreadRef::Index(1), StringRef::Index(2), StringRef::Index(3));
+/// let kind = EventKind::Instant;
+/// let mut record = Vec::new();
+/// let event = fxt::Event { kind, timestamp: 9, thread, category, name, args: &[], payload: None };
+/// fxt::event(&mut record, &event);
+/// let header = fxt::event_header(kind, 2, 0, thread.bits(), category.bits(), name.bits());
+/// assert_eq!(record[..8], header.to_le_bytes());
+/// ```
 #[inline]
 #[must_use]
 pub const fn event_header(
@@ -136,6 +166,27 @@ pub fn event(out: &mut impl PutWords, event: &Event<'_>) {
 }
 
 /// An event that was read.
+///
+/// ```
+/// use hairline_formats::Value;
+/// use hairline_formats::fxt::{self, ArgumentValue, EventKind, StringRef, ThreadRef};
+///
+/// let mut trace = Vec::new();
+/// fxt::event(&mut trace, &fxt::Event {
+///     kind: EventKind::Instant,
+///     timestamp: 1_000,
+///     thread: ThreadRef::Index(1),
+///     category: StringRef::Inline("net"),
+///     name: StringRef::Inline("retry"),
+///     args: &[(StringRef::Inline("attempt"), Value::I64(3))],
+///     payload: None,
+/// });
+/// let (event, size) = fxt::event_record(&trace).unwrap();
+/// assert_eq!((event.timestamp, event.name, size), (1_000, StringRef::Inline("retry"), trace.len()));
+/// let (name, value) = event.args().next().unwrap()?;
+/// assert_eq!((name, value), (StringRef::Inline("attempt"), ArgumentValue::Value(Value::I64(3))));
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct EventRecord<'a> {
     /// The kind of event.

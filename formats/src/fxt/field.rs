@@ -1,6 +1,16 @@
 //! A field: neighbouring bits of a word.
 
 /// The bits `lo..=hi` of a word.
+///
+/// ```
+/// use hairline_formats::fxt::layout::{Field, bits};
+///
+/// const LEVEL: Field = bits(4, 7);
+/// assert_eq!(LEVEL.max(), 15);
+/// assert_eq!(LEVEL.set(0x3), 0x30);
+/// assert_eq!(LEVEL.set(0x1f), 0xf0); // cut to four bits
+/// assert_eq!(LEVEL.get(0xabcd), 0xc);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
     lo: u32,

@@ -14,6 +14,27 @@ use crate::fxt::layout::{EventKind, RecordType, event, record};
 /// look(piece), look(piece) ...     finds the first record of each flow, by its time
 /// mend(piece), mend(piece) ...     returns the same bytes, with those records as begins
 /// ```
+///
+/// ```
+/// use hairline_formats::fxt::{self, EventKind, FlowStarts, StringRef, ThreadRef};
+///
+/// let mut records = Vec::new();
+/// for (kind, timestamp) in [(EventKind::FlowStep, 10), (EventKind::FlowEnd, 20)] {
+///     let (thread, category, name) = (ThreadRef::Index(1), StringRef::Empty, StringRef::Empty);
+///     let event = fxt::Event { kind, timestamp, thread, category, name, args: &[], payload: Some(7) };
+///     fxt::event(&mut records, &event);
+/// }
+/// let (mut starts, mut mended) = (FlowStarts::default(), Vec::new());
+/// starts.look(&records);
+/// starts.mend(&records, |_| true, |bytes| {
+///     mended.extend_from_slice(bytes);
+///     Ok::<(), std::io::Error>(())
+/// })?;
+/// let (first, size) = fxt::event_record(&mended).unwrap();
+/// assert_eq!(first.kind, EventKind::FlowBegin);
+/// assert_eq!(mended[size..], records[size..]); // the end is unchanged
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct FlowStarts {
     /// The time of each flow's first record, by the flow's id. `None` once `mend` has seen that record.

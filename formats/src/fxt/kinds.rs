@@ -21,6 +21,14 @@ numbered! {
     }
 
     /// "Event record": [`event::KIND`](crate::fxt::layout::event::KIND).
+    ///
+    /// ```
+    /// use hairline_formats::fxt::EventKind;
+    ///
+    /// assert_eq!(EventKind::from_number(4), Some(EventKind::DurationComplete));
+    /// assert!(EventKind::DurationComplete.has_payload()); // its end
+    /// assert_eq!(EventKind::from_number(11), None);
+    /// ```
     EventKind {
         Instant = 0, "A moment.";
         Counter = 1, "Samples of a counter. Payload: the counter's id.";

@@ -11,6 +11,27 @@ use crate::fxt::refs::{StringRef, ThreadRef};
 
 /// "Large BLOB record". `A` is the type of the arguments: a slice ([`ArgumentSlice`]) to write, an iterator
 /// ([`Arguments`]) when read.
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::fxt::{self, LargeBlob, Record, RecordReader, StringRef};
+///
+/// let blob = LargeBlob {
+///     category: StringRef::Inline("gpu"),
+///     name: StringRef::Inline("frame"),
+///     metadata: None,
+///     bytes: &[7; 40],
+/// };
+/// let mut trace = Vec::new();
+/// fxt::large_blob(&mut trace, &blob);
+/// assert_eq!(trace.len() as u64, fxt::large_blob_words(&blob) * 8);
+///
+/// let mut reader = RecordReader::new(&trace[..]);
+/// let Some((0, Record::LargeBlob(read))) = reader.next()? else { panic!() };
+/// assert_eq!((read.name, read.bytes), (blob.name, blob.bytes));
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LargeBlob<'a, A> {
     /// The category.

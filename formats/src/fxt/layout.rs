@@ -222,6 +222,12 @@ pub const KERNEL_OBJECT_PROCESS: u8 = 1;
 pub const KERNEL_OBJECT_THREAD: u8 = 2;
 
 /// Returns the size in words of a stream of `len` bytes.
+///
+/// ```
+/// use hairline_formats::fxt::layout::words;
+///
+/// assert_eq!([0, 1, 8, 9].map(words), [0, 1, 1, 2]);
+/// ```
 #[inline]
 #[must_use]
 pub const fn words(len: usize) -> usize {

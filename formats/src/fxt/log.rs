@@ -21,6 +21,19 @@ use crate::truncate_utf8;
 /// | the message                                                  |
 /// +--------------------------------------------------------------+
 /// ```
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::fxt::{self, Record, RecordReader, ThreadRef};
+///
+/// let mut trace = Vec::new();
+/// fxt::log(&mut trace, 1_000, ThreadRef::Inline { process: 1, thread: 2 }, "cache is full");
+/// let mut reader = RecordReader::new(&trace[..]);
+/// let Some((_, Record::Log { timestamp, message, .. })) = reader.next()? else { panic!() };
+/// assert_eq!((timestamp, message), (1_000, &b"cache is full"[..]));
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 pub fn log(out: &mut impl PutWords, timestamp: u64, thread: ThreadRef, message: &str) {
     let message = truncate_utf8(message, MAX_STRING);
     out.word(

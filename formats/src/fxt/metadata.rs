@@ -13,6 +13,14 @@ use crate::truncate_utf8;
 /// | 0     | 0x16547846 | info 0 | kind 4 | size 1      |   0   |
 /// +-------+------------+--------+--------+-------------+-------+
 /// ```
+///
+/// ```
+/// use hairline_formats::fxt;
+///
+/// let mut trace = Vec::new();
+/// fxt::magic(&mut trace);
+/// assert_eq!(trace, [0x10, 0, 4, 0x46, 0x78, 0x54, 0x16, 0]);
+/// ```
 pub fn magic(out: &mut impl PutWords) {
     out.word(MAGIC);
 }
@@ -26,6 +34,15 @@ pub fn magic(out: &mut impl PutWords) {
 /// +----------------------+-------------+-------+
 /// | ticks per second                           |
 /// +--------------------------------------------+
+/// ```
+///
+/// ```
+/// use hairline_formats::fxt;
+///
+/// let mut trace = Vec::new();
+/// fxt::magic(&mut trace);
+/// fxt::initialization(&mut trace, 1_000_000_000); // timestamps are nanoseconds
+/// assert_eq!(trace[16..], 1_000_000_000_u64.to_le_bytes());
 /// ```
 pub fn initialization(out: &mut impl PutWords, ticks_per_second: u64) {
     out.word(header(RecordType::Initialization, 2));
@@ -47,6 +64,29 @@ const fn about_provider(kind: MetadataKind, words: usize, id: u32) -> u64 {
 /// +-------+-------------+---------------+--------+-------------+-------+
 /// | the name                                                           |
 /// +--------------------------------------------------------------------+
+/// ```
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::fxt::{self, Record, RecordReader};
+///
+/// let mut trace = Vec::new();
+/// fxt::provider_info(&mut trace, 1, "server");
+/// fxt::provider_event(&mut trace, 1, fxt::PROVIDER_EVENT_BUFFER_FULL); // the buffer was full
+/// fxt::provider_section(&mut trace, 2); // the next records belong to another provider
+///
+/// let (mut reader, mut names) = (RecordReader::new(&trace[..]), Vec::new());
+/// while let Some((_, record)) = reader.next()? {
+///     names.push(match record {
+///         Record::ProviderInfo { id, name } => format!("{id} {name}"),
+///         Record::ProviderEvent { id, event } => format!("{id} event {event}"),
+///         Record::ProviderSection { id } => format!("{id}"),
+///         other => panic!("{other:?}"),
+///     });
+/// }
+/// assert_eq!(names, ["1 server", "1 event 0", "2"]);
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
 /// ```
 pub fn provider_info(out: &mut impl PutWords, id: u32, name: &str) {
     let name = truncate_utf8(name, MAX_PROVIDER_NAME);

@@ -27,6 +27,18 @@ use crate::fxt::refs::{ProcessRef, StringRef};
 /// | arguments                                                     |
 /// +---------------------------------------------------------------+
 /// ```
+///
+/// ```
+/// use hairline_formats::Value;
+/// use hairline_formats::fxt::{self, KERNEL_OBJECT_PROCESS, KERNEL_OBJECT_THREAD, StringRef};
+///
+/// let mut trace = Vec::new();
+/// fxt::kernel_object(&mut trace, KERNEL_OBJECT_PROCESS, 70, StringRef::Inline("server"), &[]);
+/// assert_eq!(trace.len(), 24); // header, koid and name
+/// let process = [(StringRef::Inline("process"), Value::Koid(70))];
+/// fxt::kernel_object(&mut trace, KERNEL_OBJECT_THREAD, 71, StringRef::Inline("main"), &process);
+/// assert_eq!(trace.len(), 24 + 48); // header, koid, name, and three words of argument
+/// ```
 pub fn kernel_object(
     out: &mut impl PutWords,
     object_type: u8,
@@ -64,6 +76,20 @@ pub fn kernel_object(
 /// +---------------------------------------------------------------+
 /// | arguments                                                     |
 /// +---------------------------------------------------------------+
+/// ```
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::fxt::{self, ProcessRef, Record, RecordReader, StringRef};
+///
+/// let mut trace = Vec::new();
+/// let name = StringRef::Inline("the cache");
+/// fxt::userspace_object(&mut trace, 0x7f00_1000, ProcessRef::Inline(70), name, &[]);
+/// let mut reader = RecordReader::new(&trace[..]);
+/// let Some((_, Record::UserspaceObject { pointer, name: read, .. })) = reader.next()? else { panic!() };
+/// assert_eq!((pointer, read), (0x7f00_1000, name));
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
 /// ```
 pub fn userspace_object(
     out: &mut impl PutWords,

@@ -12,6 +12,19 @@ use crate::text::valid_prefix;
 use crate::{DecodeError, truncate_utf8};
 
 /// "Module Record".
+///
+/// ```
+/// use hairline_formats::fxt::{self, Mmap, Module, ThreadRef};
+///
+/// let thread = ThreadRef::Inline { process: 70, thread: 0 };
+/// let mut trace = Vec::new();
+/// let module = Module { timestamp: 1, thread, id: 3, name: "libm.so.6", build_id: &[0xab, 0xcd] };
+/// fxt::module(&mut trace, &module);
+/// assert_eq!(trace.len(), 56); // header, timestamp, 2 words of thread, 2 of name, 1 of build id
+/// let at = Mmap { timestamp: 2, thread, module_id: 3, flags: 0, start: 0x7000, range: 0x1000, vaddr: 0 };
+/// fxt::mmap(&mut trace, &at);
+/// assert_eq!(trace.len(), 56 + 56); // its module is the one with id 3
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Module<'a> {
     /// The time, in ticks.
@@ -46,6 +59,20 @@ pub struct Mmap {
 }
 
 /// "Backtrace Record". `F` is the type of the frames: a slice to write, an iterator ([`Frames`]) when read.
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::fxt::{self, Backtrace, Record, RecordReader, ThreadRef};
+///
+/// let mut trace = Vec::new();
+/// let thread = ThreadRef::Index(1);
+/// fxt::backtrace(&mut trace, &Backtrace { timestamp: 10, thread, frames: &[0x7010, 0x7020][..] });
+/// let mut reader = RecordReader::new(&trace[..]);
+/// let Some((_, Record::Backtrace(read))) = reader.next()? else { panic!() };
+/// assert_eq!(read.frames.collect::<Vec<_>>(), [0x7010, 0x7020]);
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backtrace<F> {
     /// The time, in ticks.

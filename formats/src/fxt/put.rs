@@ -3,6 +3,25 @@
 /// An output of FXT records. The format calls its units "atoms": words, and streams of bytes.
 ///
 /// `Vec<u8>` implements it. A caller with memory of its own can store the words in place.
+///
+/// ```
+/// use hairline_formats::fxt::{self, PutWords};
+///
+/// /// Counts the words of records without storing them.
+/// struct Count(usize);
+/// impl PutWords for Count {
+///     fn word(&mut self, _: u64) {
+///         self.0 += 1;
+///     }
+///     fn stream(&mut self, bytes: &[u8]) {
+///         self.0 += bytes.len().div_ceil(8);
+///     }
+/// }
+///
+/// let mut count = Count(0);
+/// fxt::string_record(&mut count, 1, "a long name");
+/// assert_eq!(count.0, 3); // the header, and eleven bytes
+/// ```
 pub trait PutWords {
     /// Appends a word, little-endian.
     fn word(&mut self, w: u64);

@@ -49,6 +49,17 @@ impl<R: Read> RecordReader<R> {
     ///
     /// A larger one, of up to 32 GiB, is passed over and returned as [`Record::TooLarge`]. The reader's
     /// buffer grows to the largest record that it returns.
+    ///
+    /// ```
+    /// use hairline_formats::fxt::{self, LargeBlob, Record, RecordReader, StringRef};
+    ///
+    /// let (category, name) = (StringRef::Empty, StringRef::Empty);
+    /// let mut trace = Vec::new();
+    /// fxt::large_blob(&mut trace, &LargeBlob { category, name, metadata: None, bytes: &[0; 4096] });
+    /// let mut reader = RecordReader::new(&trace[..]).large_limit(1024);
+    /// assert!(matches!(reader.next()?, Some((0, Record::TooLarge { .. }))));
+    /// # Ok::<(), hairline_formats::DecodeError>(())
+    /// ```
     #[must_use]
     pub fn large_limit(mut self, bytes: usize) -> Self {
         self.large_limit = bytes;
@@ -73,6 +84,22 @@ impl<R: Read> RecordReader<R> {
     ///
     /// [`record`](Self::record) and [`event`](Self::event) read the record, any number of times. A caller
     /// that looks at a record before it decides about it uses these instead of [`next`](Self::next).
+    ///
+    /// ```
+    /// use hairline_formats::fxt::{self, RecordReader};
+    ///
+    /// let mut trace = Vec::new();
+    /// fxt::magic(&mut trace);
+    /// fxt::string_record(&mut trace, 1, "net");
+    /// let (mut reader, mut copy) = (RecordReader::new(&trace[..]), Vec::new());
+    /// while reader.advance()?.is_some() {
+    ///     if reader.event()?.is_none() {
+    ///         copy.extend_from_slice(reader.bytes()); // copies all records but events, without reading them
+    ///     }
+    /// }
+    /// assert_eq!(copy, trace);
+    /// # Ok::<(), hairline_formats::DecodeError>(())
+    /// ```
     ///
     /// # Errors
     /// Those of [`next`](Self::next), except for malformed records.

@@ -20,6 +20,22 @@ use crate::text::valid_prefix;
 ///
 /// An index refers to the last String or Thread record with that index, of the same provider. A name that is
 /// not UTF-8 ends at its first wrong byte.
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::fxt::{self, Record, RecordReader};
+///
+/// let mut trace = Vec::new();
+/// fxt::string_record(&mut trace, 1, "net");
+/// fxt::thread_record(&mut trace, 1, 70, 71);
+/// let mut reader = RecordReader::new(&trace[..]);
+/// let Some((0, Record::String { index: 1, value })) = reader.next()? else { panic!() };
+/// assert_eq!(value, b"net");
+/// let Some((16, Record::Thread { index: 1, process, thread })) = reader.next()? else { panic!() };
+/// assert_eq!((process, thread), (70, 71));
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Record<'a> {

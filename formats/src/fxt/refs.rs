@@ -14,6 +14,14 @@ use crate::truncate_utf8;
 /// | 1 | length in bytes   |  the string follows
 /// +---+-------------------+
 /// ```
+///
+/// ```
+/// use hairline_formats::fxt::StringRef;
+///
+/// let inline = StringRef::Inline("long name");
+/// assert_eq!((StringRef::Index(5).bits(), StringRef::Index(5).words()), (5, 0));
+/// assert_eq!((inline.bits(), inline.words()), (0x8009, 2)); // the length; the bytes follow the header
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StringRef<'a> {
     /// The empty string.
@@ -66,6 +74,14 @@ impl<'a> StringRef<'a> {
 }
 
 /// "Thread references": 8 bits in a header, and for an inline thread two words after the header.
+///
+/// ```
+/// use hairline_formats::fxt::ThreadRef;
+///
+/// let inline = ThreadRef::Inline { process: 70, thread: 71 };
+/// assert_eq!((ThreadRef::Index(5).bits(), ThreadRef::Index(5).words()), (5, 0));
+/// assert_eq!((inline.bits(), inline.words()), (0, 2)); // the two koids follow the header
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadRef {
     /// The index of a Thread record, 1 to 255. Index 0 does not exist; it is written as the inline thread 0
@@ -113,6 +129,13 @@ impl ThreadRef {
 
 /// The thread reference of a "Userspace object record", of which only the process counts: an inline one is a
 /// single word.
+///
+/// ```
+/// use hairline_formats::fxt::ProcessRef;
+///
+/// assert_eq!(ProcessRef::Index(5).bits(), 5);
+/// assert_eq!(ProcessRef::Inline(70).bits(), 0); // the koid follows the header
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessRef {
     /// The process of a thread, by the index of its Thread record, 1 to 255. Index 0 does not exist; it is

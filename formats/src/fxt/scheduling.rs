@@ -15,6 +15,23 @@ use crate::fxt::put::PutWords;
 use crate::fxt::refs::ThreadRef;
 
 /// "Context Switch Record".
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::fxt::{self, ContextSwitch, Record, RecordReader, ThreadState};
+///
+/// let mut trace = Vec::new();
+/// let outgoing_state = ThreadState::Blocked;
+/// let (outgoing, incoming, args) = (71, 72, &[][..]);
+/// let switch = ContextSwitch { timestamp: 5, cpu: 2, outgoing, outgoing_state, incoming, args };
+/// fxt::context_switch(&mut trace, &switch);
+/// let mut reader = RecordReader::new(&trace[..]);
+/// let Some((_, Record::ContextSwitch(read))) = reader.next()? else { panic!() };
+/// assert_eq!((read.cpu, read.outgoing, read.outgoing_state), (2, 71, ThreadState::Blocked));
+/// assert_eq!(read.incoming, 72);
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextSwitch<A> {
     /// The time, in ticks.
@@ -32,6 +49,21 @@ pub struct ContextSwitch<A> {
 }
 
 /// "Thread Wakeup Record".
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::Value;
+/// use hairline_formats::fxt::{self, Record, RecordReader, StringRef, ThreadWakeup};
+///
+/// let mut trace = Vec::new();
+/// let args = &[(StringRef::Inline("weight"), Value::I64(100))][..];
+/// fxt::thread_wakeup(&mut trace, &ThreadWakeup { timestamp: 5, cpu: 2, thread: 71, args });
+/// let mut reader = RecordReader::new(&trace[..]);
+/// let Some((_, Record::ThreadWakeup(read))) = reader.next()? else { panic!() };
+/// assert_eq!((read.cpu, read.thread, read.args.count()), (2, 71, 1));
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadWakeup<A> {
     /// The time, in ticks.
@@ -45,6 +77,28 @@ pub struct ThreadWakeup<A> {
 }
 
 /// "Legacy Context Switch Record".
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::fxt::{self, LegacyContextSwitch, Record, RecordReader, ThreadRef, ThreadState};
+///
+/// let switch = LegacyContextSwitch {
+///     timestamp: 5,
+///     cpu: 2,
+///     outgoing: ThreadRef::Index(1),
+///     outgoing_state: ThreadState::Blocked,
+///     outgoing_priority: 16,
+///     incoming: ThreadRef::Index(2),
+///     incoming_priority: 24,
+/// };
+/// let mut trace = Vec::new();
+/// fxt::legacy_context_switch(&mut trace, &switch);
+/// let mut reader = RecordReader::new(&trace[..]);
+/// let Some((_, Record::LegacyContextSwitch(read))) = reader.next()? else { panic!() };
+/// assert_eq!(read, switch);
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LegacyContextSwitch {
     /// The time, in ticks.

@@ -24,6 +24,15 @@ pub fn string_record_words(text: &str) -> usize {
 /// | the string                                               |
 /// +----------------------------------------------------------+
 /// ```
+///
+/// ```
+/// use hairline_formats::fxt;
+///
+/// let mut trace = Vec::new();
+/// fxt::string_record(&mut trace, 1, "a long name");
+/// assert_eq!(trace.len(), fxt::string_record_words("a long name") * 8);
+/// assert_eq!(&trace[8..], b"a long name\0\0\0\0\0");
+/// ```
 pub fn string_record(out: &mut impl PutWords, index: u16, text: &str) {
     let text = truncate_utf8(text, MAX_STRING);
     out.word(
@@ -45,6 +54,16 @@ pub fn string_record(out: &mut impl PutWords, index: u16, text: &str) {
 /// +-------------------------------------------------+
 /// | thread's koid                                   |
 /// +-------------------------------------------------+
+/// ```
+///
+/// ```
+/// use hairline_formats::fxt::{self, ThreadRef};
+///
+/// let mut trace = Vec::new();
+/// fxt::thread_record(&mut trace, 1, 70, 71); // process 70, thread 71
+/// assert_eq!(trace[8..16], 70_u64.to_le_bytes());
+/// let event_of_this_thread = ThreadRef::Index(1);
+/// assert_eq!(event_of_this_thread.words(), 0); // an inline reference takes two words in each event
 /// ```
 pub fn thread_record(out: &mut impl PutWords, index: u8, process: u64, thread: u64) {
     out.word(header(RecordType::Thread, 3) | thread::INDEX.set(u64::from(index)));

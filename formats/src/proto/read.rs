@@ -10,6 +10,25 @@ use crate::text::valid_prefix;
 use crate::{DecodeError, DecodeErrorKind};
 
 /// A field of a message that was read.
+///
+/// ```
+/// use hairline_formats::proto::{FieldValue, Fields, put_field, put_str, put_uint};
+///
+/// let mut message = Vec::new();
+/// put_uint(&mut message, 1, 7);
+/// put_str(&mut message, 2, "net");
+///
+/// // Copies the message without its strings.
+/// let mut copy = Vec::new();
+/// for field in Fields::new(&message, 0) {
+///     let field = field?;
+///     if !matches!(field.value, FieldValue::Bytes { .. }) {
+///         put_field(&mut copy, &field);
+///     }
+/// }
+/// assert_eq!(copy, [0x08, 7]);
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field<'a> {
     /// The field's number.

@@ -23,6 +23,13 @@ pub const MAX_VARINT: usize = 10;
 pub(super) const WIRE_TYPE_BITS: u32 = 3;
 
 /// Returns the tag of a field. It is written as a varint.
+///
+/// ```
+/// use hairline_formats::proto::{WireType, tag};
+///
+/// assert_eq!(tag(8, WireType::Varint), 0x40);
+/// assert_eq!(tag(11, WireType::Bytes), 0x5a);
+/// ```
 #[must_use]
 pub const fn tag(field: u32, wire: WireType) -> u32 {
     field << WIRE_TYPE_BITS | wire as u32

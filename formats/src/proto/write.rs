@@ -7,6 +7,22 @@ use crate::proto::wire::{MAX_VARINT, WireType, tag, varint_len};
 ///
 /// `Vec<u8>` implements it. Only [`bytes`](PutBytes::bytes) is required; an output that can store numbers
 /// faster overrides the other methods.
+///
+/// ```
+/// use hairline_formats::proto::{PutBytes, put_str};
+///
+/// /// Counts the bytes of fields without storing them.
+/// struct Count(usize);
+/// impl PutBytes for Count {
+///     fn bytes(&mut self, bytes: &[u8]) {
+///         self.0 += bytes.len();
+///     }
+/// }
+///
+/// let mut count = Count(0);
+/// put_str(&mut count, 1, "net");
+/// assert_eq!(count.0, 5); // tag, length and text
+/// ```
 pub trait PutBytes {
     /// Appends the bytes.
     fn bytes(&mut self, bytes: &[u8]);
@@ -68,6 +84,15 @@ fn spread_out(value: u64) -> u64 {
 }
 
 /// Returns the varint of a value from 2^49 to 2^56 - 1: 8 bytes, the first in the lowest bits.
+///
+/// ```
+/// use hairline_formats::proto::{put_varint, varint_of_8};
+///
+/// let value = 1 << 49;
+/// let mut out = Vec::new();
+/// put_varint(&mut out, value);
+/// assert_eq!(out, varint_of_8(value).to_le_bytes());
+/// ```
 #[inline]
 #[must_use]
 pub fn varint_of_8(value: u64) -> u64 {
@@ -77,6 +102,12 @@ pub fn varint_of_8(value: u64) -> u64 {
 
 /// Returns the varint of a value below 2^56, the first byte in the lowest bits, and its size in bytes. The
 /// bytes above it are 0.
+///
+/// ```
+/// use hairline_formats::proto::varint_up_to_8;
+///
+/// assert_eq!(varint_up_to_8(150), (0x01_96, 2)); // the bytes 96 01
+/// ```
 #[inline]
 #[must_use]
 pub fn varint_up_to_8(value: u64) -> (u64, usize) {
@@ -108,6 +139,12 @@ impl PutBytes for Vec<u8> {
 }
 
 /// Writes a varint without a tag.
+///
+/// ```
+/// let mut out = Vec::new();
+/// hairline_formats::proto::put_varint(&mut out, 150);
+/// assert_eq!(out, [0x96, 0x01]);
+/// ```
 #[inline]
 pub fn put_varint(out: &mut impl PutBytes, value: u64) {
     out.varint(value);
@@ -119,6 +156,12 @@ fn put_tag(out: &mut impl PutBytes, field: u32, wire: WireType) {
 }
 
 /// Writes a field of type `uint32`, `uint64`, `bool` or an enum.
+///
+/// ```
+/// let mut out = Vec::new();
+/// hairline_formats::proto::put_uint(&mut out, 8, 150);
+/// assert_eq!(out, [0x40, 0x96, 0x01]);
+/// ```
 #[inline]
 pub fn put_uint(out: &mut impl PutBytes, field: u32, value: u64) {
     let tag = tag(field, WireType::Varint);
@@ -147,12 +190,24 @@ pub(crate) fn put_some(out: &mut impl PutBytes, field: u32, value: Option<u64>) 
 
 /// Writes a field of type `int32` or `int64`, in two's complement. (Traces do not use protobuf's zigzag
 /// `sint64`.)
+///
+/// ```
+/// let mut out = Vec::new();
+/// hairline_formats::proto::put_sint64(&mut out, 8, -1);
+/// assert_eq!(out, [0x40, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01]);
+/// ```
 #[inline]
 pub fn put_sint64(out: &mut impl PutBytes, field: u32, value: i64) {
     put_uint(out, field, value.cast_unsigned());
 }
 
 /// Writes a field of type `bytes`, or a message that is already encoded.
+///
+/// ```
+/// let mut out = Vec::new();
+/// hairline_formats::proto::put_bytes(&mut out, 11, &[0x48, 0x02]);
+/// assert_eq!(out, [0x5a, 2, 0x48, 0x02]);
+/// ```
 #[inline]
 pub fn put_bytes(out: &mut impl PutBytes, field: u32, value: &[u8]) {
     put_tag(out, field, WireType::Bytes);
@@ -161,6 +216,12 @@ pub fn put_bytes(out: &mut impl PutBytes, field: u32, value: &[u8]) {
 }
 
 /// Writes a field of type `string`.
+///
+/// ```
+/// let mut out = Vec::new();
+/// hairline_formats::proto::put_str(&mut out, 2, "net");
+/// assert_eq!(out, b"\x12\x03net");
+/// ```
 #[inline]
 pub fn put_str(out: &mut impl PutBytes, field: u32, value: &str) {
     put_bytes(out, field, value.as_bytes());
@@ -175,6 +236,12 @@ pub(crate) fn put_nonempty(out: &mut impl PutBytes, field: u32, value: &str) {
 }
 
 /// Writes a field of type `fixed64`.
+///
+/// ```
+/// let mut out = Vec::new();
+/// hairline_formats::proto::put_fixed64(&mut out, 4, 7);
+/// assert_eq!(out, [0x21, 7, 0, 0, 0, 0, 0, 0, 0]);
+/// ```
 #[inline]
 pub fn put_fixed64(out: &mut impl PutBytes, field: u32, value: u64) {
     put_tag(out, field, WireType::Fixed64);
@@ -182,6 +249,12 @@ pub fn put_fixed64(out: &mut impl PutBytes, field: u32, value: u64) {
 }
 
 /// Writes a field of type `double`.
+///
+/// ```
+/// let mut out = Vec::new();
+/// hairline_formats::proto::put_double(&mut out, 4, 1.0);
+/// assert_eq!(out, [0x21, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f]);
+/// ```
 #[inline]
 pub fn put_double(out: &mut impl PutBytes, field: u32, value: f64) {
     put_fixed64(out, field, value.to_bits());
@@ -201,6 +274,14 @@ pub fn put_field(out: &mut impl PutBytes, field: &Field<'_>) {
 }
 
 /// Writes a nested message. `write` appends its fields.
+///
+/// ```
+/// use hairline_formats::proto::{put_message, put_uint};
+///
+/// let mut out = Vec::new();
+/// put_message(&mut out, 11, |nested| put_uint(nested, 9, 2));
+/// assert_eq!(out, [0x5a, 2, 0x48, 2]); // tag, length, and the nested message
+/// ```
 #[inline]
 pub fn put_message(out: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8>)) {
     put_tag(out, field, WireType::Bytes);

@@ -8,6 +8,21 @@ use crate::trace_event_json::put::{put_display, put_integer, put_microseconds, p
 use crate::value::MAX_DEPTH;
 
 /// Appends an event as an object on one line.
+///
+/// ```
+/// use hairline_formats::trace_event_json::{Event, Id, Phase, put_event};
+///
+/// let mut line = Vec::new();
+/// put_event(&mut line, &Event {
+///     name: "read".into(),
+///     ph: Some(Phase::Complete),
+///     ts: Some(1_500),
+///     dur: Some(2_000),
+///     pid: Some(Id::Number(7)),
+///     ..Event::default()
+/// });
+/// assert_eq!(line, br#"{"name":"read","ph":"X","ts":1.5,"dur":2,"pid":7}"#);
+/// ```
 pub fn put_event(out: &mut Vec<u8>, event: &Event<'_>) {
     let mut object = Object::new(out);
     object.text("name", &event.name);
@@ -151,6 +166,22 @@ impl<'o> Object<'o> {
 /// Values that JSON lacks become text: a pointer is "0x" and its digits, a blob two hexadecimal digits for
 /// each byte, and a floating point number that is not finite "NaN", "inf" or "-inf". Values nested deeper
 /// than 32 levels become "...".
+///
+/// ```
+/// use hairline_formats::Value;
+/// use hairline_formats::trace_event_json::put_value;
+///
+/// let json = |value| {
+///     let mut out = Vec::new();
+///     put_value(&mut out, &value);
+///     String::from_utf8(out).unwrap()
+/// };
+/// assert_eq!(json(Value::I64(-3)), "-3");
+/// assert_eq!(json(Value::Str("a\n")), r#""a\n""#);
+/// assert_eq!(json(Value::Pointer(255)), r#""0xff""#);
+/// assert_eq!(json(Value::Blob(&[1, 2])), r#""0102""#);
+/// assert_eq!(json(Value::F64(f64::NAN)), r#""NaN""#);
+/// ```
 pub fn put_value(out: &mut Vec<u8>, value: &Value<'_>) {
     put_nested(out, value, 0);
 }

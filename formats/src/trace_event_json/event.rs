@@ -10,6 +10,19 @@ use crate::{Entries, Value};
 ///
 /// Absent fields are `None`, "" or false, and are not written. If a text field has a value of another type in
 /// the trace, it is the JSON of that value.
+///
+/// ```
+/// use hairline_formats::trace_event_json::{Args, Item, JsonReader};
+///
+/// let trace = br#"[{"name": "read", "cat": "net,io", "ph": "i", "ts": 1.5, "args": {"n": 3}, "x": 1}]"#;
+/// let mut reader = JsonReader::new(&trace[..]);
+/// let Some((_, Item::Event(event))) = reader.next()? else { panic!() };
+/// assert_eq!((&*event.cat, event.ts, event.dur), ("net,io", Some(1_500), None));
+/// assert_eq!(event.skipped, 1); // the member x
+/// let Args::Json(args) = event.args else { panic!() };
+/// assert_eq!(args.text(), r#"{"n": 3}"#);
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Event<'a> {
     /// The name.
@@ -63,6 +76,14 @@ pub struct Event<'a> {
 }
 
 /// An id: a number or text.
+///
+/// ```
+/// use hairline_formats::trace_event_json::Id;
+///
+/// assert_eq!(Id::Text("0x1f".into()).number(), Some(31));
+/// assert_eq!(Id::Negative(-1).number(), Some(-1));
+/// assert_eq!(Id::Text("request 7".into()).number(), None);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Id<'a> {
     /// An integer.
@@ -115,6 +136,16 @@ pub enum Args<'a> {
 
 impl Args<'_> {
     /// Calls `show` for each argument, in their order.
+    ///
+    /// ```
+    /// use hairline_formats::Value;
+    /// use hairline_formats::trace_event_json::Args;
+    ///
+    /// let mut names = Vec::new();
+    /// let args = Args::List(&[("bytes", Value::U64(512)), ("peer", Value::Str("a"))]);
+    /// args.each(|name, _| names.push(name.to_owned()));
+    /// assert_eq!(names, ["bytes", "peer"]);
+    /// ```
     pub fn each(&self, mut show: impl FnMut(&str, Value<'_>)) {
         match self {
             Self::None => {}
@@ -145,6 +176,16 @@ impl<'a> Event<'a> {
     /// Returns the content of a metadata event that was read.
     ///
     /// Returns `None` if the event is no metadata event, has an unknown name, or lacks the argument.
+    ///
+    /// ```
+    /// use hairline_formats::trace_event_json::{Item, JsonReader, Metadata};
+    ///
+    /// let trace = br#"[{"name":"thread_name","ph":"M","pid":7,"tid":8,"args":{"name":"main"}}]"#;
+    /// let mut reader = JsonReader::new(&trace[..]);
+    /// let Some((_, Item::Event(event))) = reader.next()? else { panic!() };
+    /// assert_eq!(event.metadata(), Some(Metadata::ThreadName("main".into())));
+    /// # Ok::<(), hairline_formats::DecodeError>(())
+    /// ```
     #[must_use]
     pub fn metadata(&self) -> Option<Metadata<'a>> {
         let (Some(Phase::Metadata), Args::Json(args)) = (self.ph, self.args) else {
@@ -164,6 +205,23 @@ impl<'a> Event<'a> {
 }
 
 /// A frame of a stack ("StackFrames Dictionary").
+///
+/// ```
+/// use hairline_formats::trace_event_json::{Item, JsonReader};
+///
+/// let trace = br#"{"stackFrames": {"5": {"name": "main"}, "6": {"name": "run", "parent": 5}},
+///     "samples": [{"cpu": 0, "tid": 8, "ts": 1, "name": "cycles", "sf": 6, "weight": 1}]}"#;
+/// let (mut reader, mut found) = (JsonReader::new(&trace[..]), Vec::new());
+/// while let Some((_, item)) = reader.next()? {
+///     match item {
+///         Item::StackFrame(frame) => found.push(frame.name.into_owned()),
+///         Item::Sample(sample) => found.push(format!("{} at {:?} ns", sample.name, sample.ts.unwrap())),
+///         other => panic!("{other:?}"),
+///     }
+/// }
+/// assert_eq!(found, ["main", "run", "cycles at 1000 ns"]);
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StackFrame<'a> {

@@ -76,6 +76,19 @@ impl<'a> Json<'a> {
     }
 
     /// Calls `show` for each member of an object, in their order. Other values have no members.
+    ///
+    /// ```
+    /// use hairline_formats::trace_event_json::Json;
+    ///
+    /// let json = Json::new(r#"{"ports": [80, 443], "name": "a"}"#).unwrap();
+    /// let mut names = Vec::new();
+    /// json.each_member(|name, _| names.push(name.into_owned()));
+    /// assert_eq!(names, ["ports", "name"]);
+    ///
+    /// let mut ports = Vec::new();
+    /// json.get("ports").unwrap().each_element(|port| ports.push(port.text()));
+    /// assert_eq!(ports, ["80", "443"]);
+    /// ```
     pub fn each_member(self, mut show: impl FnMut(Cow<'a, str>, Self)) {
         if self.text.starts_with('{') {
             // Valid JSON does not fail.
@@ -99,6 +112,14 @@ impl<'a> Json<'a> {
     ///
     /// An integer that exceeds 64 bits becomes a floating point number. Values nested deeper than 32 levels
     /// become "...".
+    ///
+    /// ```
+    /// use hairline_formats::Value;
+    /// use hairline_formats::trace_event_json::Json;
+    ///
+    /// let json = Json::new("-3").unwrap();
+    /// assert!(json.with(|value| matches!(value, Value::I64(-3))));
+    /// ```
     pub fn with<T>(self, use_it: impl FnOnce(Value<'_>) -> T) -> T {
         match self.text.as_bytes().first() {
             Some(b'"') => use_it(Value::Str(&unquoted(self.text))),

@@ -41,6 +41,13 @@ macro_rules! lettered {
 
 lettered! {
     /// The phase of an event, `ph`.
+    ///
+    /// ```
+    /// use hairline_formats::trace_event_json::Phase;
+    ///
+    /// assert_eq!((Phase::from_letter('X'), Phase::Complete.letter()), (Phase::Complete, 'X'));
+    /// assert_eq!(Phase::from_letter('Z'), Phase::Other('Z'));
+    /// ```
     Phase {
         Begin = 'B', "\"Duration Events\": the begin of a slice on a thread.";
         End = 'E', "\"Duration Events\": the end of the thread's innermost slice.";

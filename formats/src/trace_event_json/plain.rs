@@ -9,6 +9,22 @@ use crate::trace_event_json::phase::Phase;
 use crate::trace_event_json::put::{Times, put_display, put_front, put_microseconds, put_string};
 
 /// An event whose text is prepared, except for its time and arguments.
+///
+/// ```
+/// use hairline_formats::trace_event_json::{Args, JsonWriter, Label, PlainEvent, PlainPhase, TrackIds};
+///
+/// let label = Label::new("read", "net").unwrap(); // prepared once
+/// let ids = TrackIds::thread(7, 8);
+/// let mut writer = JsonWriter::array(Vec::new());
+/// for ts in [1_000, 2_000] {
+///     let phase = PlainPhase::Instant;
+///     writer.plain(&PlainEvent { label: &label, phase, ts, ids: &ids, args: Args::None })?;
+/// }
+/// let trace = String::from_utf8(writer.finish()?).unwrap();
+/// let event = r#"{"name":"read","cat":"net","ph":"i","ts":1,"pid":7,"tid":8}"#;
+/// assert_eq!(trace.lines().nth(1), Some(&*format!("{event},")));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct PlainEvent<'a> {
     /// The name and the categories.
@@ -69,6 +85,13 @@ impl Label {
     /// Creates the label of a name and of categories that are separated by commas. "" is not written.
     ///
     /// Returns `None` if the two are longer than about 80 bytes together.
+    ///
+    /// ```
+    /// use hairline_formats::trace_event_json::Label;
+    ///
+    /// assert!(Label::new("read", "net,io").is_some());
+    /// assert!(Label::new(&"long ".repeat(20), "net").is_none()); // write it as an `Event`
+    /// ```
     #[must_use]
     pub fn new(name: &str, cat: &str) -> Option<Self> {
         let mut text = b"{".to_vec();
@@ -103,6 +126,20 @@ impl TrackIds {
     }
 
     /// Creates the ids of a counter's samples: its process, and its id among counters of one name.
+    ///
+    /// ```
+    /// use hairline_formats::trace_event_json::{Args, JsonWriter, Label, PlainEvent, PlainPhase, TrackIds};
+    /// use hairline_formats::Value;
+    ///
+    /// let label = Label::new("in flight", "").unwrap();
+    /// let ids = TrackIds::counter(Some(7), None);
+    /// let args = Args::List(&[("value", Value::I64(3))]);
+    /// let mut writer = JsonWriter::array(Vec::new());
+    /// writer.plain(&PlainEvent { label: &label, phase: PlainPhase::Counter, ts: 1_000, ids: &ids, args })?;
+    /// let trace = String::from_utf8(writer.finish()?).unwrap();
+    /// assert!(trace.contains(r#""ph":"C","ts":1,"pid":7"#), "{trace}");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[must_use]
     pub fn counter(pid: Option<u32>, id: Option<u64>) -> Self {
         Self::new([("pid", pid.map(u64::from)), ("id", id)])

@@ -44,6 +44,18 @@ pub struct JsonReader<R> {
 }
 
 /// An item of a trace.
+///
+/// ```
+/// use hairline_formats::trace_event_json::{Item, JsonReader};
+///
+/// let trace = br#"{"displayTimeUnit": "ns", "traceEvents": [{"name": "read", "ph": "i", "ts": 1}]}"#;
+/// let mut reader = JsonReader::new(&trace[..]);
+/// let Some((_, Item::Member { key, value, .. })) = reader.next()? else { panic!() };
+/// assert_eq!((&*key, value.text()), ("displayTimeUnit", r#""ns""#));
+/// let Some((_, Item::Event(event))) = reader.next()? else { panic!() };
+/// assert_eq!(event.name, "read");
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[allow(clippy::large_enum_variant)] // events are nearly all there is
 #[non_exhaustive]
@@ -109,6 +121,19 @@ impl<R: Read> JsonReader<R> {
     ///
     /// The reader's buffer grows to at most twice the size of the largest object that it returns. An object
     /// that is not UTF-8 takes up to three times its size in addition.
+    ///
+    /// ```
+    /// use hairline_formats::DecodeErrorKind;
+    /// use hairline_formats::trace_event_json::{Item, JsonReader};
+    ///
+    /// let trace = br#"[{"name": "an event of more than 32 bytes"}, {"name": "short"}]"#;
+    /// let mut reader = JsonReader::new(&trace[..]).limit(32);
+    /// let error = reader.next().unwrap_err();
+    /// assert!(matches!(error.kind, DecodeErrorKind::TooLarge { limit: 32, .. }));
+    /// let Some((_, Item::Event(event))) = reader.next()? else { panic!() }; // the event after it
+    /// assert_eq!(event.name, "short");
+    /// # Ok::<(), hairline_formats::DecodeError>(())
+    /// ```
     #[must_use]
     pub fn limit(mut self, bytes: usize) -> Self {
         self.limit = bytes;
@@ -117,12 +142,31 @@ impl<R: Read> JsonReader<R> {
 
     /// Returns the number of values that were passed over so far: elements of the arrays of events and
     /// samples that are no objects, and members of the object form above the limit.
+    ///
+    /// ```
+    /// let trace = br#"[{"name": "read"}, "no object"]"#;
+    /// let mut reader = hairline_formats::trace_event_json::JsonReader::new(&trace[..]);
+    /// while reader.next()?.is_some() {}
+    /// assert_eq!(reader.skipped(), 1);
+    /// # Ok::<(), hairline_formats::DecodeError>(())
+    /// ```
     #[must_use]
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
 
     /// Returns the number of objects that were not UTF-8 so far. U+FFFD replaces their wrong bytes.
+    ///
+    /// ```
+    /// use hairline_formats::trace_event_json::{Item, JsonReader};
+    ///
+    /// let trace = b"[{\"name\": \"caf\xe9\"}]"; // Latin-1
+    /// let mut reader = JsonReader::new(&trace[..]);
+    /// let Some((_, Item::Event(event))) = reader.next()? else { panic!() };
+    /// assert_eq!(event.name, "caf\u{fffd}");
+    /// assert_eq!(reader.repairs(), 1);
+    /// # Ok::<(), hairline_formats::DecodeError>(())
+    /// ```
     #[must_use]
     pub fn repairs(&self) -> u64 {
         self.repairs

@@ -114,6 +114,15 @@ impl<W: Write> JsonWriter<W> {
 
     /// Writes an event that is already JSON.
     ///
+    /// ```
+    /// use hairline_formats::trace_event_json::{Json, JsonWriter};
+    ///
+    /// let mut writer = JsonWriter::array(Vec::new());
+    /// writer.json(Json::new(r#"{"name": "read", "ph": "i", "ts": 1}"#).unwrap())?;
+    /// assert_eq!(writer.finish()?, b"[\n{\"name\": \"read\", \"ph\": \"i\", \"ts\": 1}\n]\n");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`event`](Self::event).
     pub fn json(&mut self, event: Json<'_>) -> io::Result<()> {
@@ -123,6 +132,19 @@ impl<W: Write> JsonWriter<W> {
     /// Writes a member of the object form, for example `otherData`, `stackFrames` or `samples`.
     ///
     /// Members can precede or follow the events. A member after an event ends the events.
+    ///
+    /// ```
+    /// use hairline_formats::Value;
+    /// use hairline_formats::trace_event_json::{Event, JsonWriter};
+    ///
+    /// let mut writer = JsonWriter::object(Vec::new());
+    /// writer.member("otherData", &Value::Str("first run"))?;
+    /// writer.event(&Event::default())?;
+    /// writer.member("version", &Value::U64(2))?; // ends the events
+    /// assert!(writer.event(&Event::default()).is_err());
+    /// assert!(JsonWriter::array(Vec::new()).member("version", &Value::U64(2)).is_err());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The output fails, or the trace has the array form, which has no members.

@@ -78,6 +78,16 @@ pub fn annotation_len(name_iid: u64, value: &Value<'_>) -> usize {
 ///
 /// A blob becomes text in hexadecimal. [`Value::Null`], a dict and an array become a name without a value,
 /// which importers drop. Do not write a null, and write nested values with [`put_named`].
+///
+/// ```
+/// use hairline_formats::Value;
+/// use hairline_formats::track_event::{annotation_len, put_annotation};
+///
+/// let mut event = Vec::new(); // the bytes of a `TrackEvent`
+/// put_annotation(&mut event, 1, &Value::Bool(true));
+/// assert_eq!(event, [0x22, 4, 0x08, 1, 0x10, 1]); // tag, length, the name's id, the value
+/// assert_eq!(annotation_len(1, &Value::Bool(true)), event.len());
+/// ```
 #[inline(always)]
 pub fn put_annotation(out: &mut impl PutBytes, name_iid: u64, value: &Value<'_>) {
     out.bytes(&[ANNOTATION]);
@@ -115,6 +125,19 @@ fn put_value(out: &mut impl PutBytes, value: &Value<'_>) {
 
 /// Writes one annotation of any kind, as a field of `TrackEvent`. Values nested deeper than 32 levels become
 /// "...".
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::Value;
+/// use hairline_formats::track_event::{Annotations, Name, put_named};
+///
+/// let mut event = Vec::new(); // the bytes of a `TrackEvent`
+/// put_named(&mut event, Name::Text("attempt"), &Value::I64(3));
+/// let annotation = Annotations::of_event(&event).next().unwrap()?;
+/// assert_eq!(annotation.name, Some("attempt"));
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 pub fn put_named(out: &mut impl PutMessages, name: Name<'_>, value: &Value<'_>) {
     out.message(track_event::DEBUG_ANNOTATIONS, |a| {
         match name {

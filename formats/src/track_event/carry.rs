@@ -22,6 +22,34 @@ use crate::track_event::sequence::{self, SequenceStart, sequence_start};
 /// Follows the packets of a trace and writes its state at the beginning of each further part.
 ///
 /// Memory: the strings, the tracks, and the open slices.
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::track_event::{
+///     Carry, Interned, InternedKind, PacketReader, SequenceStart, interned, sequence_start,
+/// };
+///
+/// let (sequence, track_uuid, timestamp_ns) = (1, 71, 1_000);
+/// let mut first = Vec::new();
+/// let start = SequenceStart {
+///     sequence, track_uuid, timestamp_ns, first: true, dropped: false, extra_counters: &[]
+/// };
+/// sequence_start(&mut first, &start);
+/// let kind = InternedKind::EventName;
+/// interned(&mut first, sequence, &[Interned::Text { kind, iid: 1, name: "request" }]);
+///
+/// let (mut carry, mut second) = (Carry::new(), Vec::new());
+/// carry.look(&first);
+/// carry.put(|packet| second.extend_from_slice(packet));
+///
+/// let (mut reader, mut names) = (PacketReader::new(&second[..]), 0);
+/// while let Some((_, packet)) = reader.next()? {
+///     names += packet.interned().count();
+/// }
+/// assert_eq!(names, 1); // events of the second part can refer to the name
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct Carry {
     sequences: HashMap<u32, Sequence>,

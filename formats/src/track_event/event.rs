@@ -30,6 +30,24 @@ pub enum Location<'a> {
 }
 
 /// A correlation id, the same for events that belong together.
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::track_event::{
+///     Correlation, Event, EventType, Location, Name, PacketData, PacketReader, SourceLocation, event,
+/// };
+///
+/// let correlation = Some(Correlation::Name(Name::Text("request 7")));
+/// let location = Some(Location::At(SourceLocation { file: "net.rs", function: "send", line: 7 }));
+/// let mut trace = Vec::new();
+/// event(&mut trace, &Event { correlation, location, ..Event::new(1, EventType::Instant, 1_000) });
+/// let mut reader = PacketReader::new(&trace[..]);
+/// let (_, packet) = reader.next()?.unwrap();
+/// let Some(PacketData::Event(event)) = packet.data else { panic!() };
+/// assert_eq!((event.correlation, event.location), (correlation, location));
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Correlation<'a> {
     /// A number.
@@ -39,6 +57,28 @@ pub enum Correlation<'a> {
 }
 
 /// A log message.
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::track_event::{
+///     Event, EventType, Interned, InternedKind, LogMessage, PacketData, PacketReader, Priority, event,
+///     interned,
+/// };
+///
+/// let mut trace = Vec::new();
+/// let kind = InternedKind::LogBody;
+/// interned(&mut trace, 1, &[Interned::Text { kind, iid: 1, name: "cache is full" }]);
+/// let log = LogMessage { body_iid: 1, priority: Priority::Warn, source_location_iid: 0 };
+/// event(&mut trace, &Event { log: Some(log), ..Event::new(1, EventType::Instant, 1_000) });
+///
+/// let mut reader = PacketReader::new(&trace[..]);
+/// assert_eq!(reader.next()?.unwrap().1.interned().count(), 1);
+/// let (_, packet) = reader.next()?.unwrap();
+/// let Some(PacketData::Event(event)) = packet.data else { panic!() };
+/// assert_eq!(event.log, Some(log));
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogMessage {
     /// The id of the text, an [`InternedKind::LogBody`](crate::track_event::InternedKind::LogBody).
@@ -50,6 +90,38 @@ pub struct LogMessage {
 }
 
 /// An event to be written.
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::Value;
+/// use hairline_formats::track_event::{
+///     CounterValue, Event, EventType, Name, PacketData, PacketReader, event,
+/// };
+///
+/// let mut trace = Vec::new();
+/// event(&mut trace, &Event {
+///     name: Some(Name::Text("retry")),
+///     track_uuid: Some(71),
+///     needs_state: false, // nothing is interned
+///     annotations: &[(Name::Text("attempt"), Value::I64(3))],
+///     ..Event::new(1, EventType::Instant, 1_000)
+/// });
+/// event(&mut trace, &Event {
+///     track_uuid: Some(72),
+///     needs_state: false,
+///     counter: Some(CounterValue::Int(512)),
+///     ..Event::new(1, EventType::Counter, 2_000)
+/// });
+///
+/// let (mut reader, mut kinds) = (PacketReader::new(&trace[..]), Vec::new());
+/// while let Some((_, packet)) = reader.next()? {
+///     let Some(PacketData::Event(event)) = packet.data else { panic!() };
+///     kinds.extend(event.kind);
+/// }
+/// assert_eq!(kinds, [EventType::Instant, EventType::Counter]);
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Event<'a> {
     /// The sequence's id.
@@ -138,6 +210,18 @@ pub fn event(out: &mut Vec<u8>, event: &Event<'_>) {
 }
 
 /// Writes one event as [`event`] does. `more` appends further fields to it.
+///
+/// ```
+/// use hairline_formats::proto::put_str;
+/// use hairline_formats::track_event::fields::track_event;
+/// use hairline_formats::track_event::{Event, EventType, event, event_with};
+///
+/// let instant = Event::new(1, EventType::Instant, 1_000);
+/// let (mut bare, mut named) = (Vec::new(), Vec::new());
+/// event(&mut bare, &instant);
+/// event_with(&mut named, &instant, |out| put_str(out, track_event::NAME, "retry"));
+/// assert_eq!(named.len(), bare.len() + 8); // two bytes of tag, one of length, five of text
+/// ```
 pub fn event_with(out: &mut Vec<u8>, event: &Event<'_>, more: impl FnOnce(&mut Vec<u8>)) {
     packet(out, event.sequence, |p| {
         if event.needs_state {

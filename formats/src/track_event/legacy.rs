@@ -7,6 +7,27 @@ use crate::proto::{FieldValue, Fields, put_nonzero, put_some, put_str, put_uint}
 use crate::track_event::fields::legacy_event as fields;
 
 /// `LegacyEvent`. If it has a phase, the phase replaces the event's type.
+///
+/// ```
+/// use hairline_formats::proto::put_message;
+/// use hairline_formats::track_event::fields::track_event;
+/// use hairline_formats::track_event::{
+///     Event, EventType, LegacyEvent, LegacyId, PacketData, PacketReader, event_with,
+/// };
+///
+/// let begin = LegacyEvent { phase: b'b', id: Some(LegacyId::Global(7)), ..LegacyEvent::default() };
+/// let mut trace = Vec::new();
+/// event_with(&mut trace, &Event::new(1, EventType::Unspecified, 1_000), |event| {
+///     put_message(event, track_event::LEGACY_EVENT, |legacy| begin.put(legacy));
+/// });
+///
+/// let mut reader = PacketReader::new(&trace[..]);
+/// let (_, packet) = reader.next()?.unwrap();
+/// let Some(PacketData::Event(event)) = packet.data else { panic!() };
+/// let mut unknown_fields = 0;
+/// assert_eq!(event.legacy(&mut unknown_fields)?, Some(begin));
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LegacyEvent<'a> {
     /// The phase, an ASCII letter; 0 is none.

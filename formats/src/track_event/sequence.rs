@@ -47,6 +47,27 @@ pub struct SequenceStart<'a> {
 }
 
 /// Writes a packet that clears the sequence's state and sets its clock and default track.
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::track_event::{PacketReader, SequenceStart, sequence_start};
+///
+/// let mut trace = Vec::new();
+/// sequence_start(&mut trace, &SequenceStart {
+///     sequence: 1,
+///     first: true,
+///     dropped: false,
+///     track_uuid: 71,
+///     extra_counters: &[],
+///     timestamp_ns: 1_000,
+/// });
+/// let mut reader = PacketReader::new(&trace[..]);
+/// let (_, packet) = reader.next()?.unwrap();
+/// assert!(packet.first && !packet.dropped);
+/// assert_eq!(packet.defaults.unwrap().track_uuid, Some(71));
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 pub fn sequence_start(out: &mut Vec<u8>, start: &SequenceStart<'_>) {
     packet(out, start.sequence, |p| {
         put_uint(
@@ -81,6 +102,22 @@ fn put_reading(snapshot: &mut Vec<u8>, clock_id: u32, ns: u64, incremental: bool
 }
 
 /// Writes readings of several clocks at one moment: pairs of a number of [`clock`] and a time in ns.
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::track_event::fields::clock;
+/// use hairline_formats::track_event::{PacketData, PacketReader, clock_snapshot};
+///
+/// let mut trace = Vec::new();
+/// clock_snapshot(&mut trace, 1, &[(clock::BOOTTIME, 5_000), (clock::MONOTONIC, 4_000)]);
+/// let mut reader = PacketReader::new(&trace[..]);
+/// let (_, packet) = reader.next()?.unwrap();
+/// let Some(PacketData::Clocks(readings)) = packet.data else { panic!() };
+/// let times: Vec<u64> = readings.map(|reading| reading.map(|it| it.timestamp)).collect::<Result<_, _>>()?;
+/// assert_eq!(times, [5_000, 4_000]);
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 pub fn clock_snapshot(out: &mut Vec<u8>, sequence: u32, clocks: &[(u32, u64)]) {
     packet(out, sequence, |p| {
         put_message(p, packet_fields::CLOCK_SNAPSHOT, |s| {
@@ -134,6 +171,26 @@ impl SourceLocation<'_> {
 }
 
 /// Writes interned strings, for the packets of the sequence that follow.
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::track_event::{
+///     Interned, InternedKind, PacketReader, SourceLocation, interned,
+/// };
+///
+/// let strings = [
+///     Interned::Text { kind: InternedKind::Category, iid: 1, name: "net" },
+///     Interned::Text { kind: InternedKind::EventName, iid: 1, name: "retry" },
+///     Interned::Location { iid: 1, at: SourceLocation { file: "net.rs", function: "send", line: 7 } },
+/// ];
+/// let mut trace = Vec::new();
+/// interned(&mut trace, 1, &strings);
+/// let mut reader = PacketReader::new(&trace[..]);
+/// let (_, packet) = reader.next()?.unwrap();
+/// assert_eq!(packet.interned().collect::<Result<Vec<_>, _>>()?, strings);
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 pub fn interned(out: &mut Vec<u8>, sequence: u32, strings: &[Interned<'_>]) {
     packet(out, sequence, |p| {
         put_uint(p, packet_fields::SEQUENCE_FLAGS, u64::from(sequence_flags::NEEDS));

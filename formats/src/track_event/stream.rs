@@ -8,6 +8,19 @@ use crate::track_event::fields::{
 use crate::track_event::sequence::packet;
 
 /// Writes the trace's uuid, which is the same in all its files.
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::track_event::{PacketData, PacketReader, trace_uuid};
+///
+/// let mut trace = Vec::new();
+/// trace_uuid(&mut trace, 1, 0x1234);
+/// let mut reader = PacketReader::new(&trace[..]);
+/// let (_, packet) = reader.next()?.unwrap();
+/// assert!(matches!(packet.data, Some(PacketData::TraceUuid(0x1234))));
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 pub fn trace_uuid(out: &mut Vec<u8>, sequence: u32, uuid: u128) {
     packet(out, sequence, |p| {
         put_message(p, trace_packet::TRACE_UUID, |u| {
@@ -24,6 +37,15 @@ pub const SYNCHRONIZATION_MARKER: [u8; 16] =
 /// Writes a marker at which a reader in the middle of a long trace can begin.
 ///
 /// Write one about every 10 s, and never compress it.
+///
+/// ```
+/// use hairline_formats::track_event::{SYNCHRONIZATION_MARKER, synchronization_marker};
+///
+/// let mut trace = Vec::new();
+/// synchronization_marker(&mut trace, 1);
+/// let marker = &SYNCHRONIZATION_MARKER[..];
+/// assert!(trace.windows(marker.len()).any(|bytes| bytes == marker));
+/// ```
 pub fn synchronization_marker(out: &mut Vec<u8>, sequence: u32) {
     packet(out, sequence, |p| put_bytes(p, trace_packet::SYNCHRONIZATION_MARKER, &SYNCHRONIZATION_MARKER));
 }
@@ -33,6 +55,21 @@ pub const MAX_COMPRESSED: usize = 512 * 1024;
 
 /// Writes compressed packets. `deflated` is a zlib stream of whole packets, tags and lengths included, of at
 /// most [`MAX_COMPRESSED`] bytes.
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::track_event::{PacketData, PacketReader, compressed_packets};
+///
+/// let deflated = [0x78, 0x9c, 0x03, 0, 0, 0, 0, 1]; // a zlib stream of nothing
+/// let mut trace = Vec::new();
+/// compressed_packets(&mut trace, &deflated);
+/// let mut reader = PacketReader::new(&trace[..]);
+/// let (_, packet) = reader.next()?.unwrap();
+/// let Some(PacketData::Compressed { bytes, .. }) = packet.data else { panic!() };
+/// assert_eq!(bytes, deflated); // the caller inflates it
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 pub fn compressed_packets(out: &mut Vec<u8>, deflated: &[u8]) {
     put_message(out, trace::PACKET, |p| put_bytes(p, trace_packet::COMPRESSED_PACKETS, deflated));
 }
@@ -61,6 +98,21 @@ pub struct SystemInfo<'a> {
 }
 
 /// Writes `SystemInfo`: the machine on which the trace was recorded.
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::track_event::{PacketData, PacketReader, SystemInfo, system_info};
+///
+/// let machine = SystemInfo { sysname: "Linux", page_size: 4096, num_cpus: 2, ..SystemInfo::default() };
+/// let mut trace = Vec::new();
+/// system_info(&mut trace, 1, &machine);
+/// let mut reader = PacketReader::new(&trace[..]);
+/// let (_, packet) = reader.next()?.unwrap();
+/// let Some(PacketData::System(read)) = packet.data else { panic!() };
+/// assert_eq!(read, machine);
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 pub fn system_info(out: &mut Vec<u8>, sequence: u32, of: &SystemInfo<'_>) {
     packet(out, sequence, |p| {
         put_message(p, trace_packet::SYSTEM_INFO, |s| {
@@ -93,6 +145,23 @@ pub struct Process<'a> {
 }
 
 /// Writes `ProcessTree` with one process, at the time `timestamp_ns` of `CLOCK_BOOTTIME`.
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::track_event::{PacketData, PacketReader, Process, process_tree};
+///
+/// let process = Process { pid: 70, parent: None, command_line: &["server", "--port=80"] };
+/// let mut trace = Vec::new();
+/// process_tree(&mut trace, 1, 1_000, &process);
+/// let mut reader = PacketReader::new(&trace[..]);
+/// let (_, packet) = reader.next()?.unwrap();
+/// let Some(PacketData::Processes(mut processes)) = packet.data else { panic!() };
+/// let read = processes.next().unwrap()?;
+/// assert_eq!((read.pid, read.parent), (Some(70), None));
+/// assert_eq!(read.command_line().collect::<Result<Vec<_>, _>>()?, ["server", "--port=80"]);
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 pub fn process_tree(out: &mut Vec<u8>, sequence: u32, timestamp_ns: u64, of: &Process<'_>) {
     packet(out, sequence, |p| {
         put_uint(p, trace_packet::TIMESTAMP, timestamp_ns);
@@ -131,11 +200,41 @@ pub struct TraceStats {
 }
 
 /// Writes `TraceStats` of one producer with one buffer.
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::track_event::{PacketData, PacketReader, TraceStats, trace_stats};
+///
+/// let stats = TraceStats { size: 4096, bytes_written: 1000, events_lost: 3, ..TraceStats::default() };
+/// let mut trace = Vec::new();
+/// trace_stats(&mut trace, 1, &stats);
+/// let mut reader = PacketReader::new(&trace[..]);
+/// let (_, packet) = reader.next()?.unwrap();
+/// let Some(PacketData::Stats(read)) = packet.data else { panic!() };
+/// assert_eq!(read, stats);
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 pub fn trace_stats(out: &mut Vec<u8>, sequence: u32, of: &TraceStats) {
     trace_stats_of_all(out, sequence, std::slice::from_ref(of));
 }
 
 /// Writes `TraceStats` of several producers with one buffer each, for a trace that is merged from theirs.
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::track_event::{PacketData, PacketReader, TraceStats, trace_stats_of_all};
+///
+/// let one = TraceStats { size: 4096, events_lost: 3, ..TraceStats::default() };
+/// let mut trace = Vec::new();
+/// trace_stats_of_all(&mut trace, 1, &[one, one]);
+/// let mut reader = PacketReader::new(&trace[..]);
+/// let (_, packet) = reader.next()?.unwrap();
+/// let Some(PacketData::Stats(sums)) = packet.data else { panic!() };
+/// assert_eq!((sums.size, sums.events_lost), (8192, 6)); // read as sums
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 pub fn trace_stats_of_all(out: &mut Vec<u8>, sequence: u32, all: &[TraceStats]) {
     let sum = |of: fn(&TraceStats) -> u64| all.iter().map(of).fold(0, u64::saturating_add);
     packet(out, sequence, |p| {

@@ -113,6 +113,23 @@ pub struct CustomTrack<'a> {
 }
 
 /// Writes the descriptor of a process's track.
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::track_event::{PacketData, PacketReader, ProcessTrack, process_descriptor};
+///
+/// let mut trace = Vec::new();
+/// let cmdline = &["server", "--port=80"];
+/// process_descriptor(&mut trace, 1, &ProcessTrack { uuid: 1, pid: 70, name: "server", cmdline });
+/// let mut reader = PacketReader::new(&trace[..]);
+/// let (_, packet) = reader.next()?.unwrap();
+/// let Some(PacketData::Track(track)) = packet.data else { panic!() };
+/// let process = track.process.unwrap();
+/// assert_eq!((track.uuid, process.pid, process.name), (Some(1), Some(70), Some("server")));
+/// assert_eq!(process.cmdline().collect::<Result<Vec<_>, _>>()?, cmdline);
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 pub fn process_descriptor(out: &mut Vec<u8>, sequence: u32, track: &ProcessTrack<'_>) {
     descriptor(out, sequence, track.uuid, |d| {
         put_message(d, track_fields::PROCESS, |p| {
@@ -124,6 +141,27 @@ pub fn process_descriptor(out: &mut Vec<u8>, sequence: u32, track: &ProcessTrack
 }
 
 /// Writes the descriptor of a thread's track.
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::track_event::{
+///     PacketData, PacketReader, ProcessTrack, ThreadTrack, process_descriptor, thread_descriptor,
+/// };
+///
+/// let mut trace = Vec::new();
+/// let process = ProcessTrack { uuid: 1, pid: 70, name: "server", cmdline: &[] };
+/// process_descriptor(&mut trace, 1, &process); // the parent first
+/// let thread = ThreadTrack { uuid: 2, parent_uuid: process.uuid, pid: 70, tid: 71, name: "main" };
+/// thread_descriptor(&mut trace, 1, &thread);
+///
+/// let mut reader = PacketReader::new(&trace[..]);
+/// reader.next()?; // the process
+/// let (_, packet) = reader.next()?.unwrap();
+/// let Some(PacketData::Track(track)) = packet.data else { panic!() };
+/// assert_eq!((track.parent_uuid, track.thread.unwrap().tid), (Some(1), Some(71)));
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 pub fn thread_descriptor(out: &mut Vec<u8>, sequence: u32, track: &ThreadTrack<'_>) {
     descriptor(out, sequence, track.uuid, |d| {
         put_uint(d, track_fields::PARENT_UUID, track.parent_uuid);
@@ -136,6 +174,29 @@ pub fn thread_descriptor(out: &mut Vec<u8>, sequence: u32, track: &ThreadTrack<'
 }
 
 /// Writes the descriptor of a counter's track.
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::track_event::{
+///     CounterTrack, PacketData, PacketReader, Unit, counter_descriptor,
+/// };
+///
+/// let mut trace = Vec::new();
+/// counter_descriptor(&mut trace, 1, &CounterTrack {
+///     unit: Unit::SizeBytes,
+///     multiplier: 1024, // the values are KiB
+///     categories: &["net"],
+///     ..CounterTrack::new(3, 1, "in flight")
+/// });
+/// let mut reader = PacketReader::new(&trace[..]);
+/// let (_, packet) = reader.next()?.unwrap();
+/// let Some(PacketData::Track(track)) = packet.data else { panic!() };
+/// let counter = track.counter.unwrap();
+/// assert_eq!((counter.unit, counter.unit_multiplier), (Some(Unit::SizeBytes), Some(1024)));
+/// assert_eq!(counter.categories().next().unwrap()?, "net");
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 pub fn counter_descriptor(out: &mut Vec<u8>, sequence: u32, track: &CounterTrack<'_>) {
     descriptor(out, sequence, track.uuid, |d| {
         put_uint(d, track_fields::PARENT_UUID, track.parent_uuid);
@@ -157,6 +218,35 @@ pub fn counter_descriptor(out: &mut Vec<u8>, sequence: u32, track: &CounterTrack
 }
 
 /// Writes the descriptor of a track with a name of its own.
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::track_event::{
+///     ChildOrdering, CustomTrack, PacketData, PacketReader, custom_descriptor,
+/// };
+///
+/// let mut trace = Vec::new();
+/// let requests = CustomTrack {
+///     uuid: 4,
+///     name: "requests",
+///     child_ordering: ChildOrdering::Explicit,
+///     ..CustomTrack::default()
+/// };
+/// custom_descriptor(&mut trace, 1, &requests); // the root of a tree
+/// let parent_uuid = Some(requests.uuid);
+/// for (uuid, name, rank) in [(5, "slow", 1), (6, "fast", 2)] {
+///     custom_descriptor(&mut trace, 1, &CustomTrack { uuid, parent_uuid, name, rank, ..requests });
+/// }
+///
+/// let (mut reader, mut ranks) = (PacketReader::new(&trace[..]), Vec::new());
+/// while let Some((_, packet)) = reader.next()? {
+///     let Some(PacketData::Track(track)) = packet.data else { panic!() };
+///     ranks.push(track.rank);
+/// }
+/// assert_eq!(ranks, [None, Some(1), Some(2)]);
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 pub fn custom_descriptor(out: &mut Vec<u8>, sequence: u32, track: &CustomTrack<'_>) {
     descriptor(out, sequence, track.uuid, |d| {
         put_some(d, track_fields::PARENT_UUID, track.parent_uuid);

@@ -7,6 +7,18 @@ use crate::options::Format;
 use crate::summary::Lost;
 
 /// The options of [`recover`](super::recover).
+///
+/// ```
+/// use hairline::recovery::{RecoverError, RecoverOptions, recover};
+///
+/// let region = std::path::Path::new("/dev/shm/no-such-region");
+/// let options = RecoverOptions::new().to("crash.pftrace").keep_region(true);
+/// match recover(region, &options) {
+///     Err(RecoverError::Io { path, .. }) => assert_eq!(path, region),
+///     Err(RecoverError::Disabled) => {} // without the feature `enable`
+///     other => panic!("{other:?}"),
+/// }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct RecoverOptions {

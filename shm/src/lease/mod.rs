@@ -316,6 +316,34 @@ impl Lease {
     ///
     /// Returns whether the caller can try [`take`](Self::take), after a [fence of all
     /// threads](fence_all_threads).
+    ///
+    /// ```
+    /// use hairline_shm::{ChunkInfo, Lease, Recall, Region, RegionConfig, fence_all_threads};
+    ///
+    /// let region = Region::create(&RegionConfig::small())?;
+    /// let mut chunk = region.claim(ChunkInfo::default(), b"").unwrap();
+    /// let lease = Lease::new();
+    /// lease.set_busy(true);
+    /// // SAFETY: the code below follows the rules.
+    /// unsafe { lease.set(&chunk, 2, 2, true) };
+    /// lease.set_busy(false); // the thread is idle now
+    ///
+    /// // The drain thread:
+    /// let recall = Recall { region: &region, epoch: 2, idle_since: 0, empty_room: None };
+    /// assert!(lease.ask(&recall));
+    /// // SAFETY: `ask` has returned true, and the fence has succeeded.
+    /// let is_taken = fence_all_threads() && unsafe { lease.take(&recall) };
+    ///
+    /// // The thread, at its next event:
+    /// lease.set_busy(true);
+    /// lease.clear();
+    /// assert_eq!(lease.settle(), is_taken);
+    /// if is_taken {
+    ///     chunk.set_recalled(); // it claims another chunk
+    /// }
+    /// lease.give_up();
+    /// # Ok::<(), hairline_shm::RegionError>(())
+    /// ```
     pub fn ask(&self, recall: &Recall<'_>) -> bool {
         match self.recall.load(Ordering::Relaxed) {
             recall::ASKED => {} // the thread was busy at the last `take`, and has not settled since

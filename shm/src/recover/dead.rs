@@ -12,6 +12,37 @@ use crate::recover::fragments::Fragments;
 use crate::recover::header::Facts;
 
 /// The region of a dead process, locked. Made by [`RegionFile::lock`](crate::recover::RegionFile::lock).
+///
+/// ```
+/// # #[cfg(feature = "recovery")] {
+/// use hairline_shm::recover::{DeadRegion, Part, find};
+/// use hairline_shm::{BackingChoice, ChunkInfo, Region, RegionConfig};
+///
+/// // A child writes a record and dies.
+/// // SAFETY: the child calls no code that needs another thread.
+/// let child = unsafe { libc::fork() };
+/// if child == 0 {
+///     let config = RegionConfig { backing: BackingChoice::File, ..RegionConfig::small() };
+///     let region = Region::create(&config).unwrap();
+///     region.activate(None);
+///     let info = ChunkInfo { sequence: region.new_sequence(), ..ChunkInfo::default() };
+///     region.claim(info, b"").unwrap().append(b"a record", 1);
+///     // SAFETY: ends the child at once, as SIGKILL does.
+///     unsafe { libc::_exit(0) };
+/// }
+/// // SAFETY: no status is asked for.
+/// unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+///
+/// let found = find()?.into_iter().find(|found| found.pid == child.unsigned_abs()).unwrap();
+/// let region = DeadRegion::open(&found.path)?;
+/// let mut fragments = region.fragments(Part::NotInOutput)?;
+/// let fragment = fragments.next()?.unwrap();
+/// assert_eq!((fragment.bytes, fragment.records), (&b"a record"[..], 1));
+/// drop(fragments);
+/// region.remove()?; // the trace is complete now
+/// # }
+/// # Ok::<(), hairline_shm::recover::RecoverError>(())
+/// ```
 #[derive(Debug)]
 pub struct DeadRegion {
     file: Locked,

@@ -12,6 +12,20 @@ use crate::recover::glance::Glance;
 use crate::recover::header::{Facts, facts_of};
 
 /// The file of a region, seen from outside. Its process may be alive.
+///
+/// ```
+/// use hairline_shm::recover::{Life, RecoverError, RegionFile};
+/// use hairline_shm::{Backing, BackingChoice, Region, RegionConfig};
+///
+/// let (backing, process_name) = (BackingChoice::File, "server".to_owned());
+/// let region = Region::create(&RegionConfig { backing, process_name, ..RegionConfig::small() })?;
+/// let Backing::File(path) = region.backing() else { panic!() };
+/// let file = RegionFile::open(path.as_ref())?;
+/// assert_eq!((&*file.facts().process_name, file.life()), ("server", Life::Alive));
+/// let error = file.lock(false).unwrap_err(); // the process writes the trace itself
+/// assert!(matches!(error, RecoverError::Alive { .. }));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct RegionFile {
     file: File,

@@ -27,6 +27,17 @@ pub struct Found {
 
 /// Finds the regions of this user, of living and of dead processes. Sorted by pid.
 ///
+/// ```
+/// use hairline_shm::recover::{Life, find};
+/// use hairline_shm::{BackingChoice, Region, RegionConfig};
+///
+/// let config = RegionConfig { backing: BackingChoice::File, ..RegionConfig::small() };
+/// let region = Region::create(&config)?; // a region of this process
+/// let found = find()?.into_iter().find(|found| found.pid == std::process::id()).unwrap();
+/// assert_eq!((found.life, found.facts?.pid), (Life::Alive, std::process::id()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// If `/dev/shm` cannot be read. A region that cannot be read is in the result, with the reason.
 pub fn find() -> Result<Vec<Found>, RecoverError> {
@@ -53,6 +64,20 @@ fn find_in(directory: &Path) -> Result<Vec<Found>, RecoverError> {
 
 /// A search for this user's regions in steps of bounded work: other users can put any number of files into
 /// `/dev/shm`.
+///
+/// ```
+/// use hairline_shm::recover::Search;
+/// use hairline_shm::{BackingChoice, Region, RegionConfig};
+///
+/// let config = RegionConfig { backing: BackingChoice::File, ..RegionConfig::small() };
+/// let region = Region::create(&config)?; // a region of this process
+/// let (mut search, mut pids) = (Search::new()?, Vec::new());
+/// while let Some(step) = search.step(100) {
+///     pids.extend(step.map(|found| found.pid)); // a caller with little time continues later
+/// }
+/// assert!(pids.contains(&std::process::id()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Search {
     entries: std::fs::ReadDir,

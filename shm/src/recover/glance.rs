@@ -33,6 +33,27 @@ const LOOKS: usize = 16;
 const LOOKS_BETWEEN_BATCHES: usize = 1000;
 
 /// The content of a region at one moment.
+///
+/// ```
+/// use hairline_shm::recover::RegionFile;
+/// use hairline_shm::{Backing, BackingChoice, ChunkInfo, Region, RegionConfig};
+///
+/// let config = RegionConfig { backing: BackingChoice::File, ..RegionConfig::small() };
+/// let region = Region::create(&config)?;
+/// region.activate(None);
+/// let info = ChunkInfo { sequence: region.new_sequence(), ..ChunkInfo::default() };
+/// let mut chunk = region.claim(info, b"").unwrap();
+/// assert!(chunk.append(b"a record", 1)); // the thread still writes the chunk
+///
+/// let Backing::File(path) = region.backing() else { panic!() };
+/// let (glance, mut bytes) = (RegionFile::open(path.as_ref())?.glance()?, Vec::new());
+/// glance.each(|fragment| {
+///     bytes.extend_from_slice(fragment.bytes);
+///     Ok::<(), std::io::Error>(())
+/// })?;
+/// assert_eq!((&bytes[..], glance.missed()), (&b"a record"[..], 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Glance {
     facts: Facts,

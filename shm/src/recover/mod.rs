@@ -5,6 +5,7 @@
 //! not have yet:
 //!
 //! ```no_run
+//! # #[cfg(feature = "recovery")] {
 //! use hairline_shm::recover::{DeadRegion, Part, find};
 //!
 //! for found in find()? {
@@ -15,6 +16,7 @@
 //!         println!("{} bytes, {} records", fragment.bytes.len(), fragment.records);
 //!     }
 //! }
+//! # }
 //! # Ok::<(), hairline_shm::recover::RecoverError>(())
 //! ```
 //!

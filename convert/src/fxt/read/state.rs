@@ -11,6 +11,32 @@ use crate::starts::Starts;
 use crate::{Report, TrackId};
 
 /// Reads FXT.
+///
+/// ```
+/// use hairline_convert::{Context, FxtReader, Item, TraceReader};
+/// use hairline_formats::fxt::{self, EventKind, StringRef, ThreadRef};
+///
+/// let mut trace = Vec::new();
+/// fxt::magic(&mut trace);
+/// fxt::initialization(&mut trace, 1_000_000); // ticks are microseconds
+/// fxt::event(&mut trace, &fxt::Event {
+///     kind: EventKind::Instant,
+///     timestamp: 5,
+///     thread: ThreadRef::Inline { process: 7, thread: 8 },
+///     category: StringRef::Inline("net"),
+///     name: StringRef::Inline("retry"),
+///     args: &[],
+///     payload: None,
+/// });
+/// let (mut reader, mut context, mut times) = (FxtReader::new(&trace[..]), Context::new(), Vec::new());
+/// while let Some(item) = reader.next(&mut context)? {
+///     if let Item::Event(event) = item {
+///         times.push(event.time);
+///     }
+/// }
+/// assert_eq!(times, [5_000]); // in nanoseconds
+/// # Ok::<(), hairline_convert::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct FxtReader<R> {
     pub(super) current: Current<R>,

@@ -17,6 +17,20 @@ use crate::readings::Readings;
 use crate::{FlowStep, Report, TrackId};
 
 /// Writes FXT.
+///
+/// ```
+/// use hairline_convert::{Event, EventKind, FxtWriter, Item, Track, TrackId, TrackKind, TraceWriter};
+///
+/// let mut fxt = Vec::new();
+/// let mut writer = FxtWriter::new(&mut fxt);
+/// let thread = TrackId(0);
+/// writer.write(&Item::Track(Track::new(thread, TrackKind::Thread { pid: 7, tid: 8 })))?;
+/// writer.write(&Item::Event(Event::new(1_000, thread, EventKind::Instant)))?;
+/// writer.finish()?;
+/// drop(writer);
+/// assert_eq!(fxt[..8], hairline_formats::fxt::MAGIC.to_le_bytes());
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct FxtWriter<W> {
     pub(super) output: Output<W>,

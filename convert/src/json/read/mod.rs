@@ -30,6 +30,20 @@ use crate::json::read::state::State;
 use crate::{Context, Error, Item, Report};
 
 /// Reads Trace Event JSON, in both of its forms.
+///
+/// ```
+/// use hairline_convert::{Context, EventKind, Item, JsonReader, TraceReader};
+///
+/// let json = br#"[{"name":"read","ph":"X","ts":1,"dur":2,"pid":1,"tid":1}]"#;
+/// let (mut reader, mut context, mut kinds) = (JsonReader::new(&json[..]), Context::new(), Vec::new());
+/// while let Some(item) = reader.next(&mut context)? {
+///     if let Item::Event(event) = item {
+///         kinds.push(event.kind);
+///     }
+/// }
+/// assert!(matches!(kinds[..], [EventKind::Complete { duration: 2_000, .. }]));
+/// # Ok::<(), hairline_convert::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct JsonReader<R> {
     input: json::JsonReader<R>,

@@ -12,6 +12,21 @@ use crate::json::write::tracks::{OutputTrack, Tracks};
 use crate::{Loss, Report};
 
 /// Writes Trace Event JSON in the object form.
+///
+/// ```
+/// use hairline_convert::{Event, EventKind, Item, JsonWriter, Track, TrackId, TrackKind, TraceWriter};
+///
+/// let mut json = Vec::new();
+/// let mut writer = JsonWriter::new(&mut json);
+/// let thread = TrackId(0);
+/// writer.write(&Item::Track(Track::new(thread, TrackKind::Thread { pid: 7, tid: 8 })))?;
+/// let begin = Event { name: "read".into(), ..Event::new(1_500, thread, EventKind::Begin) };
+/// writer.write(&Item::Event(begin))?;
+/// writer.finish()?;
+/// drop(writer);
+/// assert!(String::from_utf8(json)?.contains(r#""name":"read","ph":"B","ts":1.5,"#));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct JsonWriter<W> {
     /// `None` when the trace is finished.

@@ -34,6 +34,28 @@ use crate::{Context, Error, Item, Report, Trace, TraceFormat};
 type Inner = track_event::PacketReader<ZlibDecoder<Cursor<Vec<u8>>>>;
 
 /// Reads Perfetto's TracePackets.
+///
+/// ```
+/// use hairline_convert::{Context, Item, TraceReader, TrackEventReader};
+/// use hairline_formats::track_event::{CustomTrack, Event, EventType, custom_descriptor, event};
+///
+/// let mut trace = Vec::new();
+/// custom_descriptor(&mut trace, 1, &CustomTrack { uuid: 4, name: "requests", ..CustomTrack::default() });
+/// let begin = Event::new(1, EventType::SliceBegin, 1_000);
+/// event(&mut trace, &Event { track_uuid: Some(4), needs_state: false, ..begin });
+///
+/// let (mut reader, mut context) = (TrackEventReader::new(&trace[..]), Context::new());
+/// let (mut names, mut times) = (Vec::new(), Vec::new());
+/// while let Some(item) = reader.next(&mut context)? {
+///     match item {
+///         Item::Track(track) => names.push(track.name),
+///         Item::Event(event) => times.push(event.time),
+///         _ => {}
+///     }
+/// }
+/// assert_eq!((&*names[0], &times[..]), ("requests", &[1_000][..]));
+/// # Ok::<(), hairline_convert::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct TrackEventReader<R> {
     packets: track_event::PacketReader<R>,

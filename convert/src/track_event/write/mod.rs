@@ -26,6 +26,21 @@ use crate::{Item, Loss, Report, Trace, TraceFormat};
 const COPIED: u32 = u32::MAX;
 
 /// Writes Perfetto's TracePackets.
+///
+/// ```
+/// use hairline_convert::{Event, EventKind, Item, Track, TrackEventWriter, TrackId, TrackKind, TraceWriter};
+/// use hairline_formats::track_event::PacketReader;
+///
+/// let mut packets = Vec::new();
+/// let mut writer = TrackEventWriter::new(&mut packets);
+/// let track = TrackId(0);
+/// writer.write(&Item::Track(Track::new(track, TrackKind::Slices)))?;
+/// writer.write(&Item::Event(Event::new(1_000, track, EventKind::Instant)))?;
+/// writer.finish()?;
+/// drop(writer);
+/// assert!(PacketReader::new(&packets[..]).next()?.is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct TrackEventWriter<W> {
     output: W,

@@ -5,6 +5,23 @@ use crate::track_event::fields::{debug_annotation as annotation, track_event};
 use crate::{DecodeError, Value};
 
 /// An argument of an event: `DebugAnnotation`.
+///
+/// ```
+/// use hairline_formats::Value;
+/// use hairline_formats::track_event::{AnnotationValue, Annotations, put_annotation};
+///
+/// let mut event = Vec::new(); // the bytes of a `TrackEvent`
+/// put_annotation(&mut event, 1, &Value::I64(-3));
+/// put_annotation(&mut event, 2, &Value::Interned { iid: 7, text: "GET" });
+///
+/// let mut annotations = Annotations::of_event(&event);
+/// let first = annotations.next().unwrap()?;
+/// assert_eq!(first.name_iid, Some(1));
+/// assert!(matches!(first.value, AnnotationValue::Value(Value::I64(-3))));
+/// let second = annotations.next().unwrap()?;
+/// assert!(matches!(second.value, AnnotationValue::StringIid(7)));
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Annotation<'a> {
     /// The id of an interned name.

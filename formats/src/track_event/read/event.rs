@@ -11,6 +11,31 @@ use crate::track_event::read::repeated::{Integers, Numbers, Texts};
 use crate::track_event::sequence::Name;
 
 /// An event that was read: `TrackEvent`. Names are interned on the sequence, or inline.
+///
+/// ```
+/// use hairline_formats::Value;
+/// use hairline_formats::track_event::{Event, EventType, Name, PacketData, PacketReader, event};
+///
+/// let mut trace = Vec::new();
+/// event(&mut trace, &Event {
+///     name: Some(Name::Text("read")),
+///     categories: &[Name::Iid(1), Name::Text("net")],
+///     flow_ids: &[7, 8],
+///     extra_counters: &[512],
+///     annotations: &[(Name::Text("bytes"), Value::U64(64))],
+///     ..Event::new(1, EventType::SliceBegin, 1_000)
+/// });
+/// let mut reader = PacketReader::new(&trace[..]);
+/// let (_, packet) = reader.next()?.unwrap();
+/// let Some(PacketData::Event(event)) = packet.data else { panic!() };
+/// assert_eq!((event.kind, event.name), (Some(EventType::SliceBegin), Some("read")));
+/// assert_eq!(event.category_iids().collect::<Result<Vec<_>, _>>()?, [1]);
+/// assert_eq!(event.categories().collect::<Result<Vec<_>, _>>()?, ["net"]);
+/// assert_eq!(event.flow_ids().collect::<Result<Vec<_>, _>>()?, [7, 8]);
+/// assert_eq!(event.extra_counters().collect::<Result<Vec<_>, _>>()?, [512]);
+/// assert_eq!(event.annotations().next().unwrap()?.name, Some("bytes"));
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct TrackEvent<'a> {
     /// The type of the event; `None` for a type that this crate does not know.

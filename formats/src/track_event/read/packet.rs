@@ -13,6 +13,20 @@ use crate::track_event::read::track::TrackDescriptor;
 use crate::track_event::stream::{SYNCHRONIZATION_MARKER, SystemInfo, TraceStats};
 
 /// A packet that was read. Absent fields have the values that earlier packets of the sequence set.
+///
+/// ```
+/// use hairline_formats::track_event::{Event, EventType, Packet, PacketData, PacketReader, event};
+///
+/// let mut trace = Vec::new();
+/// event(&mut trace, &Event::new(1, EventType::Instant, 1_000));
+/// let mut reader = PacketReader::new(&trace[..]);
+/// let (offset, message) = reader.next_message()?.unwrap(); // not read yet
+/// let packet = Packet::decode(message)?;
+/// assert_eq!((offset, packet.sequence, packet.timestamp), (0, 1, Some(1_000)));
+/// assert!(matches!(packet.data, Some(PacketData::Event(_))));
+/// assert_eq!(packet.bytes(), &trace[2..]); // without tag and length
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Packet<'a> {
     /// The packet's sequence; 0 if it is missing.
@@ -83,6 +97,25 @@ pub enum PacketData<'a> {
 }
 
 /// `TracePacketDefaults`.
+///
+/// ```
+/// use hairline_formats::track_event::{PacketReader, SequenceStart, sequence_start};
+///
+/// let mut trace = Vec::new();
+/// sequence_start(&mut trace, &SequenceStart {
+///     sequence: 1,
+///     first: true,
+///     dropped: false,
+///     track_uuid: 71,
+///     extra_counters: &[72, 73], // the tracks of the extra values of each event
+///     timestamp_ns: 1_000,
+/// });
+/// let mut reader = PacketReader::new(&trace[..]);
+/// let (_, packet) = reader.next()?.unwrap();
+/// let defaults = packet.defaults.unwrap();
+/// assert_eq!(defaults.extra_counter_track_uuids().collect::<Result<Vec<_>, _>>()?, [72, 73]);
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct PacketDefaults<'a> {
     /// The default clock of timestamps.

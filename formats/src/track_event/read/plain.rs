@@ -10,6 +10,33 @@ use crate::track_event::fields::{EventType, trace_packet as packet, track_event 
 use crate::track_event::sequence::Name;
 
 /// A packet with an event that has only these fields.
+///
+/// ```
+/// use hairline_formats::track_event::{
+///     Event, EventType, Name, Packet, PacketReader, PlainEvent, event, trace_uuid,
+/// };
+///
+/// let mut trace = Vec::new();
+/// let instant = Event::new(1, EventType::Instant, 1_000);
+/// event(&mut trace, &Event { name: Some(Name::Iid(3)), ..instant });
+/// trace_uuid(&mut trace, 1, 0x1234);
+///
+/// let (mut reader, mut events, mut others) = (PacketReader::new(&trace[..]), 0, 0);
+/// while let Some((_, message)) = reader.next_message()? {
+///     match PlainEvent::decode(&message) {
+///         Some(event) => {
+///             assert_eq!(event.name, Some(Name::Iid(3)));
+///             events += 1;
+///         }
+///         None => {
+///             Packet::decode(message)?; // everything else
+///             others += 1;
+///         }
+///     }
+/// }
+/// assert_eq!((events, others), (1, 1));
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct PlainEvent<'a> {

@@ -10,6 +10,20 @@ use crate::track_event::fields::{
 use crate::track_event::read::repeated::Texts;
 
 /// A track: `TrackDescriptor`.
+///
+/// ```
+/// use hairline_formats::track_event::{CustomTrack, PacketData, PacketReader, custom_descriptor};
+///
+/// let mut trace = Vec::new();
+/// let (uuid, parent_uuid, name) = (4, Some(1), "requests");
+/// custom_descriptor(&mut trace, 1, &CustomTrack { uuid, parent_uuid, name, ..CustomTrack::default() });
+/// let mut reader = PacketReader::new(&trace[..]);
+/// let (_, packet) = reader.next()?.unwrap();
+/// let Some(PacketData::Track(track)) = packet.data else { panic!() };
+/// assert_eq!((track.uuid, track.parent_uuid, track.name), (Some(4), Some(1), Some("requests")));
+/// assert!(track.process.is_none() && track.thread.is_none() && track.counter.is_none());
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct TrackDescriptor<'a> {

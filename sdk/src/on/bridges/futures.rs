@@ -111,6 +111,20 @@ impl Life {
 pin_project_lite::pin_project! {
     /// A future or stream whose life and polls are recorded. [`TraceFuture::traced`] and
     /// [`TraceStream::traced`] make it.
+    ///
+    /// ```
+    /// use std::pin::pin;
+    /// use std::task::{Context, Waker};
+    ///
+    /// use hairline::{MemoryOutput, Session, TraceFuture};
+    ///
+    /// let session = Session::builder().output_memory(&MemoryOutput::new()).start()?;
+    /// let future = pin!(async { 7 }.traced("io", "read")); // its life begins
+    /// let poll = future.poll(&mut Context::from_waker(Waker::noop()));
+    /// assert!(poll.is_ready());
+    /// assert_eq!(session.stop()?.records, 4); // both ends of its life, and of one poll
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
     #[derive(Debug)]
     #[must_use = "futures do nothing unless they are polled"]
     pub struct Traced<T> {
@@ -174,6 +188,27 @@ pub trait TraceFuture: Future + Sized {
 impl<F: Future> TraceFuture for F {}
 
 /// Adds `traced` to every stream.
+///
+/// ```
+/// use std::pin::{Pin, pin};
+/// use std::task::{Context, Poll, Waker};
+///
+/// use futures_core::Stream;
+/// use hairline::TraceStream;
+///
+/// struct Lines(u32);
+/// impl Stream for Lines {
+///     type Item = u32;
+///     fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<u32>> {
+///         self.0 += 1;
+///         Poll::Ready((self.0 <= 2).then_some(self.0))
+///     }
+/// }
+///
+/// let mut lines = pin!(Lines(0).traced("io", "lines")); // a slice for each poll
+/// let mut context = Context::from_waker(Waker::noop());
+/// assert_eq!(lines.as_mut().poll_next(&mut context), Poll::Ready(Some(1)));
+/// ```
 #[cfg(feature = "futures")]
 #[cfg_attr(docsrs, doc(cfg(feature = "futures")))]
 pub trait TraceStream: futures_core::Stream + Sized {

@@ -15,6 +15,18 @@ use crate::summary::Summary;
 
 /// A session, which records into one trace until [`stop`](Session::stop) or drop. A process has one session
 /// at a time.
+///
+/// ```
+/// use hairline::{MemoryOutput, Session, trace_instant, trace_scope};
+///
+/// let session = Session::builder().output_memory(&MemoryOutput::new()).categories("net").start()?;
+/// {
+///     trace_scope!("net", "request");
+///     trace_instant!("db", "query"); // its category is off
+/// }
+/// assert_eq!(session.stop()?.records, 2); // the begin and the end of the scope
+/// # Ok::<(), hairline::Error>(())
+/// ```
 #[derive(Debug)]
 #[must_use = "dropping the session stops it"]
 pub struct Session {
@@ -69,6 +81,18 @@ impl Session {
     }
 
     /// Waits until the output has all that was recorded before the call.
+    ///
+    /// ```
+    /// # use hairline::{MemoryOutput, Session, trace_instant};
+    /// let memory = MemoryOutput::new();
+    /// let session = Session::builder().output_memory(&memory).start()?;
+    /// let before = memory.len();
+    /// trace_instant!("net", "retry");
+    /// session.flush()?;
+    /// assert!(memory.len() > before); // the output has the event
+    /// # session.stop()?;
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
     ///
     /// # Errors
     /// When the output has failed.

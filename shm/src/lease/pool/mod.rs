@@ -34,6 +34,15 @@ static NEXT: AtomicUsize = AtomicUsize::new(0);
 /// Claims a lease that no other thread has. Returns `None` if no memory can be mapped.
 ///
 /// The caller gives the lease back with [`release_lease`]. Otherwise it stays claimed until the process ends.
+///
+/// ```
+/// use hairline_shm::{claim_lease, release_lease};
+///
+/// let lease = claim_lease().unwrap();
+/// assert!(!lease.is_wiped() && lease.chunk().is_null());
+/// // SAFETY: this code has claimed the lease, and does not use it again.
+/// unsafe { release_lease(lease) };
+/// ```
 #[must_use]
 pub fn claim_lease() -> Option<&'static Lease> {
     claim_or_map(map_more)

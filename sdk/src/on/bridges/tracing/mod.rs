@@ -44,6 +44,15 @@ pub enum Category {
 ///
 /// If the environment requests the session, its variable `HAIRLINE_MODE` (`auto`, `threads` or `lifetimes`)
 /// replaces the mode that the program sets.
+///
+/// ```
+/// use hairline::{Category, Mode, Subscriber};
+///
+/// let subscriber = Subscriber::new().mode(Mode::Threads).category(Category::Level);
+/// tracing::subscriber::with_default(subscriber, || {
+///     tracing::info_span!("request").in_scope(|| {}); // a slice of the category `info`
+/// });
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Mode {

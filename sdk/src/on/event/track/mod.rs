@@ -76,6 +76,13 @@ impl Track {
     }
 
     /// Returns the track of the process.
+    ///
+    /// ```
+    /// use hairline::{Track, trace_instant};
+    ///
+    /// trace_instant!("app", "configuration loaded", track: &Track::process());
+    /// assert_eq!(Track::process().uuid(), Track::process().uuid()); // the same track each time
+    /// ```
     #[must_use]
     pub fn process() -> Self {
         static PROCESS: AtomicPtr<Track> = AtomicPtr::new(std::ptr::null_mut());

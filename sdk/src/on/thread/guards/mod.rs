@@ -41,6 +41,14 @@ pub(crate) mod on_track;
 /// A scope that ends while a later one is open is counted in
 /// [`Summary::out_of_order`](crate::Summary::out_of_order). Its end has the argument `hairline_out_of_order`
 /// with its name, by which `hairline validate` finds it in the trace.
+///
+/// ```
+/// use hairline::scope;
+///
+/// let query = scope!("db", "query"); // a guard, to be ended before its block
+/// assert!(!query.is_recorded()); // no session runs
+/// drop(query);
+/// ```
 #[must_use = "the scope ends when this guard is dropped; for code with an `.await` use `#[trace]` or `traced`"]
 #[derive(Debug)]
 pub struct Scope {
