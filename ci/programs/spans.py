@@ -83,9 +83,10 @@ class Spans:
             expect(name == parent, f"an entry of {child} at {s.ts} is below {name}, not {parent}")
 
     def entries_are_polls(self, name, polls):
-        """A slice on a thread for each poll, and no other."""
+        """A slice on a thread for each poll. A drop that took long, or in which the drain looked at the chunk,
+        has one too: a few in a thousand at most."""
         entries = len(self.entries[name])
-        expect(entries == polls, f"{name}: {entries} entries of {polls} polls")
+        expect(polls <= entries <= polls * 1.005 + 1, f"{name}: {entries} entries of {polls} polls")
 
     def arrows_link_polls(self, name, spans):
         """The entries of each span form a chain of arrows: one less than there are entries."""

@@ -12,7 +12,7 @@ use tracing::{Instrument, Span, info_span};
 
 use crate::LIVES;
 use crate::polls::{ARROWS, ENTRIES, block_on, waits};
-use crate::spans::{LISTENERS, Listener, each, listen};
+use crate::spans::{LISTENERS, Listener, each, each_undisturbed, listen, undisturbed};
 
 const MODES: [Mode; 3] = [Mode::Auto, Mode::Threads, Mode::Lifetimes];
 
@@ -29,7 +29,7 @@ fn arrows(of: &str, mode: Mode) -> String {
 #[test]
 fn a_future_has_a_slice_for_each_poll_and_none_for_its_drop() {
     for mode in MODES {
-        each(
+        each_undisturbed(
             mode,
             || {
                 block_on(async {
@@ -54,7 +54,7 @@ fn a_future_has_a_slice_for_each_poll_and_none_for_its_drop() {
 #[test]
 fn a_future_that_is_dropped_while_it_waits_has_no_slice_for_its_drop() {
     for mode in MODES {
-        each(
+        each_undisturbed(
             mode,
             || {
                 block_on(async {
@@ -88,7 +88,7 @@ fn futures_inside_of_each_other_have_no_slice_for_their_drops() {
         waits(times).instrument(info_span!("inner")).await;
         waits(times).instrument(info_span!("inner")).await;
     }
-    each(
+    each_undisturbed(
         Mode::Auto,
         || {
             block_on(async {
@@ -105,7 +105,7 @@ fn futures_inside_of_each_other_have_no_slice_for_their_drops() {
 #[test]
 fn both_entries_of_a_span_that_is_no_future_are_recorded() {
     for mode in MODES {
-        each(
+        each_undisturbed(
             mode,
             || {
                 for _ in 0..10 {
@@ -138,7 +138,7 @@ fn both_entries_of_a_span_that_is_no_future_are_recorded() {
 // one thread enters the span a second time, another one closes it
 #[test]
 fn a_span_that_another_thread_closes_keeps_its_entries() {
-    each(
+    each_undisturbed(
         Mode::Auto,
         || {
             let dispatch = tracing::dispatcher::get_default(Clone::clone);
@@ -206,20 +206,22 @@ fn the_open_poll_of_a_killed_process_is_in_its_trace() {
 fn a_snapshot_has_no_slice_for_a_drop() {
     for listener in LISTENERS {
         for format in FORMATS {
-            let trace = record_with(
-                format,
-                |b| b.overflow(Overflow::Overwrite),
-                |_| {
-                    listen(listener, Mode::Auto, || {
-                        block_on(async {
-                            for _ in 0..100 {
-                                waits(1).instrument(info_span!("kept", n = 1)).await;
-                            }
+            undisturbed(|| {
+                let trace = record_with(
+                    format,
+                    |b| b.overflow(Overflow::Overwrite),
+                    |_| {
+                        listen(listener, Mode::Auto, || {
+                            block_on(async {
+                                for _ in 0..100 {
+                                    waits(1).instrument(info_span!("kept", n = 1)).await;
+                                }
+                            });
                         });
-                    });
-                },
-            );
-            assert_eq!(trace.rows(ENTRIES), "kept\t200", "{listener:?}, {format:?}");
+                    },
+                );
+                assert_eq!(trace.rows(ENTRIES), "kept\t200", "{listener:?}, {format:?}");
+            });
         }
     }
 }
@@ -252,7 +254,7 @@ fn what_follows_a_drop_has_the_right_times() {
 
 #[test]
 fn a_drop_to_which_an_arrow_leads_is_in_the_trace() {
-    each(
+    each_undisturbed(
         Mode::Auto,
         || {
             let cause = info_span!("cause");

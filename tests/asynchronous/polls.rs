@@ -5,7 +5,7 @@ use hairline_tests::recording::{FORMATS, record, record_with};
 use tracing::{Instrument, Level, instrument};
 
 use crate::LIVES;
-use crate::spans::{LISTENERS, Listener, each, listen};
+use crate::spans::{LISTENERS, Listener, each, each_undisturbed, listen};
 
 /// Entries, as slices on threads.
 pub(crate) const ENTRIES: &str = "select s.name, count() from slice s join thread_track t on s.track_id = t.id group by s.name \
@@ -31,7 +31,7 @@ pub(crate) async fn waits(times: usize) {
 #[test]
 fn a_life_has_an_arrow_from_each_poll_to_the_next() {
     for mode in [Mode::Auto, Mode::Lifetimes] {
-        each(
+        each_undisturbed(
             mode,
             || {
                 block_on(async {
@@ -55,7 +55,7 @@ fn arrows_begin_with_the_first_poll_though_most_futures_of_the_callsite_are_read
     async fn lookup(times: usize) {
         waits(times).await;
     }
-    each(
+    each_undisturbed(
         Mode::Auto,
         || {
             block_on(async {
@@ -96,7 +96,10 @@ fn the_first_life_after_32_spans_without_one_has_its_arrows_from_its_third_entry
         let arrows = "select (select count() from slice e where e.name like 'event %' and e.ts < b.ts) as phase, \
              count() from flow f join slice b on f.slice_in = b.id group by phase order by phase";
         assert_eq!(trace.rows(arrows), "1\t1\n2\t2", "{format:?}");
-        assert_eq!(trace.rows(ENTRIES).lines().last(), Some("late\t47"), "{format:?}");
+        let entries = trace.rows(ENTRIES).lines().last().map(str::to_owned).expect("entries");
+        let entries = entries.strip_prefix("late\t").and_then(|n| n.parse().ok()).expect("a number");
+        // A few drops may be in the trace: `undisturbed`.
+        assert!((47..50).contains(&entries), "{format:?}: {entries}");
         assert_eq!(trace.rows(LIVES).lines().count(), 2, "{format:?}");
     }
 }
@@ -126,7 +129,7 @@ fn a_future_that_moves_between_threads_has_its_arrows() {
 
 #[test]
 fn spans_entered_once_have_no_arrow_and_no_life() {
-    each(
+    each_undisturbed(
         Mode::Auto,
         || {
             for n in 0..100 {
@@ -188,7 +191,7 @@ fn events_of_the_drop_of_a_future_are_inside_of_its_last_entry() {
 
 #[test]
 fn short_polls_right_after_each_other_are_all_recorded() {
-    each(
+    each_undisturbed(
         Mode::Auto,
         || {
             let span = tracing::info_span!("again");

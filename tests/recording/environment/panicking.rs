@@ -66,6 +66,17 @@ fn a_hook_that_is_set_later_may_call_the_one_before() {
 }
 
 #[test]
+fn a_panic_in_the_code_of_an_argument_is_an_instant() {
+    for extension in EXTENSIONS {
+        let file = format!("t.{extension}");
+        let run = panics("argument", &file, &[]);
+        assert_eq!(run.stdout(), "hook: in an argument\nhook: on purpose\n0 lost\n", "{:?}", run.output);
+        let expected = "main\tNULL\tin an argument\t1\nmain\tNULL\ton purpose\t1";
+        assert_eq!(recorded(&run, &file), expected, "{extension}");
+    }
+}
+
+#[test]
 fn a_panic_inside_of_an_event_is_counted() {
     for extension in EXTENSIONS {
         let file = format!("t.{extension}");

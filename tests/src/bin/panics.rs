@@ -5,7 +5,8 @@
 //! panics replaced FILE   the same, with a hook that is set after the session's start and calls the one before
 //! panics lost FILE       the same, with a hook that is set after the session's start and calls no other
 //! panics thread FILE     a panic that ends a thread, with a message made at run time
-//! panics inside FILE     a panic in the code of an argument, and one after it
+//! panics argument FILE   a panic in the code of an argument, and one after it
+//! panics inside FILE     the same in an event with options, which runs that code while it is recorded
 //! panics abort FILE      a panic that aborts the process
 //! panics exit FILE       a panic whose hook, which is the program's own, ends the process
 //! panics stuck FILE      panics while the output, a pipe, takes no bytes
@@ -71,8 +72,12 @@ fn main() {
             let number = arguments.len();
             assert!(worker.spawn(move || panic!("number {number}")).unwrap().join().is_err());
         }
-        "inside" => {
+        "argument" => {
             caught(|| trace_instant!("app", "never", list = [Panics]));
+            caught(|| panic!("on purpose"));
+        }
+        "inside" => {
+            caught(|| trace_instant!("app", "never", list = [Panics], correlation: 7));
             caught(|| panic!("on purpose"));
         }
         "abort" => cannot_unwind(),
