@@ -288,6 +288,7 @@ pub(crate) fn number<T: Number>(value: T) -> (Shown<T>, ()) {
 }
 
 /// Returns whether the hot path can write all values.
+#[cfg(any(debug_assertions, feature = "subscriber"))]
 pub(crate) fn are_plain(values: &[Value<'_>]) -> bool {
     // Loops, since iterators are expensive in a build that is not optimised.
     for value in values {

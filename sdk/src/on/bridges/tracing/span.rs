@@ -250,8 +250,8 @@ impl Span {
         stack::push(Entry { span: id, callsite, open, is_again });
     }
 
-    /// Begins the slice of an entry. Returns the epoch in which it was recorded, and whether the span was
-    /// entered before.
+    /// Begins the slice of an entry. Returns the begin if it was recorded, and whether the span was entered
+    /// before.
     #[inline]
     fn begin_entry(
         &self,
@@ -418,14 +418,26 @@ impl Span {
     /// Leaves the span on this thread.
     #[inline]
     pub(crate) fn exit(&self, id: u64) {
-        stack::leave(id, |entry| {
-            let Some(open) = entry.open else { return };
-            if entry.is_again {
-                self.end_again(entry.callsite, open);
-            } else {
-                self.end_slice(entry.callsite, open);
-            }
-        });
+        match stack::leave_near(id) {
+            Some(entry) => self.end_entry(&entry),
+            None => self.exit_in_any_order(id),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn exit_in_any_order(&self, id: u64) {
+        stack::leave(id, |entry| self.end_entry(entry));
+    }
+
+    #[inline]
+    fn end_entry(&self, entry: &Entry) {
+        let Some(open) = entry.open else { return };
+        if entry.is_again {
+            self.end_again(entry.callsite, open);
+        } else {
+            self.end_slice(entry.callsite, open);
+        }
     }
 
     #[inline]

@@ -3,6 +3,8 @@
 //! tracing lets spans be left in any order, but slices nest. When a span is left below other spans, the
 //! slices of those end too, and begin again.
 
+#![allow(unsafe_code)] // a reference to the thread-local
+
 use std::cell::{Cell, RefCell};
 
 use crate::on::base::this_thread;
@@ -65,9 +67,29 @@ thread_local! {
     static FAR: RefCell<Vec<Entry>> = const { RefCell::new(Vec::new()) };
 }
 
+/// Returns this thread's stack.
+#[inline(always)]
+fn stack<'t>() -> &'t Stack {
+    // By a pointer, since the closure of `LocalKey::with` is compiled as a separate function.
+    let stack = STACK.with(std::ptr::from_ref);
+    // SAFETY: `Stack` has no destructor, so it exists as long as its thread. It is neither Send nor Sync, so the
+    // reference cannot leave the thread.
+    unsafe { &*stack }
+}
+
 /// Calls `f` with the entries in `FAR`. Returns `None` at the thread's end.
 fn far<R>(f: impl FnOnce(&mut Vec<Entry>) -> R) -> Option<R> {
     FAR.try_with(|far| far.try_borrow_mut().ok().map(|mut far| f(&mut far))).ok().flatten()
+}
+
+#[cold]
+fn pop_far() {
+    far(Vec::pop);
+}
+
+#[cold]
+fn top_of_far() -> Option<Entry> {
+    far(|far| far.last().copied()).flatten()
 }
 
 #[cold]
@@ -94,7 +116,7 @@ impl Stack {
         let at = self.len.get().checked_sub(1)?;
         match self.near.get(at) {
             Some(place) => place.get(),
-            None => far(|far| far.last().copied()).flatten(),
+            None => top_of_far(),
         }
     }
 
@@ -103,60 +125,79 @@ impl Stack {
         let at = self.len.get().saturating_sub(1);
         self.len.set(at);
         if at >= NEAR {
-            far(Vec::pop);
+            pop_far();
         }
     }
 }
 
 #[inline]
 pub(crate) fn push(entry: Entry) {
-    STACK.with(|stack| stack.push(entry));
+    stack().push(entry);
 }
 
 /// Keeps the begin of the slice of the next entry.
 pub(crate) fn keep_begun(begun: Option<Begun>) {
-    STACK.with(|stack| {
-        if let Some(place) = stack.begun.get(stack.len.get()) {
-            place.set(begun);
-        }
-    });
+    let stack = stack();
+    if let Some(place) = stack.begun.get(stack.len.get()) {
+        place.set(begun);
+    }
 }
 
 /// Returns the begin of the slice that [`leave`] has just removed, if it was kept.
 pub(crate) fn begun_of_left() -> Option<Begun> {
-    STACK.with(|stack| stack.begun.get(stack.len.get())?.take())
+    let stack = stack();
+    stack.begun.get(stack.len.get())?.take()
 }
 
 /// Keeps the slice of an entry that was left.
 pub(crate) fn keep_left(left: Option<Left>) {
-    STACK.with(|stack| stack.left.set(left));
+    stack().left.set(left);
 }
 
 /// Removes and returns the slice that was kept last.
 pub(crate) fn take_left() -> Option<Left> {
-    STACK.with(|stack| stack.left.take())
+    stack().left.take()
+}
+
+/// Returns the id of the span that was entered last; 0 if none is entered.
+#[inline]
+pub(crate) fn top_span() -> u64 {
+    let stack = stack();
+    let Some(at) = stack.len.get().checked_sub(1) else { return 0 };
+    let near = stack.near.get(at).map_or_else(top_of_far, Cell::get);
+    near.map_or(0, |entry| entry.span)
 }
 
 /// Returns the span that was entered last.
 #[inline]
 pub(crate) fn top() -> Option<Entry> {
-    STACK.with(Stack::top)
+    stack().top()
 }
 
 fn pop() -> Option<Entry> {
-    STACK.with(|stack| {
-        let top = stack.top();
-        stack.pop();
-        top
-    })
+    let stack = stack();
+    let top = stack.top();
+    stack.pop();
+    top
+}
+
+/// Removes and returns the entry of the span, if that is the last one and near. [`leave`] does the others.
+#[inline]
+pub(crate) fn leave_near(span: u64) -> Option<Entry> {
+    let stack = stack();
+    let at = stack.len.get().wrapping_sub(1);
+    let entry = stack.near.get(at)?.get().filter(|entry| entry.span == span)?;
+    stack.len.set(at);
+    Some(entry)
 }
 
 /// Removes the span, and ends its slice by `end`.
 #[inline]
 pub(crate) fn leave(span: u64, end: impl FnOnce(&Entry)) {
-    match top() {
+    let stack = stack();
+    match stack.top() {
         Some(entry) if entry.span == span => {
-            STACK.with(Stack::pop);
+            stack.pop();
             end(&entry);
         }
         Some(_) => leave_from_below(span, end),

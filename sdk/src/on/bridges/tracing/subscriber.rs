@@ -118,7 +118,7 @@ impl tracing_core::Subscriber for Subscriber {
             sites::site(attributes.metadata(), self.category).and_then(|site| Some((site, SLOTS.take()?)));
         let Some((site, (slot, id))) = slot else { return Id::from_u64(UNRECORDED) };
         let parent = if attributes.is_contextual() {
-            stack::top().map_or(0, |entry| entry.span)
+            stack::top_span()
         } else {
             attributes.parent().map_or(0, Id::into_u64)
         };
