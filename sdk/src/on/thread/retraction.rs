@@ -14,6 +14,7 @@
 
 use hairline_shm::Commit;
 
+use crate::on::base::clock;
 use crate::on::base::this_thread::{self, Position};
 use crate::on::callsite::Epoch;
 use crate::on::thread::cold;
@@ -29,6 +30,7 @@ const LONGEST: u64 = 2_000;
 pub(crate) struct Begun {
     /// The position of its record.
     position: Position,
+    /// The time at which what is inside of the slice began.
     time: u64,
 }
 
@@ -51,9 +53,12 @@ impl Begun {
     pub(crate) fn new(before: Position) -> Self {
         let hot = this_thread::hot();
         let cold = hot.cold_position.get();
-        // If the chunk or the strings have changed, the cold path has written the begin.
-        let position = if cold.changes == before.changes { before } else { cold };
-        Self { position, time: hot.lease().last() }
+        if cold.changes == before.changes {
+            return Self { position: before, time: hot.lease().last() };
+        }
+        // The chunk or the strings have changed: the cold path has written the begin, and that took longer than
+        // a drop does.
+        Self { position: cold, time: clock::now(hot.multiplier.get(), hot.offset.get()) }
     }
 
     /// Call it after the slice was ended. Returns the slice if it is short, and nothing is inside of it.
