@@ -313,6 +313,7 @@ mod with_the_prelude {
 
     #[test]
     fn the_prelude_has_what_a_program_needs_with_the_feature_on_and_off() {
+        let _turn = super::turn();
         let (track, flow) = (Track::new("track"), Flow::new());
         trace_scope!("app", "scope", flow: &flow);
         trace_instant!("app", "instant");
