@@ -7,6 +7,7 @@ use hairline_tests::recording::{FORMATS, Trace, record, record_with};
 use tracing::{Instrument, instrument};
 use tracing_subscriber::prelude::*;
 
+use crate::closings::work;
 use crate::{LIVES, TEXT};
 
 /// Both ways to listen.
@@ -306,7 +307,10 @@ fn a_span_may_outlive_sessions_and_go_between_threads() {
                     let span = kept.take().unwrap();
                     let dispatch = tracing::dispatcher::get_default(Clone::clone);
                     std::thread::spawn(move || {
-                        tracing::dispatcher::with_default(&dispatch, || drop(span.entered()));
+                        tracing::dispatcher::with_default(&dispatch, || {
+                            let _entered = span.entered();
+                            work(); // so that it is no drop of a future
+                        });
                     })
                     .join()
                     .unwrap();
