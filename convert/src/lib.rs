@@ -31,18 +31,15 @@
 
 mod context;
 mod error;
-mod flow_ids;
 mod format;
 mod fxt;
 mod json;
 mod model;
-mod nesting;
 mod open;
 mod readings;
 mod report;
 pub mod slices;
 pub mod splice;
-mod starts;
 mod stream;
 mod strings;
 mod track_event;

@@ -319,8 +319,6 @@ pub struct Event<'a> {
     pub flows: &'a [u64],
     /// Ids of the flows that end at the event.
     pub ending_flows: &'a [u64],
-    /// The flow that the event is bound to: JSON's `bind_id`. Its end is a [`FlowStep::Arrival`].
-    pub bound: Option<(u64, FlowStep)>,
     /// Values of other counters at the same moment, as absolute values. For a complete slice, the second
     /// value of a counter is the value at the end of the slice.
     pub extra_counters: &'a [(TrackId, CounterValue)],
@@ -346,7 +344,6 @@ impl<'a> Event<'a> {
             args: &NoArguments,
             flows: &[],
             ending_flows: &[],
-            bound: None,
             extra_counters: &[],
             correlation: None,
             location: None,
@@ -393,11 +390,8 @@ pub enum FlowStep {
     Begin,
     /// An event between the first and the last.
     Step,
-    /// The last event. A later event with the same id begins a new flow.
+    /// The last event.
     End,
-    /// An arrow leads to the event, from the latest begin or step. The flow stays: it may arrive at further
-    /// events, from there too. JSON and the legacy events of Perfetto have no other end.
-    Arrival,
 }
 
 /// A log message.

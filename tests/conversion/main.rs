@@ -1,6 +1,5 @@
 //! Conversion from format to format: before and after, trace_processor shows the same.
 
-mod differences;
 mod fxt_across;
 mod fxt_handmade;
 mod fxt_limits;

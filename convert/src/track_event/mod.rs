@@ -1,11 +1,9 @@
 //! Perfetto's TracePackets.
 
-mod binding;
 mod describe;
 mod read;
 mod write;
 
-pub(crate) use binding::binding;
 pub(crate) use describe::describe;
 pub use read::TrackEventReader;
 pub use write::TrackEventWriter;

@@ -12,7 +12,6 @@ use crate::fxt::read::reason::{DAMAGED, Reason, TIME, TOO_MANY_TRACKS, UNKNOWN_S
 use crate::fxt::read::state::{FxtReader, Step};
 use crate::fxt::read::tables::Tables;
 use crate::fxt::read::tracks::{Tracks, numbered};
-use crate::starts::LATE;
 use crate::{Context, EventKind, FlowStep};
 
 /// The index of the track that a thread reference means.
@@ -96,9 +95,6 @@ impl<R: Read> FxtReader<R> {
         if !is_log && let Some((time, track)) = self.log.take() {
             self.held = true;
             return Ok(Step::Log(time, track));
-        }
-        if let EventKind::Complete { duration } = kind {
-            self.report.add_many(LATE, u64::from(self.starts.is_late(track, time, duration)));
         }
         self.prepared = Prepared { time, track, kind, name, category, is_log };
         Ok(Step::Event)

@@ -12,9 +12,7 @@
 
 mod arguments;
 mod blob;
-mod branches;
 mod flows;
-mod open;
 mod output;
 mod record;
 mod state;

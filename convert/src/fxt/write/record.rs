@@ -8,7 +8,6 @@ use hairline_formats::track_event::{CounterValue, Priority, SourceLocation};
 use hairline_formats::{Value, truncate_utf8};
 
 use crate::fxt::levels::LEVELS;
-use crate::fxt::write::open::{Ends, OpenSlices};
 use crate::fxt::write::state::{FxtWriter, MAX_WAITING, WaitingFlow};
 use crate::fxt::write::tracks::{OutputTrack, OutputTrackKind};
 use crate::{Categories, Event, EventKind, FlowStep, Log, Text, Track, TrackId};
@@ -20,30 +19,20 @@ const FLOW_WINDOW: usize = 4 << 20;
 impl<W: Write> FxtWriter<W> {
     pub(super) fn thread_event(&mut self, event: &Event<'_>, time: u64) {
         let thread = self.thread_ref(Some(event.track));
-        if !matches!(event.kind, EventKind::Flow { .. }) {
-            self.branches.event(event.track, event.time);
-        }
-        let flows = !(event.flows.is_empty() && event.ending_flows.is_empty() && event.bound.is_none());
+        let flows = !(event.flows.is_empty() && event.ending_flows.is_empty());
         match event.kind {
             EventKind::Begin => {
-                if let Some(open) = self.open_slices(event.track) {
-                    open.begin(event);
-                }
                 self.put(fxt::EventKind::DurationBegin, time, thread, event, None);
                 self.put_waiting(event.track, time, thread);
             }
             EventKind::End => {
                 if flows {
                     self.put_flows(event, time, thread); // while the slice is open
-                    self.branches.event(event.track, event.time);
                 }
-                return self.end(event, time, thread);
+                return self.put(fxt::EventKind::DurationEnd, time, thread, event, None);
             }
             EventKind::Complete { duration } => {
                 let end = time.saturating_add(duration.max(0).cast_unsigned());
-                if !self.nesting.add(event.track, event.time, end.cast_signed()) {
-                    return self.put_beside(event, time, end);
-                }
                 self.put(fxt::EventKind::DurationComplete, time, thread, event, Some(end));
                 self.put_waiting(event.track, time, thread);
             }
@@ -51,7 +40,6 @@ impl<W: Write> FxtWriter<W> {
             EventKind::Instant if flows => {
                 self.put(fxt::EventKind::DurationBegin, time, thread, event, None);
                 self.put_flows(event, time, thread);
-                self.branches.event(event.track, event.time);
                 self.args.clear();
                 let end = fxt::EventKind::DurationEnd;
                 return self.put_record(end, time, thread, event, event.name, None);
@@ -65,7 +53,7 @@ impl<W: Write> FxtWriter<W> {
                 let waiting = to_next.then(|| self.waiting.entry(event.track).or_default());
                 match waiting.filter(|waiting| waiting.len() < MAX_WAITING) {
                     Some(waiting) => waiting.push(WaitingFlow { id, step }),
-                    None => self.flow_event((id, step), time, thread, event),
+                    None => self.put(kind_of(step), time, thread, event, Some(id)),
                 }
             }
             EventKind::Counter(_) => {
@@ -75,32 +63,6 @@ impl<W: Write> FxtWriter<W> {
         if flows {
             self.put_flows(event, time, thread);
         }
-    }
-
-    fn open_slices(&mut self, thread: TrackId) -> Option<&mut OpenSlices> {
-        match &mut self.tracks.get_mut(thread)?.kind {
-            OutputTrackKind::Thread { open, .. } => Some(open),
-            _ => None,
-        }
-    }
-
-    /// Writes an end for each slice that the event closes.
-    fn end(&mut self, event: &Event<'_>, time: u64, thread: ThreadRef) {
-        let ends = self.open_slices(event.track).map_or(Ends::Records(1), |open| open.end(event));
-        let further = match ends {
-            Ends::Records(0) => return,
-            Ends::Records(count) => count - 1,
-            Ends::Doubtful => {
-                self.report.add("ends of slices that may close one of another name");
-                0
-            }
-        };
-        for _ in 0..further {
-            self.args.clear();
-            let bare = Event::new(event.time, event.track, EventKind::End);
-            self.put_record(fxt::EventKind::DurationEnd, time, thread, &bare, bare.name, None);
-        }
-        self.put(fxt::EventKind::DurationEnd, time, thread, event, None);
     }
 
     pub(super) fn async_event(&mut self, event: &Event<'_>, time: u64) {
@@ -132,7 +94,7 @@ impl<W: Write> FxtWriter<W> {
             EventKind::Flow { .. } => self.report.add("flows of async intervals left out"),
             EventKind::Counter(_) => {}
         }
-        let flows = event.flows.len() + event.ending_flows.len() + event.bound.iter().len();
+        let flows = event.flows.len() + event.ending_flows.len();
         self.report.add_many("flows of async intervals left out", flows as u64);
     }
 
@@ -273,29 +235,6 @@ impl<W: Write> FxtWriter<W> {
             let kind = self.flow_kind(id, event.time, ends, Some(at));
             self.put_flow(kind, time, thread, id);
         }
-        if let Some((id, step)) = event.bound {
-            let (kind, id) = self.step(id, step, (event.track, event.time));
-            self.put_flow(kind, time, thread, id);
-        }
-    }
-
-    /// Writes the event of a flow.
-    fn flow_event(&mut self, (id, step): (u64, FlowStep), time: u64, thread: ThreadRef, event: &Event<'_>) {
-        let (kind, id) = self.step(id, step, (event.track, event.time));
-        self.put(kind, time, thread, event, Some(id));
-    }
-
-    /// The kind and the id of a flow's record. Writes the further begins that the flow needs.
-    pub(super) fn step(&mut self, id: u64, step: FlowStep, at: (TrackId, i64)) -> (fxt::EventKind, u64) {
-        let point = self.branches.point(id, step, at);
-        for ((track, time), id) in point.begins {
-            let thread = self.thread_ref(Some(track));
-            self.put_flow(fxt::EventKind::FlowBegin, u64::try_from(time).unwrap_or(0), thread, id);
-        }
-        if let Some(doubt) = point.doubt {
-            self.report.add(doubt);
-        }
-        (kind_of(step), point.id)
     }
 
     /// Returns the role of an event in a flow. If the flow had a later begin, that record becomes a step.
@@ -329,9 +268,7 @@ impl<W: Write> FxtWriter<W> {
             return;
         }
         for flow in self.waiting.remove(&track).unwrap_or_default() {
-            let at = (track, time.cast_signed());
-            let (kind, id) = self.step(flow.id, flow.step, at);
-            self.put_flow(kind, time, thread, id);
+            self.put_flow(kind_of(flow.step), time, thread, flow.id);
         }
     }
 }
@@ -340,7 +277,7 @@ fn kind_of(step: FlowStep) -> fxt::EventKind {
     match step {
         FlowStep::Begin => fxt::EventKind::FlowBegin,
         FlowStep::Step => fxt::EventKind::FlowStep,
-        FlowStep::End | FlowStep::Arrival => fxt::EventKind::FlowEnd,
+        FlowStep::End => fxt::EventKind::FlowEnd,
     }
 }
 

@@ -6,13 +6,11 @@ use std::io::Write;
 use hairline_formats::fxt::ThreadRef;
 
 use crate::fxt::write::arguments::EncodedArguments;
-use crate::fxt::write::branches::Branches;
 use crate::fxt::write::flows::Flows;
 use crate::fxt::write::output::Output;
 use crate::fxt::write::strings::Strings;
 use crate::fxt::write::threads::Threads;
 use crate::fxt::write::tracks::{OutputTrackKind, Tracks};
-use crate::nesting::Nesting;
 use crate::readings::Readings;
 use crate::{FlowStep, Report, TrackId};
 
@@ -38,8 +36,6 @@ pub struct FxtWriter<W> {
     pub(super) threads: Threads,
     pub(super) tracks: Tracks,
     pub(super) flows: Flows,
-    pub(super) branches: Branches,
-    pub(super) nesting: Nesting,
     /// Flows that wait for the next slice of each thread.
     pub(super) waiting: HashMap<TrackId, Vec<WaitingFlow>>,
     pub(super) args: EncodedArguments,
@@ -75,8 +71,6 @@ impl<W: Write> FxtWriter<W> {
             threads: Threads::default(),
             tracks: Tracks::default(),
             flows: Flows::default(),
-            branches: Branches::default(),
-            nesting: Nesting::default(),
             waiting: HashMap::new(),
             args: EncodedArguments::default(),
             joined: String::new(),

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::fxt::write::open::OpenSlices;
 use crate::{CounterTrack, Track, TrackId, TrackKind};
 
 /// The limit for stored names of open slices on one async interval.
@@ -31,7 +30,7 @@ pub(super) struct OutputTrack {
 #[derive(Debug)]
 pub(super) enum OutputTrackKind {
     Process { pid: u64, any_thread: Option<TrackId> },
-    Thread { pid: u64, tid: u64, index: u8, open: OpenSlices },
+    Thread { pid: u64, tid: u64, index: u8 },
     Slices,
     Async { id: u64, open: OpenNames },
     Counter { is_plain: bool, number: u64, series: Arc<str> },
@@ -98,12 +97,10 @@ impl Tracks {
                 };
                 OutputTrackKind::Process { pid, any_thread }
             }
-            (&TrackKind::Thread { pid, tid }, Some(OutputTrackKind::Thread { index, open, .. })) => {
-                OutputTrackKind::Thread { pid, tid, index, open }
+            (&TrackKind::Thread { pid, tid }, Some(OutputTrackKind::Thread { index, .. })) => {
+                OutputTrackKind::Thread { pid, tid, index }
             }
-            (&TrackKind::Thread { pid, tid }, _) => {
-                OutputTrackKind::Thread { pid, tid, index: 0, open: OpenSlices::default() }
-            }
+            (&TrackKind::Thread { pid, tid }, _) => OutputTrackKind::Thread { pid, tid, index: 0 },
             (TrackKind::Slices, _) => OutputTrackKind::Slices,
             (TrackKind::Async { id, scope }, before) => {
                 let open = if let Some(OutputTrackKind::Async { open, .. }) = before {

@@ -14,7 +14,6 @@ use crate::json::write::flows::{Flows, Point, Role};
 use crate::json::write::plain::{kind, only_category};
 use crate::json::write::state::{JsonWriter, finished};
 use crate::json::write::tracks::{Counter, Instants, Interval, OutputTrack};
-use crate::report::TOO_DEEP;
 use crate::{Event, EventKind, Log, Report, Text, TrackId};
 
 /// The name and category of flow events. Importers use them to distinguish flows; here the flow's id is
@@ -70,7 +69,6 @@ impl<W: Write> JsonWriter<W> {
         let ends = kind == PlainPhase::End;
         let points = event.flows.iter().map(|flow| (*flow, Role::Through));
         let points = points.chain(event.ending_flows.iter().map(|flow| (*flow, Role::Ends)));
-        let points = points.chain(event.bound.map(|(flow, step)| (flow, Role::new(step, false))));
         for (flow, role) in points.clone().filter(|_| ends) {
             let order = self.flows.order();
             self.write_point(Point { time: ts, order, flow, role, pid, tid })?;
@@ -80,7 +78,7 @@ impl<W: Write> JsonWriter<W> {
             PlainPhase::Complete { dur } => Some(dur),
             _ => None,
         };
-        let shown = EventArguments::new(event);
+        let shown = EventArguments(event);
         let Some(output) = &mut self.output else { return finished() };
         output.event(&json::Event {
             name: event.name.text.into(),
@@ -95,7 +93,6 @@ impl<W: Write> JsonWriter<W> {
             args: shown.args(),
             ..json::Event::default()
         })?;
-        self.report.add_many(TOO_DEEP, shown.cut());
         for (flow, role) in points.filter(|_| !ends) {
             self.wait(event.track, (pid, tid, ts), flow, role);
         }
@@ -125,7 +122,7 @@ impl<W: Write> JsonWriter<W> {
 
     fn write_point(&mut self, point: Point) -> io::Result<()> {
         let Some((ph, number)) = self.flows.on_thread(&point, &mut self.report) else { return Ok(()) };
-        let bp = if ph == Phase::FlowEnd && point.role != Role::ArrivalAtNext { "e" } else { "" };
+        let bp = if ph == Phase::FlowEnd && point.role != Role::EndAtNext { "e" } else { "" };
         self.output()?.event(&json::Event {
             name: FLOW.into(),
             cat: FLOW.into(),
@@ -161,7 +158,7 @@ impl<W: Write> JsonWriter<W> {
                 return Ok(());
             }
         };
-        let shown = EventArguments::new(event);
+        let shown = EventArguments(event);
         let mut written = json::Event {
             name: event.name.text.into(),
             cat: Cow::Borrowed(open.map_or(&*self.categories, |open| categories.get(open))),
@@ -179,13 +176,12 @@ impl<W: Write> JsonWriter<W> {
                     Instants::Process => InstantScope::Process,
                     _ => InstantScope::Global,
                 });
-                let flows = event.flows.len() + event.ending_flows.len() + event.bound.iter().len();
+                let flows = event.flows.len() + event.ending_flows.len();
                 self.report.add_many("flows through instants without a thread", flows as u64);
             }
             _ => bind(&mut written, event, &mut self.flows, &mut self.report),
         }
         output.event(&written)?;
-        self.report.add_many(TOO_DEEP, shown.cut());
         let EventKind::Complete { duration } = event.kind else { return Ok(()) };
         output.event(&json::Event {
             name: written.name,
@@ -314,8 +310,7 @@ fn interval_phase(kind: EventKind, instants: Instants) -> Result<Phase, &'static
 /// Binds an event of an interval to its first flow. JSON has room for one.
 fn bind(written: &mut json::Event<'_>, event: &Event<'_>, flows: &mut Flows, report: &mut Report) {
     let points = event.flows.iter().map(|flow| (*flow, Role::Through));
-    let points = points.chain(event.ending_flows.iter().map(|flow| (*flow, Role::Ends)));
-    let mut points = points.chain(event.bound.map(|(flow, step)| (flow, Role::new(step, false))));
+    let mut points = points.chain(event.ending_flows.iter().map(|flow| (*flow, Role::Ends)));
     if let Some((flow, role)) = points.next()
         && let Some((phase, number)) = flows.of_interval(flow, role, report)
     {

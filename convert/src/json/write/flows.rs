@@ -38,10 +38,8 @@ pub(super) enum Role {
     Step,
     /// The flow ends at the open slice.
     End,
-    /// The flow arrives at the open slice, and stays.
-    Arrival,
-    /// The flow arrives at the next slice, and stays.
-    ArrivalAtNext,
+    /// The flow ends at the next slice.
+    EndAtNext,
 }
 
 impl Role {
@@ -49,18 +47,13 @@ impl Role {
         match (step, to_next) {
             (FlowStep::Begin, _) => Self::Begin,
             (FlowStep::Step, _) => Self::Step,
-            (FlowStep::End, _) => Self::End,
-            (FlowStep::Arrival, false) => Self::Arrival,
-            (FlowStep::Arrival, true) => Self::ArrivalAtNext,
+            (FlowStep::End, false) => Self::End,
+            (FlowStep::End, true) => Self::EndAtNext,
         }
     }
 
     fn is_end(self) -> bool {
-        matches!(self, Self::Ends | Self::End)
-    }
-
-    fn is_arrival(self) -> bool {
-        matches!(self, Self::Arrival | Self::ArrivalAtNext)
+        matches!(self, Self::Ends | Self::End | Self::EndAtNext)
     }
 }
 
@@ -138,8 +131,8 @@ impl FlowIds {
     fn step(&mut self, id: u64, role: Role, report: &mut Report) -> Option<(Phase, u64)> {
         let known = self.recent.get(&id).copied().or_else(|| self.older.remove(&id));
         let (phase, number) = match (role, known) {
-            (_, Some(flow)) if role.is_arrival() => (Phase::FlowEnd, flow.number),
-            (_, Some(Flow { has_ended: false, number })) if role.is_end() => (Phase::FlowEnd, number),
+            // A flow that ends several times leads to several slices.
+            (_, Some(flow)) if role.is_end() => (Phase::FlowEnd, flow.number),
             (Role::Step | Role::Through, Some(Flow { has_ended: false, number })) => {
                 (Phase::FlowStep, number)
             }
@@ -157,7 +150,7 @@ impl FlowIds {
                 return None;
             }
         };
-        self.keep(id, Flow { number, has_ended: role.is_end() });
+        self.keep(id, Flow { number, has_ended: phase == Phase::FlowEnd });
         Some((phase, number))
     }
 

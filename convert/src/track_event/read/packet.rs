@@ -13,9 +13,6 @@ use crate::track_event::read::state::State;
 use crate::track_event::read::table::{InternedText, Table};
 use crate::{Context, EventKind, Loss};
 
-/// Their thread is that of descriptors that the reader does not know, or of overrides.
-const NO_TRACK: &str = "legacy events without a track, shown on the default track";
-
 impl State {
     /// Reads a packet: updates the state, and queues its items.
     pub(super) fn packet(&mut self, packet: &Packet<'_>, context: &mut Context) -> Result<(), DecodeError> {
@@ -158,10 +155,6 @@ impl State {
         let mut skipped = 0;
         let legacy = event.legacy(&mut skipped)?;
         self.report.add_many("unknown fields", u64::from(skipped));
-        if let Some(legacy) = &legacy {
-            self.report.add_many(NO_TRACK, u64::from(uuid == 0));
-            self.bind(legacy, context);
-        }
         if let Some(legacy) = legacy.filter(|legacy| legacy.phase != 0) {
             if !self.legacy(track, &legacy, context) {
                 return Ok(());

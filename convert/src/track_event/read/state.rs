@@ -5,8 +5,6 @@ use std::collections::VecDeque;
 use hairline_formats::track_event::CounterValue;
 
 use crate::Report;
-use crate::flow_ids::FlowIds;
-use crate::starts::Starts;
 use crate::track_event::read::clocks::Clocks;
 use crate::track_event::read::current::Current;
 use crate::track_event::read::pending::Pending;
@@ -27,9 +25,7 @@ pub(super) struct State {
     pub(super) clocks: Clocks,
     pub(super) texts: SharedTexts,
     pub(super) current: Current,
-    pub(super) flows: FlowIds,
     pub(super) pending: VecDeque<Pending>,
-    pub(super) starts: Starts,
     pub(super) report: Report,
     /// The lost events in the latest statistics.
     pub(super) lost: u64,

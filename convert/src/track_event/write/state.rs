@@ -1,9 +1,7 @@
 //! The state of a TrackEvent writer.
 
 use crate::Report;
-use crate::nesting::Nesting;
 use crate::readings::Readings;
-use crate::track_event::write::flow_names::FlowNames;
 use crate::track_event::write::flows::Flows;
 use crate::track_event::write::sequence::{Locations, Sequence};
 use crate::track_event::write::tracks::Tracks;
@@ -30,8 +28,4 @@ pub(super) struct State {
     pub(super) has_uuid: bool,
     pub(super) readings: Readings,
     pub(super) flows: Flows,
-    pub(super) nesting: Nesting,
-    pub(super) flow_names: FlowNames,
-    /// Several categories as one text.
-    pub(super) joined: String,
 }
