@@ -74,6 +74,12 @@ fn crowd() -> Vec<Span> {
     (0..300).map(|_| tracing::info_span!("one of many")).collect()
 }
 
+/// Takes longer than the drop of a future, which has no slice.
+fn some_work() {
+    let start = std::time::Instant::now();
+    while start.elapsed() < std::time::Duration::from_micros(50) {}
+}
+
 #[test]
 fn a_value_may_record_on_the_span_that_it_is_recorded_on() {
     each(
@@ -170,7 +176,7 @@ fn an_allocator_may_record_on_the_span_that_a_value_is_recorded_on() {
                                 let span = tracing::info_span!(parent: other, "own", n, late = Empty);
                                 span.record("late", "a text");
                                 span.in_scope(|| {});
-                                span.in_scope(|| {});
+                                span.in_scope(some_work);
                             });
                         },
                         rounds: ROUNDS,
@@ -292,7 +298,7 @@ fn late_values_of_a_closed_span_are_not_those_of_the_next_span() {
             first.record("late", "of the first");
             drop(first);
             let second = tracing::info_span!("second"); // in the first one's place
-            (0..3).for_each(|_| second.in_scope(|| {})); // which has an interval
+            (0..3).for_each(|_| second.in_scope(some_work)); // which has an interval
         },
         |trace, name| {
             let lives = "select count(*) from slice where name = 'second'";

@@ -13,6 +13,7 @@
 use hairline_formats::{Entries, Value};
 
 use crate::on::base::buffer::Spilling;
+#[cfg(feature = "serde")]
 use crate::on::event::text::Text;
 
 /// Bytes of a tree on the stack; larger ones move to the heap.
