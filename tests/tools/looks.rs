@@ -9,10 +9,18 @@ use serde_json::Value;
 
 use crate::{hairline, run, stderr};
 
-/// Names, how many, their time, that without their children's, and the longest.
-const BY_NAME: &str = "select s.name, count(*), sum(s.dur), \
+/// Of the slices of threads, and of other tracks: names, how many, their time, that without their children's,
+/// and the longest.
+const BY_NAME: [&str; 2] = [
+    "select s.name, count(*), sum(s.dur), \
     sum(s.dur - ifnull((select sum(c.dur) from slice c where c.parent_id = s.id), 0)), min(s.dur), max(s.dur) \
-    from slice s where s.name not like 'instant%' and s.dur >= 0 group by s.name order by s.name";
+    from slice s where s.name not like 'instant%' and s.dur >= 0 \
+    and s.track_id in (select id from thread_track) group by s.name order by s.name",
+    "select s.name, count(*), sum(s.dur), \
+    sum(s.dur - ifnull((select sum(c.dur) from slice c where c.parent_id = s.id), 0)), min(s.dur), max(s.dur) \
+    from slice s where s.name not like 'instant%' and s.dur >= 0 \
+    and s.track_id not in (select id from thread_track) group by s.name order by s.name",
+];
 const OPEN: &str = "select count(*) from slice where dur < 0";
 /// Time of the slices that no other is around.
 const BUSY: &str = "select sum(s.dur) from slice s join thread_track t on s.track_id = t.id where s.depth = 0 and s.dur > 0 \
@@ -59,16 +67,19 @@ fn number(row: &Value, column: &str) -> i64 {
 }
 
 fn require_same(trace: &Trace) {
-    let verdict = trace.ask(&[BY_NAME, OPEN, BUSY]);
+    let verdict = trace.ask(&[BY_NAME[0], OPEN, BUSY, BY_NAME[1]]);
     verdict.require_clean();
     let stats = stats(trace.path(), &["--sort", "name"]);
     let columns = ["count", "total_ns", "self_ns", "min_ns", "max_ns"];
     let row = |row: &Value| {
         let numbers = columns.map(|column| number(row, column).to_string());
-        format!("{}\t{}", row["name"].as_str().expect("a name"), numbers.join("\t"))
+        let name = row.get("name").or_else(|| row.get("interval")).and_then(Value::as_str);
+        format!("{}\t{}", name.expect("a name"), numbers.join("\t"))
     };
-    let names: Vec<String> = stats["names"].as_array().expect("names").iter().map(row).collect();
-    assert_eq!(names.join("\n"), verdict.results[0].text(), "{:?}", trace.format);
+    for (table, of_judge) in [("names", 0), ("intervals", 3)] {
+        let rows: Vec<String> = stats[table].as_array().expect("rows").iter().map(row).collect();
+        assert_eq!(rows.join("\n"), verdict.results[of_judge].text(), "{table}, {:?}", trace.format);
+    }
     assert_eq!(number(&stats, "slices_without_end"), verdict.results[1].single_i64());
     let threads = stats["by_thread"].as_array().expect("threads").iter();
     let threads = threads.filter(|thread| !thread["thread"].as_str().expect("a name").starts_with("track"));
@@ -118,9 +129,13 @@ fn folded_stacks_have_the_whole_time_once() {
         let folded = String::from_utf8(folded.stdout).expect("text");
         let weight =
             |line: &str| line.rsplit_once(' ').and_then(|(_, n)| n.parse::<i64>().ok()).expect("a weight");
-        let stats = stats(trace.path(), &["--by", "thread"]);
-        let tracks = ["by_thread", "by_track"].map(|table| stats[table].as_array().expect("tracks"));
-        let busy: i64 = tracks.into_iter().flatten().map(|track| number(track, "busy_ns")).sum();
+        let stats = stats(trace.path(), &[]);
+        let tracks = [("by_thread", "busy_ns"), ("by_track", "self_ns")];
+        let sum = |(table, column)| {
+            let rows = stats[table].as_array().expect("tracks").iter();
+            rows.map(|track| number(track, column)).sum::<i64>()
+        };
+        let busy: i64 = tracks.into_iter().map(sum).sum();
         assert_eq!(folded.lines().map(weight).sum::<i64>(), busy, "{format:?}");
         assert!(folded.lines().any(|line| line.contains(";outer;inner;innermost ")), "{folded}");
     }

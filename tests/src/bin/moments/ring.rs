@@ -102,7 +102,7 @@ pub(crate) fn forget_beside_others(output: &str) {
             assert!(scope.is_recorded(), "{forgotten} scopes fit");
             std::mem::forget(scope);
             forgotten += 1;
-            if forgotten.is_multiple_of(256) {
+            if forgotten.is_multiple_of(64) {
                 std::thread::sleep(Duration::from_millis(1)); // the drain thread comes after
             }
         }
