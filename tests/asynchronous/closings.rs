@@ -12,7 +12,7 @@ use tracing::{Instrument, Span, info_span};
 
 use crate::LIVES;
 use crate::polls::{ARROWS, ENTRIES, block_on, waits};
-use crate::spans::{LISTENERS, Listener, each, each_undisturbed, listen, undisturbed};
+use crate::spans::{LISTENERS, Listener, each_undisturbed, listen, undisturbed};
 
 const MODES: [Mode; 3] = [Mode::Auto, Mode::Threads, Mode::Lifetimes];
 
@@ -154,7 +154,7 @@ fn a_span_that_another_thread_closes_keeps_its_entries() {
 
 #[test]
 fn a_span_that_is_closed_while_it_is_entered_keeps_its_slices() {
-    each(
+    each_undisturbed(
         Mode::Auto,
         || {
             let dispatch = tracing::dispatcher::get_default(Clone::clone);
@@ -228,7 +228,7 @@ fn a_snapshot_has_no_slice_for_a_drop() {
 
 #[test]
 fn what_follows_a_drop_has_the_right_times() {
-    each(
+    each_undisturbed(
         Mode::Auto,
         || {
             block_on(async {
