@@ -18,12 +18,15 @@ use std::time::Duration;
 use hairline_tests::children;
 
 fn watchdog() {
-    std::thread::spawn(|| {
+    let (blocks, waits) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
         common::block_signals(); // a child of a handler on this thread would do nothing for 30 s
+        let _ = blocks.send(());
         std::thread::sleep(Duration::from_secs(30));
         eprintln!("moments: hangs");
         children::exit_at_once(99)
     });
+    let _ = waits.recv(); // before any signal is sent
 }
 
 fn main() {
