@@ -29,7 +29,7 @@ const COPIES: usize = if cfg!(loom) { 1 } else { 64 };
 
 /// A look at a chunk's header: the state, the generation, the number of retractions, and the argument for the
 /// copy.
-#[cfg_attr(not(loom), allow(unreachable_pub))] // the models call it
+#[allow(unreachable_pub)] // the models call it
 pub type Look<L> = (State, u32, u32, L);
 
 /// Copies a chunk that was listed in `generation`. Returns the result of `copy`, or `None` if a thread has
