@@ -27,9 +27,9 @@ enum Name {
     Text(Range<usize>),
 }
 
-/// A value. Its strings are in `text`, its blobs in `bytes`.
+/// A value. Its strings are in a text, its blobs in bytes beside it.
 #[derive(Clone, Debug)]
-enum Scalar {
+pub(crate) enum Scalar {
     Bool(bool),
     I64(i64),
     U64(u64),
@@ -40,6 +40,37 @@ enum Scalar {
     Blob(Range<usize>),
     /// In `trees`.
     Tree(usize),
+}
+
+impl Scalar {
+    /// Copies a value that has all of its bytes in itself. Returns `None` for others.
+    #[inline]
+    pub(crate) fn of_plain(value: &Value<'_>) -> Option<Self> {
+        Some(match *value {
+            Value::Bool(v) => Self::Bool(v),
+            Value::I64(v) => Self::I64(v),
+            Value::U64(v) => Self::U64(v),
+            Value::F64(v) => Self::F64(v),
+            Value::Pointer(v) => Self::Pointer(v),
+            Value::Koid(v) => Self::Koid(v),
+            _ => return None,
+        })
+    }
+
+    /// Returns the value. Its string is in `text`. Returns null for a blob and a tree.
+    #[inline]
+    pub(crate) fn value<'t>(&self, text: &'t str) -> Value<'t> {
+        match *self {
+            Self::Bool(v) => Value::Bool(v),
+            Self::I64(v) => Value::I64(v),
+            Self::U64(v) => Value::U64(v),
+            Self::F64(v) => Value::F64(v),
+            Self::Pointer(v) => Value::Pointer(v),
+            Self::Koid(v) => Value::Koid(v),
+            Self::Str(ref range) => Value::Str(text.get(range.clone()).unwrap_or_default()),
+            Self::Blob(_) | Self::Tree(_) => Value::Null,
+        }
+    }
 }
 
 impl OwnedArguments {
@@ -101,16 +132,10 @@ impl OwnedArguments {
                 Name::Static(name) => name,
                 Name::Text(range) => &self.text[range.clone()],
             };
-            let value = match scalar.clone() {
-                Scalar::Bool(v) => Value::Bool(v),
-                Scalar::I64(v) => Value::I64(v),
-                Scalar::U64(v) => Value::U64(v),
-                Scalar::F64(v) => Value::F64(v),
-                Scalar::Pointer(v) => Value::Pointer(v),
-                Scalar::Koid(v) => Value::Koid(v),
-                Scalar::Str(range) => Value::Str(&self.text[range]),
-                Scalar::Blob(range) => Value::Blob(&self.bytes[range]),
-                Scalar::Tree(index) => self.trees[index].value(),
+            let value = match scalar {
+                Scalar::Blob(range) => Value::Blob(&self.bytes[range.clone()]),
+                Scalar::Tree(index) => self.trees[*index].value(),
+                scalar => scalar.value(&self.text),
             };
             (name, value)
         })
@@ -125,21 +150,15 @@ impl OwnedArguments {
 
     /// Copies a scalar into the list's memory; `None` for null and nested values.
     fn scalar(&mut self, value: &Value<'_>) -> Option<Scalar> {
-        Some(match *value {
-            Value::Null | Value::Dict(_) | Value::Array(_) => return None,
-            Value::Bool(v) => Scalar::Bool(v),
-            Value::I64(v) => Scalar::I64(v),
-            Value::U64(v) => Scalar::U64(v),
-            Value::F64(v) => Scalar::F64(v),
-            Value::Pointer(v) => Scalar::Pointer(v),
-            Value::Koid(v) => Scalar::Koid(v),
-            Value::Str(text) | Value::Interned { text, .. } => Scalar::Str(self.add_text(text)),
+        match *value {
+            Value::Str(text) | Value::Interned { text, .. } => Some(Scalar::Str(self.add_text(text))),
             Value::Blob(bytes) => {
                 let start = self.bytes.len();
                 self.bytes.extend_from_slice(bytes);
-                Scalar::Blob(start..self.bytes.len())
+                Some(Scalar::Blob(start..self.bytes.len()))
             }
-        })
+            ref value => Scalar::of_plain(value),
+        }
     }
 
     /// Appends a text to `text`.

@@ -1,7 +1,6 @@
 //! Arguments that a guard collects for the record of its end.
 
 use std::cell::Cell;
-use std::ops::Range;
 
 use hairline_formats::Value;
 
@@ -9,7 +8,7 @@ use crate::on::base::buffer::SpillingText;
 use crate::on::base::few::Few;
 use crate::on::base::this_thread;
 use crate::on::event::argument::{Argument, Held};
-use crate::on::event::owned_arguments::OwnedArguments;
+use crate::on::event::owned_arguments::{OwnedArguments, Scalar};
 
 /// The end arguments of one guard. A thread's later guards reuse its memory.
 #[derive(Debug)]
@@ -29,18 +28,6 @@ pub(crate) struct EndArguments {
 
 /// The most scalars that take the short way.
 const FEW: usize = 4;
-
-/// A value without nested values. A string is in `text`.
-#[derive(Clone, Debug)]
-enum Scalar {
-    Bool(bool),
-    I64(i64),
-    U64(u64),
-    F64(f64),
-    Pointer(u64),
-    Koid(u64),
-    Text(Range<usize>),
-}
 
 /// The most lists that a thread keeps for later guards.
 const KEPT: usize = 8;
@@ -75,20 +62,15 @@ impl EndArguments {
         let is_short = !own.is_many && own.few_len < FEW;
         let scalar = match *value {
             Value::Null => return,
-            _ if !is_short => return own.add_to_many(key, value),
-            Value::Bool(v) => Scalar::Bool(v),
-            Value::I64(v) => Scalar::I64(v),
-            Value::U64(v) => Scalar::U64(v),
-            Value::F64(v) => Scalar::F64(v),
-            Value::Pointer(v) => Scalar::Pointer(v),
-            Value::Koid(v) => Scalar::Koid(v),
+            _ if !is_short => None,
             Value::Str(text) => {
                 let start = own.text.as_str().len();
                 own.text.push(text);
-                Scalar::Text(start..start + text.len())
+                Some(Scalar::Str(start..start + text.len()))
             }
-            _ => return own.add_to_many(key, value),
+            ref value => Scalar::of_plain(value),
         };
+        let Some(scalar) = scalar else { return own.add_to_many(key, value) };
         if let Some(place) = own.few.get_mut(own.few_len) {
             *place = (key, scalar);
             own.few_len += 1;
@@ -215,20 +197,5 @@ impl EndArguments {
             all.push((*name, scalar.value(self.text.as_str())));
         }
         with(all.as_slice())
-    }
-}
-
-impl Scalar {
-    #[inline]
-    fn value<'t>(&self, text: &'t str) -> Value<'t> {
-        match self {
-            Self::Bool(v) => Value::Bool(*v),
-            Self::I64(v) => Value::I64(*v),
-            Self::U64(v) => Value::U64(*v),
-            Self::F64(v) => Value::F64(*v),
-            Self::Pointer(v) => Value::Pointer(*v),
-            Self::Koid(v) => Value::Koid(*v),
-            Self::Text(range) => Value::Str(text.get(range.clone()).unwrap_or_default()),
-        }
     }
 }
