@@ -71,6 +71,7 @@ mod metrics;
 mod off;
 #[cfg(feature = "enable")]
 mod on;
+mod option_names;
 mod options;
 mod output;
 pub mod prelude;

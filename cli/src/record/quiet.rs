@@ -88,7 +88,7 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     while busy.load(Ordering::Relaxed) {
-                        std::hint::spin_loop()
+                        std::hint::spin_loop();
                     }
                 });
             }

@@ -82,6 +82,40 @@ macro_rules! __hairline_life {
     }};
 }
 
+/// The value of an option, if there is one of this name.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __hairline_option {
+    (name $value:expr) => {
+        $value
+    };
+    (track $value:expr) => {
+        $value
+    };
+    (flow $value:expr) => {
+        $value
+    };
+    (end_flow $value:expr) => {
+        $value
+    };
+    (correlation $value:expr) => {
+        $value
+    };
+    // Of counters.
+    (unit $value:expr) => {
+        $value
+    };
+    (multiplier $value:expr) => {
+        $value
+    };
+    (incremental $value:expr) => {
+        $value
+    };
+    ($other:ident $value:expr) => {
+        $crate::__hairline_no_option!($other)
+    };
+}
+
 /// Collects the expressions of an event: `(guard) [expressions] rest...`. The option `track:` makes the guard
 /// of a scope a `TrackScope`.
 #[doc(hidden)]
@@ -102,7 +136,8 @@ macro_rules! __hairline_unused {
         $crate::__hairline_unused!((TrackScope) [$($used,)* $value] $($($rest)*)?)
     };
     ($guard:tt [$($used:expr),*] $option:ident: $value:expr $(, $($rest:tt)*)?) => {
-        $crate::__hairline_unused!($guard [$($used,)* $value] $($($rest)*)?)
+        $crate::__hairline_unused!($guard
+            [$($used,)* $crate::__hairline_option!($option $value)] $($($rest)*)?)
     };
     ($guard:tt [$($used:expr),*] $key:ident = % $value:expr $(, $($rest:tt)*)?) => {
         $crate::__hairline_unused!($guard [$($used,)* $value] $($($rest)*)?)

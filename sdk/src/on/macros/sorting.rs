@@ -17,15 +17,8 @@ macro_rules! __hairline_arguments {
     ($head:tt $keys:tt $values:tt $options:tt [$($track:tt)*] track: $value:expr $(, $($rest:tt)*)?) => {
         $crate::__hairline_arguments!($head $keys $values $options [$($track)* ($value)] $($($rest)*)?)
     };
-    ($head:tt $keys:tt $values:tt [$($options:tt)*] $track:tt
-     correlation: $value:expr $(, $($rest:tt)*)?) => {
-        $crate::__hairline_arguments!($head $keys $values
-            [$($options)* .correlation($value)] $track $($($rest)*)?)
-    };
-    ($head:tt $keys:tt $values:tt [$($options:tt)*] $track:tt
-     $option:ident: $value:expr $(, $($rest:tt)*)?) => {
-        $crate::__hairline_arguments!($head $keys $values
-            [$($options)* .$option(&$value)] $track $($($rest)*)?)
+    ($head:tt $keys:tt $values:tt $options:tt $track:tt $option:ident: $value:expr $(, $($rest:tt)*)?) => {
+        $crate::__hairline_option!($option $head $keys $values $options $track ($value) $($($rest)*)?)
     };
     ($head:tt [$($keys:tt)*] [$($values:tt)*] $options:tt $track:tt
      $key:ident = % $value:expr $(, $($rest:tt)*)?) => {
@@ -52,6 +45,29 @@ macro_rules! __hairline_arguments {
             "`; an argument is `key = value`, `key = %value`, `key = ?value` or a variable's name, and an \
              option is `name: value`"
         ))
+    };
+}
+
+/// Adds an option to the list, and goes on.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __hairline_option {
+    (name $head:tt $keys:tt $values:tt [$($options:tt)*] $track:tt ($value:expr) $($rest:tt)*) => {
+        $crate::__hairline_arguments!($head $keys $values [$($options)* .name(&$value)] $track $($rest)*)
+    };
+    (flow $head:tt $keys:tt $values:tt [$($options:tt)*] $track:tt ($value:expr) $($rest:tt)*) => {
+        $crate::__hairline_arguments!($head $keys $values [$($options)* .flow(&$value)] $track $($rest)*)
+    };
+    (end_flow $head:tt $keys:tt $values:tt [$($options:tt)*] $track:tt ($value:expr) $($rest:tt)*) => {
+        $crate::__hairline_arguments!($head $keys $values [$($options)* .end_flow(&$value)] $track $($rest)*)
+    };
+    (correlation $head:tt $keys:tt $values:tt [$($options:tt)*] $track:tt
+     ($value:expr) $($rest:tt)*) => {
+        $crate::__hairline_arguments!($head $keys $values
+            [$($options)* .correlation($value)] $track $($rest)*)
+    };
+    ($other:ident $($rest:tt)*) => {
+        $crate::__hairline_no_option!($other)
     };
 }
 
