@@ -106,6 +106,27 @@ fn undefined_ids_are_named() {
 }
 
 #[test]
+fn all_undefined_ids_of_an_event_are_counted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = packets(1, |p| {
+        put_uint(p, packet::TIMESTAMP, 5);
+        put_uint(p, packet::TRUSTED_PACKET_SEQUENCE_ID, 1);
+        put_uint(p, packet::SEQUENCE_FLAGS, sequence_flags::CLEARED.into());
+        put_message(p, packet::TRACK_EVENT, |e| {
+            put_uint(e, track_event::TYPE, 3);
+            for iid in 1..=3000 {
+                put_message(e, track_event::DEBUG_ANNOTATIONS, |a| {
+                    put_uint(a, debug_annotation::NAME_IID, iid);
+                    put_str(a, debug_annotation::STRING_VALUE, "text");
+                });
+            }
+        });
+    });
+    let report = validate(folder.path(), &trace, &[]).1;
+    assert!(report.contains("3,000 x arguments whose name has an undefined id: 1, 2, 3\n"), "{report}");
+}
+
+#[test]
 fn sound_traces_have_open_slices_and_flows_with_one_end() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = r#"[{"ph":"B","pid":1,"tid":1,"ts":1,"name":"a"},

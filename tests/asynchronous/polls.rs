@@ -246,6 +246,8 @@ fn a_level_other_than_info_is_an_argument() {
             tracing::debug_span!("debug").in_scope(|| tracing::warn!("said"));
             tracing::info_span!("info").in_scope(|| tracing::event!(Level::ERROR, n = 1));
             tracing::trace_span!("trace", level = 7).in_scope(|| tracing::info!("said"));
+            tracing::warn_span!("own", level = tracing::field::Empty).in_scope(|| ());
+            tracing::warn!(level = tracing::field::Empty, n = 1);
         },
         |trace, name| {
             let levels = "select iif(s.name like 'event %', 'event', s.name), a.display_value from slice s \

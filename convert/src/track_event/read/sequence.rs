@@ -62,19 +62,26 @@ pub(super) struct Sequence {
 #[derive(Debug, Default)]
 pub(super) struct UndefinedArguments {
     is_any: Cell<bool>,
-    names: RefCell<Vec<u64>>,
-    texts: RefCell<Vec<u64>>,
+    names: RefCell<UndefinedIds>,
+    texts: RefCell<UndefinedIds>,
 }
 
-/// The limit for references of one event. A nested value may have millions.
+#[derive(Debug, Default)]
+struct UndefinedIds {
+    first: Vec<u64>,
+    count: u64,
+}
+
+/// The limit for ids of one event that the report may name. A nested value may have millions.
 const MOST_UNDEFINED: usize = 1024;
 
 impl UndefinedArguments {
-    fn add(&self, ids: &RefCell<Vec<u64>>, id: u64) {
+    fn add(&self, ids: &RefCell<UndefinedIds>, id: u64) {
         self.is_any.set(true);
         let mut ids = ids.borrow_mut();
-        if ids.len() < MOST_UNDEFINED {
-            ids.push(id);
+        ids.count += 1;
+        if ids.first.len() < MOST_UNDEFINED {
+            ids.first.push(id);
         }
     }
 
@@ -90,11 +97,18 @@ impl UndefinedArguments {
     #[inline]
     pub(super) fn settle(&mut self, report: &mut Report) {
         if self.is_any.take() {
-            let mut settle = |ids: &mut Vec<u64>, what| {
-                ids.drain(..).for_each(|id| report.add_undefined(what, id));
-            };
-            settle(self.names.get_mut(), "arguments whose name has an undefined id");
-            settle(self.texts.get_mut(), "arguments whose text has an undefined id");
+            self.names.get_mut().settle(report, "arguments whose name has an undefined id");
+            self.texts.get_mut().settle(report, "arguments whose text has an undefined id");
+        }
+    }
+}
+
+impl UndefinedIds {
+    fn settle(&mut self, report: &mut Report, what: &'static str) {
+        let unnamed = std::mem::take(&mut self.count) - self.first.len() as u64;
+        self.first.drain(..).for_each(|id| report.add_undefined(what, id));
+        if unnamed > 0 {
+            report.add_defects(what, unnamed);
         }
     }
 }

@@ -62,10 +62,8 @@ fn find(metadata: &'static Metadata<'static>, category: Category, address: u64) 
     if let Some(site) = SITES.read()?.by_metadata.get(&address) {
         return Some(site);
     }
-    let has_level = level_of(metadata) != Level::Info
-        && category != Category::Level
-        && metadata.fields().field(LEVEL).is_none();
-    let level = has_level.then(|| Key::new(LEVEL));
+    let level = argument_level(metadata).filter(|_| category != Category::Level);
+    let level = level.map(|_| Key::new(LEVEL));
     let memory = CallsiteMemory::new(
         metadata.fields().iter().map(|field| Key::new(field.name())).chain(level).collect(),
     );
@@ -82,10 +80,15 @@ fn find(metadata: &'static Metadata<'static>, category: Category, address: u64) 
 /// The argument with a level other than INFO.
 const LEVEL: &str = "level";
 
+/// Returns the level, if it is not INFO and no field has its name.
+fn argument_level(metadata: &Metadata<'_>) -> Option<Level> {
+    let level = level_of(metadata);
+    (level != Level::Info && metadata.fields().field(LEVEL).is_none()).then_some(level)
+}
+
 /// Adds the level, if it is not INFO. It is recorded if the callsite has a key for it.
 pub(crate) fn add_level(fields: &mut Fields, metadata: &Metadata<'_>) {
-    let level = level_of(metadata);
-    if level != Level::Info {
+    if let Some(level) = argument_level(metadata) {
         fields.kept.add(LEVEL, &Value::Str(level.name()));
     }
 }
