@@ -324,7 +324,7 @@ impl ser::SerializeMap for Nest<'_> {
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Failure> {
         self.drop_name();
         let at = self.tree.position();
-        put_nested(self.tree, 0, key)?;
+        put_nested(self.tree, self.depth, key)?;
         self.tree.make_name(at);
         self.name_at = Some(at);
         Ok(())
