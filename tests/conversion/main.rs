@@ -7,6 +7,7 @@ mod fxt_recorded;
 mod json;
 mod matrix;
 mod merging;
+mod others;
 mod packets;
 mod track_event;
 

@@ -17,7 +17,7 @@ use crate::{convert, corpus, read};
 use TraceFormat::{Fxt, Json, TrackEvent};
 
 /// A trace, and what is shown of it.
-struct Entry {
+pub(crate) struct Entry {
     name: String,
     bytes: Vec<u8>,
     shown: Shown,
@@ -30,9 +30,9 @@ impl Entry {
     }
 
     /// Of another tracer, about whose trace the importer may complain.
-    fn of_corpus(name: &str) -> Self {
-        let path = corpus(name);
-        Self { name: name.to_owned(), bytes: read(&path), shown: Shown::of(&path) }
+    pub(crate) fn of_other(path: &Path) -> Self {
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        Self { name, bytes: read(path), shown: Shown::of(path) }
     }
 }
 
@@ -182,7 +182,7 @@ fn difference(before: &[String], after: &[String], report: &Report) -> String {
 }
 
 #[track_caller]
-fn in_all_formats(entries: &[Entry]) {
+pub(crate) fn in_all_formats(entries: &[Entry]) {
     let all = entries.iter().flat_map(|entry| [TrackEvent, Fxt, Json].map(|to| wrong(entry, to)));
     let wrong: Vec<_> = all.flatten().collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -279,7 +279,7 @@ fn the_examples_of_the_document() {
 fn traces_of_other_tracers() {
     let names =
         ["viztracer.json", "tracing_chrome.json", "tracing_chrome_async.json", "chrome.json", "no_end.json"];
-    in_all_formats(&names.map(Entry::of_corpus));
+    in_all_formats(&names.map(|name| Entry::of_other(&corpus(name))));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod looks;
 mod order;
+mod others;
 mod record;
 mod snapshot;
 mod splice;

@@ -1,0 +1,91 @@
+//! Traces of other people's tools: what `stats` says of them is what trace_processor says.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use hairline_tests::judge;
+use serde_json::Value;
+
+use crate::{hairline, run, stderr};
+
+/// Those of the corpus; and those in the folder that a variable names: `ci/others.sh` records them.
+fn traces() -> Vec<PathBuf> {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("conversion/corpus");
+    let folders = [Some(corpus), std::env::var_os("OTHER_TRACES").map(PathBuf::from)];
+    let of = |folder: PathBuf| {
+        std::fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file").path())
+    };
+    let is_trace = |path: &PathBuf| {
+        path.extension().is_some_and(|extension| ["json", "pftrace", "fxt"].iter().any(|e| extension == *e))
+    };
+    // trace_processor does not know the deprecated phases of this one.
+    let is_known = |path: &PathBuf| !path.ends_with("old_async.json");
+    let mut traces: Vec<_> =
+        folders.into_iter().flatten().flat_map(of).filter(is_trace).filter(is_known).collect();
+    traces.sort();
+    assert!(traces.len() >= 4, "{traces:?}");
+    traces
+}
+
+/// The number of slices and instants, and the time of the slices that have an end.
+const TOTALS: &str = "select count(*), count(*) filter (where dur < 0) from slice";
+/// Of slices on threads, and of those on other tracks.
+const BY_NAME: &str = "select ifnull(s.name, ''), t.id is not null, sum(s.dur) from slice s \
+     left join thread_track t on s.track_id = t.id where s.dur > 0 group by 1, 2";
+
+/// The total time by name, and whether it is of slices on threads.
+fn by_name(stats: &Value) -> BTreeMap<(String, bool), i64> {
+    let table = |table: &str, title: &str, of_threads: bool| {
+        let rows = stats[table].as_array().cloned().unwrap_or_default();
+        let title = title.to_owned();
+        rows.into_iter().map(move |row| {
+            let name = row[&title].as_str().expect("a name").to_owned();
+            ((name, of_threads), row["total_ns"].as_i64().expect("a time"))
+        })
+    };
+    let mut all = BTreeMap::new();
+    for (key, total) in table("names", "name", true).chain(table("intervals", "interval", false)) {
+        *all.entry(key).or_default() += total;
+    }
+    all.retain(|_, total| *total != 0);
+    all
+}
+
+#[test]
+fn stats_of_traces_of_other_tracers_are_those_of_trace_processor() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut wrong = Vec::new();
+    for trace in traces() {
+        let output = run(hairline(folder.path()).args(["stats", "--json"]).arg(&trace));
+        assert_eq!(output.status.code(), Some(0), "{}: {}", trace.display(), stderr(&output));
+        let stats: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let count = |what: &str| stats[what].as_i64().expect("a number");
+        let verdict = judge::load(&trace, &[TOTALS, BY_NAME]);
+        let totals = format!(
+            "{}\t{}",
+            count("slices") + count("slices_without_end") + count("instants"),
+            count("slices_without_end")
+        );
+        if verdict.results[0].text() != totals {
+            wrong.push(format!("{}: {totals}, not {}", trace.display(), verdict.results[0].text()));
+        }
+        let mut judged: BTreeMap<_, i64> = BTreeMap::new();
+        for row in verdict.results[1].text().lines() {
+            let fields: Vec<&str> = row.split('\t').collect();
+            let key = (fields[0].to_owned(), fields[1] == "1");
+            *judged.entry(key).or_default() += fields[2].parse::<i64>().expect("a time");
+        }
+        let own = by_name(&stats);
+        for key in judged.keys().chain(own.keys()) {
+            if judged.get(key) != own.get(key) {
+                wrong.push(format!(
+                    "{}: {key:?}: {:?}, not {:?}",
+                    trace.display(),
+                    own.get(key),
+                    judged.get(key)
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
