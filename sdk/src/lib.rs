@@ -75,6 +75,7 @@ mod option_names;
 mod options;
 mod output;
 pub mod prelude;
+mod process_counters;
 #[cfg(feature = "recovery")]
 #[cfg_attr(docsrs, doc(cfg(feature = "recovery")))]
 pub mod recovery;

@@ -108,18 +108,21 @@ fn settings_in_the_environment_are_heeded() {
         ("HAIRLINE_BUFFER", "256K"),
         ("HAIRLINE_OVERFLOW", "drop"),
         ("HAIRLINE_CLOCK", "system"),
+        ("HAIRLINE_COUNTERS", "threads@100"),
     ];
     let run = run(&["return"], &settings);
     assert!(run.stderr().len() == 1 && run.stderr()[0].contains("match nothing"), "{:?}", run.stderr());
-    let verdict = judge::load(run.path("t.pftrace"), &["select count(*) from slice"]);
+    let counters = "select distinct name from process_counter_track";
+    let verdict = judge::load(run.path("t.pftrace"), &["select count(*) from slice", counters]);
     verdict.require_clean();
     assert_eq!(verdict.results[0].single_i64(), 0);
+    assert_eq!(verdict.results[1].text(), "process: threads");
 }
 
 #[test]
 fn a_value_that_makes_no_sense_is_one_line_and_an_untraced_run() {
     let good = ("HAIRLINE", "{}/t.fxt");
-    let cases: [&[(&str, &str)]; 9] = [
+    let cases: [&[(&str, &str)]; 10] = [
         &[("HAIRLINE", "/nowhere/at/all.fxt")],
         &[("HAIRLINE", "{}/trace.txt")],
         &[("HAIRLINE", "{}/trace")],
@@ -128,6 +131,7 @@ fn a_value_that_makes_no_sense_is_one_line_and_an_untraced_run() {
         &[good, ("HAIRLINE_BUFFER", "1")],
         &[good, ("HAIRLINE_OVERFLOW", "explode")],
         &[good, ("HAIRLINE_CLOCK", "sundial")],
+        &[good, ("HAIRLINE_COUNTERS", "rss,memory")],
         &[good, ("HAIRLINE_LOG", "shout")],
     ];
     for case in cases {

@@ -12,6 +12,7 @@ mod limits;
 mod logs;
 mod names;
 mod panics;
+mod process_counters;
 mod records;
 mod repeated_tracks;
 mod stream;

@@ -4,6 +4,7 @@
 #![allow(unsafe_code)] // a static behind an atomic pointer
 
 use std::sync::atomic::{AtomicPtr, Ordering};
+use std::time::Duration;
 
 /// The functions of the layers above.
 pub(crate) struct Hooks {
@@ -23,26 +24,38 @@ pub(crate) enum Sampled {
     AtEnd,
 }
 
-/// Records values that nobody records when they change, for the session with this epoch. Returns whether it
-/// has to be called again soon.
-pub(crate) type Sampler = fn(u32, Sampled) -> bool;
+/// Records values that nobody records when they change, for the session with this epoch. Returns the longest
+/// time until the next call, `None` if the session does not record them.
+pub(crate) type Sampler = fn(u32, Sampled) -> Option<Duration>;
 
-static SAMPLER: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
-
-/// Sets the sampler. Each call passes the same one. Allocates nothing and takes no lock.
-pub(crate) fn set_sampler(sampler: Sampler) {
-    SAMPLER.store(sampler as *mut (), Ordering::Release); // pairs with the Acquire in `sample`
+/// What is sampled.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Samples {
+    Heap = 0,
+    Process = 1,
 }
 
-/// Calls the sampler, if there is one. The session's own thread calls this, with nothing locked.
-pub(crate) fn sample(epoch: u32, when: Sampled) -> bool {
-    let sampler = SAMPLER.load(Ordering::Acquire);
-    if sampler.is_null() {
-        return false;
-    }
-    // SAFETY: only `set_sampler` stores here, a `Sampler`.
-    let sampler: Sampler = unsafe { std::mem::transmute(sampler) };
-    sampler(epoch, when)
+/// The samplers, by [`Samples`].
+static SAMPLERS: [AtomicPtr<()>; 2] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 2];
+
+/// Sets a sampler. Each call passes the same one. Allocates nothing and takes no lock.
+pub(crate) fn set_sampler(of: Samples, sampler: Sampler) {
+    SAMPLERS[of as usize].store(sampler as *mut (), Ordering::Release); // pairs with the Acquire in `sample`
+}
+
+/// Calls the samplers that there are. Returns the longest time until the next call, `None` if none is needed.
+/// The session's own thread calls this, with nothing locked.
+pub(crate) fn sample(epoch: u32, when: Sampled) -> Option<Duration> {
+    let samplers = SAMPLERS.iter().filter_map(|sampler| {
+        let sampler = sampler.load(Ordering::Acquire);
+        if sampler.is_null() {
+            return None;
+        }
+        // SAFETY: only `set_sampler` stores here, a `Sampler`.
+        let sampler: Sampler = unsafe { std::mem::transmute(sampler) };
+        sampler(epoch, when)
+    });
+    samplers.min()
 }
 
 /// Sets the functions. Each call passes the same functions.

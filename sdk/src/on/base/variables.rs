@@ -4,12 +4,13 @@ use crate::error::Error;
 use crate::on::base::platform::process;
 
 /// The names of all variables that this crate reads.
-const KNOWN: [&str; 16] = [
+const KNOWN: [&str; 17] = [
     "HAIRLINE",
     "HAIRLINE_BUFFER",
     "HAIRLINE_CATEGORIES",
     "HAIRLINE_CLOCK",
     "HAIRLINE_COMPRESS",
+    "HAIRLINE_COUNTERS",
     "HAIRLINE_LEVEL",
     "HAIRLINE_LOG",
     "HAIRLINE_MAX_FILE_SIZE",

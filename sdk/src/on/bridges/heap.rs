@@ -10,10 +10,12 @@
 //! filters, and the session's thread calls `sample`. The start of a session allocates, so a global allocator
 //! is always announced before.
 
+use std::time::Duration;
+
 use hairline_formats::Value;
 
 use crate::on::base::heap::Counts;
-use crate::on::base::hooks::Sampled;
+use crate::on::base::hooks::{Sampled, Samples};
 use crate::on::base::lock::Mutex;
 use crate::on::base::{heap, hooks, this_thread};
 use crate::on::callsite::registry::Bridge;
@@ -31,7 +33,9 @@ pub(crate) use crate::on::base::heap::is_counting;
 /// The category of all that is recorded here.
 const CATEGORY: &str = "heap";
 
-/// The least time between two samples, in ns. The session's thread comes every 50 ms, and for each flush.
+/// The longest time between two samples.
+const PERIOD: Duration = Duration::from_millis(50);
+/// The least time between two samples, in ns. The session's thread also comes for each flush.
 const LEAST_PERIOD: u64 = 20_000_000;
 
 static LIVE_SINCE_START: Callsite = counter("heap: live bytes since start", &IN_BYTES);
@@ -109,7 +113,7 @@ pub(crate) fn moved(before: usize, now: usize, report_above: usize, counts_alway
 #[cold]
 #[inline(never)]
 fn announce(counts_always: bool) -> bool {
-    hooks::set_sampler(sample);
+    hooks::set_sampler(Samples::Heap, sample);
     registry::announce(Bridge::Heap, update);
     heap::set_announced(counts_always);
     heap::is_counting()
@@ -175,14 +179,14 @@ fn update() {
     }
 }
 
-/// Samples the counts, on the own thread of the session with this epoch. Returns whether the session records
-/// them.
-fn sample(epoch: u32, when: Sampled) -> bool {
+/// Samples the counts, on the own thread of the session with this epoch. Returns the time until the next
+/// sample, `None` if the session does not record them.
+fn sample(epoch: u32, when: Sampled) -> Option<Duration> {
     let epoch = Epoch::from_raw(epoch);
-    let Some(shared) = epoch.and_then(current::current) else { return false };
+    let shared = epoch.and_then(current::current)?;
     let busy = this_thread::busy();
-    let Some(mut sampling) = SAMPLING.lock_unless_lost() else { return false };
-    let Some(of) = sampling.epoch.filter(|of| Some(*of) == epoch) else { return false };
+    let mut sampling = SAMPLING.lock_unless_lost()?;
+    let of = sampling.epoch.filter(|of| Some(*of) == epoch)?;
     let is_on = heap::is_session_counting() || when == Sampled::AtEnd;
     let values = if is_on { sampling.take(heap::sum(), shared.now(), when) } else { [None; 3] };
     if when == Sampled::AtEnd {
@@ -199,7 +203,7 @@ fn sample(epoch: u32, when: Sampled) -> bool {
             }
         }
     }
-    is_on
+    is_on.then_some(PERIOD)
 }
 
 /// Records a value of a counter at a time that may be past: that of the sample, which this thread may be

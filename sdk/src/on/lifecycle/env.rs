@@ -62,6 +62,9 @@ pub(crate) fn settings() -> Result<Option<SessionBuilder>, Error> {
         let known = [("counter", ClockSource::Counter), ("system", ClockSource::System)];
         builder = builder.clock(one_of("HAIRLINE_CLOCK", clock, &known, "use counter or system")?);
     }
+    if let Some(counters) = variable("HAIRLINE_COUNTERS")? {
+        builder = builder.counters_of("HAIRLINE_COUNTERS", &counters)?;
+    }
     if let Some(on) = on_or_off("HAIRLINE_THREAD_TIME")? {
         builder = builder.thread_time(on);
     }

@@ -12,6 +12,7 @@ pub(crate) mod fork;
 pub(crate) mod inherited;
 pub(crate) mod join;
 pub(crate) mod panics;
+pub(crate) mod process_counters;
 pub(crate) mod session;
 pub(crate) mod signals;
 pub(crate) mod start;

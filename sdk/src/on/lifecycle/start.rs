@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::builder::Config;
 use crate::error::Error;
-use crate::on::lifecycle::{connect, inherited, panics, signals};
+use crate::on::lifecycle::{connect, inherited, panics, process_counters, signals};
 use crate::on::session::shared::Shared;
 use crate::on::session::start::Starting;
 
@@ -22,5 +22,6 @@ pub(crate) fn start(config: Config) -> Result<Arc<Shared>, Error> {
     Starting::check(&config)?;
     signals::install(&config)?;
     panics::install(&config);
+    process_counters::install(&config);
     starting.finish(config)
 }

@@ -51,8 +51,8 @@ struct DrainThread<'s> {
     state: State,
     /// Whether the last pass copied bytes, or discarded records.
     found_records: bool,
-    /// Whether the session records samples.
-    is_sampled: bool,
+    /// The longest time until the next sample, if the session records samples.
+    next_sample: Option<Duration>,
     /// Late ends that were written to the sink.
     late_ends: u64,
     /// The buffer of [`write_late_ends`](Self::write_late_ends).
@@ -106,7 +106,7 @@ impl<'s> DrainThread<'s> {
             sink,
             state: State::Open,
             found_records: false,
-            is_sampled: false,
+            next_sample: None,
             late_ends: 0,
             late_records: Vec::with_capacity(LATE_ROOM),
             chunks: 0,
@@ -127,7 +127,7 @@ impl<'s> DrainThread<'s> {
             self.shared.drain.clear_wake();
             let has_flush = requests.flushes_requested != requests.flushes_done;
             let sampled = if requests.stop { Sampled::AtEnd } else { Sampled::Regularly };
-            self.is_sampled = hooks::sample(self.shared.epoch().get(), sampled);
+            self.next_sample = hooks::sample(self.shared.epoch().get(), sampled);
             self.pass(if has_flush || requests.stop { Flush::Now } else { Flush::Later });
             self.write_heartbeat_if_due();
             self.upkeep.refine_clock(self.shared);
@@ -202,15 +202,14 @@ impl<'s> DrainThread<'s> {
 
     /// Recalls chunks if few are free, or sleeps until the next pass is due.
     fn recall_or_sleep(&mut self) {
-        self.tick =
-            if self.found_records || self.is_sampled { TICK } else { (self.tick * 2).min(LONGEST_TICK) };
+        self.tick = if self.found_records { TICK } else { (self.tick * 2).min(LONGEST_TICK) };
         let sleep = match self.recall() {
             NextPass::Now => return,
             NextPass::Soon => recall::IDLE,
             NextPass::WhenDue => self.tick,
         };
         let longest = self.shared.settings.heartbeat.min(self.upkeep.longest_sleep());
-        std::thread::park_timeout(sleep.min(longest));
+        std::thread::park_timeout(sleep.min(longest).min(self.next_sample.unwrap_or(longest)));
     }
 
     /// Recalls chunks from idle threads while less than half of the chunks are free. From there on each thread

@@ -31,9 +31,6 @@ use crate::on::session::upkeep::Upkeep;
 /// The longest sleep of the recorder thread, and so the longest delay of a trigger from a signal handler.
 const TICK: Duration = Duration::from_millis(200);
 
-/// Time between two samples.
-const SAMPLE_TICK: Duration = Duration::from_millis(50);
-
 /// Runs the recorder thread until the session ends. Only the caller's own `Write` implementation can panic
 /// here; the panic becomes an error of the output.
 pub(crate) fn run(shared: &Arc<Shared>, destination: Destination, clock: Clock) {
@@ -77,7 +74,7 @@ impl<'s> RecorderThread<'s> {
             self.shared.drain.clear_wake();
             let stop = self.answer_requests();
             let sampled = if stop { Sampled::AtEnd } else { Sampled::Regularly };
-            let is_sampled = hooks::sample(self.shared.epoch().get(), sampled);
+            let next_sample = hooks::sample(self.shared.epoch().get(), sampled);
             if trigger::take() {
                 self.destination.write_for_trigger(self.shared, self.recorder);
             }
@@ -88,8 +85,8 @@ impl<'s> RecorderThread<'s> {
                 return self.destination.write_last(self.shared, self.recorder);
             }
             if !self.upkeep.allocate_ahead(self.shared) {
-                let tick = if is_sampled { SAMPLE_TICK } else { TICK };
-                std::thread::park_timeout(tick.min(self.upkeep.longest_sleep()));
+                let sleep = next_sample.unwrap_or(TICK).min(TICK);
+                std::thread::park_timeout(sleep.min(self.upkeep.longest_sleep()));
             }
         }
     }

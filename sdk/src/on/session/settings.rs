@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::builder::{Config, Detail};
 use crate::options::Overflow;
+use crate::process_counters::ProcessCounters;
 
 /// The upper limit of [`Settings::patience`], so that a deadline never overflows.
 const LONGEST_PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
@@ -19,6 +20,8 @@ pub(crate) struct Settings {
     pub(crate) heartbeat: Duration,
     /// The absolute path of the output, if the output is a file.
     pub(crate) path: Option<PathBuf>,
+    /// The counters of the process that are sampled.
+    pub(crate) counters: Option<ProcessCounters>,
     /// Whether panics are recorded as instants.
     pub(crate) record_panics: bool,
     /// Whether the environment requested the session, and not the program.
@@ -32,7 +35,7 @@ impl Settings {
             Overflow::Block(longest) => longest.min(LONGEST_PATIENCE),
             _ => Duration::ZERO,
         };
-        let &Config { detail, heartbeat, record_panics, is_from_environment, .. } = config;
-        Self { detail, patience, heartbeat, path, record_panics, is_from_environment }
+        let &Config { counters, detail, heartbeat, record_panics, is_from_environment, .. } = config;
+        Self { counters, detail, patience, heartbeat, path, record_panics, is_from_environment }
     }
 }

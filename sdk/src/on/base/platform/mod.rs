@@ -3,3 +3,4 @@
 pub(crate) mod own_thread;
 pub(crate) mod process;
 pub(crate) mod system;
+pub(crate) mod usage;
