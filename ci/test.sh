@@ -27,6 +27,15 @@ step_lint() {       # the files form layers; clippy has nothing to say: all feat
   python3 ci/layers.py
   cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
   cargo clippy -p hairline --all-targets --locked -- -D warnings
+  # Each feature alone: in the workspace's build, other packages switch on what a feature has forgotten.
+  local feature
+  for feature in recovery subscriber tracing log metrics futures compress serde; do
+    cargo clippy -p hairline --features "$feature" --locked -- -D warnings
+  done
+  for feature in '' read json; do
+    cargo clippy -p hairline-formats --no-default-features --features "$feature" --locked -- -D warnings
+  done
+  cargo clippy -p hairline-shm --no-default-features --locked -- -D warnings
   # The peers and the programs of other people are not built here, but they could be.
   cargo update --quiet --workspace --locked --manifest-path benches/peers/Cargo.toml
   cargo update --quiet --workspace --locked --manifest-path ci/programs/Cargo.toml

@@ -101,6 +101,7 @@ pub struct Callsite {
     near_mask: AtomicU8,
     /// Whether the callsite is in the registry's list.
     is_listed: AtomicBool,
+    is_filtered: bool,
     /// For a span of `tracing`: whether its spans wait, see [`may_wait`](Self::may_wait).
     #[cfg(feature = "subscriber")]
     waiting: AtomicU8,
@@ -139,6 +140,7 @@ impl Callsite {
             message_len: AtomicU32::new(0),
             near_mask: AtomicU8::new(near_bit(NO_ID).1),
             is_listed: AtomicBool::new(false),
+            is_filtered: true,
             #[cfg(feature = "subscriber")]
             waiting: AtomicU8::new(0),
             near_byte: AtomicU32::new(near_bit(NO_ID).0),
@@ -154,6 +156,17 @@ impl Callsite {
             site,
             first_hit,
         }
+    }
+
+    /// For events that a setting of the session asks for: the filter does not apply.
+    pub(crate) const fn unfiltered(mut self) -> Self {
+        self.is_filtered = false;
+        self
+    }
+
+    /// Whether the filter decides if the callsite is on.
+    pub(crate) fn is_filtered(&self) -> bool {
+        self.is_filtered && self.kind != CallsiteKind::End
     }
 
     /// Returns the session's epoch if the callsite is on. A callsite that was never hit returns

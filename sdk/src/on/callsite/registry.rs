@@ -69,7 +69,7 @@ impl Registry {
     fn set_epoch(&mut self, callsite: &Callsite) {
         let Some(session) = &mut self.active else { return callsite.set_epoch(None) };
         let is_included = session.includes(callsite);
-        session.has_matched |= is_included && callsite.kind() != CallsiteKind::End;
+        session.has_matched |= is_included && callsite.is_filtered();
         let is_on = is_included && callsite.level() >= session.level;
         callsite.set_epoch(is_on.then_some(session.epoch));
     }
@@ -93,7 +93,7 @@ pub(crate) struct ActiveSession {
 impl ActiveSession {
     /// Whether the filter includes one of the callsite's categories.
     fn includes(&self, callsite: &Callsite) -> bool {
-        if callsite.kind() == CallsiteKind::End {
+        if !callsite.is_filtered() {
             return true;
         }
         let mut categories = callsite.categories().peekable();
@@ -299,10 +299,7 @@ pub(crate) fn active_level() -> u8 {
 
 /// Returns the categories of all registered callsites.
 pub(crate) fn categories() -> BTreeSet<&'static str> {
-    callsites()
-        .filter(|callsite| callsite.kind() != CallsiteKind::End)
-        .flat_map(Callsite::categories)
-        .collect()
+    callsites().filter(|callsite| callsite.is_filtered()).flat_map(Callsite::categories).collect()
 }
 
 /// Returns the epoch of the running session.

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hairline_formats::Value;
 
 use crate::builder::Config;
-use crate::on::callsite::{Callsite, Epoch, Key, registry};
+use crate::on::callsite::{Callsite, Key};
 use crate::on::event::Event;
 use crate::on::event::extras::Extras;
 use crate::on::session::{current, trigger};
@@ -23,7 +23,7 @@ use crate::site::{CallsiteKind, CounterOptions, Site};
 
 static KEYS: [Key; 2] = [Key::new("message"), Key::new("location")];
 static SITE: Site = Site { file: "", line: 0, module: "", counter: CounterOptions::NONE };
-static PANIC: Callsite = Callsite::new(CallsiteKind::Instant, "panic", "panic", &KEYS, &SITE);
+static PANIC: Callsite = Callsite::new(CallsiteKind::Instant, "panic", "panic", &KEYS, &SITE).unfiltered();
 
 /// Installs the hook, once in a process, if the session's settings need it.
 pub(crate) fn install(config: &Config) {
@@ -46,9 +46,8 @@ fn record(panic: &PanicHookInfo<'_>) {
     let epoch = session.epoch();
     drop(session);
     let _ = PANIC.registered_epoch();
-    // Unregistered: this thread is inside an event, and the loss is counted. The filter may exclude the
-    // callsite, but the setting asks for it. So the event takes the session's epoch, if that still records.
-    if PANIC.epoch() == Some(Epoch::UNREGISTERED) || registry::active_epoch() != Some(epoch) {
+    // Unregistered: this thread is inside an event, and the loss is counted. None: the session has stopped.
+    if PANIC.epoch() != Some(epoch) {
         return;
     }
     let location = panic.location().map(ToString::to_string).unwrap_or_default();

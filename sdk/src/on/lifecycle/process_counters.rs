@@ -1,6 +1,6 @@
 //! Counters of the process: memory, CPU time, switches. The session's own thread samples them.
 //!
-//! The settings of the session ask for them, so the filter of categories does not apply to them.
+//! The settings of the session ask for them, so the filter of categories does not apply.
 
 use std::time::Duration;
 
@@ -57,7 +57,8 @@ impl Counter {
         kind: NumberKind,
         number: fn(&Usage) -> Option<u64>,
     ) -> Self {
-        Self { callsite: Callsite::new(CallsiteKind::Counter, CATEGORY, name, &KEYS, unit), number, kind }
+        let callsite = Callsite::new(CallsiteKind::Counter, CATEGORY, name, &KEYS, unit).unfiltered();
+        Self { callsite, number, kind }
     }
 }
 
