@@ -32,6 +32,8 @@ pub mod layout;
 mod log;
 mod metadata;
 mod object;
+#[cfg(feature = "read")]
+mod plain;
 mod profiler;
 mod put;
 #[cfg(feature = "read")]
@@ -57,6 +59,8 @@ pub use log::log;
 pub use metadata::{initialization, magic, provider_event, provider_info, provider_section};
 pub use object::{kernel_object, userspace_object};
 pub use profiler::{Backtrace, Frames, Mmap, Module, backtrace, mmap, module};
+#[cfg(feature = "read")]
+pub use plain::PlainEvent;
 pub use put::PutWords;
 #[cfg(feature = "read")]
 pub use read::{LARGE_LIMIT, RecordReader};
