@@ -13,6 +13,7 @@ pub(super) struct InternedText {
 }
 
 impl InternedText {
+    #[inline]
     pub(super) fn text(&self) -> Text<'_> {
         Text { text: &self.text, id: self.id }
     }
@@ -56,9 +57,15 @@ impl<T> Table<T> {
     }
 
     /// Returns the value of an id.
+    #[inline]
     pub(super) fn get(&self, iid: u64) -> Option<&T> {
         let near = usize::try_from(iid).ok().and_then(|index| self.row.get(index)?.as_ref());
-        near.or_else(|| self.far.get(&iid))
+        near.or_else(|| self.get_far(iid))
+    }
+
+    #[cold]
+    fn get_far(&self, iid: u64) -> Option<&T> {
+        self.far.get(&iid)
     }
 }
 
