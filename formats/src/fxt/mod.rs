@@ -58,9 +58,9 @@ pub use layout::{
 pub use log::log;
 pub use metadata::{initialization, magic, provider_event, provider_info, provider_section};
 pub use object::{kernel_object, userspace_object};
-pub use profiler::{Backtrace, Frames, Mmap, Module, backtrace, mmap, module};
 #[cfg(feature = "read")]
 pub use plain::PlainEvent;
+pub use profiler::{Backtrace, Frames, Mmap, Module, backtrace, mmap, module};
 pub use put::PutWords;
 #[cfg(feature = "read")]
 pub use read::{LARGE_LIMIT, RecordReader};

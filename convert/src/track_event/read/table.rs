@@ -41,6 +41,9 @@ impl<T> Default for Table<T> {
 /// vector needs more memory.
 const GAP: usize = 64;
 
+/// Up to this size a vector is no longer than it must be, since most sequences of a large trace have few ids.
+const FEW: usize = 8;
+
 impl<T> Table<T> {
     /// Sets the value of an id.
     pub(super) fn set(&mut self, iid: u64, thing: T) {
@@ -50,6 +53,9 @@ impl<T> Table<T> {
         match usize::try_from(iid) {
             Ok(index) if index <= GAP + 4 * filled.things => {
                 if index >= filled.row.len() {
+                    if index < FEW {
+                        filled.row.reserve_exact(index + 1 - filled.row.len());
+                    }
                     filled.row.resize_with(index + 1, || None);
                 }
                 filled.row[index] = Some(thing);

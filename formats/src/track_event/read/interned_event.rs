@@ -69,6 +69,13 @@ const CATEGORY: u8 = number(event::CATEGORY_IIDS);
 const TRACK: u8 = number(event::TRACK_UUID);
 const ANNOTATION: u8 = bytes(event::DEBUG_ANNOTATIONS);
 
+/// The beginning of a packet as Hairline writes it: its sequence, flags and the length of its event, each in
+/// one byte after its tag.
+const HEAD: u64 = SEQUENCE as u64 | (FLAGS as u64) << 16 | (EVENT as u64) << 32;
+/// The bits of tags, and the bit of each number that has more than one byte.
+const HEAD_MASK: u64 = 0x0000_80ff_80ff_80ff;
+const HEAD_LEN: usize = 6;
+
 const BEGIN: u64 = EventType::SliceBegin as u64;
 const END: u64 = EventType::SliceEnd as u64;
 const INSTANT: u64 = EventType::Instant as u64;
@@ -80,6 +87,13 @@ impl<'a> InternedEvent<'a> {
     pub fn decode(packet: &Fields<'a>) -> Option<Self> {
         let packet = packet.rest();
         let (mut sequence, mut flags, mut timestamp, mut event, mut at) = (0, 0, None, None, 0);
+        if let Some(word) = packet.first_chunk().map(|chunk| u64::from_le_bytes(*chunk))
+            && word & HEAD_MASK == HEAD
+        {
+            (sequence, flags) = ((word >> 8) as u32 & 0x7f, (word >> 24) as u32 & 0x7f);
+            at = HEAD_LEN + (word >> 40) as usize % 0x80;
+            event = Some(packet.get(HEAD_LEN..at)?);
+        }
         while at < packet.len() {
             let tag = packet[at];
             let (value, next) = number_at(packet, at + 1)?;
@@ -139,7 +153,9 @@ fn number_at(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     match bytes.get(at) {
         Some(byte @ 0..0x80) => Some((u64::from(*byte), at + 1)),
         _ => match (bytes.get(at), bytes.get(at + 1)) {
-            (Some(low), Some(byte @ 0..0x80)) => Some((u64::from(*low & 0x7f) | u64::from(*byte) << 7, at + 2)),
+            (Some(low), Some(byte @ 0..0x80)) => {
+                Some((u64::from(*low & 0x7f) | u64::from(*byte) << 7, at + 2))
+            }
             _ => long_number_at(bytes, at),
         },
     }
@@ -185,7 +201,14 @@ mod tests {
         for written in [
             BARE,
             Event { kind: EventType::SliceEnd, timestamp: u64::MAX, ..BARE },
-            Event { categories: &[Name::Iid(3)], name: Some(Name::Iid(70_000)), annotations: &arguments, ..BARE },
+            Event { sequence: 300, timestamp: 200, ..BARE },
+            Event { name: Some(Name::Iid(2)), annotations: &[arguments[1]; 20], ..BARE },
+            Event {
+                categories: &[Name::Iid(3)],
+                name: Some(Name::Iid(70_000)),
+                annotations: &arguments,
+                ..BARE
+            },
             Event { kind: EventType::Instant, track_uuid: Some(u64::MAX), needs_state: false, ..BARE },
         ] {
             let [found, plain] = both_ways(&written).expect("all ids are interned");
