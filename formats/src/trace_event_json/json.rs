@@ -93,7 +93,7 @@ impl<'a> Json<'a> {
     pub fn each_member(self, mut show: impl FnMut(Cow<'a, str>, Self)) {
         if self.text.starts_with('{') {
             // Valid JSON does not fail.
-            let _ = walk::members(self.text, |key, value| show(key, self.inner(value)));
+            let _ = walk::members(self.text, |key, value| show(unquoted(key), self.inner(value)));
         }
     }
 

@@ -2,15 +2,13 @@
 //!
 //! Other text gives no or wrong members, but does not panic.
 
-use std::borrow::Cow;
-
-use crate::trace_event_json::json::unquoted;
 use crate::trace_event_json::scan::Scan;
 use crate::trace_event_json::tokens::{string_end, value_end};
 use crate::trace_event_json::window::is_space;
 
-/// Calls `show` for each member of an object. Returns `None` where the text is no JSON.
-pub(super) fn members<'a>(text: &'a str, mut show: impl FnMut(Cow<'a, str>, &'a str)) -> Option<()> {
+/// Calls `show` for each member of an object: its name in quotes, and its value. Returns `None` where the text
+/// is no JSON.
+pub(super) fn members<'a>(text: &'a str, mut show: impl FnMut(&'a str, &'a str)) -> Option<()> {
     let mut at = next(text, 1);
     while text.as_bytes().get(at) == Some(&b'"') {
         let name = string_end(text.as_bytes(), at + 1, &mut 0)?;
@@ -20,7 +18,7 @@ pub(super) fn members<'a>(text: &'a str, mut show: impl FnMut(Cow<'a, str>, &'a 
         }
         let value = next(text, colon + 1);
         let end = end_of(text, value)?;
-        show(unquoted(text.get(at..name)?), text.get(value..end)?);
+        show(text.get(at..name)?, text.get(value..end)?);
         at = next(text, end);
     }
     Some(())
