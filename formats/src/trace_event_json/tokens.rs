@@ -14,8 +14,8 @@ pub(super) struct Member {
     pub(super) value: (u32, u32),
 }
 
-/// A name of at most eight bytes as a number, so that it is compared at once. 0 for a longer name, and for one
-/// with a byte of 0.
+/// A name of at most eight bytes as a number, so that it is compared at once. 0 for a longer name, and for
+/// one with a byte of 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Key(u64);
 

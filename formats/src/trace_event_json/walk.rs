@@ -6,8 +6,8 @@ use crate::trace_event_json::scan::Scan;
 use crate::trace_event_json::tokens::{string_end, value_end};
 use crate::trace_event_json::window::is_space;
 
-/// Calls `show` for each member of an object: its name in quotes, and its value. Returns `None` where the text
-/// is no JSON.
+/// Calls `show` for each member of an object: its name in quotes, and its value. Returns `None` where the
+/// text is no JSON.
 pub(super) fn members<'a>(text: &'a str, mut show: impl FnMut(&'a str, &'a str)) -> Option<()> {
     let mut at = next(text, 1);
     while text.as_bytes().get(at) == Some(&b'"') {

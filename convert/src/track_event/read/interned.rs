@@ -19,7 +19,8 @@ pub(super) struct Interned {
 }
 
 impl State {
-    /// Reads an event. Returns `None` if the packet needs another path; nothing that matters has changed then.
+    /// Reads an event. Returns `None` if the packet needs another path, which then reads it from the same
+    /// state.
     #[inline]
     pub(super) fn interned(&mut self, event: &InternedEvent<'_>) -> Option<Interned> {
         let index = self.sequence(event.sequence)?;
