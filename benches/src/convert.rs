@@ -1,10 +1,14 @@
-//! The speed of conversions: megabytes of input in a second, in memory, on one thread.
+//! The speed of conversions: megabytes of input in a second, in memory, on one thread. Beside reading is the
+//! speed of Perfetto's trace_processor, where `tests/oracle/setup.sh` has fetched it.
 
 use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use hairline::{Format, MemoryOutput, Session, trace_counter, trace_instant, trace_scope};
-use hairline_convert::{Context, Item, TraceFormat, create, open};
+use hairline_convert::slices::{Defect, Frame, Key, Slice, SliceSink, Slices};
+use hairline_convert::{Context, Item, TraceFormat, TrackId, create, open};
 
 use crate::Outcome;
 use crate::row::{Budget, Row};
@@ -12,6 +16,9 @@ use crate::timing::Samples;
 
 const FORMATS: [(TraceFormat, &str); 3] =
     [(TraceFormat::TrackEvent, "TrackEvent"), (TraceFormat::Fxt, "FXT"), (TraceFormat::Json, "JSON")];
+
+/// In MB/s, for each format.
+const BUDGETS: [[f64; 2]; 3] = [[300.0, 200.0], [400.0, 200.0], [200.0, 100.0]];
 
 /// Records as a program does: scopes, one in four with arguments, instants and counters.
 fn record(format: Format, scopes: u32) -> Outcome<Vec<u8>> {
@@ -58,6 +65,48 @@ fn read(input: &[u8]) -> Outcome<u64> {
     Ok(events)
 }
 
+/// Sums up the slices of a trace.
+struct Sum(i64);
+
+impl SliceSink for Sum {
+    fn slice(&mut self, slice: &Slice, _: &mut [Frame]) {
+        self.0 = self.0.wrapping_add(slice.self_time);
+    }
+
+    fn defect(&mut self, _: Defect, _: TrackId, _: i64, _: Key) {}
+}
+
+fn pair(input: &[u8]) -> Outcome<i64> {
+    let (mut context, mut reader, mut slices, mut sum) =
+        (Context::new(), open(input, None)?, Slices::new(), Sum(0));
+    while let Some(item) = &reader.next(&mut context)? {
+        slices.item(item, &mut sum);
+    }
+    slices.finish(&mut sum)?;
+    Ok(sum.0)
+}
+
+/// The speed at which trace_processor loads a trace, in MB/s, without its start. `None` if it is not there.
+fn judge(input: &[u8]) -> Option<f64> {
+    let oracle = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/oracle"));
+    let is_there = std::env::var_os("PERFETTO_UI_DIR").is_some() || oracle.join("perfetto-ui/ready").exists();
+    let seconds = |bytes: &[u8]| {
+        let file = tempfile::NamedTempFile::new().ok()?;
+        std::fs::write(file.path(), bytes).ok()?;
+        let mut command = Command::new("node");
+        command.arg(oracle.join("query.mjs")).arg(file.path()).arg("select count(*) from slice");
+        let before = Instant::now();
+        let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status().ok()?;
+        status.success().then(|| before.elapsed().as_secs_f64())
+    };
+    if !is_there {
+        return None;
+    }
+    let start = seconds(br#"[{"name":"a","ph":"X","ts":1,"dur":1,"pid":1,"tid":1}]"#)?;
+    let whole = seconds(input)?;
+    (whole > start).then(|| input.len() as f64 / 1e6 / (whole - start))
+}
+
 fn row(
     name: &str,
     bytes: usize,
@@ -74,7 +123,7 @@ fn row(
     Ok(Row::figure(name, "MB/s", 1.0 / slowness.min(), 1.0 / slowness.median(), Budget::AtLeast, budget))
 }
 
-/// Measures reading each format, and converting it into each.
+/// Measures reading each format, pairing its begins with their ends, and converting it into each.
 ///
 /// # Errors
 /// If a session cannot be started or stopped, or its output is no trace.
@@ -83,13 +132,16 @@ pub fn rows(rounds: usize) -> Outcome<Vec<Row>> {
     let (packets, records) = (record(Format::TrackEvent, SCOPES)?, record(Format::Fxt, SCOPES)?);
     let json = written(&packets, TraceFormat::Json)?;
     let mut rows = Vec::new();
-    for ((_, from), (input, budget)) in FORMATS.iter().zip([(packets, 200.0), (records, 200.0), (json, 80.0)])
-    {
+    // The first budget is that of reading, the second that of everything else.
+    let inputs = [(packets, BUDGETS[0]), (records, BUDGETS[1]), (json, BUDGETS[2])];
+    for ((_, from), (input, [reading, others])) in FORMATS.iter().zip(inputs) {
         let len = input.len();
-        rows.push(row(&format!("{from}: read"), len, budget, rounds, || read(&input).map(drop))?);
+        let read = row(&format!("{from}: read"), len, reading, rounds, || read(&input).map(drop))?;
+        rows.push(Row { floor: judge(&input).unwrap_or(0.0), ..read });
+        rows.push(row(&format!("{from}: slices"), len, others, rounds, || pair(&input).map(drop))?);
         for (to, name) in FORMATS {
             let name = format!("{from} to {name}");
-            rows.push(row(&name, len, budget, rounds, || convert(&input, None, to))?);
+            rows.push(row(&name, len, others, rounds, || convert(&input, None, to))?);
         }
     }
     Ok(rows)

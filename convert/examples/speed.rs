@@ -1,6 +1,7 @@
 //! Measures the speed of reading a trace, and of writing it in a format.
 //!
-//! `speed TRACE [fxt|pftrace|json]` measures, `speed make TRACE.fxt MIB` writes a trace for it.
+//! `speed TRACE [fxt|pftrace|json]` measures, `speed make TRACE.fxt MIB` writes a trace for it, and
+//! `speed threads TRACE.fxt NUMBER` one with a slice for each of many threads.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -14,6 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args[..] {
         ["make", path, mib] => make(path, mib.parse()?)?,
+        ["threads", path, number] => threads(path, number.parse()?)?,
         [path] => measure(path, None)?,
         [path, extension] => {
             let kind = FileFormat::by_name(format!("x.{extension}").as_ref()).ok_or("an unknown format")?;
@@ -104,6 +106,27 @@ fn make(path: &str, mib: u64) -> io::Result<()> {
         }
         file.write_all(&out)?;
         written += out.len() as u64;
+        out.clear();
+    }
+    file.flush()
+}
+
+/// Writes a slice for each of many threads.
+fn threads(path: &str, number: u64) -> io::Result<()> {
+    let (mut file, mut out) = (BufWriter::new(File::create(path)?), Vec::new());
+    fxt::magic(&mut out);
+    fxt::provider_info(&mut out, 1, "speed");
+    fxt::initialization(&mut out, 1_000_000_000);
+    fxt::string_record(&mut out, 1, "work");
+    for thread in 0..number {
+        fxt::thread_record(&mut out, 1, 77, 100 + thread);
+        for (kind, time) in [(EventKind::DurationBegin, 1_000), (EventKind::DurationEnd, 1_500)] {
+            let (category, name) = (StringRef::Empty, StringRef::Index(1));
+            let (thread, timestamp) = (ThreadRef::Index(1), 1_000 * number + time);
+            let (args, payload) = (&[], None);
+            fxt::event(&mut out, &fxt::Event { kind, timestamp, thread, category, name, args, payload });
+        }
+        file.write_all(&out)?;
         out.clear();
     }
     file.flush()

@@ -44,6 +44,8 @@ pub fn open<'r>(
     reader(&beginning, input, format)
 }
 
+/// Creates a reader. It is compiled in this crate, as one unit, since it is called for every event; its input
+/// is read in large blocks.
 fn reader<'r>(
     beginning: &[u8],
     input: impl Read + 'r,
@@ -52,6 +54,7 @@ fn reader<'r>(
     if beginning.is_empty() {
         return Err(Error::Empty);
     }
+    let input: Box<dyn Read + 'r> = Box::new(input);
     Ok(match format.or_else(|| detect(beginning)).ok_or(Error::UnknownFormat)? {
         TraceFormat::TrackEvent => Box::new(TrackEventReader::new(input)),
         TraceFormat::Fxt => Box::new(FxtReader::new(input)),
@@ -87,6 +90,7 @@ fn peek<R: Read>(mut input: R) -> Result<(Vec<u8>, impl Read), Error> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn create<'w>(format: TraceFormat, output: impl Write + 'w) -> Box<dyn TraceWriter + 'w> {
+    let output: Box<dyn Write + 'w> = Box::new(output); // as the input of a reader
     match format {
         TraceFormat::TrackEvent => Box::new(TrackEventWriter::new(output)),
         TraceFormat::Fxt => Box::new(FxtWriter::new(output)),

@@ -49,9 +49,27 @@ impl<'a> From<&'a str> for Text<'a> {
 pub struct Strings {
     texts: Vec<Box<str>>,
     ids: HashMap<Box<str>, StringId>,
+    /// The number of a recent text, by its [`slot`]. It spares nearly all searches in `ids`, whose hash is
+    /// safe against made-up texts, but takes as long as the rest of reading an event.
+    recent: Box<[StringId; RECENT]>,
     bytes: usize,
     /// The limit for the bytes of all strings. Strings beyond it get no number.
     most_bytes: usize,
+}
+
+const RECENT: usize = 1 << 11;
+
+/// The place of a text among the recent ones: by its length, and its first and last eight bytes.
+#[inline]
+fn slot(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let (first, last) = match (bytes.first_chunk(), bytes.last_chunk()) {
+        (Some(first), Some(last)) => (u64::from_le_bytes(*first), u64::from_le_bytes(*last)),
+        _ => (bytes.iter().fold(0, |all, byte| all << 8 | u64::from(*byte)), 0),
+    };
+    // Fibonacci hashing: the multiplier spreads texts that differ in few bits.
+    let mixed = (first ^ last.rotate_left(29) ^ bytes.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 53) as usize % RECENT
 }
 
 impl Default for Strings {
@@ -62,7 +80,8 @@ impl Default for Strings {
 
 impl Strings {
     pub(crate) fn with_limit(most_bytes: usize) -> Self {
-        Self { texts: Vec::new(), ids: HashMap::new(), bytes: 0, most_bytes }
+        let recent = Box::new([StringId(u32::MAX); RECENT]);
+        Self { texts: Vec::new(), ids: HashMap::new(), recent, bytes: 0, most_bytes }
     }
 
     /// The number of strings.
@@ -72,7 +91,21 @@ impl Strings {
 
     /// Returns the number of `text`, and assigns one if it is new. Returns `None` if the limit for all
     /// strings is reached.
+    #[inline]
     pub fn number(&mut self, text: &str) -> Option<StringId> {
+        let slot = slot(text);
+        let id = self.recent[slot];
+        match self.texts.get(id.0 as usize) {
+            Some(known) if **known == *text => Some(id),
+            _ => {
+                let id = self.search(text)?;
+                self.recent[slot] = id;
+                Some(id)
+            }
+        }
+    }
+
+    fn search(&mut self, text: &str) -> Option<StringId> {
         if let Some(id) = self.ids.get(text) {
             return Some(*id);
         }

@@ -262,3 +262,19 @@ fn an_object_that_is_wrong_is_counted_and_those_after_it_are_read() {
     ];
     assert_eq!((events, counted), (1, reasons.map(|reason| (reason, 1)).to_vec()));
 }
+
+#[test]
+fn a_move_of_all_times_is_reported() {
+    for (time, moved) in [(0, 0), ((1 << 51) - 1, 0), (1 << 51, 1), (1_700_000_000_000_000_001, 1)] {
+        let mut writer = JsonWriter::new(Vec::new());
+        let kind = TrackKind::Thread { pid: 7, tid: 8 };
+        writer.write(&Item::Track(Track::new(TrackId(0), kind))).unwrap();
+        for later in 0..3 {
+            let event = Event::new(time + later, TrackId(0), EventKind::Instant);
+            writer.write(&Item::Event(event)).unwrap();
+        }
+        writer.finish().unwrap();
+        let moves = writer.report().iter().filter(|(what, _)| what.contains("move of all times"));
+        assert_eq!(moves.map(|(_, count)| count).sum::<u64>(), moved, "{time}");
+    }
+}

@@ -1,8 +1,9 @@
 //! Items that are written as packets are read as they were; bytes that are no packets do no harm.
 
 use hairline_convert::{
-    Categories, Clock, Context, CounterTrack, Error, Event, EventKind, FlowStep, Item, Log, Loss, Text,
-    Trace, TraceFormat, TraceReader, Track, TrackEventReader, TrackId, TrackKind, create,
+    Categories, Clock, Context, CounterTrack, Error, Event, EventKind, FlowStep, FxtReader, FxtWriter, Item,
+    Log, Loss, Text, Trace, TraceFormat, TraceReader, TraceWriter, Track, TrackEventReader, TrackEventWriter,
+    TrackId, TrackKind, create,
 };
 use hairline_formats::Value;
 use hairline_formats::track_event::{
@@ -348,4 +349,33 @@ fn a_loss_is_told_where_it_is() {
     assert_eq!(losses.len(), 2);
     assert!(losses[0].contains("track: Some"), "{losses:?}");
     assert!(losses[1].contains("events: 3"), "{losses:?}");
+}
+
+/// Each thread is a packet sequence of its own.
+#[test]
+fn a_trace_with_more_threads_than_a_linux_of_today_allows_at_once_is_read_whole() {
+    const THREADS: u32 = 300_000;
+    let mut packets = Vec::new();
+    let mut writer = TrackEventWriter::new(&mut packets);
+    for n in 0..THREADS {
+        let kind = TrackKind::Thread { pid: 1, tid: u64::from(n) + 1 };
+        writer.write(&Item::Track(Track::new(TrackId(n), kind))).unwrap();
+        writer.write(&Item::Event(Event::new(1, TrackId(n), EventKind::Instant))).unwrap();
+    }
+    writer.finish().unwrap();
+    drop(writer);
+    let mut fxt = Vec::new();
+    let mut writer = FxtWriter::new(&mut fxt);
+    let (mut reader, mut context, mut events) = (TrackEventReader::new(&packets[..]), Context::new(), 0);
+    while let Some(item) = &reader.next(&mut context).unwrap() {
+        events += u32::from(matches!(item, Item::Event(_)));
+        writer.write(item).unwrap();
+    }
+    writer.finish().unwrap();
+    drop(writer);
+    let (mut reader, mut context, mut again) = (FxtReader::new(&fxt[..]), Context::new(), 0);
+    while let Some(item) = &reader.next(&mut context).unwrap() {
+        again += u32::from(matches!(item, Item::Event(_)));
+    }
+    assert_eq!((events, again, reader.report().is_empty()), (THREADS, THREADS, true));
 }

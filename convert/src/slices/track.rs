@@ -40,6 +40,9 @@ impl TrackSlices {
         match change {
             Change::Begin if *open < MOST_OPEN => {
                 *open += 1;
+                if self.stack.capacity() == 0 {
+                    self.stack.reserve_exact(1); // all that most threads of a trace with a million need
+                }
                 self.stack.push(Frame::new(name, category, time));
             }
             Change::Begin => {

@@ -32,6 +32,8 @@ pub mod layout;
 mod log;
 mod metadata;
 mod object;
+#[cfg(feature = "read")]
+mod plain;
 mod profiler;
 mod put;
 #[cfg(feature = "read")]
@@ -56,6 +58,8 @@ pub use layout::{
 pub use log::log;
 pub use metadata::{initialization, magic, provider_event, provider_info, provider_section};
 pub use object::{kernel_object, userspace_object};
+#[cfg(feature = "read")]
+pub use plain::PlainEvent;
 pub use profiler::{Backtrace, Frames, Mmap, Module, backtrace, mmap, module};
 pub use put::PutWords;
 #[cfg(feature = "read")]

@@ -5,6 +5,7 @@ use std::io::Read;
 use crate::DecodeError;
 use crate::fxt::event::{EventRecord, parse_event_only};
 use crate::fxt::header::{is_large, record_words};
+use crate::fxt::plain::PlainEvent;
 use crate::fxt::record::{Record, parse};
 use crate::input::Input;
 
@@ -132,6 +133,38 @@ impl<R: Read> RecordReader<R> {
         }
         (self.ended, self.current) = (false, size);
         Ok(Some(offset))
+    }
+
+    /// Advances to the next record if that is a plain event in memory, and returns its offset and content.
+    ///
+    /// Otherwise returns `None`, and [`advance`](Self::advance) comes to that record.
+    ///
+    /// ```
+    /// use hairline_formats::fxt::{self, Event, EventKind, RecordReader, StringRef, ThreadRef};
+    ///
+    /// let (thread, category, name) = (ThreadRef::Index(1), StringRef::Index(2), StringRef::Index(3));
+    /// let kind = EventKind::DurationBegin;
+    /// let mut trace = Vec::new();
+    /// fxt::magic(&mut trace);
+    /// let event = Event { kind, timestamp: 7, thread, category, name, args: &[], payload: None };
+    /// fxt::event(&mut trace, &event);
+    ///
+    /// let mut reader = RecordReader::new(&trace[..]);
+    /// assert!(reader.advance_plain().is_none()); // the magic number
+    /// reader.advance()?;
+    /// let (offset, plain) = reader.advance_plain().unwrap();
+    /// assert_eq!((offset, plain.timestamp, plain.thread, plain.category, plain.name), (8, 7, 1, 2, 3));
+    /// # Ok::<(), hairline_formats::DecodeError>(())
+    /// ```
+    #[inline]
+    pub fn advance_plain(&mut self) -> Option<(u64, PlainEvent)> {
+        self.input.consume(std::mem::take(&mut self.current));
+        if self.ended {
+            return None;
+        }
+        let (event, size) = PlainEvent::decode(self.input.available())?;
+        self.current = size;
+        Some((self.input.offset(), event))
     }
 
     /// Reads the current record. Before the first and after the last one, returns a [`Record::TooLarge`] of 0

@@ -6,6 +6,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::trace_event_json::walk;
 use crate::value::MAX_DEPTH;
 use crate::{Entries, Value};
 
@@ -92,15 +93,14 @@ impl<'a> Json<'a> {
     pub fn each_member(self, mut show: impl FnMut(Cow<'a, str>, Self)) {
         if self.text.starts_with('{') {
             // Valid JSON does not fail.
-            let _ = members(self.text, |key, value| show(key, self.inner(value)));
+            let _ = walk::members(self.text, |key, value| show(unquoted(key), self.inner(value)));
         }
     }
 
     /// Calls `show` for each element of an array, in their order. Other values have no elements.
     pub fn each_element(self, mut show: impl FnMut(Self)) {
         if self.text.starts_with('[') {
-            let elements: Vec<&RawValue> = serde_json::from_str(self.text).unwrap_or_default();
-            elements.iter().for_each(|element| show(self.inner(element.get())));
+            let _ = walk::elements(self.text, |element| show(self.inner(element)));
         }
     }
 

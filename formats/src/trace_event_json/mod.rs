@@ -37,6 +37,8 @@ mod plain;
 mod put;
 mod read;
 mod scan;
+mod tokens;
+mod walk;
 mod window;
 mod write;
 

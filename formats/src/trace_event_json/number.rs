@@ -63,24 +63,43 @@ pub(super) fn nanoseconds(text: &str) -> Option<i64> {
     plain_nanoseconds(text).or_else(|| any_nanoseconds(text))
 }
 
-/// The fast path for nearly all times: at most 18 digits, and at most three after the point.
+/// The fast path for nearly all times: without sign and exponent, and with at most three digits after the
+/// point.
 fn plain_nanoseconds(text: &str) -> Option<i64> {
-    let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || whole.len() > 18 || rest.len() > 3 || !digits(whole) || !digits(rest) {
-        return None;
+    let (mut number, mut digits, mut whole) = (0_i64, 0, None);
+    for byte in text.bytes() {
+        match byte {
+            b'0'..=b'9' => {
+                number = number.checked_mul(10)?.checked_add(i64::from(byte - b'0'))?;
+                digits += 1;
+            }
+            b'.' if whole.is_none() && digits > 0 => whole = Some(digits),
+            _ => return None,
+        }
     }
-    let number = |text: &str| text.bytes().fold(0, |number, byte| number * 10 + i64::from(byte - b'0'));
-    number(whole).checked_mul(1000)?.checked_add(number(rest) * [1000, 100, 10, 1][rest.len()])
+    let decimals = digits - whole.unwrap_or(digits);
+    if digits == 0 { None } else { number.checked_mul(*[1000, 100, 10, 1].get(decimals)?) }
 }
 
 fn any_nanoseconds(text: &str) -> Option<i64> {
     i64::try_from(decimal(text, 3)?.value).ok()
 }
 
+/// The fast path for nearly all ids: at most 18 digits.
+#[inline]
+fn plain_number(text: &str) -> Option<u64> {
+    if !matches!(text.len(), 1..=18) {
+        return None;
+    }
+    text.bytes().try_fold(0, |number, byte| {
+        let digit = byte.wrapping_sub(b'0');
+        (digit < 10).then(|| number * 10 + u64::from(digit))
+    })
+}
+
 /// Parses an id: an integer if the text is one.
 pub(super) fn id(text: &str) -> Id<'_> {
-    if let Ok(number) = text.parse() {
+    if let Some(number) = plain_number(text) {
         return Id::Number(number);
     }
     let whole = decimal(text, 0).filter(|decimal| decimal.exact).map(|decimal| decimal.value);

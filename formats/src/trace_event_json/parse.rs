@@ -6,6 +6,7 @@ use crate::trace_event_json::event::{Args, Event, Id, Id2, Sample, StackFrame};
 use crate::trace_event_json::json::{Json, members, unquoted};
 use crate::trace_event_json::number;
 use crate::trace_event_json::phase::{InstantScope, Phase};
+use crate::trace_event_json::tokens::{Key, Member};
 
 /// The fault of an object.
 #[derive(Debug)]
@@ -22,36 +23,83 @@ impl From<serde_json::Error> for Fault {
     }
 }
 
+/// Reads the event of an object that is split into `members` already.
+#[inline(always)] // the event is large, and is built where it is returned
+pub(super) fn split_event<'a>(object: &'a str, members: &[Member]) -> Result<Event<'a>, Fault> {
+    let mut event = Event::default();
+    let mut times = Times::new(object);
+    let text = |(from, to): (u32, u32)| object.get(from as usize..to as usize).unwrap_or_default();
+    for member in members {
+        set(&mut event, &mut times, member.key, text(member.value));
+    }
+    times.fault.map_or(Ok(event), Err)
+}
+
 pub(super) fn event(object: &str) -> Result<Event<'_>, Fault> {
     let mut event = Event::default();
     let mut times = Times::new(object);
-    members(object, |key, raw| match &*key {
-        "name" => event.name = text(raw),
-        "cat" => event.cat = text(raw),
-        "ph" => event.ph = letter(raw).map(Phase::from_letter),
-        "ts" => event.ts = times.nanoseconds("ts", raw),
-        "dur" => event.dur = times.nanoseconds("dur", raw),
-        "tts" => event.tts = times.nanoseconds("tts", raw),
-        "tdur" => event.tdur = times.nanoseconds("tdur", raw),
-        "pid" => event.pid = id(raw),
-        "tid" => event.tid = id(raw),
-        "id" => event.id = id(raw),
-        "id2" => event.id2 = id2(raw),
-        "scope" => event.scope = text(raw),
-        "args" => event.args = value(raw).map_or(Args::None, Args::Json),
-        "bp" => event.bp = text(raw),
-        "s" => event.s = letter(raw).map(InstantScope::from_letter),
-        "sf" => event.sf = id(raw),
-        "stack" => event.stack = value(raw),
-        "esf" => event.esf = id(raw),
-        "estack" => event.estack = value(raw),
-        "cname" => event.cname = text(raw),
-        "bind_id" => event.bind_id = id(raw),
-        "flow_in" => event.flow_in = truth(raw),
-        "flow_out" => event.flow_out = truth(raw),
-        _ => event.skipped = event.skipped.saturating_add(1),
-    })?;
+    members(object, |key, raw| set(&mut event, &mut times, Key::of(&key), raw))?;
     times.fault.map_or(Ok(event), Err)
+}
+
+/// Sets a field of an event.
+#[inline]
+fn set<'a>(event: &mut Event<'a>, times: &mut Times<'_>, key: Key, raw: &'a str) {
+    match key {
+        keys::NAME => event.name = text(raw),
+        keys::CAT => event.cat = text(raw),
+        keys::PH => event.ph = letter(raw).map(Phase::from_letter),
+        keys::TS => event.ts = times.nanoseconds("ts", raw),
+        keys::DUR => event.dur = times.nanoseconds("dur", raw),
+        keys::TTS => event.tts = times.nanoseconds("tts", raw),
+        keys::TDUR => event.tdur = times.nanoseconds("tdur", raw),
+        keys::PID => event.pid = id(raw),
+        keys::TID => event.tid = id(raw),
+        keys::ID => event.id = id(raw),
+        keys::ID2 => event.id2 = id2(raw),
+        keys::SCOPE => event.scope = text(raw),
+        keys::ARGS => event.args = value(raw).map_or(Args::None, Args::Json),
+        keys::BP => event.bp = text(raw),
+        keys::S => event.s = letter(raw).map(InstantScope::from_letter),
+        keys::SF => event.sf = id(raw),
+        keys::STACK => event.stack = value(raw),
+        keys::ESF => event.esf = id(raw),
+        keys::ESTACK => event.estack = value(raw),
+        keys::CNAME => event.cname = text(raw),
+        keys::BIND_ID => event.bind_id = id(raw),
+        keys::FLOW_IN => event.flow_in = truth(raw),
+        keys::FLOW_OUT => event.flow_out = truth(raw),
+        _ => event.skipped = event.skipped.saturating_add(1),
+    }
+}
+
+/// The names of an event's members.
+mod keys {
+    use crate::trace_event_json::tokens::Key;
+
+    pub(super) const NAME: Key = Key::of("name");
+    pub(super) const CAT: Key = Key::of("cat");
+    pub(super) const PH: Key = Key::of("ph");
+    pub(super) const TS: Key = Key::of("ts");
+    pub(super) const DUR: Key = Key::of("dur");
+    pub(super) const TTS: Key = Key::of("tts");
+    pub(super) const TDUR: Key = Key::of("tdur");
+    pub(super) const PID: Key = Key::of("pid");
+    pub(super) const TID: Key = Key::of("tid");
+    pub(super) const ID: Key = Key::of("id");
+    pub(super) const ID2: Key = Key::of("id2");
+    pub(super) const SCOPE: Key = Key::of("scope");
+    pub(super) const ARGS: Key = Key::of("args");
+    pub(super) const BP: Key = Key::of("bp");
+    pub(super) const S: Key = Key::of("s");
+    pub(super) const SF: Key = Key::of("sf");
+    pub(super) const STACK: Key = Key::of("stack");
+    pub(super) const ESF: Key = Key::of("esf");
+    pub(super) const ESTACK: Key = Key::of("estack");
+    pub(super) const CNAME: Key = Key::of("cname");
+    pub(super) const BIND_ID: Key = Key::of("bind_id");
+    pub(super) const FLOW_IN: Key = Key::of("flow_in");
+    pub(super) const FLOW_OUT: Key = Key::of("flow_out");
 }
 
 pub(super) fn sample(object: &str) -> Result<Sample<'_>, Fault> {
@@ -126,6 +174,9 @@ fn value(raw: &str) -> Option<Json<'_>> {
 }
 
 fn letter(raw: &str) -> Option<char> {
+    if let [b'"', letter @ (b'A'..=b'Z' | b'a'..=b'z'), b'"'] = raw.as_bytes() {
+        return Some(char::from(*letter)); // nearly all phases
+    }
     let text = quoted(raw)?;
     let mut letters = text.chars();
     letters.next().filter(|_| letters.next().is_none())

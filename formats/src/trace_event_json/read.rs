@@ -8,6 +8,7 @@ use crate::input::Input;
 use crate::trace_event_json::event::{Event, Sample, StackFrame};
 use crate::trace_event_json::json::{self, Json, unquoted};
 use crate::trace_event_json::parse::{self, Fault};
+use crate::trace_event_json::tokens::{self, Member, Split};
 use crate::trace_event_json::window::{End, is_space};
 use crate::{DecodeError, DecodeErrorKind};
 
@@ -41,6 +42,8 @@ pub struct JsonReader<R> {
     /// The text of the item that was returned last, if it was not UTF-8.
     repaired: String,
     repairs: u64,
+    /// The members of the object that is read.
+    members: Vec<Member>,
 }
 
 /// An item of a trace.
@@ -114,6 +117,7 @@ impl<R: Read> JsonReader<R> {
             skipped: 0,
             repaired: String::new(),
             repairs: 0,
+            members: Vec::new(),
         }
     }
 
@@ -183,6 +187,19 @@ impl<R: Read> JsonReader<R> {
     #[allow(clippy::should_implement_trait)] // an Iterator's item cannot borrow from the reader
     pub fn next(&mut self) -> Result<Option<(u64, Item<'_>)>, DecodeError> {
         self.input.consume(std::mem::take(&mut self.current));
+        if let Some(end) = self.plain_event() {
+            self.current = end;
+            let (offset, bytes) = (self.input.offset(), &self.input.available()[..end]);
+            // `plain_event` has checked the text.
+            let text = std::str::from_utf8(bytes).unwrap_or_default();
+            return match parse::split_event(text, &self.members) {
+                Ok(event) => Ok(Some((offset, Item::Event(event)))),
+                Err(fault) => {
+                    let (at, kind) = fault.at(text, 0);
+                    Err(DecodeError::new(offset + at.min(end) as u64, kind))
+                }
+            };
+        }
         let found = match self.find() {
             Ok(Some(found)) => found,
             Ok(None) => return Ok(None),
@@ -208,6 +225,25 @@ impl<R: Read> JsonReader<R> {
             Ok(item) => Ok(Some((offset, item))),
             Err((at, kind)) => Err(DecodeError::new(offset + at.min(self.current) as u64, kind)),
         }
+    }
+
+    /// Splits the next object into its members if it is an event that is in memory. Returns its end, or
+    /// `None` for everything else. May pass over white space and a comma.
+    #[inline]
+    fn plain_event(&mut self) -> Option<usize> {
+        if !matches!(self.section, Section::Array | Section::Events) {
+            return None;
+        }
+        let available = self.input.available();
+        let passed = available.iter().position(|byte| !is_space(*byte) && *byte != b',')?;
+        self.input.consume(passed);
+        let available = self.input.available();
+        if available[0] != b'{' {
+            return None;
+        }
+        let Split { end, is_ascii } = tokens::object(available, &mut self.members)?;
+        let is_text = is_ascii || std::str::from_utf8(&available[..end]).is_ok();
+        (end <= self.limit && is_text).then_some(end)
     }
 
     /// Reads the next object or member into memory. Returns `None` at the end.
@@ -362,10 +398,7 @@ impl Found {
                 .map(|()| Item::Member { key: unquoted(key), value: Json::valid(value) }),
             _ => parse::event(value).map(Item::Event),
         };
-        item.map_err(|fault| match fault {
-            Fault::Time { field, at } => (self.value.start + at, DecodeErrorKind::Time { field }),
-            Fault::Json(e) => (self.value.start + position(value, &e), DecodeErrorKind::Json(why(&e))),
-        })
+        item.map_err(|fault| fault.at(value, self.value.start))
     }
 
     /// Copies the item to `into`, with U+FFFD for bytes that are not UTF-8.
@@ -375,6 +408,16 @@ impl Found {
         let start = into.len();
         repair(&window[self.value], into);
         Self { section: self.section, key: 0..start, value: start..into.len() }
+    }
+}
+
+impl Fault {
+    /// Returns the position and kind of the fault of an object with this `text`, which begins at `start`.
+    fn at(self, text: &str, start: usize) -> (usize, DecodeErrorKind) {
+        match self {
+            Self::Time { field, at } => (start + at, DecodeErrorKind::Time { field }),
+            Self::Json(e) => (start + position(text, &e), DecodeErrorKind::Json(why(&e))),
+        }
     }
 }
 

@@ -42,7 +42,7 @@ pub use legacy::{FlowDirection, LegacyEvent, LegacyId};
 #[cfg(feature = "read")]
 pub use read::{
     Annotation, AnnotationValue, Annotations, ClockReading, ClockReadings, CounterDescriptor, Integers,
-    InternedStrings, Numbers, Packet, PacketData, PacketDefaults, PacketReader, PlainEvent,
+    InternedEvent, InternedStrings, Numbers, Packet, PacketData, PacketDefaults, PacketReader, PlainEvent,
     ProcessDescriptor, Processes, Texts, ThreadDescriptor, TrackDescriptor, TrackEvent, TreeProcess,
 };
 pub use sequence::{Interned, Name, SequenceStart, SourceLocation, clock_snapshot, interned, sequence_start};

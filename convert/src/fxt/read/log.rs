@@ -22,6 +22,12 @@ impl PendingLog {
         (self.at, self.emitted) = (Some((time, track)), false);
     }
 
+    /// Whether there is no message that an instant may belong to.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.at.is_none()
+    }
+
     #[inline]
     pub(super) fn forget_emitted(&mut self) {
         if self.emitted {

@@ -19,6 +19,7 @@ mod current;
 mod foreign;
 mod intervals;
 mod log;
+mod plain;
 mod prepare;
 mod prepared;
 mod rate;
@@ -160,6 +161,9 @@ impl<R: Read> crate::stream::TraceReader for FxtReader<R> {
             }
             if self.blobs.has_packets() {
                 return Ok(Some(self.blobs.next(&mut self.tracks, context, &mut self.report)));
+            }
+            if let Some(plain) = self.plain() {
+                return Ok(Some(Item::Event(plain.event(&self.current))));
             }
             let step = match self.ready.take() {
                 Some(step) => step,

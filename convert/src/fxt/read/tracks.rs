@@ -14,8 +14,9 @@ use std::sync::Arc;
 use crate::fxt::read::intervals::Intervals;
 use crate::{Context, CounterTrack, Strings, Text, Track, TrackId, TrackKind};
 
-/// The limit for tracks, some 200 bytes each. Events on further tracks are skipped.
-const MAX_TRACKS: usize = 1 << 18;
+/// The limit for tracks, some 200 bytes each. Events on further tracks are skipped. No Linux has more threads
+/// at once.
+const MAX_TRACKS: usize = 1 << 22;
 
 #[derive(Debug, Default)]
 pub(super) struct Tracks {

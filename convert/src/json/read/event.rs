@@ -127,7 +127,14 @@ impl State {
 
     fn instant(&mut self, event: &Event<'_>, context: &mut Context) -> Result<(), Reason> {
         // Importers ignore the flow that an instant is bound to.
-        let event = &Event { bind_id: None, ..event.clone() };
+        let unbound;
+        let event = match event.bind_id {
+            None => event,
+            Some(_) => {
+                unbound = Event { bind_id: None, ..event.clone() };
+                &unbound
+            }
+        };
         let track = match event.s {
             Some(InstantScope::Process) => self.process(event, context),
             Some(InstantScope::Global) => {

@@ -62,9 +62,14 @@ impl<R: Read> crate::stream::TraceReader for JsonReader<R> {
     fn next<'s>(&'s mut self, context: &'s mut Context) -> Result<Option<Item<'s>>, Error> {
         let state = &mut self.state;
         while state.pending.is_empty() && !self.ended {
-            match self.input.next() {
-                Ok(Some((offset, found))) => state.look(offset, &found, context),
-                Ok(None) => {
+            let found = self.input.next();
+            // By reference, because an event is large.
+            if let Ok(Some((offset, found))) = &found {
+                state.look(*offset, found, context);
+                continue;
+            }
+            match found.map(|_| ()) {
+                Ok(()) => {
                     self.ended = true;
                     state.report.add_defects("values that are no events", self.input.skipped());
                     state.report.add_many("events that were not UTF-8", self.input.repairs());

@@ -56,6 +56,9 @@ const EARLIER: i64 = 86_400_000_000_000;
 
 const SECOND: i64 = 1_000_000_000;
 
+const MOVED: &str = "move of all times to about a day, because JSON holds times of up to 26 days; \
+     otherData.timeOffsetNs has the rest, which only Hairline adds again";
+
 impl<W: Write> JsonWriter<W> {
     /// Creates a writer. `output` needs no buffer.
     pub fn new(output: W) -> Self {
@@ -98,6 +101,7 @@ impl<W: Write> JsonWriter<W> {
         if self.offset.is_none() {
             let offset = if first < EXACT { 0 } else { (first - EARLIER) / SECOND * SECOND };
             (self.offset, self.facts.offset) = (Some(offset), offset);
+            self.report.add_many(MOVED, u64::from(offset != 0));
             let output = self.output.as_mut().map_or_else(finished, Ok)?;
             output.display_time_unit(TimeUnit::Nanoseconds)?;
             if !self.facts.is_empty() {

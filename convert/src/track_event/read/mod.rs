@@ -11,6 +11,7 @@
 mod clocks;
 mod current;
 mod event;
+mod interned;
 mod legacy;
 mod packet;
 mod pending;
@@ -24,8 +25,9 @@ use std::io::{Cursor, Read};
 
 use flate2::read::ZlibDecoder;
 use hairline_formats::DecodeError;
-use hairline_formats::track_event::{self, Packet, PacketData, PlainEvent};
+use hairline_formats::track_event::{self, InternedEvent, Packet, PacketData, PlainEvent};
 
+use crate::track_event::read::interned::Interned;
 use crate::track_event::read::pending::Pending;
 use crate::track_event::read::state::State;
 use crate::{Context, Error, Item, Report, Trace, TraceFormat};
@@ -70,6 +72,8 @@ pub struct TrackEventReader<R> {
 
 /// The result of reading a packet.
 enum Step {
+    /// The packet is an event with interned ids.
+    Interned(Interned),
     /// The packet is a plain event, which is now the current one.
     Event,
     /// The items of the packet, if any, are pending.
@@ -120,6 +124,9 @@ impl<R: Read> TrackEventReader<R> {
             return Ok(Step::Ended);
         };
         self.position = offset;
+        if let Some(event) = InternedEvent::decode(&message).and_then(|event| self.state.interned(&event)) {
+            return Ok(Step::Interned(event));
+        }
         if PlainEvent::decode(&message).and_then(|event| self.state.plain(&event, context)).is_some() {
             return Ok(Step::Event);
         }
@@ -165,6 +172,7 @@ impl<R: Read> crate::stream::TraceReader for TrackEventReader<R> {
             let step = self.packet(context)?;
             self.ended = false;
             match step {
+                Step::Interned(event) => return Ok(Some(Item::Event(self.state.interned_event(event)))),
                 Step::Event => return Ok(Some(Item::Event(self.state.event()))),
                 Step::Noted => {}
                 Step::Ended => {

@@ -1,6 +1,6 @@
 //! The incremental state of a packet sequence.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -60,10 +60,12 @@ pub(super) struct Sequence {
 /// References of the current event's arguments to strings that are not defined. Arguments are decoded on
 /// demand, when the report cannot be changed.
 #[derive(Debug, Default)]
-pub(super) struct UndefinedArguments {
-    is_any: Cell<bool>,
-    names: RefCell<UndefinedIds>,
-    texts: RefCell<UndefinedIds>,
+pub(super) struct UndefinedArguments(RefCell<Option<Box<UndefinedTexts>>>);
+
+#[derive(Debug, Default)]
+struct UndefinedTexts {
+    names: UndefinedIds,
+    texts: UndefinedIds,
 }
 
 #[derive(Debug, Default)]
@@ -76,37 +78,35 @@ struct UndefinedIds {
 const MOST_UNDEFINED: usize = 1024;
 
 impl UndefinedArguments {
-    fn add(&self, ids: &RefCell<UndefinedIds>, id: u64) {
-        self.is_any.set(true);
-        let mut ids = ids.borrow_mut();
-        ids.count += 1;
-        if ids.first.len() < MOST_UNDEFINED {
-            ids.first.push(id);
-        }
-    }
-
     pub(super) fn add_name(&self, id: u64) {
-        self.add(&self.names, id);
+        self.0.borrow_mut().get_or_insert_default().names.add(id);
     }
 
     pub(super) fn add_text(&self, id: u64) {
-        self.add(&self.texts, id);
+        self.0.borrow_mut().get_or_insert_default().texts.add(id);
     }
 
     /// Moves the references to a report.
     #[inline]
     pub(super) fn settle(&mut self, report: &mut Report) {
-        if self.is_any.take() {
-            self.names.get_mut().settle(report, "arguments whose name has an undefined id");
-            self.texts.get_mut().settle(report, "arguments whose text has an undefined id");
+        if let Some(all) = self.0.get_mut().take() {
+            all.names.settle(report, "arguments whose name has an undefined id");
+            all.texts.settle(report, "arguments whose text has an undefined id");
         }
     }
 }
 
 impl UndefinedIds {
-    fn settle(&mut self, report: &mut Report, what: &'static str) {
-        let unnamed = std::mem::take(&mut self.count) - self.first.len() as u64;
-        self.first.drain(..).for_each(|id| report.add_undefined(what, id));
+    fn add(&mut self, id: u64) {
+        self.count += 1;
+        if self.first.len() < MOST_UNDEFINED {
+            self.first.push(id);
+        }
+    }
+
+    fn settle(self, report: &mut Report, what: &'static str) {
+        let unnamed = self.count - self.first.len() as u64;
+        self.first.into_iter().for_each(|id| report.add_undefined(what, id));
         if unnamed > 0 {
             report.add_defects(what, unnamed);
         }

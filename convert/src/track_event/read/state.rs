@@ -12,8 +12,9 @@ use crate::track_event::read::sequence::{Sequence, SharedTexts};
 use crate::track_event::read::table::Table;
 use crate::track_event::read::tracks::Tracks;
 
-/// The limit for packet sequences. A sequence is a thread, but a packet of 6 bytes can create one.
-const MOST_SEQUENCES: usize = 1 << 18;
+/// The limit for packet sequences, some 200 bytes each. A sequence is a thread, but a packet of 6 bytes can
+/// create one. No Linux has more threads at once.
+const MOST_SEQUENCES: usize = 1 << 22;
 
 /// The state of a TrackEvent reader, without its input.
 #[derive(Debug, Default)]

@@ -13,15 +13,19 @@ pub(super) struct InternedText {
 }
 
 impl InternedText {
+    #[inline]
     pub(super) fn text(&self) -> Text<'_> {
         Text { text: &self.text, id: self.id }
     }
 }
 
 /// Values by interning id. Consecutive ids, as all known writers use them, are in a vector. Ids with large
-/// gaps are in a map.
+/// gaps are in a map. An empty table is one pointer: a trace may have millions of sequences.
 #[derive(Debug)]
-pub(super) struct Table<T> {
+pub(super) struct Table<T>(Option<Box<Filled<T>>>);
+
+#[derive(Debug)]
+struct Filled<T> {
     row: Vec<Option<T>>,
     far: BTreeMap<u64, T>,
     things: usize,
@@ -29,36 +33,53 @@ pub(super) struct Table<T> {
 
 impl<T> Default for Table<T> {
     fn default() -> Self {
-        Self { row: Vec::new(), far: BTreeMap::new(), things: 0 }
+        Self(None)
     }
 }
 
 /// The allowed gap between an id and the number of values. An id is one byte of input, but an element of the
 /// vector needs more memory.
-const GAP: usize = 256;
+const GAP: usize = 64;
+
+/// Up to this size a vector is no longer than it must be, since most sequences of a large trace have few ids.
+const FEW: usize = 8;
 
 impl<T> Table<T> {
     /// Sets the value of an id.
     pub(super) fn set(&mut self, iid: u64, thing: T) {
-        self.things += 1;
+        let new = || Box::new(Filled { row: Vec::new(), far: BTreeMap::new(), things: 0 });
+        let filled = self.0.get_or_insert_with(new);
+        filled.things += 1;
         match usize::try_from(iid) {
-            Ok(index) if index <= GAP + 4 * self.things => {
-                if index >= self.row.len() {
-                    self.row.resize_with(index + 1, || None);
+            Ok(index) if index <= GAP + 4 * filled.things => {
+                if index >= filled.row.len() {
+                    if index < FEW {
+                        filled.row.reserve_exact(index + 1 - filled.row.len());
+                    }
+                    filled.row.resize_with(index + 1, || None);
                 }
-                self.row[index] = Some(thing);
-                self.far.remove(&iid);
+                filled.row[index] = Some(thing);
+                filled.far.remove(&iid);
             }
             _ => {
-                self.far.insert(iid, thing);
+                filled.far.insert(iid, thing);
             }
         }
     }
 
     /// Returns the value of an id.
+    #[inline]
     pub(super) fn get(&self, iid: u64) -> Option<&T> {
-        let near = usize::try_from(iid).ok().and_then(|index| self.row.get(index)?.as_ref());
-        near.or_else(|| self.far.get(&iid))
+        let filled = self.0.as_deref()?;
+        let near = usize::try_from(iid).ok().and_then(|index| filled.row.get(index)?.as_ref());
+        near.or_else(|| filled.far(iid))
+    }
+}
+
+impl<T> Filled<T> {
+    #[inline(never)]
+    fn far(&self, iid: u64) -> Option<&T> {
+        self.far.get(&iid)
     }
 }
 
@@ -75,7 +96,7 @@ mod tests {
         (0..200).for_each(|iid| table.set(iid, 7));
         table.set(600, 8);
         assert_eq!([2, u64::MAX, 600].map(|iid| table.get(iid).copied()), [Some(7), Some(0), Some(8)]);
-        assert!(table.row.len() < 2000);
+        assert!(table.0.as_ref().unwrap().row.len() < 2000);
         assert_eq!((table.get(5000), table.get(u64::MAX - 1)), (None, None));
     }
 }

@@ -29,7 +29,7 @@ pub(super) struct InputTrack {
     parent: Option<u32>,
     /// The UUID of the parent, until it is described.
     missing_parent: Option<u64>,
-    counter: Option<Counter>,
+    counter: Option<Box<Counter>>,
 }
 
 /// The index in the cache of recent tracks, which saves a hash lookup for each event.
@@ -73,7 +73,7 @@ impl InputTrack {
 
     /// The counter, if the track is one.
     pub(super) fn counter(&self) -> Option<&Counter> {
-        self.counter.as_ref()
+        self.counter.as_deref()
     }
 
     /// Sets the kind. Keeps the properties that the description leaves out.
@@ -87,7 +87,7 @@ impl InputTrack {
             }
             // A description without a type may follow one with a type.
             (TrackKind::Slices, _) => {}
-            _ => (self.track.kind, self.counter) = (kind, counter),
+            _ => (self.track.kind, self.counter) = (kind, counter.map(Box::new)),
         }
     }
 }

@@ -3,6 +3,7 @@
 mod annotation;
 mod event;
 mod interned;
+mod interned_event;
 mod packet;
 mod plain;
 mod reader;
@@ -13,6 +14,7 @@ mod track;
 pub use annotation::{Annotation, AnnotationValue, Annotations};
 pub use event::TrackEvent;
 pub use interned::InternedStrings;
+pub use interned_event::InternedEvent;
 pub use packet::{ClockReading, ClockReadings, Packet, PacketData, PacketDefaults};
 pub use plain::PlainEvent;
 pub use reader::PacketReader;

@@ -1,0 +1,70 @@
+//! The fastest path: slices and instants on known tracks, with interned ids. Nothing is copied but arguments.
+
+use hairline_formats::track_event::{EventType, InternedEvent, fields::sequence_flags};
+
+use crate::track_event::read::state::State;
+use crate::track_event::read::table::{InternedText, Table};
+use crate::{Categories, Event, EventKind, NoArguments, Text, TrackId};
+
+/// An event with its time and track.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Interned {
+    /// The index of its packet sequence.
+    sequence: usize,
+    time: i64,
+    track: TrackId,
+    kind: EventKind,
+    name: u64,
+    category: u64,
+}
+
+impl State {
+    /// Reads an event. Returns `None` if the packet needs another path, which then reads it from the same
+    /// state.
+    #[inline]
+    pub(super) fn interned(&mut self, event: &InternedEvent<'_>) -> Option<Interned> {
+        let index = self.sequence(event.sequence)?;
+        let sequence = self.sequences.get_mut(index)?;
+        let is_known = event.flags & sequence_flags::NEEDS == 0 || sequence.is_valid;
+        if event.flags & sequence_flags::CLEARED != 0 || !is_known {
+            return None;
+        }
+        let uuid = event.track_uuid.or(sequence.track).unwrap_or(0);
+        let track = self.tracks.find_again(uuid)?;
+        let is_defined = |table: &Table<InternedText>, iid| iid == 0 || table.get(iid).is_some();
+        if !is_defined(&sequence.names, event.name) || !is_defined(&sequence.categories, event.category) {
+            return None;
+        }
+        // From here on the event is read.
+        let time = self.clocks.time(sequence, None, event.timestamp)?;
+        self.current.bytes.clear();
+        if !event.annotated.is_empty() {
+            self.current.keep_bytes(event.annotated);
+        }
+        let kind = match event.kind {
+            EventType::SliceBegin => EventKind::Begin,
+            EventType::SliceEnd => EventKind::End,
+            _ => EventKind::Instant,
+        };
+        let (name, category) = (event.name, event.category);
+        Some(Interned { sequence: index, time, track: self.tracks.get(track).id(), kind, name, category })
+    }
+
+    /// The event as an item.
+    #[inline]
+    pub(super) fn interned_event(&self, event: Interned) -> Event<'_> {
+        let sequence = &self.sequences[event.sequence];
+        let category = text(&sequence.categories, event.category);
+        Event {
+            name: text(&sequence.names, event.name).unwrap_or_default(),
+            categories: category.map_or(Categories::None, Categories::One),
+            args: if self.current.bytes.is_empty() { &NoArguments } else { self },
+            ..Event::new(event.time, event.track, event.kind)
+        }
+    }
+}
+
+#[inline]
+fn text(table: &Table<InternedText>, iid: u64) -> Option<Text<'_>> {
+    if iid == 0 { None } else { table.get(iid).map(InternedText::text) }
+}

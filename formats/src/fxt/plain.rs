@@ -1,0 +1,129 @@
+//! Reads plain events: begins, ends and instants with indices for the thread and for both strings. Nearly all
+//! events of a trace are plain.
+//!
+//! [`EventRecord`](crate::fxt::EventRecord) reads all events and reports malformed ones. Here, a malformed
+//! event is just not plain.
+
+use crate::fxt::layout::{EventKind, RecordType, argument, event as fields, record, string_ref};
+
+/// An event of a thread that has an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PlainEvent {
+    /// The kind: a begin or end of a slice, or an instant.
+    pub kind: EventKind,
+    /// The time, in ticks.
+    pub timestamp: u64,
+    /// The index of the thread; not 0.
+    pub thread: u8,
+    /// The index of the category; 0 for none.
+    pub category: u16,
+    /// The index of the name; 0 for none.
+    pub name: u16,
+    /// Whether there are arguments.
+    pub has_args: bool,
+}
+
+impl PlainEvent {
+    /// Reads the record at the beginning of `bytes`. Returns the event and the record's size in bytes.
+    #[inline]
+    pub(super) fn decode(bytes: &[u8]) -> Option<(Self, usize)> {
+        let (header, rest) = word(bytes)?;
+        let (timestamp, _) = word(rest)?;
+        let (thread, args) = (fields::THREAD.get(header) as u8, fields::ARGS.get(header));
+        let (category, name) = (fields::CATEGORY.get(header), fields::NAME.get(header));
+        let is_inline = string_ref::INLINE.get(category) | string_ref::INLINE.get(name) != 0;
+        let size = record::SIZE.get(header) as usize * 8;
+        if record::TYPE.get(header) != RecordType::Event as u64 || is_inline || thread == 0 || size < 16 {
+            return None;
+        }
+        let kind = match fields::KIND.get(header) {
+            BEGIN => EventKind::DurationBegin,
+            END => EventKind::DurationEnd,
+            INSTANT => EventKind::Instant,
+            _ => return None,
+        };
+        let mut values = bytes.get(16..size)?;
+        for _ in 0..args {
+            let (header, _) = word(values)?;
+            let words = argument::SIZE.get(header) as usize;
+            values = values.get(words * 8..).filter(|_| words > 0)?;
+        }
+        let (category, name) = (category as u16, name as u16);
+        Some((Self { kind, timestamp, thread, category, name, has_args: args > 0 }, size))
+    }
+}
+
+const BEGIN: u64 = EventKind::DurationBegin as u64;
+const END: u64 = EventKind::DurationEnd as u64;
+const INSTANT: u64 = EventKind::Instant as u64;
+
+#[inline]
+fn word(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    bytes.split_first_chunk().map(|(word, rest)| (u64::from_le_bytes(*word), rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Value;
+    use crate::fxt::{Event, StringRef, ThreadRef, event, event_record};
+
+    const PLAIN: Event<'_> = Event {
+        kind: EventKind::DurationBegin,
+        timestamp: 9,
+        thread: ThreadRef::Index(7),
+        category: StringRef::Index(300),
+        name: StringRef::Index(2),
+        args: &[],
+        payload: None,
+    };
+
+    fn bytes(of: &Event<'_>) -> Vec<u8> {
+        let mut out = Vec::new();
+        event(&mut out, of);
+        out
+    }
+
+    #[test]
+    fn a_plain_event_has_the_content_of_its_record() {
+        let args = [(StringRef::Inline("bytes"), Value::I64(1 << 40)), (StringRef::Index(1), Value::Null)];
+        for written in [
+            PLAIN,
+            Event { kind: EventKind::DurationEnd, category: StringRef::Empty, args: &args, ..PLAIN },
+            Event { kind: EventKind::Instant, name: StringRef::Empty, args: &args[..1], ..PLAIN },
+        ] {
+            let out = bytes(&written);
+            let (plain, len) = PlainEvent::decode(&out).unwrap();
+            let (read, _) = event_record(&out).unwrap();
+            let index = |string| if let StringRef::Index(index) = string { index } else { 0 };
+            assert_eq!((plain.kind, plain.timestamp, len), (read.kind, read.timestamp, out.len()));
+            assert_eq!(ThreadRef::Index(plain.thread), read.thread);
+            assert_eq!((plain.category, plain.name), (index(read.category), index(read.name)));
+            assert_eq!(plain.has_args, read.args().count() > 0);
+            assert!((0..out.len()).all(|cut| PlainEvent::decode(&out[..cut]).is_none()));
+        }
+    }
+
+    #[test]
+    fn other_events_and_malformed_ones_are_not_plain() {
+        for written in [
+            Event { kind: EventKind::Counter, payload: Some(1), ..PLAIN },
+            Event { kind: EventKind::DurationComplete, payload: Some(10), ..PLAIN },
+            Event { thread: ThreadRef::Inline { process: 1, thread: 2 }, ..PLAIN },
+            Event { name: StringRef::Inline("read"), ..PLAIN },
+            Event { category: StringRef::Inline("net"), ..PLAIN },
+        ] {
+            assert_eq!(PlainEvent::decode(&bytes(&written)), None, "{written:?}");
+        }
+        let args = [(StringRef::Index(1), Value::I64(3))];
+        for size in [0_u8, 2, 255] {
+            let mut out = bytes(&Event { args: &args, ..PLAIN });
+            out[16] = out[16] & 0xf | size << 4; // the size of the argument
+            assert_eq!(PlainEvent::decode(&out), None, "{size}");
+        }
+        let mut other = bytes(&PLAIN);
+        other[0] = other[0] & 0xf0 | RecordType::Thread as u8;
+        assert_eq!(PlainEvent::decode(&other), None);
+    }
+}

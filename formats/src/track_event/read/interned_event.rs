@@ -1,0 +1,246 @@
+//! Reads the smallest events: slices and instants whose name and category are interned ids. Nearly all events
+//! of a trace are of this kind, and few numbers of each are needed.
+//!
+//! Any other packet is read as a [`PlainEvent`](crate::track_event::PlainEvent) or as any
+//! [`Packet`](crate::track_event::Packet).
+
+use crate::proto::{Fields, Varint, WireType, tag, varint};
+use crate::track_event::fields::{EventType, trace_packet as packet, track_event as event};
+
+/// A packet with an event that has only these fields.
+///
+/// ```
+/// use hairline_formats::track_event::{Event, EventType, InternedEvent, Name, PacketReader, event};
+///
+/// let mut trace = Vec::new();
+/// let begin = Event::new(1, EventType::SliceBegin, 1_000);
+/// event(&mut trace, &Event { name: Some(Name::Iid(3)), ..begin });
+/// event(&mut trace, &Event { name: Some(Name::Text("read")), ..begin });
+///
+/// let mut reader = PacketReader::new(&trace[..]);
+/// let (_, message) = reader.next_message()?.unwrap();
+/// assert_eq!(InternedEvent::decode(&message).unwrap().name, 3);
+/// let (_, message) = reader.next_message()?.unwrap();
+/// assert!(InternedEvent::decode(&message).is_none()); // its name is a text
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct InternedEvent<'a> {
+    /// The packet's sequence; 0 if it is missing.
+    pub sequence: u32,
+    /// Bits of [`sequence_flags`](crate::track_event::fields::sequence_flags).
+    pub flags: u32,
+    /// The time, on the sequence's default clock.
+    pub timestamp: u64,
+    /// The type: a begin or an end of a slice, or an instant.
+    pub kind: EventType,
+    /// The id of the name; 0 if it is missing.
+    pub name: u64,
+    /// The id of the only category; 0 if it is missing.
+    pub category: u64,
+    /// The track, unless it is the sequence's default.
+    pub track_uuid: Option<u64>,
+    /// The event's bytes from its first argument on, as
+    /// [`PlainEvent::annotated`](crate::track_event::PlainEvent::annotated).
+    pub annotated: &'a [u8],
+}
+
+/// The tag of a number; one byte.
+const fn number(field: u32) -> u8 {
+    assert!(tag(field, WireType::Varint) < 0x80);
+    tag(field, WireType::Varint) as u8
+}
+
+/// The tag of a message; one byte.
+const fn bytes(field: u32) -> u8 {
+    assert!(tag(field, WireType::Bytes) < 0x80);
+    tag(field, WireType::Bytes) as u8
+}
+
+const SEQUENCE: u8 = number(packet::TRUSTED_PACKET_SEQUENCE_ID);
+const FLAGS: u8 = number(packet::SEQUENCE_FLAGS);
+const TIMESTAMP: u8 = number(packet::TIMESTAMP);
+const EVENT: u8 = bytes(packet::TRACK_EVENT);
+
+const TYPE: u8 = number(event::TYPE);
+const NAME: u8 = number(event::NAME_IID);
+const CATEGORY: u8 = number(event::CATEGORY_IIDS);
+const TRACK: u8 = number(event::TRACK_UUID);
+const ANNOTATION: u8 = bytes(event::DEBUG_ANNOTATIONS);
+
+/// The beginning of a packet as Hairline writes it: its sequence, flags and the length of its event, each in
+/// one byte after its tag.
+const HEAD: u64 = SEQUENCE as u64 | (FLAGS as u64) << 16 | (EVENT as u64) << 32;
+/// The bits of tags, and the bit of each number that has more than one byte.
+const HEAD_MASK: u64 = 0x0000_80ff_80ff_80ff;
+const HEAD_LEN: usize = 6;
+
+const BEGIN: u64 = EventType::SliceBegin as u64;
+const END: u64 = EventType::SliceEnd as u64;
+const INSTANT: u64 = EventType::Instant as u64;
+
+impl<'a> InternedEvent<'a> {
+    /// Reads the event of a packet. Returns `None` if the packet has any other field.
+    #[inline(always)] // the caller then keeps the fields in registers
+    #[must_use]
+    pub fn decode(packet: &Fields<'a>) -> Option<Self> {
+        let packet = packet.rest();
+        let (mut sequence, mut flags, mut timestamp, mut event, mut at) = (0, 0, None, None, 0);
+        if let Some(word) = packet.first_chunk().map(|chunk| u64::from_le_bytes(*chunk))
+            && word & HEAD_MASK == HEAD
+        {
+            (sequence, flags) = ((word >> 8) as u32 & 0x7f, (word >> 24) as u32 & 0x7f);
+            at = HEAD_LEN + (word >> 40) as usize % 0x80;
+            event = Some(packet.get(HEAD_LEN..at)?);
+        }
+        while at < packet.len() {
+            let tag = packet[at];
+            let (value, next) = number_at(packet, at + 1)?;
+            at = next;
+            match tag {
+                SEQUENCE => sequence = value as u32,
+                FLAGS => flags |= value as u32,
+                TIMESTAMP => timestamp = Some(value),
+                EVENT if event.is_none() => {
+                    let end = next.checked_add(usize::try_from(value).ok()?)?;
+                    event = Some(packet.get(next..end)?);
+                    at = end;
+                }
+                _ => return None,
+            }
+        }
+        Self::of(sequence, flags, timestamp?, event?)
+    }
+
+    #[inline(always)] // as `decode`
+    fn of(sequence: u32, flags: u32, timestamp: u64, event: &'a [u8]) -> Option<Self> {
+        let (mut kind, mut name, mut category, mut track_uuid) = (0, 0, 0, None);
+        let (mut annotated, mut at): (&[u8], usize) = (&[], 0);
+        while at < event.len() {
+            let tag = event[at];
+            let (value, next) = number_at(event, at + 1)?;
+            match tag {
+                TYPE => kind = value,
+                // A second one is for the general readers.
+                NAME if name == 0 && value != 0 => name = value,
+                CATEGORY if category == 0 && value != 0 => category = value,
+                TRACK => track_uuid = Some(value),
+                ANNOTATION => {
+                    if annotated.is_empty() {
+                        annotated = &event[at..];
+                    }
+                    at = next.checked_add(usize::try_from(value).ok()?).filter(|end| *end <= event.len())?;
+                    continue;
+                }
+                _ => return None,
+            }
+            at = next;
+        }
+        let kind = match kind {
+            BEGIN => EventType::SliceBegin,
+            END => EventType::SliceEnd,
+            INSTANT => EventType::Instant,
+            _ => return None,
+        };
+        Some(Self { sequence, flags, timestamp, kind, name, category, track_uuid, annotated })
+    }
+}
+
+/// Reads the varint at `at`. Returns it with the place after it.
+#[inline(always)] // as `decode`
+fn number_at(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
+    match bytes.get(at) {
+        Some(byte @ 0..0x80) => Some((u64::from(*byte), at + 1)),
+        _ => match (bytes.get(at), bytes.get(at + 1)) {
+            (Some(low), Some(byte @ 0..0x80)) => {
+                Some((u64::from(*low & 0x7f) | u64::from(*byte) << 7, at + 2))
+            }
+            _ => long_number_at(bytes, at),
+        },
+    }
+}
+
+#[inline(never)]
+fn long_number_at(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
+    match varint(bytes.get(at..)?) {
+        Varint::Complete(value, len) => Some((value, at + len)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Value;
+    use crate::track_event::{Event, Name, PacketReader, PlainEvent, event};
+
+    /// The event's fields, read in this way and as a plain event. `None` if it is not read in this way.
+    fn both_ways(written: &Event<'_>) -> Option<[String; 2]> {
+        let mut trace = Vec::new();
+        event(&mut trace, written);
+        let mut reader = PacketReader::new(&trace[..]);
+        let (_, message) = reader.next_message().unwrap().unwrap();
+        let found = InternedEvent::decode(&message)?;
+        let plain = PlainEvent::decode(&message).unwrap();
+        let iid = |id| (id != 0).then_some(Name::Iid(id));
+        let Event { counter: None, .. } = written else { panic!("a counter") };
+        Some([
+            format!("{:?}", (found.sequence, found.flags, found.timestamp, found.kind, found.track_uuid))
+                + &format!("{:?}", (iid(found.name), iid(found.category), found.annotated)),
+            format!("{:?}", (plain.sequence, plain.flags, plain.timestamp, plain.kind, plain.track_uuid))
+                + &format!("{:?}", (plain.name, plain.category, plain.annotated)),
+        ])
+    }
+
+    const BARE: Event<'static> = Event::new(7, EventType::SliceBegin, 300);
+
+    #[test]
+    fn it_has_the_fields_of_a_plain_event() {
+        let arguments = [(Name::Iid(1), Value::I64(-1)), (Name::Text("b"), Value::Str("c"))];
+        for written in [
+            BARE,
+            Event { kind: EventType::SliceEnd, timestamp: u64::MAX, ..BARE },
+            Event { sequence: 300, timestamp: 200, ..BARE },
+            Event { name: Some(Name::Iid(2)), annotations: &[arguments[1]; 20], ..BARE },
+            Event {
+                categories: &[Name::Iid(3)],
+                name: Some(Name::Iid(70_000)),
+                annotations: &arguments,
+                ..BARE
+            },
+            Event { kind: EventType::Instant, track_uuid: Some(u64::MAX), needs_state: false, ..BARE },
+        ] {
+            let [found, plain] = both_ways(&written).expect("all ids are interned");
+            assert_eq!(found, plain);
+        }
+    }
+
+    #[test]
+    fn any_other_field_makes_it_another_event() {
+        for written in [
+            Event { name: Some(Name::Text("read")), ..BARE },
+            Event { name: Some(Name::Iid(0)), ..BARE },
+            Event { categories: &[Name::Text("net")], ..BARE },
+            Event { categories: &[Name::Iid(1), Name::Iid(2)], ..BARE },
+            Event { clock_id: Some(6), ..BARE },
+            Event { flow_ids: &[1], ..BARE },
+            Event { kind: EventType::Unspecified, ..BARE },
+        ] {
+            assert_eq!(both_ways(&written), None, "{written:?}");
+        }
+    }
+
+    #[test]
+    fn a_packet_that_is_cut_off_is_none() {
+        let mut trace = Vec::new();
+        let annotations = [(Name::Iid(1), Value::Str("value"))];
+        event(&mut trace, &Event { annotations: &annotations, categories: &[Name::Iid(300)], ..BARE });
+        let body = &trace[2..];
+        assert!(InternedEvent::decode(&Fields::new(body, 0)).is_some());
+        for cut in 0..body.len() {
+            let found = InternedEvent::decode(&Fields::new(&body[..cut], 0));
+            assert!(found.is_none() || cut > body.len() - 4, "{cut}");
+        }
+    }
+}
