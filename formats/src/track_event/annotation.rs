@@ -114,13 +114,12 @@ pub const LONGEST_NUMBER: usize = TAG + 1 + TAG + 1 + TAG + proto::MAX_VARINT;
 /// assert!(event.len() <= LONGEST_NUMBER + "rows".len());
 /// ```
 #[inline(always)]
-pub fn put_number(out: &mut impl PutMessages, name: &str, value: &Value<'_>) {
+pub fn put_number(out: &mut impl PutBytes, name: &str, value: &Value<'_>) {
     debug_assert!(name.len() <= 100, "lengths of one byte");
-    out.message(track_event::DEBUG_ANNOTATIONS, |a| {
-        a.bytes(&[NAME, name.len() as u8]);
-        a.bytes(name.as_bytes());
-        put_value(a, value);
-    });
+    let content = TAG + 1 + name.len() + value_len(value);
+    out.bytes(&[ANNOTATION, content as u8, NAME, name.len() as u8]);
+    out.bytes(name.as_bytes());
+    put_value(out, value);
 }
 
 /// Writes the value's field.
