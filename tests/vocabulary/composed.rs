@@ -156,7 +156,7 @@ fn every_record_is_whole_wherever_a_chunk_ends() {
                 from slice where name in ('one', 'two') group by name"]);
             assert_eq!(
                 ends.results[0].text(),
-                [format!("{ROUNDS}\t{ROUNDS}\t{ROUNDS}"); 2].join("\n"),
+                vec![format!("{ROUNDS}\t{ROUNDS}\t{ROUNDS}"); 2].join("\n"),
                 "{label}"
             );
             let all = format!("{ROUNDS}\t{ROUNDS}\t{ROUNDS}");
