@@ -21,7 +21,8 @@ pub(crate) enum Collected {
     None,
     One([Number; 1]),
     Two([Number; 2]),
-    List(Box<EndArguments>),
+    /// `None` once the end has taken the list.
+    List(Option<Box<EndArguments>>),
 }
 
 impl Collected {
@@ -45,13 +46,13 @@ impl Collected {
     }
 
     fn add_to_list(&mut self, key: &'static str, value: &Value<'_>) {
-        if let Self::List(list) = self {
+        if let Self::List(Some(list)) = self {
             return list.add_value(key, value);
         }
         let mut list = EndArguments::take_free();
         self.numbers().iter().for_each(|(key, number)| list.add_value(key, &number.value()));
         list.add_value(key, value); // may run code of the program, which may panic
-        *self = Self::List(list);
+        *self = Self::List(Some(list));
     }
 
     /// Returns the arguments that are not in a list.

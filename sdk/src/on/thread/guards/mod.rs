@@ -172,23 +172,29 @@ fn end_with_number(EndWith { end, number }: &EndWith) {
 /// Ends a recorded scope with arguments, which it takes.
 #[inline(never)]
 fn end_with_more(end: &End, arguments: &mut Collected) {
-    let End { callsite, open } = *end;
-    match std::mem::replace(arguments, Collected::None) {
-        Collected::Two(numbers) if hot::composed::end_with_numbers(end, &numbers) => {}
+    match arguments {
         Collected::List(list) => {
-            let mut encoded = Encoded::new(open.epoch.format());
-            list.each(|name, value| encoded.put_named(name, value));
-            if !hot::composed::end(callsite, open, &encoded) {
-                list.show(|named| end_cold(callsite, open, named));
+            if let Some(list) = list.take() {
+                end_with_list(end, list);
             }
-            EndArguments::keep(list);
         }
+        Collected::Two(numbers) if hot::composed::end_with_numbers(end, numbers) => {}
         numbers => {
             let mut named = Few::<_, 2>::new(("", Value::Null));
             numbers.numbers().iter().for_each(|(key, number)| named.push((*key, number.value())));
-            end_cold(callsite, open, named.as_slice());
+            end_cold(end.callsite, end.open, named.as_slice());
         }
     }
+}
+
+#[inline(never)]
+fn end_with_list(&End { callsite, open }: &End, list: Box<EndArguments>) {
+    let mut encoded = Encoded::new(open.epoch.format());
+    list.each(|name, value| encoded.put_named(name, value));
+    if !hot::composed::end(callsite, open, &encoded) {
+        list.show(|named| end_cold(callsite, open, named));
+    }
+    EndArguments::keep(list);
 }
 
 #[cold]
