@@ -151,7 +151,8 @@ impl Value<'_> {
     /// Value::Dict(&Host).flatten(&mut "host".to_owned(), &mut |path, _| paths.push(path.to_owned()));
     /// assert_eq!(paths, ["host.name", "host.port"]);
     /// ```
-    pub fn flatten(&self, path: &mut impl Path, show: &mut dyn FnMut(&str, Value<'_>)) {
+    #[inline]
+    pub fn flatten(&self, path: &mut impl Path, show: &mut (impl FnMut(&str, Value<'_>) + ?Sized)) {
         flatten(self, path, 0, show);
     }
 }
@@ -159,7 +160,12 @@ impl Value<'_> {
 /// The depth at which nested values are cut off.
 pub(crate) const MAX_DEPTH: usize = 32;
 
-fn flatten<P: Path>(value: &Value<'_>, path: &mut P, depth: usize, show: &mut dyn FnMut(&str, Value<'_>)) {
+fn flatten<P: Path, S: FnMut(&str, Value<'_>) + ?Sized>(
+    value: &Value<'_>,
+    path: &mut P,
+    depth: usize,
+    show: &mut S,
+) {
     let len = path.text().len();
     match value {
         Value::Null => {}
@@ -181,9 +187,8 @@ fn flatten<P: Path>(value: &Value<'_>, path: &mut P, depth: usize, show: &mut dy
             let mut index = 0_usize;
             entries.each(&mut |_, value| {
                 push_index(path, index);
-                if value == Value::Null {
-                    show(path.text(), Value::Str("null")); // the others keep their indices
-                }
+                // A null is shown, so that the others keep their indices.
+                let value = if matches!(value, Value::Null) { Value::Str("null") } else { value };
                 flatten_inner(&value, path, depth + 1, show);
                 path.truncate(len);
                 index += 1;
@@ -203,14 +208,15 @@ fn flatten_inner(
     value: &Value<'_>,
     path: &mut impl Path,
     depth: usize,
-    show: &mut dyn FnMut(&str, Value<'_>),
+    show: &mut (impl FnMut(&str, Value<'_>) + ?Sized),
 ) {
-    match value {
-        Value::Null => {}
-        Value::Dict(_) | Value::Array(_) => flatten(value, path, depth, show),
-        Value::Interned { text, .. } => show(path.text(), Value::Str(text)),
-        scalar => show(path.text(), *scalar),
-    }
+    let scalar = match *value {
+        Value::Null => return,
+        Value::Dict(_) | Value::Array(_) => return flatten(value, path, depth, show),
+        Value::Interned { text, .. } => Value::Str(text),
+        scalar => scalar,
+    };
+    show(path.text(), scalar);
 }
 
 #[cfg(test)]

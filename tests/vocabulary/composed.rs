@@ -1,5 +1,5 @@
-//! Names made at run time, nested arguments and arguments at the end: the hot path composes such a record on
-//! the stack. What does not fit there takes the cold path, and says the same.
+//! Names made at run time, nested arguments and arguments at the end: the hot path composes such a record. What
+//! it cannot write takes the cold path, and says the same.
 
 use std::collections::BTreeMap;
 
@@ -59,6 +59,34 @@ fn everything() {
     scope.arg("k".repeat(1100).leak(), 1).arg("n", 2);
 }
 
+/// Numbers of every kind at the end of a scope: one, two, and one before others.
+fn numbers() {
+    macro_rules! numbers {
+        ($($number:expr),*) => {$({
+            let mut one = scope!("t", "one");
+            one.arg("number", $number);
+            let mut named = scope!("t", "named", name: "one with a name");
+            named.arg("n", $number);
+            let mut two = scope!("t", "two");
+            two.arg("first", $number).arg("second number", $number);
+            let mut more = scope!("t", "more");
+            more.arg("first", $number).arg("text", "t").arg("last", $number);
+            let mut three = scope!("t", "three", list = [1]);
+            three.arg("a", $number).arg("b", None::<i8>).arg("c", $number).arg("d", $number);
+        })*};
+    }
+    numbers!(0_u8, 127_u8, 128_u16, 16_383_u16, 16_384_u32, u32::MAX, 1_u64 << 32, u64::MAX);
+    numbers!(-1_i8, i32::MIN, i32::MAX, i64::from(i32::MIN) - 1, i64::from(i32::MAX) + 1, i64::MIN);
+    numbers!(0.5, f64::MAX, true, false, koid(7), koid(u64::MAX), std::ptr::without_provenance::<u8>(0xf00d));
+    for len in (0..=10).chain(95..=105).chain([127, 128, 999, 1000]) {
+        let key: &str = "k".repeat(len).leak();
+        let mut one = scope!("t", "key");
+        one.arg(key, len);
+        let mut two = scope!("t", "keys");
+        two.arg("n", 1).arg(key, i64::MIN);
+    }
+}
+
 fn lines(text: &str) -> Vec<String> {
     let mut all: Vec<String> = text.lines().map(str::to_owned).collect();
     all.sort();
@@ -70,8 +98,14 @@ fn lines(text: &str) -> Vec<String> {
 fn the_hot_path_says_what_the_cold_path_says() {
     const SLICES: &str = "select depth, name, dur >= 0 from slice order by ts, id";
     for format in FORMATS {
-        let hot = record(format, |_| (0..2).for_each(|_| everything()));
-        let cold = record_with(format, |b| b.source_locations(true), |_| (0..2).for_each(|_| everything()));
+        let events = || {
+            for _ in 0..2 {
+                everything();
+                numbers();
+            }
+        };
+        let hot = record(format, |_| events());
+        let cold = record_with(format, |b| b.source_locations(true), |_| events());
         let of_cold = cold.arguments();
         let without_source: Vec<&str> =
             of_cold.lines().filter(|l| !l.contains(": source") && !l.contains("source.")).collect();
@@ -99,6 +133,10 @@ fn every_record_is_whole_wherever_a_chunk_ends() {
                     trace_scope!("t", "named", name: &name[..=len]);
                     let mut late = scope!("t", "late", list = [len, n]);
                     late.arg("text", &name[..len]).arg("n", n);
+                    let mut one = scope!("t", "one");
+                    one.arg("n", n);
+                    let mut two = scope!("t", "two");
+                    two.arg("m", n).arg("n", n);
                 }
             });
             let label = format!("{format:?} {overflow:?}");
@@ -113,6 +151,14 @@ fn every_record_is_whole_wherever_a_chunk_ends() {
                  coalesce(extract_arg(arg_set_id, 'debug.list[0]'), extract_arg(arg_set_id, 'list[0]'))",
             ]);
             rows.require_clean();
+            let ends = trace.ask(&["select count(*), sum(dur >= 0), count(distinct \
+                coalesce(extract_arg(arg_set_id, 'debug.n'), extract_arg(arg_set_id, 'n'))) \
+                from slice where name in ('one', 'two') group by name"]);
+            assert_eq!(
+                ends.results[0].text(),
+                vec![format!("{ROUNDS}\t{ROUNDS}\t{ROUNDS}"); 2].join("\n"),
+                "{label}"
+            );
             let all = format!("{ROUNDS}\t{ROUNDS}\t{ROUNDS}");
             assert_eq!(rows.results[0].text(), all, "{label}");
             assert_eq!(rows.results[1].text(), all, "{label}");

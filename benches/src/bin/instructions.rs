@@ -81,7 +81,7 @@ fn recorded(format: Format) -> Result<(), Error> {
     none_lost(recording)
 }
 
-/// Events whose name or arguments are encoded on the stack first.
+/// Events whose records are composed: with a name made at run time, nested arguments or arguments at the end.
 fn composed(name: &impl Fn(&str) -> String) {
     let ten = black_box("ten bytes.");
     let sizes = black_box(BTreeMap::from([("read", 1), ("sent", 2)]));
@@ -92,11 +92,27 @@ fn composed(name: &impl Fn(&str) -> String) {
         let mut scope = hairline::scope!("bench", "late");
         scope.arg("number", i64::from(n));
     });
+    count(&name("scope + two numbers at the end"), &mut |n| {
+        let mut scope = hairline::scope!("bench", "late numbers");
+        scope.arg("number", i64::from(n)).arg("half", 0.5);
+    });
+    count(&name("scope + &str of 10 at the end"), &mut |_| {
+        let mut scope = hairline::scope!("bench", "late text");
+        scope.arg("text", ten);
+    });
     count(&name("scope + [i32; 2]"), &mut |n| {
         trace_scope!("bench", "array", list = [n.cast_signed(), 2]);
     });
     count(&name("scope + map of two"), &mut |_| {
         trace_scope!("bench", "map", sizes);
+    });
+    let tuple = black_box(((7_u64, "db1"), 5432_u16));
+    count(&name("scope + tuple in a tuple, by serde"), &mut |_| {
+        trace_scope!("bench", "serde", tuple = hairline::serialize(&tuple));
+    });
+    let pair = black_box((1, "one"));
+    count(&name("instant + ?(i32, &str)"), &mut |_| {
+        trace_instant!("bench", "debugged", pair = ?pair);
     });
 }
 

@@ -121,6 +121,37 @@ pub fn put_argument(out: &mut impl PutWords, name: StringRef<'_>, value: &Value<
     }
 }
 
+/// Writes an argument whose name is in it. The name has 1 to [`MAX_STRING`] bytes. The value is a number, a
+/// boolean or a pointer.
+///
+/// ```
+/// use hairline_formats::Value;
+/// use hairline_formats::fxt::{StringRef, put_argument, put_number};
+///
+/// let (mut number, mut argument) = (Vec::new(), Vec::new());
+/// put_number(&mut number, "rows", &Value::U64(3));
+/// put_argument(&mut argument, StringRef::Inline("rows"), &Value::U64(3));
+/// assert_eq!(number, argument);
+/// ```
+#[inline(always)]
+pub fn put_number(out: &mut impl PutWords, name: &str, value: &Value<'_>) {
+    debug_assert!((1..=MAX_STRING).contains(&name.len()), "a name to be cut");
+    let (kind, bits, tail) = shape(value);
+    let (word, has_word) = if let Tail::Word(word) = tail { (word, true) } else { (0, false) };
+    let name_bits = string_ref::INLINE.set(1) | string_ref::LENGTH.set(name.len() as u64);
+    let size = 1 + words(name.len()) + usize::from(has_word);
+    out.word(
+        argument::TYPE.set(kind as u64)
+            | argument::SIZE.set(size as u64)
+            | argument::NAME.set(name_bits)
+            | bits,
+    );
+    out.stream(name.as_bytes());
+    if has_word {
+        out.word(word);
+    }
+}
+
 /// Returns the first arguments that together fit into `room` words, and their size in words.
 ///
 /// Ends before the 16th argument and before one whose size does not fit its header.

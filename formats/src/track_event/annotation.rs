@@ -33,6 +33,7 @@ const fn one_byte(field: u32, wire: WireType) -> u8 {
 }
 
 const ANNOTATION: u8 = one_byte(track_event::DEBUG_ANNOTATIONS, WireType::Bytes);
+const NAME: u8 = one_byte(annotation::NAME, WireType::Bytes);
 const NAME_IID: u8 = one_byte(annotation::NAME_IID, WireType::Varint);
 const BOOL: u8 = one_byte(annotation::BOOL_VALUE, WireType::Varint);
 const UINT: u8 = one_byte(annotation::UINT_VALUE, WireType::Varint);
@@ -97,6 +98,30 @@ pub fn put_annotation(out: &mut impl PutBytes, name_iid: u64, value: &Value<'_>)
     put_value(out, value);
 }
 
+/// The most bytes that [`put_number`] writes, without those of the name.
+pub const LONGEST_NUMBER: usize = TAG + 1 + TAG + 1 + TAG + proto::MAX_VARINT;
+
+/// Writes an annotation whose name is in it, as a field of `TrackEvent`. The name has at most 100 bytes. The
+/// value is a number, a boolean or a pointer.
+///
+/// ```
+/// use hairline_formats::Value;
+/// use hairline_formats::track_event::{LONGEST_NUMBER, put_number};
+///
+/// let mut event = Vec::new(); // the bytes of a `TrackEvent`
+/// put_number(&mut event, "rows", &Value::U64(3));
+/// assert_eq!(event, [b"\x22\x08\x52\x04rows\x18".as_slice(), &[3]].concat());
+/// assert!(event.len() <= LONGEST_NUMBER + "rows".len());
+/// ```
+#[inline(always)]
+pub fn put_number(out: &mut impl PutBytes, name: &str, value: &Value<'_>) {
+    debug_assert!(name.len() <= 100, "lengths of one byte");
+    let content = TAG + 1 + name.len() + value_len(value);
+    out.bytes(&[ANNOTATION, content as u8, NAME, name.len() as u8]);
+    out.bytes(name.as_bytes());
+    put_value(out, value);
+}
+
 /// Writes the value's field.
 #[inline(always)]
 fn put_value(out: &mut impl PutBytes, value: &Value<'_>) {
@@ -140,12 +165,53 @@ fn put_value(out: &mut impl PutBytes, value: &Value<'_>) {
 /// ```
 pub fn put_named(out: &mut impl PutMessages, name: Name<'_>, value: &Value<'_>) {
     out.message(track_event::DEBUG_ANNOTATIONS, |a| {
-        match name {
-            Name::Iid(iid) => put_uint(a, annotation::NAME_IID, iid),
-            Name::Text(text) => put_str(a, annotation::NAME, text),
-        }
+        put_name(a, name);
         put_any(a, value, 0);
     });
+}
+
+/// Writes an annotation that is an array, as a field of `TrackEvent`. `elements` writes its elements, with
+/// [`put_element`], and at least one.
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::Value;
+/// use hairline_formats::track_event::{AnnotationValue, Annotations, Name, put_array, put_element};
+///
+/// let mut event = Vec::new(); // the bytes of a `TrackEvent`
+/// put_array(&mut event, Name::Text("ports"), |out| {
+///     put_element(out, &Value::U64(80));
+///     put_element(out, &Value::U64(443));
+/// });
+/// let annotation = Annotations::of_event(&event).next().unwrap()?;
+/// let AnnotationValue::Array(ports) = annotation.value else { panic!() };
+/// assert_eq!(ports.count(), 2);
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
+#[inline(always)]
+pub fn put_array<O: PutMessages>(out: &mut O, name: Name<'_>, elements: impl FnOnce(&mut O)) {
+    out.message(track_event::DEBUG_ANNOTATIONS, |a| {
+        put_name(a, name);
+        elements(a);
+    });
+}
+
+/// The most bytes that [`put_element`] writes for a number, if each length has one byte.
+pub const LONGEST_ELEMENT: usize = TAG + 1 + TAG + proto::MAX_VARINT;
+
+/// Writes an element of an array, which is no array and no dict.
+#[inline(always)]
+pub fn put_element(out: &mut impl PutMessages, value: &Value<'_>) {
+    out.message(annotation::ARRAY_VALUES, |element| put_value(element, value));
+}
+
+#[inline(always)]
+fn put_name(out: &mut impl PutBytes, name: Name<'_>) {
+    match name {
+        Name::Iid(iid) => put_uint(out, annotation::NAME_IID, iid),
+        Name::Text(text) => put_str(out, annotation::NAME, text),
+    }
 }
 
 fn put_any(out: &mut impl PutMessages, value: &Value<'_>, depth: usize) {
@@ -173,7 +239,10 @@ fn put_entries(out: &mut impl PutMessages, field: u32, entries: &dyn Entries, de
             if field == annotation::DICT_ENTRIES {
                 put_str(entry, annotation::NAME, name);
             }
-            put_any(entry, &value, depth + 1);
+            match value {
+                Value::Dict(_) | Value::Array(_) => put_any(entry, &value, depth + 1),
+                scalar => put_value(entry, &scalar), // nearly all, and without a call
+            }
         });
     });
     if is_empty {

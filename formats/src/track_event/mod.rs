@@ -33,7 +33,10 @@ mod sequence;
 mod stream;
 mod tracks;
 
-pub use annotation::{annotation_len, put_annotation, put_named};
+pub use annotation::{
+    LONGEST_ELEMENT, LONGEST_NUMBER, annotation_len, put_annotation, put_array, put_element, put_named,
+    put_number,
+};
 pub use carry::Carry;
 pub use event::{Correlation, CounterValue, Event, Location, LogMessage, event, event_with};
 pub use fields::{ChildOrdering, CounterType, EventType, InternedKind, Priority, SiblingMerge, Unit};

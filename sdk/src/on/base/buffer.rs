@@ -31,24 +31,21 @@ impl<const N: usize> Buffer<N> {
         true
     }
 
-    /// As [`push`](Self::push), and appends zeros up to a multiple of 8. The content before is such a multiple.
+    /// Returns the place after the content, if there is room for `bytes` more.
     #[inline(always)]
-    pub(crate) fn push_padded(&mut self, bytes: &[u8]) -> bool {
-        let padded = bytes.len().next_multiple_of(8);
-        if padded > N - self.len {
-            return false;
-        }
-        if padded > 0 {
-            // SAFETY: there is room for `padded` bytes from `len` on, and so for its last 8. The bytes are not
-            // in this buffer.
-            unsafe {
-                let to = self.bytes.as_mut_ptr().add(self.len).cast::<u8>();
-                to.add(padded - 8).cast::<u64>().write_unaligned(0);
-                copy(bytes, to);
-            }
-        }
-        self.len += padded;
-        true
+    pub(crate) fn room_for(&mut self, bytes: usize) -> Option<*mut u8> {
+        // SAFETY: `len` is at most `N`.
+        (bytes <= N - self.len).then(|| unsafe { self.bytes.as_mut_ptr().add(self.len).cast() })
+    }
+
+    /// Makes `bytes` more the content.
+    ///
+    /// # Safety
+    /// They must have been written at the place that [`room_for`](Self::room_for) returned for as many.
+    #[inline(always)]
+    pub(crate) unsafe fn add_written(&mut self, bytes: usize) {
+        debug_assert!(bytes <= N - self.len);
+        self.len += bytes;
     }
 
     #[inline(always)]
@@ -97,14 +94,21 @@ pub(crate) unsafe fn copy(bytes: &[u8], to: *mut u8) {
     let (from, len) = (bytes.as_ptr(), bytes.len());
     // SAFETY: by the contract there is room for `len` bytes, and no move exceeds them.
     unsafe {
-        match len {
-            0 => {}
-            1 => to.write(*from),
-            2..=3 => ends::<u16>(from, to, len),
-            4..=7 => ends::<u32>(from, to, len),
-            8..=16 => ends::<u64>(from, to, len),
-            17..=32 => ends::<[u64; 2]>(from, to, len),
-            _ => to.copy_from_nonoverlapping(from, len),
+        // Comparisons in this order, which a `match` of ranges does not keep.
+        if len >= 8 {
+            if len <= 16 {
+                ends::<u64>(from, to, len);
+            } else if len <= 32 {
+                ends::<[u64; 2]>(from, to, len);
+            } else {
+                to.copy_from_nonoverlapping(from, len);
+            }
+        } else if len >= 4 {
+            ends::<u32>(from, to, len);
+        } else if len >= 2 {
+            ends::<u16>(from, to, len);
+        } else if len == 1 {
+            to.write(*from);
         }
     }
 }
@@ -230,15 +234,17 @@ mod tests {
     }
 
     #[test]
-    fn padding_is_zeros_and_needs_room_too() {
-        for len in 0..=ROOM + 1 {
-            let mut buffer = Buffer::<ROOM>::new();
-            let bytes = vec![7; len];
-            assert_eq!(buffer.push_padded(&bytes), len <= ROOM);
-            let mut padded = bytes;
-            padded.resize(len.next_multiple_of(8), 0);
-            assert!(buffer.as_slice() == padded || len > ROOM && buffer.len() == 0);
+    fn bytes_that_are_written_in_place_follow_the_content_and_have_room() {
+        let mut buffer = Buffer::<ROOM>::new();
+        assert!(buffer.push(&[1; 3]) && buffer.room_for(ROOM - 2).is_none());
+        let place = buffer.room_for(ROOM - 3).unwrap();
+        // SAFETY: there is room for as many bytes, and all are written.
+        unsafe {
+            place.write_bytes(7, ROOM - 3);
+            buffer.add_written(ROOM - 3);
         }
+        assert_eq!((buffer.len(), buffer.as_slice()[2], buffer.as_slice()[ROOM - 1]), (ROOM, 1, 7));
+        assert!(buffer.room_for(1).is_none() && buffer.room_for(0).is_some());
     }
 
     #[test]

@@ -27,25 +27,21 @@ enum Name {
     Text(Range<usize>),
 }
 
-/// A value. Its strings are in a text, its blobs in bytes beside it.
-#[derive(Clone, Debug)]
-pub(crate) enum Scalar {
+/// A value that has all of its bytes in itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Plain {
     Bool(bool),
     I64(i64),
     U64(u64),
     F64(f64),
     Pointer(u64),
     Koid(u64),
-    Str(Range<usize>),
-    Blob(Range<usize>),
-    /// In `trees`.
-    Tree(usize),
 }
 
-impl Scalar {
-    /// Copies a value that has all of its bytes in itself. Returns `None` for others.
-    #[inline]
-    pub(crate) fn of_plain(value: &Value<'_>) -> Option<Self> {
+impl Plain {
+    /// Copies a value. Returns `None` if it is none of these.
+    #[inline(always)]
+    pub(crate) fn of(value: &Value<'_>) -> Option<Self> {
         Some(match *value {
             Value::Bool(v) => Self::Bool(v),
             Value::I64(v) => Self::I64(v),
@@ -57,16 +53,42 @@ impl Scalar {
         })
     }
 
-    /// Returns the value. Its string is in `text`. Returns null for a blob and a tree.
-    #[inline]
-    pub(crate) fn value<'t>(&self, text: &'t str) -> Value<'t> {
-        match *self {
+    /// Returns the value.
+    #[inline(always)]
+    pub(crate) fn value(self) -> Value<'static> {
+        match self {
             Self::Bool(v) => Value::Bool(v),
             Self::I64(v) => Value::I64(v),
             Self::U64(v) => Value::U64(v),
             Self::F64(v) => Value::F64(v),
             Self::Pointer(v) => Value::Pointer(v),
             Self::Koid(v) => Value::Koid(v),
+        }
+    }
+}
+
+/// A value. Its strings are in a text, its blobs in bytes beside it.
+#[derive(Clone, Debug)]
+pub(crate) enum Scalar {
+    Plain(Plain),
+    Str(Range<usize>),
+    Blob(Range<usize>),
+    /// In `trees`.
+    Tree(usize),
+}
+
+impl Scalar {
+    /// Copies a value that has all of its bytes in itself. Returns `None` for others.
+    #[inline]
+    pub(crate) fn of_plain(value: &Value<'_>) -> Option<Self> {
+        Plain::of(value).map(Self::Plain)
+    }
+
+    /// Returns the value. Its string is in `text`. Returns null for a blob and a tree.
+    #[inline]
+    pub(crate) fn value<'t>(&self, text: &'t str) -> Value<'t> {
+        match *self {
+            Self::Plain(plain) => plain.value(),
             Self::Str(ref range) => Value::Str(text.get(range.clone()).unwrap_or_default()),
             Self::Blob(_) | Self::Tree(_) => Value::Null,
         }

@@ -1,4 +1,6 @@
 //! Arguments that a guard collects for the record of its end.
+//!
+//! The guard itself has the first two, if they are numbers: nearly all are. Others are in a list beside it.
 
 use std::cell::Cell;
 
@@ -8,7 +10,61 @@ use crate::on::base::buffer::SpillingText;
 use crate::on::base::few::Few;
 use crate::on::base::this_thread;
 use crate::on::event::argument::{Argument, Held};
-use crate::on::event::owned_arguments::{OwnedArguments, Scalar};
+use crate::on::event::owned_arguments::{OwnedArguments, Plain, Scalar};
+
+/// A number and its key.
+pub(crate) type Number = (&'static str, Plain);
+
+/// The end arguments of one scope.
+#[derive(Debug)]
+pub(crate) enum Collected {
+    None,
+    One([Number; 1]),
+    Two([Number; 2]),
+    /// `None` once the end has taken the list.
+    List(Option<Box<EndArguments>>),
+}
+
+impl Collected {
+    /// Adds an argument.
+    #[cfg_attr(not(debug_assertions), inline(always))] // the compiler then knows the kind of the value
+    #[cfg_attr(debug_assertions, inline(never))]
+    pub(crate) fn add(&mut self, key: &'static str, value: &Value<'_>) {
+        match (Plain::of(value), &*self) {
+            (Some(plain), Self::None) => *self = Self::One([(key, plain)]),
+            _ => self.add_another(key, value),
+        }
+    }
+
+    #[inline(never)]
+    fn add_another(&mut self, key: &'static str, value: &Value<'_>) {
+        match (Plain::of(value), &*self) {
+            (Some(plain), Self::One([first])) => *self = Self::Two([*first, (key, plain)]),
+            _ if matches!(value, Value::Null) => {}
+            _ => self.add_to_list(key, value),
+        }
+    }
+
+    fn add_to_list(&mut self, key: &'static str, value: &Value<'_>) {
+        if let Self::List(Some(list)) = self {
+            return list.add_value(key, value);
+        }
+        let mut list = EndArguments::take_free();
+        self.numbers().iter().for_each(|(key, number)| list.add_value(key, &number.value()));
+        list.add_value(key, value); // may run code of the program, which may panic
+        *self = Self::List(Some(list));
+    }
+
+    /// Returns the arguments that are not in a list.
+    #[inline(always)]
+    pub(crate) fn numbers(&self) -> &[Number] {
+        match self {
+            Self::One(numbers) => numbers,
+            Self::Two(numbers) => numbers,
+            Self::None | Self::List(_) => &[],
+        }
+    }
+}
 
 /// The end arguments of one guard. A thread's later guards reuse its memory.
 #[derive(Debug)]
@@ -39,7 +95,7 @@ thread_local! {
 impl EndArguments {
     fn new() -> Self {
         Self {
-            few: [const { ("", Scalar::Bool(false)) }; FEW],
+            few: [const { ("", Scalar::Plain(Plain::Bool(false))) }; FEW],
             few_len: 0,
             text: SpillingText::new(),
             many: OwnedArguments::default(),
@@ -53,27 +109,33 @@ impl EndArguments {
     #[inline]
     pub(crate) fn add(list: &mut Option<Box<Self>>, key: &'static str, value: &impl Argument) {
         let held = value.hold();
-        Self::add_value(list, key, &held.value());
+        Self::add_to(list, key, &held.value());
     }
 
     #[inline(never)]
-    fn add_value(list: &mut Option<Box<Self>>, key: &'static str, value: &Value<'_>) {
-        let own = list.get_or_insert_with(Self::take_free);
-        let is_short = !own.is_many && own.few_len < FEW;
+    fn add_to(list: &mut Option<Box<Self>>, key: &'static str, value: &Value<'_>) {
+        if !matches!(value, Value::Null) {
+            list.get_or_insert_with(Self::take_free).add_value(key, value);
+        }
+    }
+
+    /// Adds an argument. Null is omitted.
+    fn add_value(&mut self, key: &'static str, value: &Value<'_>) {
+        let is_short = !self.is_many && self.few_len < FEW;
         let scalar = match *value {
             Value::Null => return,
             _ if !is_short => None,
             Value::Str(text) => {
-                let start = own.text.as_str().len();
-                own.text.push(text);
+                let start = self.text.as_str().len();
+                self.text.push(text);
                 Some(Scalar::Str(start..start + text.len()))
             }
             ref value => Scalar::of_plain(value),
         };
-        let Some(scalar) = scalar else { return own.add_to_many(key, value) };
-        if let Some(place) = own.few.get_mut(own.few_len) {
+        let Some(scalar) = scalar else { return self.add_to_many(key, value) };
+        if let Some(place) = self.few.get_mut(self.few_len) {
             *place = (key, scalar);
-            own.few_len += 1;
+            self.few_len += 1;
         }
     }
 

@@ -89,8 +89,29 @@ pub(crate) fn begin_with<V: Values>(
 }
 
 /// Begins a scope with a name made at run time. Returns the begin if it was recorded.
-#[inline(never)]
+#[inline(always)]
 pub(crate) fn begin_named<V: Values>(
+    callsite: &'static Callsite,
+    epoch: Epoch,
+    values: &V,
+    name: &str,
+) -> Option<OpenScope> {
+    match values.count() {
+        0 => begin_with_name(callsite, name),
+        _ => begin_named_with(callsite, epoch, values, name),
+    }
+}
+
+#[inline(never)]
+fn begin_with_name(callsite: &'static Callsite, name: &str) -> Option<OpenScope> {
+    match hot::composed::begin_named(callsite, name) {
+        None => begin_named_slow(callsite, callsite.epoch()?, &(), name),
+        recorded => recorded,
+    }
+}
+
+#[inline(never)]
+fn begin_named_with<V: Values>(
     callsite: &'static Callsite,
     epoch: Epoch,
     values: &V,

@@ -96,6 +96,85 @@ impl Raw {
     }
 }
 
+/// Lengths that are known after what they count.
+impl Raw {
+    /// Returns the bytes from `start`, an earlier position of this record, to the next store.
+    #[inline(always)]
+    pub(crate) fn distance(&self, start: *mut u8) -> usize {
+        self.0.addr() - start.addr()
+    }
+
+    /// Stores a length of `bytes` bytes, 1 or 2, in front of `content`: a varint, padded in 2 bytes.
+    ///
+    /// # Safety
+    /// The bytes in front of `content` must be of this record. The length must be below 2^(7 * `bytes`).
+    #[inline(always)]
+    pub(crate) unsafe fn set_length(content: *mut u8, bytes: usize, len: usize) {
+        debug_assert!(len >> (7 * bytes) == 0);
+        // SAFETY: by the contract.
+        unsafe {
+            let at = content.sub(bytes);
+            if bytes == 1 {
+                *at = len as u8;
+            } else {
+                *at.cast() = Anywhere((len as u16 & 0x7f | 0x80 | (len as u16 >> 7) << 8).to_le());
+            }
+        }
+    }
+
+    /// Returns an output whose copies are short.
+    #[inline(always)]
+    pub(crate) fn short(&mut self) -> Short<'_> {
+        Short(self)
+    }
+}
+
+/// The same position. Its bytes are nearly always few.
+pub(crate) struct Short<'r>(&'r mut Raw);
+
+impl fxt::PutWords for Short<'_> {
+    #[inline(always)]
+    fn word(&mut self, w: u64) {
+        self.0.word_of(w, 8);
+    }
+
+    #[inline(always)]
+    fn stream(&mut self, bytes: &[u8]) {
+        self.0.stream_short(bytes);
+    }
+}
+
+impl proto::PutBytes for Short<'_> {
+    #[inline(always)]
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.0.copy_short(bytes);
+    }
+
+    #[inline(always)]
+    fn varint(&mut self, value: u64) {
+        self.0.varint(value);
+    }
+
+    #[inline(always)]
+    fn fixed64(&mut self, value: u64) {
+        self.0.word_of(value, 8);
+    }
+}
+
+/// Messages whose content has less than 128 bytes.
+impl proto::PutMessages for Short<'_> {
+    #[inline(always)]
+    fn message(&mut self, field: u32, write: impl FnOnce(&mut Self)) {
+        let tag = proto::tag(field, proto::WireType::Bytes);
+        debug_assert!(tag < 0x80, "a tag of one byte");
+        self.0.word_of(u64::from(tag), 2);
+        let content = self.0.position();
+        write(self);
+        // SAFETY: the length's byte follows the tag.
+        unsafe { Raw::set_length(content, 1, self.0.distance(content)) };
+    }
+}
+
 /// Copies of bytes that are nearly always few. They take more instructions than a call, and less time.
 impl Raw {
     /// Copies `bytes`.
@@ -197,6 +276,19 @@ mod tests {
     }
 
     #[test]
+    fn a_length_that_is_stored_last_equals_the_varint_of_its_value() {
+        for (len, bytes) in [(0, 1), (1, 1), (0x7f, 1), (0, 2), (0x7f, 2), (0x80, 2), (0x3fff, 2)] {
+            let mut room = [0xaa_u8; 4];
+            // SAFETY: two bytes in front of the content.
+            unsafe { Raw::set_length(room.as_mut_ptr().add(3), bytes, len) };
+            let groups = room[3 - bytes..3].iter().enumerate();
+            let value = groups.fold(0, |value, (at, byte)| value | usize::from(byte & 0x7f) << (7 * at));
+            assert_eq!((value, room[2] & 0x80, room[0], room[3]), (len, 0, 0xaa, 0xaa), "{len:#x}");
+            assert!(bytes == 1 || room[1] & 0x80 != 0);
+        }
+    }
+
+    #[test]
     fn streams_of_every_length_are_padded_with_zeros() {
         for len in 0..64 {
             let text: Vec<u8> = (1..=len).collect();
@@ -206,6 +298,12 @@ mod tests {
             // SAFETY: 64 bytes of room and the overhang.
             fxt::PutWords::stream(&mut unsafe { Raw::at(room.as_mut_ptr()) }, &text);
             assert_eq!(&room[..plain.len()], plain);
+            let mut room = [0xaa_u8; 64 + OVERHANG];
+            // SAFETY: as above.
+            let mut raw = unsafe { Raw::at(room.as_mut_ptr()) };
+            fxt::PutWords::stream(&mut raw.short(), &text);
+            let written = raw.distance(room.as_mut_ptr());
+            assert_eq!(&room[..written], plain);
         }
     }
 }

@@ -5,9 +5,10 @@ use std::mem::ManuallyDrop;
 
 use hairline_formats::Value;
 
+use crate::on::base::few::Few;
 use crate::on::base::this_thread;
 use crate::on::callsite::{Callsite, Epoch};
-use crate::on::event::argument::{Argument, Values};
+use crate::on::event::argument::{Argument, Held, Values};
 use crate::on::event::extras::Extras;
 use crate::on::event::flow::Flow;
 use crate::on::event::on_track::TrackRef;
@@ -15,9 +16,9 @@ use crate::on::event::position::TrackAction;
 use crate::on::event::text::Text;
 use crate::on::event::{Action, Event};
 use crate::on::thread::cold::TrackEnd;
-use crate::on::thread::end_arguments::EndArguments;
+use crate::on::thread::end_arguments::{Collected, EndArguments, Number};
 use crate::on::thread::hot::encoded::Encoded;
-use crate::on::thread::open_scope::OpenScope;
+use crate::on::thread::open_scope::{End, OpenScope};
 use crate::on::thread::{cold, events, hot};
 use crate::options::Format;
 
@@ -56,7 +57,7 @@ pub struct Scope {
     /// The begin, if it was recorded.
     open: Option<OpenScope>,
     /// Present only if the begin was recorded, and taken by the drop: so a disabled scope has nothing to drop.
-    arguments: ManuallyDrop<Option<Box<EndArguments>>>,
+    arguments: ManuallyDrop<Collected>,
     /// A scope ends on the thread that it began on.
     not_send: PhantomData<*const ()>,
 }
@@ -64,7 +65,7 @@ pub struct Scope {
 impl Scope {
     #[inline(always)]
     fn new(callsite: &'static Callsite, open: Option<OpenScope>) -> Self {
-        Self { callsite, open, arguments: ManuallyDrop::new(None), not_send: PhantomData }
+        Self { callsite, open, arguments: ManuallyDrop::new(Collected::None), not_send: PhantomData }
     }
 
     /// Makes a guard that records nothing.
@@ -129,9 +130,11 @@ impl Scope {
     /// let rows = [1, 2, 3];
     /// query.arg("rows", rows.len());
     /// ```
+    #[inline]
     pub fn arg(&mut self, key: &'static str, value: impl Argument) -> &mut Self {
         if self.open.is_some() {
-            EndArguments::add(&mut self.arguments, key, &value);
+            let held = value.hold();
+            self.arguments.add(key, &held.value());
         }
         self
     }
@@ -141,33 +144,65 @@ impl Drop for Scope {
     #[inline(always)]
     fn drop(&mut self) {
         if let Some(open) = self.open {
-            match self.arguments.take() {
-                None => events::end(self.callsite, open),
-                Some(arguments) => end_scope_with(self.callsite, open, arguments),
+            match *self.arguments {
+                Collected::None => events::end(self.callsite, open),
+                Collected::One(number) => {
+                    end_with_number(&EndWith { end: End { callsite: self.callsite, open }, number });
+                }
+                ref mut arguments => end_with_more(&End { callsite: self.callsite, open }, arguments),
             }
         }
     }
 }
 
-#[cold] // for the callers: few scopes have such arguments
+/// The end of a scope with one number as argument. By reference, like [`End`].
+struct EndWith {
+    end: End,
+    number: [Number; 1],
+}
+
+/// Ends a recorded scope with one argument. Most scopes with arguments at the end have one number.
 #[inline(never)]
-fn end_scope_with(callsite: &'static Callsite, open: OpenScope, arguments: Box<EndArguments>) {
-    let mut encoded = Encoded::new(open.epoch.format());
-    arguments.each(|name, value| encoded.put_named(name, value));
-    if !hot::composed::end(callsite, open, &encoded) {
-        end_scope_with_slow(callsite, open, &arguments);
+fn end_with_number(EndWith { end, number }: &EndWith) {
+    if !hot::composed::end_with_numbers(end, number) {
+        end_with_more(end, &mut Collected::One(*number));
     }
-    EndArguments::keep(arguments);
+}
+
+/// Ends a recorded scope with arguments, which it takes.
+#[inline(never)]
+fn end_with_more(end: &End, arguments: &mut Collected) {
+    match arguments {
+        Collected::List(list) => {
+            if let Some(list) = list.take() {
+                end_with_list(end, list);
+            }
+        }
+        Collected::Two(numbers) if hot::composed::end_with_numbers(end, numbers) => {}
+        numbers => {
+            let mut named = Few::<_, 2>::new(("", Value::Null));
+            numbers.numbers().iter().for_each(|(key, number)| named.push((*key, number.value())));
+            end_cold(end.callsite, end.open, named.as_slice());
+        }
+    }
+}
+
+#[inline(never)]
+fn end_with_list(&End { callsite, open }: &End, list: Box<EndArguments>) {
+    let mut encoded = Encoded::new(open.epoch.format());
+    list.each(|name, value| encoded.put_named(name, value));
+    if !hot::composed::end(callsite, open, &encoded) {
+        list.show(|named| end_cold(callsite, open, named));
+    }
+    EndArguments::keep(list);
 }
 
 #[cold]
 #[inline(never)]
-fn end_scope_with_slow(callsite: &'static Callsite, open: OpenScope, arguments: &EndArguments) {
+fn end_cold(callsite: &'static Callsite, open: OpenScope, named: &[(&str, Value<'_>)]) {
     let extras = Extras::new();
-    arguments.show(|named| {
-        let event = Event { action: Action::End, named, ..Event::new(callsite, &[], &extras) };
-        cold::end_with(&event, open);
-    });
+    let event = Event { action: Action::End, named, ..Event::new(callsite, &[], &extras) };
+    cold::end_with(&event, open);
 }
 
 /// Records the end of a slice on a track, in the session with `epoch`.

@@ -1,8 +1,11 @@
-//! Records that are composed on the stack first: with a name made at run time, with nested arguments, and ends
+//! Records that are composed as they are written: with a name made at run time, with nested arguments, and ends
 //! with arguments.
 //!
-//! One function writes all of them. Nothing in it depends on the types of the arguments, so a program has it
-//! once. Its checks and its commit are those of the other records on the hot path.
+//! The room is checked once, for the most bytes that the record may have. Then name and arguments are stored
+//! into the chunk, and the lengths in front of them last. Arguments that are read by code of the program come
+//! as bytes that were encoded before (`encoded.rs`). Nothing here depends on the types of the arguments, so a
+//! program has each of these functions once. Their checks and their commit are those of the other records on
+//! the hot path.
 
 #![allow(unsafe_code)] // stores into the chunk
 
@@ -15,16 +18,18 @@ use crate::on::callsite::{Callsite, Epoch};
 use crate::on::encode::MAX_NAME;
 use crate::on::encode::track_event::message::{END_MESSAGE, END_MESSAGE_LEN, FIELDS_AT, LENGTH_AT};
 use crate::on::event::argument::Values;
+use crate::on::thread::end_arguments::Number;
 use crate::on::thread::hot::encoded::{Encoded, Keyed};
 use crate::on::thread::hot::packet::TIME_LEN;
 use crate::on::thread::hot::taken::Taken;
 use crate::on::thread::hot::{FXT_END, TRACK_EVENT_END, fxt as fxt_hot, packet};
-use crate::on::thread::open_scope::OpenScope;
+use crate::on::thread::open_scope::{End, OpenScope};
+use crate::on::thread::raw::Raw;
 use crate::options::Format;
 use crate::site::CallsiteKind;
 
-/// Writes the begin of a scope or an instant, with a name made at run time if there is one. Returns its time,
-/// `None` if nothing was written.
+/// Writes the begin of a scope or an instant with arguments, and with a name made at run time if there is
+/// one. Returns its time, `None` if nothing was written.
 #[inline]
 pub(crate) fn event<V: Values>(
     callsite: &'static Callsite,
@@ -32,25 +37,64 @@ pub(crate) fn event<V: Values>(
     values: &V,
     name: Option<&str>,
 ) -> Option<u64> {
-    let mut encoded = Encoded::new(epoch.format());
     let keys = callsite.keys();
     if keys.len() != values.count() {
         return None;
     }
+    let mut encoded = Encoded::new(epoch.format());
     values.each(0, &mut Keyed { keys, encoded: &mut encoded });
-    let what = match callsite.kind() {
-        CallsiteKind::Scope => What::Begin,
-        CallsiteKind::Instant => What::Instant,
-        CallsiteKind::Counter | CallsiteKind::End => return None,
-    };
-    write(callsite, epoch, what, name, &encoded)
+    match name {
+        None => encoded_event(callsite, epoch, &encoded),
+        Some(name) => encoded_named(callsite, epoch, &encoded, name),
+    }
+}
+
+#[inline(never)]
+fn encoded_event(callsite: &'static Callsite, epoch: Epoch, encoded: &Encoded) -> Option<u64> {
+    let arguments = &encoded.get()?;
+    Record { callsite, what: What::of(callsite)?, name: "", arguments }.write(epoch)
+}
+
+#[inline(never)]
+fn encoded_named(callsite: &'static Callsite, epoch: Epoch, encoded: &Encoded, name: &str) -> Option<u64> {
+    let arguments = &encoded.get().filter(|_| is_short(name))?;
+    Record { callsite, what: What::of(callsite)?, name, arguments }.write(epoch)
+}
+
+/// Writes the begin of a scope with a name made at run time and no arguments.
+#[inline(always)]
+pub(crate) fn begin_named(callsite: &'static Callsite, name: &str) -> Option<OpenScope> {
+    // The epoch once more, like a begin without a name.
+    let hot = this_thread::hot();
+    let (taken, epoch) = hot.take_for(callsite)?;
+    if !is_short(name) || callsite.kind() != CallsiteKind::Scope || !callsite.keys().is_empty() {
+        return taken.put_back();
+    }
+    let record = Record { callsite, what: What::Begin, name, arguments: &() };
+    record.write_taken(hot, epoch, 0, taken).map(|now| OpenScope::new(epoch, now))
+}
+
+/// The cold path cuts a long name, and gives an event an empty one.
+#[inline(always)]
+fn is_short(name: &str) -> bool {
+    (1..=MAX_NAME).contains(&name.len())
 }
 
 /// Writes the end of a recorded scope with arguments, if that is the innermost. Returns false if nothing was
 /// written.
-#[inline]
+#[inline(never)]
 pub(crate) fn end(callsite: &'static Callsite, open: OpenScope, arguments: &Encoded) -> bool {
-    write(callsite, open.epoch, What::End { id: open.id }, None, arguments).is_some()
+    let Some(arguments) = arguments.get() else { return false };
+    let what = What::End { id: open.id };
+    Record { callsite, what, name: "", arguments: &arguments }.write(open.epoch).is_some()
+}
+
+/// As [`end`], with numbers as arguments.
+#[inline(always)]
+pub(crate) fn end_with_numbers<const COUNT: usize>(end: &End, numbers: &[Number; COUNT]) -> bool {
+    let End { callsite, open } = *end;
+    let what = What::End { id: open.id };
+    Record { callsite, what, name: "", arguments: numbers }.write(open.epoch).is_some()
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -64,12 +108,24 @@ enum What {
 }
 
 impl What {
+    /// Returns the record of an event at the callsite.
+    #[inline(always)]
+    fn of(callsite: &'static Callsite) -> Option<Self> {
+        match callsite.kind() {
+            CallsiteKind::Scope => Some(Self::Begin),
+            CallsiteKind::Instant => Some(Self::Instant),
+            CallsiteKind::Counter | CallsiteKind::End => None,
+        }
+    }
+
+    #[inline(always)]
     fn is_end(self) -> bool {
         matches!(self, Self::End { .. })
     }
 
     /// Returns the bytes that the record takes from the room beside its own: a begin reserves its end, and an
     /// end uses what its begin has reserved.
+    #[inline(always)]
     fn reserves(self, end: i32) -> i32 {
         match self {
             Self::Begin => end,
@@ -79,77 +135,161 @@ impl What {
     }
 }
 
+/// The arguments of a record. Nothing in them is code of the program.
+trait Arguments {
+    /// Returns the most bytes that they take. `None` if only the cold path can write them.
+    fn most(&self, format: Format) -> Option<usize>;
+
+    /// Writes them as FXT arguments, and returns their number.
+    fn put_fxt(&self, raw: &mut Raw) -> u64;
+
+    /// Writes them as debug annotations.
+    fn put_annotations(&self, raw: &mut Raw);
+}
+
+impl Arguments for () {
+    #[inline(always)]
+    fn most(&self, _: Format) -> Option<usize> {
+        Some(0)
+    }
+
+    #[inline(always)]
+    fn put_fxt(&self, _: &mut Raw) -> u64 {
+        0
+    }
+
+    #[inline(always)]
+    fn put_annotations(&self, _: &mut Raw) {}
+}
+
+/// Bytes of [`Encoded`] arguments, and their number.
+impl Arguments for (&[u8], u64) {
+    #[inline(always)]
+    fn most(&self, _: Format) -> Option<usize> {
+        Some(self.0.len())
+    }
+
+    #[inline(always)]
+    fn put_fxt(&self, raw: &mut Raw) -> u64 {
+        raw.copy_short(self.0);
+        self.1
+    }
+
+    #[inline(always)]
+    fn put_annotations(&self, raw: &mut Raw) {
+        raw.copy_short(self.0);
+    }
+}
+
+/// The most bytes of the key of a number.
+const LONGEST_KEY: usize = 100;
+
+impl<const COUNT: usize> Arguments for [Number; COUNT] {
+    #[inline(always)]
+    fn most(&self, format: Format) -> Option<usize> {
+        let mut most = 0;
+        for (key, _) in self {
+            if key.is_empty() || key.len() > LONGEST_KEY {
+                return None;
+            }
+            most += match format {
+                Format::Fxt => 16 + key.len().next_multiple_of(8), // header, key, value
+                Format::TrackEvent => track_event::LONGEST_NUMBER + key.len(),
+            };
+        }
+        Some(most)
+    }
+
+    #[inline(always)]
+    fn put_fxt(&self, raw: &mut Raw) -> u64 {
+        for (key, number) in self {
+            fxt::put_number(&mut raw.short(), key, &number.value());
+        }
+        self.len() as u64
+    }
+
+    #[inline(always)]
+    fn put_annotations(&self, raw: &mut Raw) {
+        for (key, number) in self {
+            track_event::put_number(&mut raw.short(), key, &number.value());
+        }
+    }
+}
+
 /// A record that is about to be written.
-struct Record<'a> {
+struct Record<'a, A> {
     callsite: &'static Callsite,
     what: What,
     /// The name made at run time; "" if the record has the name of its callsite.
     name: &'a str,
-    arguments: &'a [u8],
-    /// The number of FXT arguments.
-    count: u64,
+    arguments: &'a A,
 }
 
-#[inline(never)]
-fn write(
-    callsite: &'static Callsite,
-    epoch: Epoch,
-    what: What,
-    name: Option<&str>,
-    arguments: &Encoded,
-) -> Option<u64> {
-    // The cold path cuts a long name, and gives an event an empty one.
-    if name.is_some_and(|name| name.is_empty() || name.len() > MAX_NAME) {
-        return None;
+impl<A: Arguments> Record<'_, A> {
+    /// Writes the record in the session with this epoch. Returns its time, `None` if nothing was written.
+    #[inline(always)]
+    fn write(&self, epoch: Epoch) -> Option<u64> {
+        let most = self.arguments.most(epoch.format())?;
+        let hot = this_thread::hot();
+        let session = if self.what.is_end() { Lease::end_epoch } else { Lease::epoch };
+        let taken = hot.take(session, epoch)?;
+        self.write_taken(hot, epoch, most, taken)
     }
-    let (arguments, count) = arguments.get()?;
-    let record = Record { callsite, what, name: name.unwrap_or_default(), arguments, count };
-    let hot = this_thread::hot();
-    let session = if what.is_end() { Lease::end_epoch } else { Lease::epoch };
-    let taken = hot.take(session, epoch)?;
-    // An end follows its begin in the same sequence.
-    if !what.is_end() && !hot.has_seen::<true>(callsite) {
-        return taken.put_back();
-    }
-    if let What::End { id } = what
-        && !taken.is_innermost(taken.last_commit(), taken.room(), id)
-    {
-        return taken.put_back();
-    }
-    if epoch.format() == Format::Fxt { record.put_fxt(hot, taken) } else { record.put_packet(hot, taken) }
-}
 
-impl Record<'_> {
+    /// As [`write`](Self::write), with the chunk writer. The arguments take at most `most` bytes.
+    #[inline(always)]
+    fn write_taken(&self, hot: &Hot, epoch: Epoch, most: usize, taken: Taken) -> Option<u64> {
+        // An end follows its begin in the same sequence.
+        if !self.what.is_end() && !hot.has_seen::<true>(self.callsite) {
+            return taken.put_back();
+        }
+        if let What::End { id } = self.what
+            && !taken.is_innermost(taken.last_commit(), taken.room(), id)
+        {
+            return taken.put_back();
+        }
+        if epoch.format() == Format::Fxt {
+            self.put_fxt(hot, taken, most)
+        } else {
+            self.put_packet(hot, taken, most)
+        }
+    }
+
     /// ```text
     /// HEADER | TIME | name | arguments
     /// ```
     #[inline(always)]
-    fn put_fxt(&self, hot: &Hot, taken: Taken) -> Option<u64> {
+    fn put_fxt(&self, hot: &Hot, taken: Taken, most: usize) -> Option<u64> {
+        use fxt::layout::string_ref;
         const NAME: fxt::layout::Field = fxt::layout::event::NAME;
-        let bytes = 16 + self.name.len().next_multiple_of(8) + self.arguments.len();
-        let room = taken.room() - bytes as i32 - self.what.reserves(FXT_END);
-        if room < 0 {
+        let reserved = self.what.reserves(FXT_END);
+        let most = 16 + self.name.len().next_multiple_of(8) + most;
+        if taken.room() - reserved < most as i32 {
             return taken.put_back();
         }
         let Some((now, _)) = hot.tick::<true>(&taken) else { return taken.put_back() };
+        let commit = taken.last_commit();
+        // SAFETY: room for `most` bytes.
+        let mut raw = unsafe { taken.raw(commit) };
+        let start = raw.position();
         let own_header = self.callsite.fxt_header();
-        let mut header = own_header
-            + fxt::layout::record::SIZE.set(bytes as u64 / 8 - 2)
-            + fxt::layout::event::ARGS.set(self.count);
+        let mut header = own_header;
         if self.what.is_end() {
             header += fxt_hot::BEGIN_TO_END;
         }
         if !self.name.is_empty() {
             header -= NAME.set(NAME.get(header));
-            header += NAME.set(fxt::StringRef::Inline(self.name).bits());
+            // Not `StringRef::bits`, which cuts a long string.
+            header += NAME.set(string_ref::INLINE.set(1) | string_ref::LENGTH.set(self.name.len() as u64));
         }
-        let commit = taken.last_commit();
-        // SAFETY: room for `bytes`.
-        let mut raw = unsafe { taken.raw(commit) };
-        fxt::PutWords::word(&mut raw, header);
-        fxt::PutWords::word(&mut raw, now);
+        raw.two_words_of([header, now], 16);
         raw.stream_short(self.name.as_bytes());
-        raw.copy_short(self.arguments);
+        let count = self.arguments.put_fxt(&mut raw);
+        let bytes = raw.distance(start);
+        header += fxt::layout::record::SIZE.set(bytes as u64 / 8 - 2) + fxt::layout::event::ARGS.set(count);
+        // SAFETY: the first word of the record.
+        unsafe { Raw::at(start) }.word_of(header, 8);
+        let room = taken.room() - bytes as i32 - reserved;
         if self.what == What::Begin {
             taken.note_begin(commit, bytes as u32, room, now, false);
             // Without a name of its own, the begin's record has the strings of the end.
@@ -164,37 +304,33 @@ impl Record<'_> {
     /// ```text
     /// 0a LEN  50 SEQUENCE | 68 02 5a L  48 TYPE  18 CATEGORY | 50 NAME or ba 01 l name | arguments | 40 DELTA
     /// ```
+    ///
+    /// LEN and L have a byte each if the packet can be shorter than 128 bytes, else two, which are padded.
     #[inline(always)]
-    fn put_packet(&self, hot: &Hot, taken: Taken) -> Option<u64> {
+    fn put_packet(&self, hot: &Hot, taken: Taken, most: usize) -> Option<u64> {
         const NAME_TAG: u64 =
             proto::tag(track_event::fields::track_event::NAME, proto::WireType::Bytes) as u64;
-        let (message, message_len) = match self.what {
-            What::End { .. } => ([END_MESSAGE, 0], END_MESSAGE_LEN),
-            What::Begin | What::Instant => self.callsite.message(),
-        };
-        let (fields_len, name_len) = if self.name.is_empty() {
-            (message_len - FIELDS_AT, 0)
-        } else {
-            let fields_len = message_len - FIELDS_AT - own_name_len(self.callsite);
-            (fields_len, 2 + varint_len(self.name.len() as u64) + self.name.len())
+        let (message, fields_len) = self.fields();
+        let name_len = match self.name.len() {
+            0 => 0,
+            len => 2 + varint_len(len as u64) + len,
         };
         let prefix_len = hot.prefix_len.get();
-        let event_len = fields_len + name_len + self.arguments.len();
-        let body = (prefix_len - 2) + LENGTH_AT + varint_len(event_len as u64) + event_len + TIME_LEN;
-        let len = 1 + varint_len(body as u64) + body;
-        let room = taken.room() - len as i32 - self.what.reserves(TRACK_EVENT_END);
-        if room < 0 {
+        let most = prefix_len + FIELDS_AT + fields_len + name_len + most + TIME_LEN;
+        let length = if most < 0x80 { 1 } else { 2 };
+        let reserved = self.what.reserves(TRACK_EVENT_END);
+        if taken.room() - reserved < (most + 2) as i32 {
             return taken.put_back();
         }
         let Some((now, delta)) = hot.tick::<true>(&taken) else { return taken.put_back() };
         let commit = taken.last_commit();
-        // SAFETY: room for `len` bytes.
+        // SAFETY: room for `most` bytes, and for the second byte of both lengths.
         let mut raw = unsafe { taken.raw(commit) };
-        raw.word_of(0x0a, 1);
-        raw.varint(body as u64);
+        let start = raw.position();
+        raw.word_of(0x0a, 1 + length);
         raw.word_of(hot.prefix.get() >> 16, prefix_len - 2);
-        raw.word_of(message[0], LENGTH_AT);
-        raw.varint(event_len as u64);
+        raw.word_of(message[0], LENGTH_AT + length);
+        let event = raw.position();
         let fields = [
             message[0] >> (8 * FIELDS_AT) | message[1] << (64 - 8 * FIELDS_AT),
             message[1] >> (8 * FIELDS_AT),
@@ -205,13 +341,32 @@ impl Record<'_> {
             raw.varint(self.name.len() as u64);
             raw.copy_short(self.name.as_bytes());
         }
-        raw.copy_short(self.arguments);
+        self.arguments.put_annotations(&mut raw);
+        let event_len = raw.distance(event);
         raw.word_of(packet::time(delta), TIME_LEN);
-        if self.what == What::Begin {
-            taken.note_begin(commit, len as u32, room, now, true);
+        let bytes = raw.distance(start);
+        // SAFETY: both lengths are of this record, and have `length` bytes.
+        unsafe {
+            Raw::set_length(event, length, event_len);
+            Raw::set_length(start.add(1 + length), length, bytes - 1 - length);
         }
-        taken.commit(commit, now, len as u32, room);
+        let room = taken.room() - bytes as i32 - reserved;
+        if self.what == What::Begin {
+            taken.note_begin(commit, bytes as u32, room, now, true);
+        }
+        taken.commit(commit, now, bytes as u32, room);
         Some(now)
+    }
+
+    /// Returns the constant part of the message, and the length of its fields without a name that is replaced.
+    #[inline(always)]
+    fn fields(&self) -> ([u64; 2], usize) {
+        if self.what.is_end() {
+            return ([END_MESSAGE, 0], END_MESSAGE_LEN - FIELDS_AT);
+        }
+        let (message, len) = self.callsite.message();
+        let replaced = if self.name.is_empty() { 0 } else { own_name_len(self.callsite) };
+        (message, len - FIELDS_AT - replaced)
     }
 }
 

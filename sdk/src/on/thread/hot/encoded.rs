@@ -6,13 +6,15 @@
 #![allow(unsafe_code)] // stores into the buffer
 
 use hairline_formats::proto::{PutBytes, PutMessages};
-use hairline_formats::track_event::Name;
-use hairline_formats::{Path, Value, fxt, proto, track_event};
+use hairline_formats::track_event::{LONGEST_ELEMENT, Name};
+use hairline_formats::{Entries, Path, Value, fxt, proto, track_event};
 
 use crate::on::base::buffer::Buffer;
 use crate::on::callsite::Key;
 use crate::on::encode::MAX_NAME;
 use crate::on::event::argument::Visitor;
+use crate::on::session::room::OVERHANG;
+use crate::on::thread::raw::Raw;
 use crate::options::Format;
 
 /// The most bytes of the arguments of an event. Longer ones take the cold path.
@@ -70,6 +72,7 @@ impl Encoded {
         match value {
             Value::Null => {}
             Value::Interned { .. } => self.out.is_complete = false, // its string must precede the event
+            Value::Array(entries) if self.put_annotated_numbers(name, *entries) => {}
             value => track_event::put_named(&mut self.out, name, value),
         }
     }
@@ -78,6 +81,7 @@ impl Encoded {
     fn put_fxt(&mut self, name: fxt::StringRef<'_>, text: &str, value: &Value<'_>) {
         match value {
             Value::Null => {}
+            Value::Array(entries) if self.put_fxt_numbers(text, *entries) => {}
             Value::Dict(_) | Value::Array(_) => self.put_flat(text, value),
             value => self.put_fxt_scalar(name, value),
         }
@@ -85,29 +89,90 @@ impl Encoded {
 
     #[inline]
     fn put_fxt_scalar(&mut self, name: fxt::StringRef<'_>, value: &Value<'_>) {
-        let is_cold = match value {
-            Value::Str(text) => text.len() > ROOM,
-            Value::Blob(bytes) => bytes.len() > ROOM,
-            Value::Interned { .. } => true, // its string must precede the event
-            _ => false,
+        let tail = match value {
+            Value::Str(text) => text.len(),
+            Value::Blob(bytes) => bytes.len(),
+            Value::Interned { .. } => ROOM + 1, // its string must precede the event
+            _ => 8,
         };
-        if is_cold {
-            self.out.is_complete = false;
-            return;
-        }
+        let name_len = if let fxt::StringRef::Inline(text) = name { text.len() } else { 0 };
         self.count += 1;
-        fxt::put_argument(&mut self.out, name, value);
+        self.out.put(8 + padded(name_len) + padded(tail), |raw| {
+            fxt::put_argument(&mut raw.short(), name, value);
+        });
     }
 
     /// Adds each leaf of a nested value as an FXT argument, with the path to it as the name.
     fn put_flat(&mut self, name: &str, value: &Value<'_>) {
         let mut path = FixedPath { bytes: Buffer::new(), is_whole: true };
         path.push(name);
-        value.flatten(&mut path, &mut |path, value| {
-            self.put_fxt_scalar(fxt::StringRef::Inline(path), &value);
+        value.flatten(&mut path, &mut |path, value| match value {
+            number if is_number(&number) && !path.is_empty() => {
+                self.count += 1;
+                self.out.put(16 + padded(path.len()), |raw| fxt::put_number(&mut raw.short(), path, &number));
+            }
+            value => self.put_fxt_scalar(fxt::StringRef::Inline(path), &value),
         });
         self.out.is_complete &= path.is_whole;
     }
+}
+
+/// Arrays of numbers: nearly all arrays are. Each function returns false, and adds nothing, if the array has
+/// others, or none.
+impl Encoded {
+    /// Adds at most ten numbers as FXT arguments. Their paths differ in one digit.
+    #[inline(never)]
+    fn put_fxt_numbers(&mut self, name: &str, entries: &dyn Entries) -> bool {
+        const INDEX: &str = "[0]";
+        let mut path = Buffer::<32>::new();
+        if name.is_empty() || !path.push(name.as_bytes()) || !path.push(INDEX.as_bytes()) {
+            return false;
+        }
+        let before = (self.count, self.out.bytes.len());
+        let (mut index, mut are_numbers) = (0, true);
+        entries.each(&mut |_, value| {
+            are_numbers &= is_number(&value) && index < 10;
+            if are_numbers {
+                path.as_mut_slice()[name.len() + 1] = b'0' + index;
+                // SAFETY: two `str`s, of which a digit was replaced by another.
+                let path = unsafe { std::str::from_utf8_unchecked(path.as_slice()) };
+                self.out.put(16 + padded(path.len()), |raw| fxt::put_number(&mut raw.short(), path, &value));
+                index += 1;
+            }
+        });
+        if !are_numbers || index == 0 {
+            self.out.bytes.truncate(before.1);
+            return false;
+        }
+        self.count += usize::from(index);
+        true
+    }
+
+    /// Adds numbers as an annotation.
+    #[inline(never)]
+    fn put_annotated_numbers(&mut self, name: Name<'_>, entries: &dyn Entries) -> bool {
+        let before = self.out.bytes.len();
+        let (mut is_empty, mut are_numbers) = (true, true);
+        track_event::put_array(&mut self.out, name, |out| {
+            entries.each(&mut |_, value| {
+                is_empty = false;
+                are_numbers &= is_number(&value);
+                if are_numbers {
+                    out.put(LONGEST_ELEMENT, |raw| track_event::put_element(&mut raw.short(), &value));
+                }
+            });
+        });
+        if !are_numbers || is_empty {
+            self.out.bytes.truncate(before);
+            return false;
+        }
+        true
+    }
+}
+
+#[inline(always)]
+fn is_number(value: &Value<'_>) -> bool {
+    matches!(value, Value::Bool(_) | Value::I64(_) | Value::U64(_) | Value::F64(_))
 }
 
 /// Encodes the values of a callsite's keys.
@@ -125,28 +190,36 @@ impl Visitor<'_> for Keyed<'_> {
     }
 }
 
+/// Returns the length of a stream of as many bytes.
+#[inline(always)]
+fn padded(len: usize) -> usize {
+    (len & !7) + 8
+}
+
 /// Bytes of limited room. If something does not fit, `is_complete` becomes false.
 struct Out {
-    bytes: Buffer<ROOM>,
+    bytes: Buffer<{ ROOM + OVERHANG }>,
     is_complete: bool,
 }
 
 impl Out {
+    /// Calls `write` with a place for at most `most` bytes.
+    #[inline(always)]
+    fn put(&mut self, most: usize, write: impl FnOnce(&mut Raw)) {
+        let Some(start) = self.bytes.room_for(most + OVERHANG) else {
+            self.is_complete = false;
+            return;
+        };
+        // SAFETY: room for `most` bytes and the overhang.
+        let mut raw = unsafe { Raw::at(start) };
+        write(&mut raw);
+        // SAFETY: `write` has stored all bytes from `start` to its position, at most `most`.
+        unsafe { self.bytes.add_written(raw.distance(start)) };
+    }
+
     #[inline(always)]
     fn push(&mut self, bytes: &[u8]) {
-        self.is_complete &= self.bytes.push(bytes);
-    }
-}
-
-impl fxt::PutWords for Out {
-    #[inline(always)]
-    fn word(&mut self, word: u64) {
-        self.push(&word.to_le_bytes());
-    }
-
-    #[inline(always)]
-    fn stream(&mut self, bytes: &[u8]) {
-        self.is_complete &= self.bytes.push_padded(bytes);
+        self.put(bytes.len(), |raw| raw.copy_short(bytes));
     }
 }
 
@@ -154,6 +227,25 @@ impl PutBytes for Out {
     #[inline(always)]
     fn bytes(&mut self, bytes: &[u8]) {
         self.push(bytes);
+    }
+
+    #[inline(always)]
+    fn varint(&mut self, value: u64) {
+        let Some(start) = self.bytes.room_for(proto::MAX_VARINT + OVERHANG) else {
+            self.is_complete = false;
+            return;
+        };
+        // SAFETY: room for the longest varint and the overhang, and all bytes up to the position are stored.
+        unsafe {
+            let mut raw = Raw::at(start);
+            raw.varint(value);
+            self.bytes.add_written(raw.distance(start));
+        }
+    }
+
+    #[inline(always)]
+    fn fixed64(&mut self, value: u64) {
+        self.put(8, |raw| raw.word_of(value, 8));
     }
 }
 
@@ -163,8 +255,9 @@ const LENGTH: usize = 2;
 impl PutMessages for Out {
     #[inline(always)]
     fn message(&mut self, field: u32, write: impl FnOnce(&mut Self)) {
-        self.varint(u64::from(proto::tag(field, proto::WireType::Bytes)));
-        self.push(&[0; LENGTH]);
+        let tag = proto::tag(field, proto::WireType::Bytes);
+        debug_assert!(tag < 0x80, "a tag of one byte");
+        self.put(1 + LENGTH, |raw| raw.word_of(u64::from(tag), 1 + LENGTH));
         let start = self.bytes.len();
         write(self);
         let len = self.bytes.len() - start;
@@ -201,7 +294,6 @@ impl Path for FixedPath {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hairline_formats::Entries;
 
     struct Pair;
     impl Entries for Pair {
