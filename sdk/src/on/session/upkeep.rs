@@ -84,7 +84,9 @@ impl Upkeep {
         let region = shared.region();
         self.allocates |= self.started.elapsed() >= YOUNG || is_busy(region);
         if !self.allocates || has_enough(region) || !region.grow(STEP) {
-            self.pruning.get_or_insert_with(|| Pruning::new(&process::name())).proceed();
+            let pruning =
+                self.pruning.get_or_insert_with(|| Pruning::new(&process::name(), region.backing()));
+            pruning.proceed(|| shared.requests.pending().stop);
             return false;
         }
         // A recording thread may want this core, and would otherwise wait for a whole time slice.
