@@ -59,6 +59,10 @@ mod recall {
     pub(super) const FIXED: u32 = 3;
 }
 
+/// Added to the epochs of a lease whose thread takes the slow path at its next event. No session has an epoch
+/// with this bit. The number stays, so that the drain thread can still ask an idle thread for its chunk.
+const INTERRUPTED: u32 = 1 << 31;
+
 /// A thread's right to write its chunk, on one cache line.
 ///
 /// The owner writes all fields. The drain thread writes the epochs, which become 0, and `recall`.
@@ -349,7 +353,7 @@ impl Lease {
         match self.recall.load(Ordering::Relaxed) {
             recall::ASKED => {} // the thread was busy at the last `take`, and has not settled since
             // Acquire pairs with the Release in `set`.
-            recall::NONE if self.epoch.load(Ordering::Acquire) == recall.epoch => {}
+            recall::NONE if self.epoch.load(Ordering::Acquire) & !INTERRUPTED == recall.epoch => {}
             _ => return false,
         }
         if self.is_busy() || self.last() > recall.idle_since || self.idle_chunk(recall).is_none() {
@@ -368,7 +372,7 @@ impl Lease {
     /// [`ask`](Self::ask) and [`take`](Self::take).
     ///
     /// ```
-    /// use hairline_shm::{ChunkInfo, Lease, Region, RegionConfig};
+    /// use hairline_shm::{ChunkInfo, Lease, Recall, Region, RegionConfig};
     ///
     /// let region = Region::create(&RegionConfig::small())?;
     /// let chunk = region.claim(ChunkInfo::default(), b"").unwrap();
@@ -378,14 +382,17 @@ impl Lease {
     /// lease.interrupt(4);
     /// assert_eq!(lease.epoch(), 2); // not that session's
     /// lease.interrupt(2);
-    /// assert_eq!((lease.epoch(), lease.settle()), (0, false));
+    /// assert_ne!(lease.epoch(), 2);
+    /// assert!(!lease.settle()); // it keeps its chunk
+    /// // An idle thread can be asked for its chunk all the same.
+    /// assert!(lease.ask(&Recall { region: &region, epoch: 2, idle_since: 0, empty_room: None }));
     /// # Ok::<(), hairline_shm::RegionError>(())
     /// ```
     pub fn interrupt(&self, epoch: u32) {
         // Relaxed: the thread reads nothing that this store would have to publish, and may see it late. A
         // compare-and-swap, because the thread may begin to write for another session meanwhile.
         for word in [&self.epoch, &self.end_epoch] {
-            let _ = word.compare_exchange(epoch, 0, Ordering::Relaxed, Ordering::Relaxed);
+            let _ = word.compare_exchange(epoch, epoch | INTERRUPTED, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
 
