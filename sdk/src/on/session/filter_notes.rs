@@ -27,7 +27,7 @@ impl Shared {
 }
 
 /// Returns the remarks on a filter: that it matched nothing, and patterns that miss the category above them.
-/// `categories` are those of the events that the program has reached.
+/// `categories` are those of the events that the program has reached, sorted.
 fn notes(filter: &Filter, has_matched: bool, categories: &[&str]) -> Vec<String> {
     let mut notes = Vec::new();
     if !has_matched && !filter.is_empty() {
@@ -60,7 +60,9 @@ mod tests {
 
     fn of(filter: &str, has_matched: bool, categories: &[&str]) -> Vec<String> {
         let filter = Filter::parse(filter).expect("a filter");
-        notes(&filter, has_matched, categories)
+        let mut sorted = categories.to_vec(); // as the registry gives them
+        sorted.sort_unstable();
+        notes(&filter, has_matched, &sorted)
     }
 
     #[test]
