@@ -56,8 +56,8 @@ pub struct Effort {
     pub operations: u32,
 }
 
-/// Starts a session, and waits until its drain thread has calibrated the clock. Events before that read the
-/// system's clock, which takes longer.
+/// Starts a session, and waits until its drain thread has refined the clock and allocated the ring ahead of
+/// its use.
 ///
 /// # Errors
 /// If the session cannot be started.

@@ -137,7 +137,7 @@ pub struct Region {
 const _: () = assert!(align_of::<RegionHeader>() <= PAGE);
 
 /// Bytes of chunks whose memory is allocated at the start, which takes some 0.1 ms.
-const FIRST: u32 = 512 << 10;
+const FIRST: u32 = 256 << 10;
 
 impl Region {
     /// Creates a region with all chunks free. Until [`activate`](Region::activate) is called, recovery treats

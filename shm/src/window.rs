@@ -201,32 +201,45 @@ impl Window {
         let mut lists = Lists::with_room_for(&region);
         self.copies.reserve(region.chunk_count() as usize);
         let held = hold();
-        lists.fill(&region);
-        let Lists { complete, written, damaged, .. } = &mut lists;
+        self.copy_written(&region, &mut lists, &mut bytes);
+        release(held);
+        self.copy_complete(&region, lists, bytes);
+        Ok(())
+    }
+
+    // What follows is not generic, so that it is compiled in this crate alone.
+
+    /// Looks at the ring, and copies the chunks that threads are writing.
+    fn copy_written<'r>(&mut self, region: &'r Region, lists: &mut Lists<'r>, bytes: &mut Scratch) {
+        lists.fill(region);
+        let Lists { written, damaged, .. } = lists;
         // The youngest first: two of them can be of one thread that has claimed its next chunk.
         written.sort_unstable_by_key(|chunk| std::cmp::Reverse(chunk.claim()));
         for chunk in written.iter_mut() {
             match chunk.refresh() {
-                Ok(()) => self.copy(chunk, &mut bytes),
+                Ok(()) => self.copy(chunk, bytes),
                 Err(Damaged) => damaged.push(chunk.number()),
             }
         }
         written.clear(); // ends the pins
-        release(held);
+    }
+
+    /// Copies the other chunks, and sorts the copies by sequence.
+    fn copy_complete(&mut self, region: &Region, lists: Lists<'_>, mut bytes: Scratch) {
+        let Lists { mut complete, mut damaged, .. } = lists;
         complete.sort_unstable_by(|a, b| b.cmp(a)); // the youngest first
-        for (claim, number) in complete.drain(..) {
-            match ReadChunk::open_pinned(&region, number) {
+        for (claim, number) in complete {
+            match ReadChunk::open_pinned(region, number) {
                 Ok(Some(chunk)) if chunk.claim() == claim => self.copy(&chunk, &mut bytes),
                 Ok(_) => {} // overwritten meanwhile
                 Err(Damaged) => damaged.push(number),
             }
         }
-        self.set_damaged(lists.damaged);
+        self.set_damaged(damaged);
         self.bytes = Some(bytes);
         let place = |copied: &Copied| (copied.info.sequence, copied.info.index);
         self.copies.sort_unstable_by_key(place);
         keep_whole_runs(&mut self.copies, place);
-        Ok(())
     }
 
     fn copy(&mut self, chunk: &ReadChunk<'_>, bytes: &mut Scratch) {

@@ -1,6 +1,7 @@
 //! What a user of the macros and of `Session` relies on, judged by Perfetto's trace_processor in both formats.
 
 mod allocations;
+mod clocks;
 mod environment;
 mod errors;
 mod loss;

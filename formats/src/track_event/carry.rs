@@ -235,6 +235,11 @@ impl Carry {
     ///
     /// Write them after the head of the part.
     pub fn put(&mut self, mut put: impl FnMut(&[u8])) {
+        self.put_by(&mut put);
+    }
+
+    /// As [`put`](Self::put), compiled in this crate alone.
+    fn put_by(&mut self, put: &mut dyn FnMut(&[u8])) {
         let in_use: HashSet<u32> = self.open.values().flatten().map(|open| open.sequence).collect();
         self.sequences.retain(|number, sequence| !sequence.has_ended || in_use.contains(number));
         let mut numbers: Vec<u32> = self.sequences.keys().copied().collect();
@@ -245,7 +250,7 @@ impl Carry {
             numbers.iter().filter_map(|number| Some((*number, self.sequences.get(number)?)))
         {
             sequence.put(number, &mut described, &mut out);
-            packets(&out).for_each(&mut put);
+            packets(&out).for_each(&mut *put);
             out.clear();
         }
         let mut open: Vec<&Open> = self.open.values().flatten().collect();

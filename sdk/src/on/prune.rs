@@ -4,11 +4,11 @@
 //! `/dev/shm`, and the ring fills while the drain thread reads them. A separate thread would instead take a
 //! core from the program for as long as they like.
 
-use std::cmp::Reverse;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use hairline_formats::truncate_utf8;
+use hairline_shm::Backing;
 use hairline_shm::recover::{DeadRegion, Found, Life, Search, room};
 
 /// The regions of dead processes may take one part in `SHARE` of `/dev/shm`.
@@ -41,6 +41,7 @@ enum State {
     Searching {
         search: Search,
         process_name: String,
+        /// The newest first.
         dead: Vec<Dead>,
     },
     /// The regions to be removed.
@@ -49,21 +50,25 @@ enum State {
 }
 
 impl Pruning {
-    /// Starts the pruning of the regions of the program with this process name.
-    pub(crate) fn new(process_name: &str) -> Self {
+    /// Starts the pruning of the regions of the program with this process name, which has the region `own`.
+    pub(crate) fn new(process_name: &str, own: &Backing) -> Self {
         let process_name = truncate_utf8(process_name, 63).to_owned(); // cut in the region
+        let search = Search::new().map(|search| match own {
+            Backing::File(path) => search.except(path.into()),
+            Backing::Memfd | Backing::Heap => search,
+        });
         let searching = |search| State::Searching { search, process_name, dead: Vec::new() };
-        Self { state: Search::new().map_or(State::Done, searching), last: None }
+        Self { state: search.map_or(State::Done, searching), last: None }
     }
 
-    /// Runs the next portion, if it is time for it.
-    pub(crate) fn proceed(&mut self) {
+    /// Runs the next portion, if it is time for it. The portion ends as soon as `stops` is true.
+    pub(crate) fn proceed(&mut self, stops: impl Fn() -> bool) {
         if matches!(self.state, State::Done) || self.last.is_some_and(|last| last.elapsed() < PAUSE) {
             return;
         }
         let portion = if self.last.is_none() { PORTIONS.0 } else { PORTIONS.1 };
         let began = Instant::now();
-        while !matches!(self.state, State::Done) && began.elapsed() < portion {
+        while !matches!(self.state, State::Done) && began.elapsed() < portion && !stops() {
             self.state = std::mem::replace(&mut self.state, State::Done).next();
         }
         self.last = Some(Instant::now());
@@ -75,13 +80,13 @@ impl State {
         match self {
             Self::Searching { mut search, process_name, mut dead } => match search.step(ENTRIES) {
                 Some(found) if dead.len() < MOST => {
-                    dead.extend(found.and_then(|found| Dead::of(found, &process_name)));
+                    if let Some(new) = found.and_then(|found| Dead::of(found, &process_name)) {
+                        let place = dead.partition_point(|dead| dead.last_look >= new.last_look);
+                        dead.insert(place, new);
+                    }
                     Self::Searching { search, process_name, dead }
                 }
-                _ => {
-                    dead.sort_by_key(|dead| Reverse(dead.last_look));
-                    Self::Removing(room().map_or(Vec::new(), |room| surplus(dead, room / SHARE)))
-                }
+                _ => Self::Removing(room().map_or(Vec::new(), |room| surplus(dead, room / SHARE))),
             },
             // The kernel takes a while to free the pages of a region.
             Self::Removing(mut surplus) => match surplus.pop() {

@@ -59,6 +59,10 @@ mod recall {
     pub(super) const FIXED: u32 = 3;
 }
 
+/// Added to the epochs of a lease whose thread takes the slow path at its next event. No session has an epoch
+/// with this bit. The number stays, so that the drain thread can still ask an idle thread for its chunk.
+const INTERRUPTED: u32 = 1 << 31;
+
 /// A thread's right to write its chunk, on one cache line.
 ///
 /// The owner writes all fields. The drain thread writes the epochs, which become 0, and `recall`.
@@ -256,7 +260,8 @@ impl Lease {
     /// 1. It writes into the chunk only while busy, and only if `epoch` (for ends `end_epoch`) is not 0 or
     ///    `settle` has returned false since it became busy.
     /// 2. If `settle` returns true, it calls [`WriteChunk::set_recalled`] and does not touch the chunk again.
-    /// 3. Other threads call nothing but `ask` and `take` on it: it gives the lease to no other code.
+    /// 3. Other threads call nothing but `ask`, `take` and `interrupt` on it: it gives the lease to no other
+    ///    code.
     /// 4. The chunk lives as long as the lease holds it.
     /// 5. When it gives the chunk back other than by the next `set`, it calls `clear`, `settle` and
     ///    `give_up`, in this order, and stays busy in between.
@@ -348,7 +353,7 @@ impl Lease {
         match self.recall.load(Ordering::Relaxed) {
             recall::ASKED => {} // the thread was busy at the last `take`, and has not settled since
             // Acquire pairs with the Release in `set`.
-            recall::NONE if self.epoch.load(Ordering::Acquire) == recall.epoch => {}
+            recall::NONE if self.epoch.load(Ordering::Acquire) & !INTERRUPTED == recall.epoch => {}
             _ => return false,
         }
         if self.is_busy() || self.last() > recall.idle_since || self.idle_chunk(recall).is_none() {
@@ -360,6 +365,35 @@ impl Lease {
         }
         self.clear();
         true
+    }
+
+    /// Sends the thread's next event to the slow path, if the thread may write for the session `epoch`. The
+    /// thread keeps its chunk. Only the drain thread of that session calls this, and not between
+    /// [`ask`](Self::ask) and [`take`](Self::take).
+    ///
+    /// ```
+    /// use hairline_shm::{ChunkInfo, Lease, Recall, Region, RegionConfig};
+    ///
+    /// let region = Region::create(&RegionConfig::small())?;
+    /// let chunk = region.claim(ChunkInfo::default(), b"").unwrap();
+    /// let lease = Lease::new();
+    /// // SAFETY: nothing takes the chunk.
+    /// unsafe { lease.set(&chunk, 2, 2, true) };
+    /// lease.interrupt(4);
+    /// assert_eq!(lease.epoch(), 2); // not that session's
+    /// lease.interrupt(2);
+    /// assert_ne!(lease.epoch(), 2);
+    /// assert!(!lease.settle()); // it keeps its chunk
+    /// // An idle thread can be asked for its chunk all the same.
+    /// assert!(lease.ask(&Recall { region: &region, epoch: 2, idle_since: 0, empty_room: None }));
+    /// # Ok::<(), hairline_shm::RegionError>(())
+    /// ```
+    pub fn interrupt(&self, epoch: u32) {
+        // Relaxed: the thread reads nothing that this store would have to publish, and may see it late. A
+        // compare-and-swap, because the thread may begin to write for another session meanwhile.
+        for word in [&self.epoch, &self.end_epoch] {
+            let _ = word.compare_exchange(epoch, epoch | INTERRUPTED, Ordering::Relaxed, Ordering::Relaxed);
+        }
     }
 
     /// Completes the chunk of a thread that was asked, if the thread is still idle. Returns whether it did.

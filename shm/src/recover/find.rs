@@ -81,6 +81,8 @@ fn find_in(directory: &Path) -> Result<Vec<Found>, RecoverError> {
 #[derive(Debug)]
 pub struct Search {
     entries: std::fs::ReadDir,
+    /// A region that is not looked at.
+    skipped: Option<PathBuf>,
 }
 
 impl Search {
@@ -94,7 +96,13 @@ impl Search {
 
     fn of(directory: &Path) -> Result<Self, RecoverError> {
         let failed = |source| RecoverError::File { path: directory.to_owned(), source };
-        Ok(Self { entries: std::fs::read_dir(directory).map_err(failed)? })
+        Ok(Self { entries: std::fs::read_dir(directory).map_err(failed)?, skipped: None })
+    }
+
+    /// Leaves out the region at this path: a session that searches need not open its own.
+    #[must_use]
+    pub fn except(self, path: PathBuf) -> Self {
+        Self { skipped: Some(path), ..self }
     }
 
     /// Reads up to `entries` more names of the directory, and stops after the first region.
@@ -103,7 +111,7 @@ impl Search {
     /// directory.
     pub fn step(&mut self, entries: usize) -> Option<Option<Found>> {
         for _ in 0..entries {
-            let found = self.entries.next()?.ok().and_then(|entry| look(&entry));
+            let found = self.entries.next()?.ok().and_then(|entry| look(&entry, self.skipped.as_deref()));
             if found.is_some() {
                 return Some(found);
             }
@@ -112,11 +120,14 @@ impl Search {
     }
 }
 
-fn look(entry: &DirEntry) -> Option<Found> {
+fn look(entry: &DirEntry, skipped: Option<&Path>) -> Option<Found> {
     let pid = entry.file_name().to_str().and_then(pid_in)?;
+    let path = entry.path();
+    if skipped == Some(&path) {
+        return None;
+    }
     // The files of other users are not opened: their file system can make that slow, and can see it.
     let len = entry.metadata().ok().filter(is_ours)?.len();
-    let path = entry.path();
     let (life, facts) = match RegionFile::open(&path) {
         Ok(region) => (region.life(), Ok(region.into_facts())),
         Err(RecoverError::File { source, .. }) if gone(&source) => return None,

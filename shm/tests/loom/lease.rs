@@ -117,6 +117,36 @@ fn a_recalled_chunk_is_not_written_again_and_no_record_is_lost() {
     assert!(seen_taken.happened() && seen_refused.happened() && seen_slow.happened());
 }
 
+// owner: event a, event b, leave
+// drain: interrupts the lease, then ask, fence, take, and reads all committed bytes
+#[test]
+fn an_interrupted_thread_takes_the_slow_path_and_keeps_its_chunk_or_gives_it_back_once() {
+    let (taken, slow) = (Seen::default(), Seen::default());
+    let (seen_taken, seen_slow) = (taken.clone(), slow.clone());
+    explore_with(2, move || {
+        let (region, lease) = (ring(), Arc::new(Lease::new()));
+        let mut owner = Owner::new(&region, &lease);
+        let thread = {
+            let slow = slow.clone();
+            thread::spawn(move || {
+                owner.event(b"a");
+                owner.event(b"b");
+                slow.note_if(owner.went_slow && owner.index == 0);
+                owner.leave();
+            })
+        };
+        lease.interrupt(EPOCH);
+        taken.note_if(try_recall(&region, &lease) == Some(true));
+        let (mut drain, mut out) = (Drain::new(Arc::clone(&region)), Sink::default());
+        drain.pass(&mut out).unwrap();
+        thread.join().unwrap();
+        while drain.pass(&mut out).unwrap().freed > 0 {}
+        assert_eq!(out.bytes, b"ab");
+        assert_eq!(region.free_chunks(), region.chunk_count(), "completed once");
+    });
+    assert!(seen_taken.happened() && seen_slow.happened());
+}
+
 // owner:    event a                     (interrupted before, during or after it)
 // recaller: ask, interrupts the owner, take, then reads all committed bytes
 //

@@ -7,7 +7,6 @@
 
 #![allow(unsafe_code)] // callsites are statics behind raw pointers
 
-use std::collections::BTreeSet;
 use std::panic::Location;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::time::Instant;
@@ -297,9 +296,16 @@ pub(crate) fn active_level() -> u8 {
     ACTIVE_LEVEL.load(Ordering::Relaxed)
 }
 
-/// Returns the categories of all registered callsites.
-pub(crate) fn categories() -> BTreeSet<&'static str> {
-    callsites().filter(|callsite| callsite.is_filtered()).flat_map(Callsite::categories).collect()
+/// Returns the categories of all registered callsites, sorted. No set and no sort of the standard library: each
+/// user would compile their code.
+pub(crate) fn categories() -> Vec<&'static str> {
+    let mut sorted = Vec::new();
+    for category in callsites().filter(|callsite| callsite.is_filtered()).flat_map(Callsite::categories) {
+        if let Err(place) = sorted.binary_search(&category) {
+            sorted.insert(place, category);
+        }
+    }
+    sorted
 }
 
 /// Returns the epoch of the running session.

@@ -147,8 +147,7 @@ impl Drop for Session {
 }
 
 impl SessionBuilder {
-    /// Starts recording. Takes less than 1 ms, unless the output's disk is slow. For the next 10 ms each event
-    /// takes some 50 ns more: until the processor's counter is calibrated, events call the system's clock.
+    /// Starts recording. Takes less than 1 ms, unless the output's disk is slow.
     ///
     /// If the variable `HAIRLINE` is set, this process has the environment's session, which this call starts
     /// if no event has started it. The call returns a handle of that session. The settings of this builder do

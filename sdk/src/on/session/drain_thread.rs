@@ -202,13 +202,18 @@ impl<'s> DrainThread<'s> {
 
     /// Recalls chunks if few are free, or sleeps until the next pass is due.
     fn recall_or_sleep(&mut self) {
-        self.tick = if self.found_records { TICK } else { (self.tick * 2).min(LONGEST_TICK) };
+        let longest = self.upkeep.longest_sleep();
+        self.tick = match self.found_records {
+            true => TICK,
+            false if longest < TICK => self.tick, // the next pass comes early
+            false => (self.tick * 2).min(LONGEST_TICK),
+        };
         let sleep = match self.recall() {
             NextPass::Now => return,
             NextPass::Soon => recall::IDLE,
             NextPass::WhenDue => self.tick,
         };
-        let longest = self.shared.settings.heartbeat.min(self.upkeep.longest_sleep());
+        let longest = longest.min(self.shared.settings.heartbeat);
         std::thread::park_timeout(sleep.min(longest).min(self.next_sample.unwrap_or(longest)));
     }
 

@@ -1,6 +1,5 @@
 //! Remarks on a filter that has not matched what its author may have meant.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::filter::Filter;
@@ -28,8 +27,8 @@ impl Shared {
 }
 
 /// Returns the remarks on a filter: that it matched nothing, and patterns that miss the category above them.
-/// `categories` are those of the events that the program has reached.
-fn notes(filter: &Filter, has_matched: bool, categories: &BTreeSet<&str>) -> Vec<String> {
+/// `categories` are those of the events that the program has reached, sorted.
+fn notes(filter: &Filter, has_matched: bool, categories: &[&str]) -> Vec<String> {
     let mut notes = Vec::new();
     if !has_matched && !filter.is_empty() {
         let found = match categories.len() {
@@ -48,7 +47,7 @@ fn notes(filter: &Filter, has_matched: bool, categories: &BTreeSet<&str>) -> Vec
 }
 
 /// Lists the first [`MOST_NAMED`] categories, and the number of the others.
-fn list(categories: &BTreeSet<&str>) -> String {
+fn list(categories: &[&str]) -> String {
     let named: Vec<&str> = categories.iter().take(MOST_NAMED).copied().collect();
     let more = categories.len() - named.len();
     let rest = if more > 0 { format!(", and {more} more") } else { String::new() };
@@ -61,7 +60,9 @@ mod tests {
 
     fn of(filter: &str, has_matched: bool, categories: &[&str]) -> Vec<String> {
         let filter = Filter::parse(filter).expect("a filter");
-        notes(&filter, has_matched, &categories.iter().copied().collect())
+        let mut sorted = categories.to_vec(); // as the registry gives them
+        sorted.sort_unstable();
+        notes(&filter, has_matched, &sorted)
     }
 
     #[test]

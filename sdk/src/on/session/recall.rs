@@ -30,8 +30,13 @@ pub(crate) struct Recaller {
 
 /// The leases of all threads.
 fn leases() -> impl Iterator<Item = &'static Lease> {
-    // SAFETY: this file calls nothing but `ask` and `take` on them.
+    // SAFETY: this file calls nothing but `ask`, `take` and `interrupt` on them.
     unsafe { all_leases() }
+}
+
+/// Sends the next event of each thread to the cold path, where it loads the clock's newest parameters.
+pub(crate) fn interrupt_all(shared: &Shared) {
+    leases().for_each(|lease| lease.interrupt(shared.epoch().get()));
 }
 
 impl Recaller {

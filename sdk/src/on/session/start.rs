@@ -69,7 +69,8 @@ impl Starting {
     /// # Errors
     /// When its region, its output or its thread cannot be created.
     pub(crate) fn finish(self, mut config: Config) -> Result<Arc<Shared>, Error> {
-        let Self { pid, clock, reserved, busy, mut signals_blocked, write_signals_blocked: _blocked } = self;
+        let Self { pid, mut clock, reserved, busy, mut signals_blocked, write_signals_blocked: _blocked } =
+            self;
         let format = output::format(&config)?;
         let child_config = output::child_config(&config);
         // The region comes first, so that wrong sizes are found before a file is touched.
@@ -88,6 +89,7 @@ impl Starting {
         if let (Some(sink), Some(path)) = (&mut sink, &path) {
             rotate(sink, &config, path, head, &region, format);
         }
+        clock.calibrate();
         region.note_time(clock.parameters().now());
         // If the process is killed after this, recovery completes the trace.
         region.activate(sink.as_ref().and_then(Sink::file_len));

@@ -77,7 +77,7 @@ pub unsafe fn release_lease(lease: &'static Lease) {
 /// The leases that threads have claimed.
 ///
 /// # Safety
-/// The caller calls only `ask` and `take` on them: see [`Lease::set`].
+/// The caller calls only `ask`, `take` and `interrupt` on them: see [`Lease::set`].
 pub unsafe fn all_leases() -> impl Iterator<Item = &'static Lease> {
     pages().flat_map(<[Lease]>::iter).skip(1).filter(|lease| lease.is_claimed.load(Ordering::Relaxed) != 0)
 }

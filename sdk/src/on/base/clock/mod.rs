@@ -7,18 +7,25 @@
 //! tick faster than 1 GHz. Multiplier 0 selects the fallback: a call of `clock_gettime(CLOCK_BOOTTIME)` at
 //! each event.
 //!
+//! # Calibration
+//!
+//! The counter's first parameters come from two samples of the start of a session: one is its first step, one
+//! comes when the ring and the output exist. In between are 0.1 ms or more, so the rate is good to some 20
+//! parts per million, and the first event reads the counter. The drain thread takes the next sample
+//! [`FIRST_REFINEMENT`] later. If the first two samples leave the rate too uncertain (a slow system call
+//! reads the clock), the session starts with the fallback, and the drain thread takes the second sample after
+//! [`CALIBRATION`].
+//!
 //! # Correcting drift
 //!
-//! A session starts with the fallback, which is exact. The counter's first parameters come from a sample at
-//! the start and one that the drain thread takes 10 ms later. They are good to a few parts per million. The
-//! drain thread takes further samples. It publishes new parameters through [`Discipline`]: they give the
+//! The drain thread takes further samples. It publishes new parameters through [`Discipline`]: they give the
 //! same time as the old parameters at the moment of the change, and reduce the error to zero over the next
 //! seconds. So time never jumps back. It jumps forward only when BOOTTIME does (after the machine was
 //! suspended).
 //!
 //! A thread loads new parameters at each cold event: when its chunk is full, or after 2 ms without an event
-//! ([`GAP`](super::thread)). So its parameters are at most one chunk of events old, and each of those events
-//! comes at most 2 ms after the previous one.
+//! ([`GAP`](super::thread)). If the old parameters would be [`STALE_NS`] off before the next refinement, the
+//! drain thread sends the next event of each thread to the cold path.
 
 #![allow(unsafe_code)] // rdtsc and clock_gettime
 #![cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // the counter code is for x86-64
@@ -31,8 +38,22 @@ use std::time::{Duration, Instant};
 use crate::on::base::clock::published::Pair;
 use crate::options::ClockSource;
 
-/// Time between the first two samples.
+/// The shortest time between the two samples of a session's start. A sample is good to some 2 ns.
+const FIRST_BASE: Duration = Duration::from_micros(100);
+
+/// The rate of the session's start counts if the two clock reads take less than one part in this number of the
+/// time between them. So even if each sample is as wrong as it can be, time is within 1 us until
+/// [`FIRST_REFINEMENT`].
+const CERTAINTY: u64 = 1000;
+
+/// Time between the start of a session and its first refinement.
+pub(crate) const FIRST_REFINEMENT: Duration = Duration::from_millis(2);
+
+/// Time between the first two samples if those of the session's start are too uncertain.
 const CALIBRATION: Duration = Duration::from_millis(10);
+
+/// Threads load new parameters soon if the old ones would be wrong by more than this at the next refinement.
+const STALE_NS: f64 = 100.0;
 
 /// Tries for one sample. The try with the least time between its two counter reads counts.
 const TRIES: usize = 8;
@@ -132,6 +153,18 @@ impl Parameters {
         self.ns(ticks).wrapping_add(self.offset)
     }
 
+    /// Whether times by both parameters are more than [`STALE_NS`] apart, now or `later`.
+    fn differs_from(self, before: Self, later: Duration) -> bool {
+        if self.multiplier == 0 || before.multiplier == 0 {
+            return self != before;
+        }
+        let now = ticks();
+        let apart = self.at(now).wrapping_sub(before.at(now)).cast_signed();
+        #[allow(clippy::cast_precision_loss)] // both are small
+        let (apart, rates) = (apart as f64, self.multiplier as f64 / before.multiplier as f64);
+        apart.abs() > STALE_NS || (rates - 1.0).abs() * later.as_secs_f64() * 1e9 > STALE_NS
+    }
+
     /// Returns the line through (`ticks`, `ns`) with this slope (ns per tick).
     fn through(ticks: u64, ns: u64, slope: f64) -> Self {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 < slope < 1
@@ -146,6 +179,8 @@ impl Parameters {
 pub(crate) struct Sample {
     pub(crate) ticks: u64,
     pub(crate) ns: u64,
+    /// Ticks that the reading took. The time is that of a moment inside of it.
+    pub(crate) width: u64,
 }
 
 impl Sample {
@@ -155,9 +190,16 @@ impl Sample {
             let before = ticks();
             let ns = boottime();
             let width = ticks().wrapping_sub(before);
-            (width, Self { ticks: before.wrapping_add(width / 2), ns })
+            Self { ticks: before.wrapping_add(width / 2), ns, width }
         });
-        tries.min_by_key(|(width, _)| *width).map_or(Self { ticks: 0, ns: 0 }, |(_, sample)| sample)
+        tries.min_by_key(|sample| sample.width).unwrap_or(Self { ticks: 0, ns: 0, width: u64::MAX })
+    }
+
+    /// Whether the rate between the samples is certain enough for the start of a session.
+    #[cfg(target_arch = "x86_64")]
+    fn is_far_from(&self, first: &Self) -> bool {
+        let read = first.width.saturating_add(self.width).saturating_mul(CERTAINTY);
+        read <= self.ticks.wrapping_sub(first.ticks)
     }
 }
 
@@ -245,7 +287,7 @@ impl Published {
 pub(crate) enum Clock {
     /// `CLOCK_BOOTTIME` at each event.
     Fallback,
-    /// As `Fallback`, until the second sample of the TSC can be taken.
+    /// As `Fallback`, until the second sample of the TSC is taken.
     #[cfg(target_arch = "x86_64")]
     Calibrating { first: Sample, since: Instant },
     /// The TSC.
@@ -272,29 +314,50 @@ impl Clock {
         }
     }
 
-    /// Returns the time until the second sample can be taken. `None` after that, or if no sample is needed.
-    pub(crate) fn calibrated_in(&self) -> Option<Duration> {
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            Self::Calibrating { since, .. } => Some(CALIBRATION.saturating_sub(since.elapsed())),
-            _ => None,
+    /// Takes the second sample, at the end of a session's start: [`FIRST_BASE`] or more after the first one.
+    /// Waits if the start was faster.
+    pub(crate) fn calibrate(&mut self) {
+        #[cfg(target_arch = "x86_64")]
+        if let Self::Calibrating { first, since } = self {
+            while since.elapsed() < FIRST_BASE {
+                std::hint::spin_loop();
+            }
+            let (first, second) = (*first, Sample::take());
+            if second.is_far_from(&first) && slope(first, second).is_some() {
+                *self = Self::Counter(Discipline::new(first, second));
+            }
         }
     }
 
-    /// Takes a sample and publishes the corrected parameters.
-    pub(crate) fn refine(&mut self, published: &Published) {
+    /// Returns the time from the session's start to the first refinement. `None`: there is none.
+    pub(crate) fn first_refinement(&self) -> Option<Duration> {
         match self {
-            Self::Fallback => {}
+            Self::Fallback => None,
+            #[cfg(target_arch = "x86_64")]
+            Self::Calibrating { since, .. } => Some(CALIBRATION.saturating_sub(since.elapsed())),
+            #[cfg(target_arch = "x86_64")]
+            Self::Counter(_) => Some(FIRST_REFINEMENT),
+        }
+    }
+
+    /// Takes a sample and publishes the corrected parameters. Returns whether the old parameters would be off
+    /// by more than [`STALE_NS`] at the next refinement, `next` from now.
+    pub(crate) fn refine(&mut self, published: &Published, next: Duration) -> bool {
+        let before = self.parameters();
+        match self {
+            Self::Fallback => return false,
             #[cfg(target_arch = "x86_64")]
             Self::Calibrating { first, .. } => {
                 let (first, second) = (*first, Sample::take());
                 let has_rate = slope(first, second).is_some();
                 *self = if has_rate { Self::Counter(Discipline::new(first, second)) } else { Self::Fallback };
-                published.store(self.parameters());
             }
             #[cfg(target_arch = "x86_64")]
-            Self::Counter(discipline) => published.store(discipline.update(Sample::take())),
+            Self::Counter(discipline) => drop(discipline.update(Sample::take())),
         }
+        let after = self.parameters();
+        published.store(after);
+        after.differs_from(before, next)
     }
 }
 
@@ -333,7 +396,7 @@ mod tests {
         }
 
         fn true_sample(&self) -> Sample {
-            Sample { ticks: self.ticks as u64, ns: self.ns as u64 }
+            Sample { ticks: self.ticks as u64, ns: self.ns as u64, width: 60 }
         }
 
         fn noisy_sample(&mut self) -> Sample {
@@ -411,7 +474,7 @@ mod tests {
                 "{before} {converted} {after}"
             );
             std::thread::sleep(CALIBRATION);
-            clock.refine(&published);
+            clock.refine(&published, CALIBRATION);
         }
     }
 }
