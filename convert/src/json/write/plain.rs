@@ -7,6 +7,7 @@ use hairline_formats::trace_event_json::{Args, PlainEvent, PlainPhase};
 use crate::json::write::arguments::EventArguments;
 use crate::json::write::state::{JsonWriter, finished};
 use crate::json::write::tracks::OutputTrack;
+use crate::report::TOO_DEEP;
 use crate::{Categories, Event, EventKind, Text};
 
 impl<W: Write> JsonWriter<W> {
@@ -20,6 +21,7 @@ impl<W: Write> JsonWriter<W> {
         if has_more
             || !event.flows.is_empty()
             || !event.ending_flows.is_empty()
+            || event.bound.is_some()
             || !event.extra_counters.is_empty()
         {
             return None;
@@ -31,12 +33,14 @@ impl<W: Write> JsonWriter<W> {
             return None;
         }
         let label = self.labels.get(event.name, category)?;
-        let shown = EventArguments(event);
+        let shown = EventArguments::new(event);
         let args = if event.args.is_empty() { Args::None } else { Args::Shown(&shown) };
-        Some(match &mut self.output {
+        let written = match &mut self.output {
             Some(output) => output.plain(&PlainEvent { label, phase: kind, ts, ids: place, args }),
             None => finished(),
-        })
+        };
+        self.report.add_many(TOO_DEEP, shown.cut());
+        Some(written)
     }
 }
 

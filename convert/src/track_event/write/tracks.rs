@@ -1,7 +1,7 @@
 //! The tracks of the output. A description is written as late as possible, just before the first event on the
 //! track, to have all properties.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::track_event::describe;
@@ -47,6 +47,8 @@ pub(super) struct Tracks {
     all: Vec<OutputTrack>,
     uuids: HashSet<u64>,
     next: u64,
+    /// The UUIDs of tracks beside threads.
+    lanes: HashMap<(TrackId, usize), u64>,
 }
 
 /// The index of a track.
@@ -71,6 +73,16 @@ impl Tracks {
             self.all.resize_with(index(id) + 1, OutputTrack::default);
         }
         self.all[index(id)].uuid = self.new_uuid(source);
+    }
+
+    /// The UUID of a track beside a thread.
+    pub(super) fn lane(&mut self, thread: TrackId, number: usize) -> u64 {
+        if let Some(uuid) = self.lanes.get(&(thread, number)) {
+            return *uuid;
+        }
+        let uuid = self.new_uuid(0);
+        self.lanes.insert((thread, number), uuid);
+        uuid
     }
 
     /// The numbers of all tracks.
