@@ -40,11 +40,13 @@ mod nesting;
 mod open;
 mod readings;
 mod report;
+mod shared_ids;
 pub mod slices;
 pub mod splice;
 mod starts;
 mod stream;
 mod strings;
+mod ties;
 mod track_event;
 
 pub use context::Context;

@@ -1,4 +1,4 @@
-//! Packets that describe a track after its first event, as tracing-perfetto writes them: begin, description, end.
+//! Packets that describe a track after its first event, as tracing-perfetto writes them.
 
 use hairline_convert::TraceFormat::{Fxt, Json, TrackEvent};
 use hairline_convert::{Context, Report, create, open};

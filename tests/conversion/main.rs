@@ -5,6 +5,7 @@ mod fxt_across;
 mod fxt_handmade;
 mod fxt_limits;
 mod fxt_recorded;
+mod generated;
 mod json;
 mod late_tracks;
 mod matrix;

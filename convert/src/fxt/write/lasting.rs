@@ -29,8 +29,8 @@ pub(super) struct LastingFlows {
     waiting: BinaryHeap<Reverse<Point>>,
     order: u64,
     flows: HashMap<u64, Flow>,
-    /// Begins and steps, and whether another event of their thread has the same time and comes later.
-    sources: HashMap<Place, bool>,
+    /// For each place with points, the number of points when the latest event with its thread and time came.
+    places: HashMap<Place, u64>,
     label: Arc<Label>,
 }
 
@@ -53,8 +53,8 @@ pub(super) struct Label {
 
 #[derive(Debug)]
 struct Flow {
-    /// The latest begin or step, and the id that leads away from it.
-    source: Place,
+    /// The latest begin or step with its number, and the id that leads away from it.
+    source: (Place, u64),
     id: u64,
     /// Whether an end closed the flow with that id.
     is_over: bool,
@@ -72,15 +72,15 @@ pub(super) struct Arrow {
     pub(super) doubt: Option<&'static str>,
 }
 
-const HIDDEN: &str = "further ends of flows whose begin is not the last event of its time";
+const HIDDEN: &str = "points of flows that precede another event of their thread and time";
 const NO_BEGIN: &str = "flow points without a begin";
 const TOO_MANY: &str = "points of too many flows, which may miss an arrow";
 
 impl LastingFlows {
-    /// Whether no point waits for the next event of its thread.
+    /// Whether a later event can have the time of a point.
     #[inline]
-    pub(super) fn is_settled(&self) -> bool {
-        self.latest.is_empty()
+    pub(super) fn has_points(&self) -> bool {
+        !self.places.is_empty()
     }
 
     /// Adds a point.
@@ -94,12 +94,10 @@ impl LastingFlows {
         if !self.label.is(name, category) {
             self.label = Arc::new(Label::new(name, category));
         }
-        if step != FlowStep::End {
-            if self.sources.len() >= 2 * MOST_FLOWS {
-                self.sources.clear();
-            }
-            self.sources.insert(at, false);
+        if self.places.len() >= 2 * MOST_FLOWS {
+            self.places.clear();
         }
+        self.places.entry(at).or_default();
         self.order += 1;
         let point = Point { at, order: self.order, flow, step, label: Arc::clone(&self.label) };
         let latest = self.latest.entry(at.0).or_default();
@@ -111,8 +109,8 @@ impl LastingFlows {
 
     /// Records an event that may change the open slice of a thread. Returns the points to write before it.
     pub(super) fn event(&mut self, at: Place) -> Vec<Point> {
-        if let Some(is_hidden) = self.sources.get_mut(&at) {
-            *is_hidden = true;
+        if let Some(latest) = self.places.get_mut(&at) {
+            *latest = self.order;
         }
         let points = self.latest.remove(&at.0).unwrap_or_default();
         if points.first().is_some_and(|point| point.at == at) {
@@ -136,9 +134,13 @@ impl LastingFlows {
         }
     }
 
-    /// What to write for a point, in the order of time. The error says why there is nothing to write.
-    pub(super) fn arrow(&mut self, point: &Point) -> Result<Arrow, Option<&'static str>> {
-        let mut doubt = None;
+    /// What to write for a point, in the order of time. `is_in_place`: the record precedes the thread's next
+    /// event. The error says why there is nothing to write.
+    pub(super) fn arrow(&mut self, point: &Point, is_in_place: bool) -> Result<Arrow, Option<&'static str>> {
+        // Whether an event of the same thread and time came after the point.
+        let hidden =
+            |places: &HashMap<Place, u64>, (at, order)| places.get(&at).is_none_or(|latest| *latest >= order);
+        let mut doubt = (!is_in_place && hidden(&self.places, (point.at, point.order))).then_some(HIDDEN);
         let Some(flow) = self.flows.get_mut(&point.flow) else {
             if point.step != FlowStep::Begin {
                 return Err(Some(NO_BEGIN));
@@ -147,7 +149,7 @@ impl LastingFlows {
                 self.flows.clear();
                 doubt = Some(TOO_MANY);
             }
-            let flow = Flow { source: point.at, id: point.flow, is_over: false, ids: 0 };
+            let flow = Flow { source: (point.at, point.order), id: point.flow, is_over: false, ids: 0 };
             self.flows.insert(point.flow, flow);
             return Ok(Arrow { id: point.flow, begin: None, doubt });
         };
@@ -158,14 +160,14 @@ impl LastingFlows {
         if flow.is_over {
             flow.ids += 1;
             flow.id = mix(point.flow ^ mix(flow.ids));
-            begin = Some(flow.source);
-            if self.sources.get(&flow.source).is_none_or(|is_hidden| *is_hidden) {
+            begin = Some(flow.source.0);
+            if hidden(&self.places, flow.source) {
                 doubt = Some(HIDDEN);
             }
         }
         flow.is_over = point.step == FlowStep::End;
         if point.step == FlowStep::Step {
-            flow.source = point.at;
+            flow.source = (point.at, point.order);
         }
         Ok(Arrow { id: flow.id, begin, doubt })
     }
@@ -227,7 +229,7 @@ mod tests {
             flows.add((TrackId(0), *time), (7, *step), Text::default(), Text::default());
         }
         flows.finish();
-        std::iter::from_fn(|| flows.next(i64::MAX).map(|point| flows.arrow(&point))).collect()
+        std::iter::from_fn(|| flows.next(i64::MAX).map(|point| flows.arrow(&point, false))).collect()
     }
 
     #[test]
@@ -262,10 +264,10 @@ mod tests {
         for time in 0..3 * MOST_WAITING as i64 {
             flows.add((TrackId(0), time), (time as u64, Begin), Text::default(), Text::default());
             while let Some(point) = flows.next(i64::MIN) {
-                let _ = flows.arrow(&point);
+                let _ = flows.arrow(&point, false);
             }
         }
         assert!(flows.waiting.len() <= MOST_WAITING && flows.flows.len() <= MOST_FLOWS);
-        assert!(flows.sources.len() <= 2 * MOST_FLOWS);
+        assert!(flows.places.len() <= 2 * MOST_FLOWS);
     }
 }

@@ -16,6 +16,7 @@ pub(super) struct OpenSlices {
     more: usize,
     latest: i64,
     is_unsorted: bool,
+    has_named_ends: bool,
 }
 
 /// What an end needs in FXT.
@@ -28,18 +29,22 @@ pub(super) enum Ends {
 }
 
 impl OpenSlices {
-    pub(super) fn begin(&mut self, event: &Event<'_>) {
+    /// Returns whether an end with a name, earlier in the file, may belong to another slice for that begin.
+    pub(super) fn begin(&mut self, event: &Event<'_>) -> bool {
+        let is_doubtful = self.has_named_ends && event.time < self.latest;
         self.pass(event.time);
         if self.labels.len() < MOST {
             self.labels.push(labels(event));
         } else {
             self.more += 1;
         }
+        is_doubtful
     }
 
     pub(super) fn end(&mut self, event: &Event<'_>) -> Ends {
         self.pass(event.time);
         let (name, category) = labels(event);
+        self.has_named_ends |= name != NONE;
         let matches = |open: &(u64, u64)| {
             (name == NONE || open.0 == NONE || open.0 == name) && (category == NONE || open.1 == category)
         };

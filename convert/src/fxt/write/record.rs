@@ -21,15 +21,14 @@ const FLOW_WINDOW: usize = 4 << 20;
 impl<W: Write> FxtWriter<W> {
     pub(super) fn thread_event(&mut self, event: &Event<'_>, time: u64) {
         let thread = self.thread_ref(Some(event.track));
-        if !self.lasting.is_settled() && !matches!(event.kind, EventKind::Flow { .. }) {
+        if self.lasting.has_points() && !matches!(event.kind, EventKind::Flow { .. }) {
             self.settle_points((event.track, event.time));
         }
         let flows = !(event.flows.is_empty() && event.ending_flows.is_empty() && event.bound.is_none());
         match event.kind {
             EventKind::Begin => {
-                if let Some(open) = self.open_slices(event.track) {
-                    open.begin(event);
-                }
+                let is_doubtful = self.open_slices(event.track).is_some_and(|open| open.begin(event));
+                self.report.add_many(DOUBTFUL, is_doubtful.into());
                 self.put(fxt::EventKind::DurationBegin, time, thread, event, None);
                 self.put_waiting(event.track, time, thread);
             }
@@ -89,11 +88,15 @@ impl<W: Write> FxtWriter<W> {
     /// Writes an end for each slice that the event closes.
     fn end(&mut self, event: &Event<'_>, time: u64, thread: ThreadRef) {
         let ends = self.open_slices(event.track).map_or(Ends::Records(1), |open| open.end(event));
+        if !matches!(ends, Ends::Records(1)) {
+            let what = "arguments of ends that close several slices or none, which importers show elsewhere";
+            self.report.add_many(what, u64::from(!event.args.is_empty()));
+        }
         let further = match ends {
             Ends::Records(0) => return,
             Ends::Records(count) => count - 1,
             Ends::Doubtful => {
-                self.report.add("ends of slices that may close one of another name");
+                self.report.add(DOUBTFUL);
                 0
             }
         };
@@ -300,19 +303,19 @@ impl<W: Write> FxtWriter<W> {
         if !points.is_empty() {
             self.write_points(at.1);
         }
-        points.iter().for_each(|point| self.write_point(point));
+        points.iter().for_each(|point| self.write_point(point, true));
         self.write_points(i64::MIN);
     }
 
     /// Writes the waiting points of flows before `time`, and those that are too many.
     pub(super) fn write_points(&mut self, time: i64) {
         while let Some(point) = self.lasting.next(time) {
-            self.write_point(&point);
+            self.write_point(&point, false);
         }
     }
 
-    fn write_point(&mut self, point: &Point) {
-        let Arrow { id, begin, doubt } = match self.lasting.arrow(point) {
+    fn write_point(&mut self, point: &Point, is_in_place: bool) {
+        let Arrow { id, begin, doubt } = match self.lasting.arrow(point, is_in_place) {
             Ok(arrow) => arrow,
             Err(why) => return self.report.add_many(why.unwrap_or_default(), why.is_some().into()),
         };
@@ -379,6 +382,8 @@ fn kind_of(step: FlowStep) -> fxt::EventKind {
         FlowStep::End => fxt::EventKind::FlowEnd,
     }
 }
+
+const DOUBTFUL: &str = "ends of slices that may close one of another name";
 
 /// Cuts an inline string to the given number of words.
 #[inline]

@@ -10,6 +10,7 @@ use crate::json::read::pending::Pending;
 use crate::json::read::state::State;
 use crate::json::read::tracks::{Counter, Interval, NewTracks, TrackFact};
 use crate::report::TOO_DEEP;
+use crate::ties::{Rank, TIES};
 use crate::{Context, EventKind, FlowStep, TrackId};
 
 /// Why an event is skipped.
@@ -76,6 +77,19 @@ impl State {
         if is_slice { self.order.slice(held) } else { self.order.follow(held) }
     }
 
+    /// Counts an event of a thread that importers read before an earlier one with its time.
+    fn tie(&mut self, thread: TrackId, time: i64, kind: EventKind) {
+        let rank = match kind {
+            EventKind::End => Rank::End,
+            EventKind::Complete { .. } => Rank::Complete,
+            EventKind::Flow { .. } => Rank::Flow,
+            _ => Rank::Other,
+        };
+        if self.ties.entry(thread).or_default().add(time, rank) {
+            self.report.add(TIES);
+        }
+    }
+
     /// Stores the content of an event. Its track must be queued before.
     fn store(&mut self, event: &Event<'_>, context: &mut Context) {
         if !self.current.take(event, context) {
@@ -133,6 +147,7 @@ impl State {
             let end = event.tdur.and_then(|tdur| tts.checked_add(tdur));
             samples.extend(end.map(|end| (track, CounterValue::Int(end))));
         }
+        self.tie(thread, time, kind);
         self.queue((time, thread), kind);
         Ok(())
     }
@@ -211,6 +226,7 @@ impl State {
         let thread = self.thread(event, context);
         let to_next = step == FlowStep::End && event.bp != "e";
         let flow = EventKind::Flow { id, step, to_next, lasts: true };
+        self.tie(thread, time, flow);
         self.put(event, (time, thread), flow, context);
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! The state of a JSON reader.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use crate::flow_ids::FlowIds;
 use crate::json::facts::Facts;
@@ -9,7 +9,8 @@ use crate::json::read::order::{Held, Order};
 use crate::json::read::pending::Pending;
 use crate::json::read::tracks::Tracks;
 use crate::starts::{LATE, Starts};
-use crate::{Context, Event, EventKind, Item, NoArguments, Report, TraceFormat};
+use crate::ties::Ties;
+use crate::{Context, Event, EventKind, Item, NoArguments, Report, TraceFormat, TrackId};
 
 /// The state of a JSON reader, without its input.
 #[derive(Debug, Default)]
@@ -20,6 +21,8 @@ pub(super) struct State {
     pub(super) facts: Facts,
     pub(super) starts: Starts,
     pub(super) order: Order,
+    /// The latest times of each thread.
+    pub(super) ties: HashMap<TrackId, Ties>,
     pub(super) pending: VecDeque<Pending>,
     pub(super) report: Report,
     pub(super) position: u64,

@@ -11,10 +11,11 @@ use hairline_formats::track_event::CounterValue;
 
 use crate::json::write::arguments::EventArguments;
 use crate::json::write::flows::{Flows, Point, Role};
-use crate::json::write::plain::{kind, only_category};
+use crate::json::write::plain::{kind, only_category, rank};
 use crate::json::write::state::{JsonWriter, finished};
 use crate::json::write::tracks::{Counter, Instants, Interval, OutputTrack};
 use crate::report::TOO_DEEP;
+use crate::ties::{Rank, TIES};
 use crate::{Event, EventKind, Log, Report, Text, TrackId};
 
 /// The name and category of flow events. Importers use them to distinguish flows; here the flow's id is
@@ -76,8 +77,10 @@ impl<W: Write> JsonWriter<W> {
         let points = points.chain(event.bound.map(|(flow, step)| (flow, Role::bound(step))));
         for (flow, role) in points.clone().filter(|_| ends) {
             let order = self.flows.order();
+            self.tie(event.track, ts, Rank::Flow);
             self.write_point(Point { time: ts, order, flow, role, pid, tid })?;
         }
+        self.tie(event.track, ts, rank(kind));
         let (tts, tdur) = self.cpu_time(event);
         let dur = match kind {
             PlainPhase::Complete { dur } => Some(dur),
@@ -107,8 +110,18 @@ impl<W: Write> JsonWriter<W> {
 
     fn wait(&mut self, track: TrackId, (pid, tid, time): (u32, u32, i64), flow: u64, role: Role) {
         let order = self.flows.order();
+        self.tie(track, time, Rank::Flow);
         if let Some(OutputTrack::Thread { flows, .. }) = self.tracks.get_mut(track) {
             flows.push(Point { time, order, flow, role, pid, tid });
+        }
+    }
+
+    /// Counts an event of a thread that importers read before an earlier one with its time.
+    fn tie(&mut self, track: TrackId, time: i64, rank: Rank) {
+        if let Some(OutputTrack::Thread { ties, .. }) = self.tracks.get_mut(track)
+            && ties.add(time, rank)
+        {
+            self.report.add(TIES);
         }
     }
 

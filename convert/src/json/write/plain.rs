@@ -8,6 +8,7 @@ use crate::json::write::arguments::EventArguments;
 use crate::json::write::state::{JsonWriter, finished};
 use crate::json::write::tracks::OutputTrack;
 use crate::report::TOO_DEEP;
+use crate::ties::{Rank, TIES};
 use crate::{Categories, Event, EventKind, Text};
 
 impl<W: Write> JsonWriter<W> {
@@ -26,13 +27,16 @@ impl<W: Write> JsonWriter<W> {
         {
             return None;
         }
-        let Some(OutputTrack::Thread { place, flows, .. }) = self.tracks.get(event.track) else {
+        let Some(OutputTrack::Thread { place, flows, ties, .. }) = self.tracks.get_mut(event.track) else {
             return None;
         };
         if !flows.is_empty() {
             return None;
         }
         let label = self.labels.get(event.name, category)?;
+        if ties.add(ts, rank(kind)) {
+            self.report.add(TIES);
+        }
         let shown = EventArguments::new(event);
         let args = if event.args.is_empty() { Args::None } else { Args::Shown(&shown) };
         let written = match &mut self.output {
@@ -54,6 +58,16 @@ pub(super) fn kind(kind: EventKind) -> Option<PlainPhase> {
         EventKind::Instant => PlainPhase::Instant,
         EventKind::Flow { .. } | EventKind::Counter(_) => return None,
     })
+}
+
+/// The place of an event among those of its thread and time.
+#[inline]
+pub(super) fn rank(kind: PlainPhase) -> Rank {
+    match kind {
+        PlainPhase::End => Rank::End,
+        PlainPhase::Complete { .. } => Rank::Complete,
+        _ => Rank::Other,
+    }
 }
 
 /// The category of an event, or the empty text. Returns `None` for several categories.

@@ -91,7 +91,10 @@ impl State {
         };
         event.categories.join(&mut self.joined);
         let Self { flow_names, joined, report, .. } = self;
-        let (id, name, category) = flow_names.point(id, (step, closes), (event.name.text, joined), report);
+        let at = (step, closes, event.time);
+        let Some((id, name, category)) = flow_names.point(id, at, (event.name.text, joined), report) else {
+            return;
+        };
         let form = EventForm::legacy(LegacyEvent {
             phase,
             id: Some(LegacyId::Unscoped(id)),

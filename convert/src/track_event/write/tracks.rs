@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use crate::shared_ids::{SHARED, SharedIds};
 use crate::track_event::describe;
 use crate::{Report, StringId, Track, TrackId, TrackKind};
 
@@ -47,6 +48,7 @@ pub(super) struct Tracks {
     all: Vec<OutputTrack>,
     uuids: HashSet<u64>,
     next: u64,
+    shared: SharedIds,
     /// The UUIDs of tracks beside threads.
     lanes: HashMap<(TrackId, usize), u64>,
 }
@@ -109,6 +111,7 @@ impl Tracks {
         if index(track.id) >= self.all.len() || self.all[index(track.id)].uuid == 0 {
             self.make(track.id, track.source_id);
         }
+        report.add_many(SHARED, self.shared.add(track).into());
         let out = &mut self.all[index(track.id)];
         out.class = match track.kind {
             TrackKind::Thread { .. } => TrackClass::Thread,
