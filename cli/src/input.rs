@@ -6,9 +6,11 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use hairline_convert::{Error, TraceFormat, TraceReader, open, open_twice};
 use indicatif::{ProgressBar, ProgressStyle};
 use rustix::fs::OFlags;
 
+use crate::format::FormatArgument;
 use crate::packed::Unpacked;
 
 /// An input: a file, or stdin for `-`, unpacked if it is compressed. Shows a progress bar on a terminal.
@@ -16,6 +18,8 @@ pub(crate) struct Input {
     name: String,
     reader: Unpacked,
     identity: Option<Identity>,
+    /// The path, if the input can be read a second time.
+    path: Option<PathBuf>,
     bar: ProgressBar,
 }
 
@@ -67,7 +71,7 @@ impl Input {
             let (name, bar) = ("stdin".to_owned(), bar(None, "stdin"));
             let counted = Counted { input: io::stdin().lock(), bar: bar.clone() };
             let reader = Unpacked::new(name.clone(), Box::new(counted), None);
-            return Ok(Self { name, reader, identity: None, bar });
+            return Ok(Self { name, reader, identity: None, path: None, bar });
         }
         let file = File::open(path)?;
         let about = file.metadata()?;
@@ -76,15 +80,24 @@ impl Input {
         }
         let name = path.display().to_string();
         let bar = bar(about.is_file().then_some(about.len()), &name);
+        let path = about.is_file().then(|| path.clone());
         let regular = about.is_file().then(|| file.try_clone()).transpose()?;
         let counted = Counted { input: file, bar: bar.clone() };
         let reader = Unpacked::new(name.clone(), Box::new(counted), regular);
-        Ok(Self { name, reader, identity: Some(identity_of(&about)), bar })
+        Ok(Self { name, reader, identity: Some(identity_of(&about)), path, bar })
     }
 
     /// The input's name in messages.
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// A reader for the trace. It reads a regular file a second time if it has to.
+    pub(crate) fn trace(self, format: Option<FormatArgument>) -> Result<Box<dyn TraceReader>, Error> {
+        let format = format.map(TraceFormat::from);
+        let Some(path) = self.path.clone() else { return open(self, format) };
+        let identity = self.identity;
+        open_twice(self, format, move || reopened(&path, identity))
     }
 
     /// The identity of the file.
@@ -97,6 +110,16 @@ impl Read for Input {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.reader.read(buffer)
     }
+}
+
+/// Opens an input for the second time.
+fn reopened(path: &Path, identity: Option<Identity>) -> io::Result<Box<dyn Read>> {
+    let (file, _) = open_file(path)?;
+    if Some(identity_of(&file.metadata()?)) != identity {
+        return Err(io::Error::other("another file has its name now"));
+    }
+    let regular = file.try_clone()?;
+    Ok(Box::new(Unpacked::new(path.display().to_string(), Box::new(file), Some(regular))))
 }
 
 /// Shows how much was read.

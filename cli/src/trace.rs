@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hairline_convert::{Context, Error, Item, Report, TraceFormat, open};
+use hairline_convert::{Context, Error, Item, Report};
 
 use crate::format::FormatArgument;
 use crate::input::{Input, is_standard, stream_identity};
@@ -99,7 +99,7 @@ pub(crate) fn show<L: ItemVisitor>(
 ) -> Result<ReadSummary, String> {
     let input = Input::open(path).map_err(|e| format!("{}: {e}", path.display()))?;
     let name = input.name().to_owned();
-    let mut reader = open(input, from.map(TraceFormat::from)).map_err(|e| format!("{name}: {e}"))?;
+    let mut reader = input.trace(from).map_err(|e| format!("{name}: {e}"))?;
     let mut context = Context::new();
     let stopped = loop {
         match reader.next(&mut context) {

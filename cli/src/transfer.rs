@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use hairline_convert::{Context, FileFormat, Report, TraceFormat, TraceWriter, create, open};
+use hairline_convert::{Context, FileFormat, Report, TraceFormat, TraceWriter, create};
 
 use crate::format::FormatArgument;
 use crate::input::{Input, is_standard, stream_identity};
@@ -141,7 +141,7 @@ impl Transfer<'_> {
         report: &mut Report,
     ) -> Result<Outcome, Failure> {
         let name = input.name().to_owned();
-        let mut reader = open(input, self.from.map(TraceFormat::from)).map_err(|e| Failure::of(&name, e))?;
+        let mut reader = input.trace(self.from).map_err(|e| Failure::of(&name, e))?;
         let (mut outcome, mut is_empty) = (Outcome::Done, true);
         loop {
             match reader.next(context) {

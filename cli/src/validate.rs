@@ -270,10 +270,17 @@ impl Found {
         for (id, point) in points.chain(ends) {
             self.point(id, point);
         }
-        if let EventKind::Flow { id, step, .. } = event.kind {
-            let (begins, ends) = (step == FlowStep::Begin, step == FlowStep::End);
-            self.point(id, Flow { begins, ends, points: 0 });
+        if let Some((id, step)) = event.bound {
+            self.step(id, step);
         }
+        if let EventKind::Flow { id, step, .. } = event.kind {
+            self.step(id, step);
+        }
+    }
+
+    fn step(&mut self, id: u64, step: FlowStep) {
+        let (begins, ends) = (step == FlowStep::Begin, step == FlowStep::End);
+        self.point(id, Flow { begins, ends, points: 0 });
     }
 
     fn point(&mut self, id: u64, point: Flow) {

@@ -146,6 +146,32 @@ fn strict_writes_nothing_where_something_is_left_out() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("1 events of unknown types"));
 }
 
+/// The description of a thread may follow its first event. A file is read twice for it, a stream cannot be.
+#[test]
+fn a_file_is_read_twice_for_late_descriptions_and_a_stream_is_counted() {
+    let mut trace = Vec::new();
+    let thread = |kind, time| Event {
+        needs_state: false,
+        track_uuid: Some(8),
+        name: Some(Name::Text("a")),
+        ..Event::new(1, kind, time)
+    };
+    te::event(&mut trace, &thread(EventType::SliceBegin, 10));
+    let descriptor = te::ThreadTrack { uuid: 8, parent_uuid: 0, pid: 7, tid: 8, name: "t" };
+    te::thread_descriptor(&mut trace, 1, &descriptor);
+    te::event(&mut trace, &Event { name: None, ..thread(EventType::SliceEnd, 20) });
+    let folder = folder(&[("in.pftrace", &trace)]);
+    let output = hairline(folder.path(), &["convert", "--strict", "in.pftrace", "out.fxt"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let script = r#""$0" convert --strict - piped.fxt < in.pftrace"#;
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_hairline")]).current_dir(folder.path());
+    let output = command.output().expect("it ran");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    assert!(said.contains("1 tracks described as threads after their first event"), "{said}");
+}
+
 #[test]
 fn what_cannot_be_made_is_called_as_it_was_asked_for() {
     let files: &[(&str, &[u8])] = &[("in.pftrace", &trace(1, &["a"]))];

@@ -31,17 +31,22 @@
 
 mod context;
 mod error;
+mod flow_ids;
 mod format;
 mod fxt;
 mod json;
 mod model;
+mod nesting;
 mod open;
 mod readings;
 mod report;
+mod shared_ids;
 pub mod slices;
 pub mod splice;
+mod starts;
 mod stream;
 mod strings;
+mod ties;
 mod track_event;
 
 pub use context::Context;
@@ -53,7 +58,7 @@ pub use model::{
     Arguments, Categories, Clock, CounterTrack, Event, EventKind, FlowStep, Item, Log, Loss, NoArguments,
     Texts, Trace, Track, TrackId, TrackKind,
 };
-pub use open::{create, open};
+pub use open::{create, open, open_twice};
 pub use report::Report;
 pub use stream::{TraceReader, TraceWriter};
 pub use strings::{StringId, Strings, Text};

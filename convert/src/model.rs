@@ -319,6 +319,8 @@ pub struct Event<'a> {
     pub flows: &'a [u64],
     /// Ids of the flows that end at the event.
     pub ending_flows: &'a [u64],
+    /// The flow that the event is bound to: JSON's `bind_id`. Such a flow [lasts](EventKind::Flow::lasts).
+    pub bound: Option<(u64, FlowStep)>,
     /// Values of other counters at the same moment, as absolute values. For a complete slice, the second
     /// value of a counter is the value at the end of the slice.
     pub extra_counters: &'a [(TrackId, CounterValue)],
@@ -344,6 +346,7 @@ impl<'a> Event<'a> {
             args: &NoArguments,
             flows: &[],
             ending_flows: &[],
+            bound: None,
             extra_counters: &[],
             correlation: None,
             location: None,
@@ -380,6 +383,10 @@ pub enum EventKind {
         /// The flow belongs to the next slice that begins on this thread, not to the open one: JSON's flow
         /// ends without `bp`.
         to_next: bool,
+        /// Whether the flow stays after an end, as in JSON and in Perfetto's legacy events: an arrow leads to
+        /// each further end from the latest begin or step. In FXT, an end closes the flow, and a later event
+        /// with the same id begins a new one.
+        lasts: bool,
     },
 }
 
@@ -390,7 +397,7 @@ pub enum FlowStep {
     Begin,
     /// An event between the first and the last.
     Step,
-    /// The last event.
+    /// The last event, unless the flow [lasts](EventKind::Flow::lasts).
     End,
 }
 

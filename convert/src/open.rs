@@ -1,13 +1,13 @@
 //! Opens readers and writers.
 
-use std::io::{Cursor, Read, Write};
+use std::io::{self, Cursor, Read, Write};
 
 use flate2::read::MultiGzDecoder;
 
 use crate::format::{DETECTED_BY, detect, is_gzip};
 use crate::fxt::{FxtReader, FxtWriter};
 use crate::json::{JsonReader, JsonWriter};
-use crate::track_event::{TrackEventReader, TrackEventWriter};
+use crate::track_event::{Again, TrackEventReader, TrackEventWriter};
 use crate::{Error, TraceFormat, TraceReader, TraceWriter};
 
 /// Opens a reader for a trace. Without a `format`, the first bytes of the input decide. A gzip stream is
@@ -36,12 +36,62 @@ pub fn open<'r>(
     input: impl Read + 'r,
     format: Option<TraceFormat>,
 ) -> Result<Box<dyn TraceReader + 'r>, Error> {
+    open_any(input, format, None)
+}
+
+/// As [`open`], for an input that can be read a second time. Packets need that if descriptions of tracks
+/// follow the first event of their track: see [`TrackEventReader::reading_again`]. `again` opens the input
+/// from its first byte, compressed as it is. It is called at most once.
+///
+/// ```
+/// use hairline_convert::{Context, Item, TrackKind, open_twice};
+/// use hairline_formats::track_event::{Event, EventType, ThreadTrack, event, thread_descriptor};
+///
+/// let mut trace = Vec::new();
+/// let begin = Event::new(1, EventType::SliceBegin, 1_000);
+/// event(&mut trace, &Event { track_uuid: Some(4), needs_state: false, ..begin });
+/// thread_descriptor(&mut trace, 1, &ThreadTrack { uuid: 4, parent_uuid: 0, pid: 7, tid: 8, name: "main" });
+///
+/// let copy = trace.clone();
+/// let again = || Ok(Box::new(std::io::Cursor::new(copy)) as Box<dyn std::io::Read>);
+/// let (mut reader, mut context) = (open_twice(&trace[..], None, again)?, Context::new());
+/// let mut kinds = Vec::new();
+/// while let Some(item) = reader.next(&mut context)? {
+///     match item {
+///         Item::Track(track) => kinds.push(track.kind),
+///         Item::Event(_) => break,
+///         _ => {}
+///     }
+/// }
+/// assert!(kinds.contains(&TrackKind::Thread { pid: 7, tid: 8 }));
+/// # Ok::<(), hairline_convert::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`open`]. If `again` fails, the reader counts that in its report.
+pub fn open_twice<'r>(
+    input: impl Read + 'r,
+    format: Option<TraceFormat>,
+    again: impl FnOnce() -> io::Result<Box<dyn Read>> + Send + 'static,
+) -> Result<Box<dyn TraceReader + 'r>, Error> {
+    open_any(input, format, Some(Box::new(again)))
+}
+
+fn open_any<'r>(
+    input: impl Read + 'r,
+    format: Option<TraceFormat>,
+    again: Option<Again>,
+) -> Result<Box<dyn TraceReader + 'r>, Error> {
     let (beginning, input) = peek(input)?;
     if !is_gzip(&beginning) {
-        return reader(&beginning, input, format);
+        return reader(&beginning, input, format, again);
     }
+    let again = again.map(|again| {
+        let inflated = || again().map(|input| Box::new(MultiGzDecoder::new(input)) as Box<dyn Read>);
+        Box::new(inflated) as Again
+    });
     let (beginning, input) = peek(MultiGzDecoder::new(input))?;
-    reader(&beginning, input, format)
+    reader(&beginning, input, format, again)
 }
 
 /// Creates a reader. It is compiled in this crate, as one unit, since it is called for every event; its input
@@ -50,13 +100,20 @@ fn reader<'r>(
     beginning: &[u8],
     input: impl Read + 'r,
     format: Option<TraceFormat>,
+    again: Option<Again>,
 ) -> Result<Box<dyn TraceReader + 'r>, Error> {
     if beginning.is_empty() {
         return Err(Error::Empty);
     }
     let input: Box<dyn Read + 'r> = Box::new(input);
     Ok(match format.or_else(|| detect(beginning)).ok_or(Error::UnknownFormat)? {
-        TraceFormat::TrackEvent => Box::new(TrackEventReader::new(input)),
+        TraceFormat::TrackEvent => {
+            let reader = TrackEventReader::new(input);
+            Box::new(match again {
+                Some(again) => reader.reading_again(again),
+                None => reader,
+            })
+        }
         TraceFormat::Fxt => Box::new(FxtReader::new(input)),
         TraceFormat::Json => Box::new(JsonReader::new(input)),
     })

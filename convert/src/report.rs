@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 /// Counted by writers that give each thread its own events from the start.
 pub(crate) const LATE_THREADS: &str = "tracks described as threads after their first event";
 
+/// Counted by readers and writers of nested arguments.
+pub(crate) const TOO_DEEP: &str = "arguments nested deeper than 32 levels, cut";
+
 /// Counts what a reader did not understand, or what a writer could not express, by a description.
 ///
 /// A description follows a number, for example "log messages became instants" or "user-space objects left

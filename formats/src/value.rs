@@ -157,6 +157,23 @@ impl Value<'_> {
     }
 }
 
+impl Value<'_> {
+    /// Whether the value is nested more than 32 levels deep. Writers cut off deeper levels.
+    #[must_use]
+    pub fn is_too_deep(&self) -> bool {
+        is_deeper(self, MAX_DEPTH)
+    }
+}
+
+fn is_deeper(value: &Value<'_>, than: usize) -> bool {
+    let (Value::Dict(entries) | Value::Array(entries)) = value else { return false };
+    let mut is_deep = than == 0;
+    if !is_deep {
+        entries.each(&mut |_, value| is_deep = is_deep || is_deeper(&value, than - 1));
+    }
+    is_deep
+}
+
 /// The depth at which nested values are cut off.
 pub(crate) const MAX_DEPTH: usize = 32;
 

@@ -11,13 +11,13 @@ use hairline_tests::judge::load_bytes;
 
 use crate::convert;
 
-const MAIN: ThreadRef = ThreadRef::Index(1);
-const WORKER: ThreadRef = ThreadRef::Inline { process: 7, thread: 9 };
+pub(crate) const MAIN: ThreadRef = ThreadRef::Index(1);
+pub(crate) const WORKER: ThreadRef = ThreadRef::Inline { process: 7, thread: 9 };
 
-struct Trace(Vec<u8>);
+pub(crate) struct Trace(pub(crate) Vec<u8>);
 
 impl Trace {
-    fn new(ticks_per_second: u64) -> Self {
+    pub(crate) fn new(ticks_per_second: u64) -> Self {
         let mut out = Vec::new();
         fxt::magic(&mut out);
         fxt::provider_info(&mut out, 1, "handmade");
@@ -26,11 +26,11 @@ impl Trace {
         Self(out)
     }
 
-    fn event(&mut self, kind: EventKind, timestamp: u64, name: &str, payload: u64) -> &mut Self {
+    pub(crate) fn event(&mut self, kind: EventKind, timestamp: u64, name: &str, payload: u64) -> &mut Self {
         self.on(MAIN, kind, timestamp, name, payload, &[])
     }
 
-    fn on(
+    pub(crate) fn on(
         &mut self,
         thread: ThreadRef,
         kind: EventKind,
@@ -45,7 +45,7 @@ impl Trace {
         self
     }
 
-    fn named(&mut self) -> &mut Self {
+    pub(crate) fn named(&mut self) -> &mut Self {
         let process = (StringRef::Inline("process"), Value::Koid(7));
         fxt::kernel_object(&mut self.0, fxt::KERNEL_OBJECT_PROCESS, 7, StringRef::Inline("app"), &[]);
         fxt::kernel_object(&mut self.0, fxt::KERNEL_OBJECT_THREAD, 8, StringRef::Inline("main"), &[process]);

@@ -86,8 +86,9 @@ fn instants_begins_and_ends_have_their_flows() {
 
 #[test]
 fn a_flow_waits_for_the_slice_that_begins_next() {
-    let flow =
-        |time, step, to_next| Item::Event(Event::new(time, MAIN, EventKind::Flow { id: 5, step, to_next }));
+    let flow = |time, step, to_next| {
+        Item::Event(Event::new(time, MAIN, EventKind::Flow { id: 5, step, to_next, lasts: false }))
+    };
     let slice = |time, name| Item::Event(named(time, MAIN, EventKind::Complete { duration: 5 }, name));
     let items = [
         slice(10, "from"),

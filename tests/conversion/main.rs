@@ -1,19 +1,23 @@
 //! Conversion from format to format: before and after, trace_processor shows the same.
 
+mod differences;
 mod fxt_across;
 mod fxt_handmade;
 mod fxt_limits;
 mod fxt_recorded;
+mod generated;
 mod json;
+mod late_tracks;
 mod matrix;
 mod merging;
 mod others;
 mod packets;
 mod track_event;
 
+use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
-use hairline_convert::{Context, Report, TraceFormat, create, open};
+use hairline_convert::{Context, Report, TraceFormat, create, open_twice};
 
 /// What a trace becomes in another format, and what the reader and the writer have to say about it.
 #[track_caller]
@@ -28,7 +32,9 @@ fn merge(traces: &[&[u8]], to: TraceFormat) -> (Vec<u8>, Report) {
     let mut writer = create(to, &mut merged);
     let mut context = Context::new();
     for trace in traces {
-        let mut reader = open(*trace, None).expect("a trace");
+        let copy = trace.to_vec();
+        let again = || Ok(Box::new(Cursor::new(copy)) as Box<dyn Read>);
+        let mut reader = open_twice(*trace, None, again).expect("a trace");
         while let Some(item) = reader.next(&mut context).expect("a whole trace") {
             writer.write(&item).expect("memory");
         }

@@ -92,7 +92,7 @@ const THREAD_0: &str = "JSON's importer takes thread 0 for the process's first";
 const TABLES: [&str; 6] = ["slices", "arguments", "counters", "flows", "threads", "processes"];
 
 /// Rows in a form that does not depend on the importer.
-fn same(shown: &Shown, table: &str) -> Vec<String> {
+pub(crate) fn same(shown: &Shown, table: &str) -> Vec<String> {
     let rows = shown.table(table).iter().map(|row| row.split('\t').collect::<Vec<_>>());
     let mut rows: Vec<String> = match table {
         // Tracks have other names in each importer, and FXT's has one place for the intervals of all processes.

@@ -82,7 +82,9 @@ fn slices_may_come_in_the_order_of_their_ends() {
 
 #[test]
 fn steps_of_flows_bind_to_the_slices_that_are_open_or_to_the_next() {
-    let step = |time, step, to_next| event(time, THREAD, EventKind::Flow { id: 77, step, to_next }, "flow");
+    let step = |time, step, to_next| {
+        event(time, THREAD, EventKind::Flow { id: 77, step, to_next, lasts: false }, "flow")
+    };
     let slice = |time, name| {
         [event(time, THREAD, EventKind::Begin, name), event(time + 50, THREAD, EventKind::End, "")]
     };

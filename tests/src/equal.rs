@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use crate::judge::{self, Verdict};
+use crate::judge::{self, Stat, Verdict};
 
 /// A table of [`Shown`]: its name, and its rows.
 pub type Table = (&'static str, Vec<String>);
@@ -85,6 +85,17 @@ impl Shown {
         let verdict = judge::load_bytes(trace, &queries());
         verdict.require_clean();
         Self::of_verdict(&verdict)
+    }
+
+    /// What the judge shows of a trace in memory, and its complaints about it.
+    ///
+    /// # Panics
+    /// If it cannot be loaded.
+    #[track_caller]
+    #[must_use]
+    pub fn with_complaints(trace: &[u8]) -> (Self, Vec<Stat>) {
+        let verdict = judge::load_bytes(trace, &queries());
+        (Self::of_verdict(&verdict), verdict.complaints)
     }
 
     fn of_verdict(verdict: &Verdict) -> Self {

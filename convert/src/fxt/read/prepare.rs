@@ -12,6 +12,7 @@ use crate::fxt::read::reason::{DAMAGED, Reason, TIME, TOO_MANY_TRACKS, UNKNOWN_S
 use crate::fxt::read::state::{FxtReader, Step};
 use crate::fxt::read::tables::Tables;
 use crate::fxt::read::tracks::{Tracks, numbered};
+use crate::starts::LATE;
 use crate::{Context, EventKind, FlowStep};
 
 /// The index of the track that a thread reference means.
@@ -50,7 +51,7 @@ impl<R: Read> FxtReader<R> {
             return Err(UNKNOWN_STRING);
         }
         let payload = event.payload.unwrap_or(0);
-        let flow = |step| EventKind::Flow { id: context.flow(payload), step, to_next: false };
+        let flow = |step| EventKind::Flow { id: context.flow(payload), step, to_next: false, lasts: false };
         let (kind, opened) = match event.kind {
             fxt::EventKind::Counter => return self.counter(time, context),
             fxt::EventKind::Instant => (EventKind::Instant, None),
@@ -95,6 +96,9 @@ impl<R: Read> FxtReader<R> {
         if !is_log && let Some((time, track)) = self.log.take() {
             self.held = true;
             return Ok(Step::Log(time, track));
+        }
+        if let EventKind::Complete { duration } = kind {
+            self.report.add_many(LATE, u64::from(self.starts.is_late(track, time, duration)));
         }
         self.prepared = Prepared { time, track, kind, name, category, is_log };
         Ok(Step::Event)

@@ -7,6 +7,7 @@ use crate::fxt::read::current::Current;
 use crate::fxt::read::log::PendingLog;
 use crate::fxt::read::prepared::Prepared;
 use crate::fxt::read::tracks::Tracks;
+use crate::starts::Starts;
 use crate::{Report, TrackId};
 
 /// Reads FXT.
@@ -55,6 +56,7 @@ pub struct FxtReader<R> {
     /// The copy of a foreign record.
     pub(super) own: Vec<u8>,
     pub(super) provider: String,
+    pub(super) starts: Starts,
     pub(super) report: Report,
     pub(super) position: u64,
 }
@@ -91,6 +93,7 @@ impl<R: Read> FxtReader<R> {
             started: false,
             own: Vec::new(),
             provider: String::new(),
+            starts: Starts::default(),
             report: Report::default(),
             position: 0,
         }

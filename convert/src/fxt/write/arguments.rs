@@ -4,6 +4,7 @@ use hairline_formats::fxt::{self, MAX_ARGS, MAX_STRING, StringRef, layout::argum
 use hairline_formats::{Value, truncate_utf8};
 
 use crate::fxt::write::strings::Strings;
+use crate::report::TOO_DEEP;
 use crate::{Arguments, Report, StringId, Text};
 
 #[derive(Debug, Default)]
@@ -43,6 +44,7 @@ impl EncodedArguments {
         report: &mut Report,
     ) {
         if let Value::Dict(_) | Value::Array(_) = value {
+            report.add_many(TOO_DEEP, value.is_too_deep().into());
             let mut path = std::mem::take(&mut self.path);
             name.text.clone_into(&mut path);
             value.flatten(&mut path, &mut |path, value| self.add(path.into(), value, strings, out, report));

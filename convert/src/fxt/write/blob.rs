@@ -5,15 +5,17 @@ use std::io::Write;
 
 use hairline_formats::Value;
 use hairline_formats::fxt::{self, StringRef};
-use hairline_formats::proto::put_str;
+use hairline_formats::proto::{put_message, put_str};
 use hairline_formats::track_event::{
-    self as te, EventType, Location, Name, SystemInfo, fields::track_event as fields,
+    self as te, EventType, LegacyEvent, Location, Name, SystemInfo, fields::track_event as fields,
 };
 
 use crate::fxt::write::state::FxtWriter;
 use crate::fxt::write::tracks::{OutputTrackKind, Tracks, mix};
-use crate::track_event::describe;
-use crate::{Categories, Event, EventKind, Log, Trace, Track, TrackId};
+use crate::nesting::BESIDE;
+use crate::report::TOO_DEEP;
+use crate::track_event::{binding, describe};
+use crate::{Categories, Event, EventKind, Log, Trace, Track, TrackId, TrackKind};
 
 /// The packet sequence of all packets.
 const SEQUENCE: u32 = 1;
@@ -79,11 +81,32 @@ impl<W: Write> FxtWriter<W> {
         self.put_blob();
     }
 
+    /// Writes a complete slice on a track beside its thread.
+    pub(super) fn put_beside(&mut self, event: &Event<'_>, time: u64, end: u64) {
+        self.report.add(BESIDE);
+        let (number, is_new) = self.nesting.lane(event.track, event.time, end.cast_signed());
+        self.describe(event.track, Categories::None);
+        let thread = uuid(&self.tracks, event.track);
+        let lane = mix(thread ^ mix(number as u64 + 1));
+        if is_new {
+            let track = Track { name: "overlapping".into(), ..Track::new(event.track, TrackKind::Slices) };
+            describe(&mut self.packets, SEQUENCE, &track, (lane, Some(thread)), &[], 0);
+        }
+        self.put_event_on(lane, event, EventType::SliceBegin, time);
+        let end_of = Event::new(event.time, event.track, EventKind::End);
+        self.put_event_on(lane, &end_of, EventType::SliceEnd, end);
+        self.put_blob();
+    }
+
     fn put_event(&mut self, event: &Event<'_>, kind: EventType, time: u64) {
+        self.put_event_on(uuid(&self.tracks, event.track), event, kind, time);
+    }
+
+    fn put_event_on(&mut self, track: u64, event: &Event<'_>, kind: EventType, time: u64) {
         let packet = te::Event {
             needs_state: false,
             name: (!event.name.text.is_empty()).then_some(Name::Text(event.name.text)),
-            track_uuid: Some(uuid(&self.tracks, event.track)),
+            track_uuid: Some(track),
             counter: if let EventKind::Counter(value) = event.kind { Some(value) } else { None },
             flow_ids: event.flows,
             terminating_flow_ids: event.ending_flows,
@@ -91,19 +114,28 @@ impl<W: Write> FxtWriter<W> {
             location: event.location.map(Location::At),
             ..te::Event::new(SEQUENCE, kind, time)
         };
+        let mut cut = 0;
         te::event_with(&mut self.packets, &packet, |out| {
             if kind != EventType::Counter {
                 event.categories.each(&mut |category| put_str(out, fields::CATEGORIES, category.text));
             }
+            if let Some(bind) = event.bound {
+                let legacy = LegacyEvent { bind: Some(binding(bind)), ..LegacyEvent::default() };
+                put_message(out, fields::LEGACY_EVENT, |out| legacy.put(out));
+            }
             event.args.each(&mut |name, value| match value {
                 Value::Null => {}
                 Value::Interned { text, .. } => te::put_named(out, Name::Text(name.text), &Value::Str(text)),
-                value => te::put_named(out, Name::Text(name.text), &value),
+                value => {
+                    cut += u64::from(value.is_too_deep());
+                    te::put_named(out, Name::Text(name.text), &value);
+                }
             });
             if let Some(log) = event.log {
                 te::put_named(out, Name::Text("message"), &Value::Str(log.body));
             }
         });
+        self.report.add_many(TOO_DEEP, cut);
         self.report.add_many(Log::NO_TAG, u64::from(event.log.is_some_and(|log| log.tag.is_some())));
         self.report.add_many("log messages became arguments", u64::from(event.log.is_some()));
     }

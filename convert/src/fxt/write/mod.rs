@@ -13,6 +13,8 @@
 mod arguments;
 mod blob;
 mod flows;
+mod lasting;
+mod open;
 mod output;
 mod record;
 mod state;
@@ -161,6 +163,8 @@ impl<W: Write> crate::stream::TraceWriter for FxtWriter<W> {
         if self.provider == 0 {
             self.start("hairline");
         }
+        self.lasting.finish();
+        self.write_points(i64::MAX);
         let never_came = self.waiting.drain().map(|(_, flows)| flows.len() as u64).sum();
         self.report.add_many("flows to slices that never came left out", never_came);
         self.output.finish()

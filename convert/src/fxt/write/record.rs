@@ -8,6 +8,8 @@ use hairline_formats::track_event::{CounterValue, Priority, SourceLocation};
 use hairline_formats::{Value, truncate_utf8};
 
 use crate::fxt::levels::LEVELS;
+use crate::fxt::write::lasting::{Arrow, Point};
+use crate::fxt::write::open::{Ends, OpenSlices};
 use crate::fxt::write::state::{FxtWriter, MAX_WAITING, WaitingFlow};
 use crate::fxt::write::tracks::{OutputTrack, OutputTrackKind};
 use crate::{Categories, Event, EventKind, FlowStep, Log, Text, Track, TrackId};
@@ -19,20 +21,29 @@ const FLOW_WINDOW: usize = 4 << 20;
 impl<W: Write> FxtWriter<W> {
     pub(super) fn thread_event(&mut self, event: &Event<'_>, time: u64) {
         let thread = self.thread_ref(Some(event.track));
-        let flows = !(event.flows.is_empty() && event.ending_flows.is_empty());
+        if self.lasting.has_points() && !matches!(event.kind, EventKind::Flow { .. }) {
+            self.settle_points((event.track, event.time));
+        }
+        let flows = !(event.flows.is_empty() && event.ending_flows.is_empty() && event.bound.is_none());
         match event.kind {
             EventKind::Begin => {
+                let is_doubtful = self.open_slices(event.track).is_some_and(|open| open.begin(event));
+                self.report.add_many(DOUBTFUL, is_doubtful.into());
                 self.put(fxt::EventKind::DurationBegin, time, thread, event, None);
                 self.put_waiting(event.track, time, thread);
             }
             EventKind::End => {
                 if flows {
                     self.put_flows(event, time, thread); // while the slice is open
+                    self.settle_points((event.track, event.time));
                 }
-                return self.put(fxt::EventKind::DurationEnd, time, thread, event, None);
+                return self.end(event, time, thread);
             }
             EventKind::Complete { duration } => {
                 let end = time.saturating_add(duration.max(0).cast_unsigned());
+                if !self.nesting.add(event.track, event.time, end.cast_signed()) {
+                    return self.put_beside(event, time, end);
+                }
                 self.put(fxt::EventKind::DurationComplete, time, thread, event, Some(end));
                 self.put_waiting(event.track, time, thread);
             }
@@ -40,6 +51,7 @@ impl<W: Write> FxtWriter<W> {
             EventKind::Instant if flows => {
                 self.put(fxt::EventKind::DurationBegin, time, thread, event, None);
                 self.put_flows(event, time, thread);
+                self.settle_points((event.track, event.time));
                 self.args.clear();
                 let end = fxt::EventKind::DurationEnd;
                 return self.put_record(end, time, thread, event, event.name, None);
@@ -49,10 +61,11 @@ impl<W: Write> FxtWriter<W> {
                 return fxt::log(&mut self.output.bytes, time, thread, message);
             }
             EventKind::Instant => self.put(fxt::EventKind::Instant, time, thread, event, None),
-            EventKind::Flow { id, step, to_next } => {
+            EventKind::Flow { id, step, to_next, lasts } => {
                 let waiting = to_next.then(|| self.waiting.entry(event.track).or_default());
                 match waiting.filter(|waiting| waiting.len() < MAX_WAITING) {
-                    Some(waiting) => waiting.push(WaitingFlow { id, step }),
+                    Some(waiting) => waiting.push(WaitingFlow { id, step, lasts, time: event.time }),
+                    None if lasts => self.add_point(event, (id, step)),
                     None => self.put(kind_of(step), time, thread, event, Some(id)),
                 }
             }
@@ -63,6 +76,36 @@ impl<W: Write> FxtWriter<W> {
         if flows {
             self.put_flows(event, time, thread);
         }
+    }
+
+    fn open_slices(&mut self, thread: TrackId) -> Option<&mut OpenSlices> {
+        match &mut self.tracks.get_mut(thread)?.kind {
+            OutputTrackKind::Thread { open, .. } => Some(open),
+            _ => None,
+        }
+    }
+
+    /// Writes an end for each slice that the event closes.
+    fn end(&mut self, event: &Event<'_>, time: u64, thread: ThreadRef) {
+        let ends = self.open_slices(event.track).map_or(Ends::Records(1), |open| open.end(event));
+        if !matches!(ends, Ends::Records(1)) {
+            let what = "arguments of ends that close several slices or none, which importers show elsewhere";
+            self.report.add_many(what, u64::from(!event.args.is_empty()));
+        }
+        let further = match ends {
+            Ends::Records(0) => return,
+            Ends::Records(count) => count - 1,
+            Ends::Doubtful => {
+                self.report.add(DOUBTFUL);
+                0
+            }
+        };
+        for _ in 0..further {
+            self.args.clear();
+            let bare = Event::new(event.time, event.track, EventKind::End);
+            self.put_record(fxt::EventKind::DurationEnd, time, thread, &bare, bare.name, None);
+        }
+        self.put(fxt::EventKind::DurationEnd, time, thread, event, None);
     }
 
     pub(super) fn async_event(&mut self, event: &Event<'_>, time: u64) {
@@ -94,7 +137,7 @@ impl<W: Write> FxtWriter<W> {
             EventKind::Flow { .. } => self.report.add("flows of async intervals left out"),
             EventKind::Counter(_) => {}
         }
-        let flows = event.flows.len() + event.ending_flows.len();
+        let flows = event.flows.len() + event.ending_flows.len() + event.bound.iter().len();
         self.report.add_many("flows of async intervals left out", flows as u64);
     }
 
@@ -235,6 +278,58 @@ impl<W: Write> FxtWriter<W> {
             let kind = self.flow_kind(id, event.time, ends, Some(at));
             self.put_flow(kind, time, thread, id);
         }
+        if let Some(bound) = event.bound {
+            self.lasting.add((event.track, event.time), bound, Text::default(), Text::default());
+        }
+    }
+
+    /// Adds the event of a flow that lasts.
+    fn add_point(&mut self, event: &Event<'_>, flow: (u64, FlowStep)) {
+        let at = (event.track, event.time);
+        self.report.add_many("arguments of flows left out", u64::from(!event.args.is_empty()));
+        match event.categories {
+            Categories::None => self.lasting.add(at, flow, event.name, Text::default()),
+            Categories::One(category) => self.lasting.add(at, flow, event.name, category),
+            several @ Categories::Many(_) => {
+                several.join(&mut self.joined);
+                self.lasting.add(at, flow, event.name, self.joined.as_str().into());
+            }
+        }
+    }
+
+    /// Writes the points of flows that must precede an event of their thread.
+    fn settle_points(&mut self, at: (TrackId, i64)) {
+        let points = self.lasting.event(at);
+        if !points.is_empty() {
+            self.write_points(at.1);
+        }
+        points.iter().for_each(|point| self.write_point(point, true));
+        self.write_points(i64::MIN);
+    }
+
+    /// Writes the waiting points of flows before `time`, and those that are too many.
+    pub(super) fn write_points(&mut self, time: i64) {
+        while let Some(point) = self.lasting.next(time) {
+            self.write_point(&point, false);
+        }
+    }
+
+    fn write_point(&mut self, point: &Point, is_in_place: bool) {
+        let Arrow { id, begin, doubt } = match self.lasting.arrow(point, is_in_place) {
+            Ok(arrow) => arrow,
+            Err(why) => return self.report.add_many(why.unwrap_or_default(), why.is_some().into()),
+        };
+        if let Some((track, time)) = begin {
+            let thread = self.thread_ref(Some(track));
+            self.put_flow(fxt::EventKind::FlowBegin, u64::try_from(time).unwrap_or(0), thread, id);
+        }
+        self.report.add_many(doubt.unwrap_or_default(), doubt.is_some().into());
+        let (track, time) = point.at;
+        let (time, thread) = (u64::try_from(time).unwrap_or(0), self.thread_ref(Some(track)));
+        let category = Categories::One(point.label.category());
+        let event = Event { categories: category, ..Event::new(0, track, EventKind::Instant) };
+        self.args.clear();
+        self.put_record(kind_of(point.step()), time, thread, &event, point.label.name(), Some(id));
     }
 
     /// Returns the role of an event in a flow. If the flow had a later begin, that record becomes a step.
@@ -268,7 +363,14 @@ impl<W: Write> FxtWriter<W> {
             return;
         }
         for flow in self.waiting.remove(&track).unwrap_or_default() {
-            self.put_flow(kind_of(flow.step), time, thread, flow.id);
+            let at = (track, time.cast_signed());
+            self.report
+                .add_many("flows to a next slice that begins before them", u64::from(at.1 < flow.time));
+            if flow.lasts {
+                self.lasting.add(at, (flow.id, flow.step), Text::default(), Text::default());
+            } else {
+                self.put_flow(kind_of(flow.step), time, thread, flow.id);
+            }
         }
     }
 }
@@ -280,6 +382,8 @@ fn kind_of(step: FlowStep) -> fxt::EventKind {
         FlowStep::End => fxt::EventKind::FlowEnd,
     }
 }
+
+const DOUBTFUL: &str = "ends of slices that may close one of another name";
 
 /// Cuts an inline string to the given number of words.
 #[inline]

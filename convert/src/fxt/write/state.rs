@@ -7,10 +7,12 @@ use hairline_formats::fxt::ThreadRef;
 
 use crate::fxt::write::arguments::EncodedArguments;
 use crate::fxt::write::flows::Flows;
+use crate::fxt::write::lasting::LastingFlows;
 use crate::fxt::write::output::Output;
 use crate::fxt::write::strings::Strings;
 use crate::fxt::write::threads::Threads;
 use crate::fxt::write::tracks::{OutputTrackKind, Tracks};
+use crate::nesting::Nesting;
 use crate::readings::Readings;
 use crate::{FlowStep, Report, TrackId};
 
@@ -36,6 +38,8 @@ pub struct FxtWriter<W> {
     pub(super) threads: Threads,
     pub(super) tracks: Tracks,
     pub(super) flows: Flows,
+    pub(super) lasting: LastingFlows,
+    pub(super) nesting: Nesting,
     /// Flows that wait for the next slice of each thread.
     pub(super) waiting: HashMap<TrackId, Vec<WaitingFlow>>,
     pub(super) args: EncodedArguments,
@@ -57,6 +61,8 @@ pub struct FxtWriter<W> {
 pub(super) struct WaitingFlow {
     pub(super) id: u64,
     pub(super) step: FlowStep,
+    pub(super) lasts: bool,
+    pub(super) time: i64,
 }
 
 /// The limit for waiting flows of a thread.
@@ -71,6 +77,8 @@ impl<W: Write> FxtWriter<W> {
             threads: Threads::default(),
             tracks: Tracks::default(),
             flows: Flows::default(),
+            lasting: LastingFlows::default(),
+            nesting: Nesting::default(),
             waiting: HashMap::new(),
             args: EncodedArguments::default(),
             joined: String::new(),

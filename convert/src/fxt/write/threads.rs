@@ -24,7 +24,7 @@ impl Threads {
         out: &mut Vec<u8>,
     ) -> Option<ThreadRef> {
         match tracks.get(track)?.kind {
-            OutputTrackKind::Thread { index: 0, pid, tid } => {
+            OutputTrackKind::Thread { index: 0, pid, tid, .. } => {
                 let index = self.give_out(track, tracks);
                 fxt::thread_record(out, index, pid, tid);
                 Some(ThreadRef::Index(index))

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::fxt::write::open::OpenSlices;
 use crate::{CounterTrack, Track, TrackId, TrackKind};
 
 /// The limit for stored names of open slices on one async interval.
@@ -30,7 +31,7 @@ pub(super) struct OutputTrack {
 #[derive(Debug)]
 pub(super) enum OutputTrackKind {
     Process { pid: u64, any_thread: Option<TrackId> },
-    Thread { pid: u64, tid: u64, index: u8 },
+    Thread { pid: u64, tid: u64, index: u8, open: OpenSlices },
     Slices,
     Async { id: u64, open: OpenNames },
     Counter { is_plain: bool, number: u64, series: Arc<str> },
@@ -97,10 +98,12 @@ impl Tracks {
                 };
                 OutputTrackKind::Process { pid, any_thread }
             }
-            (&TrackKind::Thread { pid, tid }, Some(OutputTrackKind::Thread { index, .. })) => {
-                OutputTrackKind::Thread { pid, tid, index }
+            (&TrackKind::Thread { pid, tid }, Some(OutputTrackKind::Thread { index, open, .. })) => {
+                OutputTrackKind::Thread { pid, tid, index, open }
             }
-            (&TrackKind::Thread { pid, tid }, _) => OutputTrackKind::Thread { pid, tid, index: 0 },
+            (&TrackKind::Thread { pid, tid }, _) => {
+                OutputTrackKind::Thread { pid, tid, index: 0, open: OpenSlices::default() }
+            }
             (TrackKind::Slices, _) => OutputTrackKind::Slices,
             (TrackKind::Async { id, scope }, before) => {
                 let open = if let Some(OutputTrackKind::Async { open, .. }) = before {

@@ -4,27 +4,31 @@ use hairline_formats::Value;
 use hairline_formats::trace_event_json::{Args, Event, Json};
 use hairline_formats::track_event::CounterValue;
 
-use crate::{Arguments, Categories, Context, StringId, Strings, Text, Texts, TrackId};
+use crate::{Arguments, Categories, Context, FlowStep, StringId, Strings, Text, Texts, TrackId};
 
 #[derive(Debug, Default)]
 pub(super) struct Current {
     pub(super) name: OwnedText,
     pub(super) categories: CategoryList,
     pub(super) args: ArgumentObject,
-    pub(super) flows: Option<u64>,
-    pub(super) ending_flows: Option<u64>,
+    pub(super) bound: Option<(u64, FlowStep)>,
     pub(super) samples: Vec<(TrackId, CounterValue)>,
     /// The whole event as JSON.
     pub(super) own: Vec<u8>,
 }
 
 impl Current {
+    /// The number of bytes of the texts.
+    pub(super) fn size(&self) -> usize {
+        self.args.0.len() + self.name.own.len() + self.categories.text.len()
+    }
+
     /// Copies the name, the categories and the arguments of an event. Returns whether the arguments are an
     /// object, or missing.
     pub(super) fn take(&mut self, event: &Event<'_>, context: &mut Context) -> bool {
         self.name.set(&event.name, &mut context.strings);
         self.categories.set(&event.cat, &mut context.strings);
-        (self.flows, self.ending_flows) = (None, None);
+        self.bound = None;
         self.samples.clear();
         self.args.set(&event.args)
     }
@@ -88,6 +92,9 @@ fn split(categories: &str) -> impl Iterator<Item = &str> {
     categories.split(',').filter(|category| !category.is_empty())
 }
 
+/// The number of levels that are read.
+const MOST_LEVELS: usize = 32;
+
 /// The JSON text of an object; "" for an empty object.
 #[derive(Debug, Default)]
 pub(super) struct ArgumentObject(String);
@@ -106,6 +113,28 @@ impl ArgumentObject {
             Args::None => true,
             _ => false,
         }
+    }
+
+    /// Whether values are nested deeper than 32 levels. They are read as "...".
+    pub(super) fn is_too_deep(&self) -> bool {
+        if self.0.len() <= 2 * MOST_LEVELS {
+            return false;
+        }
+        let (mut depth, mut deepest, mut in_text, mut is_escaped) = (0_usize, 0, false, false);
+        for byte in self.0.bytes() {
+            match byte {
+                _ if is_escaped => is_escaped = false,
+                b'\\' => is_escaped = in_text,
+                b'"' => in_text = !in_text,
+                b'{' | b'[' if !in_text => {
+                    depth += 1;
+                    deepest = deepest.max(depth);
+                }
+                b'}' | b']' if !in_text => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        deepest > MOST_LEVELS
     }
 
     pub(super) fn is_none(&self) -> bool {

@@ -4,10 +4,13 @@ use hairline_formats::Value;
 use hairline_formats::trace_event_json::{Event, InstantScope, Metadata, Phase, put_event};
 use hairline_formats::track_event::CounterValue;
 
-use crate::json::read::numbers::{hash, number};
+use crate::json::read::numbers::{flow_number, hash, number};
+use crate::json::read::order::Held;
 use crate::json::read::pending::Pending;
 use crate::json::read::state::State;
 use crate::json::read::tracks::{Counter, Interval, NewTracks, TrackFact};
+use crate::report::TOO_DEEP;
+use crate::ties::{Rank, TIES};
 use crate::{Context, EventKind, FlowStep, TrackId};
 
 /// Why an event is skipped.
@@ -61,25 +64,63 @@ impl State {
         time.checked_add(self.facts.offset).ok_or("events with times beyond 292 years")
     }
 
-    /// Stores the content of an event and queues it. Its track must be queued before.
-    fn put(&mut self, event: &Event<'_>, at: (i64, TrackId), kind: EventKind, context: &mut Context) {
+    /// Queues the event whose content is stored.
+    fn queue(&mut self, (time, track): (i64, TrackId), kind: EventKind) {
+        let is_slice = matches!(kind, EventKind::Complete { .. });
+        if !is_slice {
+            self.order.other(track, time);
+        }
+        if !is_slice && !self.order.has_ready() {
+            return self.pending.push_back(Pending::Event(time, track, kind));
+        }
+        let held = Held { content: std::mem::take(&mut self.current), time, track, kind };
+        if is_slice { self.order.slice(held) } else { self.order.follow(held) }
+    }
+
+    /// Counts an event of a thread that importers read before an earlier one with its time.
+    fn tie(&mut self, thread: TrackId, time: i64, kind: EventKind) {
+        let rank = match kind {
+            EventKind::End => Rank::End,
+            EventKind::Complete { .. } => Rank::Complete,
+            EventKind::Flow { .. } => Rank::Flow,
+            _ => Rank::Other,
+        };
+        if self.ties.entry(thread).or_default().add(time, rank) {
+            self.report.add(TIES);
+        }
+    }
+
+    /// Stores the content of an event. Its track must be queued before.
+    fn store(&mut self, event: &Event<'_>, context: &mut Context) {
         if !self.current.take(event, context) {
             self.report.add("arguments that are not an object");
         }
+        self.report.add_many(TOO_DEEP, self.current.args.is_too_deep().into());
         self.bind(event, context);
-        self.pending.push_back(Pending::Event(at.0, at.1, kind));
+    }
+
+    /// As `store`, and queues the event.
+    fn put(&mut self, event: &Event<'_>, at: (i64, TrackId), kind: EventKind, context: &mut Context) {
+        self.store(event, context);
+        self.queue(at, kind);
     }
 
     /// Stores the flow that an event is bound to.
     fn bind(&mut self, event: &Event<'_>, context: &Context) {
         let Some(id) = &event.bind_id else { return };
-        let Some(flow) = self.flows.number("", "", id, context) else {
-            return self.report.add_defects("flows without an id", 1);
+        let step = match (event.flow_in, event.flow_out) {
+            (false, true) => FlowStep::Begin,
+            (true, true) => FlowStep::Step,
+            (true, false) => FlowStep::End,
+            (false, false) => return self.report.add_defects("flows without a direction", 1),
         };
-        match (event.flow_in, event.flow_out) {
-            (true, false) => self.current.ending_flows = Some(flow),
-            (_, true) => self.current.flows = Some(flow),
-            (false, false) => self.report.add_defects("flows without a direction", 1),
+        let id = flow_number(id).map(|id| self.flows.id("", "", context.flow(id)));
+        match id {
+            Some(id) => {
+                self.flows.count(id, step, &mut self.report);
+                self.current.bound = Some((id, step));
+            }
+            None => self.report.add_defects("flows without an id", 1),
         }
     }
 
@@ -99,13 +140,15 @@ impl State {
             let to = &mut NewTracks { context, pending: &mut self.pending };
             (self.tracks.time(thread, to), tts)
         });
-        self.put(event, (time, thread), kind, context);
+        self.store(event, context);
         if let Some((track, tts)) = cpu {
             let samples = &mut self.current.samples;
             samples.push((track, CounterValue::Int(tts)));
             let end = event.tdur.and_then(|tdur| tts.checked_add(tdur));
             samples.extend(end.map(|end| (track, CounterValue::Int(end))));
         }
+        self.tie(thread, time, kind);
+        self.queue((time, thread), kind);
         Ok(())
     }
 
@@ -114,15 +157,7 @@ impl State {
         if duration < 0 {
             return Err("slices with a negative duration");
         }
-        self.on_thread(event, EventKind::Complete { duration }, context)?;
-        if let Some(Pending::Event(time, thread, _)) = self.pending.back()
-            && self.starts.is_late(*thread, *time, duration)
-        {
-            self.report.add(
-                "slices that follow an inner one with the same begin, which only importers of JSON accept",
-            );
-        }
-        Ok(())
+        self.on_thread(event, EventKind::Complete { duration }, context)
     }
 
     fn instant(&mut self, event: &Event<'_>, context: &mut Context) -> Result<(), Reason> {
@@ -192,11 +227,14 @@ impl State {
     fn flow(&mut self, event: &Event<'_>, step: FlowStep, context: &mut Context) -> Result<(), Reason> {
         let time = self.time(event)?;
         let id = event.id.as_ref().or(event.id2.local.as_ref()).or(event.id2.global.as_ref());
-        let id = id.and_then(|id| self.flows.number(&event.cat, &event.name, id, context));
-        let id = id.ok_or("flows without an id")?;
+        let id = id.and_then(flow_number).ok_or("flows without an id")?;
+        let id = self.flows.id(&event.cat, &event.name, context.flow(id));
+        self.flows.count(id, step, &mut self.report);
         let thread = self.thread(event, context);
         let to_next = step == FlowStep::End && event.bp != "e";
-        self.put(event, (time, thread), EventKind::Flow { id, step, to_next }, context);
+        let flow = EventKind::Flow { id, step, to_next, lasts: true };
+        self.tie(thread, time, flow);
+        self.put(event, (time, thread), flow, context);
         Ok(())
     }
 

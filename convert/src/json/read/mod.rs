@@ -16,8 +16,8 @@ mod current;
 mod event;
 mod members;
 mod numbers;
+mod order;
 mod pending;
-mod starts;
 mod state;
 mod tracks;
 
@@ -61,7 +61,7 @@ impl<R: Read> JsonReader<R> {
 impl<R: Read> crate::stream::TraceReader for JsonReader<R> {
     fn next<'s>(&'s mut self, context: &'s mut Context) -> Result<Option<Item<'s>>, Error> {
         let state = &mut self.state;
-        while state.pending.is_empty() && !self.ended {
+        while state.pending.is_empty() && !state.next_held() && !self.ended {
             let found = self.input.next();
             // By reference, because an event is large.
             if let Ok(Some((offset, found))) = &found {
@@ -71,6 +71,7 @@ impl<R: Read> crate::stream::TraceReader for JsonReader<R> {
             match found.map(|_| ()) {
                 Ok(()) => {
                     self.ended = true;
+                    state.order.release_all();
                     state.report.add_defects("values that are no events", self.input.skipped());
                     state.report.add_many("events that were not UTF-8", self.input.repairs());
                     let made_ids = state.tracks.made_ids();
@@ -86,6 +87,9 @@ impl<R: Read> crate::stream::TraceReader for JsonReader<R> {
                     }
                 },
             }
+        }
+        if state.pending.is_empty() {
+            state.next_held(); // released at the end
         }
         Ok(state.pending.pop_front().map(|pending| state.give(pending, context)))
     }

@@ -19,6 +19,15 @@ pub(super) fn number(id: &Id<'_>) -> u64 {
     id.number().and_then(|number| u64::try_from(number).ok()).unwrap_or_else(|| hash(id))
 }
 
+/// The number in the id of a flow. A text is hexadecimal, with or without `0x`.
+pub(super) fn flow_number(id: &Id<'_>) -> Option<u64> {
+    match id {
+        Id::Number(number) => Some(*number),
+        Id::Negative(_) => None,
+        Id::Text(text) => u64::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16).ok(),
+    }
+}
+
 /// The numbers of processes and threads whose id is a text.
 #[derive(Debug, Default)]
 pub(super) struct MadeIds(HashMap<String, u64>);
@@ -45,43 +54,5 @@ impl MadeIds {
         let number = context.new_owner();
         self.0.insert(text.clone().into_owned(), number);
         (number, Some(text))
-    }
-}
-
-/// The numbers of flows. In JSON, name and category are part of a flow's identity, except for flows that
-/// slices are bound to.
-#[derive(Debug, Default)]
-pub(super) struct Flows {
-    /// The first category and name. Their flow ids stay unchanged, because nearly all traces have no others.
-    first: Option<(String, String)>,
-    /// The latest category and name, and the value that is mixed into their flow ids.
-    last: (String, String, u64),
-}
-
-impl Flows {
-    /// Returns the number of a flow, or `None` if its id is not a number.
-    pub(super) fn number(
-        &mut self,
-        category: &str,
-        name: &str,
-        id: &Id<'_>,
-        context: &Context,
-    ) -> Option<u64> {
-        let id = match id {
-            Id::Number(number) => *number,
-            Id::Negative(_) => return None,
-            // A text id is hexadecimal, with or without 0x.
-            Id::Text(text) => u64::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16).ok()?,
-        };
-        if (self.last.0.as_str(), self.last.1.as_str()) != (category, name) || self.first.is_none() {
-            let key = (category.to_owned(), name.to_owned());
-            let mixed = match &self.first {
-                Some(first) if *first != key => hash(&key),
-                _ => 0,
-            };
-            self.first.get_or_insert_with(|| key.clone());
-            self.last = (key.0, key.1, mixed);
-        }
-        Some(context.flow(id) ^ self.last.2)
     }
 }

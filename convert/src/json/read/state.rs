@@ -1,29 +1,45 @@
 //! The state of a JSON reader.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
+use crate::flow_ids::FlowIds;
 use crate::json::facts::Facts;
 use crate::json::read::current::Current;
-use crate::json::read::numbers::Flows;
+use crate::json::read::order::{Held, Order};
 use crate::json::read::pending::Pending;
-use crate::json::read::starts::Starts;
 use crate::json::read::tracks::Tracks;
-use crate::{Context, Event, Item, NoArguments, Report, TraceFormat};
+use crate::starts::{LATE, Starts};
+use crate::ties::Ties;
+use crate::{Context, Event, EventKind, Item, NoArguments, Report, TraceFormat, TrackId};
 
 /// The state of a JSON reader, without its input.
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) current: Current,
     pub(super) tracks: Tracks,
-    pub(super) flows: Flows,
+    pub(super) flows: FlowIds,
     pub(super) facts: Facts,
     pub(super) starts: Starts,
+    pub(super) order: Order,
+    /// The latest times of each thread.
+    pub(super) ties: HashMap<TrackId, Ties>,
     pub(super) pending: VecDeque<Pending>,
     pub(super) report: Report,
     pub(super) position: u64,
 }
 
 impl State {
+    /// Queues the next event that waited. Returns whether there was one.
+    pub(super) fn next_held(&mut self) -> bool {
+        let Some(Held { content, time, track, kind }) = self.order.next() else { return false };
+        self.current = content;
+        if let EventKind::Complete { duration } = kind {
+            self.report.add_many(LATE, u64::from(self.starts.is_late(track, time, duration)));
+        }
+        self.pending.push_back(Pending::Event(time, track, kind));
+        true
+    }
+
     pub(super) fn give<'s>(&'s self, pending: Pending, context: &'s Context) -> Item<'s> {
         let current = &self.current;
         match pending {
@@ -35,8 +51,7 @@ impl State {
                 name: current.name.text(&context.strings),
                 categories: current.categories.all(&context.strings),
                 args: if current.args.is_none() { &NoArguments } else { &current.args },
-                flows: current.flows.as_slice(),
-                ending_flows: current.ending_flows.as_slice(),
+                bound: current.bound,
                 extra_counters: &current.samples,
                 ..Event::new(time, track, kind)
             }),

@@ -1,16 +1,30 @@
 //! The arguments of an event.
 
+use std::cell::Cell;
+
 use hairline_formats::trace_event_json::Args;
 use hairline_formats::{Entries, Value};
 
 use crate::Event;
 
 /// The arguments of an event, with its log message, correlation id and source location.
-pub(super) struct EventArguments<'a>(pub(super) &'a Event<'a>);
+pub(super) struct EventArguments<'a> {
+    event: &'a Event<'a>,
+    cut: Cell<u64>,
+}
 
-impl EventArguments<'_> {
+impl<'a> EventArguments<'a> {
+    pub(super) fn new(event: &'a Event<'a>) -> Self {
+        Self { event, cut: Cell::new(0) }
+    }
+
+    /// The number of arguments that were cut when they were written, because they are nested too deeply.
+    pub(super) fn cut(&self) -> u64 {
+        self.cut.get()
+    }
+
     pub(super) fn args(&self) -> Args<'_> {
-        let Event { log, location, correlation, args, .. } = self.0;
+        let Event { log, location, correlation, args, .. } = self.event;
         let is_empty = log.is_none() && location.is_none() && correlation.is_none() && args.is_empty();
         if is_empty { Args::None } else { Args::Shown(self) }
     }
@@ -18,15 +32,20 @@ impl EventArguments<'_> {
 
 impl Entries for EventArguments<'_> {
     fn each(&self, show: &mut dyn FnMut(&str, Value<'_>)) {
-        self.0.args.each(&mut |name, value| exact(name.text, value, show));
-        if let Some(log) = &self.0.log {
+        self.event.args.each(&mut |name, value| {
+            if value.is_too_deep() {
+                self.cut.set(self.cut.get() + 1);
+            }
+            exact(name.text, value, show);
+        });
+        if let Some(log) = &self.event.log {
             show("message", Value::Str(log.body));
             show("priority", Value::Str(&format!("{:?}", log.priority).to_lowercase()));
         }
-        if let Some(correlation) = self.0.correlation {
+        if let Some(correlation) = self.event.correlation {
             show("correlation_id", Value::Str(correlation));
         }
-        if let Some(location) = &self.0.location {
+        if let Some(location) = &self.event.location {
             show("source", Value::Dict(&Location(location)));
         }
     }

@@ -11,9 +11,11 @@ use hairline_formats::track_event::CounterValue;
 
 use crate::json::write::arguments::EventArguments;
 use crate::json::write::flows::{Flows, Point, Role};
-use crate::json::write::plain::{kind, only_category};
+use crate::json::write::plain::{kind, only_category, rank};
 use crate::json::write::state::{JsonWriter, finished};
 use crate::json::write::tracks::{Counter, Instants, Interval, OutputTrack};
+use crate::report::TOO_DEEP;
+use crate::ties::{Rank, TIES};
 use crate::{Event, EventKind, Log, Report, Text, TrackId};
 
 /// The name and category of flow events. Importers use them to distinguish flows; here the flow's id is
@@ -50,16 +52,19 @@ impl<W: Write> JsonWriter<W> {
         // An event at the same time would take over the flows of the events before it, so they are written
         // first.
         let waiting = std::mem::take(flows);
+        if waiting.iter().any(|point| point.time == ts) {
+            self.write_ready(ts)?;
+        }
         for point in waiting {
             if point.time == ts { self.write_point(point)? } else { self.flows.wait(point) }
         }
-        if let EventKind::Flow { id, step, to_next } = event.kind {
+        if let EventKind::Flow { id, step, to_next, lasts } = event.kind {
             let is_plain = |text: &str| matches!(text, "" | FLOW);
             if !is_plain(event.name.text) || !is_plain(&self.categories) {
                 self.report.add("names and categories of flows");
             }
-            self.wait(event.track, (pid, tid, ts), id, Role::new(step, to_next));
-            return self.write_ready(false);
+            self.wait(event.track, (pid, tid, ts), id, Role::new(step, to_next, lasts));
+            return self.write_ready(i64::MIN);
         }
         let Some(kind) = kind(event.kind) else {
             self.report.add("counter values on tracks that are not counters");
@@ -69,16 +74,19 @@ impl<W: Write> JsonWriter<W> {
         let ends = kind == PlainPhase::End;
         let points = event.flows.iter().map(|flow| (*flow, Role::Through));
         let points = points.chain(event.ending_flows.iter().map(|flow| (*flow, Role::Ends)));
+        let points = points.chain(event.bound.map(|(flow, step)| (flow, Role::bound(step))));
         for (flow, role) in points.clone().filter(|_| ends) {
             let order = self.flows.order();
+            self.tie(event.track, ts, Rank::Flow);
             self.write_point(Point { time: ts, order, flow, role, pid, tid })?;
         }
+        self.tie(event.track, ts, rank(kind));
         let (tts, tdur) = self.cpu_time(event);
         let dur = match kind {
             PlainPhase::Complete { dur } => Some(dur),
             _ => None,
         };
-        let shown = EventArguments(event);
+        let shown = EventArguments::new(event);
         let Some(output) = &mut self.output else { return finished() };
         output.event(&json::Event {
             name: event.name.text.into(),
@@ -93,22 +101,33 @@ impl<W: Write> JsonWriter<W> {
             args: shown.args(),
             ..json::Event::default()
         })?;
+        self.report.add_many(TOO_DEEP, shown.cut());
         for (flow, role) in points.filter(|_| !ends) {
             self.wait(event.track, (pid, tid, ts), flow, role);
         }
-        self.write_ready(false)
+        self.write_ready(i64::MIN)
     }
 
     fn wait(&mut self, track: TrackId, (pid, tid, time): (u32, u32, i64), flow: u64, role: Role) {
         let order = self.flows.order();
+        self.tie(track, time, Rank::Flow);
         if let Some(OutputTrack::Thread { flows, .. }) = self.tracks.get_mut(track) {
             flows.push(Point { time, order, flow, role, pid, tid });
         }
     }
 
-    /// Writes the flow points that need not wait any longer.
-    fn write_ready(&mut self, at_end: bool) -> io::Result<()> {
-        while let Some(point) = self.flows.ready(at_end) {
+    /// Counts an event of a thread that importers read before an earlier one with its time.
+    fn tie(&mut self, track: TrackId, time: i64, rank: Rank) {
+        if let Some(OutputTrack::Thread { ties, .. }) = self.tracks.get_mut(track)
+            && ties.add(time, rank)
+        {
+            self.report.add(TIES);
+        }
+    }
+
+    /// Writes the flow points before `time`, and those that need not wait any longer.
+    fn write_ready(&mut self, time: i64) -> io::Result<()> {
+        while let Some(point) = self.flows.ready(time) {
             self.write_point(point)?;
         }
         Ok(())
@@ -117,12 +136,12 @@ impl<W: Write> JsonWriter<W> {
     pub(super) fn finish_flows(&mut self) -> io::Result<()> {
         let flows = &mut self.flows;
         self.tracks.each_waiting(|point| flows.wait(point));
-        self.write_ready(true)
+        self.write_ready(i64::MAX)
     }
 
     fn write_point(&mut self, point: Point) -> io::Result<()> {
         let Some((ph, number)) = self.flows.on_thread(&point, &mut self.report) else { return Ok(()) };
-        let bp = if ph == Phase::FlowEnd && point.role != Role::EndAtNext { "e" } else { "" };
+        let bp = if ph == Phase::FlowEnd && point.role != Role::ArrivalAtNext { "e" } else { "" };
         self.output()?.event(&json::Event {
             name: FLOW.into(),
             cat: FLOW.into(),
@@ -158,7 +177,7 @@ impl<W: Write> JsonWriter<W> {
                 return Ok(());
             }
         };
-        let shown = EventArguments(event);
+        let shown = EventArguments::new(event);
         let mut written = json::Event {
             name: event.name.text.into(),
             cat: Cow::Borrowed(open.map_or(&*self.categories, |open| categories.get(open))),
@@ -176,12 +195,13 @@ impl<W: Write> JsonWriter<W> {
                     Instants::Process => InstantScope::Process,
                     _ => InstantScope::Global,
                 });
-                let flows = event.flows.len() + event.ending_flows.len();
+                let flows = event.flows.len() + event.ending_flows.len() + event.bound.iter().len();
                 self.report.add_many("flows through instants without a thread", flows as u64);
             }
             _ => bind(&mut written, event, &mut self.flows, &mut self.report),
         }
         output.event(&written)?;
+        self.report.add_many(TOO_DEEP, shown.cut());
         let EventKind::Complete { duration } = event.kind else { return Ok(()) };
         output.event(&json::Event {
             name: written.name,
@@ -310,7 +330,8 @@ fn interval_phase(kind: EventKind, instants: Instants) -> Result<Phase, &'static
 /// Binds an event of an interval to its first flow. JSON has room for one.
 fn bind(written: &mut json::Event<'_>, event: &Event<'_>, flows: &mut Flows, report: &mut Report) {
     let points = event.flows.iter().map(|flow| (*flow, Role::Through));
-    let mut points = points.chain(event.ending_flows.iter().map(|flow| (*flow, Role::Ends)));
+    let points = points.chain(event.ending_flows.iter().map(|flow| (*flow, Role::Ends)));
+    let mut points = points.chain(event.bound.map(|(flow, step)| (flow, Role::bound(step))));
     if let Some((flow, role)) = points.next()
         && let Some((phase, number)) = flows.of_interval(flow, role, report)
     {

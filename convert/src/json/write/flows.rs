@@ -38,22 +38,35 @@ pub(super) enum Role {
     Step,
     /// The flow ends at the open slice.
     End,
-    /// The flow ends at the next slice.
-    EndAtNext,
+    /// The flow arrives at the open slice, and stays.
+    Arrival,
+    /// The flow arrives at the next slice, and stays.
+    ArrivalAtNext,
 }
 
 impl Role {
-    pub(super) fn new(step: FlowStep, to_next: bool) -> Self {
-        match (step, to_next) {
-            (FlowStep::Begin, _) => Self::Begin,
-            (FlowStep::Step, _) => Self::Step,
-            (FlowStep::End, false) => Self::End,
-            (FlowStep::End, true) => Self::EndAtNext,
+    /// The role of a flow event.
+    pub(super) fn new(step: FlowStep, to_next: bool, lasts: bool) -> Self {
+        match step {
+            FlowStep::Begin => Self::Begin,
+            FlowStep::Step => Self::Step,
+            FlowStep::End if to_next => Self::ArrivalAtNext,
+            FlowStep::End if lasts => Self::Arrival,
+            FlowStep::End => Self::End,
         }
     }
 
+    /// The role of an event that is bound to a flow.
+    pub(super) fn bound(step: FlowStep) -> Self {
+        Self::new(step, false, true)
+    }
+
     fn is_end(self) -> bool {
-        matches!(self, Self::Ends | Self::End | Self::EndAtNext)
+        matches!(self, Self::Ends | Self::End)
+    }
+
+    fn is_arrival(self) -> bool {
+        matches!(self, Self::Arrival | Self::ArrivalAtNext)
     }
 }
 
@@ -80,10 +93,11 @@ impl Flows {
         self.waiting.push(Reverse(point));
     }
 
-    /// Returns the next point if too many wait, or if the trace is `at_end`.
-    pub(super) fn ready(&mut self, at_end: bool) -> Option<Point> {
-        let most = if at_end { 0 } else { WAITING };
-        (self.waiting.len() > most).then(|| self.waiting.pop())?.map(|Reverse(point)| point)
+    /// Returns the next point if it is before `time`, or if too many wait.
+    pub(super) fn ready(&mut self, time: i64) -> Option<Point> {
+        let Reverse(first) = self.waiting.peek()?;
+        let is_ready = first.time < time || self.waiting.len() > WAITING;
+        is_ready.then(|| self.waiting.pop())?.map(|Reverse(point)| point)
     }
 
     /// The phase of a point on a thread, and its flow's id in JSON. Returns `None` and counts the point if it
@@ -131,8 +145,8 @@ impl FlowIds {
     fn step(&mut self, id: u64, role: Role, report: &mut Report) -> Option<(Phase, u64)> {
         let known = self.recent.get(&id).copied().or_else(|| self.older.remove(&id));
         let (phase, number) = match (role, known) {
-            // A flow that ends several times leads to several slices.
-            (_, Some(flow)) if role.is_end() => (Phase::FlowEnd, flow.number),
+            (_, Some(flow)) if role.is_arrival() => (Phase::FlowEnd, flow.number),
+            (_, Some(Flow { has_ended: false, number })) if role.is_end() => (Phase::FlowEnd, number),
             (Role::Step | Role::Through, Some(Flow { has_ended: false, number })) => {
                 (Phase::FlowStep, number)
             }
@@ -150,7 +164,7 @@ impl FlowIds {
                 return None;
             }
         };
-        self.keep(id, Flow { number, has_ended: phase == Phase::FlowEnd });
+        self.keep(id, Flow { number, has_ended: role.is_end() });
         Some((phase, number))
     }
 

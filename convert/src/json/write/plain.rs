@@ -7,6 +7,8 @@ use hairline_formats::trace_event_json::{Args, PlainEvent, PlainPhase};
 use crate::json::write::arguments::EventArguments;
 use crate::json::write::state::{JsonWriter, finished};
 use crate::json::write::tracks::OutputTrack;
+use crate::report::TOO_DEEP;
+use crate::ties::{Rank, TIES};
 use crate::{Categories, Event, EventKind, Text};
 
 impl<W: Write> JsonWriter<W> {
@@ -20,23 +22,29 @@ impl<W: Write> JsonWriter<W> {
         if has_more
             || !event.flows.is_empty()
             || !event.ending_flows.is_empty()
+            || event.bound.is_some()
             || !event.extra_counters.is_empty()
         {
             return None;
         }
-        let Some(OutputTrack::Thread { place, flows, .. }) = self.tracks.get(event.track) else {
+        let Some(OutputTrack::Thread { place, flows, ties, .. }) = self.tracks.get_mut(event.track) else {
             return None;
         };
         if !flows.is_empty() {
             return None;
         }
         let label = self.labels.get(event.name, category)?;
-        let shown = EventArguments(event);
+        if ties.add(ts, rank(kind)) {
+            self.report.add(TIES);
+        }
+        let shown = EventArguments::new(event);
         let args = if event.args.is_empty() { Args::None } else { Args::Shown(&shown) };
-        Some(match &mut self.output {
+        let written = match &mut self.output {
             Some(output) => output.plain(&PlainEvent { label, phase: kind, ts, ids: place, args }),
             None => finished(),
-        })
+        };
+        self.report.add_many(TOO_DEEP, shown.cut());
+        Some(written)
     }
 }
 
@@ -50,6 +58,16 @@ pub(super) fn kind(kind: EventKind) -> Option<PlainPhase> {
         EventKind::Instant => PlainPhase::Instant,
         EventKind::Flow { .. } | EventKind::Counter(_) => return None,
     })
+}
+
+/// The place of an event among those of its thread and time.
+#[inline]
+pub(super) fn rank(kind: PlainPhase) -> Rank {
+    match kind {
+        PlainPhase::End => Rank::End,
+        PlainPhase::Complete { .. } => Rank::Complete,
+        _ => Rank::Other,
+    }
 }
 
 /// The category of an event, or the empty text. Returns `None` for several categories.

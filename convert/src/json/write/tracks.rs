@@ -11,6 +11,8 @@ use hairline_formats::track_event::{CounterType, Unit};
 use crate::json::write::flows::Point;
 use crate::json::write::labels::number;
 use crate::report::LATE_THREADS;
+use crate::shared_ids::{SHARED, SharedIds};
+use crate::ties::Ties;
 use crate::{CounterTrack, Report, StringId, Strings, Text, Track, TrackId, TrackKind};
 
 #[derive(Debug, Default)]
@@ -22,6 +24,7 @@ pub(super) struct Tracks {
     short_ids: HashMap<u64, u32>,
     /// The first track with each id of an async interval. Several input traces may use the same id.
     ids: HashMap<(Option<u32>, u64, Arc<str>), TrackId>,
+    shared: SharedIds,
     /// The categories of open slices on intervals, separated by commas.
     pub(super) categories: Strings,
 }
@@ -35,6 +38,8 @@ pub(super) enum OutputTrack {
         place: TrackIds,
         /// Flow points at the time of the thread's latest event.
         flows: Vec<Point>,
+        /// The latest times.
+        ties: Ties,
     },
     /// Events with an id.
     Interval(Interval),
@@ -147,9 +152,13 @@ impl Tracks {
             self.all.resize_with(place + 1, || None);
             self.labels.resize_with(place + 1, TrackLabels::default);
         }
+        report.add_many(SHARED, self.shared.add(track).into());
         let mut output_track = self.output_track(track, report);
         match (&mut output_track, self.all[place].take()) {
-            (OutputTrack::Thread { flows: new, .. }, Some(OutputTrack::Thread { flows, .. })) => *new = flows,
+            (
+                OutputTrack::Thread { flows: new, ties: new_ties, .. },
+                Some(OutputTrack::Thread { flows, ties, .. }),
+            ) => (*new, *new_ties) = (flows, ties),
             (OutputTrack::Interval(new), Some(OutputTrack::Interval(old))) => new.open = old.open,
             (OutputTrack::Thread { .. }, Some(_)) => report.add(LATE_THREADS),
             _ => {}
@@ -174,7 +183,8 @@ impl Tracks {
         match &track.kind {
             &TrackKind::Thread { pid, tid } => {
                 let (pid, tid) = (self.short_id(pid, report), self.short_id(tid, report));
-                OutputTrack::Thread { pid, tid, place: TrackIds::thread(pid, tid), flows: Vec::new() }
+                let place = TrackIds::thread(pid, tid);
+                OutputTrack::Thread { pid, tid, place, flows: Vec::new(), ties: Ties::default() }
             }
             TrackKind::Process { pid, command_line } => {
                 let labels = &mut self.labels[track.id.0 as usize];

@@ -7,7 +7,7 @@ use hairline_formats::track_event::{self, CounterValue, Priority, TrackEvent};
 
 use crate::track_event::read::sequence::OwnedLocation;
 use crate::track_event::read::table::{InternedText, Table};
-use crate::{Context, EventKind, Text, TrackId};
+use crate::{Context, EventKind, FlowStep, Text, TrackId};
 
 /// A string of the current event.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +35,7 @@ pub(super) struct Current {
     pub(super) counter: Option<u32>,
     pub(super) flows: Vec<u64>,
     pub(super) ending_flows: Vec<u64>,
+    pub(super) bound: Option<(u64, FlowStep)>,
     pub(super) extra_counters: Vec<(TrackId, CounterValue)>,
     pub(super) correlation: TextRef,
     pub(super) location: Option<OwnedLocation>,
@@ -59,6 +60,7 @@ impl Default for Current {
             counter: None,
             flows: Vec::new(),
             ending_flows: Vec::new(),
+            bound: None,
             extra_counters: Vec::new(),
             correlation: TextRef::None,
             location: None,
@@ -79,6 +81,7 @@ impl Current {
         self.counter = None;
         self.flows.clear();
         self.ending_flows.clear();
+        self.bound = None;
         self.extra_counters.clear();
         self.correlation = TextRef::None;
         self.location = None;

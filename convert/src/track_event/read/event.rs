@@ -35,6 +35,7 @@ impl State {
             args: if current.bytes.is_empty() { &NoArguments } else { self },
             flows: &current.flows,
             ending_flows: &current.ending_flows,
+            bound: current.bound,
             extra_counters: &current.extra_counters,
             correlation: match &current.correlation {
                 TextRef::None => None,

@@ -2,6 +2,7 @@
 
 use hairline_formats::track_event::{FlowDirection, LegacyEvent, LegacyId};
 
+use crate::starts::LATE;
 use crate::track_event::read::current::TextRef;
 use crate::track_event::read::state::State;
 use crate::track_event::read::table::InternedText;
@@ -13,25 +14,14 @@ impl State {
         if let (TextRef::None, Some(iid)) = (&self.current.name, legacy.name_iid) {
             self.current.name = TextRef::Iid(iid);
         }
-        match legacy.bind {
-            Some((id, FlowDirection { comes: true, goes: false })) => {
-                self.current.ending_flows.push(context.flow(id));
-            }
-            Some((id, FlowDirection { goes: true, .. })) => self.current.flows.push(context.flow(id)),
-            _ => {}
-        }
-        let flow = |step, to_next| match legacy.id {
-            Some(LegacyId::Unscoped(id)) => Some(EventKind::Flow { id: context.flow(id), step, to_next }),
-            _ => None, // importers ignore such flows
-        };
         let kind = match legacy.phase {
             b'B' | b'b' | b'S' => Some(EventKind::Begin),
             b'E' | b'e' | b'F' => Some(EventKind::End),
             b'i' | b'I' | b'R' | b'n' | b'T' | b'p' => Some(EventKind::Instant),
             b'X' => legacy.duration_us.unwrap_or(0).checked_mul(1000).filter(|ns| *ns >= 0).map(complete),
-            b's' => flow(FlowStep::Begin, false),
-            b't' => flow(FlowStep::Step, false),
-            b'f' => flow(FlowStep::End, !legacy.bind_to_enclosing),
+            b's' => self.flow(legacy, FlowStep::Begin, false, context),
+            b't' => self.flow(legacy, FlowStep::Step, false, context),
+            b'f' => self.flow(legacy, FlowStep::End, !legacy.bind_to_enclosing, context),
             _ => None,
         };
         let Some(kind) = kind else {
@@ -57,8 +47,47 @@ impl State {
             let lane = self.tracks.numbered(near, id, scope, context, &mut self.pending);
             self.current.track = self.tracks.get(lane).id();
         }
+        if let EventKind::Complete { duration } = kind {
+            let late = self.starts.is_late(self.current.track, self.current.time, duration);
+            self.report.add_many(LATE, late.into());
+        }
         self.current.kind = kind;
         true
+    }
+
+    /// Reads the flow that an event of any phase is bound to.
+    pub(super) fn bind(&mut self, legacy: &LegacyEvent<'_>, context: &Context) {
+        let Some((id, direction)) = legacy.bind else { return };
+        let step = match direction {
+            FlowDirection { comes: false, goes: true } => FlowStep::Begin,
+            FlowDirection { comes: true, goes: true } => FlowStep::Step,
+            FlowDirection { comes: true, goes: false } => FlowStep::End,
+            FlowDirection { comes: false, goes: false } => {
+                return self.report.add("flows without a direction");
+            }
+        };
+        let id = context.flow(id);
+        self.flows.count(id, step, &mut self.report);
+        self.current.bound = Some((id, step));
+    }
+
+    /// The event of a flow. Importers identify such flows by name and category too, and keep them apart from
+    /// the flow ids of other events.
+    fn flow(
+        &mut self,
+        legacy: &LegacyEvent<'_>,
+        step: FlowStep,
+        to_next: bool,
+        context: &Context,
+    ) -> Option<EventKind> {
+        let Some(LegacyId::Unscoped(id)) = legacy.id else { return None }; // importers ignore such flows
+        let event = self.event();
+        let (mut categories, name) = (String::new(), event.name.text.to_owned());
+        event.categories.join(&mut categories);
+        self.flows.keep_bound_ids();
+        let id = self.flows.id(&categories, &name, context.flow(id));
+        self.flows.count(id, step, &mut self.report);
+        Some(EventKind::Flow { id, step, to_next, lasts: true })
     }
 
     /// Distinguishes async events with equal ids: by the category, or by the name for the older phases, and

@@ -8,6 +8,7 @@
 //! A packet first updates the state and queues the names of its items. Each item is then built from the state
 //! and borrows from it. So no item borrows from a packet, and one packet may give several items.
 
+mod ahead;
 mod clocks;
 mod current;
 mod event;
@@ -21,12 +22,14 @@ mod state;
 mod table;
 mod tracks;
 
-use std::io::{Cursor, Read};
+use std::io::{self, Cursor, Read};
 
 use flate2::read::ZlibDecoder;
 use hairline_formats::DecodeError;
 use hairline_formats::track_event::{self, InternedEvent, Packet, PacketData, PlainEvent};
 
+pub(crate) use crate::track_event::read::ahead::Again;
+use crate::track_event::read::ahead::LookAhead;
 use crate::track_event::read::interned::Interned;
 use crate::track_event::read::pending::Pending;
 use crate::track_event::read::state::State;
@@ -93,6 +96,19 @@ impl<R: Read> TrackEventReader<R> {
             skipped: 0,
             ended: false,
         }
+    }
+
+    /// Lets the reader read its input a second time, from the first byte, if descriptions of tracks follow
+    /// the first event of their track. Without it, such a track is no thread before it is described. `again`
+    /// is called at most once, at the first event of a track without a description. If it fails, the reader
+    /// counts that in its report.
+    #[must_use]
+    pub fn reading_again(
+        mut self,
+        again: impl FnOnce() -> io::Result<Box<dyn Read>> + Send + 'static,
+    ) -> Self {
+        self.state.ahead = LookAhead::new(Box::new(again));
+        self
     }
 
     /// A pending item.

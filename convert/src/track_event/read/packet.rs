@@ -13,6 +13,9 @@ use crate::track_event::read::state::State;
 use crate::track_event::read::table::{InternedText, Table};
 use crate::{Context, EventKind, Loss};
 
+/// Their thread is that of descriptors that the reader does not know, or of overrides.
+const NO_TRACK: &str = "legacy events without a track, shown on the default track";
+
 impl State {
     /// Reads a packet: updates the state, and queues its items.
     pub(super) fn packet(&mut self, packet: &Packet<'_>, context: &mut Context) -> Result<(), DecodeError> {
@@ -44,7 +47,7 @@ impl State {
             _ => None,
         };
         if packet.dropped && !packet.first {
-            self.loss(index, time, context);
+            self.loss(index, time, context)?;
         }
         self.report.add_many("unknown fields", u64::from(packet.skipped));
         match &packet.data {
@@ -58,11 +61,12 @@ impl State {
     }
 
     /// Queues a loss: packets of this sequence are missing.
-    fn loss(&mut self, index: usize, time: Option<i64>, context: &mut Context) {
+    fn loss(&mut self, index: usize, time: Option<i64>, context: &mut Context) -> Result<(), DecodeError> {
         let track = self.sequences[index].track;
-        let track = track.map(|uuid| self.tracks.used(uuid, context, &mut self.pending));
+        let track = track.map(|uuid| self.track(uuid, context)).transpose()?;
         let track = track.map(|index| self.tracks.get(index).id());
         self.pending.push_back(Pending::Loss(Loss { track, time, events: 0 }));
+        Ok(())
     }
 
     fn data(
@@ -143,7 +147,11 @@ impl State {
     ) -> Result<(), DecodeError> {
         self.report.add_many("unknown fields", u64::from(event.skipped));
         let uuid = event.track_uuid.or(self.sequences[index].track).unwrap_or(0);
-        let track = self.tracks.used(uuid, context, &mut self.pending);
+        // Importers drop values of a counter that is not described before them.
+        let track = match event.kind {
+            Some(EventType::Counter) => self.tracks.used(uuid, context, &mut self.pending),
+            _ => self.track(uuid, context)?,
+        };
         self.current.clear();
         self.current.track = self.tracks.get(track).id();
         self.current.name = match (event.name_iid, event.name) {
@@ -155,6 +163,10 @@ impl State {
         let mut skipped = 0;
         let legacy = event.legacy(&mut skipped)?;
         self.report.add_many("unknown fields", u64::from(skipped));
+        if let Some(legacy) = &legacy {
+            self.report.add_many(NO_TRACK, u64::from(uuid == 0));
+            self.bind(legacy, context);
+        }
         if let Some(legacy) = legacy.filter(|legacy| legacy.phase != 0) {
             if !self.legacy(track, &legacy, context) {
                 return Ok(());

@@ -4,13 +4,18 @@ use std::collections::VecDeque;
 
 use hairline_formats::track_event::CounterValue;
 
-use crate::Report;
+use hairline_formats::DecodeError;
+
+use crate::flow_ids::FlowIds;
+use crate::starts::Starts;
+use crate::track_event::read::ahead::{LookAhead, with_description};
 use crate::track_event::read::clocks::Clocks;
 use crate::track_event::read::current::Current;
 use crate::track_event::read::pending::Pending;
 use crate::track_event::read::sequence::{Sequence, SharedTexts};
 use crate::track_event::read::table::Table;
-use crate::track_event::read::tracks::Tracks;
+use crate::track_event::read::tracks::{MOST_ANCESTORS, Tracks};
+use crate::{Context, Report};
 
 /// The limit for packet sequences, some 200 bytes each. A sequence is a thread, but a packet of 6 bytes can
 /// create one. No Linux has more threads at once.
@@ -23,10 +28,13 @@ pub(super) struct State {
     /// The indices of sequences, by id.
     places: Table<usize>,
     pub(super) tracks: Tracks,
+    pub(super) ahead: LookAhead,
     pub(super) clocks: Clocks,
     pub(super) texts: SharedTexts,
     pub(super) current: Current,
+    pub(super) flows: FlowIds,
     pub(super) pending: VecDeque<Pending>,
+    pub(super) starts: Starts,
     pub(super) report: Report,
     /// The lost events in the latest statistics.
     pub(super) lost: u64,
@@ -54,6 +62,42 @@ impl State {
         };
         self.current.sequence = index;
         Some(index)
+    }
+
+    /// The index of an event's track. Adds the track if it has no description.
+    #[inline]
+    pub(super) fn track(&mut self, uuid: u64, context: &mut Context) -> Result<u32, DecodeError> {
+        self.look_for(uuid, context)?;
+        Ok(self.tracks.used(uuid, context, &mut self.pending))
+    }
+
+    /// Reads the description of a track that is not described yet, and those of its ancestors, if they follow
+    /// in the input.
+    #[inline]
+    pub(super) fn look_for(&mut self, uuid: u64, context: &mut Context) -> Result<(), DecodeError> {
+        if uuid == 0 || self.tracks.find_again(uuid).is_some() {
+            Ok(())
+        } else {
+            self.look_ahead(uuid, context)
+        }
+    }
+
+    #[cold]
+    fn look_ahead(&mut self, uuid: u64, context: &mut Context) -> Result<(), DecodeError> {
+        let Self { tracks, ahead, texts, pending, report, .. } = self;
+        let (mut branch, mut next) = (Vec::new(), Some(uuid));
+        while let Some(uuid) = next
+            && branch.len() < MOST_ANCESTORS
+            && tracks.find(uuid).is_none()
+            && let Some(packet) = ahead.take(uuid, |uuid| tracks.find(uuid).is_some(), report)
+        {
+            next = with_description(&packet, |track| Ok(track.parent_uuid))?;
+            branch.push(packet);
+        }
+        for packet in branch.iter().rev() {
+            with_description(packet, |track| tracks.describe(track, texts, context, pending, report))?;
+        }
+        Ok(())
     }
 
     /// Counts the undefined references of the last event's arguments.

@@ -12,7 +12,7 @@ use crate::track_event::read::table::InternedText;
 use crate::{Context, CounterTrack, Report, Track, TrackId, TrackKind};
 
 /// The limit for the depth of a track, as in trace_processor.
-const MOST_ANCESTORS: usize = 100;
+pub(super) const MOST_ANCESTORS: usize = 100;
 /// The limit for tracks that wait for the description of their parent.
 const MOST_ORPHANS: usize = 1000;
 /// The bits of an index in the cache of recent tracks.

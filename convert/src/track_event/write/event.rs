@@ -7,10 +7,15 @@ use hairline_formats::track_event::{
     fields::track_event, put_named,
 };
 
+use crate::nesting::BESIDE;
+use crate::report::TOO_DEEP;
 use crate::track_event::write::sequence::Sequence;
 use crate::track_event::write::state::State;
-use crate::track_event::write::tracks::{SliceEnd, TrackClass};
-use crate::{Categories, Event, EventKind, FlowStep, Report, StringId, Text, Texts, TrackId};
+use crate::track_event::write::tracks::{GENERAL_SEQUENCE, SliceEnd, TrackClass};
+use crate::track_event::{binding, describe};
+use crate::{
+    Categories, Event, EventKind, FlowStep, Report, StringId, Text, Texts, Track, TrackId, TrackKind,
+};
 
 /// The limit for waiting ends on a track. Beyond it, the end of a slice follows its begin at once.
 const MOST_ENDS: usize = 1024;
@@ -23,6 +28,8 @@ struct EventForm {
     kind: EventType,
     legacy: Option<LegacyEvent<'static>>,
     counter: Option<CounterValue>,
+    /// The UUID of a track beside the event's own.
+    track: Option<u64>,
 }
 
 impl EventForm {
@@ -44,30 +51,25 @@ impl State {
             EventKind::Begin => EventForm::of(EventType::SliceBegin),
             EventKind::End => EventForm::of(EventType::SliceEnd),
             EventKind::Instant => EventForm::of(EventType::Instant),
-            EventKind::Complete { duration } => match complete(class, duration) {
-                Some(form) => form,
-                None => return self.slice(event, duration),
-            },
+            EventKind::Complete { duration } => {
+                let end = event.time.saturating_add(duration.max(0));
+                if class == TrackClass::Thread && !self.nesting.add(event.track, event.time, end) {
+                    return self.beside(event, end);
+                }
+                match complete(class, duration) {
+                    Some(form) => form,
+                    None => return self.slice(event, end),
+                }
+            }
             EventKind::Counter(value) if class == TrackClass::Counter => {
-                EventForm { kind: EventType::Counter, counter: Some(value), legacy: None }
+                EventForm { counter: Some(value), ..EventForm::of(EventType::Counter) }
             }
             EventKind::Counter(_) => {
                 return self.report.add("counter values on tracks that are not counters");
             }
-            EventKind::Flow { id, step, to_next } if class == TrackClass::Thread => {
-                self.report.add_many(CUT, self.flows.step(id, step).into());
-                let phase = match step {
-                    FlowStep::Begin => b's',
-                    FlowStep::Step => b't',
-                    FlowStep::End => b'f',
-                };
-                let id = Some(LegacyId::Unscoped(id));
-                EventForm::legacy(LegacyEvent {
-                    phase,
-                    id,
-                    bind_to_enclosing: !to_next,
-                    ..LegacyEvent::default()
-                })
+            EventKind::Flow { id, step, to_next, lasts } if class == TrackClass::Thread => {
+                let closes = step == FlowStep::End && !lasts;
+                return self.flow(event, (id, step), to_next, closes);
             }
             EventKind::Flow { .. } => return self.report.add("flow events on tracks that are not threads"),
         };
@@ -77,32 +79,82 @@ impl State {
         self.packet(event, form);
     }
 
+    /// Writes the event of a flow.
+    fn flow(&mut self, event: &Event<'_>, (id, step): (u64, FlowStep), to_next: bool, closes: bool) {
+        self.report.add_many(CUT, self.flows.step(id, closes).into());
+        // The slice that ends at the time of the event is the one that it belongs to.
+        self.end_slices(event.track, event.time.saturating_sub(1));
+        let phase = match step {
+            FlowStep::Begin => b's',
+            FlowStep::Step => b't',
+            FlowStep::End => b'f',
+        };
+        event.categories.join(&mut self.joined);
+        let Self { flow_names, joined, report, .. } = self;
+        let at = (step, closes, event.time);
+        let Some((id, name, category)) = flow_names.point(id, at, (event.name.text, joined), report) else {
+            return;
+        };
+        let form = EventForm::legacy(LegacyEvent {
+            phase,
+            id: Some(LegacyId::Unscoped(id)),
+            bind_to_enclosing: !to_next,
+            ..LegacyEvent::default()
+        });
+        if *name == *event.name.text && *category == **joined {
+            return self.packet(event, form);
+        }
+        let categories = match &*category {
+            "" => Categories::None,
+            category => Categories::One(Text::from(category)),
+        };
+        self.packet(&Event { name: Text::from(&*name), categories, ..*event }, form);
+    }
+
     /// Writes a complete slice as begin and end. The end waits until a later event on the track.
-    fn slice(&mut self, event: &Event<'_>, duration: i64) {
+    fn slice(&mut self, event: &Event<'_>, end: i64) {
         self.end_slices(event.track, event.time);
         self.packet(event, EventForm::of(EventType::SliceBegin));
-        let end = SliceEnd { begin: event.time, time: event.time.saturating_add(duration.max(0)) };
+        let begin = event.time;
         let ends = &mut self.tracks.get(event.track).ends;
-        if duration <= 0 || ends.len() >= MOST_ENDS {
+        if end <= begin || ends.len() >= MOST_ENDS {
             return self.end(event.track, end);
         }
-        let crosses = ends.last().is_some_and(|inner| inner.begin < end.begin && inner.time < end.time);
+        // Only threads find their overlapping slices before.
+        let crosses = ends.last().is_some_and(|inner| inner.begin < begin && inner.time < end);
         // Of slices with equal end, the last to begin ends first.
-        let place = ends.partition_point(|other| other.time >= end.time);
-        ends.insert(place, end);
+        let place = ends.partition_point(|other| other.time >= end);
+        ends.insert(place, SliceEnd { begin, time: end });
         self.report.add_many("overlapping slices, whose ends may be exchanged", u64::from(crosses));
+    }
+
+    /// Writes a complete slice on a track beside its thread.
+    fn beside(&mut self, event: &Event<'_>, end: i64) {
+        self.report.add(BESIDE);
+        let (number, is_new) = self.nesting.lane(event.track, event.time, end);
+        let time = self.set_time(event.time);
+        self.tracks.describe(&mut self.out, event.track, &[], time);
+        let uuid = self.tracks.lane(event.track, number);
+        if is_new {
+            let thread = self.tracks.get(event.track).uuid;
+            let track = Track { name: "overlapping".into(), ..Track::new(event.track, TrackKind::Slices) };
+            describe(&mut self.out, GENERAL_SEQUENCE, &track, (uuid, Some(thread)), &[], time);
+        }
+        let form = |kind| EventForm { track: Some(uuid), ..EventForm::of(kind) };
+        self.packet(event, form(EventType::SliceBegin));
+        self.packet(&Event::new(end, event.track, EventKind::End), form(EventType::SliceEnd));
     }
 
     /// Writes the ends of a track's slices up to `time`.
     #[inline]
     pub(super) fn end_slices(&mut self, track: TrackId, time: i64) {
         while let Some(end) = self.tracks.get(track).ends.pop_if(|end| end.time <= time) {
-            self.end(track, end);
+            self.end(track, end.time);
         }
     }
 
-    fn end(&mut self, track: TrackId, end: SliceEnd) {
-        self.packet(&Event::new(end.time, track, EventKind::End), EventForm::of(EventType::SliceEnd));
+    fn end(&mut self, track: TrackId, time: i64) {
+        self.packet(&Event::new(time, track, EventKind::End), EventForm::of(EventType::SliceEnd));
     }
 
     fn packet(&mut self, event: &Event<'_>, form: EventForm) {
@@ -145,11 +197,12 @@ impl State {
             LogMessage { body_iid, priority: log.priority, source_location_iid }
         });
         let (timestamp, clock_id) = sequence.timestamp(time);
+        let legacy = legacy_event(event, form.legacy);
         let packet = te::Event {
             clock_id,
             categories,
             name,
-            track_uuid: (class != TrackClass::Thread).then_some(uuid),
+            track_uuid: form.track.or((class != TrackClass::Thread).then_some(uuid)),
             counter: form.counter,
             flow_ids: event.flows,
             terminating_flow_ids: event.ending_flows,
@@ -160,7 +213,7 @@ impl State {
         };
         te::event_with(out, &packet, |e| {
             e.extend_from_slice(fields);
-            if let Some(legacy) = form.legacy {
+            if let Some(legacy) = legacy {
                 put_message(e, track_event::LEGACY_EVENT, |l| legacy.put(l));
             }
         });
@@ -168,6 +221,9 @@ impl State {
 
     #[inline]
     fn count_cut_flows(&mut self, event: &Event<'_>) {
+        if let Some((id, _)) = event.bound {
+            self.report.add_many(CUT, self.flows.through(&[id]));
+        }
         if !event.flows.is_empty() || !event.ending_flows.is_empty() {
             let cut = self.flows.through(event.flows) + self.flows.through(event.ending_flows);
             self.report.add_many(CUT, cut);
@@ -250,6 +306,12 @@ impl State {
     }
 }
 
+/// The legacy part of an event: its phase, and the flow that it is bound to.
+fn legacy_event(event: &Event<'_>, legacy: Option<LegacyEvent<'static>>) -> Option<LegacyEvent<'static>> {
+    let Some(bound) = event.bound else { return legacy };
+    Some(LegacyEvent { bind: Some(binding(bound)), ..legacy.unwrap_or_default() })
+}
+
 /// A complete slice as a single event. Only a thread's slice of whole microseconds can have this form.
 fn complete(class: TrackClass, duration: i64) -> Option<EventForm> {
     let is_whole = class == TrackClass::Thread && duration >= 0 && duration % 1000 == 0;
@@ -290,6 +352,7 @@ fn put_argument(
             put_named(fields, name, &if id.is_some() { value } else { Value::Str(text) });
         }
         value => {
+            report.add_many(TOO_DEEP, value.is_too_deep().into());
             report.add_many("bytes became text in hexadecimal", matches!(value, Value::Blob(_)).into());
             put_named(fields, name, &value);
         }

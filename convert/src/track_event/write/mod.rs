@@ -5,6 +5,7 @@
 //! clock is near and its strings are interned.
 
 mod event;
+mod flow_names;
 mod flows;
 mod sequence;
 mod state;

@@ -1,7 +1,9 @@
 //! The state of a TrackEvent writer.
 
 use crate::Report;
+use crate::nesting::Nesting;
 use crate::readings::Readings;
+use crate::track_event::write::flow_names::FlowNames;
 use crate::track_event::write::flows::Flows;
 use crate::track_event::write::sequence::{Locations, Sequence};
 use crate::track_event::write::tracks::Tracks;
@@ -28,4 +30,8 @@ pub(super) struct State {
     pub(super) has_uuid: bool,
     pub(super) readings: Readings,
     pub(super) flows: Flows,
+    pub(super) nesting: Nesting,
+    pub(super) flow_names: FlowNames,
+    /// Several categories as one text.
+    pub(super) joined: String,
 }

@@ -1,9 +1,10 @@
 //! The tracks of the output. A description is written as late as possible, just before the first event on the
 //! track, to have all properties.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use crate::shared_ids::{SHARED, SharedIds};
 use crate::track_event::describe;
 use crate::{Report, StringId, Track, TrackId, TrackKind};
 
@@ -47,6 +48,9 @@ pub(super) struct Tracks {
     all: Vec<OutputTrack>,
     uuids: HashSet<u64>,
     next: u64,
+    shared: SharedIds,
+    /// The UUIDs of tracks beside threads.
+    lanes: HashMap<(TrackId, usize), u64>,
 }
 
 /// The index of a track.
@@ -73,6 +77,16 @@ impl Tracks {
         self.all[index(id)].uuid = self.new_uuid(source);
     }
 
+    /// The UUID of a track beside a thread.
+    pub(super) fn lane(&mut self, thread: TrackId, number: usize) -> u64 {
+        if let Some(uuid) = self.lanes.get(&(thread, number)) {
+            return *uuid;
+        }
+        let uuid = self.new_uuid(0);
+        self.lanes.insert((thread, number), uuid);
+        uuid
+    }
+
     /// The numbers of all tracks.
     pub(super) fn ids(&self) -> impl Iterator<Item = TrackId> + use<> {
         #[allow(clippy::cast_possible_truncation)] // created from numbers of 32 bits
@@ -97,6 +111,7 @@ impl Tracks {
         if index(track.id) >= self.all.len() || self.all[index(track.id)].uuid == 0 {
             self.make(track.id, track.source_id);
         }
+        report.add_many(SHARED, self.shared.add(track).into());
         let out = &mut self.all[index(track.id)];
         out.class = match track.kind {
             TrackKind::Thread { .. } => TrackClass::Thread,

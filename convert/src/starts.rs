@@ -1,8 +1,7 @@
-//! Finds slices that follow a shorter slice with the same begin.
+//! Finds complete slices that follow a shorter one with the same begin.
 //!
-//! Tracers that write a slice when it ends write inner slices first. Importers of JSON sort such slices by
-//! time and duration. Importers of FXT and TrackEvent take the first of two slices with equal begin as the
-//! outer one, and drop the other. The converter does not sort, so it counts these slices.
+//! Importers of FXT and TrackEvent take the first of two slices with equal begin as the outer one, and drop
+//! the other.
 
 use std::collections::HashMap;
 
@@ -10,14 +9,18 @@ use crate::TrackId;
 
 /// For each thread: the begin and duration of slices that an enclosing slice may still follow.
 #[derive(Debug, Default)]
-pub(super) struct Starts(HashMap<TrackId, Vec<(i64, i64)>>);
+pub(crate) struct Starts(HashMap<TrackId, Vec<(i64, i64)>>);
 
 /// The limit for the slices of one thread; 64 KiB.
 const MOST: usize = 4096;
 
+/// What reports say of such slices.
+pub(crate) const LATE: &str =
+    "slices that follow an inner one with the same begin, which only importers of JSON accept";
+
 impl Starts {
     /// Returns whether the slice encloses an earlier one with the same begin.
-    pub(super) fn is_late(&mut self, thread: TrackId, time: i64, duration: i64) -> bool {
+    pub(crate) fn is_late(&mut self, thread: TrackId, time: i64, duration: i64) -> bool {
         let seen = self.0.entry(thread).or_default();
         while seen.pop_if(|(begin, _)| *begin > time).is_some() {}
         if seen.len() == MOST {

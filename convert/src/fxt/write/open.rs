@@ -1,0 +1,101 @@
+//! The open slices of a thread. An end of FXT closes the innermost one, whatever its name. In other formats
+//! an end closes the innermost slice with its name and category, and the slices inside it.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::{Categories, Event, Text};
+
+/// The limit for open slices whose name is known.
+const MOST: usize = 4096;
+
+#[derive(Debug, Default)]
+pub(super) struct OpenSlices {
+    /// Name and category of each.
+    labels: Vec<(u64, u64)>,
+    /// The number of further open slices.
+    more: usize,
+    latest: i64,
+    is_unsorted: bool,
+    has_named_ends: bool,
+}
+
+/// What an end needs in FXT.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Ends {
+    /// So many end records, one for each slice that it closes.
+    Records(usize),
+    /// One record, which may close a slice of another name.
+    Doubtful,
+}
+
+impl OpenSlices {
+    /// Returns whether an end with a name, earlier in the file, may belong to another slice for that begin.
+    pub(super) fn begin(&mut self, event: &Event<'_>) -> bool {
+        let is_doubtful = self.has_named_ends && event.time < self.latest;
+        self.pass(event.time);
+        if self.labels.len() < MOST {
+            self.labels.push(labels(event));
+        } else {
+            self.more += 1;
+        }
+        is_doubtful
+    }
+
+    pub(super) fn end(&mut self, event: &Event<'_>) -> Ends {
+        self.pass(event.time);
+        let (name, category) = labels(event);
+        self.has_named_ends |= name != NONE;
+        let matches = |open: &(u64, u64)| {
+            (name == NONE || open.0 == NONE || open.0 == name) && (category == NONE || open.1 == category)
+        };
+        if self.more > 0 {
+            self.more -= 1;
+            return if (name, category) == (NONE, NONE) { Ends::Records(1) } else { Ends::Doubtful };
+        }
+        let Some(top) = self.labels.last() else { return Ends::Records(1) };
+        if matches(top) {
+            self.labels.pop();
+            return Ends::Records(1);
+        }
+        if self.is_unsorted {
+            self.labels.pop();
+            return Ends::Doubtful;
+        }
+        let Some(place) = self.labels.iter().rposition(matches) else { return Ends::Records(0) };
+        let count = self.labels.len() - place;
+        self.labels.truncate(place);
+        Ends::Records(count)
+    }
+
+    fn pass(&mut self, time: i64) {
+        self.is_unsorted |= time < self.latest;
+        self.latest = time;
+    }
+}
+
+const NONE: u64 = 0;
+
+fn labels(event: &Event<'_>) -> (u64, u64) {
+    let category = match event.categories {
+        Categories::None => NONE,
+        Categories::One(category) => key(category),
+        several @ Categories::Many(_) => {
+            let mut joined = String::new();
+            several.join(&mut joined);
+            key(joined.as_str().into())
+        }
+    };
+    (key(event.name), category)
+}
+
+fn key(text: Text<'_>) -> u64 {
+    match text.id {
+        _ if text.text.is_empty() => NONE,
+        Some(id) => u64::from(id.0) + 1,
+        None => {
+            let mut hasher = DefaultHasher::new();
+            text.text.hash(&mut hasher);
+            hasher.finish() | 1 << 63
+        }
+    }
+}

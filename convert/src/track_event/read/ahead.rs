@@ -1,0 +1,106 @@
+//! Descriptions of tracks that follow the first event of their track. Importers read all descriptions before
+//! the first event. So at the first event of a track without a description, the input is read a second time,
+//! for all descriptions that are still to come.
+
+use std::collections::HashMap;
+use std::io::{self, Cursor, Read};
+
+use flate2::read::ZlibDecoder;
+use hairline_formats::proto::put_message;
+use hairline_formats::track_event::{Packet, PacketData, PacketReader, fields::trace};
+use hairline_formats::{DecodeError, DecodeErrorKind};
+
+use crate::Report;
+
+/// Opens the input once more, from its first byte.
+pub(crate) type Again = Box<dyn FnOnce() -> io::Result<Box<dyn Read>> + Send>;
+
+/// The limit for the bytes of descriptions.
+const MOST_BYTES: usize = 16 << 20;
+
+const TOO_MANY: &str = "descriptions of tracks after their first event that were not looked up";
+const FAILED: &str = "inputs that could not be read a second time, for descriptions of tracks";
+
+/// The descriptions that are still to come.
+#[derive(Default)]
+pub(super) struct LookAhead {
+    /// `None` if the input cannot be read again, or was.
+    again: Option<Again>,
+    /// The packet of each description, in a trace of its own, by the UUID of the track.
+    packets: HashMap<u64, Vec<u8>>,
+    bytes: usize,
+}
+
+impl LookAhead {
+    pub(super) fn new(again: Again) -> Self {
+        Self { again: Some(again), ..Self::default() }
+    }
+
+    /// Removes the description of a track. `is_known` says which tracks need none.
+    pub(super) fn take(
+        &mut self,
+        uuid: u64,
+        is_known: impl Fn(u64) -> bool,
+        report: &mut Report,
+    ) -> Option<Vec<u8>> {
+        if let Some(again) = self.again.take() {
+            match again() {
+                Ok(input) => self.read(PacketReader::new(input), &is_known, report),
+                Err(_) => report.add(FAILED),
+            }
+        }
+        self.packets.remove(&uuid)
+    }
+
+    /// Reads to the end, or to the first error, which the first reading meets too.
+    fn read<R: Read>(
+        &mut self,
+        mut packets: PacketReader<R>,
+        is_known: &dyn Fn(u64) -> bool,
+        report: &mut Report,
+    ) {
+        while let Ok(Some((_, packet))) = packets.next() {
+            if let Some(PacketData::Compressed { bytes, .. }) = packet.data {
+                let mut inner = PacketReader::new(ZlibDecoder::new(Cursor::new(bytes)));
+                while let Ok(Some((_, packet))) = inner.next() {
+                    self.packet(&packet, is_known, report);
+                }
+            } else {
+                self.packet(&packet, is_known, report);
+            }
+        }
+    }
+
+    fn packet(&mut self, packet: &Packet<'_>, is_known: &dyn Fn(u64) -> bool, report: &mut Report) {
+        let Some(PacketData::Track(track)) = &packet.data else { return };
+        let Some(uuid) = track.uuid.filter(|uuid| !is_known(*uuid) && !self.packets.contains_key(uuid))
+        else {
+            return;
+        };
+        if self.bytes > MOST_BYTES {
+            return report.add(TOO_MANY);
+        }
+        let mut kept = Vec::new();
+        put_message(&mut kept, trace::PACKET, |out| out.extend_from_slice(packet.bytes()));
+        self.bytes += kept.len() + 64;
+        self.packets.insert(uuid, kept);
+    }
+}
+
+/// Decodes the packet of a description.
+pub(super) fn with_description<T>(
+    packet: &[u8],
+    decode: impl FnOnce(&hairline_formats::track_event::TrackDescriptor<'_>) -> Result<T, DecodeError>,
+) -> Result<T, DecodeError> {
+    let mut reader = PacketReader::new(packet);
+    match reader.next()? {
+        Some((_, Packet { data: Some(PacketData::Track(track)), .. })) => decode(&track),
+        _ => Err(DecodeError { offset: 0, kind: DecodeErrorKind::Unexpected("the description of a track") }),
+    }
+}
+
+impl std::fmt::Debug for LookAhead {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LookAhead").field("packets", &self.packets.len()).finish_non_exhaustive()
+    }
+}
