@@ -7,7 +7,7 @@ use hairline_formats::Value;
 use hairline_formats::fxt::{self, StringRef};
 use hairline_formats::proto::put_str;
 use hairline_formats::track_event::{
-    self as te, EventType, Location, Name, SystemInfo, fields::track_event as fields,
+    self as te, EventType, Location, Name, SequenceId, SystemInfo, TrackUuid, fields::track_event as fields,
 };
 
 use crate::fxt::write::state::FxtWriter;
@@ -16,7 +16,7 @@ use crate::track_event::describe;
 use crate::{Categories, Event, EventKind, Log, Trace, Track, TrackId};
 
 /// The packet sequence of all packets.
-const SEQUENCE: u32 = 1;
+const SEQUENCE: SequenceId = SequenceId(1);
 
 impl<W: Write> FxtWriter<W> {
     /// Writes the facts about the trace that have a packet.
@@ -144,10 +144,10 @@ impl<W: Write> FxtWriter<W> {
 
 /// The UUID of a track in the whole output. A process or thread of several inputs has one UUID, because
 /// importers take the later of two equal processes for a new one.
-fn uuid(tracks: &Tracks, track: TrackId) -> u64 {
-    match tracks.get(track).map(|kept| &kept.kind) {
+fn uuid(tracks: &Tracks, track: TrackId) -> TrackUuid {
+    TrackUuid(match tracks.get(track).map(|kept| &kept.kind) {
         Some(OutputTrackKind::Process { pid, .. }) => mix(mix(*pid) ^ 1),
         Some(OutputTrackKind::Thread { pid, tid, .. }) => mix(mix(mix(*pid) ^ 2) ^ tid),
         _ => mix(u64::from(track.0)),
-    }
+    })
 }

@@ -3,7 +3,7 @@
 use hairline_formats::DecodeError;
 use hairline_formats::track_event::{
     Correlation, CounterValue, EventType, Location, Name, Packet, PacketData, SystemInfo, TrackEvent,
-    fields::sequence_flags,
+    TrackUuid, fields::sequence_flags,
 };
 
 use crate::track_event::read::current::TextRef;
@@ -142,7 +142,7 @@ impl State {
         context: &mut Context,
     ) -> Result<(), DecodeError> {
         self.report.add_many("unknown fields", u64::from(event.skipped));
-        let uuid = event.track_uuid.or(self.sequences[index].track).unwrap_or(0);
+        let uuid = event.track_uuid.or(self.sequences[index].track).unwrap_or_default();
         let track = self.tracks.used(uuid, context, &mut self.pending);
         self.current.clear();
         self.current.track = self.tracks.get(track).id();
@@ -257,7 +257,7 @@ impl State {
         Ok(())
     }
 
-    fn extra_counter(&mut self, index: usize, uuid: Option<u64>, value: CounterValue) {
+    fn extra_counter(&mut self, index: usize, uuid: Option<TrackUuid>, value: CounterValue) {
         let track = uuid.and_then(|uuid| Some((uuid, self.tracks.find(uuid)?)));
         match track.and_then(|(uuid, track)| Some((track, self.counter(index, track, uuid, value)?))) {
             Some((track, value)) => {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use hairline_formats::track_event::CounterValue;
+use hairline_formats::track_event::{CounterValue, SequenceId, TrackUuid};
 
 use crate::Report;
 use crate::track_event::read::clocks::Clocks;
@@ -37,16 +37,16 @@ pub(super) struct State {
 
 impl State {
     #[inline]
-    pub(super) fn sequence(&mut self, number: u32) -> Option<usize> {
+    pub(super) fn sequence(&mut self, number: SequenceId) -> Option<usize> {
         if self.sequences.get(self.current.sequence).is_some_and(|last| last.number == number) {
             return Some(self.current.sequence);
         }
         let new = self.sequences.len();
-        let index = match self.places.get(u64::from(number)) {
+        let index = match self.places.get(u64::from(number.0)) {
             Some(index) => *index,
             None if new == MOST_SEQUENCES => return None,
             None => {
-                self.places.set(u64::from(number), new);
+                self.places.set(u64::from(number.0), new);
                 self.sequences.push(Sequence { number, ..Sequence::default() });
                 new
             }
@@ -68,7 +68,7 @@ impl State {
         &mut self,
         index: usize,
         track: u32,
-        uuid: u64,
+        uuid: TrackUuid,
         value: CounterValue,
     ) -> Option<CounterValue> {
         if !self.tracks.get(track).counter()?.is_incremental {
