@@ -241,7 +241,8 @@ pub fn counter_descriptor(out: &mut Vec<u8>, sequence: SequenceId, track: &Count
 /// custom_descriptor(&mut trace, SequenceId(1), &requests); // the root of a tree
 /// let parent_uuid = Some(requests.uuid);
 /// for (uuid, name, rank) in [(TrackUuid(5), "slow", 1), (TrackUuid(6), "fast", 2)] {
-///     custom_descriptor(&mut trace, SequenceId(1), &CustomTrack { uuid, parent_uuid, name, rank, ..requests });
+///     let track = CustomTrack { uuid, parent_uuid, name, rank, ..requests };
+///     custom_descriptor(&mut trace, SequenceId(1), &track);
 /// }
 ///
 /// let (mut reader, mut ranks) = (PacketReader::new(&trace[..]), Vec::new());

@@ -43,7 +43,8 @@ type Inner = track_event::PacketReader<ZlibDecoder<Cursor<Vec<u8>>>>;
 ///
 /// let mut trace = Vec::new();
 /// let (uuid, sequence) = (TrackUuid(4), SequenceId(1));
-/// custom_descriptor(&mut trace, sequence, &CustomTrack { uuid, name: "requests", ..CustomTrack::default() });
+/// let track = CustomTrack { uuid, name: "requests", ..CustomTrack::default() };
+/// custom_descriptor(&mut trace, sequence, &track);
 /// let begin = Event::new(sequence, EventType::SliceBegin, 1_000);
 /// event(&mut trace, &Event { track_uuid: Some(uuid), needs_state: false, ..begin });
 ///

@@ -186,7 +186,8 @@ pub(crate) fn callsite_of(
     callsite
 }
 
-/// Interns a string that no callsite has. Returns [`StringId::NONE`] if this thread may not wait for the lock.
+/// Interns a string that no callsite has. Returns [`StringId::NONE`] if this thread may not wait for the
+/// lock.
 pub(crate) fn intern_unless_barred(text: &'static str) -> StringId {
     if this_thread::is_barred() { StringId::NONE } else { intern(text) }
 }

@@ -13,6 +13,7 @@ impl StringId {
     /// The empty string, as in both formats; a string that is not interned.
     pub(crate) const NONE: Self = Self(0);
 
+    #[inline(always)] // in builds without optimisation too
     pub(crate) fn is_none(self) -> bool {
         self == Self::NONE
     }

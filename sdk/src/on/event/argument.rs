@@ -86,8 +86,8 @@ pub trait Argument {
     fn hold(&self) -> Self::Held<'_>;
 }
 
-/// A type that lends a [`Value`] to the encoders. Programs cannot implement it, since its module is private: a
-/// new kind of value may need new methods here.
+/// A type that lends a [`Value`] to the encoders. Programs cannot implement it, since its module is private.
+/// A new kind of value may need new methods here.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a form of a trace argument",
     note = "use a number, a `bool`, `&'a str`, or `<T as hairline::Argument>::Held<'a>` of another argument"

@@ -127,7 +127,8 @@ impl ChunkWriter {
     /// over.
     pub(crate) fn new(shared: Arc<Shared>) -> Option<Self> {
         let thread = process::Thread::current();
-        let number = SequenceId(shared.region().new_sequence() + OWN_SEQUENCE.0); // 1 is the drain thread's own
+        // The first is the drain thread's own.
+        let number = SequenceId(shared.region().new_sequence() + OWN_SEQUENCE.0);
         let info = ChunkInfo { sequence: number.0, tid: thread.tid, ..ChunkInfo::default() };
         let detail = shared.detail();
         let mut end_size = if shared.is_track_event() { TRACK_EVENT_END } else { FXT_END };
