@@ -113,7 +113,7 @@ impl<'a> Packet<'a> {
         for field in fields(bytes) {
             match field {
                 (trace_packet::TRUSTED_PACKET_SEQUENCE_ID, Varint(v)) => {
-                    packet.sequence = SequenceId(v as u32)
+                    packet.sequence = SequenceId(v as u32);
                 }
                 (trace_packet::SEQUENCE_FLAGS, Varint(v)) => packet.flags = v as u32,
                 (trace_packet::TIMESTAMP, Varint(v)) => packet.timestamp = Some(v),
@@ -313,7 +313,7 @@ impl Start {
             for field in fields(bytes) {
                 match field {
                     (track_event_defaults::TRACK_UUID, FieldValue::Varint(v)) => {
-                        start.track_uuid = TrackUuid(v)
+                        start.track_uuid = TrackUuid(v);
                     }
                     (track_event_defaults::EXTRA_COUNTER_TRACK_UUIDS, FieldValue::Varint(v)) => {
                         start.extra_counters.push(TrackUuid(v));

@@ -109,7 +109,7 @@ impl<'a> TrackDescriptor<'a> {
             match (field.number, field.value) {
                 (track_descriptor::UUID, FieldValue::Varint(v)) => track.uuid = Some(TrackUuid(v)),
                 (track_descriptor::PARENT_UUID, FieldValue::Varint(v)) => {
-                    track.parent_uuid = Some(TrackUuid(v))
+                    track.parent_uuid = Some(TrackUuid(v));
                 }
                 (track_descriptor::NAME | track_descriptor::STATIC_NAME, value @ Bytes { .. }) => {
                     track.name = value.text();
