@@ -215,7 +215,7 @@ fn put_field(out: &mut Vec<u8>, random: &mut Random) {
 fn stream(unit: Units<'_>) {
     unit(&|out| te::trace_uuid(out, SequenceId(1), u128::MAX - 5));
     unit(&|out| {
-        te::clock_snapshot(out, SequenceId(1), &[(clock::BOOTTIME, 1_000), (clock::REALTIME, u64::MAX)])
+        te::clock_snapshot(out, SequenceId(1), &[(clock::BOOTTIME, 1_000), (clock::REALTIME, u64::MAX)]);
     });
     for first in [true, false] {
         let start = te::SequenceStart {
