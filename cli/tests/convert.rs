@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use hairline_formats::track_event::{self as te, Event, EventType, Name, SequenceStart};
+use hairline_formats::track_event::{
+    self as te, Event, EventType, Name, SequenceId, SequenceStart, TrackUuid,
+};
 
 fn hairline(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
@@ -14,17 +16,17 @@ fn hairline(folder: &Path, arguments: &[&str]) -> Output {
 /// A thread with some instants.
 fn trace(pid: i32, names: &[&str]) -> Vec<u8> {
     let mut out = Vec::new();
-    let track_uuid = u64::try_from(pid).expect("a number");
+    let number = u64::try_from(pid).expect("a number");
+    let (track_uuid, parent_uuid) = (TrackUuid(number), TrackUuid(number + 1000));
     te::process_descriptor(
         &mut out,
-        1,
-        &te::ProcessTrack { uuid: track_uuid + 1000, pid, name: "p", cmdline: &[] },
+        SequenceId(1),
+        &te::ProcessTrack { uuid: parent_uuid, pid, name: "p", cmdline: &[] },
     );
-    let parent_uuid = track_uuid + 1000;
     let thread = te::ThreadTrack { uuid: track_uuid, parent_uuid, pid, tid: i64::from(pid), name: "t" };
-    te::thread_descriptor(&mut out, 1, &thread);
+    te::thread_descriptor(&mut out, SequenceId(1), &thread);
     let start = SequenceStart {
-        sequence: 1,
+        sequence: SequenceId(1),
         first: true,
         dropped: false,
         track_uuid,
@@ -33,7 +35,10 @@ fn trace(pid: i32, names: &[&str]) -> Vec<u8> {
     };
     te::sequence_start(&mut out, &start);
     for name in names {
-        te::event(&mut out, &Event { name: Some(Name::Text(name)), ..Event::new(1, EventType::Instant, 10) });
+        te::event(
+            &mut out,
+            &Event { name: Some(Name::Text(name)), ..Event::new(SequenceId(1), EventType::Instant, 10) },
+        );
     }
     out
 }
@@ -138,7 +143,7 @@ fn all_that_is_whole_of_a_cut_trace_is_converted() {
 #[test]
 fn strict_writes_nothing_where_something_is_left_out() {
     let mut trace = trace(7, &["one"]);
-    te::event(&mut trace, &Event::new(1, EventType::Unspecified, 10));
+    te::event(&mut trace, &Event::new(SequenceId(1), EventType::Unspecified, 10));
     fails(&[("in", &trace)], &["convert", "--strict", "in", "out.pftrace"], 5, "not written");
     let folder = folder(&[("in", &trace)]);
     let output = hairline(folder.path(), &["convert", "in", "out.pftrace"]);
@@ -152,13 +157,14 @@ fn a_file_is_read_twice_for_late_descriptions_and_a_stream_is_counted() {
     let mut trace = Vec::new();
     let thread = |kind, time| Event {
         needs_state: false,
-        track_uuid: Some(8),
+        track_uuid: Some(te::TrackUuid(8)),
         name: Some(Name::Text("a")),
-        ..Event::new(1, kind, time)
+        ..Event::new(te::SequenceId(1), kind, time)
     };
     te::event(&mut trace, &thread(EventType::SliceBegin, 10));
-    let descriptor = te::ThreadTrack { uuid: 8, parent_uuid: 0, pid: 7, tid: 8, name: "t" };
-    te::thread_descriptor(&mut trace, 1, &descriptor);
+    let descriptor =
+        te::ThreadTrack { uuid: te::TrackUuid(8), parent_uuid: te::TrackUuid(0), pid: 7, tid: 8, name: "t" };
+    te::thread_descriptor(&mut trace, te::SequenceId(1), &descriptor);
     te::event(&mut trace, &Event { name: None, ..thread(EventType::SliceEnd, 20) });
     let folder = folder(&[("in.pftrace", &trace)]);
     let output = hairline(folder.path(), &["convert", "--strict", "in.pftrace", "out.fxt"]);

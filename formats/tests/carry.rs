@@ -1,7 +1,9 @@
 //! Traces that are split: the state at the beginning of the second part.
 
 use hairline_formats::fxt::{self, EventKind, Patch, StringRef, ThreadRef};
-use hairline_formats::track_event::{self as te, EventType, Interned, InternedKind, Name};
+use hairline_formats::track_event::{
+    self as te, EventType, Interned, InternedKind, Name, SequenceId, TrackUuid,
+};
 use proptest::prelude::*;
 
 const THREAD: ThreadRef = ThreadRef::Index(1);
@@ -91,21 +93,31 @@ fn in_fxt_a_flow_begins_in_each_part() {
 fn packets() -> Vec<u8> {
     let mut out = Vec::new();
     let start = te::SequenceStart {
-        sequence: 3,
+        sequence: SequenceId(3),
         first: true,
         dropped: false,
-        track_uuid: 30,
+        track_uuid: TrackUuid(30),
         extra_counters: &[],
         timestamp_ns: 1000,
     };
     te::sequence_start(&mut out, &start);
-    let thread = te::ThreadTrack { uuid: 30, parent_uuid: 1, pid: 10, tid: 11, name: "worker" };
-    te::thread_descriptor(&mut out, 3, &thread);
-    te::interned(&mut out, 3, &[Interned::Text { kind: InternedKind::EventName, iid: 4, name: "slice" }]);
-    te::interned(&mut out, 3, &[Interned::Text { kind: InternedKind::LogBody, iid: 1, name: "a message" }]);
-    let begin = te::Event { name: Some(Name::Iid(4)), ..te::Event::new(3, EventType::SliceBegin, 5) };
+    let thread =
+        te::ThreadTrack { uuid: TrackUuid(30), parent_uuid: TrackUuid(1), pid: 10, tid: 11, name: "worker" };
+    te::thread_descriptor(&mut out, SequenceId(3), &thread);
+    te::interned(
+        &mut out,
+        SequenceId(3),
+        &[Interned::Text { kind: InternedKind::EventName, iid: 4, name: "slice" }],
+    );
+    te::interned(
+        &mut out,
+        SequenceId(3),
+        &[Interned::Text { kind: InternedKind::LogBody, iid: 1, name: "a message" }],
+    );
+    let begin =
+        te::Event { name: Some(Name::Iid(4)), ..te::Event::new(SequenceId(3), EventType::SliceBegin, 5) };
     te::event(&mut out, &begin);
-    te::event(&mut out, &te::Event::new(3, EventType::SliceEnd, 6));
+    te::event(&mut out, &te::Event::new(SequenceId(3), EventType::SliceEnd, 6));
     te::event(&mut out, &begin);
     out
 }
@@ -138,7 +150,7 @@ fn in_track_event_a_sequence_continues_with_its_state() {
     assert_eq!(begins, [(Some(EventType::SliceBegin), Some(1016), Some(te::fields::clock::BOOTTIME))]);
     let text = String::from_utf8_lossy(&second);
     assert!(text.contains("worker") && text.contains("slice") && !text.contains("a message"));
-    carry.ended(3);
+    carry.ended(SequenceId(3));
     assert!(te_put(&mut carry).is_empty());
 }
 

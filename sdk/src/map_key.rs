@@ -9,7 +9,35 @@ use std::fmt::{self, Write};
 /// let sizes = BTreeMap::from([(80_u16, "http"), (443, "https")]);
 /// hairline::trace_instant!("net", "ports", sizes);
 /// ```
-#[diagnostic::on_unimplemented(message = "`{Self}` is not a key that a trace can show")]
+///
+/// Implement it for a key of your own by calling `f` with its text. An entry whose key does not call `f` is
+/// omitted.
+///
+/// ```
+/// use std::collections::BTreeMap;
+///
+/// #[derive(PartialEq, Eq, PartialOrd, Ord)]
+/// enum Queue {
+///     Urgent,
+///     Normal,
+/// }
+///
+/// impl hairline::MapKey for Queue {
+///     fn with_key(&self, f: impl FnOnce(&str)) {
+///         f(match self {
+///             Self::Urgent => "urgent",
+///             Self::Normal => "normal",
+///         });
+///     }
+/// }
+///
+/// let waiting = BTreeMap::from([(Queue::Urgent, 2), (Queue::Normal, 40)]);
+/// hairline::trace_instant!("jobs", "waiting", waiting);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a key that a trace can show",
+    note = "implement `hairline::MapKey` for it"
+)]
 pub trait MapKey {
     /// Calls `f` with the key as text.
     fn with_key(&self, f: impl FnOnce(&str));

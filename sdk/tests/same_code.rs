@@ -151,6 +151,46 @@ fn every_argument() {
         key.with_key(|key| text.push_str(key));
         text
     }
+    struct UserId(u64);
+    impl Argument for UserId {
+        type Held<'a> = u64;
+        fn hold(&self) -> u64 {
+            self.0
+        }
+    }
+    struct Wrapped<T>(T);
+    impl<T: Argument> Argument for Wrapped<T> {
+        type Held<'a>
+            = T::Held<'a>
+        where
+            T: 'a;
+        fn hold(&self) -> Self::Held<'_> {
+            self.0.hold()
+        }
+    }
+    struct Label(Option<String>);
+    impl Argument for Label {
+        type Held<'a> = Option<&'a str>;
+        fn hold(&self) -> Option<&str> {
+            self.0.as_deref()
+        }
+    }
+    struct Users(Vec<UserId>);
+    impl Argument for Users {
+        type Held<'a> = <Vec<UserId> as Argument>::Held<'a>;
+        fn hold(&self) -> Self::Held<'_> {
+            self.0.hold()
+        }
+    }
+    struct Name(&'static str);
+    impl MapKey for Name {
+        fn with_key(&self, f: impl FnOnce(&str)) {
+            f(self.0);
+        }
+    }
+    take_all!(UserId(7), Wrapped(UserId(7)), Wrapped("text"), Label(None), Users(vec![UserId(7)]));
+    take_all!(std::collections::HashMap::<Name, UserId, std::hash::RandomState>::default());
+    assert_eq!(key_text(&Name("key")), "key");
     assert_eq!((key_text("key"), key_text(&7), key_text(&&true)), ("key".into(), "7".into(), "true".into()));
     #[cfg(feature = "serde")]
     {

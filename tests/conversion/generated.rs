@@ -16,7 +16,8 @@ use hairline_formats::Value;
 use hairline_formats::fxt::{self, StringRef, ThreadRef};
 use hairline_formats::proto::put_message;
 use hairline_formats::track_event::{
-    self as te, CounterValue, EventType, FlowDirection, LegacyEvent, LegacyId, Name, fields::track_event,
+    self as te, CounterValue, EventType, FlowDirection, LegacyEvent, LegacyId, Name, SequenceId, TrackUuid,
+    fields::track_event,
 };
 
 use hairline_tests::equal::Shown;
@@ -299,25 +300,27 @@ fn records_of_fxt(cases: &[(u64, Case)]) -> Vec<u8> {
     out
 }
 
+const SEQUENCE: SequenceId = SequenceId(1);
+
 fn packets(cases: &[(u64, Case)]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut described = std::collections::HashSet::new();
     each(cases, |At { time, pid, tid, id, name }, what| {
-        let (process, thread) = (10_000_000 + pid, 20_000_000 + tid);
+        let (process, thread) = (TrackUuid(10_000_000 + pid), TrackUuid(20_000_000 + tid));
         let [pid, tid_32] = [pid, tid].map(|id| i32::try_from(id).expect("small"));
         if described.insert(process) {
             te::process_descriptor(
                 &mut out,
-                1,
+                SEQUENCE,
                 &te::ProcessTrack { uuid: process, pid, name: "", cmdline: &[] },
             );
         }
         if described.insert(thread) {
             let track =
                 te::ThreadTrack { uuid: thread, parent_uuid: process, pid, tid: tid_32.into(), name: "" };
-            te::thread_descriptor(&mut out, 1, &track);
+            te::thread_descriptor(&mut out, SEQUENCE, &track);
         }
-        let (lane, counter) = (30_000_000 + id, 40_000_000 + id);
+        let (lane, counter) = (TrackUuid(30_000_000 + id), TrackUuid(40_000_000 + id));
         let direction = |step| FlowDirection { comes: step != Step::Begin, goes: step != Step::End };
         let phase = |step| match step {
             Step::Begin => b's',
@@ -358,11 +361,11 @@ fn packets(cases: &[(u64, Case)]) -> Vec<u8> {
                 name,
                 ..te::CustomTrack::default()
             };
-            te::custom_descriptor(&mut out, 1, &lane);
+            te::custom_descriptor(&mut out, SEQUENCE, &lane);
         }
         if matches!(what, What::Count(_)) && described.insert(counter) {
             let counter = te::CounterTrack::new(counter, process, name);
-            te::counter_descriptor(&mut out, 1, &counter);
+            te::counter_descriptor(&mut out, SEQUENCE, &counter);
         }
         let is_named = matches!(what, What::End | What::BareEnd | What::Count(_));
         let event = te::Event {
@@ -370,7 +373,7 @@ fn packets(cases: &[(u64, Case)]) -> Vec<u8> {
             name: (!is_named).then_some(Name::Text(name)),
             track_uuid: Some(track),
             counter: if let What::Count(value) = what { Some(CounterValue::Int(value)) } else { None },
-            ..te::Event::new(1, kind, time)
+            ..te::Event::new(SEQUENCE, kind, time)
         };
         te::event_with(&mut out, &event, |out| {
             if let Some(legacy) = legacy {
@@ -381,7 +384,7 @@ fn packets(cases: &[(u64, Case)]) -> Vec<u8> {
             let end = te::Event {
                 needs_state: false,
                 track_uuid: Some(thread),
-                ..te::Event::new(1, EventType::SliceEnd, time + length)
+                ..te::Event::new(SEQUENCE, EventType::SliceEnd, time + length)
             };
             te::event_with(&mut out, &end, |_| {});
         }

@@ -2,21 +2,24 @@
 
 use hairline_convert::TraceFormat::{Fxt, Json, TrackEvent};
 use hairline_convert::{Context, Report, create, open};
-use hairline_formats::track_event::{self as te, Event, EventType, Name, ProcessTrack, ThreadTrack};
+use hairline_formats::track_event::{
+    self as te, Event, EventType, Name, ProcessTrack, SequenceId, ThreadTrack, TrackUuid,
+};
 
 use crate::convert;
 use crate::differences::{different, shown};
 
-const PROCESS: u64 = 5;
+const PROCESS: TrackUuid = TrackUuid(5);
+const SEQUENCE: SequenceId = SequenceId(1);
 
-fn event(out: &mut Vec<u8>, track: u64, kind: EventType, time: u64, name: &str) {
+fn event(out: &mut Vec<u8>, track: TrackUuid, kind: EventType, time: u64, name: &str) {
     te::event(
         out,
         &Event {
             needs_state: false,
             name: (!name.is_empty()).then_some(Name::Text(name)),
             track_uuid: Some(track),
-            ..Event::new(1, kind, time)
+            ..Event::new(SEQUENCE, kind, time)
         },
     );
 }
@@ -25,12 +28,13 @@ fn event(out: &mut Vec<u8>, track: u64, kind: EventType, time: u64, name: &str) 
 /// when it ends.
 fn late() -> Vec<u8> {
     let mut out = Vec::new();
-    for (thread, name) in [(8, "main"), (9, "worker")] {
+    for (tid, name) in [(8, "main"), (9, "worker")] {
+        let thread = TrackUuid(tid);
         event(&mut out, thread, EventType::SliceBegin, 1_500, "inner");
-        let tid = i64::try_from(thread).expect("small");
+        let tid = i64::try_from(tid).expect("small");
         te::thread_descriptor(
             &mut out,
-            1,
+            SEQUENCE,
             &ThreadTrack { uuid: thread, parent_uuid: PROCESS, pid: 7, tid, name },
         );
         event(&mut out, thread, EventType::SliceEnd, 1_700, "");
@@ -39,7 +43,11 @@ fn late() -> Vec<u8> {
         event(&mut out, thread, EventType::SliceBegin, 2_500, "last");
         event(&mut out, thread, EventType::SliceEnd, 2_700, "");
     }
-    te::process_descriptor(&mut out, 1, &ProcessTrack { uuid: PROCESS, pid: 7, name: "app", cmdline: &[] });
+    te::process_descriptor(
+        &mut out,
+        SEQUENCE,
+        &ProcessTrack { uuid: PROCESS, pid: 7, name: "app", cmdline: &[] },
+    );
     out
 }
 

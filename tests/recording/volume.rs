@@ -111,7 +111,7 @@ fn packet_order(path: &Path) -> Vec<(u64, u64)> {
     let mut seen = HashMap::<u64, Seen>::new();
     while let Some((_, packet)) = reader.next().expect("a well-formed trace") {
         let Some(track_event::PacketData::Event(event)) = &packet.data else { continue };
-        let seen = seen.entry(u64::from(packet.sequence)).or_default();
+        let seen = seen.entry(u64::from(packet.sequence.0)).or_default();
         match event.kind {
             Some(track_event::EventType::SliceBegin) => {
                 let annotation = event.annotations().next().expect("an argument").expect("well-formed");

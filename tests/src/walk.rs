@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::Path;
 
 use hairline::Format;
-use hairline_formats::track_event::{AnnotationValue, EventType, PacketData};
+use hairline_formats::track_event::{AnnotationValue, EventType, PacketData, SequenceId, TrackUuid};
 use hairline_formats::{Value, fxt, track_event};
 
 /// Where a slice begins or ends.
@@ -88,8 +88,8 @@ fn walk_fxt(file: impl Read, visit: &mut dyn FnMut(Mark<'_>) -> Result<(), Strin
 #[derive(Default)]
 struct Packets {
     /// The track of a sequence's events that name none.
-    of_sequence: HashMap<u32, u64>,
-    of_threads: HashSet<u64>,
+    of_sequence: HashMap<SequenceId, TrackUuid>,
+    of_threads: HashSet<TrackUuid>,
     numbers: Vec<u64>,
 }
 
@@ -109,8 +109,8 @@ impl Packets {
                 Some(PacketData::Event(event)) => {
                     // An end that came late is on another sequence.
                     let own = || self.of_sequence.get(&packet.sequence).copied();
-                    let track = event.track_uuid.or_else(own).unwrap_or(0);
-                    let place = Place { track, is_thread: self.of_threads.contains(&track) };
+                    let track = event.track_uuid.or_else(own).unwrap_or_default();
+                    let place = Place { track: track.0, is_thread: self.of_threads.contains(&track) };
                     match event.kind {
                         Some(EventType::SliceBegin) => {
                             self.numbers.clear();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use hairline::{Format, bytes, interned, koid, scope, trace_instant, trace_scope};
+use hairline::{Argument, Format, MapKey, bytes, interned, koid, scope, trace_instant, trace_scope};
 use hairline_tests::recording::{FORMATS, record, record_tiny, record_with};
 
 #[test]
@@ -34,6 +34,89 @@ fn arrays_and_maps_are_shown_with_the_path_to_each_value() {
             "s: none[0] = null",
         ];
         assert_eq!(trace.arguments(), expected.join("\n"), "{format:?}");
+    }
+}
+
+/// A type of the program, shown as its number.
+struct UserId(u64);
+
+impl Argument for UserId {
+    type Held<'a> = u64;
+
+    fn hold(&self) -> u64 {
+        self.0
+    }
+}
+
+/// A type of the program, shown as its text if it has one.
+struct Label(Option<String>);
+
+impl Argument for Label {
+    type Held<'a> = Option<&'a str>;
+
+    fn hold(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+}
+
+/// A generic type of the program, shown as the values in it.
+struct All<T>(Vec<T>);
+
+impl<T: Argument> Argument for All<T> {
+    type Held<'a>
+        = <Vec<T> as Argument>::Held<'a>
+    where
+        T: 'a;
+
+    fn hold(&self) -> Self::Held<'_> {
+        self.0.hold()
+    }
+}
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Queue {
+    Urgent,
+    Normal,
+    Hidden,
+}
+
+impl MapKey for Queue {
+    fn with_key(&self, f: impl FnOnce(&str)) {
+        match self {
+            Self::Urgent => f("urgent"),
+            Self::Normal => f("normal"),
+            Self::Hidden => {} // no key, so no entry
+        }
+    }
+}
+
+#[test]
+fn types_of_the_program_are_arguments_and_keys() {
+    for format in FORMATS {
+        let trace = record(format, |_| {
+            let (name, none) = (Label(Some("it".into())), Label(None));
+            trace_scope!("t", "s", user = UserId(7), name, none, list = All(vec![UserId(8), UserId(9)]));
+            let queues = BTreeMap::from([
+                (Queue::Urgent, UserId(2)),
+                (Queue::Normal, UserId(3)),
+                (Queue::Hidden, UserId(4)),
+            ]);
+            trace_scope!("t", "s", queues);
+        });
+        let expected = [
+            "s: user = 7",
+            "s: name = it",
+            "s: list[0] = 8",
+            "s: list[1] = 9",
+            "s: queues.urgent = 2",
+            "s: queues.normal = 3",
+        ];
+        assert_eq!(trace.arguments(), expected.join("\n"), "{format:?}");
+        let types = "select distinct value_type from args where key like '%user' or key like '%list%'";
+        let verdict = trace.ask(&[types]);
+        verdict.require_clean();
+        let number = if format == Format::Fxt { "int" } else { "uint" };
+        assert_eq!(verdict.results[0].text(), number, "{format:?}: not text");
     }
 }
 

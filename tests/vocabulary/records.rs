@@ -11,7 +11,7 @@ mod tracks;
 
 use hairline_formats::fxt::{Event, EventKind, StringRef, ThreadRef};
 use hairline_formats::fxt::{event, initialization, magic, provider_info};
-use hairline_formats::track_event::{self as te, EventType, Name};
+use hairline_formats::track_event::{self as te, EventType, Name, SequenceId, TrackUuid};
 use hairline_tests::judge::{load_bytes, rows};
 
 /// The thread of the events here: tid 9 of pid 7.
@@ -48,7 +48,12 @@ fn fxt_trace(records: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 /// An event of a `TrackEvent` track, on its sequence 1 but of none of its state: its time is `CLOCK_BOOTTIME`.
 fn on_track(track: u64, kind: EventType, timestamp: u64) -> te::Event<'static> {
     let clock_id = Some(te::fields::clock::BOOTTIME);
-    te::Event { clock_id, needs_state: false, track_uuid: Some(track), ..te::Event::new(1, kind, timestamp) }
+    te::Event {
+        clock_id,
+        needs_state: false,
+        track_uuid: Some(TrackUuid(track)),
+        ..te::Event::new(SequenceId(1), kind, timestamp)
+    }
 }
 
 /// A slice of a track, from `begin` to `end`.
@@ -70,15 +75,25 @@ fn instant(out: &mut Vec<u8>, track: u64, name: &str, timestamp: u64) {
 
 /// A track of this name, under no other.
 fn root(out: &mut Vec<u8>, uuid: u64, name: &str) {
-    te::custom_descriptor(out, 1, &te::CustomTrack { uuid, name, ..te::CustomTrack::default() });
+    let uuid = TrackUuid(uuid);
+    te::custom_descriptor(out, SequenceId(1), &te::CustomTrack { uuid, name, ..te::CustomTrack::default() });
 }
 
 /// The state of sequence 1, whose own track is `track`: its clock begins at 1000.
 fn start(out: &mut Vec<u8>, track_uuid: u64, extra_counters: &[u64]) {
     let (first, dropped, timestamp_ns) = (true, false, 1000);
+    let (sequence, track_uuid) = (SequenceId(1), TrackUuid(track_uuid));
+    let extra_counters: Vec<_> = extra_counters.iter().copied().map(TrackUuid).collect();
     te::sequence_start(
         out,
-        &te::SequenceStart { sequence: 1, first, dropped, track_uuid, extra_counters, timestamp_ns },
+        &te::SequenceStart {
+            sequence,
+            first,
+            dropped,
+            track_uuid,
+            extra_counters: &extra_counters,
+            timestamp_ns,
+        },
     );
 }
 

@@ -31,10 +31,10 @@ use crate::{Error, TraceFormat};
 /// ```
 /// use hairline_convert::TraceFormat;
 /// use hairline_convert::splice::Splice;
-/// use hairline_formats::track_event::{Event, EventType, event};
+/// use hairline_formats::track_event::{Event, EventType, SequenceId, event};
 ///
 /// let mut part = Vec::new();
-/// event(&mut part, &Event::new(1, EventType::Instant, 1_000));
+/// event(&mut part, &Event::new(SequenceId(1), EventType::Instant, 1_000));
 /// let mut splice = Splice::new(TraceFormat::TrackEvent, Vec::new()).unwrap();
 /// splice.add(&part[..])?;
 /// splice.add(&part[..])?; // the same sequence number: it becomes another one

@@ -9,7 +9,7 @@ use flate2::write::ZlibEncoder;
 use hairline_formats::DecodeError;
 use hairline_formats::track_event::fields::clock;
 use hairline_formats::track_event::{
-    self as te, MAX_COMPRESSED, Packet, PacketData, PacketReader, TraceStats,
+    self as te, MAX_COMPRESSED, Packet, PacketData, PacketReader, SequenceId, TraceStats,
 };
 
 use crate::Error;
@@ -37,24 +37,24 @@ pub(super) struct Parts {
 struct Sequences {
     /// The number of sequences in all parts.
     count: u32,
-    of_part: HashMap<u32, u32>,
+    of_part: HashMap<SequenceId, SequenceId>,
     /// The old and the new id of the latest sequence.
-    last: (u32, u32),
+    last: (SequenceId, SequenceId),
 }
 
 impl Sequences {
     fn next_part(&mut self) {
         self.of_part.clear();
-        self.last = (0, 0);
+        self.last = (SequenceId(0), SequenceId(0));
     }
 
-    fn of(&mut self, old: u32) -> u32 {
+    fn of(&mut self, old: SequenceId) -> SequenceId {
         if self.last.0 != old {
             let count = &mut self.count;
             let new = *self.of_part.entry(old).or_insert_with(|| {
                 // Beyond 2^32 - 1 sequences, all further ones share an id.
                 *count = count.saturating_add(1);
-                *count
+                SequenceId(*count)
             });
             self.last = (old, new);
         }
@@ -202,7 +202,7 @@ impl Parts {
         }
         self.sequences.next_part();
         self.out.clear();
-        te::trace_stats_of_all(&mut self.out, self.sequences.of(1), &self.stats);
+        te::trace_stats_of_all(&mut self.out, self.sequences.of(SequenceId(1)), &self.stats);
         out.write_all(&self.out)
     }
 }

@@ -9,6 +9,7 @@ use hairline_formats::DecodeError;
 use hairline_formats::proto::{
     Field, FieldValue, Fields, MAX_VARINT, WireType, put_uint, put_varint, tag, varint_len,
 };
+use hairline_formats::track_event::SequenceId;
 use hairline_formats::track_event::fields::{
     trace, trace_packet, trace_packet_defaults, track_descriptor, track_event, track_event_defaults,
 };
@@ -46,19 +47,19 @@ impl Renumber {
         out: &mut Vec<u8>,
         packet: &[u8],
         salt: Salt,
-        mut sequence: impl FnMut(u32) -> u32,
+        mut sequence: impl FnMut(SequenceId) -> SequenceId,
     ) -> Result<(), DecodeError> {
         let Self { packet: copy, tracks } = self;
         tracks.clear();
         copy.clear();
         copy.extend_from_slice(packet);
         // If the field is repeated, the last one counts.
-        let mut own: Option<(Range<usize>, u32)> = None;
+        let mut own: Option<(Range<usize>, SequenceId)> = None;
         for field in Fields::new(packet, 0) {
             let field = field?;
             match (field.number, field.value) {
                 (trace_packet::TRUSTED_PACKET_SEQUENCE_ID, FieldValue::Varint(id)) => {
-                    own = Some((field.offset as usize..value_of(packet, &field).end, id as u32));
+                    own = Some((field.offset as usize..value_of(packet, &field).end, SequenceId(id as u32)));
                 }
                 _ if salt.0 == 0 => {}
                 (number, FieldValue::Bytes { bytes, offset }) => {
@@ -70,14 +71,14 @@ impl Renumber {
         for number in tracks.drain(..) {
             salted(&mut copy[number], salt);
         }
-        let own = own.filter(|(_, id)| *id != 0).map(|(place, id)| (place, sequence(id)));
+        let own = own.filter(|(_, id)| *id != SequenceId(0)).map(|(place, id)| (place, sequence(id)));
         put_with(out, copy, own);
         Ok(())
     }
 }
 
 /// Writes the packet with another sequence id. The range includes the tag of the field.
-fn put_with(out: &mut Vec<u8>, packet: &[u8], own: Option<(Range<usize>, u32)>) {
+fn put_with(out: &mut Vec<u8>, packet: &[u8], own: Option<(Range<usize>, SequenceId)>) {
     const SEQUENCE: u32 = trace_packet::TRUSTED_PACKET_SEQUENCE_ID;
     put_varint(out, u64::from(tag(trace::PACKET, WireType::Bytes)));
     let Some((place, id)) = own else {
@@ -85,10 +86,10 @@ fn put_with(out: &mut Vec<u8>, packet: &[u8], own: Option<(Range<usize>, u32)>) 
         return out.extend_from_slice(packet);
     };
     let tag_len = varint_len(u64::from(tag(SEQUENCE, WireType::Varint)));
-    let len = packet.len() - place.len() + tag_len + varint_len(u64::from(id));
+    let len = packet.len() - place.len() + tag_len + varint_len(u64::from(id.0));
     put_varint(out, len as u64);
     out.extend_from_slice(&packet[..place.start]);
-    put_uint(out, SEQUENCE, u64::from(id));
+    put_uint(out, SEQUENCE, u64::from(id.0));
     out.extend_from_slice(&packet[place.end..]);
 }
 
@@ -171,7 +172,7 @@ mod tests {
     use super::*;
     use hairline_formats::track_event as te;
 
-    fn renumbered(packet: &[u8], part: u64, sequence: u32) -> Vec<u8> {
+    fn renumbered(packet: &[u8], part: u64, sequence: SequenceId) -> Vec<u8> {
         let mut out = Vec::new();
         Renumber::default().put(&mut out, packet, Salt::of(part), |_| sequence).expect("a packet");
         out
@@ -180,6 +181,7 @@ mod tests {
     #[test]
     fn a_sequence_gets_its_number_whatever_its_length_and_the_rest_stays() {
         for (old, new) in [(1, 1), (1, 300), (300, 1), (1, u32::MAX)] {
+            let (old, new) = (SequenceId(old), SequenceId(new));
             let (mut before, mut after) = (Vec::new(), Vec::new());
             // Long enough that the packet's length changes its own length.
             let text = "x".repeat(115);
@@ -191,16 +193,16 @@ mod tests {
                 te::event(out, &event);
             }
             let body = &before[varint_end(&before, 1)..];
-            assert_eq!(renumbered(body, 0, new), after, "{old} {new}");
+            assert_eq!(renumbered(body, 0, new), after, "{old:?} {new:?}");
         }
     }
 
     #[test]
     fn a_track_gets_another_number_of_the_same_length_everywhere() {
-        let track = 0x80_1234_5678_9abc;
+        let (track, sequence) = (te::TrackUuid(0x80_1234_5678_9abc), SequenceId(2));
         let mut all = Vec::new();
         let start = te::SequenceStart {
-            sequence: 2,
+            sequence,
             first: true,
             dropped: false,
             track_uuid: track,
@@ -210,12 +212,12 @@ mod tests {
         te::sequence_start(&mut all, &start);
         te::event(
             &mut all,
-            &te::Event { track_uuid: Some(track), ..te::Event::new(2, te::EventType::SliceBegin, 7) },
+            &te::Event { track_uuid: Some(track), ..te::Event::new(sequence, te::EventType::SliceBegin, 7) },
         );
         let mut reader = te::PacketReader::new(&all[..]);
         let mut whole = Vec::new();
         while let Some((_, packet)) = reader.next().expect("packets") {
-            whole.extend(renumbered(packet.bytes(), 1, 2));
+            whole.extend(renumbered(packet.bytes(), 1, sequence));
         }
         assert_eq!(whole.len(), all.len());
         let mut reader = te::PacketReader::new(&whole[..]);

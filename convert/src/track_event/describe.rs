@@ -1,6 +1,8 @@
 //! The packets that describe a track.
 
-use hairline_formats::track_event::{self as te, CustomTrack, Process, ProcessTrack, ThreadTrack};
+use hairline_formats::track_event::{
+    self as te, CustomTrack, Process, ProcessTrack, SequenceId, ThreadTrack, TrackUuid,
+};
 
 use crate::{Track, TrackKind};
 
@@ -10,14 +12,14 @@ use crate::{Track, TrackKind};
 #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
 pub(crate) fn describe(
     out: &mut Vec<u8>,
-    sequence: u32,
+    sequence: SequenceId,
     track: &Track,
-    (uuid, parent_uuid): (u64, Option<u64>),
+    (uuid, parent_uuid): (TrackUuid, Option<TrackUuid>),
     categories: &[&str],
     time: u64,
 ) {
     let name = &*track.name;
-    let parent = parent_uuid.unwrap_or(0);
+    let parent = parent_uuid.unwrap_or_default();
     match &track.kind {
         TrackKind::Process { pid, command_line } => {
             let mut cmdline: Vec<_> = command_line.iter().map(String::as_str).collect();

@@ -17,6 +17,7 @@ use crate::track_event::fields::{
     EventType, InternedKind, clock, clock_reading, clock_snapshot, counter_descriptor, sequence_flags, trace,
     trace_packet, trace_packet_defaults, track_descriptor, track_event, track_event_defaults,
 };
+use crate::track_event::ids::{SequenceId, TrackUuid};
 use crate::track_event::sequence::{self, SequenceStart, sequence_start};
 
 /// Follows the packets of a trace and writes its state at the beginning of each further part.
@@ -26,10 +27,11 @@ use crate::track_event::sequence::{self, SequenceStart, sequence_start};
 /// ```
 /// # #[cfg(feature = "read")] {
 /// use hairline_formats::track_event::{
-///     Carry, Interned, InternedKind, PacketReader, SequenceStart, interned, sequence_start,
+///     Carry, Interned, InternedKind, PacketReader, SequenceId, SequenceStart, TrackUuid, interned,
+///     sequence_start,
 /// };
 ///
-/// let (sequence, track_uuid, timestamp_ns) = (1, 71, 1_000);
+/// let (sequence, track_uuid, timestamp_ns) = (SequenceId(1), TrackUuid(71), 1_000);
 /// let mut first = Vec::new();
 /// let start = SequenceStart {
 ///     sequence, track_uuid, timestamp_ns, first: true, dropped: false, extra_counters: &[]
@@ -52,9 +54,9 @@ use crate::track_event::sequence::{self, SequenceStart, sequence_start};
 /// ```
 #[derive(Debug, Default)]
 pub struct Carry {
-    sequences: HashMap<u32, Sequence>,
+    sequences: HashMap<SequenceId, Sequence>,
     /// The open slices of each track, the outermost first.
-    open: HashMap<u64, Vec<Open>>,
+    open: HashMap<TrackUuid, Vec<Open>>,
     /// The number of begins so far.
     begins: u64,
 }
@@ -66,16 +68,16 @@ struct Sequence {
     /// The interned strings: the fields of InternedData.
     interned: Vec<u8>,
     /// The packets of track descriptors, by the track's uuid.
-    tracks: HashMap<u64, Vec<u8>>,
+    tracks: HashMap<TrackUuid, Vec<u8>>,
     /// The sums of incremental counters, by their track.
-    sums: HashMap<u64, i64>,
+    sums: HashMap<TrackUuid, i64>,
     has_ended: bool,
 }
 
 #[derive(Debug, Default)]
 struct Start {
-    track_uuid: u64,
-    extra_counters: Vec<u64>,
+    track_uuid: TrackUuid,
+    extra_counters: Vec<TrackUuid>,
     /// The time of the last packet on the sequence's clock.
     time: u64,
 }
@@ -84,7 +86,7 @@ struct Start {
 struct Open {
     /// The number of its begin in the trace, from 1.
     order: u64,
-    sequence: u32,
+    sequence: SequenceId,
     time: u64,
     /// The fields of the begin's packet, without its time.
     packet: Box<[u8]>,
@@ -93,7 +95,7 @@ struct Open {
 /// The fields of a packet that concern the state.
 #[derive(Debug, Default)]
 struct Packet<'a> {
-    sequence: u32,
+    sequence: SequenceId,
     flags: u32,
     timestamp: Option<u64>,
     clock_id: Option<u32>,
@@ -110,7 +112,9 @@ impl<'a> Packet<'a> {
         let mut packet = Self::default();
         for field in fields(bytes) {
             match field {
-                (trace_packet::TRUSTED_PACKET_SEQUENCE_ID, Varint(v)) => packet.sequence = v as u32,
+                (trace_packet::TRUSTED_PACKET_SEQUENCE_ID, Varint(v)) => {
+                    packet.sequence = SequenceId(v as u32);
+                }
                 (trace_packet::SEQUENCE_FLAGS, Varint(v)) => packet.flags = v as u32,
                 (trace_packet::TIMESTAMP, Varint(v)) => packet.timestamp = Some(v),
                 (trace_packet::TIMESTAMP_CLOCK_ID, Varint(v)) => packet.clock_id = Some(v as u32),
@@ -144,7 +148,7 @@ impl Carry {
     }
 
     /// Forgets a sequence that has ended: its state and the open slices of its own track.
-    pub fn ended(&mut self, sequence: u32) {
+    pub fn ended(&mut self, sequence: SequenceId) {
         if let Some(state) = self.sequences.get_mut(&sequence) {
             state.has_ended = true;
             if let Some(start) = &state.start {
@@ -174,7 +178,7 @@ impl Carry {
             }
         }
         if let Some(uuid) = packet.track.and_then(|track| varint(track, track_descriptor::UUID)) {
-            sequence.tracks.insert(uuid, bytes.to_vec());
+            sequence.tracks.insert(TrackUuid(uuid), bytes.to_vec());
         }
         let time = match (packet.timestamp, packet.clock_id, &mut sequence.start) {
             (Some(delta), None, Some(start)) => {
@@ -189,13 +193,13 @@ impl Carry {
         }
     }
 
-    fn event(&mut self, number: u32, time: u64, event: &[u8], packet: &[u8]) {
+    fn event(&mut self, number: SequenceId, time: u64, event: &[u8], packet: &[u8]) {
         let sequence = self.sequences.entry(number).or_default();
         let (mut kind, mut track, mut value) = (0, None, None);
         for field in fields(event) {
             match field {
                 (track_event::TYPE, FieldValue::Varint(v)) => kind = v,
-                (track_event::TRACK_UUID, FieldValue::Varint(v)) => track = Some(v),
+                (track_event::TRACK_UUID, FieldValue::Varint(v)) => track = Some(TrackUuid(v)),
                 (track_event::COUNTER_VALUE, FieldValue::Varint(v)) => value = Some(v.cast_signed()),
                 _ => {}
             }
@@ -212,7 +216,8 @@ impl Carry {
             Some(EventType::SliceEnd) => {
                 if let Some(open) = self.open.get_mut(&track) {
                     open.pop();
-                    if open.is_empty() && track != sequence.start.as_ref().map_or(0, |start| start.track_uuid)
+                    if open.is_empty()
+                        && track != sequence.start.as_ref().map_or(TrackUuid(0), |start| start.track_uuid)
                     {
                         self.open.remove(&track); // a thread's own track stays, for its next slice
                     }
@@ -240,9 +245,9 @@ impl Carry {
 
     /// As [`put`](Self::put), compiled in this crate alone.
     fn put_by(&mut self, put: &mut dyn FnMut(&[u8])) {
-        let in_use: HashSet<u32> = self.open.values().flatten().map(|open| open.sequence).collect();
+        let in_use: HashSet<SequenceId> = self.open.values().flatten().map(|open| open.sequence).collect();
         self.sequences.retain(|number, sequence| !sequence.has_ended || in_use.contains(number));
-        let mut numbers: Vec<u32> = self.sequences.keys().copied().collect();
+        let mut numbers: Vec<SequenceId> = self.sequences.keys().copied().collect();
         numbers.sort_unstable();
         let mut described = HashSet::new();
         let mut out = Vec::new();
@@ -267,7 +272,7 @@ impl Carry {
 }
 
 impl Sequence {
-    fn put(&self, number: u32, described: &mut HashSet<u64>, out: &mut Vec<u8>) {
+    fn put(&self, number: SequenceId, described: &mut HashSet<TrackUuid>, out: &mut Vec<u8>) {
         if let Some(Start { track_uuid, extra_counters, time }) = &self.start {
             let start = SequenceStart {
                 sequence: number,
@@ -312,9 +317,11 @@ impl Start {
             let FieldValue::Bytes { bytes, .. } = value else { continue };
             for field in fields(bytes) {
                 match field {
-                    (track_event_defaults::TRACK_UUID, FieldValue::Varint(v)) => start.track_uuid = v,
+                    (track_event_defaults::TRACK_UUID, FieldValue::Varint(v)) => {
+                        start.track_uuid = TrackUuid(v);
+                    }
                     (track_event_defaults::EXTRA_COUNTER_TRACK_UUIDS, FieldValue::Varint(v)) => {
-                        start.extra_counters.push(v);
+                        start.extra_counters.push(TrackUuid(v));
                     }
                     _ => {}
                 }

@@ -9,6 +9,7 @@ use crate::track_event::fields::{
     EventType, Priority, log_message, sequence_flags, trace_packet as packet_fields,
     track_event as event_fields,
 };
+use crate::track_event::ids::{SequenceId, TrackUuid};
 use crate::track_event::sequence::{Name, SourceLocation, packet};
 
 /// A sample of a counter.
@@ -34,13 +35,15 @@ pub enum Location<'a> {
 /// ```
 /// # #[cfg(feature = "read")] {
 /// use hairline_formats::track_event::{
-///     Correlation, Event, EventType, Location, Name, PacketData, PacketReader, SourceLocation, event,
+///     Correlation, Event, EventType, Location, Name, PacketData, PacketReader, SequenceId, SourceLocation,
+///     event,
 /// };
 ///
 /// let correlation = Some(Correlation::Name(Name::Text("request 7")));
 /// let location = Some(Location::At(SourceLocation { file: "net.rs", function: "send", line: 7 }));
 /// let mut trace = Vec::new();
-/// event(&mut trace, &Event { correlation, location, ..Event::new(1, EventType::Instant, 1_000) });
+/// let instant = Event::new(SequenceId(1), EventType::Instant, 1_000);
+/// event(&mut trace, &Event { correlation, location, ..instant });
 /// let mut reader = PacketReader::new(&trace[..]);
 /// let (_, packet) = reader.next()?.unwrap();
 /// let Some(PacketData::Event(event)) = packet.data else { panic!() };
@@ -61,15 +64,15 @@ pub enum Correlation<'a> {
 /// ```
 /// # #[cfg(feature = "read")] {
 /// use hairline_formats::track_event::{
-///     Event, EventType, Interned, InternedKind, LogMessage, PacketData, PacketReader, Priority, event,
-///     interned,
+///     Event, EventType, Interned, InternedKind, LogMessage, PacketData, PacketReader, Priority, SequenceId,
+///     event, interned,
 /// };
 ///
 /// let mut trace = Vec::new();
 /// let kind = InternedKind::LogBody;
-/// interned(&mut trace, 1, &[Interned::Text { kind, iid: 1, name: "cache is full" }]);
+/// interned(&mut trace, SequenceId(1), &[Interned::Text { kind, iid: 1, name: "cache is full" }]);
 /// let log = LogMessage { body_iid: 1, priority: Priority::Warn, source_location_iid: 0 };
-/// event(&mut trace, &Event { log: Some(log), ..Event::new(1, EventType::Instant, 1_000) });
+/// event(&mut trace, &Event { log: Some(log), ..Event::new(SequenceId(1), EventType::Instant, 1_000) });
 ///
 /// let mut reader = PacketReader::new(&trace[..]);
 /// assert_eq!(reader.next()?.unwrap().1.interned().count(), 1);
@@ -95,22 +98,22 @@ pub struct LogMessage {
 /// # #[cfg(feature = "read")] {
 /// use hairline_formats::Value;
 /// use hairline_formats::track_event::{
-///     CounterValue, Event, EventType, Name, PacketData, PacketReader, event,
+///     CounterValue, Event, EventType, Name, PacketData, PacketReader, SequenceId, TrackUuid, event,
 /// };
 ///
 /// let mut trace = Vec::new();
 /// event(&mut trace, &Event {
 ///     name: Some(Name::Text("retry")),
-///     track_uuid: Some(71),
+///     track_uuid: Some(TrackUuid(71)),
 ///     needs_state: false, // nothing is interned
 ///     annotations: &[(Name::Text("attempt"), Value::I64(3))],
-///     ..Event::new(1, EventType::Instant, 1_000)
+///     ..Event::new(SequenceId(1), EventType::Instant, 1_000)
 /// });
 /// event(&mut trace, &Event {
-///     track_uuid: Some(72),
+///     track_uuid: Some(TrackUuid(72)),
 ///     needs_state: false,
 ///     counter: Some(CounterValue::Int(512)),
-///     ..Event::new(1, EventType::Counter, 2_000)
+///     ..Event::new(SequenceId(1), EventType::Counter, 2_000)
 /// });
 ///
 /// let (mut reader, mut kinds) = (PacketReader::new(&trace[..]), Vec::new());
@@ -125,7 +128,7 @@ pub struct LogMessage {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Event<'a> {
     /// The sequence's id.
-    pub sequence: u32,
+    pub sequence: SequenceId,
     /// The time on the event's clock. By default, ns since the previous event of the sequence.
     pub timestamp: u64,
     /// The number of the timestamp's [clock](crate::track_event::fields::clock), unless it is the sequence's
@@ -140,7 +143,7 @@ pub struct Event<'a> {
     /// The name.
     pub name: Option<Name<'a>>,
     /// The track, unless it is the sequence's default.
-    pub track_uuid: Option<u64>,
+    pub track_uuid: Option<TrackUuid>,
     /// The sample, of a counter event.
     pub counter: Option<CounterValue>,
     /// Samples of the extra counters of [`SequenceStart`](crate::track_event::SequenceStart), in their order.
@@ -162,7 +165,7 @@ pub struct Event<'a> {
 impl<'a> Event<'a> {
     /// Creates an event with a type and a time only.
     #[must_use]
-    pub const fn new(sequence: u32, kind: EventType, timestamp: u64) -> Self {
+    pub const fn new(sequence: SequenceId, kind: EventType, timestamp: u64) -> Self {
         Self {
             sequence,
             timestamp,
@@ -198,9 +201,9 @@ impl<'a> Event<'a> {
 /// Absent fields are not written. Every varint has its shortest form.
 ///
 /// ```
-/// use hairline_formats::track_event::{Event, EventType, Name, event};
+/// use hairline_formats::track_event::{Event, EventType, Name, SequenceId, event};
 ///
-/// let begin = Event { name: Some(Name::Iid(3)), ..Event::new(1, EventType::SliceBegin, 5) };
+/// let begin = Event { name: Some(Name::Iid(3)), ..Event::new(SequenceId(1), EventType::SliceBegin, 5) };
 /// let mut out = Vec::new();
 /// event(&mut out, &begin);
 /// assert_eq!(out, [0x0a, 12, 0x50, 1, 0x68, 2, 0x5a, 4, 0x48, 1, 0x50, 3, 0x40, 5]);
@@ -214,9 +217,9 @@ pub fn event(out: &mut Vec<u8>, event: &Event<'_>) {
 /// ```
 /// use hairline_formats::proto::put_str;
 /// use hairline_formats::track_event::fields::track_event;
-/// use hairline_formats::track_event::{Event, EventType, event, event_with};
+/// use hairline_formats::track_event::{Event, EventType, SequenceId, event, event_with};
 ///
-/// let instant = Event::new(1, EventType::Instant, 1_000);
+/// let instant = Event::new(SequenceId(1), EventType::Instant, 1_000);
 /// let (mut bare, mut named) = (Vec::new(), Vec::new());
 /// event(&mut bare, &instant);
 /// event_with(&mut named, &instant, |out| put_str(out, track_event::NAME, "retry"));
@@ -245,7 +248,7 @@ fn put_event_fields(out: &mut Vec<u8>, event: &Event<'_>) {
     if let Some(name) = event.name {
         put_name(out, event_fields::NAME_IID, event_fields::NAME, name);
     }
-    put_some(out, event_fields::TRACK_UUID, event.track_uuid);
+    put_some(out, event_fields::TRACK_UUID, event.track_uuid.map(|uuid| uuid.0));
     match event.counter {
         Some(CounterValue::Int(v)) => put_sint64(out, event_fields::COUNTER_VALUE, v),
         Some(CounterValue::Double(v)) => put_double(out, event_fields::DOUBLE_COUNTER_VALUE, v),

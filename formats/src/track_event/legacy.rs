@@ -12,12 +12,12 @@ use crate::track_event::fields::legacy_event as fields;
 /// use hairline_formats::proto::put_message;
 /// use hairline_formats::track_event::fields::track_event;
 /// use hairline_formats::track_event::{
-///     Event, EventType, LegacyEvent, LegacyId, PacketData, PacketReader, event_with,
+///     Event, EventType, LegacyEvent, LegacyId, PacketData, PacketReader, SequenceId, event_with,
 /// };
 ///
 /// let begin = LegacyEvent { phase: b'b', id: Some(LegacyId::Global(7)), ..LegacyEvent::default() };
 /// let mut trace = Vec::new();
-/// event_with(&mut trace, &Event::new(1, EventType::Unspecified, 1_000), |event| {
+/// event_with(&mut trace, &Event::new(SequenceId(1), EventType::Unspecified, 1_000), |event| {
 ///     put_message(event, track_event::LEGACY_EVENT, |legacy| begin.put(legacy));
 /// });
 ///

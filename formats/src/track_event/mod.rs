@@ -25,6 +25,7 @@ mod annotation;
 mod carry;
 mod event;
 pub mod fields;
+mod ids;
 #[cfg(feature = "read")]
 mod legacy;
 #[cfg(feature = "read")]
@@ -40,13 +41,15 @@ pub use annotation::{
 pub use carry::Carry;
 pub use event::{Correlation, CounterValue, Event, Location, LogMessage, event, event_with};
 pub use fields::{ChildOrdering, CounterType, EventType, InternedKind, Priority, SiblingMerge, Unit};
+pub use ids::{SequenceId, TrackUuid};
 #[cfg(feature = "read")]
 pub use legacy::{FlowDirection, LegacyEvent, LegacyId};
 #[cfg(feature = "read")]
 pub use read::{
     Annotation, AnnotationValue, Annotations, ClockReading, ClockReadings, CounterDescriptor, Integers,
     InternedEvent, InternedStrings, Numbers, Packet, PacketData, PacketDefaults, PacketReader, PlainEvent,
-    ProcessDescriptor, Processes, Texts, ThreadDescriptor, TrackDescriptor, TrackEvent, TreeProcess,
+    ProcessDescriptor, Processes, Texts, ThreadDescriptor, TrackDescriptor, TrackEvent, TrackUuids,
+    TreeProcess,
 };
 pub use sequence::{Interned, Name, SequenceStart, SourceLocation, clock_snapshot, interned, sequence_start};
 pub use stream::{

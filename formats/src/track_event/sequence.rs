@@ -10,6 +10,7 @@ use crate::track_event::fields::{
     trace_packet as packet_fields, trace_packet_defaults as defaults_fields,
     track_event_defaults as event_defaults_fields,
 };
+use crate::track_event::ids::{SequenceId, TrackUuid};
 
 /// A string of an event: interned on the sequence, or inline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,9 +22,9 @@ pub enum Name<'a> {
 }
 
 /// Writes a packet of `sequence`. `write` appends its fields.
-pub(super) fn packet(out: &mut Vec<u8>, sequence: u32, write: impl FnOnce(&mut Vec<u8>)) {
+pub(super) fn packet(out: &mut Vec<u8>, sequence: SequenceId, write: impl FnOnce(&mut Vec<u8>)) {
     put_message(out, trace::PACKET, |p| {
-        put_uint(p, packet_fields::TRUSTED_PACKET_SEQUENCE_ID, u64::from(sequence));
+        put_uint(p, packet_fields::TRUSTED_PACKET_SEQUENCE_ID, u64::from(sequence.0));
         write(p);
     });
 }
@@ -32,15 +33,15 @@ pub(super) fn packet(out: &mut Vec<u8>, sequence: u32, write: impl FnOnce(&mut V
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SequenceStart<'a> {
     /// The sequence's id, from 1.
-    pub sequence: u32,
+    pub sequence: SequenceId,
     /// Whether this is the sequence's first packet.
     pub first: bool,
     /// Whether packets before this one were lost.
     pub dropped: bool,
     /// The default track of events, the thread's own.
-    pub track_uuid: u64,
+    pub track_uuid: TrackUuid,
     /// The tracks of the extra counter values of events.
-    pub extra_counters: &'a [u64],
+    pub extra_counters: &'a [TrackUuid],
     /// The start of the incremental clock, on `CLOCK_BOOTTIME`. The first event's timestamp is relative to
     /// it.
     pub timestamp_ns: u64,
@@ -50,21 +51,21 @@ pub struct SequenceStart<'a> {
 ///
 /// ```
 /// # #[cfg(feature = "read")] {
-/// use hairline_formats::track_event::{PacketReader, SequenceStart, sequence_start};
+/// use hairline_formats::track_event::{PacketReader, SequenceId, SequenceStart, TrackUuid, sequence_start};
 ///
 /// let mut trace = Vec::new();
 /// sequence_start(&mut trace, &SequenceStart {
-///     sequence: 1,
+///     sequence: SequenceId(1),
 ///     first: true,
 ///     dropped: false,
-///     track_uuid: 71,
+///     track_uuid: TrackUuid(71),
 ///     extra_counters: &[],
 ///     timestamp_ns: 1_000,
 /// });
 /// let mut reader = PacketReader::new(&trace[..]);
 /// let (_, packet) = reader.next()?.unwrap();
 /// assert!(packet.first && !packet.dropped);
-/// assert_eq!(packet.defaults.unwrap().track_uuid, Some(71));
+/// assert_eq!(packet.defaults.unwrap().track_uuid, Some(TrackUuid(71)));
 /// # }
 /// # Ok::<(), hairline_formats::DecodeError>(())
 /// ```
@@ -80,9 +81,9 @@ pub fn sequence_start(out: &mut Vec<u8>, start: &SequenceStart<'_>) {
         put_message(p, packet_fields::TRACE_PACKET_DEFAULTS, |d| {
             put_uint(d, defaults_fields::TIMESTAMP_CLOCK_ID, u64::from(SEQUENCE_CLOCK));
             put_message(d, defaults_fields::TRACK_EVENT_DEFAULTS, |e| {
-                put_uint(e, event_defaults_fields::TRACK_UUID, start.track_uuid);
+                put_uint(e, event_defaults_fields::TRACK_UUID, start.track_uuid.0);
                 for uuid in start.extra_counters {
-                    put_uint(e, event_defaults_fields::EXTRA_COUNTER_TRACK_UUIDS, *uuid);
+                    put_uint(e, event_defaults_fields::EXTRA_COUNTER_TRACK_UUIDS, uuid.0);
                 }
             });
         });
@@ -106,10 +107,10 @@ fn put_reading(snapshot: &mut Vec<u8>, clock_id: u32, ns: u64, incremental: bool
 /// ```
 /// # #[cfg(feature = "read")] {
 /// use hairline_formats::track_event::fields::clock;
-/// use hairline_formats::track_event::{PacketData, PacketReader, clock_snapshot};
+/// use hairline_formats::track_event::{PacketData, PacketReader, SequenceId, clock_snapshot};
 ///
 /// let mut trace = Vec::new();
-/// clock_snapshot(&mut trace, 1, &[(clock::BOOTTIME, 5_000), (clock::MONOTONIC, 4_000)]);
+/// clock_snapshot(&mut trace, SequenceId(1), &[(clock::BOOTTIME, 5_000), (clock::MONOTONIC, 4_000)]);
 /// let mut reader = PacketReader::new(&trace[..]);
 /// let (_, packet) = reader.next()?.unwrap();
 /// let Some(PacketData::Clocks(readings)) = packet.data else { panic!() };
@@ -118,7 +119,7 @@ fn put_reading(snapshot: &mut Vec<u8>, clock_id: u32, ns: u64, incremental: bool
 /// # }
 /// # Ok::<(), hairline_formats::DecodeError>(())
 /// ```
-pub fn clock_snapshot(out: &mut Vec<u8>, sequence: u32, clocks: &[(u32, u64)]) {
+pub fn clock_snapshot(out: &mut Vec<u8>, sequence: SequenceId, clocks: &[(u32, u64)]) {
     packet(out, sequence, |p| {
         put_message(p, packet_fields::CLOCK_SNAPSHOT, |s| {
             for &(clock_id, ns) in clocks {
@@ -175,7 +176,7 @@ impl SourceLocation<'_> {
 /// ```
 /// # #[cfg(feature = "read")] {
 /// use hairline_formats::track_event::{
-///     Interned, InternedKind, PacketReader, SourceLocation, interned,
+///     Interned, InternedKind, PacketReader, SequenceId, SourceLocation, interned,
 /// };
 ///
 /// let strings = [
@@ -184,14 +185,14 @@ impl SourceLocation<'_> {
 ///     Interned::Location { iid: 1, at: SourceLocation { file: "net.rs", function: "send", line: 7 } },
 /// ];
 /// let mut trace = Vec::new();
-/// interned(&mut trace, 1, &strings);
+/// interned(&mut trace, SequenceId(1), &strings);
 /// let mut reader = PacketReader::new(&trace[..]);
 /// let (_, packet) = reader.next()?.unwrap();
 /// assert_eq!(packet.interned().collect::<Result<Vec<_>, _>>()?, strings);
 /// # }
 /// # Ok::<(), hairline_formats::DecodeError>(())
 /// ```
-pub fn interned(out: &mut Vec<u8>, sequence: u32, strings: &[Interned<'_>]) {
+pub fn interned(out: &mut Vec<u8>, sequence: SequenceId, strings: &[Interned<'_>]) {
     packet(out, sequence, |p| {
         put_uint(p, packet_fields::SEQUENCE_FLAGS, u64::from(sequence_flags::NEEDS));
         put_message(p, packet_fields::INTERNED_DATA, |data| {

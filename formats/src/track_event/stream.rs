@@ -5,23 +5,24 @@ use crate::track_event::fields::{
     buffer_stats, clock, process_tree as tree, process_tree_process as process, system_info as system, trace,
     trace_packet, trace_stats as stats, trace_uuid as uuid_fields, utsname,
 };
+use crate::track_event::ids::SequenceId;
 use crate::track_event::sequence::packet;
 
 /// Writes the trace's uuid, which is the same in all its files.
 ///
 /// ```
 /// # #[cfg(feature = "read")] {
-/// use hairline_formats::track_event::{PacketData, PacketReader, trace_uuid};
+/// use hairline_formats::track_event::{PacketData, PacketReader, SequenceId, trace_uuid};
 ///
 /// let mut trace = Vec::new();
-/// trace_uuid(&mut trace, 1, 0x1234);
+/// trace_uuid(&mut trace, SequenceId(1), 0x1234);
 /// let mut reader = PacketReader::new(&trace[..]);
 /// let (_, packet) = reader.next()?.unwrap();
 /// assert!(matches!(packet.data, Some(PacketData::TraceUuid(0x1234))));
 /// # }
 /// # Ok::<(), hairline_formats::DecodeError>(())
 /// ```
-pub fn trace_uuid(out: &mut Vec<u8>, sequence: u32, uuid: u128) {
+pub fn trace_uuid(out: &mut Vec<u8>, sequence: SequenceId, uuid: u128) {
     packet(out, sequence, |p| {
         put_message(p, trace_packet::TRACE_UUID, |u| {
             put_uint(u, uuid_fields::MSB, (uuid >> 64) as u64);
@@ -39,14 +40,14 @@ pub const SYNCHRONIZATION_MARKER: [u8; 16] =
 /// Write one about every 10 s, and never compress it.
 ///
 /// ```
-/// use hairline_formats::track_event::{SYNCHRONIZATION_MARKER, synchronization_marker};
+/// use hairline_formats::track_event::{SequenceId, SYNCHRONIZATION_MARKER, synchronization_marker};
 ///
 /// let mut trace = Vec::new();
-/// synchronization_marker(&mut trace, 1);
+/// synchronization_marker(&mut trace, SequenceId(1));
 /// let marker = &SYNCHRONIZATION_MARKER[..];
 /// assert!(trace.windows(marker.len()).any(|bytes| bytes == marker));
 /// ```
-pub fn synchronization_marker(out: &mut Vec<u8>, sequence: u32) {
+pub fn synchronization_marker(out: &mut Vec<u8>, sequence: SequenceId) {
     packet(out, sequence, |p| put_bytes(p, trace_packet::SYNCHRONIZATION_MARKER, &SYNCHRONIZATION_MARKER));
 }
 
@@ -101,11 +102,11 @@ pub struct SystemInfo<'a> {
 ///
 /// ```
 /// # #[cfg(feature = "read")] {
-/// use hairline_formats::track_event::{PacketData, PacketReader, SystemInfo, system_info};
+/// use hairline_formats::track_event::{PacketData, PacketReader, SequenceId, SystemInfo, system_info};
 ///
 /// let machine = SystemInfo { sysname: "Linux", page_size: 4096, num_cpus: 2, ..SystemInfo::default() };
 /// let mut trace = Vec::new();
-/// system_info(&mut trace, 1, &machine);
+/// system_info(&mut trace, SequenceId(1), &machine);
 /// let mut reader = PacketReader::new(&trace[..]);
 /// let (_, packet) = reader.next()?.unwrap();
 /// let Some(PacketData::System(read)) = packet.data else { panic!() };
@@ -113,7 +114,7 @@ pub struct SystemInfo<'a> {
 /// # }
 /// # Ok::<(), hairline_formats::DecodeError>(())
 /// ```
-pub fn system_info(out: &mut Vec<u8>, sequence: u32, of: &SystemInfo<'_>) {
+pub fn system_info(out: &mut Vec<u8>, sequence: SequenceId, of: &SystemInfo<'_>) {
     packet(out, sequence, |p| {
         put_message(p, trace_packet::SYSTEM_INFO, |s| {
             put_message(s, system::UTSNAME, |u| {
@@ -148,11 +149,11 @@ pub struct Process<'a> {
 ///
 /// ```
 /// # #[cfg(feature = "read")] {
-/// use hairline_formats::track_event::{PacketData, PacketReader, Process, process_tree};
+/// use hairline_formats::track_event::{PacketData, PacketReader, Process, SequenceId, process_tree};
 ///
 /// let process = Process { pid: 70, parent: None, command_line: &["server", "--port=80"] };
 /// let mut trace = Vec::new();
-/// process_tree(&mut trace, 1, 1_000, &process);
+/// process_tree(&mut trace, SequenceId(1), 1_000, &process);
 /// let mut reader = PacketReader::new(&trace[..]);
 /// let (_, packet) = reader.next()?.unwrap();
 /// let Some(PacketData::Processes(mut processes)) = packet.data else { panic!() };
@@ -162,7 +163,7 @@ pub struct Process<'a> {
 /// # }
 /// # Ok::<(), hairline_formats::DecodeError>(())
 /// ```
-pub fn process_tree(out: &mut Vec<u8>, sequence: u32, timestamp_ns: u64, of: &Process<'_>) {
+pub fn process_tree(out: &mut Vec<u8>, sequence: SequenceId, timestamp_ns: u64, of: &Process<'_>) {
     packet(out, sequence, |p| {
         put_uint(p, trace_packet::TIMESTAMP, timestamp_ns);
         put_uint(p, trace_packet::TIMESTAMP_CLOCK_ID, u64::from(clock::BOOTTIME));
@@ -203,11 +204,11 @@ pub struct TraceStats {
 ///
 /// ```
 /// # #[cfg(feature = "read")] {
-/// use hairline_formats::track_event::{PacketData, PacketReader, TraceStats, trace_stats};
+/// use hairline_formats::track_event::{PacketData, PacketReader, SequenceId, TraceStats, trace_stats};
 ///
 /// let stats = TraceStats { size: 4096, bytes_written: 1000, events_lost: 3, ..TraceStats::default() };
 /// let mut trace = Vec::new();
-/// trace_stats(&mut trace, 1, &stats);
+/// trace_stats(&mut trace, SequenceId(1), &stats);
 /// let mut reader = PacketReader::new(&trace[..]);
 /// let (_, packet) = reader.next()?.unwrap();
 /// let Some(PacketData::Stats(read)) = packet.data else { panic!() };
@@ -215,7 +216,7 @@ pub struct TraceStats {
 /// # }
 /// # Ok::<(), hairline_formats::DecodeError>(())
 /// ```
-pub fn trace_stats(out: &mut Vec<u8>, sequence: u32, of: &TraceStats) {
+pub fn trace_stats(out: &mut Vec<u8>, sequence: SequenceId, of: &TraceStats) {
     trace_stats_of_all(out, sequence, std::slice::from_ref(of));
 }
 
@@ -223,11 +224,11 @@ pub fn trace_stats(out: &mut Vec<u8>, sequence: u32, of: &TraceStats) {
 ///
 /// ```
 /// # #[cfg(feature = "read")] {
-/// use hairline_formats::track_event::{PacketData, PacketReader, TraceStats, trace_stats_of_all};
+/// use hairline_formats::track_event::{PacketData, PacketReader, SequenceId, TraceStats, trace_stats_of_all};
 ///
 /// let one = TraceStats { size: 4096, events_lost: 3, ..TraceStats::default() };
 /// let mut trace = Vec::new();
-/// trace_stats_of_all(&mut trace, 1, &[one, one]);
+/// trace_stats_of_all(&mut trace, SequenceId(1), &[one, one]);
 /// let mut reader = PacketReader::new(&trace[..]);
 /// let (_, packet) = reader.next()?.unwrap();
 /// let Some(PacketData::Stats(sums)) = packet.data else { panic!() };
@@ -235,7 +236,7 @@ pub fn trace_stats(out: &mut Vec<u8>, sequence: u32, of: &TraceStats) {
 /// # }
 /// # Ok::<(), hairline_formats::DecodeError>(())
 /// ```
-pub fn trace_stats_of_all(out: &mut Vec<u8>, sequence: u32, all: &[TraceStats]) {
+pub fn trace_stats_of_all(out: &mut Vec<u8>, sequence: SequenceId, all: &[TraceStats]) {
     let sum = |of: fn(&TraceStats) -> u64| all.iter().map(of).fold(0, u64::saturating_add);
     packet(out, sequence, |p| {
         put_message(p, trace_packet::TRACE_STATS, |s| {

@@ -13,13 +13,14 @@ use crate::track_event::fields::{
     process_descriptor as process_fields, thread_descriptor as thread_fields, trace_packet as packet_fields,
     track_descriptor as track_fields,
 };
+use crate::track_event::ids::{SequenceId, TrackUuid};
 use crate::track_event::sequence::packet;
 
 /// The track of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessTrack<'a> {
     /// The track's uuid, unique in all traces that are viewed together.
-    pub uuid: u64,
+    pub uuid: TrackUuid,
     /// The process id.
     pub pid: i32,
     /// The name that viewers show.
@@ -32,10 +33,10 @@ pub struct ProcessTrack<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadTrack<'a> {
     /// The track's uuid, as in [`ProcessTrack`].
-    pub uuid: u64,
+    pub uuid: TrackUuid,
     /// The process's track. Describe it too: importers refuse the events of a track whose parent has no
     /// descriptor.
-    pub parent_uuid: u64,
+    pub parent_uuid: TrackUuid,
     /// The process id.
     pub pid: i32,
     /// The thread id.
@@ -48,10 +49,10 @@ pub struct ThreadTrack<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterTrack<'a> {
     /// The track's uuid, as in [`ProcessTrack`].
-    pub uuid: u64,
+    pub uuid: TrackUuid,
     /// The track of the process or thread to which the counter belongs. As in [`ThreadTrack`], describe it
     /// too.
-    pub parent_uuid: u64,
+    pub parent_uuid: TrackUuid,
     /// The name that viewers show. "" leaves the name of a `builtin` counter to the importer.
     pub name: &'a str,
     /// The unit of the values.
@@ -73,7 +74,7 @@ pub struct CounterTrack<'a> {
 impl<'a> CounterTrack<'a> {
     /// Creates a counter of bare numbers.
     #[must_use]
-    pub const fn new(uuid: u64, parent_uuid: u64, name: &'a str) -> Self {
+    pub const fn new(uuid: TrackUuid, parent_uuid: TrackUuid, name: &'a str) -> Self {
         Self {
             uuid,
             parent_uuid,
@@ -93,10 +94,10 @@ impl<'a> CounterTrack<'a> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CustomTrack<'a> {
     /// The track's uuid, as in [`ProcessTrack`].
-    pub uuid: u64,
+    pub uuid: TrackUuid,
     /// The parent track, to be described too as in [`ThreadTrack`]. `None` makes the track the root of a
     /// tree.
-    pub parent_uuid: Option<u64>,
+    pub parent_uuid: Option<TrackUuid>,
     /// The name that viewers show. If it is "", they show the names of its events.
     pub name: &'a str,
     /// A description in a sentence or two.
@@ -116,21 +117,24 @@ pub struct CustomTrack<'a> {
 ///
 /// ```
 /// # #[cfg(feature = "read")] {
-/// use hairline_formats::track_event::{PacketData, PacketReader, ProcessTrack, process_descriptor};
+/// use hairline_formats::track_event::{
+///     PacketData, PacketReader, ProcessTrack, SequenceId, TrackUuid, process_descriptor,
+/// };
 ///
 /// let mut trace = Vec::new();
 /// let cmdline = &["server", "--port=80"];
-/// process_descriptor(&mut trace, 1, &ProcessTrack { uuid: 1, pid: 70, name: "server", cmdline });
+/// let process = ProcessTrack { uuid: TrackUuid(1), pid: 70, name: "server", cmdline };
+/// process_descriptor(&mut trace, SequenceId(1), &process);
 /// let mut reader = PacketReader::new(&trace[..]);
 /// let (_, packet) = reader.next()?.unwrap();
 /// let Some(PacketData::Track(track)) = packet.data else { panic!() };
 /// let process = track.process.unwrap();
-/// assert_eq!((track.uuid, process.pid, process.name), (Some(1), Some(70), Some("server")));
+/// assert_eq!((track.uuid, process.pid, process.name), (Some(TrackUuid(1)), Some(70), Some("server")));
 /// assert_eq!(process.cmdline().collect::<Result<Vec<_>, _>>()?, cmdline);
 /// # }
 /// # Ok::<(), hairline_formats::DecodeError>(())
 /// ```
-pub fn process_descriptor(out: &mut Vec<u8>, sequence: u32, track: &ProcessTrack<'_>) {
+pub fn process_descriptor(out: &mut Vec<u8>, sequence: SequenceId, track: &ProcessTrack<'_>) {
     descriptor(out, sequence, track.uuid, |d| {
         put_message(d, track_fields::PROCESS, |p| {
             put_sint64(p, process_fields::PID, i64::from(track.pid));
@@ -145,26 +149,28 @@ pub fn process_descriptor(out: &mut Vec<u8>, sequence: u32, track: &ProcessTrack
 /// ```
 /// # #[cfg(feature = "read")] {
 /// use hairline_formats::track_event::{
-///     PacketData, PacketReader, ProcessTrack, ThreadTrack, process_descriptor, thread_descriptor,
+///     PacketData, PacketReader, ProcessTrack, SequenceId, ThreadTrack, TrackUuid, process_descriptor,
+///     thread_descriptor,
 /// };
 ///
 /// let mut trace = Vec::new();
-/// let process = ProcessTrack { uuid: 1, pid: 70, name: "server", cmdline: &[] };
-/// process_descriptor(&mut trace, 1, &process); // the parent first
-/// let thread = ThreadTrack { uuid: 2, parent_uuid: process.uuid, pid: 70, tid: 71, name: "main" };
-/// thread_descriptor(&mut trace, 1, &thread);
+/// let process = ProcessTrack { uuid: TrackUuid(1), pid: 70, name: "server", cmdline: &[] };
+/// process_descriptor(&mut trace, SequenceId(1), &process); // the parent first
+/// let (uuid, parent_uuid) = (TrackUuid(2), process.uuid);
+/// let thread = ThreadTrack { uuid, parent_uuid, pid: 70, tid: 71, name: "main" };
+/// thread_descriptor(&mut trace, SequenceId(1), &thread);
 ///
 /// let mut reader = PacketReader::new(&trace[..]);
 /// reader.next()?; // the process
 /// let (_, packet) = reader.next()?.unwrap();
 /// let Some(PacketData::Track(track)) = packet.data else { panic!() };
-/// assert_eq!((track.parent_uuid, track.thread.unwrap().tid), (Some(1), Some(71)));
+/// assert_eq!((track.parent_uuid, track.thread.unwrap().tid), (Some(process.uuid), Some(71)));
 /// # }
 /// # Ok::<(), hairline_formats::DecodeError>(())
 /// ```
-pub fn thread_descriptor(out: &mut Vec<u8>, sequence: u32, track: &ThreadTrack<'_>) {
+pub fn thread_descriptor(out: &mut Vec<u8>, sequence: SequenceId, track: &ThreadTrack<'_>) {
     descriptor(out, sequence, track.uuid, |d| {
-        put_uint(d, track_fields::PARENT_UUID, track.parent_uuid);
+        put_uint(d, track_fields::PARENT_UUID, track.parent_uuid.0);
         put_message(d, track_fields::THREAD, |t| {
             put_sint64(t, thread_fields::PID, i64::from(track.pid));
             put_sint64(t, thread_fields::TID, track.tid);
@@ -178,15 +184,15 @@ pub fn thread_descriptor(out: &mut Vec<u8>, sequence: u32, track: &ThreadTrack<'
 /// ```
 /// # #[cfg(feature = "read")] {
 /// use hairline_formats::track_event::{
-///     CounterTrack, PacketData, PacketReader, Unit, counter_descriptor,
+///     CounterTrack, PacketData, PacketReader, SequenceId, TrackUuid, Unit, counter_descriptor,
 /// };
 ///
 /// let mut trace = Vec::new();
-/// counter_descriptor(&mut trace, 1, &CounterTrack {
+/// counter_descriptor(&mut trace, SequenceId(1), &CounterTrack {
 ///     unit: Unit::SizeBytes,
 ///     multiplier: 1024, // the values are KiB
 ///     categories: &["net"],
-///     ..CounterTrack::new(3, 1, "in flight")
+///     ..CounterTrack::new(TrackUuid(3), TrackUuid(1), "in flight")
 /// });
 /// let mut reader = PacketReader::new(&trace[..]);
 /// let (_, packet) = reader.next()?.unwrap();
@@ -197,9 +203,9 @@ pub fn thread_descriptor(out: &mut Vec<u8>, sequence: u32, track: &ThreadTrack<'
 /// # }
 /// # Ok::<(), hairline_formats::DecodeError>(())
 /// ```
-pub fn counter_descriptor(out: &mut Vec<u8>, sequence: u32, track: &CounterTrack<'_>) {
+pub fn counter_descriptor(out: &mut Vec<u8>, sequence: SequenceId, track: &CounterTrack<'_>) {
     descriptor(out, sequence, track.uuid, |d| {
-        put_uint(d, track_fields::PARENT_UUID, track.parent_uuid);
+        put_uint(d, track_fields::PARENT_UUID, track.parent_uuid.0);
         put_nonempty(d, track_fields::NAME, track.name);
         put_message(d, track_fields::COUNTER, |c| {
             put_nonzero(c, counter_fields::TYPE, track.builtin as u64);
@@ -222,20 +228,21 @@ pub fn counter_descriptor(out: &mut Vec<u8>, sequence: u32, track: &CounterTrack
 /// ```
 /// # #[cfg(feature = "read")] {
 /// use hairline_formats::track_event::{
-///     ChildOrdering, CustomTrack, PacketData, PacketReader, custom_descriptor,
+///     ChildOrdering, CustomTrack, PacketData, PacketReader, SequenceId, TrackUuid, custom_descriptor,
 /// };
 ///
 /// let mut trace = Vec::new();
 /// let requests = CustomTrack {
-///     uuid: 4,
+///     uuid: TrackUuid(4),
 ///     name: "requests",
 ///     child_ordering: ChildOrdering::Explicit,
 ///     ..CustomTrack::default()
 /// };
-/// custom_descriptor(&mut trace, 1, &requests); // the root of a tree
+/// custom_descriptor(&mut trace, SequenceId(1), &requests); // the root of a tree
 /// let parent_uuid = Some(requests.uuid);
-/// for (uuid, name, rank) in [(5, "slow", 1), (6, "fast", 2)] {
-///     custom_descriptor(&mut trace, 1, &CustomTrack { uuid, parent_uuid, name, rank, ..requests });
+/// for (uuid, name, rank) in [(TrackUuid(5), "slow", 1), (TrackUuid(6), "fast", 2)] {
+///     let track = CustomTrack { uuid, parent_uuid, name, rank, ..requests };
+///     custom_descriptor(&mut trace, SequenceId(1), &track);
 /// }
 ///
 /// let (mut reader, mut ranks) = (PacketReader::new(&trace[..]), Vec::new());
@@ -247,9 +254,9 @@ pub fn counter_descriptor(out: &mut Vec<u8>, sequence: u32, track: &CounterTrack
 /// # }
 /// # Ok::<(), hairline_formats::DecodeError>(())
 /// ```
-pub fn custom_descriptor(out: &mut Vec<u8>, sequence: u32, track: &CustomTrack<'_>) {
+pub fn custom_descriptor(out: &mut Vec<u8>, sequence: SequenceId, track: &CustomTrack<'_>) {
     descriptor(out, sequence, track.uuid, |d| {
-        put_some(d, track_fields::PARENT_UUID, track.parent_uuid);
+        put_some(d, track_fields::PARENT_UUID, track.parent_uuid.map(|uuid| uuid.0));
         put_nonempty(d, track_fields::NAME, track.name);
         put_nonzero(d, track_fields::CHILD_ORDERING, track.child_ordering as u64);
         put_nonzero(d, track_fields::SIBLING_ORDER_RANK, i64::from(track.rank).cast_unsigned());
@@ -259,10 +266,10 @@ pub fn custom_descriptor(out: &mut Vec<u8>, sequence: u32, track: &CustomTrack<'
     });
 }
 
-fn descriptor(out: &mut Vec<u8>, sequence: u32, uuid: u64, write: impl FnOnce(&mut Vec<u8>)) {
+fn descriptor(out: &mut Vec<u8>, sequence: SequenceId, uuid: TrackUuid, write: impl FnOnce(&mut Vec<u8>)) {
     packet(out, sequence, |p| {
         put_message(p, packet_fields::TRACK_DESCRIPTOR, |d| {
-            put_uint(d, track_fields::UUID, uuid);
+            put_uint(d, track_fields::UUID, uuid.0);
             write(d);
         });
     });

@@ -12,7 +12,7 @@ use hairline_formats::track_event::fields::{
 };
 use hairline_formats::track_event::{
     self as te, Annotation, AnnotationValue, Annotations, CounterValue, Event, EventType, Interned,
-    InternedKind, Name, Packet, PacketData, PacketReader, Unit,
+    InternedKind, Name, Packet, PacketData, PacketReader, SequenceId, TrackUuid, Unit,
 };
 use hairline_formats::{DecodeError, Value};
 
@@ -213,25 +213,27 @@ fn put_field(out: &mut Vec<u8>, random: &mut Random) {
 }
 
 fn stream(unit: Units<'_>) {
-    unit(&|out| te::trace_uuid(out, 1, u128::MAX - 5));
-    unit(&|out| te::clock_snapshot(out, 1, &[(clock::BOOTTIME, 1_000), (clock::REALTIME, u64::MAX)]));
+    unit(&|out| te::trace_uuid(out, SequenceId(1), u128::MAX - 5));
+    unit(&|out| {
+        te::clock_snapshot(out, SequenceId(1), &[(clock::BOOTTIME, 1_000), (clock::REALTIME, u64::MAX)]);
+    });
     for first in [true, false] {
         let start = te::SequenceStart {
-            sequence: 3,
+            sequence: SequenceId(3),
             first,
             dropped: !first,
-            track_uuid: 77,
-            extra_counters: &[78, u64::MAX],
+            track_uuid: TrackUuid(77),
+            extra_counters: &[TrackUuid(78), TrackUuid(u64::MAX)],
             timestamp_ns: 1 << 40,
         };
         unit(&|out| te::sequence_start(out, &start));
     }
     let process = te::Process { pid: 7, parent: Some(1), command_line: &["app", "-v"] };
-    unit(&|out| te::process_tree(out, 1, 5, &process));
+    unit(&|out| te::process_tree(out, SequenceId(1), 5, &process));
     let stats =
         te::TraceStats { size: 1 << 20, bytes_written: 5, events_lost: 3, ..te::TraceStats::default() };
-    unit(&|out| te::trace_stats(out, 1, &stats));
-    unit(&|out| te::synchronization_marker(out, 1));
+    unit(&|out| te::trace_stats(out, SequenceId(1), &stats));
+    unit(&|out| te::synchronization_marker(out, SequenceId(1)));
     unit(&|out| te::compressed_packets(out, &[0x78, 0x9c, 3, 0, 0, 0, 0, 1]));
     let system = te::SystemInfo {
         sysname: "Linux",
@@ -239,7 +241,7 @@ fn stream(unit: Units<'_>) {
         timezone_off_mins: -60,
         ..te::SystemInfo::default()
     };
-    unit(&|out| te::system_info(out, 1, &system));
+    unit(&|out| te::system_info(out, SequenceId(1), &system));
     let strings = [
         Interned::Text { kind: InternedKind::Category, iid: 1, name: "net" },
         Interned::Text { kind: InternedKind::EventName, iid: 200, name: "read" },
@@ -249,16 +251,22 @@ fn stream(unit: Units<'_>) {
         Interned::Text { kind: InternedKind::CorrelationId, iid: 2, name: "id" },
         Interned::Location { iid: 3, at: te::SourceLocation { file: "f", function: "g", line: 7 } },
     ];
-    unit(&|out| te::interned(out, 3, &strings));
+    unit(&|out| te::interned(out, SequenceId(3), &strings));
 }
 
 fn tracks(unit: Units<'_>) {
-    let process = te::ProcessTrack { uuid: 70, pid: -7, name: "app", cmdline: &["app", "-v", ""] };
-    unit(&|out| te::process_descriptor(out, 1, &process));
-    let thread = te::ThreadTrack { uuid: 77, parent_uuid: 70, pid: 7, tid: i64::MIN, name: "main" };
-    unit(&|out| te::thread_descriptor(out, 3, &thread));
+    let process = te::ProcessTrack { uuid: TrackUuid(70), pid: -7, name: "app", cmdline: &["app", "-v", ""] };
+    unit(&|out| te::process_descriptor(out, SequenceId(1), &process));
+    let thread = te::ThreadTrack {
+        uuid: TrackUuid(77),
+        parent_uuid: TrackUuid(70),
+        pid: 7,
+        tid: i64::MIN,
+        name: "main",
+    };
+    unit(&|out| te::thread_descriptor(out, SequenceId(3), &thread));
     for (unit_of, unit_name) in [(Unit::Unspecified, Some("frames")), (Unit::SizeBytes, None)] {
-        let (uuid, parent_uuid, name) = (78, 70, "n");
+        let (uuid, parent_uuid, name) = (TrackUuid(78), TrackUuid(70), "n");
         let track = te::CounterTrack {
             unit: unit_of,
             unit_name,
@@ -269,11 +277,11 @@ fn tracks(unit: Units<'_>) {
             y_axis_share_key: "key",
             ..te::CounterTrack::new(uuid, parent_uuid, name)
         };
-        unit(&|out| te::counter_descriptor(out, 3, &track));
+        unit(&|out| te::counter_descriptor(out, SequenceId(3), &track));
     }
     let custom = te::CustomTrack {
-        uuid: 79,
-        parent_uuid: Some(70),
+        uuid: TrackUuid(79),
+        parent_uuid: Some(TrackUuid(70)),
         name: "custom",
         description: "about it",
         child_ordering: te::ChildOrdering::Explicit,
@@ -281,17 +289,17 @@ fn tracks(unit: Units<'_>) {
         merge: te::SiblingMerge::ByKey,
         merge_key: "key",
     };
-    unit(&|out| te::custom_descriptor(out, 3, &custom));
+    unit(&|out| te::custom_descriptor(out, SequenceId(3), &custom));
 }
 
 fn events(unit: Units<'_>) {
     let plain = Event {
         categories: &[Name::Iid(1), Name::Text("net")],
         name: Some(Name::Iid(2)),
-        ..Event::new(3, EventType::SliceBegin, 150)
+        ..Event::new(SequenceId(3), EventType::SliceBegin, 150)
     };
     unit(&|out| te::event(out, &plain));
-    unit(&|out| te::event(out, &Event::new(3, EventType::SliceEnd, 1)));
+    unit(&|out| te::event(out, &Event::new(SequenceId(3), EventType::SliceEnd, 1)));
     let rich = Event {
         clock_id: Some(6),
         needs_state: false,
@@ -306,8 +314,12 @@ fn events(unit: Units<'_>) {
     };
     unit(&|out| te::event(out, &rich));
     for counter in [CounterValue::Int(-1), CounterValue::Double(1.5)] {
-        let counter =
-            Event { kind: EventType::Counter, track_uuid: Some(78), counter: Some(counter), ..plain };
+        let counter = Event {
+            kind: EventType::Counter,
+            track_uuid: Some(TrackUuid(78)),
+            counter: Some(counter),
+            ..plain
+        };
         unit(&|out| te::event(out, &counter));
     }
     let values = [

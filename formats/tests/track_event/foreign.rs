@@ -13,7 +13,7 @@ fn packet(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 fn varints_that_are_not_in_their_shortest_form_are_read() {
     // A packet of 3 fields, with a padded length, sequence and timestamp.
     let trace = [0x0a, 0x88, 0x80, 0x00, 0x50, 0x83, 0x80, 0x00, 0x40, 0x81, 0x80, 0x00];
-    with_packet(&trace, |packet| assert_eq!((packet.sequence, packet.timestamp), (3, Some(1))));
+    with_packet(&trace, |packet| assert_eq!((packet.sequence, packet.timestamp), (SequenceId(3), Some(1))));
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn inline_names_and_packed_numbers_are_read() {
         assert_eq!(e.flow_ids().map(Result::unwrap).collect::<Vec<_>>(), [9]);
         assert_eq!(e.terminating_flow_ids().map(Result::unwrap).collect::<Vec<_>>(), [7]);
         assert_eq!(all(e.extra_counters()), [5, -1, 6]);
-        assert_eq!(all(e.extra_counter_track_uuids()), [8, 9]);
+        assert_eq!(all(e.extra_counter_track_uuids()), [TrackUuid(8), TrackUuid(9)]);
         assert_eq!(e.skipped, 0);
     });
 }

@@ -20,7 +20,8 @@ fn an_event_is_laid_out_as_the_hot_path_writes_it() {
 
 #[test]
 fn counters_are_laid_out_as_the_hot_path_writes_them() {
-    let counter = Event { track_uuid: Some(5), ..Event::new(3, EventType::Counter, 0) };
+    let counter =
+        Event { track_uuid: Some(TrackUuid(5)), ..Event::new(SequenceId(3), EventType::Counter, 0) };
     let mut out = Vec::new();
     te::event(&mut out, &Event { counter: Some(CounterValue::Int(1)), ..counter });
     assert_eq!(out, [0x0a, 15, 0x50, 3, 0x68, 2, 0x5a, 7, 0x48, 4, 0x58, 5, 0xf0, 0x01, 1, 0x40, 0]);
@@ -34,7 +35,7 @@ fn counters_are_laid_out_as_the_hot_path_writes_them() {
 #[test]
 fn an_end_is_eleven_bytes() {
     let mut out = Vec::new();
-    te::event(&mut out, &Event::new(3, EventType::SliceEnd, 1));
+    te::event(&mut out, &Event::new(SequenceId(3), EventType::SliceEnd, 1));
     assert_eq!(out, [0x0a, 10, 0x50, 3, 0x68, 2, 0x5a, 2, 0x48, 2, 0x40, 1]);
 }
 
@@ -44,12 +45,12 @@ fn a_sequence_starts_with_its_clock_and_its_track() {
         let mut out = Vec::new();
         te::sequence_start(&mut out, &SequenceStart { first, dropped, ..START });
         with_packet(&out, |packet| {
-            assert_eq!((packet.sequence, packet.first, packet.dropped), (3, first, dropped));
+            assert_eq!((packet.sequence, packet.first, packet.dropped), (SequenceId(3), first, dropped));
             assert_eq!(packet.flags, sequence_flags::CLEARED | sequence_flags::NEEDS);
             let defaults = packet.defaults.as_ref().unwrap();
             assert_eq!((defaults.timestamp_clock_id, packet.timestamp), (Some(fields::SEQUENCE_CLOCK), None));
-            assert_eq!(defaults.track_uuid, Some(77));
-            assert_eq!(all(defaults.extra_counter_track_uuids()), [78, 79]);
+            assert_eq!(defaults.track_uuid, Some(TrackUuid(77)));
+            assert_eq!(all(defaults.extra_counter_track_uuids()), [TrackUuid(78), TrackUuid(79)]);
             let Some(PacketData::Clocks(clocks)) = &packet.data else { panic!("{packet:?}") };
             let reading = |clock_id, is_incremental| ClockReading {
                 clock_id,
@@ -71,8 +72,8 @@ fn a_counter_has_its_unit() {
         let mut out = Vec::new();
         te::counter_descriptor(
             &mut out,
-            1,
-            &CounterTrack { unit, unit_name, ..CounterTrack::new(1, 2, "n") },
+            SequenceId(1),
+            &CounterTrack { unit, unit_name, ..CounterTrack::new(TrackUuid(1), TrackUuid(2), "n") },
         );
         with_packet(&out, |packet| {
             let Some(PacketData::Track(track)) = &packet.data else { panic!("{packet:?}") };
@@ -85,7 +86,7 @@ fn a_counter_has_its_unit() {
 #[test]
 fn a_uuid_is_two_halves() {
     let mut out = Vec::new();
-    te::trace_uuid(&mut out, 1, 0x0102 << 64 | 0x0304);
+    te::trace_uuid(&mut out, SequenceId(1), 0x0102 << 64 | 0x0304);
     with_packet(&out, |packet| {
         assert_eq!(packet.bytes(), [0x50, 1, 0xca, 0x05, 6, 0x08, 0x82, 0x02, 0x10, 0x84, 0x06]);
         assert!(matches!(packet.data, Some(PacketData::TraceUuid(uuid)) if uuid == 0x0102 << 64 | 0x0304));
@@ -135,7 +136,7 @@ fn interned_references_of_an_event_are_laid_out() {
         clock_id: Some(6),
         needs_state: false,
         location: Some(Location::Iid(9)),
-        ..Event::new(3, EventType::Instant, 1)
+        ..Event::new(SequenceId(3), EventType::Instant, 1)
     };
     let mut out = Vec::new();
     te::event(&mut out, &Event { correlation: Some(Correlation::Id(300)), ..event });
@@ -177,7 +178,10 @@ fn interned_text_is_laid_out_as_its_id_and_nested_as_text() {
     let array = Tree::Array(Named(vec![(String::new(), text.clone())]));
     let annotations = [(Name::Text("k"), text.value()), (Name::Iid(3), array.value())];
     let mut out = Vec::new();
-    te::event(&mut out, &Event { annotations: &annotations, ..Event::new(3, EventType::Instant, 1) });
+    te::event(
+        &mut out,
+        &Event { annotations: &annotations, ..Event::new(SequenceId(3), EventType::Instant, 1) },
+    );
     #[rustfmt::skip]
     let expected = [
         0x0a, 28, 0x50, 3, 0x68, 2, 0x5a, 20, 0x48, 3, // packet, event
@@ -199,7 +203,7 @@ fn interned_data_is_laid_out() {
         Interned::Location { iid: 5, at: SourceLocation { file: "b", ..SourceLocation::default() } },
     ];
     let mut out = Vec::new();
-    te::interned(&mut out, 3, &strings);
+    te::interned(&mut out, SequenceId(3), &strings);
     #[rustfmt::skip]
     let expected = [
         0x0a, 50, 0x50, 3, 0x68, 2, // packet
@@ -216,8 +220,8 @@ fn interned_data_is_laid_out() {
 #[test]
 fn a_custom_track_is_laid_out() {
     let track = CustomTrack {
-        uuid: 79,
-        parent_uuid: Some(70),
+        uuid: TrackUuid(79),
+        parent_uuid: Some(TrackUuid(70)),
         name: "req",
         description: "Waits",
         child_ordering: ChildOrdering::Explicit,
@@ -226,7 +230,7 @@ fn a_custom_track_is_laid_out() {
         merge_key: "",
     };
     let mut out = Vec::new();
-    te::custom_descriptor(&mut out, 3, &track);
+    te::custom_descriptor(&mut out, SequenceId(3), &track);
     #[rustfmt::skip]
     let expected = [
         0x0a, 36, 0x50, 3, // packet
@@ -240,7 +244,11 @@ fn a_custom_track_is_laid_out() {
     ];
     assert_eq!(out, expected);
     out.clear();
-    te::custom_descriptor(&mut out, 3, &CustomTrack { uuid: 79, name: "r", ..CustomTrack::default() });
+    te::custom_descriptor(
+        &mut out,
+        SequenceId(3),
+        &CustomTrack { uuid: TrackUuid(79), name: "r", ..CustomTrack::default() },
+    );
     assert_eq!(out, [0x0a, 10, 0x50, 3, 0xe2, 0x03, 5, 0x08, 79, 0x12, 1, b'r']);
 }
 
@@ -251,10 +259,10 @@ fn a_builtin_counter_is_laid_out() {
         multiplier: 1000,
         is_incremental: true,
         builtin: CounterType::ThreadTimeNs,
-        ..CounterTrack::new(78, 77, "cpu")
+        ..CounterTrack::new(TrackUuid(78), TrackUuid(77), "cpu")
     };
     let mut out = Vec::new();
-    te::counter_descriptor(&mut out, 3, &track);
+    te::counter_descriptor(&mut out, SequenceId(3), &track);
     #[rustfmt::skip]
     let expected = [
         0x0a, 25, 0x50, 3, // packet
@@ -278,7 +286,7 @@ fn a_machine_is_laid_out() {
         ram_bytes: 1 << 30,
     };
     let mut out = Vec::new();
-    te::system_info(&mut out, 1, &info);
+    te::system_info(&mut out, SequenceId(1), &info);
     #[rustfmt::skip]
     let expected = [
         0x0a, 55, 0x50, 1, // packet
@@ -301,7 +309,7 @@ fn a_machine_is_laid_out() {
 fn a_process_tree_is_laid_out() {
     let mut out = Vec::new();
     let process = Process { pid: 7, parent: Some(1), command_line: &["app", "-v"] };
-    te::process_tree(&mut out, 1, 5, &process);
+    te::process_tree(&mut out, SequenceId(1), 5, &process);
     #[rustfmt::skip]
     let expected = [
         0x0a, 24, 0x50, 1, 0x40, 5, 0xd0, 0x03, 6, // packet, timestamp and its clock
@@ -315,7 +323,7 @@ fn statistics_are_laid_out() {
     let mut out = Vec::new();
     te::trace_stats(
         &mut out,
-        1,
+        SequenceId(1),
         &TraceStats {
             size: 4096,
             bytes_written: 100,
@@ -345,7 +353,7 @@ fn statistics_are_laid_out() {
 #[test]
 fn a_marker_and_compressed_packets_are_laid_out() {
     let mut out = Vec::new();
-    te::synchronization_marker(&mut out, 1);
+    te::synchronization_marker(&mut out, SequenceId(1));
     #[rustfmt::skip]
     let marker = [
         0x0a, 21, 0x50, 1, 0xa2, 0x02, 16,

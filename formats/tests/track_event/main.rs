@@ -18,11 +18,15 @@ use hairline_formats::track_event::fields::{self, clock, sequence_flags, trace, 
 use hairline_formats::track_event::{
     self as te, AnnotationValue, ClockReading, Correlation, CounterTrack, CounterValue, Event, EventType,
     Interned, InternedKind, Location, LogMessage, Name, Packet, PacketData, PacketReader, Priority,
-    ProcessTrack, SequenceStart, SourceLocation, ThreadTrack, Unit,
+    ProcessTrack, SequenceId, SequenceStart, SourceLocation, ThreadTrack, TrackUuid, Unit,
 };
 use hairline_formats::{DecodeError, DecodeErrorKind, Value};
 use proptest::prelude::*;
 use values::{Named, Tree};
+
+fn track_uuid() -> impl Strategy<Value = TrackUuid> {
+    unsigned().prop_map(TrackUuid)
+}
 
 /// Reads a whole trace into text.
 fn read(trace: impl std::io::Read) -> Vec<Result<(u64, String), DecodeError>> {
@@ -72,7 +76,7 @@ fn describe(packet: &Packet<'_>) -> String {
         .defaults
         .as_ref()
         .map(|d| (d.timestamp_clock_id, d.track_uuid, d.extra_counter_track_uuids().collect::<Vec<_>>()));
-    format!("{} {} {:?} {defaults:?} {interned:?} {data}", packet.sequence, packet.flags, packet.timestamp)
+    format!("{:?} {} {:?} {defaults:?} {interned:?} {data}", packet.sequence, packet.flags, packet.timestamp)
 }
 
 fn nested(value: &AnnotationValue<'_>, depth: usize) -> String {
@@ -115,15 +119,15 @@ fn all<T>(list: impl Iterator<Item = Result<T, DecodeError>>) -> Vec<T> {
 const BEGIN: Event<'static> = Event {
     categories: &[Name::Iid(1)],
     name: Some(Name::Iid(2)),
-    ..Event::new(3, EventType::SliceBegin, 150)
+    ..Event::new(SequenceId(3), EventType::SliceBegin, 150)
 };
 
 const START: SequenceStart<'static> = SequenceStart {
-    sequence: 3,
+    sequence: SequenceId(3),
     first: true,
     dropped: false,
-    track_uuid: 77,
-    extra_counters: &[78, 79],
+    track_uuid: TrackUuid(77),
+    extra_counters: &[TrackUuid(78), TrackUuid(79)],
     timestamp_ns: 1_000,
 };
 
@@ -159,27 +163,27 @@ fn nested_value() -> Tree {
 /// One of each packet.
 fn everything() -> Vec<u8> {
     let mut out = Vec::new();
-    te::trace_uuid(&mut out, 1, u128::MAX - 5);
-    te::clock_snapshot(&mut out, 1, &[(clock::BOOTTIME, 1_000), (clock::REALTIME, u64::MAX)]);
+    te::trace_uuid(&mut out, SequenceId(1), u128::MAX - 5);
+    te::clock_snapshot(&mut out, SequenceId(1), &[(clock::BOOTTIME, 1_000), (clock::REALTIME, u64::MAX)]);
     te::process_descriptor(
         &mut out,
-        1,
-        &ProcessTrack { uuid: 70, pid: 7, name: "app", cmdline: &["app", "-v"] },
+        SequenceId(1),
+        &ProcessTrack { uuid: TrackUuid(70), pid: 7, name: "app", cmdline: &["app", "-v"] },
     );
     te::sequence_start(&mut out, &START);
     te::thread_descriptor(
         &mut out,
-        3,
-        &ThreadTrack { uuid: 77, parent_uuid: 70, pid: 7, tid: 8, name: "main" },
+        SequenceId(3),
+        &ThreadTrack { uuid: TrackUuid(77), parent_uuid: TrackUuid(70), pid: 7, tid: 8, name: "main" },
     );
     let track = CounterTrack {
         unit: Unit::Count,
         unit_name: Some("frames"),
         multiplier: 1024,
         is_incremental: true,
-        ..CounterTrack::new(78, 70, "n")
+        ..CounterTrack::new(TrackUuid(78), TrackUuid(70), "n")
     };
-    te::counter_descriptor(&mut out, 3, &track);
+    te::counter_descriptor(&mut out, SequenceId(3), &track);
     let strings = [
         Interned::Text { kind: InternedKind::Category, iid: 1, name: "net" },
         Interned::Text { kind: InternedKind::EventName, iid: 2, name: "read" },
@@ -189,11 +193,12 @@ fn everything() -> Vec<u8> {
         Interned::Text { kind: InternedKind::LogBody, iid: 6, name: "odd" },
         Interned::Location { iid: 7, at: SourceLocation { file: "a.rs", function: "f", line: 300 } },
     ];
-    te::interned(&mut out, 3, &strings);
+    te::interned(&mut out, SequenceId(3), &strings);
     let values = [Value::U64(512), Value::Str("text"), Value::F64(0.5), Value::Blob(b"\x0f\xf0")];
     let annotations = values.map(|value| (Name::Iid(3), value));
     te::event(&mut out, &Event { annotations: &annotations, ..BEGIN });
-    let counter = Event { track_uuid: Some(78), ..Event::new(3, EventType::Counter, 150) };
+    let counter =
+        Event { track_uuid: Some(TrackUuid(78)), ..Event::new(SequenceId(3), EventType::Counter, 150) };
     te::event(&mut out, &Event { counter: Some(CounterValue::Int(-1)), ..counter });
     te::event(&mut out, &Event { counter: Some(CounterValue::Double(1.5)), ..counter });
     let nested = nested_value();
@@ -202,8 +207,8 @@ fn everything() -> Vec<u8> {
         Event { correlation: Some(Correlation::Id(5)), location: Some(Location::Iid(7)), ..BEGIN };
     te::event(&mut out, &by_number);
     let custom = te::CustomTrack {
-        uuid: 80,
-        parent_uuid: Some(70),
+        uuid: TrackUuid(80),
+        parent_uuid: Some(TrackUuid(70)),
         name: "requests",
         description: "All of them",
         child_ordering: te::ChildOrdering::Explicit,
@@ -211,18 +216,22 @@ fn everything() -> Vec<u8> {
         merge: te::SiblingMerge::None,
         merge_key: "k",
     };
-    te::custom_descriptor(&mut out, 3, &custom);
-    te::synchronization_marker(&mut out, 1);
+    te::custom_descriptor(&mut out, SequenceId(3), &custom);
+    te::synchronization_marker(&mut out, SequenceId(1));
     let machine = te::SystemInfo {
         sysname: "Linux",
         release: "6.1",
         timezone_off_mins: -60,
         ..te::SystemInfo::default()
     };
-    te::system_info(&mut out, 1, &machine);
+    te::system_info(&mut out, SequenceId(1), &machine);
     let process = te::Process { pid: 7, parent: Some(1), command_line: &["app", "-v"] };
-    te::process_tree(&mut out, 1, 5, &process);
-    te::trace_stats(&mut out, 1, &te::TraceStats { size: 4096, events_lost: 2, ..te::TraceStats::default() });
+    te::process_tree(&mut out, SequenceId(1), 5, &process);
+    te::trace_stats(
+        &mut out,
+        SequenceId(1),
+        &te::TraceStats { size: 4096, events_lost: 2, ..te::TraceStats::default() },
+    );
     te::compressed_packets(&mut out, &[0x78, 0x9c, 3, 0, 0, 0, 0, 1]);
     out
 }

@@ -54,7 +54,7 @@ fn unknown_fields_of_every_wire_type_are_passed_over_at_every_level() {
 #[test]
 fn an_empty_packet_has_no_data() {
     with_packet(&[0x0a, 0], |packet| {
-        assert_eq!((packet.sequence, packet.flags, packet.timestamp), (0, 0, None));
+        assert_eq!((packet.sequence, packet.flags, packet.timestamp), (SequenceId(0), 0, None));
         assert!(packet.data.is_none() && packet.bytes().is_empty());
         assert_eq!((packet.fields().count(), packet.interned().count()), (0, 0));
     });

@@ -37,12 +37,12 @@ fn log() -> impl Strategy<Value = LogMessage> {
 proptest! {
     #[test]
     fn an_event_is_read_back(
-        sequence in 1..=u32::MAX,
+        sequence in (1..=u32::MAX).prop_map(SequenceId),
         timestamp in unsigned(),
         (clock_id, needs_state) in (prop::option::of(any::<u32>()), any::<bool>()),
         kind in (1..=4_u64).prop_map(|n| EventType::from_number(n).unwrap()),
         (categories, name) in (prop::collection::vec(name(), 0..4), prop::option::of(name())),
-        track_uuid in prop::option::of(unsigned()),
+        track_uuid in prop::option::of(track_uuid()),
         counter in counter(),
     ) {
         let category_names: Vec<_> = categories.iter().map(OwnedName::name).collect();
@@ -147,7 +147,7 @@ proptest! {
             }
         }).collect();
         let mut out = Vec::new();
-        te::interned(&mut out, 9, &strings);
+        te::interned(&mut out, SequenceId(9), &strings);
         with_packet(&out, |packet| {
             assert!(packet.data.is_none());
             assert_eq!(packet.interned().map(Result::unwrap).collect::<Vec<_>>(), strings);

@@ -6,10 +6,10 @@ use te::{Process, SystemInfo, TraceStats};
 proptest! {
     #[test]
     fn a_start_is_read_back(
-        (sequence, timestamp_ns) in (1..=u32::MAX, unsigned()),
+        (sequence, timestamp_ns) in ((1..=u32::MAX).prop_map(SequenceId), unsigned()),
         (first, dropped) in any::<(bool, bool)>(),
-        track_uuid in unsigned(),
-        extra_counters in prop::collection::vec(unsigned(), 0..4),
+        track_uuid in track_uuid(),
+        extra_counters in prop::collection::vec(track_uuid(), 0..4),
     ) {
         let start = SequenceStart {
             sequence, first, dropped, track_uuid, extra_counters: &extra_counters, timestamp_ns,
@@ -36,18 +36,18 @@ proptest! {
     #[test]
     fn clocks_are_read_back(clocks in prop::collection::vec((any::<u32>(), unsigned()), 0..8)) {
         let mut out = Vec::new();
-        te::clock_snapshot(&mut out, 5, &clocks);
+        te::clock_snapshot(&mut out, SequenceId(5), &clocks);
         with_packet(&out, |packet| {
             let Some(PacketData::Clocks(read)) = &packet.data else { panic!("{packet:?}") };
             let read: Vec<_> = all(read.clone()).iter().map(|c| (c.clock_id, c.timestamp)).collect();
-            assert_eq!((packet.sequence, read), (5, clocks.clone()));
+            assert_eq!((packet.sequence, read), (SequenceId(5), clocks.clone()));
         });
     }
 
     #[test]
     fn a_uuid_is_read_back(uuid: u128) {
         let mut out = Vec::new();
-        te::trace_uuid(&mut out, 5, uuid);
+        te::trace_uuid(&mut out, SequenceId(5), uuid);
         with_packet(&out, |packet| {
             assert!(matches!(packet.data, Some(PacketData::TraceUuid(read)) if read == uuid), "{packet:?}");
         });
@@ -71,7 +71,7 @@ proptest! {
             ram_bytes,
         };
         let mut out = Vec::new();
-        te::system_info(&mut out, 5, &info);
+        te::system_info(&mut out, SequenceId(5), &info);
         with_packet(&out, |packet| {
             assert!(matches!(packet.data, Some(PacketData::System(read)) if read == info), "{packet:?}");
         });
@@ -85,7 +85,7 @@ proptest! {
     ) {
         let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
         let mut out = Vec::new();
-        te::process_tree(&mut out, 5, timestamp, &Process { pid, parent, command_line: &arguments });
+        te::process_tree(&mut out, SequenceId(5), timestamp, &Process { pid, parent, command_line: &arguments });
         with_packet(&out, |packet| {
             let Some(PacketData::Processes(processes)) = &packet.data else { panic!("{packet:?}") };
             let read: Vec<_> =
@@ -106,7 +106,7 @@ proptest! {
             flushes_succeeded: numbers[6],
         };
         let mut out = Vec::new();
-        te::trace_stats(&mut out, 5, &stats);
+        te::trace_stats(&mut out, SequenceId(5), &stats);
         with_packet(&out, |packet| {
             assert!(matches!(packet.data, Some(PacketData::Stats(read)) if read == stats), "{packet:?}");
         });
@@ -128,8 +128,11 @@ proptest! {
 #[test]
 fn a_marker_is_read_back() {
     let mut out = Vec::new();
-    te::synchronization_marker(&mut out, 5);
+    te::synchronization_marker(&mut out, SequenceId(5));
     with_packet(&out, |packet| {
-        assert!(matches!(packet.data, Some(PacketData::SynchronizationMarker)) && packet.sequence == 5);
+        assert!(
+            matches!(packet.data, Some(PacketData::SynchronizationMarker))
+                && packet.sequence == SequenceId(5)
+        );
     });
 }

@@ -10,12 +10,14 @@ fn unit() -> impl Strategy<Value = Unit> {
 proptest! {
     #[test]
     fn tracks_are_read_back(
-        ids in (unsigned(), unsigned()), pid: i32, tid: i64, name in text(), cmdline in prop::collection::vec(text(), 0..4),
+        ids in (track_uuid(), track_uuid()), pid: i32, tid: i64, name in text(), cmdline in prop::collection::vec(text(), 0..4),
     ) {
         let cmdline: Vec<_> = cmdline.iter().map(String::as_str).collect();
         let mut out = Vec::new();
-        te::process_descriptor(&mut out, 1, &ProcessTrack { uuid: ids.0, pid, name: &name, cmdline: &cmdline });
-        te::thread_descriptor(&mut out, 1, &ThreadTrack { uuid: ids.1, parent_uuid: ids.0, pid, tid, name: &name });
+        let process = ProcessTrack { uuid: ids.0, pid, name: &name, cmdline: &cmdline };
+        te::process_descriptor(&mut out, SequenceId(1), &process);
+        let thread = ThreadTrack { uuid: ids.1, parent_uuid: ids.0, pid, tid, name: &name };
+        te::thread_descriptor(&mut out, SequenceId(1), &thread);
         let mut reader = PacketReader::new(&out[..]);
         match reader.next().unwrap().unwrap().1.data {
             Some(PacketData::Track(track)) => {
@@ -37,7 +39,7 @@ proptest! {
 
     #[test]
     fn counters_are_read_back(
-        (uuid, parent_uuid, name) in (unsigned(), unsigned(), text()),
+        (uuid, parent_uuid, name) in (track_uuid(), track_uuid(), text()),
         (unit, unit_name) in (unit(), prop::option::of(text())),
         multiplier in prop_oneof![Just(1), any::<i64>()],
         is_incremental: bool,
@@ -50,7 +52,7 @@ proptest! {
             y_axis_share_key: &key, ..CounterTrack::new(uuid, parent_uuid, &name)
         };
         let mut out = Vec::new();
-        te::counter_descriptor(&mut out, 1, &written);
+        te::counter_descriptor(&mut out, SequenceId(1), &written);
         with_track(&out, |track| {
             let counter = track.counter.as_ref().unwrap();
             let categories: Vec<&str> = counter.categories().map(Result::unwrap).collect();
@@ -72,7 +74,7 @@ proptest! {
 
     #[test]
     fn custom_tracks_are_read_back(
-        (uuid, parent_uuid) in (unsigned(), prop::option::of(unsigned())),
+        (uuid, parent_uuid) in (track_uuid(), prop::option::of(track_uuid())),
         (name, description) in (text(), text()),
         (ordering, merge) in (0..=3_u64, 0..=3_u64),
         rank in prop_oneof![Just(0), any::<i32>()],
@@ -89,7 +91,7 @@ proptest! {
             merge_key: &key,
         };
         let mut out = Vec::new();
-        te::custom_descriptor(&mut out, 1, &written);
+        te::custom_descriptor(&mut out, SequenceId(1), &written);
         with_track(&out, |track| {
             let read = CustomTrack {
                 uuid: track.uuid.unwrap(),

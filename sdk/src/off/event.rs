@@ -19,11 +19,58 @@ use crate::wrapped::{Bytes, Interned, Koid};
 /// struct Peer;
 /// hairline::trace_instant!("net", "connected", peer = Peer);
 /// ```
+///
+/// A type of your own implements it as with the feature `enable`; `hold` is never called.
+///
+/// ```
+/// struct UserId(u64);
+///
+/// impl hairline::Argument for UserId {
+///     type Held<'a> = u64;
+///
+///     fn hold(&self) -> u64 {
+///         self.0
+///     }
+/// }
+///
+/// hairline::trace_instant!("chat", "sent", from = UserId(7));
+/// ```
+/// ```compile_fail,E0277
+/// struct Peer;
+///
+/// impl hairline::Argument for Peer {
+///     type Held<'a> = Peer;
+///
+///     fn hold(&self) -> Peer {
+///         Peer
+///     }
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a trace argument",
     note = "write `key = %value` to record its `Display`, `key = ?value` for its `Debug`"
 )]
-pub trait Argument {}
+pub trait Argument {
+    /// The form that the value would have.
+    type Held<'a>: Held
+    where
+        Self: 'a;
+
+    /// Returns the value in that form.
+    fn hold(&self) -> Self::Held<'_>;
+}
+
+/// The forms of arguments: the types that are one with the feature `enable`.
+pub trait Held {}
+
+/// The form of an argument that has a form without a name with the feature `enable`.
+#[derive(Clone, Copy, Debug)]
+pub struct Unrecorded;
+
+impl Held for Unrecorded {}
+impl Held for &str {}
+impl Held for Bytes<'_> {}
+impl<H: Held> Held for Option<H> {}
 
 /// A value that a counter could have.
 ///
@@ -37,38 +84,53 @@ pub trait Argument {}
 pub trait Number {}
 
 macro_rules! implement {
-    ($trait:ident: $([$($generics:tt)*] $type:ty;)*) => {$(
-        impl<$($generics)*> $trait for $type {}
+    ($held:ty, |$v:ident| $value:expr; $([$($generics:tt)*] $type:ty;)*) => {$(
+        impl<$($generics)*> Argument for $type {
+            type Held<'a> = $held where Self: 'a;
+
+            fn hold(&self) -> Self::Held<'_> {
+                let $v = self;
+                $value
+            }
+        }
     )*};
 }
 
 macro_rules! numbers {
     ($($type:ty),*) => {$(
-        impl Argument for $type {}
+        implement! { $type, |v| *v; [] $type; }
+        impl Held for $type {}
         impl Number for $type {}
     )*};
 }
 
 numbers!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64, bool);
 
-implement! { Number: [T: Number + ?Sized] &T; }
+impl<T: Number + ?Sized> Number for &T {}
+
+implement! { Koid, |v| *v; [] Koid; }
+impl Held for Koid {}
+
+implement! { &'a str, |v| v; [] str; [] String; [] Cow<'_, str>; }
+implement! { Bytes<'a>, |v| *v; [] Bytes<'_>; }
+implement! { Option<T::Held<'a>>, |v| v.as_ref().map(Argument::hold); [T: Argument] Option<T>; }
 
 implement! {
-    Argument:
-    [] str;
-    [] String;
-    [] Cow<'_, str>;
-    [] i128;
-    [] u128;
-    [] char;
-    [T] *const T;
-    [T] *mut T;
-    [T: Argument] Option<T>;
+    T::Held<'a>, |v| (**v).hold();
     [T: Argument + ?Sized] &T;
     [T: Argument + ?Sized] &mut T;
     [T: Argument + ?Sized] Box<T>;
     [T: Argument + ?Sized] Rc<T>;
     [T: Argument + ?Sized] Arc<T>;
+}
+
+implement! {
+    Unrecorded, |_v| Unrecorded;
+    [] i128;
+    [] u128;
+    [] char;
+    [T] *const T;
+    [T] *mut T;
     [T: Argument] [T];
     [T: Argument] Vec<T>;
     [T: Argument] VecDeque<T>;
@@ -77,13 +139,11 @@ implement! {
     [T: Argument, S] HashSet<T, S>;
     [K: MapKey, V: Argument] BTreeMap<K, V>;
     [K: MapKey, V: Argument, S] HashMap<K, V, S>;
-    [] Bytes<'_>;
-    [] Koid;
     [] Interned;
 }
 
 #[cfg(feature = "serde")]
-implement! { Argument: [T: serde::Serialize + ?Sized] Serialized<'_, T>; }
+implement! { Unrecorded, |_v| Unrecorded; [T: serde::Serialize + ?Sized] Serialized<'_, T>; }
 
 /// Checks the type of an argument.
 pub fn argument(_: &(impl Argument + ?Sized)) {}

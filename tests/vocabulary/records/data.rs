@@ -5,7 +5,7 @@ use hairline_formats::fxt::{
     MAX_RECORD_WORDS, Mmap, Module, StringRef, backtrace, blob, event, large_blob, large_blob_words, log,
     mmap, module,
 };
-use hairline_formats::track_event::{self as te, EventType, Name};
+use hairline_formats::track_event::{self as te, EventType, Name, SequenceId, TrackUuid};
 use hairline_formats::{Value, fxt};
 use hairline_tests::judge::{load_bytes, try_load_bytes};
 
@@ -40,15 +40,15 @@ fn blobs_of_other_types_than_perfetto_s_are_passed_over() {
 #[test]
 fn a_blob_of_perfetto_s_type_is_read_as_a_trace_and_one_of_nonsense_passed_over() {
     let mut packets = Vec::new();
-    let track = te::CustomTrack { uuid: 5, name: "of the blob", ..te::CustomTrack::default() };
-    te::custom_descriptor(&mut packets, 1, &track);
+    let track = te::CustomTrack { uuid: TrackUuid(5), name: "of the blob", ..te::CustomTrack::default() };
+    te::custom_descriptor(&mut packets, SequenceId(1), &track);
     let name = Some(Name::Text("inside"));
     let instant = te::Event {
         clock_id: Some(te::fields::clock::BOOTTIME),
         needs_state: false,
         name,
-        track_uuid: Some(5),
-        ..te::Event::new(1, EventType::Instant, 77)
+        track_uuid: Some(TrackUuid(5)),
+        ..te::Event::new(SequenceId(1), EventType::Instant, 77)
     };
     te::event(&mut packets, &instant);
     let trace = fxt_trace(|out| {

@@ -2,7 +2,8 @@
 
 use hairline_formats::track_event::{
     self as te, Correlation, Event, EventType, Interned, InternedKind, Location, LogMessage, Name, Priority,
-    ProcessTrack, SourceLocation, ThreadTrack, interned, process_descriptor, thread_descriptor,
+    ProcessTrack, SequenceId, SourceLocation, ThreadTrack, TrackUuid, interned, process_descriptor,
+    thread_descriptor,
 };
 use hairline_formats::{Entries, Value};
 
@@ -10,7 +11,7 @@ use super::{ARGUMENTS, instant, on_track, root, rows, start};
 
 /// An event of the sequence's own track and state.
 fn own(kind: EventType) -> Event<'static> {
-    Event { name: Some(Name::Text("e")), ..Event::new(1, kind, 5) }
+    Event { name: Some(Name::Text("e")), ..Event::new(SequenceId(1), kind, 5) }
 }
 
 struct Dict;
@@ -75,7 +76,7 @@ fn each_kind_of_annotation_has_its_type_and_value() {
         Interned::Text { kind: InternedKind::AnnotationName, iid: 1, name: "interned name" },
         Interned::Text { kind: InternedKind::AnnotationText, iid: 2, name: "interned text" },
     ];
-    interned(&mut trace, 1, &strings);
+    interned(&mut trace, SequenceId(1), &strings);
     te::event(&mut trace, &Event { annotations: &annotations, ..own(EventType::Instant) });
     let expected = [
         "e\tdebug.bool\tbool\t1\ttrue",
@@ -119,7 +120,7 @@ fn a_source_location_is_shown_under_another_key_in_full_than_by_its_number() {
     let mut trace = Vec::new();
     root(&mut trace, 10, "root");
     start(&mut trace, 10, &[]);
-    interned(&mut trace, 1, &[Interned::Location { iid: 4, at }]);
+    interned(&mut trace, SequenceId(1), &[Interned::Location { iid: 4, at }]);
     let only_file = SourceLocation { file: "src/b.rs", ..SourceLocation::default() };
     for location in [Location::At(at), Location::At(only_file), Location::Iid(4)] {
         te::event(&mut trace, &Event { location: Some(location), ..own(EventType::Instant) });
@@ -152,14 +153,19 @@ fn each_priority_of_a_log_message_has_its_number_and_a_place_becomes_its_tag() {
         Priority::Fatal,
     ];
     let mut trace = Vec::new();
-    process_descriptor(&mut trace, 1, &ProcessTrack { uuid: 20, pid: 70, name: "app", cmdline: &[] });
-    let thread = ThreadTrack { uuid: 21, parent_uuid: 20, pid: 70, tid: 71, name: "main" };
-    thread_descriptor(&mut trace, 1, &thread);
+    process_descriptor(
+        &mut trace,
+        SequenceId(1),
+        &ProcessTrack { uuid: TrackUuid(20), pid: 70, name: "app", cmdline: &[] },
+    );
+    let thread =
+        ThreadTrack { uuid: TrackUuid(21), parent_uuid: TrackUuid(20), pid: 70, tid: 71, name: "main" };
+    thread_descriptor(&mut trace, SequenceId(1), &thread);
     start(&mut trace, 21, &[]);
     let at = SourceLocation { file: "src/a.rs", function: "run", line: 7 };
     interned(
         &mut trace,
-        1,
+        SequenceId(1),
         &[
             Interned::Text { kind: InternedKind::LogBody, iid: 1, name: "text" },
             Interned::Location { iid: 4, at },
@@ -191,7 +197,7 @@ fn correlation_ids_of_every_kind_are_shown() {
     start(&mut trace, 10, &[]);
     interned(
         &mut trace,
-        1,
+        SequenceId(1),
         &[Interned::Text { kind: InternedKind::CorrelationId, iid: 1, name: "interned" }],
     );
     let ids = [Correlation::Id(7), Correlation::Name(Name::Text("in full")), Correlation::Name(Name::Iid(1))];
@@ -211,6 +217,7 @@ fn a_flow_goes_from_one_process_to_another_and_ends_there() {
     let mut trace = Vec::new();
     for (sequence, pid, process, thread) in [(1, 100, 10, 11), (2, 200, 20, 21)] {
         let name = ["one", "two"][sequence as usize - 1];
+        let (sequence, process, thread) = (SequenceId(sequence), TrackUuid(process), TrackUuid(thread));
         process_descriptor(&mut trace, sequence, &ProcessTrack { uuid: process, pid, name, cmdline: &[] });
         let tid = i64::from(pid) + 1;
         let track = ThreadTrack { uuid: thread, parent_uuid: process, pid, tid, name: "main" };
@@ -221,8 +228,8 @@ fn a_flow_goes_from_one_process_to_another_and_ends_there() {
     te::event(&mut trace, &send);
     te::event(&mut trace, &on_track(11, EventType::SliceEnd, 20));
     let receive = named("receive", on_track(21, EventType::SliceBegin, 30));
-    te::event(&mut trace, &Event { sequence: 2, terminating_flow_ids: &FLOW, ..receive });
-    te::event(&mut trace, &Event { sequence: 2, ..on_track(21, EventType::SliceEnd, 40) });
+    te::event(&mut trace, &Event { sequence: SequenceId(2), terminating_flow_ids: &FLOW, ..receive });
+    te::event(&mut trace, &Event { sequence: SequenceId(2), ..on_track(21, EventType::SliceEnd, 40) });
     let again = Event { flow_ids: &FLOW, ..named("again", on_track(11, EventType::Instant, 50)) };
     te::event(&mut trace, &again);
     let of = "slice s join thread_track tt on s.track_id = tt.id join thread using (utid) join process p using (upid)";

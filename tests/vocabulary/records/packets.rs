@@ -2,9 +2,9 @@
 
 use hairline_formats::track_event::fields::clock;
 use hairline_formats::track_event::{
-    self as te, Event, EventType, Interned, InternedKind, Name, SequenceStart, SystemInfo, TraceStats,
-    clock_snapshot, compressed_packets, interned, sequence_start, synchronization_marker, system_info,
-    trace_stats, trace_uuid,
+    self as te, Event, EventType, Interned, InternedKind, Name, SequenceId, SequenceStart, SystemInfo,
+    TraceStats, TrackUuid, clock_snapshot, compressed_packets, interned, sequence_start,
+    synchronization_marker, system_info, trace_stats, trace_uuid,
 };
 use hairline_tests::judge::{load_bytes, try_load_bytes};
 
@@ -17,14 +17,14 @@ const SLICES: &str =
 fn a_packet_without_a_track_or_clock_has_those_of_its_sequence_s_defaults() {
     let named = |name, timestamp| Event {
         name: Some(Name::Text(name)),
-        ..Event::new(1, EventType::Instant, timestamp)
+        ..Event::new(SequenceId(1), EventType::Instant, timestamp)
     };
     let mut trace = Vec::new();
     root(&mut trace, 10, "ten");
     root(&mut trace, 11, "eleven");
     start(&mut trace, 10, &[]);
     te::event(&mut trace, &named("by default", 5));
-    te::event(&mut trace, &Event { track_uuid: Some(11), ..named("another track", 5) });
+    te::event(&mut trace, &Event { track_uuid: Some(TrackUuid(11)), ..named("another track", 5) });
     te::event(&mut trace, &Event { clock_id: Some(clock::BOOTTIME), ..named("another clock", 1500) });
     te::event(&mut trace, &named("since the last but one", 5));
     let expected = [
@@ -44,13 +44,13 @@ fn a_new_start_makes_void_what_the_sequence_said_before() {
     let by_number = Event {
         name: Some(Name::Iid(1)),
         categories: &[Name::Iid(1)],
-        ..Event::new(1, EventType::Instant, 5)
+        ..Event::new(SequenceId(1), EventType::Instant, 5)
     };
     te::event(&mut trace, &by_number); // before any state: passed over
     start(&mut trace, 10, &[]);
     interned(
         &mut trace,
-        1,
+        SequenceId(1),
         &[
             Interned::Text { kind: InternedKind::EventName, iid: 1, name: "old" },
             Interned::Text { kind: InternedKind::Category, iid: 1, name: "c" },
@@ -58,15 +58,19 @@ fn a_new_start_makes_void_what_the_sequence_said_before() {
     );
     te::event(&mut trace, &by_number);
     let again = SequenceStart {
-        sequence: 1,
+        sequence: SequenceId(1),
         first: false,
         dropped: true,
-        track_uuid: 11,
+        track_uuid: TrackUuid(11),
         extra_counters: &[],
         timestamp_ns: 2000,
     };
     sequence_start(&mut trace, &again);
-    interned(&mut trace, 1, &[Interned::Text { kind: InternedKind::EventName, iid: 1, name: "new" }]);
+    interned(
+        &mut trace,
+        SequenceId(1),
+        &[Interned::Text { kind: InternedKind::EventName, iid: 1, name: "new" }],
+    );
     te::event(&mut trace, &Event { categories: &[], ..by_number });
     let verdict = load_bytes(&trace, &[SLICES]);
     assert_eq!(verdict.results[0].text(), "1005\tc\told\tten\n2005\tNULL\tnew\televen");
@@ -77,7 +81,11 @@ fn a_new_start_makes_void_what_the_sequence_said_before() {
 fn clocks_are_converted_by_the_snapshot_before_them() {
     let mut trace = Vec::new();
     root(&mut trace, 10, "t");
-    clock_snapshot(&mut trace, 1, &[(clock::BOOTTIME, 1000), (clock::MONOTONIC, 500), (clock::REALTIME, 7)]);
+    clock_snapshot(
+        &mut trace,
+        SequenceId(1),
+        &[(clock::BOOTTIME, 1000), (clock::MONOTONIC, 500), (clock::REALTIME, 7)],
+    );
     let on_clock = |clock_id, timestamp| Event { clock_id, ..on_track(10, EventType::Instant, timestamp) };
     te::event(&mut trace, &on_clock(Some(clock::MONOTONIC), 600));
     te::event(&mut trace, &on_clock(Some(clock::REALTIME), 207));
@@ -99,11 +107,11 @@ fn a_synchronization_marker_changes_nothing() {
         let mut trace = Vec::new();
         root(&mut trace, 10, "t");
         start(&mut trace, 10, &[]);
-        te::event(&mut trace, &Event::new(1, EventType::Instant, 5));
+        te::event(&mut trace, &Event::new(SequenceId(1), EventType::Instant, 5));
         if marked {
-            synchronization_marker(&mut trace, 1);
+            synchronization_marker(&mut trace, SequenceId(1));
         }
-        te::event(&mut trace, &Event::new(1, EventType::Instant, 5));
+        te::event(&mut trace, &Event::new(SequenceId(1), EventType::Instant, 5));
         rows(&trace, [SLICES])
     };
     assert_eq!(with(true), with(false));
@@ -113,7 +121,7 @@ fn a_synchronization_marker_changes_nothing() {
 #[test]
 fn a_uuid_is_the_trace_s_own() {
     let mut trace = Vec::new();
-    trace_uuid(&mut trace, 1, 0x0123_4567_89ab_cdef_fedc_ba98_7654_3210);
+    trace_uuid(&mut trace, SequenceId(1), 0x0123_4567_89ab_cdef_fedc_ba98_7654_3210);
     let uuid = "select str_value from metadata where name = 'trace_uuid'";
     assert_eq!(rows(&trace, [uuid]), ["01234567-89ab-cdef-fedc-ba9876543210"]);
 }
@@ -132,7 +140,7 @@ fn of_a_machine_the_kernel_and_the_timezone_are_shown() {
         ram_bytes: 1 << 34,
     };
     let mut trace = Vec::new();
-    system_info(&mut trace, 1, &machine);
+    system_info(&mut trace, SequenceId(1), &machine);
     let sql = "select name, coalesce(str_value, int_value) from metadata where name not like 'trace_%' order by name";
     let expected = "system_machine\tx86_64\nsystem_name\tLinux\nsystem_release\t6.1\nsystem_version\t#1\ntimezone_off_mins\t-90";
     assert_eq!(rows(&trace, [sql]), [expected], "the tracer, pages, processors and memory are in no table");
@@ -150,7 +158,7 @@ fn statistics_are_stats_and_a_loss_is_a_complaint() {
         flushes_succeeded: 6,
     };
     let mut trace = Vec::new();
-    trace_stats(&mut trace, 1, &of);
+    trace_stats(&mut trace, SequenceId(1), &of);
     let verdict = load_bytes(&trace, &[]);
     let expected = [
         ("traced_buf_buffer_size", 100),
@@ -192,11 +200,14 @@ fn compressed_packets_are_read_in_their_place_and_broken_ones_fail_the_file() {
     start(&mut inside, 10, &[]);
     te::event(
         &mut inside,
-        &Event { name: Some(Name::Text("inside")), ..Event::new(1, EventType::Instant, 5) },
+        &Event { name: Some(Name::Text("inside")), ..Event::new(SequenceId(1), EventType::Instant, 5) },
     );
     let mut trace = Vec::new();
     compressed_packets(&mut trace, &stored(&inside));
-    te::event(&mut trace, &Event { name: Some(Name::Text("after")), ..Event::new(1, EventType::Instant, 5) });
+    te::event(
+        &mut trace,
+        &Event { name: Some(Name::Text("after")), ..Event::new(SequenceId(1), EventType::Instant, 5) },
+    );
     assert_eq!(rows(&trace, [SLICES]), ["1005\tNULL\tinside\tt\n1010\tNULL\tafter\tt"]);
     compressed_packets(&mut trace, &stored(&[])); // no packets
     instant(&mut trace, 10, "later", 2000);

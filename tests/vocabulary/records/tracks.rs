@@ -2,8 +2,8 @@
 
 use hairline_formats::track_event::{
     self as te, CounterTrack, CounterType, CounterValue, CustomTrack, EventType, Name, Process, ProcessTrack,
-    SiblingMerge, ThreadTrack, Unit, counter_descriptor, custom_descriptor, process_descriptor, process_tree,
-    thread_descriptor,
+    SequenceId, SiblingMerge, ThreadTrack, TrackUuid, Unit, counter_descriptor, custom_descriptor,
+    process_descriptor, process_tree, thread_descriptor,
 };
 use hairline_tests::judge::load_bytes;
 
@@ -14,8 +14,16 @@ const COUNTERS: &str = "select c.ts, t.name, c.value, ifnull(t.unit, '-') from c
 
 /// The process 70 "app" with the track 20, and its thread 71 "main" with the track 21.
 fn app(out: &mut Vec<u8>) {
-    process_descriptor(out, 1, &ProcessTrack { uuid: 20, pid: 70, name: "app", cmdline: &["app", "-v"] });
-    thread_descriptor(out, 1, &ThreadTrack { uuid: 21, parent_uuid: 20, pid: 70, tid: 71, name: "main" });
+    process_descriptor(
+        out,
+        SequenceId(1),
+        &ProcessTrack { uuid: TrackUuid(20), pid: 70, name: "app", cmdline: &["app", "-v"] },
+    );
+    thread_descriptor(
+        out,
+        SequenceId(1),
+        &ThreadTrack { uuid: TrackUuid(21), parent_uuid: TrackUuid(20), pid: 70, tid: 71, name: "main" },
+    );
 }
 
 fn count(out: &mut Vec<u8>, track: u64, timestamp: u64, value: CounterValue) {
@@ -40,9 +48,15 @@ fn siblings_merge_by_name_by_key_or_not_at_all() {
         let mut trace = Vec::new();
         root(&mut trace, 10, "root");
         for (uuid, (name, merge_key)) in (11..).zip(names.into_iter().zip(keys)) {
-            let track =
-                CustomTrack { uuid, parent_uuid: Some(10), name, merge, merge_key, ..CustomTrack::default() };
-            custom_descriptor(&mut trace, 1, &track);
+            let track = CustomTrack {
+                uuid: TrackUuid(uuid),
+                parent_uuid: Some(TrackUuid(10)),
+                name,
+                merge,
+                merge_key,
+                ..CustomTrack::default()
+            };
+            custom_descriptor(&mut trace, SequenceId(1), &track);
             slice(&mut trace, uuid, "s", (uuid, uuid + 10));
         }
         let groups = format!(
@@ -63,14 +77,23 @@ fn counters_say_their_categories_and_the_key_of_their_scale() {
         categories: &["mem", "gc"],
         y_axis_share_key: "bytes of all kinds",
         unit: Unit::SizeBytes,
-        ..CounterTrack::new(30, 20, "memory")
+        ..CounterTrack::new(TrackUuid(30), TrackUuid(20), "memory")
     };
-    counter_descriptor(&mut trace, 1, &memory);
-    let heap = CounterTrack { categories: &[], name: "heap", uuid: 31, parent_uuid: 21, ..memory };
-    counter_descriptor(&mut trace, 1, &heap);
-    let frames =
-        CounterTrack { unit_name: Some("frames"), multiplier: 10, ..CounterTrack::new(32, 21, "frames") };
-    counter_descriptor(&mut trace, 1, &frames);
+    counter_descriptor(&mut trace, SequenceId(1), &memory);
+    let heap = CounterTrack {
+        categories: &[],
+        name: "heap",
+        uuid: TrackUuid(31),
+        parent_uuid: TrackUuid(21),
+        ..memory
+    };
+    counter_descriptor(&mut trace, SequenceId(1), &heap);
+    let frames = CounterTrack {
+        unit_name: Some("frames"),
+        multiplier: 10,
+        ..CounterTrack::new(TrackUuid(32), TrackUuid(21), "frames")
+    };
+    counter_descriptor(&mut trace, SequenceId(1), &frames);
     count(&mut trace, 30, 1, CounterValue::Int(5));
     count(&mut trace, 31, 2, CounterValue::Int(-6));
     count(&mut trace, 32, 3, CounterValue::Double(0.5));
@@ -99,16 +122,27 @@ fn counters_say_their_categories_and_the_key_of_their_scale() {
 fn with_builtin_counters(time: &str, instructions: &str) -> Vec<u8> {
     let mut trace = Vec::new();
     app(&mut trace);
-    let of_thread = |uuid, name, builtin| CounterTrack { builtin, ..CounterTrack::new(uuid, 21, name) };
+    let of_thread = |uuid, name, builtin| CounterTrack {
+        builtin,
+        ..CounterTrack::new(TrackUuid(uuid), TrackUuid(21), name)
+    };
     let time = of_thread(33, time, CounterType::ThreadTimeNs);
-    counter_descriptor(&mut trace, 1, &CounterTrack { is_incremental: true, ..time });
-    counter_descriptor(&mut trace, 1, &of_thread(32, instructions, CounterType::ThreadInstructionCount));
+    counter_descriptor(&mut trace, SequenceId(1), &CounterTrack { is_incremental: true, ..time });
+    counter_descriptor(
+        &mut trace,
+        SequenceId(1),
+        &of_thread(32, instructions, CounterType::ThreadInstructionCount),
+    );
     start(&mut trace, 21, &[33, 32]);
     let name = Some(Name::Text("s"));
-    let begin =
-        te::Event { name, extra_counters: &[100, 5000], ..te::Event::new(1, EventType::SliceBegin, 10) };
+    let begin = te::Event {
+        name,
+        extra_counters: &[100, 5000],
+        ..te::Event::new(SequenceId(1), EventType::SliceBegin, 10)
+    };
     te::event(&mut trace, &begin);
-    let end = te::Event { extra_counters: &[50, 7000], ..te::Event::new(1, EventType::SliceEnd, 10) };
+    let end =
+        te::Event { extra_counters: &[50, 7000], ..te::Event::new(SequenceId(1), EventType::SliceEnd, 10) };
     te::event(&mut trace, &end);
     trace
 }
@@ -147,15 +181,20 @@ fn a_process_tree_tells_command_line_and_parent_and_outdoes_the_process_s_track(
     instant(&mut trace, 20, "i", 60);
     assert_eq!(rows(&trace, [PROCESSES]), ["70\tapp\tNULL\tNULL"], "a track's command line is not shown");
     let process = Process { pid: 70, parent: Some(60), command_line: &["/bin/app", "-v", "x y"] };
-    process_tree(&mut trace, 1, 50, &process);
+    process_tree(&mut trace, SequenceId(1), 50, &process);
     assert_eq!(rows(&trace, [PROCESSES]), ["60\tNULL\tNULL\tNULL\n70\t/bin/app\t/bin/app -v x y\t60"]);
 }
 
 #[test]
 fn a_track_whose_parent_is_never_described_loses_its_events() {
     let mut trace = Vec::new();
-    let orphan = CustomTrack { uuid: 10, parent_uuid: Some(99), name: "orphan", ..CustomTrack::default() };
-    custom_descriptor(&mut trace, 1, &orphan);
+    let orphan = CustomTrack {
+        uuid: TrackUuid(10),
+        parent_uuid: Some(TrackUuid(99)),
+        name: "orphan",
+        ..CustomTrack::default()
+    };
+    custom_descriptor(&mut trace, SequenceId(1), &orphan);
     instant(&mut trace, 10, "lost", 5);
     let verdict = load_bytes(&trace, &["select count(*) from slice"]);
     assert_eq!(verdict.results[0].single_i64(), 0);

@@ -7,7 +7,8 @@ use hairline_formats::Value;
 use hairline_formats::fxt::{self, StringRef};
 use hairline_formats::proto::{put_message, put_str};
 use hairline_formats::track_event::{
-    self as te, EventType, LegacyEvent, Location, Name, SystemInfo, fields::track_event as fields,
+    self as te, EventType, LegacyEvent, Location, Name, SequenceId, SystemInfo, TrackUuid,
+    fields::track_event as fields,
 };
 
 use crate::fxt::write::state::FxtWriter;
@@ -18,7 +19,7 @@ use crate::track_event::{binding, describe};
 use crate::{Categories, Event, EventKind, Log, Trace, Track, TrackId, TrackKind};
 
 /// The packet sequence of all packets.
-const SEQUENCE: u32 = 1;
+const SEQUENCE: SequenceId = SequenceId(1);
 
 impl<W: Write> FxtWriter<W> {
     /// Writes the facts about the trace that have a packet.
@@ -87,7 +88,7 @@ impl<W: Write> FxtWriter<W> {
         let (number, is_new) = self.nesting.lane(event.track, event.time, end.cast_signed());
         self.describe(event.track, Categories::None);
         let thread = uuid(&self.tracks, event.track);
-        let lane = mix(thread ^ mix(number as u64 + 1));
+        let lane = TrackUuid(mix(thread.0 ^ mix(number as u64 + 1)));
         if is_new {
             let track = Track { name: "overlapping".into(), ..Track::new(event.track, TrackKind::Slices) };
             describe(&mut self.packets, SEQUENCE, &track, (lane, Some(thread)), &[], 0);
@@ -102,7 +103,7 @@ impl<W: Write> FxtWriter<W> {
         self.put_event_on(uuid(&self.tracks, event.track), event, kind, time);
     }
 
-    fn put_event_on(&mut self, track: u64, event: &Event<'_>, kind: EventType, time: u64) {
+    fn put_event_on(&mut self, track: TrackUuid, event: &Event<'_>, kind: EventType, time: u64) {
         let packet = te::Event {
             needs_state: false,
             name: (!event.name.text.is_empty()).then_some(Name::Text(event.name.text)),
@@ -176,10 +177,10 @@ impl<W: Write> FxtWriter<W> {
 
 /// The UUID of a track in the whole output. A process or thread of several inputs has one UUID, because
 /// importers take the later of two equal processes for a new one.
-fn uuid(tracks: &Tracks, track: TrackId) -> u64 {
-    match tracks.get(track).map(|kept| &kept.kind) {
+fn uuid(tracks: &Tracks, track: TrackId) -> TrackUuid {
+    TrackUuid(match tracks.get(track).map(|kept| &kept.kind) {
         Some(OutputTrackKind::Process { pid, .. }) => mix(mix(*pid) ^ 1),
         Some(OutputTrackKind::Thread { pid, tid, .. }) => mix(mix(mix(*pid) ^ 2) ^ tid),
         _ => mix(u64::from(track.0)),
-    }
+    })
 }

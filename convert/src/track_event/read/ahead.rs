@@ -7,7 +7,7 @@ use std::io::{self, Cursor, Read};
 
 use flate2::read::ZlibDecoder;
 use hairline_formats::proto::put_message;
-use hairline_formats::track_event::{Packet, PacketData, PacketReader, fields::trace};
+use hairline_formats::track_event::{Packet, PacketData, PacketReader, TrackUuid, fields::trace};
 use hairline_formats::{DecodeError, DecodeErrorKind};
 
 use crate::Report;
@@ -27,7 +27,7 @@ pub(super) struct LookAhead {
     /// `None` if the input cannot be read again, or was.
     again: Option<Again>,
     /// The packet of each description, in a trace of its own, by the UUID of the track.
-    packets: HashMap<u64, Vec<u8>>,
+    packets: HashMap<TrackUuid, Vec<u8>>,
     bytes: usize,
 }
 
@@ -39,8 +39,8 @@ impl LookAhead {
     /// Removes the description of a track. `is_known` says which tracks need none.
     pub(super) fn take(
         &mut self,
-        uuid: u64,
-        is_known: impl Fn(u64) -> bool,
+        uuid: TrackUuid,
+        is_known: impl Fn(TrackUuid) -> bool,
         report: &mut Report,
     ) -> Option<Vec<u8>> {
         if let Some(again) = self.again.take() {
@@ -56,7 +56,7 @@ impl LookAhead {
     fn read<R: Read>(
         &mut self,
         mut packets: PacketReader<R>,
-        is_known: &dyn Fn(u64) -> bool,
+        is_known: &dyn Fn(TrackUuid) -> bool,
         report: &mut Report,
     ) {
         while let Ok(Some((_, packet))) = packets.next() {
@@ -71,7 +71,7 @@ impl LookAhead {
         }
     }
 
-    fn packet(&mut self, packet: &Packet<'_>, is_known: &dyn Fn(u64) -> bool, report: &mut Report) {
+    fn packet(&mut self, packet: &Packet<'_>, is_known: &dyn Fn(TrackUuid) -> bool, report: &mut Report) {
         let Some(PacketData::Track(track)) = &packet.data else { return };
         let Some(uuid) = track.uuid.filter(|uuid| !is_known(*uuid) && !self.packets.contains_key(uuid))
         else {

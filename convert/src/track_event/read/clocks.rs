@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 
 use hairline_formats::DecodeError;
-use hairline_formats::track_event::{ClockReading, ClockReadings, fields::clock};
+use hairline_formats::track_event::{ClockReading, ClockReadings, SequenceId, fields::clock};
 
 use crate::Clock;
 use crate::track_event::read::sequence::Sequence;
@@ -32,7 +32,7 @@ struct ClockState {
 pub(super) struct Clocks {
     /// The clock of the trace time.
     primary: u32,
-    known: HashMap<(u32, u32), usize>,
+    known: HashMap<(SequenceId, u32), usize>,
     states: Vec<ClockState>,
     /// The latest snapshot of several builtin clocks, the trace's clock first.
     readings: Vec<Clock>,
@@ -45,8 +45,8 @@ impl Default for Clocks {
 }
 
 /// Identifies a clock: its packet sequence (0 for a clock of the trace), and its id.
-fn key(sequence: u32, id: u32) -> (u32, u32) {
-    if (64..128).contains(&id) { (sequence, id) } else { (0, id) }
+fn key(sequence: SequenceId, id: u32) -> (SequenceId, u32) {
+    if (64..128).contains(&id) { (sequence, id) } else { (SequenceId(0), id) }
 }
 
 impl Clocks {
@@ -58,7 +58,7 @@ impl Clocks {
     /// Stores a snapshot. Returns whether it has several builtin clocks.
     pub(super) fn snapshot(
         &mut self,
-        sequence: u32,
+        sequence: SequenceId,
         readings: ClockReadings<'_>,
     ) -> Result<bool, DecodeError> {
         if let Some(primary) = readings.primary().filter(|_| self.known.is_empty()) {
@@ -136,7 +136,7 @@ impl Clocks {
         state.trace_time(own)
     }
 
-    fn trace_time(&self, sequence: u32, id: u32, own: u64) -> Option<i64> {
+    fn trace_time(&self, sequence: SequenceId, id: u32, own: u64) -> Option<i64> {
         self.states[*self.known.get(&key(sequence, id))?].trace_time(own)
     }
 }

@@ -29,7 +29,7 @@ impl State {
         if event.flags & sequence_flags::CLEARED != 0 || !is_known {
             return None;
         }
-        let uuid = event.track_uuid.or(sequence.track).unwrap_or(0);
+        let uuid = event.track_uuid.or(sequence.track).unwrap_or_default();
         let track = self.tracks.find_again(uuid)?;
         let is_defined = |table: &Table<InternedText>, iid| iid == 0 || table.get(iid).is_some();
         if !is_defined(&sequence.names, event.name) || !is_defined(&sequence.categories, event.category) {

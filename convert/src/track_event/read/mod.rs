@@ -42,12 +42,16 @@ type Inner = track_event::PacketReader<ZlibDecoder<Cursor<Vec<u8>>>>;
 ///
 /// ```
 /// use hairline_convert::{Context, Item, TraceReader, TrackEventReader};
-/// use hairline_formats::track_event::{CustomTrack, Event, EventType, custom_descriptor, event};
+/// use hairline_formats::track_event::{
+///     CustomTrack, Event, EventType, SequenceId, TrackUuid, custom_descriptor, event,
+/// };
 ///
 /// let mut trace = Vec::new();
-/// custom_descriptor(&mut trace, 1, &CustomTrack { uuid: 4, name: "requests", ..CustomTrack::default() });
-/// let begin = Event::new(1, EventType::SliceBegin, 1_000);
-/// event(&mut trace, &Event { track_uuid: Some(4), needs_state: false, ..begin });
+/// let (uuid, sequence) = (TrackUuid(4), SequenceId(1));
+/// let track = CustomTrack { uuid, name: "requests", ..CustomTrack::default() };
+/// custom_descriptor(&mut trace, sequence, &track);
+/// let begin = Event::new(sequence, EventType::SliceBegin, 1_000);
+/// event(&mut trace, &Event { track_uuid: Some(uuid), needs_state: false, ..begin });
 ///
 /// let (mut reader, mut context) = (TrackEventReader::new(&trace[..]), Context::new());
 /// let (mut names, mut times) = (Vec::new(), Vec::new());

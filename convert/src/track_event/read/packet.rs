@@ -3,7 +3,7 @@
 use hairline_formats::DecodeError;
 use hairline_formats::track_event::{
     Correlation, CounterValue, EventType, Location, Name, Packet, PacketData, SystemInfo, TrackEvent,
-    fields::sequence_flags,
+    TrackUuid, fields::sequence_flags,
 };
 
 use crate::track_event::read::current::TextRef;
@@ -146,7 +146,7 @@ impl State {
         context: &mut Context,
     ) -> Result<(), DecodeError> {
         self.report.add_many("unknown fields", u64::from(event.skipped));
-        let uuid = event.track_uuid.or(self.sequences[index].track).unwrap_or(0);
+        let uuid = event.track_uuid.or(self.sequences[index].track).unwrap_or_default();
         // Importers drop values of a counter that is not described before them.
         let track = match event.kind {
             Some(EventType::Counter) => self.tracks.used(uuid, context, &mut self.pending),
@@ -164,7 +164,7 @@ impl State {
         let legacy = event.legacy(&mut skipped)?;
         self.report.add_many("unknown fields", u64::from(skipped));
         if let Some(legacy) = &legacy {
-            self.report.add_many(NO_TRACK, u64::from(uuid == 0));
+            self.report.add_many(NO_TRACK, u64::from(uuid == TrackUuid(0)));
             self.bind(legacy, context);
         }
         if let Some(legacy) = legacy.filter(|legacy| legacy.phase != 0) {
@@ -269,7 +269,7 @@ impl State {
         Ok(())
     }
 
-    fn extra_counter(&mut self, index: usize, uuid: Option<u64>, value: CounterValue) {
+    fn extra_counter(&mut self, index: usize, uuid: Option<TrackUuid>, value: CounterValue) {
         let track = uuid.and_then(|uuid| Some((uuid, self.tracks.find(uuid)?)));
         match track.and_then(|(uuid, track)| Some((track, self.counter(index, track, uuid, value)?))) {
             Some((track, value)) => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hairline_formats::DecodeError;
 use hairline_formats::track_event::{
-    CounterValue, Interned, InternedKind, Packet, PacketDefaults, SourceLocation,
+    CounterValue, Interned, InternedKind, Packet, PacketDefaults, SequenceId, SourceLocation, TrackUuid,
 };
 
 use crate::track_event::read::table::{InternedText, Table};
@@ -34,19 +34,19 @@ impl OwnedLocation {
 #[derive(Debug, Default)]
 pub(super) struct Sequence {
     /// The sequence id.
-    pub(super) number: u32,
+    pub(super) number: SequenceId,
     /// Whether no packet is missing since the state was cleared.
     pub(super) is_valid: bool,
     /// The default track.
-    pub(super) track: Option<u64>,
+    pub(super) track: Option<TrackUuid>,
     /// The default clock.
     pub(super) clock: Option<u32>,
     /// The clock of the last timestamp, and its index.
     pub(super) last_clock: Option<(u32, usize)>,
     /// The default tracks of extra counter values.
-    pub(super) extra_counters: Vec<u64>,
+    pub(super) extra_counters: Vec<TrackUuid>,
     /// The sums of incremental counters, by track.
-    pub(super) counters: BTreeMap<u64, CounterValue>,
+    pub(super) counters: BTreeMap<TrackUuid, CounterValue>,
     pub(super) categories: Table<InternedText>,
     pub(super) names: Table<InternedText>,
     pub(super) annotation_names: Table<InternedText>,

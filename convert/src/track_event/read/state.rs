@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use hairline_formats::track_event::CounterValue;
+use hairline_formats::track_event::{CounterValue, SequenceId, TrackUuid};
 
 use hairline_formats::DecodeError;
 
@@ -46,16 +46,16 @@ pub(super) struct State {
 
 impl State {
     #[inline]
-    pub(super) fn sequence(&mut self, number: u32) -> Option<usize> {
+    pub(super) fn sequence(&mut self, number: SequenceId) -> Option<usize> {
         if self.sequences.get(self.current.sequence).is_some_and(|last| last.number == number) {
             return Some(self.current.sequence);
         }
         let new = self.sequences.len();
-        let index = match self.places.get(u64::from(number)) {
+        let index = match self.places.get(u64::from(number.0)) {
             Some(index) => *index,
             None if new == MOST_SEQUENCES => return None,
             None => {
-                self.places.set(u64::from(number), new);
+                self.places.set(u64::from(number.0), new);
                 self.sequences.push(Sequence { number, ..Sequence::default() });
                 new
             }
@@ -66,7 +66,7 @@ impl State {
 
     /// The index of an event's track. Adds the track if it has no description.
     #[inline]
-    pub(super) fn track(&mut self, uuid: u64, context: &mut Context) -> Result<u32, DecodeError> {
+    pub(super) fn track(&mut self, uuid: TrackUuid, context: &mut Context) -> Result<u32, DecodeError> {
         self.look_for(uuid, context)?;
         Ok(self.tracks.used(uuid, context, &mut self.pending))
     }
@@ -74,8 +74,8 @@ impl State {
     /// Reads the description of a track that is not described yet, and those of its ancestors, if they follow
     /// in the input.
     #[inline]
-    pub(super) fn look_for(&mut self, uuid: u64, context: &mut Context) -> Result<(), DecodeError> {
-        if uuid == 0 || self.tracks.find_again(uuid).is_some() {
+    pub(super) fn look_for(&mut self, uuid: TrackUuid, context: &mut Context) -> Result<(), DecodeError> {
+        if uuid == TrackUuid(0) || self.tracks.find_again(uuid).is_some() {
             Ok(())
         } else {
             self.look_ahead(uuid, context)
@@ -83,7 +83,7 @@ impl State {
     }
 
     #[cold]
-    fn look_ahead(&mut self, uuid: u64, context: &mut Context) -> Result<(), DecodeError> {
+    fn look_ahead(&mut self, uuid: TrackUuid, context: &mut Context) -> Result<(), DecodeError> {
         let Self { tracks, ahead, texts, pending, report, .. } = self;
         let (mut branch, mut next) = (Vec::new(), Some(uuid));
         while let Some(uuid) = next
@@ -113,7 +113,7 @@ impl State {
         &mut self,
         index: usize,
         track: u32,
-        uuid: u64,
+        uuid: TrackUuid,
         value: CounterValue,
     ) -> Option<CounterValue> {
         if !self.tracks.get(track).counter()?.is_incremental {

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use hairline_formats::DecodeError;
-use hairline_formats::track_event::{ChildOrdering, SiblingMerge, TrackDescriptor, TreeProcess};
+use hairline_formats::track_event::{ChildOrdering, SiblingMerge, TrackDescriptor, TrackUuid, TreeProcess};
 
 use crate::track_event::read::pending::Pending;
 use crate::track_event::read::sequence::SharedTexts;
@@ -28,14 +28,14 @@ pub(super) struct InputTrack {
     /// The index of the parent.
     parent: Option<u32>,
     /// The UUID of the parent, until it is described.
-    missing_parent: Option<u64>,
+    missing_parent: Option<TrackUuid>,
     counter: Option<Box<Counter>>,
 }
 
 /// The index in the cache of recent tracks, which saves a hash lookup for each event.
-fn slot(uuid: u64) -> usize {
+fn slot(uuid: TrackUuid) -> usize {
     // Fibonacci hashing: the multiplier spreads UUIDs that differ in few bits.
-    (uuid.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - SLOT_BITS)) as usize
+    (uuid.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - SLOT_BITS)) as usize
 }
 
 /// The properties of a counter that its values need.
@@ -51,9 +51,9 @@ pub(super) struct Counter {
 #[derive(Debug, Default)]
 pub(super) struct Tracks {
     all: Vec<InputTrack>,
-    by_uuid: HashMap<u64, u32>,
+    by_uuid: HashMap<TrackUuid, u32>,
     /// The cache of recent tracks, by [`slot`].
-    recent: [Option<(u64, u32)>; 1 << SLOT_BITS],
+    recent: [Option<(TrackUuid, u32)>; 1 << SLOT_BITS],
     by_pid: HashMap<u64, u32>,
     /// Tracks whose parent is not described yet.
     orphans: Vec<u32>,
@@ -62,8 +62,8 @@ pub(super) struct Tracks {
 }
 
 impl InputTrack {
-    fn new(id: TrackId, uuid: u64, kind: TrackKind) -> Self {
-        let track = Track { source_id: uuid, ..Track::new(id, kind) };
+    fn new(id: TrackId, uuid: TrackUuid, kind: TrackKind) -> Self {
+        let track = Track { source_id: uuid.0, ..Track::new(id, kind) };
         Self { track, parent: None, missing_parent: None, counter: None }
     }
 
@@ -98,13 +98,13 @@ impl Tracks {
     }
 
     /// The index of a described track.
-    pub(super) fn find(&self, uuid: u64) -> Option<u32> {
+    pub(super) fn find(&self, uuid: TrackUuid) -> Option<u32> {
         self.by_uuid.get(&uuid).copied()
     }
 
     /// The index of the track of an event, if it is described.
     #[inline]
-    pub(super) fn find_again(&mut self, uuid: u64) -> Option<u32> {
+    pub(super) fn find_again(&mut self, uuid: TrackUuid) -> Option<u32> {
         match self.recent[slot(uuid)] {
             Some((recent, index)) if recent == uuid => Some(index),
             _ => {
@@ -122,12 +122,17 @@ impl Tracks {
     }
 
     /// The index of the track of an event. Adds the track if it is not described.
-    pub(super) fn used(&mut self, uuid: u64, context: &mut Context, pending: &mut VecDeque<Pending>) -> u32 {
+    pub(super) fn used(
+        &mut self,
+        uuid: TrackUuid,
+        context: &mut Context,
+        pending: &mut VecDeque<Pending>,
+    ) -> u32 {
         if let Some(index) = self.find_again(uuid) {
             return index;
         }
         let mut known = InputTrack::new(context.new_track(), uuid, TrackKind::Slices);
-        if uuid == 0 {
+        if uuid == TrackUuid(0) {
             known.track.name = DEFAULT_TRACK.into();
         }
         self.add(known, pending)
@@ -145,7 +150,7 @@ impl Tracks {
     /// Queues the description of a track that is new or changed, and connects tracks that waited for it.
     fn changed(&mut self, index: u32, pending: &mut VecDeque<Pending>) {
         let known = self.get(index);
-        let (uuid, is_orphan) = (known.track.source_id, known.missing_parent.is_some());
+        let (uuid, is_orphan) = (TrackUuid(known.track.source_id), known.missing_parent.is_some());
         if let TrackKind::Process { pid, .. } = known.track.kind {
             self.by_pid.insert(pid, index);
         }
@@ -153,7 +158,7 @@ impl Tracks {
             self.orphans.push(index);
         }
         pending.push_back(Pending::Track(index));
-        if uuid != 0 || *self.get(index).track.name == *DEFAULT_TRACK {
+        if uuid != TrackUuid(0) || *self.get(index).track.name == *DEFAULT_TRACK {
             self.by_uuid.insert(uuid, index);
             self.recent[slot(uuid)] = None;
         }
@@ -201,7 +206,8 @@ impl Tracks {
             return *index;
         }
         let kind = TrackKind::Async { id, scope: Arc::clone(&key.2) };
-        let index = self.add(InputTrack { parent, ..InputTrack::new(context.new_track(), 0, kind) }, pending);
+        let index = self
+            .add(InputTrack { parent, ..InputTrack::new(context.new_track(), TrackUuid(0), kind) }, pending);
         self.asyncs.insert(key, index);
         index
     }
@@ -222,7 +228,7 @@ impl Tracks {
         if let Some(index) = self.by_pid.get(&pid) {
             return *index;
         }
-        self.add(InputTrack::new(context.new_track(), 0, TrackKind::process(pid)), pending)
+        self.add(InputTrack::new(context.new_track(), TrackUuid(0), TrackKind::process(pid)), pending)
     }
 
     /// Reads the description of a track.
@@ -240,7 +246,7 @@ impl Tracks {
         };
         report.add_many("unknown fields", u64::from(track.skipped));
         let (kind, counter) = kind(track, texts, context)?;
-        let mut parent = track.parent_uuid.filter(|parent| *parent != 0);
+        let mut parent = track.parent_uuid.filter(|parent| *parent != TrackUuid(0));
         let mut place = self.find(uuid);
         let above = match kind {
             // The process may be known only by its id.
@@ -259,7 +265,7 @@ impl Tracks {
             Some(index) => self.get(index).clone(),
             None => InputTrack::new(context.new_track(), uuid, TrackKind::Slices),
         };
-        new.track.source_id = uuid;
+        new.track.source_id = uuid.0;
         new.set_kind(kind, counter);
         let fits = above.filter(|above| place.is_none_or(|place| !self.is_above(place, *above)));
         if fits.is_some() || parent.is_some() {

@@ -4,7 +4,7 @@ use hairline_formats::Value;
 use hairline_formats::proto::{put_message, put_str, put_uint};
 use hairline_formats::track_event::{
     self as te, CounterValue, EventType, InternedKind, LegacyEvent, LegacyId, Location, LogMessage, Name,
-    fields::track_event, put_named,
+    SequenceId, TrackUuid, fields::track_event, put_named,
 };
 
 use crate::nesting::BESIDE;
@@ -29,7 +29,7 @@ struct EventForm {
     legacy: Option<LegacyEvent<'static>>,
     counter: Option<CounterValue>,
     /// The UUID of a track beside the event's own.
-    track: Option<u64>,
+    track: Option<TrackUuid>,
 }
 
 impl EventForm {
@@ -242,14 +242,14 @@ impl State {
     /// Makes the sequence of the track's thread the current one. Returns the track's class, its UUID, and the
     /// category in its description.
     #[inline]
-    fn enter(&mut self, id: TrackId) -> (TrackClass, u64, Option<StringId>) {
+    fn enter(&mut self, id: TrackId) -> (TrackClass, TrackUuid, Option<StringId>) {
         let track = self.tracks.get(id);
         let known = (track.class, track.uuid, track.category);
         if track.class == TrackClass::Thread {
             if track.sequence == 0 {
                 track.sequence = self.sequences.len();
                 #[allow(clippy::cast_possible_truncation)] // fewer than tracks
-                let number = self.sequences.len() as u32 + 1;
+                let number = SequenceId(self.sequences.len() as u32 + 1);
                 self.sequences.push(Sequence::new(number, track.uuid));
             }
             self.current = track.sequence;
@@ -300,7 +300,7 @@ impl State {
                 }
             };
             if !is_listed {
-                put_uint(&mut self.fields, field, of);
+                put_uint(&mut self.fields, field, of.0);
             }
         }
     }

@@ -15,7 +15,7 @@ use std::io::{self, Write};
 
 use hairline_formats::proto::{Fields, put_field, put_message, put_uint};
 use hairline_formats::track_event::fields::{clock, trace, trace_packet};
-use hairline_formats::track_event::{self as te, SystemInfo, TraceStats};
+use hairline_formats::track_event::{self as te, SequenceId, SystemInfo, TraceStats, TrackUuid};
 
 use crate::track_event::write::sequence::Sequence;
 use crate::track_event::write::state::{GATHERED, State};
@@ -23,7 +23,7 @@ use crate::track_event::write::tracks::GENERAL_SEQUENCE;
 use crate::{Item, Loss, Report, Trace, TraceFormat};
 
 /// The sequence of copied packets.
-const COPIED: u32 = u32::MAX;
+const COPIED: SequenceId = SequenceId(u32::MAX);
 
 /// Writes Perfetto's TracePackets.
 ///
@@ -50,7 +50,8 @@ pub struct TrackEventWriter<W> {
 impl<W: Write> TrackEventWriter<W> {
     /// Creates a writer. `output` needs no buffer.
     pub fn new(output: W) -> Self {
-        let (out, general) = (Vec::with_capacity(2 * GATHERED), Sequence::new(GENERAL_SEQUENCE, 0));
+        let (out, general) =
+            (Vec::with_capacity(2 * GATHERED), Sequence::new(GENERAL_SEQUENCE, TrackUuid(0)));
         Self { output, state: State { out, sequences: vec![general], ..State::default() } }
     }
 
@@ -134,7 +135,7 @@ impl State {
                     _ => put_field(out, &field),
                 }
             }
-            put_uint(out, trace_packet::TRUSTED_PACKET_SEQUENCE_ID, u64::from(COPIED));
+            put_uint(out, trace_packet::TRUSTED_PACKET_SEQUENCE_ID, u64::from(COPIED.0));
         });
     }
 

@@ -3,7 +3,8 @@
 use std::collections::{HashMap, hash_map::Entry};
 
 use hairline_formats::track_event::{
-    self as te, Interned, InternedKind, Location, Name, SequenceStart, SourceLocation, fields::clock,
+    self as te, Interned, InternedKind, Location, Name, SequenceId, SequenceStart, SourceLocation, TrackUuid,
+    fields::clock,
 };
 
 use crate::{StringId, Strings, Text};
@@ -28,11 +29,11 @@ impl EmittedIds {
 /// A packet sequence: the events of a thread, and of other tracks in between.
 #[derive(Debug, Default)]
 pub(super) struct Sequence {
-    pub(super) number: u32,
+    pub(super) number: SequenceId,
     /// The default track.
-    pub(super) track_uuid: u64,
+    pub(super) track_uuid: TrackUuid,
     /// The default tracks of extra counter values.
-    pub(super) extra_counters: Vec<u64>,
+    pub(super) extra_counters: Vec<TrackUuid>,
     /// Whether the sequence has begun, and whether its state is valid.
     has_begun: bool,
     is_valid: bool,
@@ -49,7 +50,7 @@ pub(super) struct Sequence {
 }
 
 impl Sequence {
-    pub(super) fn new(number: u32, track_uuid: u64) -> Self {
+    pub(super) fn new(number: SequenceId, track_uuid: TrackUuid) -> Self {
         Self { number, track_uuid, ..Self::default() }
     }
 
@@ -59,7 +60,7 @@ impl Sequence {
     }
 
     /// Changes the default tracks of extra counter values.
-    pub(super) fn set_extra_counters(&mut self, uuids: Vec<u64>) {
+    pub(super) fn set_extra_counters(&mut self, uuids: Vec<TrackUuid>) {
         (self.is_valid, self.extra_counters) = (false, uuids);
     }
 

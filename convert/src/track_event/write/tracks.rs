@@ -4,17 +4,19 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use hairline_formats::track_event::{SequenceId, TrackUuid};
+
 use crate::shared_ids::{SHARED, SharedIds};
 use crate::track_event::describe;
 use crate::{Report, StringId, Track, TrackId, TrackKind};
 
 /// The sequence of descriptions, and of events before the first thread.
-pub(super) const GENERAL_SEQUENCE: u32 = 1;
+pub(super) const GENERAL_SEQUENCE: SequenceId = SequenceId(1);
 
 /// A track.
 #[derive(Debug, Default)]
 pub(super) struct OutputTrack {
-    pub(super) uuid: u64,
+    pub(super) uuid: TrackUuid,
     pub(super) class: TrackClass,
     /// The index of the thread's sequence; 0 is the general one.
     pub(super) sequence: usize,
@@ -46,11 +48,11 @@ pub(super) enum TrackClass {
 #[derive(Debug, Default)]
 pub(super) struct Tracks {
     all: Vec<OutputTrack>,
-    uuids: HashSet<u64>,
+    uuids: HashSet<TrackUuid>,
     next: u64,
     shared: SharedIds,
     /// The UUIDs of tracks beside threads.
-    lanes: HashMap<(TrackId, usize), u64>,
+    lanes: HashMap<(TrackId, usize), TrackUuid>,
 }
 
 /// The index of a track.
@@ -62,15 +64,15 @@ impl Tracks {
     /// Returns a track. Creates it if it was not described.
     #[inline]
     pub(super) fn get(&mut self, id: TrackId) -> &mut OutputTrack {
-        if self.all.get(index(id)).is_none_or(|track| track.uuid == 0) {
-            self.make(id, 0);
+        if self.all.get(index(id)).is_none_or(|track| track.uuid == TrackUuid(0)) {
+            self.make(id, TrackUuid(0));
         }
         &mut self.all[index(id)]
     }
 
     /// Creates a track with the UUID `source`, if no other has it.
     #[cold]
-    fn make(&mut self, id: TrackId, source: u64) {
+    fn make(&mut self, id: TrackId, source: TrackUuid) {
         if index(id) >= self.all.len() {
             self.all.resize_with(index(id) + 1, OutputTrack::default);
         }
@@ -78,11 +80,11 @@ impl Tracks {
     }
 
     /// The UUID of a track beside a thread.
-    pub(super) fn lane(&mut self, thread: TrackId, number: usize) -> u64 {
+    pub(super) fn lane(&mut self, thread: TrackId, number: usize) -> TrackUuid {
         if let Some(uuid) = self.lanes.get(&(thread, number)) {
             return *uuid;
         }
-        let uuid = self.new_uuid(0);
+        let uuid = self.new_uuid(TrackUuid(0));
         self.lanes.insert((thread, number), uuid);
         uuid
     }
@@ -94,22 +96,23 @@ impl Tracks {
     }
 
     /// Returns the UUID `source` if it is free, otherwise the next small number.
-    fn new_uuid(&mut self, source: u64) -> u64 {
-        if source != 0 && self.uuids.insert(source) {
+    fn new_uuid(&mut self, source: TrackUuid) -> TrackUuid {
+        if source != TrackUuid(0) && self.uuids.insert(source) {
             return source;
         }
         loop {
             self.next += 1;
-            if self.uuids.insert(self.next) {
-                return self.next;
+            let uuid = TrackUuid(self.next);
+            if self.uuids.insert(uuid) {
+                return uuid;
             }
         }
     }
 
     /// Sets the description of a track.
     pub(super) fn add(&mut self, track: &Track, report: &mut Report) {
-        if index(track.id) >= self.all.len() || self.all[index(track.id)].uuid == 0 {
-            self.make(track.id, track.source_id);
+        if index(track.id) >= self.all.len() || self.all[index(track.id)].uuid == TrackUuid(0) {
+            self.make(track.id, TrackUuid(track.source_id));
         }
         report.add_many(SHARED, self.shared.add(track).into());
         let out = &mut self.all[index(track.id)];

@@ -4,17 +4,18 @@ use crate::DecodeError;
 use crate::proto::{FieldValue, Fields};
 use crate::track_event::event::{Correlation, CounterValue, Location, LogMessage};
 use crate::track_event::fields::{EventType, Priority, log_message, track_event};
+use crate::track_event::ids::TrackUuid;
 use crate::track_event::legacy::LegacyEvent;
 use crate::track_event::read::annotation::Annotations;
 use crate::track_event::read::interned;
-use crate::track_event::read::repeated::{Integers, Numbers, Texts};
+use crate::track_event::read::repeated::{Integers, Numbers, Texts, TrackUuids};
 use crate::track_event::sequence::Name;
 
 /// An event that was read: `TrackEvent`. Names are interned on the sequence, or inline.
 ///
 /// ```
 /// use hairline_formats::Value;
-/// use hairline_formats::track_event::{Event, EventType, Name, PacketData, PacketReader, event};
+/// use hairline_formats::track_event::{Event, EventType, Name, PacketData, PacketReader, SequenceId, event};
 ///
 /// let mut trace = Vec::new();
 /// event(&mut trace, &Event {
@@ -23,7 +24,7 @@ use crate::track_event::sequence::Name;
 ///     flow_ids: &[7, 8],
 ///     extra_counters: &[512],
 ///     annotations: &[(Name::Text("bytes"), Value::U64(64))],
-///     ..Event::new(1, EventType::SliceBegin, 1_000)
+///     ..Event::new(SequenceId(1), EventType::SliceBegin, 1_000)
 /// });
 /// let mut reader = PacketReader::new(&trace[..]);
 /// let (_, packet) = reader.next()?.unwrap();
@@ -45,7 +46,7 @@ pub struct TrackEvent<'a> {
     /// The name, if it is not interned.
     pub name: Option<&'a str>,
     /// The track, unless it is the sequence's default.
-    pub track_uuid: Option<u64>,
+    pub track_uuid: Option<TrackUuid>,
     /// The sample, of a counter event.
     pub counter: Option<CounterValue>,
     /// The correlation id.
@@ -92,7 +93,7 @@ impl<'a> TrackEvent<'a> {
             (track_event::TYPE, Varint(v)) => self.kind = EventType::from_number(v),
             (track_event::NAME_IID, Varint(v)) => self.name_iid = Some(v),
             (track_event::NAME, value @ Bytes { .. }) => self.name = value.text(),
-            (track_event::TRACK_UUID, Varint(v)) => self.track_uuid = Some(v),
+            (track_event::TRACK_UUID, Varint(v)) => self.track_uuid = Some(TrackUuid(v)),
             (track_event::COUNTER_VALUE, Varint(v)) => {
                 self.counter = Some(CounterValue::Int(v.cast_signed()));
             }
@@ -169,6 +170,10 @@ impl<'a> TrackEvent<'a> {
         Numbers::fixed64(self.having(field), field)
     }
 
+    fn uuids(&self, field: u32) -> TrackUuids<'a> {
+        TrackUuids::new(self.having(field), field)
+    }
+
     /// Returns the ids of the interned categories.
     #[must_use]
     pub fn category_iids(&self) -> Numbers<'a> {
@@ -196,8 +201,8 @@ impl<'a> TrackEvent<'a> {
     /// Returns the tracks of the extra counters; none if they are the sequence's
     /// [default](crate::track_event::PacketDefaults::extra_counter_track_uuids).
     #[must_use]
-    pub fn extra_counter_track_uuids(&self) -> Numbers<'a> {
-        self.varints(track_event::EXTRA_COUNTER_TRACK_UUIDS)
+    pub fn extra_counter_track_uuids(&self) -> TrackUuids<'a> {
+        self.uuids(track_event::EXTRA_COUNTER_TRACK_UUIDS)
     }
 
     /// Returns the samples of the extra counters that are floating point numbers.
@@ -207,8 +212,8 @@ impl<'a> TrackEvent<'a> {
 
     /// Returns the tracks of the [`extra_doubles`](Self::extra_doubles).
     #[must_use]
-    pub fn extra_double_track_uuids(&self) -> Numbers<'a> {
-        self.varints(track_event::EXTRA_DOUBLE_COUNTER_TRACK_UUIDS)
+    pub fn extra_double_track_uuids(&self) -> TrackUuids<'a> {
+        self.uuids(track_event::EXTRA_DOUBLE_COUNTER_TRACK_UUIDS)
     }
 
     /// Returns the flows that pass through the event.

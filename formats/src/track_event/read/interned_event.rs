@@ -6,14 +6,15 @@
 
 use crate::proto::{Fields, Varint, WireType, tag, varint};
 use crate::track_event::fields::{EventType, trace_packet as packet, track_event as event};
+use crate::track_event::{SequenceId, TrackUuid};
 
 /// A packet with an event that has only these fields.
 ///
 /// ```
-/// use hairline_formats::track_event::{Event, EventType, InternedEvent, Name, PacketReader, event};
+/// use hairline_formats::track_event::{Event, EventType, InternedEvent, Name, PacketReader, SequenceId, event};
 ///
 /// let mut trace = Vec::new();
-/// let begin = Event::new(1, EventType::SliceBegin, 1_000);
+/// let begin = Event::new(SequenceId(1), EventType::SliceBegin, 1_000);
 /// event(&mut trace, &Event { name: Some(Name::Iid(3)), ..begin });
 /// event(&mut trace, &Event { name: Some(Name::Text("read")), ..begin });
 ///
@@ -28,7 +29,7 @@ use crate::track_event::fields::{EventType, trace_packet as packet, track_event 
 #[non_exhaustive]
 pub struct InternedEvent<'a> {
     /// The packet's sequence; 0 if it is missing.
-    pub sequence: u32,
+    pub sequence: SequenceId,
     /// Bits of [`sequence_flags`](crate::track_event::fields::sequence_flags).
     pub flags: u32,
     /// The time, on the sequence's default clock.
@@ -40,7 +41,7 @@ pub struct InternedEvent<'a> {
     /// The id of the only category; 0 if it is missing.
     pub category: u64,
     /// The track, unless it is the sequence's default.
-    pub track_uuid: Option<u64>,
+    pub track_uuid: Option<TrackUuid>,
     /// The event's bytes from its first argument on, as
     /// [`PlainEvent::annotated`](crate::track_event::PlainEvent::annotated).
     pub annotated: &'a [u8],
@@ -125,7 +126,7 @@ impl<'a> InternedEvent<'a> {
                 // A second one is for the general readers.
                 NAME if name == 0 && value != 0 => name = value,
                 CATEGORY if category == 0 && value != 0 => category = value,
-                TRACK => track_uuid = Some(value),
+                TRACK => track_uuid = Some(TrackUuid(value)),
                 ANNOTATION => {
                     if annotated.is_empty() {
                         annotated = &event[at..];
@@ -143,6 +144,7 @@ impl<'a> InternedEvent<'a> {
             INSTANT => EventType::Instant,
             _ => return None,
         };
+        let sequence = SequenceId(sequence);
         Some(Self { sequence, flags, timestamp, kind, name, category, track_uuid, annotated })
     }
 }
@@ -193,7 +195,7 @@ mod tests {
         ])
     }
 
-    const BARE: Event<'static> = Event::new(7, EventType::SliceBegin, 300);
+    const BARE: Event<'static> = Event::new(SequenceId(7), EventType::SliceBegin, 300);
 
     #[test]
     fn it_has_the_fields_of_a_plain_event() {
@@ -201,7 +203,7 @@ mod tests {
         for written in [
             BARE,
             Event { kind: EventType::SliceEnd, timestamp: u64::MAX, ..BARE },
-            Event { sequence: 300, timestamp: 200, ..BARE },
+            Event { sequence: SequenceId(300), timestamp: 200, ..BARE },
             Event { name: Some(Name::Iid(2)), annotations: &[arguments[1]; 20], ..BARE },
             Event {
                 categories: &[Name::Iid(3)],
@@ -209,7 +211,12 @@ mod tests {
                 annotations: &arguments,
                 ..BARE
             },
-            Event { kind: EventType::Instant, track_uuid: Some(u64::MAX), needs_state: false, ..BARE },
+            Event {
+                kind: EventType::Instant,
+                track_uuid: Some(TrackUuid(u64::MAX)),
+                needs_state: false,
+                ..BARE
+            },
         ] {
             let [found, plain] = both_ways(&written).expect("all ids are interned");
             assert_eq!(found, plain);

@@ -18,6 +18,6 @@ pub use interned_event::InternedEvent;
 pub use packet::{ClockReading, ClockReadings, Packet, PacketData, PacketDefaults};
 pub use plain::PlainEvent;
 pub use reader::PacketReader;
-pub use repeated::{Integers, Numbers, Texts};
+pub use repeated::{Integers, Numbers, Texts, TrackUuids};
 pub use stream::{Processes, TreeProcess};
 pub use track::{CounterDescriptor, ProcessDescriptor, ThreadDescriptor, TrackDescriptor};

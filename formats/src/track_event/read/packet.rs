@@ -5,9 +5,10 @@ use crate::proto::{FieldValue, Fields};
 use crate::track_event::fields::{
     clock_reading, clock_snapshot, sequence_flags, trace_packet, trace_packet_defaults, track_event_defaults,
 };
+use crate::track_event::ids::{SequenceId, TrackUuid};
 use crate::track_event::read::event::TrackEvent;
 use crate::track_event::read::interned::InternedStrings;
-use crate::track_event::read::repeated::Numbers;
+use crate::track_event::read::repeated::TrackUuids;
 use crate::track_event::read::stream::{self, Processes};
 use crate::track_event::read::track::TrackDescriptor;
 use crate::track_event::stream::{SYNCHRONIZATION_MARKER, SystemInfo, TraceStats};
@@ -15,14 +16,16 @@ use crate::track_event::stream::{SYNCHRONIZATION_MARKER, SystemInfo, TraceStats}
 /// A packet that was read. Absent fields have the values that earlier packets of the sequence set.
 ///
 /// ```
-/// use hairline_formats::track_event::{Event, EventType, Packet, PacketData, PacketReader, event};
+/// use hairline_formats::track_event::{
+///     Event, EventType, Packet, PacketData, PacketReader, SequenceId, event,
+/// };
 ///
 /// let mut trace = Vec::new();
-/// event(&mut trace, &Event::new(1, EventType::Instant, 1_000));
+/// event(&mut trace, &Event::new(SequenceId(1), EventType::Instant, 1_000));
 /// let mut reader = PacketReader::new(&trace[..]);
 /// let (offset, message) = reader.next_message()?.unwrap(); // not read yet
 /// let packet = Packet::decode(message)?;
-/// assert_eq!((offset, packet.sequence, packet.timestamp), (0, 1, Some(1_000)));
+/// assert_eq!((offset, packet.sequence, packet.timestamp), (0, SequenceId(1), Some(1_000)));
 /// assert!(matches!(packet.data, Some(PacketData::Event(_))));
 /// assert_eq!(packet.bytes(), &trace[2..]); // without tag and length
 /// # Ok::<(), hairline_formats::DecodeError>(())
@@ -30,7 +33,7 @@ use crate::track_event::stream::{SYNCHRONIZATION_MARKER, SystemInfo, TraceStats}
 #[derive(Clone, Debug)]
 pub struct Packet<'a> {
     /// The packet's sequence; 0 if it is missing.
-    pub sequence: u32,
+    pub sequence: SequenceId,
     /// Bits of [`sequence_flags`].
     pub flags: u32,
     /// The time, on the clock `clock_id`.
@@ -99,21 +102,22 @@ pub enum PacketData<'a> {
 /// `TracePacketDefaults`.
 ///
 /// ```
-/// use hairline_formats::track_event::{PacketReader, SequenceStart, sequence_start};
+/// use hairline_formats::track_event::{PacketReader, SequenceId, SequenceStart, TrackUuid, sequence_start};
 ///
 /// let mut trace = Vec::new();
 /// sequence_start(&mut trace, &SequenceStart {
-///     sequence: 1,
+///     sequence: SequenceId(1),
 ///     first: true,
 ///     dropped: false,
-///     track_uuid: 71,
-///     extra_counters: &[72, 73], // the tracks of the extra values of each event
+///     track_uuid: TrackUuid(71),
+///     extra_counters: &[TrackUuid(72), TrackUuid(73)], // the tracks of the extra values of each event
 ///     timestamp_ns: 1_000,
 /// });
 /// let mut reader = PacketReader::new(&trace[..]);
 /// let (_, packet) = reader.next()?.unwrap();
 /// let defaults = packet.defaults.unwrap();
-/// assert_eq!(defaults.extra_counter_track_uuids().collect::<Result<Vec<_>, _>>()?, [72, 73]);
+/// let tracks: Vec<_> = defaults.extra_counter_track_uuids().collect::<Result<_, _>>()?;
+/// assert_eq!(tracks, [TrackUuid(72), TrackUuid(73)]);
 /// # Ok::<(), hairline_formats::DecodeError>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -121,7 +125,7 @@ pub struct PacketDefaults<'a> {
     /// The default clock of timestamps.
     pub timestamp_clock_id: Option<u32>,
     /// The default track of events.
-    pub track_uuid: Option<u64>,
+    pub track_uuid: Option<TrackUuid>,
     event: Fields<'a>,
 }
 
@@ -132,7 +136,7 @@ impl<'a> Packet<'a> {
     /// The packet is malformed.
     pub fn decode(message: Fields<'a>) -> Result<Self, DecodeError> {
         let mut packet = Self {
-            sequence: 0,
+            sequence: SequenceId(0),
             flags: 0,
             timestamp: None,
             clock_id: None,
@@ -154,7 +158,7 @@ impl<'a> Packet<'a> {
     fn add(&mut self, number: u32, value: FieldValue<'a>) -> Result<(), DecodeError> {
         use FieldValue::{Bytes, Varint};
         match (number, value) {
-            (trace_packet::TRUSTED_PACKET_SEQUENCE_ID, Varint(v)) => self.sequence = v as u32,
+            (trace_packet::TRUSTED_PACKET_SEQUENCE_ID, Varint(v)) => self.sequence = SequenceId(v as u32),
             (trace_packet::SEQUENCE_FLAGS, Varint(v)) => self.flags |= v as u32,
             (trace_packet::INCREMENTAL_STATE_CLEARED, Varint(1..)) => self.flags |= sequence_flags::CLEARED,
             (trace_packet::INCREMENTAL_STATE_CLEARED, Varint(0)) => {}
@@ -243,7 +247,7 @@ impl<'a> PacketDefaults<'a> {
                         if let (track_event_defaults::TRACK_UUID, FieldValue::Varint(v)) =
                             (field.number, field.value)
                         {
-                            defaults.track_uuid = Some(v);
+                            defaults.track_uuid = Some(TrackUuid(v));
                         }
                     }
                 }
@@ -255,8 +259,8 @@ impl<'a> PacketDefaults<'a> {
 
     /// Returns the default tracks of the extra counters.
     #[must_use]
-    pub fn extra_counter_track_uuids(&self) -> Numbers<'a> {
-        Numbers::varints(self.event.clone(), track_event_defaults::EXTRA_COUNTER_TRACK_UUIDS)
+    pub fn extra_counter_track_uuids(&self) -> TrackUuids<'a> {
+        TrackUuids::new(self.event.clone(), track_event_defaults::EXTRA_COUNTER_TRACK_UUIDS)
     }
 }
 

@@ -7,19 +7,20 @@ use crate::proto::{Fields, Varint, WireType, tag, varint};
 use crate::text::valid_prefix;
 use crate::track_event::event::CounterValue;
 use crate::track_event::fields::{EventType, trace_packet as packet, track_event as event};
+use crate::track_event::ids::{SequenceId, TrackUuid};
 use crate::track_event::sequence::Name;
 
 /// A packet with an event that has only these fields.
 ///
 /// ```
 /// use hairline_formats::track_event::{
-///     Event, EventType, Name, Packet, PacketReader, PlainEvent, event, trace_uuid,
+///     Event, EventType, Name, Packet, PacketReader, PlainEvent, SequenceId, event, trace_uuid,
 /// };
 ///
 /// let mut trace = Vec::new();
-/// let instant = Event::new(1, EventType::Instant, 1_000);
+/// let instant = Event::new(SequenceId(1), EventType::Instant, 1_000);
 /// event(&mut trace, &Event { name: Some(Name::Iid(3)), ..instant });
-/// trace_uuid(&mut trace, 1, 0x1234);
+/// trace_uuid(&mut trace, SequenceId(1), 0x1234);
 ///
 /// let (mut reader, mut events, mut others) = (PacketReader::new(&trace[..]), 0, 0);
 /// while let Some((_, message)) = reader.next_message()? {
@@ -41,7 +42,7 @@ use crate::track_event::sequence::Name;
 #[non_exhaustive]
 pub struct PlainEvent<'a> {
     /// The packet's sequence; 0 if it is missing.
-    pub sequence: u32,
+    pub sequence: SequenceId,
     /// Bits of [`sequence_flags`](crate::track_event::fields::sequence_flags).
     pub flags: u32,
     /// The time, on the clock `clock_id`.
@@ -56,7 +57,7 @@ pub struct PlainEvent<'a> {
     /// The only category.
     pub category: Option<Name<'a>>,
     /// The track, unless it is the sequence's default.
-    pub track_uuid: Option<u64>,
+    pub track_uuid: Option<TrackUuid>,
     /// The sample, of a counter event.
     pub counter: Option<CounterValue>,
     /// The only flow that passes through the event.
@@ -104,7 +105,7 @@ impl<'a> PlainEvent<'a> {
     #[must_use]
     pub fn decode(packet: &Fields<'a>) -> Option<Self> {
         let mut plain = Self {
-            sequence: 0,
+            sequence: SequenceId(0),
             flags: 0,
             timestamp: 0,
             clock_id: None,
@@ -121,7 +122,7 @@ impl<'a> PlainEvent<'a> {
         let mut rest = Rest(packet.rest());
         while !rest.0.is_empty() {
             match rest.varint()? {
-                SEQUENCE => plain.sequence = rest.varint()? as u32,
+                SEQUENCE => plain.sequence = SequenceId(rest.varint()? as u32),
                 FLAGS => plain.flags |= rest.varint()? as u32,
                 TIMESTAMP => timestamp = Some(rest.varint()?),
                 CLOCK => plain.clock_id = Some(rest.varint()? as u32),
@@ -145,7 +146,7 @@ impl<'a> PlainEvent<'a> {
                 NAME => only(&mut self.name, Name::Text(valid_prefix(rest.bytes()?)))?,
                 CATEGORY_IID => only(&mut self.category, Name::Iid(rest.varint()?))?,
                 CATEGORY => only(&mut self.category, Name::Text(valid_prefix(rest.bytes()?)))?,
-                TRACK => self.track_uuid = Some(rest.varint()?),
+                TRACK => self.track_uuid = Some(TrackUuid(rest.varint()?)),
                 COUNTER => self.counter = Some(CounterValue::Int(rest.varint()?.cast_signed())),
                 DOUBLE_COUNTER => {
                     self.counter = Some(CounterValue::Double(f64::from_bits(rest.fixed64()?)));
@@ -269,13 +270,18 @@ mod tests {
 
     #[test]
     fn a_plain_event_has_the_fields_of_its_packet() {
-        let bare = Event::new(7, EventType::SliceBegin, 300);
+        let bare = Event::new(SequenceId(7), EventType::SliceBegin, 300);
         let (iid, text) = ([Name::Iid(3)], [Name::Text("net")]);
         let arguments = [(Name::Iid(1), Value::I64(-1)), (Name::Text("b"), Value::Str("c"))];
         for written in [
             bare,
             Event { categories: &iid, name: Some(Name::Iid(200)), annotations: &arguments, ..bare },
-            Event { categories: &text, name: Some(Name::Text("read")), track_uuid: Some(u64::MAX), ..bare },
+            Event {
+                categories: &text,
+                name: Some(Name::Text("read")),
+                track_uuid: Some(TrackUuid(u64::MAX)),
+                ..bare
+            },
             Event {
                 counter: Some(CounterValue::Int(-5)),
                 kind: EventType::Counter,
@@ -292,7 +298,7 @@ mod tests {
 
     #[test]
     fn an_event_with_other_fields_is_not_plain() {
-        let bare = Event::new(7, EventType::Instant, 300);
+        let bare = Event::new(SequenceId(7), EventType::Instant, 300);
         let log = LogMessage { body_iid: 1, priority: Priority::Unspecified, source_location_iid: 0 };
         for written in [
             Event { log: Some(log), ..bare },

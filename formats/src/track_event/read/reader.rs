@@ -11,14 +11,14 @@ use crate::{DecodeError, DecodeErrorKind};
 /// Reads a trace, packet by packet.
 ///
 /// ```
-/// use hairline_formats::track_event::{self, PacketData, PacketReader};
+/// use hairline_formats::track_event::{self, PacketData, PacketReader, SequenceId};
 ///
 /// let mut trace = Vec::new();
-/// track_event::clock_snapshot(&mut trace, 1, &[(6, 1_000)]);
+/// track_event::clock_snapshot(&mut trace, SequenceId(1), &[(6, 1_000)]);
 ///
 /// let mut reader = PacketReader::new(&trace[..]);
 /// while let Some((offset, packet)) = reader.next()? {
-///     assert_eq!((offset, packet.sequence), (0, 1));
+///     assert_eq!((offset, packet.sequence), (0, SequenceId(1)));
 ///     assert!(matches!(packet.data, Some(PacketData::Clocks(_))));
 /// }
 /// # Ok::<(), hairline_formats::DecodeError>(())

@@ -1,6 +1,7 @@
 //! Iterators over repeated fields, which read the message in place.
 
 use crate::proto::{FieldValue, Fields, Varint, varint};
+use crate::track_event::ids::TrackUuid;
 use crate::{DecodeError, DecodeErrorKind};
 
 const PACKED: &str = "a packed number";
@@ -86,6 +87,24 @@ impl Iterator for Integers<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         Some(self.0.next()?.map(u64::cast_signed))
+    }
+}
+
+/// Iterates over the uuids of tracks in a repeated field, packed or not.
+#[derive(Clone, Debug)]
+pub struct TrackUuids<'a>(Numbers<'a>);
+
+impl<'a> TrackUuids<'a> {
+    pub(super) fn new(message: Fields<'a>, field: u32) -> Self {
+        Self(Numbers::varints(message, field))
+    }
+}
+
+impl Iterator for TrackUuids<'_> {
+    type Item = Result<TrackUuid, DecodeError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.0.next()?.map(TrackUuid))
     }
 }
 

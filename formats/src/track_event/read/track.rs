@@ -7,20 +7,24 @@ use crate::track_event::fields::{
     ChildOrdering, CounterType, SiblingMerge, Unit, counter_descriptor, process_descriptor,
     thread_descriptor, track_descriptor,
 };
+use crate::track_event::ids::TrackUuid;
 use crate::track_event::read::repeated::Texts;
 
 /// A track: `TrackDescriptor`.
 ///
 /// ```
-/// use hairline_formats::track_event::{CustomTrack, PacketData, PacketReader, custom_descriptor};
+/// use hairline_formats::track_event::{
+///     CustomTrack, PacketData, PacketReader, SequenceId, TrackUuid, custom_descriptor,
+/// };
 ///
 /// let mut trace = Vec::new();
-/// let (uuid, parent_uuid, name) = (4, Some(1), "requests");
-/// custom_descriptor(&mut trace, 1, &CustomTrack { uuid, parent_uuid, name, ..CustomTrack::default() });
+/// let (uuid, parent_uuid, name) = (TrackUuid(4), Some(TrackUuid(1)), "requests");
+/// let requests = CustomTrack { uuid, parent_uuid, name, ..CustomTrack::default() };
+/// custom_descriptor(&mut trace, SequenceId(1), &requests);
 /// let mut reader = PacketReader::new(&trace[..]);
 /// let (_, packet) = reader.next()?.unwrap();
 /// let Some(PacketData::Track(track)) = packet.data else { panic!() };
-/// assert_eq!((track.uuid, track.parent_uuid, track.name), (Some(4), Some(1), Some("requests")));
+/// assert_eq!((track.uuid, track.parent_uuid, track.name), (Some(uuid), parent_uuid, Some("requests")));
 /// assert!(track.process.is_none() && track.thread.is_none() && track.counter.is_none());
 /// # Ok::<(), hairline_formats::DecodeError>(())
 /// ```
@@ -28,9 +32,9 @@ use crate::track_event::read::repeated::Texts;
 #[non_exhaustive]
 pub struct TrackDescriptor<'a> {
     /// The track's uuid.
-    pub uuid: Option<u64>,
+    pub uuid: Option<TrackUuid>,
     /// The parent track.
-    pub parent_uuid: Option<u64>,
+    pub parent_uuid: Option<TrackUuid>,
     /// The name.
     pub name: Option<&'a str>,
     /// The description.
@@ -103,8 +107,10 @@ impl<'a> TrackDescriptor<'a> {
         for field in message {
             let field = field?;
             match (field.number, field.value) {
-                (track_descriptor::UUID, FieldValue::Varint(v)) => track.uuid = Some(v),
-                (track_descriptor::PARENT_UUID, FieldValue::Varint(v)) => track.parent_uuid = Some(v),
+                (track_descriptor::UUID, FieldValue::Varint(v)) => track.uuid = Some(TrackUuid(v)),
+                (track_descriptor::PARENT_UUID, FieldValue::Varint(v)) => {
+                    track.parent_uuid = Some(TrackUuid(v));
+                }
                 (track_descriptor::NAME | track_descriptor::STATIC_NAME, value @ Bytes { .. }) => {
                     track.name = value.text();
                 }

@@ -3,8 +3,10 @@
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use hairline_formats::track_event::TrackUuid;
+
 /// A set of track uuids. Their bits are random, so they need no further hash.
-pub(crate) type Uuids = HashSet<u64, BuildHasherDefault<Spread>>;
+pub(crate) type Uuids = HashSet<TrackUuid, BuildHasherDefault<Spread>>;
 
 /// A hasher of numbers that are random already.
 #[derive(Clone, Copy, Debug, Default)]

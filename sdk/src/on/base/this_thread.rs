@@ -14,6 +14,7 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
+use hairline_formats::track_event::TrackUuid;
 use hairline_shm::{Commit, Lease};
 
 use crate::on::base::lease;
@@ -154,13 +155,13 @@ impl Hot {
 
     /// Records that this sequence has described the track; or, with `as_interval`, that it has an FXT
     /// interval on the track, which needs no description.
-    pub(crate) fn set_described(&self, uuid: u64, as_interval: bool) {
-        self.track_cell(uuid).set(if as_interval { uuid | AS_INTERVAL } else { uuid });
+    pub(crate) fn set_described(&self, uuid: TrackUuid, as_interval: bool) {
+        self.track_cell(uuid).set(if as_interval { uuid.0 | AS_INTERVAL } else { uuid.0 });
     }
 
     /// Returns the slot of the track in the set of described tracks.
-    pub(crate) fn track_cell(&self, uuid: u64) -> &Cell<u64> {
-        &self.tracks[uuid as usize % NEAR_TRACKS]
+    pub(crate) fn track_cell(&self, uuid: TrackUuid) -> &Cell<u64> {
+        &self.tracks[uuid.0 as usize % NEAR_TRACKS]
     }
 }
 

@@ -1,8 +1,10 @@
 //! Numbers spread over all their bits.
 
+use hairline_formats::track_event::TrackUuid;
+
 /// Returns the track uuid of `seed`: 56 bits whose varint is 8 bytes long.
-pub(crate) fn track_uuid(seed: u64) -> u64 {
-    mix(seed) >> 8 | 1 << 55
+pub(crate) fn track_uuid(seed: u64) -> TrackUuid {
+    TrackUuid(mix(seed) >> 8 | 1 << 55)
 }
 
 /// Spreads `seed` over 64 bits, one to one: splitmix64's finaliser.
@@ -29,7 +31,7 @@ mod tests {
     #[test]
     fn the_varint_of_a_track_uuid_has_eight_bytes() {
         for seed in [0, 1, u64::MAX, 0x1234] {
-            assert_eq!(proto::varint_len(track_uuid(seed)), 8);
+            assert_eq!(proto::varint_len(track_uuid(seed).0), 8);
         }
     }
 }

@@ -19,6 +19,7 @@ pub(crate) mod tables;
 
 mod epoch;
 mod link;
+mod string_id;
 mod word;
 
 use crate::site::{CallsiteKind, Site};
@@ -31,6 +32,7 @@ use crate::on::base::this_thread::near_bit;
 use crate::on::callsite;
 pub(crate) use crate::on::callsite::epoch::Epoch;
 pub(crate) use crate::on::callsite::link::Link;
+pub(crate) use crate::on::callsite::string_id::StringId;
 use crate::on::callsite::word::Word;
 pub(crate) use crate::on::callsite::word::fence_constants;
 
@@ -77,8 +79,8 @@ impl Key {
 
     /// Returns the string id of the name; 0 before the callsite's registration.
     #[inline(always)]
-    pub(crate) fn id(&self) -> u32 {
-        self.id.load(Ordering::Relaxed) // ordered by the callsite's word
+    pub(crate) fn id(&self) -> StringId {
+        StringId(self.id.load(Ordering::Relaxed)) // ordered by the callsite's word
     }
 }
 
@@ -113,7 +115,7 @@ pub struct Callsite {
     name_id: AtomicU32,
     next: Link<Callsite>,
     /// The string ids of its categories, if they are not just [`category_id`](Self::category_id).
-    categories: AtomicPtr<Box<[u32]>>,
+    categories: AtomicPtr<Box<[StringId]>>,
     category: &'static str,
     name: &'static str,
     keys: &'static [Key],
@@ -258,11 +260,11 @@ impl Callsite {
     }
 
     /// Returns the string ids of its categories, in their order.
-    pub(crate) fn category_ids(&self) -> Few<u32, 4> {
-        let mut ids = Few::new(0);
+    pub(crate) fn category_ids(&self) -> Few<StringId, 4> {
+        let mut ids = Few::new(StringId::NONE);
         match forever::get(self.categories.load(Ordering::Acquire)) {
             Some(category_list) => category_list.iter().for_each(|id| ids.push(*id)),
-            None if self.category_id() != 0 => ids.push(self.category_id()),
+            None if !self.category_id().is_none() => ids.push(self.category_id()),
             None => {}
         }
         ids
@@ -271,7 +273,7 @@ impl Callsite {
     /// Returns its category and its name. `None` if the callsite has no name, or not exactly one category.
     #[inline(always)]
     pub(crate) fn texts(&self) -> Option<[&'static str; 2]> {
-        let is_one = self.category_id() != 0 && self.categories.load(Ordering::Acquire).is_null();
+        let is_one = !self.category_id().is_none() && self.categories.load(Ordering::Acquire).is_null();
         (is_one && !self.name.is_empty()).then_some([self.category, self.name])
     }
 
@@ -280,12 +282,12 @@ impl Callsite {
         self.keys
     }
 
-    pub(crate) fn category_id(&self) -> u32 {
-        self.category_id.load(Ordering::Relaxed)
+    pub(crate) fn category_id(&self) -> StringId {
+        StringId(self.category_id.load(Ordering::Relaxed))
     }
 
-    pub(crate) fn name_id(&self) -> u32 {
-        self.name_id.load(Ordering::Relaxed)
+    pub(crate) fn name_id(&self) -> StringId {
+        StringId(self.name_id.load(Ordering::Relaxed))
     }
 
     #[inline(always)]
@@ -355,12 +357,12 @@ impl Callsite {
     /// Stores the constants. The caller holds the registry's lock. Nothing is allocated; the caller drops the
     /// rest of `constants` outside of the lock.
     pub(crate) fn set_constants(&self, serial: u32, constants: &mut Constants) {
-        for (key, number) in self.keys.iter().zip(&constants.keys) {
-            key.id.store(*number, Ordering::Relaxed);
+        for (key, id) in self.keys.iter().zip(&constants.keys) {
+            key.id.store(id.0, Ordering::Relaxed);
         }
         self.serial.store(serial, Ordering::Relaxed);
-        self.category_id.store(constants.category, Ordering::Relaxed);
-        self.name_id.store(constants.name, Ordering::Relaxed);
+        self.category_id.store(constants.category.0, Ordering::Relaxed);
+        self.name_id.store(constants.name.0, Ordering::Relaxed);
         if let Some(category_list) = constants.category_list.take() {
             // Leaked, since the callsite exists for the rest of the process.
             self.categories.store(Box::into_raw(category_list), Ordering::Release);
@@ -383,12 +385,12 @@ impl Callsite {
 
 /// The constant parts of a callsite's records, and its string ids.
 pub(crate) struct Constants {
-    pub(crate) category: u32,
-    pub(crate) name: u32,
+    pub(crate) category: StringId,
+    pub(crate) name: StringId,
     /// The string ids of its keys.
-    pub(crate) keys: Vec<u32>,
+    pub(crate) keys: Vec<StringId>,
     /// The string ids of its categories, if it has several.
-    pub(crate) category_list: Option<Box<Box<[u32]>>>,
+    pub(crate) category_list: Option<Box<Box<[StringId]>>>,
     pub(crate) header: u64,
     /// The TrackEvent message; `None` if the hot path cannot write the records.
     pub(crate) message: Option<Vec<u8>>,

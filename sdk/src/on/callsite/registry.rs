@@ -15,7 +15,7 @@ use crate::filter::Filter;
 use crate::on::base::lock::{Fixed, Grow, Map, Mutex, MutexGuard};
 use crate::on::base::{lock, this_thread};
 use crate::on::callsite::runtime::CallsiteMemory;
-use crate::on::callsite::{Callsite, Constants, Epoch, FirstHit, Link, pointee};
+use crate::on::callsite::{Callsite, Constants, Epoch, FirstHit, Link, StringId, pointee};
 use crate::site::{CallsiteKind, CounterOptions, Site};
 use crate::vocabulary::Level;
 
@@ -108,7 +108,7 @@ impl ActiveSession {
 /// The interned strings of this process, numbered from 1 in the order of first use. The empty string is 0, as
 /// in both formats.
 struct Strings {
-    ids: Map<&'static str, u32>,
+    ids: Map<&'static str, StringId>,
     texts: Vec<&'static str>,
 }
 
@@ -133,12 +133,12 @@ impl Grow for Strings {
 
 impl Strings {
     /// Interns a string that is not empty. The caller has made room for one more.
-    fn intern(&mut self, text: &'static str) -> u32 {
+    fn intern(&mut self, text: &'static str) -> StringId {
         *self.ids.entry(text).or_insert_with(|| {
             self.texts.push(text);
             #[allow(clippy::cast_possible_truncation)]
             // a program has fewer than 4 billion distinct static strings
-            let id = self.texts.len() as u32;
+            let id = StringId(self.texts.len() as u32);
             id
         })
     }
@@ -185,15 +185,16 @@ pub(crate) fn callsite_of(
     callsite
 }
 
-/// Interns a string that no callsite has. Returns 0 if this thread may not wait for the lock.
-pub(crate) fn intern_unless_barred(text: &'static str) -> u32 {
-    if this_thread::is_barred() { 0 } else { intern(text) }
+/// Interns a string that no callsite has. Returns [`StringId::NONE`] if this thread may not wait for the
+/// lock.
+pub(crate) fn intern_unless_barred(text: &'static str) -> StringId {
+    if this_thread::is_barred() { StringId::NONE } else { intern(text) }
 }
 
-/// Interns a string; 0 for the empty string.
-fn intern(text: &'static str) -> u32 {
+/// Interns a string; [`StringId::NONE`] for the empty string.
+fn intern(text: &'static str) -> StringId {
     if text.is_empty() {
-        return 0;
+        return StringId::NONE;
     }
     let _busy = this_thread::busy();
     let mut registry = REGISTRY.lock_with_room(|registry| (&mut registry.strings, 1));
@@ -201,8 +202,8 @@ fn intern(text: &'static str) -> u32 {
 }
 
 /// Returns the string with this id.
-pub(crate) fn string_with(id: u64) -> Option<&'static str> {
-    let index = usize::try_from(id).ok()?.checked_sub(1)?;
+pub(crate) fn string_with(id: StringId) -> Option<&'static str> {
+    let index = usize::try_from(id.0).ok()?.checked_sub(1)?;
     with(|registry| registry.strings.texts.get(index).copied())
 }
 
@@ -226,7 +227,7 @@ fn callsites() -> impl Iterator<Item = &'static Callsite> {
 /// builds the constant parts of its records. Its second argument interns a string.
 pub(crate) fn register(
     callsite: &'static Callsite,
-    constants: impl FnOnce(&'static Callsite, fn(&'static str) -> u32) -> Constants,
+    constants: impl FnOnce(&'static Callsite, fn(&'static str) -> StringId) -> Constants,
 ) {
     if this_thread::is_detached() {
         callsite.set_epoch(None);

@@ -17,6 +17,7 @@ pub(crate) mod stream;
 pub(crate) mod tail;
 pub(crate) mod track_event;
 
+use hairline_formats::track_event::SequenceId;
 use hairline_formats::truncate_utf8;
 
 /// The index of the writing thread in FXT records: the context of each chunk defines it.
@@ -29,7 +30,7 @@ pub(crate) const MAX_NAME: usize = 1000;
 pub(crate) const COUNTER_ID: u64 = 0;
 
 /// The packet sequence of the drain thread.
-pub(crate) const OWN_SEQUENCE: u32 = 1;
+pub(crate) const OWN_SEQUENCE: SequenceId = SequenceId(1);
 
 /// Cuts a name to [`MAX_NAME`] bytes.
 pub(crate) fn cut(name: &str) -> &str {

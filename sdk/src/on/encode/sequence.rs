@@ -3,12 +3,13 @@
 //! The hot path writes the same records. It only pads the time of its packets to a fixed length.
 
 use hairline_formats::Value;
+use hairline_formats::track_event::{SequenceId, TrackUuid};
 
 use crate::builder::Detail;
 use crate::on::base::platform::process;
 use crate::on::base::sets::{Bits, Uuids};
 use crate::on::base::this_thread::Hot;
-use crate::on::callsite::{Callsite, Epoch};
+use crate::on::callsite::{Callsite, Epoch, StringId};
 use crate::on::encode::begin::{Begin, Note};
 use crate::on::encode::no_room::NoRoom;
 use crate::on::encode::track_event::message;
@@ -121,7 +122,7 @@ pub(crate) trait Sequence {
     fn set_values_written(&mut self, event: &Event<'_>) {
         let state = self.state_mut();
         for (id, _) in interned_values(event) {
-            state.written_values.insert(id);
+            state.written_values.insert(id.0);
         }
         if event.log.is_some() {
             state.written_tags.insert(event.callsite.serial());
@@ -145,10 +146,10 @@ pub(crate) trait Sequence {
 pub(crate) struct State {
     pub(crate) epoch: Epoch,
     /// The id of the packet sequence.
-    pub(crate) number: u32,
+    pub(crate) number: SequenceId,
     pub(crate) thread: process::Thread,
     /// The track of the thread.
-    pub(crate) track_uuid: u64,
+    pub(crate) track_uuid: TrackUuid,
     pub(crate) detail: Detail,
     /// Callsites whose events the hot path may write.
     pub(crate) seen_callsites: Bits,
@@ -162,7 +163,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(epoch: Epoch, number: u32, thread: process::Thread, detail: Detail) -> Self {
+    pub(crate) fn new(epoch: Epoch, number: SequenceId, thread: process::Thread, detail: Detail) -> Self {
         Self {
             epoch,
             number,
@@ -192,9 +193,9 @@ impl State {
 }
 
 /// The interned values of an event: their ids and texts.
-pub(crate) fn interned_values<'a>(event: &Event<'a>) -> impl Iterator<Item = (u32, &'a str)> {
+pub(crate) fn interned_values<'a>(event: &Event<'a>) -> impl Iterator<Item = (StringId, &'a str)> {
     event.values.iter().filter_map(|value| match *value {
-        Value::Interned { iid, text } => Some((u32::try_from(iid).ok()?, text)),
+        Value::Interned { iid, text } => Some((StringId(u32::try_from(iid).ok()?), text)),
         _ => None,
     })
 }
@@ -204,11 +205,11 @@ pub(crate) fn interned_values<'a>(event: &Event<'a>) -> impl Iterator<Item = (u3
 pub(crate) struct Tracks {
     written: Uuids,
     /// Those whose descriptions are not in the chunk yet.
-    new: Vec<u64>,
+    new: Vec<TrackUuid>,
 }
 
 impl Tracks {
-    pub(crate) fn with(written: impl IntoIterator<Item = u64>) -> Self {
+    pub(crate) fn with(written: impl IntoIterator<Item = TrackUuid>) -> Self {
         Self { written: Uuids::from_iter(written), new: Vec::new() }
     }
 
@@ -222,7 +223,7 @@ impl Tracks {
     }
 
     /// Adds a track that is described now. Returns whether it needs the description.
-    pub(crate) fn add(&mut self, uuid: u64) -> bool {
+    pub(crate) fn add(&mut self, uuid: TrackUuid) -> bool {
         let is_new = !self.written.contains(&uuid) && !self.new.contains(&uuid);
         if is_new {
             self.new.push(uuid);
@@ -240,7 +241,7 @@ impl Tracks {
         self.written.extend(self.new.drain(..));
     }
 
-    fn contains(&self, uuid: u64) -> bool {
+    fn contains(&self, uuid: TrackUuid) -> bool {
         self.written.contains(&uuid)
     }
 }

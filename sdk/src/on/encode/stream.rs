@@ -3,6 +3,8 @@
 
 use std::ops::{Deref, DerefMut};
 
+use hairline_formats::track_event::SequenceId;
+
 use crate::builder::Detail;
 use crate::on::base::platform::process;
 use crate::on::callsite::Epoch;
@@ -42,7 +44,7 @@ pub(crate) enum AnySequence {
 
 impl AnySequence {
     /// Creates the sequence. `number` is its id in the stream.
-    pub(crate) fn new(epoch: Epoch, number: u32, thread: process::Thread, detail: Detail) -> Self {
+    pub(crate) fn new(epoch: Epoch, number: SequenceId, thread: process::Thread, detail: Detail) -> Self {
         match epoch.format() {
             Format::Fxt => Self::Fxt(FxtSequence::new(epoch, number, thread, detail)),
             Format::TrackEvent => Self::TrackEvent(TrackEventSequence::new(epoch, number, thread, detail)),

@@ -1,5 +1,6 @@
 //! The facts at the end of a stream. The session writes them, or the recovery of a process that was killed.
 
+use hairline_formats::track_event::TrackUuid;
 use hairline_shm::LOSS_REASONS;
 
 use crate::on::base::platform::process::Thread;
@@ -13,7 +14,7 @@ pub(crate) const LOST: &str = "lost in all";
 pub(crate) struct Tail {
     /// The traced process, and its track.
     pub(crate) pid: u32,
-    pub(crate) process_track: u64,
+    pub(crate) process_track: TrackUuid,
     /// The thread on whose track FXT shows the losses.
     pub(crate) thread: Thread,
     /// The time of the trace, in ns.
@@ -21,8 +22,13 @@ pub(crate) struct Tail {
     pub(crate) lost: Lost,
     /// Bytes of the ring.
     pub(crate) ring: u64,
-    /// Bytes of the trace before its tail.
-    pub(crate) written: u64,
+    pub(crate) before: BeforeTail,
+}
+
+/// The counts of a stream before its tail.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct BeforeTail {
+    pub(crate) bytes: u64,
     /// Chunks that were read to their end.
     pub(crate) chunks: u64,
     /// Flushes that were requested and done.

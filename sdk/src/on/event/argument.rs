@@ -21,12 +21,63 @@ use crate::on::event::text::Text;
 /// struct Peer;
 /// hairline::trace_instant!("net", "connected", peer = Peer);
 /// ```
+///
+/// # Types of your own
+/// Implement the trait for a type that contains a value of another type. Its events then carry that value
+/// itself, a number as a number, where `%value` would make text of it.
+///
+/// `Held` is the form of that value: the same type for integers, floats and bools; `&'a str` for text; an
+/// option of a form. Each other argument has a form too: `<Vec<u64> as Argument>::Held<'a>`.
+///
+/// ```
+/// use hairline::{Argument, trace_instant};
+///
+/// struct UserId(u64);
+///
+/// impl Argument for UserId {
+///     type Held<'a> = u64;
+///
+///     fn hold(&self) -> u64 {
+///         self.0
+///     }
+/// }
+///
+/// struct Readers(Vec<UserId>);
+///
+/// impl Argument for Readers {
+///     type Held<'a> = <Vec<UserId> as Argument>::Held<'a>;
+///
+///     fn hold(&self) -> Self::Held<'_> {
+///         self.0.hold()
+///     }
+/// }
+///
+/// trace_instant!("chat", "sent", from = UserId(7), to = Readers(vec![UserId(8), UserId(9)]));
+/// ```
+///
+/// Only events that are recorded call `hold`, on their own thread, while no lock of Hairline is held. If it
+/// panics, the panic goes to the caller and the event has no record.
+///
+/// The forms are those that a trace can show. A type of your own is none:
+///
+/// ```compile_fail,E0277
+/// struct Peer;
+///
+/// impl hairline::Argument for Peer {
+///     type Held<'a> = Peer;
+///
+///     fn hold(&self) -> Peer {
+///         Peer
+///     }
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a trace argument",
     note = "write `key = %value` to record its `Display`, `key = ?value` for its `Debug`"
 )]
 pub trait Argument {
-    /// The form that the value has while the event is recorded: a number is its own, a string is a `&str`.
+    /// The form of the value while the event is recorded. A number is its own form, that of a string is a
+    /// `&str`.
     type Held<'a>: Held
     where
         Self: 'a;
@@ -35,7 +86,12 @@ pub trait Argument {
     fn hold(&self) -> Self::Held<'_>;
 }
 
-/// A type that lends a [`Value`] to the encoders.
+/// A type that lends a [`Value`] to the encoders. Programs cannot implement it, since its module is private.
+/// A new kind of value may need new methods here.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a form of a trace argument",
+    note = "use a number, a `bool`, `&'a str`, or `<T as hairline::Argument>::Held<'a>` of another argument"
+)]
 pub trait Held {
     /// Whether the value cannot be written into the chunk in place, since it has nested values or is interned.
     const COLD_ONLY: bool = false;

@@ -15,6 +15,8 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use hairline_formats::track_event::TrackUuid;
+
 use crate::on::base::platform::process;
 use crate::on::callsite::{Callsite, Epoch};
 use crate::on::event::track::Track;
@@ -23,7 +25,7 @@ use crate::options::Format;
 /// A track that no interval is using, and the time at which the last one ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lane {
-    pub(crate) uuid: u64,
+    pub(crate) uuid: TrackUuid,
     pub(crate) used_until: u64,
 }
 
@@ -81,10 +83,10 @@ impl Nested {
 /// The facts of an async interval that its child intervals need: its lane and the description of that.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ParentInterval {
-    pub(crate) uuid: u64,
+    pub(crate) uuid: TrackUuid,
     pub(crate) epoch: Epoch,
     /// The parent of the lane.
-    pub(crate) parent_uuid: u64,
+    pub(crate) parent_uuid: TrackUuid,
     /// The callsite of the lane's name.
     pub(crate) callsite: &'static Callsite,
     pub(crate) shares_lane: bool,
@@ -128,7 +130,7 @@ impl Interval {
             recorded_in: None,
             epoch: None,
             begun_at: 0,
-            lane: Lane { uuid: 0, used_until: 0 },
+            lane: Lane { uuid: TrackUuid(0), used_until: 0 },
             is_lane_shared: false,
             parent_track: None,
             parent_interval: None,
@@ -160,7 +162,7 @@ impl Interval {
         (true, past.map(|past| past.max(used_until + 1)))
     }
 
-    pub(crate) fn uuid(&self) -> u64 {
+    pub(crate) fn uuid(&self) -> TrackUuid {
         self.lane.uuid
     }
 
@@ -214,20 +216,20 @@ impl Interval {
 
     /// Returns the uuid of the parent track in the session with this epoch. A parent interval that is not in
     /// that session's trace is ignored.
-    pub(crate) fn parent_uuid_in(&self, epoch: Epoch) -> u64 {
+    pub(crate) fn parent_uuid_in(&self, epoch: Epoch) -> TrackUuid {
         self.uuid_above(self.parent_interval_in(epoch))
     }
 
     /// Returns the uuid of the parent track, in the session of the parent interval if there is one.
-    pub(crate) fn parent_uuid(&self) -> u64 {
+    pub(crate) fn parent_uuid(&self) -> TrackUuid {
         self.uuid_above(self.parent_interval)
     }
 
     /// Returns the uuid of the parent track, which is that of the parent interval if there is one.
-    fn uuid_above(&self, parent_interval: Option<ParentInterval>) -> u64 {
+    fn uuid_above(&self, parent_interval: Option<ParentInterval>) -> TrackUuid {
         parent_interval
             .map(|parent| parent.uuid)
-            .or_else(|| self.parent_track.as_ref().map(Track::uuid))
+            .or_else(|| self.parent_track.as_ref().map(Track::track_uuid))
             .unwrap_or_else(process::track_uuid)
     }
 

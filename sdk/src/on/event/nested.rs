@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use hairline_formats::{Entries, Value};
 
 use crate::map_key::MapKey;
-use crate::on::callsite::registry;
+use crate::on::callsite::{StringId, registry};
 use crate::on::event::argument::{Argument, Held};
 use crate::wrapped::{Bytes, Interned, Koid};
 
@@ -122,23 +122,23 @@ impl Held for Koid {
 /// An interned string and its id.
 #[derive(Clone, Copy, Debug)]
 pub struct Numbered {
-    iid: u32,
+    id: StringId,
     text: &'static str,
 }
 
 impl Argument for Interned {
     type Held<'a> = Numbered;
     fn hold(&self) -> Numbered {
-        Numbered { iid: registry::intern_unless_barred(self.0), text: self.0 }
+        Numbered { id: registry::intern_unless_barred(self.0), text: self.0 }
     }
 }
 
 impl Held for Numbered {
     const COLD_ONLY: bool = true; // the hot path interns no strings
     fn value(&self) -> Value<'_> {
-        match self.iid {
-            0 => Value::Str(self.text),
-            iid => Value::Interned { iid: u64::from(iid), text: self.text },
+        match self.id {
+            StringId::NONE => Value::Str(self.text),
+            id => Value::Interned { iid: id.iid(), text: self.text },
         }
     }
 }

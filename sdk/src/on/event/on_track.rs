@@ -2,6 +2,8 @@
 
 pub(crate) use sealed::Sealed;
 
+use hairline_formats::track_event::TrackUuid;
+
 use crate::on::callsite::Epoch;
 use crate::on::event::interval::{Interval, Owner};
 use crate::on::event::position::{InFxt, Position};
@@ -23,9 +25,9 @@ impl TrackRef<'_> {
         }
     }
 
-    pub(crate) fn uuid(self) -> u64 {
+    pub(crate) fn uuid(self) -> TrackUuid {
         match self {
-            Self::Track(track) => track.uuid(),
+            Self::Track(track) => track.track_uuid(),
             Self::Async(interval) => interval.uuid(),
         }
     }

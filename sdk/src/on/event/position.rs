@@ -1,10 +1,12 @@
 //! The position of an event on a track that is not its thread's own.
 
+use hairline_formats::track_event::TrackUuid;
+
 /// The position of an event on a track that is not its thread's own.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Position {
     /// The uuid of the track.
-    pub(crate) uuid: u64,
+    pub(crate) uuid: TrackUuid,
     /// The time that the event must come after.
     pub(crate) after: u64,
     /// The form of the track in an FXT trace.

@@ -15,13 +15,14 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use hairline_formats::fxt;
+use hairline_formats::track_event::TrackUuid;
 use hairline_shm::recover as shm;
 use hairline_shm::recover::{DeadRegion, Facts, Fragment, Glance, Life, Part, RegionFile, SessionState};
 use hairline_shm::{LOSS_REASONS, LossReason};
 
 use crate::on::base::platform::process::Thread;
 use crate::on::encode::stream;
-use crate::on::encode::tail::Tail;
+use crate::on::encode::tail::{BeforeTail, Tail};
 use crate::on::recover::output::Output;
 use crate::options::Format;
 use crate::recovery::report::{FoundRegion, ProcessState, RecoverError, RecoverOptions, Recovered};
@@ -250,15 +251,13 @@ fn append_tail(
 ) -> Result<(), RecoverError> {
     let tail = Tail {
         pid: facts.pid,
-        process_track: facts.process_track,
+        process_track: TrackUuid(facts.process_track),
         // The region does not name the drain thread, which writes the tail of a session that ends.
         thread: Thread { tid: facts.pid, name: "main".into() },
         now: facts.last_look,
         lost: report.lost,
         ring: u64::from(facts.chunk_count) * u64::from(facts.chunk_size),
-        written: output.len,
-        chunks,
-        flushes: 0,
+        before: BeforeTail { bytes: output.len, chunks, flushes: 0 },
     };
     let tail = stream::tail(format, &tail);
     output.write(&tail)?;

@@ -13,6 +13,7 @@ use crate::on::base::clock::Clock;
 use crate::on::base::hooks;
 use crate::on::base::hooks::Sampled;
 use crate::on::encode::stream;
+use crate::on::encode::tail::BeforeTail;
 use crate::on::session::end::End;
 use crate::on::session::late_ends::LATE_ROOM;
 use crate::on::session::recall;
@@ -289,7 +290,11 @@ impl<'s> DrainThread<'s> {
     }
 
     fn write_tail(&mut self) {
-        let tail = self.shared.tail(self.sink.written, self.chunks, self.flushes);
+        let tail = self.shared.tail(BeforeTail {
+            bytes: self.sink.written,
+            chunks: self.chunks,
+            flushes: self.flushes,
+        });
         self.sink.release_tail_room();
         if self.state == State::Failed {
             return;

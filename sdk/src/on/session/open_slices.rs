@@ -11,6 +11,8 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use hairline_formats::track_event::TrackUuid;
+
 use crate::on::base::lock::{Mutex, MutexGuard};
 
 /// The slices that are open on tracks.
@@ -21,7 +23,7 @@ pub(crate) struct OpenSlices(Mutex<Open>);
 #[derive(Debug, Default)]
 pub(crate) struct Open {
     /// The innermost open slice of each track, by the track's UUID.
-    innermost: HashMap<u64, Box<OpenSlice>>,
+    innermost: HashMap<TrackUuid, Box<OpenSlice>>,
     /// Number of open slices, and the bytes of their begins.
     count: u64,
     bytes: usize,
@@ -58,7 +60,7 @@ impl Drop for OpenSlice {
 
 impl OpenSlices {
     /// Adds a slice that begins on a track.
-    pub(crate) fn begin(&self, track: u64, begin: &[u8]) {
+    pub(crate) fn begin(&self, track: TrackUuid, begin: &[u8]) {
         let mut slice = Box::new(OpenSlice { serial: 0, begin: begin.into(), outer: None });
         let Some(mut open) = self.0.lock_unless_lost_with_room(|open| (&mut open.innermost, 1)) else {
             return;
@@ -78,7 +80,7 @@ impl OpenSlices {
 
     /// Copies the begin of the innermost slice on the track to `begin`. Returns the slice's serial number,
     /// for [`end`](Self::end).
-    pub(crate) fn last(&self, track: u64, begin: &mut Vec<u8>) -> Option<u64> {
+    pub(crate) fn last(&self, track: TrackUuid, begin: &mut Vec<u8>) -> Option<u64> {
         begin.clear();
         loop {
             let open = self.0.lock_unless_lost()?;
@@ -96,7 +98,7 @@ impl OpenSlices {
     /// Ends the slice with this serial number, if it is still the innermost on its track. Calls `write` under
     /// the lock; `write` writes begin and end to the ring and does nothing else. Returns `None` without a
     /// call of `write` if another thread has ended the slice meanwhile, or has begun a slice in it.
-    pub(crate) fn end<R>(&self, track: u64, serial: u64, write: impl FnOnce() -> R) -> Option<R> {
+    pub(crate) fn end<R>(&self, track: TrackUuid, serial: u64, write: impl FnOnce() -> R) -> Option<R> {
         let mut open = self.0.lock_unless_lost()?;
         let Entry::Occupied(mut entry) = open.innermost.entry(track) else { return None };
         if entry.get().serial != serial {
@@ -116,7 +118,7 @@ impl OpenSlices {
 
     /// Removes the innermost slice on the track, because its end cannot be written. Returns whether a slice
     /// was open.
-    pub(crate) fn forget_last(&self, track: u64) -> bool {
+    pub(crate) fn forget_last(&self, track: TrackUuid) -> bool {
         let mut begin = Vec::new();
         std::iter::from_fn(|| self.last(track, &mut begin))
             .any(|serial| self.end(track, serial, || ()).is_some())
@@ -166,6 +168,8 @@ pub(crate) struct CopiedBegins {
 mod tests {
     use super::*;
 
+    const TRACK: TrackUuid = TrackUuid(7);
+
     fn all(open: &OpenSlices) -> (Vec<u8>, u64) {
         let mut copy = CopiedBegins::default();
         open.hold(&mut copy).copy_to(&mut copy);
@@ -176,30 +180,30 @@ mod tests {
     fn slices_end_from_the_innermost_and_are_copied_from_the_outermost() {
         let open = OpenSlices::default();
         for begin in [b"a", b"b", b"c"] {
-            open.begin(7, begin);
+            open.begin(TRACK, begin);
         }
         assert_eq!(all(&open), (b"abc".to_vec(), 3));
         let mut begin = Vec::new();
         for expected in [b"c", b"b", b"a"] {
-            let serial = open.last(7, &mut begin).expect("one is open");
+            let serial = open.last(TRACK, &mut begin).expect("one is open");
             assert_eq!(begin, expected);
-            assert_eq!(open.end(7, serial, || 1), Some(1));
+            assert_eq!(open.end(TRACK, serial, || 1), Some(1));
         }
-        assert_eq!((open.last(7, &mut begin), all(&open)), (None, (Vec::new(), 0)));
+        assert_eq!((open.last(TRACK, &mut begin), all(&open)), (None, (Vec::new(), 0)));
     }
 
     #[test]
     fn a_slice_ends_once_and_only_while_it_is_the_innermost() {
         let open = OpenSlices::default();
-        open.begin(7, b"a");
+        open.begin(TRACK, b"a");
         let mut begin = Vec::new();
-        let serial = open.last(7, &mut begin).expect("one is open");
-        open.begin(7, b"b");
-        assert_eq!(open.end(7, serial, || ()), None, "a slice has begun in it");
-        assert!(open.forget_last(7));
-        assert_eq!(open.end(7, serial, || ()), Some(()));
-        assert_eq!(open.end(7, serial, || ()), None);
-        assert!(!open.forget_last(7));
+        let serial = open.last(TRACK, &mut begin).expect("one is open");
+        open.begin(TRACK, b"b");
+        assert_eq!(open.end(TRACK, serial, || ()), None, "a slice has begun in it");
+        assert!(open.forget_last(TRACK));
+        assert_eq!(open.end(TRACK, serial, || ()), Some(()));
+        assert_eq!(open.end(TRACK, serial, || ()), None);
+        assert!(!open.forget_last(TRACK));
     }
 
     #[test]
@@ -207,7 +211,7 @@ mod tests {
         let small = std::thread::Builder::new().stack_size(64 << 10);
         let dropped = small.spawn(|| {
             let open = OpenSlices::default();
-            (0..1_000_000).for_each(|_| open.begin(7, b"a"));
+            (0..1_000_000).for_each(|_| open.begin(TRACK, b"a"));
         });
         dropped.expect("a thread").join().expect("no overflow");
     }

@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
 
+use hairline_formats::track_event::SequenceId;
 use hairline_formats::{fxt, track_event};
 use hairline_shm::{ChunkInfo, Region};
 
@@ -124,7 +125,7 @@ impl Rotation {
     pub(crate) fn sequence_ended(&mut self, info: ChunkInfo) {
         match &mut self.carry {
             Carry::Fxt(carry) => carry.ended(u64::from(info.tid)),
-            Carry::TrackEvent(carry) => carry.ended(info.sequence),
+            Carry::TrackEvent(carry) => carry.ended(SequenceId(info.sequence)),
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use hairline_formats::track_event::SequenceId;
 use hairline_shm::{ChunkInfo, LossReason, Region};
 
 use crate::builder::{Config, Detail};
@@ -175,7 +176,7 @@ impl Shared {
     }
 
     /// Adds a thread that begins to record.
-    pub(crate) fn add_thread(&self, sequence: u32, thread: process::Thread) {
+    pub(crate) fn add_thread(&self, sequence: SequenceId, thread: process::Thread) {
         self.threads.add(sequence, thread);
     }
 

@@ -11,6 +11,7 @@ use hairline_shm::Window;
 use crate::on::base::files::unfinished::Unfinished;
 use crate::on::base::platform::process;
 use crate::on::encode::stream;
+use crate::on::encode::tail::BeforeTail;
 use crate::on::event::flow::Flow;
 use crate::on::session::end::End;
 use crate::on::session::flight_recorder::FlightRecorder;
@@ -91,7 +92,7 @@ fn write_trace(
         *records_by_sequence.entry(piece.info.sequence).or_insert(0) += u64::from(piece.records);
         chunks += 1;
     }
-    let tail = shared.tail(bytes, chunks, 0);
+    let tail = shared.tail(BeforeTail { bytes, chunks, flushes: 0 });
     write(&tail)?;
     Ok(End {
         records: records_by_sequence.values().sum::<u64>() + count,

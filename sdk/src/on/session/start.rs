@@ -188,7 +188,7 @@ fn create_region(
         about: hairline_shm::About {
             output: output.map(Path::to_owned).unwrap_or_default(),
             prelude: head.to_owned(),
-            process_track: process::track_uuid(),
+            process_track: process::track_uuid().0,
         },
     });
     region.map_err(|e| Error::Buffer(Box::new(e)))

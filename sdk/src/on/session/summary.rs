@@ -5,7 +5,7 @@ use hairline_shm::{Backing, LOSS_REASONS, LossReason};
 
 use crate::on::base::platform::process;
 use crate::on::encode::stream;
-use crate::on::encode::tail::Tail;
+use crate::on::encode::tail::{BeforeTail, Tail};
 use crate::on::session::end::End;
 use crate::on::session::shared::Shared;
 use crate::summary::{Lost, Summary};
@@ -26,9 +26,8 @@ impl Shared {
         }
     }
 
-    /// Returns the tail of the trace. `written` is the bytes before the tail, `chunks` the number of chunks
-    /// that were read to their end, `flushes` the number of flushes.
-    pub(crate) fn tail(&self, written: u64, chunks: u64, flushes: u64) -> Vec<u8> {
+    /// Returns the tail of the trace.
+    pub(crate) fn tail(&self, before: BeforeTail) -> Vec<u8> {
         let region = self.region();
         let tail = Tail {
             pid: process::id(),
@@ -37,9 +36,7 @@ impl Shared {
             now: self.now(),
             lost: self.lost(),
             ring: u64::from(region.chunk_count()) * u64::from(region.chunk_size()),
-            written,
-            chunks,
-            flushes,
+            before,
         };
         stream::tail(self.format(), &tail)
     }

@@ -1,5 +1,7 @@
 //! The threads that have recorded in a session.
 
+use hairline_formats::track_event::SequenceId;
+
 use crate::on::base::lock::Mutex;
 use crate::on::base::platform::process;
 use crate::on::session::end::End;
@@ -15,14 +17,14 @@ pub(crate) struct ThreadList(Mutex<List>);
 #[derive(Debug, Default)]
 struct List {
     /// Sequence and thread, of the first [`MAX_LISTED`] threads.
-    listed: Vec<(u32, process::Thread)>,
+    listed: Vec<(SequenceId, process::Thread)>,
     /// Number of all further threads.
     unlisted: u64,
 }
 
 impl ThreadList {
     /// Adds a thread that begins to record on `sequence`.
-    pub(crate) fn add(&self, sequence: u32, thread: process::Thread) {
+    pub(crate) fn add(&self, sequence: SequenceId, thread: process::Thread) {
         let mut thread = Some(thread);
         let list = self.0.lock_unless_lost_with_room(|list| (&mut list.listed, 1));
         let Some(mut list) = list else { return };
@@ -38,7 +40,7 @@ impl ThreadList {
     /// Returns the summary of each listed thread, and one of all others together.
     pub(crate) fn summaries(&self, end: &End) -> Vec<ThreadSummary> {
         let (listed, unlisted) = self.copy();
-        let records = |sequence: &u32| end.records_by_sequence.get(sequence).copied().unwrap_or(0);
+        let records = |sequence: &SequenceId| end.records_by_sequence.get(&sequence.0).copied().unwrap_or(0);
         let mut summaries: Vec<_> = listed
             .iter()
             .map(|(sequence, thread)| ThreadSummary {
@@ -55,7 +57,7 @@ impl ThreadList {
     }
 
     /// Copies the list. Allocates before it takes the lock.
-    fn copy(&self) -> (Vec<(u32, process::Thread)>, u64) {
+    fn copy(&self) -> (Vec<(SequenceId, process::Thread)>, u64) {
         let mut copy = Vec::new();
         loop {
             let list = self.0.lock();

@@ -11,6 +11,8 @@
 
 use std::time::Instant;
 
+use hairline_formats::track_event::TrackUuid;
+
 use crate::on::base::lock::{Fixed, Grow, Map, Mutex, MutexGuard};
 use crate::on::base::sets::Spread;
 use crate::on::base::this_thread;
@@ -23,7 +25,7 @@ use crate::on::event::track::new_uuid;
 const MAX_FREE: usize = 1 << 16;
 
 /// The owner of lanes: a parent track, and the address of the callsite of the intervals below it.
-type Key = (u64, usize);
+type Key = (TrackUuid, usize);
 
 static FREE: Mutex<Free> =
     Mutex::new(Free { keys: Map::with_hasher(Fixed::new()), nodes: Vec::new(), first_empty: None });
@@ -148,17 +150,17 @@ impl Free {
     }
 }
 
-fn key(parent: u64, callsite: &'static Callsite) -> Key {
+fn key(parent: TrackUuid, callsite: &'static Callsite) -> Key {
     (parent, std::ptr::from_ref(callsite).addr())
 }
 
 /// Takes a lane below `parent` for an interval of `callsite` that begins now.
-pub(crate) fn take(parent: u64, callsite: &'static Callsite) -> Lane {
+pub(crate) fn take(parent: TrackUuid, callsite: &'static Callsite) -> Lane {
     take_before(parent, callsite, u64::MAX)
 }
 
 /// Takes a lane below `parent` for an interval of `callsite` that began at `since`.
-pub(crate) fn take_before(parent: u64, callsite: &'static Callsite, since: u64) -> Lane {
+pub(crate) fn take_before(parent: TrackUuid, callsite: &'static Callsite, since: u64) -> Lane {
     let fresh = || Lane { uuid: new_uuid(), used_until: 0 };
     let Some(_busy) = this_thread::enter() else { return fresh() }; // the interval will not be recorded
     let mut free = FREE.lock();
@@ -166,7 +168,7 @@ pub(crate) fn take_before(parent: u64, callsite: &'static Callsite, since: u64) 
 }
 
 /// Gives back a lane without an open interval.
-pub(crate) fn give_back(parent: u64, callsite: &'static Callsite, lane: Lane) {
+pub(crate) fn give_back(parent: TrackUuid, callsite: &'static Callsite, lane: Lane) {
     let Some(_busy) = this_thread::enter() else { return };
     let key = key(parent, callsite);
     if !FREE.lock().try_give_back(key, lane) {
@@ -196,60 +198,64 @@ mod tests {
 
     #[test]
     fn a_lane_is_reused_by_intervals_of_its_callsite_and_parent() {
-        let (a, b) = (take(7, &ONE), take(7, &ONE));
+        let (a, b) = (take(TrackUuid(7), &ONE), take(TrackUuid(7), &ONE));
         assert_ne!(a.uuid, b.uuid);
         let ended = Lane { used_until: 5, ..a };
-        give_back(7, &ONE, ended);
-        assert_ne!(take(7, &OTHER).uuid, a.uuid);
-        assert_ne!(take(8, &ONE).uuid, a.uuid);
-        assert_eq!(take(7, &ONE), ended);
-        assert_ne!(take(7, &ONE).uuid, a.uuid);
+        give_back(TrackUuid(7), &ONE, ended);
+        assert_ne!(take(TrackUuid(7), &OTHER).uuid, a.uuid);
+        assert_ne!(take(TrackUuid(8), &ONE).uuid, a.uuid);
+        assert_eq!(take(TrackUuid(7), &ONE), ended);
+        assert_ne!(take(TrackUuid(7), &ONE).uuid, a.uuid);
     }
     #[test]
     fn lanes_are_found_at_every_position_of_the_list() {
         let mut free = Free::default();
-        let lane = |n: u64| Lane { uuid: n, used_until: n };
+        let lane = |n: u64| Lane { uuid: TrackUuid(n), used_until: n };
         for n in 0..100 {
-            free.give_back((n % 7, 0), lane(n));
+            free.give_back((TrackUuid(n % 7), 0), lane(n));
         }
         let nodes = free.nodes.len();
-        assert_eq!(free.take((3, 0), 50), Some(lane(45))); // in the middle of the key's lanes
-        assert_eq!(free.take((3, 0), 4), Some(lane(3))); // the first of them
-        assert_eq!(free.take((3, 0), 3), None);
-        assert_eq!(free.take((3, 0), u64::MAX), Some(lane(94))); // the last of them
-        assert_eq!(free.take((3, 0), u64::MAX), Some(lane(87))); // the one before
-        assert!(free.try_give_back((3, 0), lane(94)) && !free.try_give_back((3, 0), lane(87)));
-        (200..203).for_each(|n| free.give_back((3, 0), lane(n)));
+        assert_eq!(free.take((TrackUuid(3), 0), 50), Some(lane(45))); // in the middle of the key's lanes
+        assert_eq!(free.take((TrackUuid(3), 0), 4), Some(lane(3))); // the first of them
+        assert_eq!(free.take((TrackUuid(3), 0), 3), None);
+        assert_eq!(free.take((TrackUuid(3), 0), u64::MAX), Some(lane(94))); // the last of them
+        assert_eq!(free.take((TrackUuid(3), 0), u64::MAX), Some(lane(87))); // the one before
+        assert!(
+            free.try_give_back((TrackUuid(3), 0), lane(94))
+                && !free.try_give_back((TrackUuid(3), 0), lane(87))
+        );
+        (200..203).for_each(|n| free.give_back((TrackUuid(3), 0), lane(n)));
         assert_eq!(free.nodes.len(), nodes, "empty nodes are used again");
-        let rest: Vec<_> = std::iter::from_fn(|| free.take((3, 0), u64::MAX)).map(|l| l.uuid).collect();
+        let rest: Vec<_> =
+            std::iter::from_fn(|| free.take((TrackUuid(3), 0), u64::MAX)).map(|l| l.uuid.0).collect();
         let taken = [3, 45, 87];
         let expected = (0..100).filter(|n| n % 7 == 3 && !taken.contains(n)).chain(200..203).rev();
         assert_eq!(rest, expected.collect::<Vec<_>>(), "the last first");
-        assert_eq!(free.take((4, 0), u64::MAX), Some(lane(95)));
+        assert_eq!(free.take((TrackUuid(4), 0), u64::MAX), Some(lane(95)));
     }
 
     #[test]
     fn a_lane_that_was_free_before_needs_no_room() {
         let mut free = Free::with_room(16);
-        let lane = Lane { uuid: 1, used_until: 1 };
+        let lane = Lane { uuid: TrackUuid(1), used_until: 1 };
         while free.nodes.has_room(1) {
-            assert_eq!(free.new_entries((3, 0)), 1);
-            free.give_back((3, 0), lane);
+            assert_eq!(free.new_entries((TrackUuid(3), 0)), 1);
+            free.give_back((TrackUuid(3), 0), lane);
         }
-        let both = [free.take((3, 0), u64::MAX), free.take((3, 0), u64::MAX)];
+        let both = [free.take((TrackUuid(3), 0), u64::MAX), free.take((TrackUuid(3), 0), u64::MAX)];
         for lane in both.into_iter().flatten() {
-            assert_eq!(free.new_entries((3, 0)), 0);
-            free.give_back((3, 0), lane);
+            assert_eq!(free.new_entries((TrackUuid(3), 0)), 0);
+            free.give_back((TrackUuid(3), 0), lane);
         }
-        assert_eq!(free.new_entries((4, 0)), 1, "a new key");
+        assert_eq!(free.new_entries((TrackUuid(4), 0)), 1, "a new key");
     }
 
     #[test]
     fn free_lanes_never_exceed_their_limit() {
         let mut free = Free::default();
         for n in 0..3 * MAX_FREE as u64 {
-            free.give_back((n, 0), Lane { uuid: n, used_until: 0 });
-            free.give_back((0, 1), Lane { uuid: n, used_until: 0 });
+            free.give_back((TrackUuid(n), 0), Lane { uuid: TrackUuid(n), used_until: 0 });
+            free.give_back((TrackUuid(0), 1), Lane { uuid: TrackUuid(n), used_until: 0 });
             assert!(free.keys.len() <= MAX_FREE && free.nodes.len() <= MAX_FREE);
         }
     }

@@ -5,6 +5,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use hairline_formats::track_event::TrackUuid;
+
 use crate::on::base::{clock, uuid};
 
 /// The id and the name of a thread, as a trace shows them.
@@ -146,7 +148,7 @@ pub(crate) fn random_id() -> u64 {
 }
 
 /// Returns the uuid of the process's track.
-pub(crate) fn track_uuid() -> u64 {
+pub(crate) fn track_uuid() -> TrackUuid {
     uuid::track_uuid(random_id())
 }
 
@@ -158,7 +160,7 @@ pub(crate) fn random<const N: usize>() -> [u8; N] {
     if usize::try_from(n) != Ok(N) {
         let seed = clock::boottime() ^ u64::from(id()) << 40;
         for (i, b) in bytes.iter_mut().enumerate() {
-            *b = (uuid::track_uuid(seed.wrapping_add(i as u64)) >> 8) as u8;
+            *b = (uuid::track_uuid(seed.wrapping_add(i as u64)).0 >> 8) as u8;
         }
     }
     bytes

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use hairline_formats::Value;
+use hairline_formats::track_event::TrackUuid;
 use tracing_core::span::Record;
 
 use crate::on::base::lock::{Mutex, MutexGuard};
@@ -127,7 +128,7 @@ impl Span {
         self.callsite.store(std::ptr::from_ref(callsite).cast_mut(), Ordering::Release);
         self.entered_here.store(0, Ordering::Relaxed);
         self.entered_elsewhere.store(0, Ordering::Relaxed);
-        self.maker.store(track::own_uuid(), Ordering::Relaxed);
+        self.maker.store(track::own_uuid().0, Ordering::Relaxed);
         let mut state = if callsite.keys().is_empty() { 0 } else { self.keep_fields(visit) };
         if match mode {
             Mode::Auto => callsite.may_wait(),
@@ -202,9 +203,9 @@ impl Span {
 
     /// Counts an entry. Returns the number of entries before it.
     #[inline]
-    fn count_entry(&self, thread: u64) -> u32 {
+    fn count_entry(&self, thread: TrackUuid) -> u32 {
         let (here, elsewhere) = (&self.entered_here, &self.entered_elsewhere);
-        if self.maker.load(Ordering::Relaxed) == thread {
+        if self.maker.load(Ordering::Relaxed) == thread.0 {
             let before = here.load(Ordering::Relaxed);
             here.store(before + 1, Ordering::Relaxed);
             before + elsewhere.load(Ordering::Relaxed)
@@ -267,7 +268,7 @@ impl Span {
         }
         let recorded = self.begin_slice(callsite, epoch, true);
         if mode == Mode::Auto {
-            self.first_thread.store(thread, Ordering::Relaxed);
+            self.first_thread.store(thread.0, Ordering::Relaxed);
             self.first_entered_at.store(slices::last_event(), Ordering::Relaxed);
         }
         (recorded, false)
@@ -280,11 +281,11 @@ impl Span {
         callsite: &'static Callsite,
         epoch: Epoch,
         mode: Mode,
-        (thread, before): (u64, u32),
+        (thread, before): (TrackUuid, u32),
         branch: impl FnOnce(&mut dyn FnMut(Option<&Span>, &Span)),
     ) -> Option<OpenScope> {
         if mode == Mode::Auto && !self.has(LIFE) {
-            let moved = self.first_thread.load(Ordering::Relaxed) != thread;
+            let moved = self.first_thread.load(Ordering::Relaxed) != thread.0;
             // Two entries on one thread may come from a future that was ready at once: its drop enters the
             // span once more.
             if moved || before >= 2 {

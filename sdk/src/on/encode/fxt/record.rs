@@ -9,11 +9,12 @@
 //! | flow | flow records, in the slice of this thread that the flow goes through |
 //! | other tracks, counters with a unit | TrackEvent packets in a Perfetto blob, with their flows |
 
+use hairline_formats::track_event::TrackUuid;
 use hairline_formats::{Value, fxt};
 
 use crate::on::base::few::Few;
 use crate::on::base::platform::process;
-use crate::on::callsite::Callsite;
+use crate::on::callsite::{Callsite, StringId};
 use crate::on::encode::no_room::NoRoom;
 use crate::on::encode::{COUNTER_ID, FXT_THREAD, MAX_NAME, cut};
 use crate::on::event::extras::FlowUse;
@@ -51,7 +52,7 @@ pub(crate) enum References {
 pub(crate) struct Record<'a> {
     pub(crate) references: References,
     /// The track of this thread.
-    pub(crate) own_track: u64,
+    pub(crate) own_track: TrackUuid,
     /// Whether a slice of this thread is open.
     pub(crate) in_slice: bool,
     /// Whether the record contains the event's place in the source.
@@ -125,10 +126,12 @@ impl Record<'_> {
         // A flow goes through an open slice. An instant with a flow becomes a slice of no length.
         let is_empty_slice = has_flows && event.action == Action::Instant && event.track.is_none();
         let (kind, payload) = match (event.action, event.track) {
-            (Action::Begin, Some(TrackRef::Async(scope))) => (fxt::EventKind::AsyncBegin, Some(scope.uuid())),
-            (Action::End, Some(TrackRef::Async(scope))) => (fxt::EventKind::AsyncEnd, Some(scope.uuid())),
+            (Action::Begin, Some(TrackRef::Async(scope))) => {
+                (fxt::EventKind::AsyncBegin, Some(scope.uuid().0))
+            }
+            (Action::End, Some(TrackRef::Async(scope))) => (fxt::EventKind::AsyncEnd, Some(scope.uuid().0)),
             (Action::Instant, Some(TrackRef::Async(scope))) => {
-                (fxt::EventKind::AsyncInstant, Some(scope.uuid()))
+                (fxt::EventKind::AsyncInstant, Some(scope.uuid().0))
             }
             (Action::Begin, _) => (fxt::EventKind::DurationBegin, None),
             (Action::End, _) => (fxt::EventKind::DurationEnd, None),
@@ -201,7 +204,7 @@ impl Record<'_> {
     /// The thread of the event: this thread, or the thread whose track the event is on.
     fn thread(&self, event: &Event<'_>) -> fxt::ThreadRef {
         match event.track {
-            Some(TrackRef::Track(track)) if track.uuid() != self.own_track => match track.kind() {
+            Some(TrackRef::Track(track)) if track.track_uuid() != self.own_track => match track.kind() {
                 TrackKind::Thread(thread) => fxt::ThreadRef::Inline {
                     process: u64::from(process::id()),
                     thread: u64::from(thread.tid),
@@ -237,11 +240,9 @@ impl Record<'_> {
     }
 
     /// Refers to a string by its index, or inline if the string has none.
-    fn string_ref(&self, id: u32, text: &'static str) -> fxt::StringRef<'static> {
-        match u16::try_from(id) {
-            Ok(index) if index <= fxt::MAX_STRING_INDEX && self.references == References::Indexed => {
-                indexed(index)
-            }
+    fn string_ref(&self, id: StringId, text: &'static str) -> fxt::StringRef<'static> {
+        match id.index() {
+            Some(index) if self.references == References::Indexed => indexed(index),
             _ => fxt::StringRef::Inline(cut(text)),
         }
     }
@@ -264,8 +265,8 @@ pub(crate) fn fits_string_record(text: &str) -> bool {
 }
 
 /// Refers to a string by its index, or omits the string if it has none: for records of a fixed length.
-pub(crate) fn index_only(id: u32) -> fxt::StringRef<'static> {
-    u16::try_from(id).ok().filter(|i| *i <= fxt::MAX_STRING_INDEX).map_or(fxt::StringRef::Empty, indexed)
+pub(crate) fn index_only(id: StringId) -> fxt::StringRef<'static> {
+    id.index().map_or(fxt::StringRef::Empty, indexed)
 }
 
 fn indexed(index: u16) -> fxt::StringRef<'static> {

@@ -5,10 +5,9 @@ use hairline_formats::fxt;
 use hairline_formats::fxt::{ArgumentValue, EventKind, StringRef};
 
 use crate::on::base::sets::Bits;
-use crate::on::callsite::{Callsite, registry};
+use crate::on::callsite::{Callsite, StringId, registry};
 use crate::on::encode::begin::{Begin, Note, Repeated};
 use crate::on::encode::cut;
-use crate::on::encode::fxt::record::index_only;
 
 /// The fields of an event's header that refer to its category and its name: by index, or with the highest bit
 /// set if the string follows inline.
@@ -24,7 +23,7 @@ impl EndStrings {
     /// An end has the name of its callsite, also if the begin has another name.
     pub(crate) fn of(callsite: &'static Callsite) -> Self {
         let ids = [callsite.category_id(), callsite.name_id()];
-        let index = |id: u32| if let StringRef::Index(index) = index_only(id) { u64::from(index) } else { 0 };
+        let index = |id: StringId| id.index().map_or(0, u64::from);
         Self(FIELDS.iter().zip(ids).map(|(field, id)| field.set(index(id))).sum())
     }
 
@@ -111,7 +110,7 @@ impl Strings {
     fn put(&mut self, out: &mut Vec<u8>, string: StringRef<'_>) {
         if let StringRef::Index(index) = string
             && self.0.insert(u32::from(index))
-            && let Some(text) = registry::string_with(u64::from(index))
+            && let Some(text) = registry::string_with(StringId(u32::from(index)))
         {
             fxt::string_record(out, index, cut(text));
         }

@@ -1,5 +1,6 @@
 //! The sequence of one thread, as FXT records.
 
+use hairline_formats::track_event::SequenceId;
 use hairline_formats::{Value, fxt, truncate_utf8};
 
 use crate::builder::Detail;
@@ -31,7 +32,7 @@ pub(crate) struct FxtSequence {
 }
 
 impl FxtSequence {
-    pub(crate) fn new(epoch: Epoch, number: u32, thread: process::Thread, detail: Detail) -> Self {
+    pub(crate) fn new(epoch: Epoch, number: SequenceId, thread: process::Thread, detail: Detail) -> Self {
         Self {
             state: State::new(epoch, number, thread, detail),
             strings: Strings::default(),

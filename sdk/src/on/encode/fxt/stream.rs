@@ -44,7 +44,7 @@ pub(crate) fn put_late_end(
     }
     let (kind, thread, callsite, payload) = match event.track {
         Some(TrackRef::Async(interval)) => {
-            let uuid = Some(interval.uuid());
+            let uuid = Some(interval.uuid().0);
             (fxt::EventKind::AsyncEnd, process::tid(), interval.callsite(), uuid)
         }
         track => (fxt::EventKind::DurationEnd, thread_of(track), event.callsite, None),

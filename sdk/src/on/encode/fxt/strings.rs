@@ -3,7 +3,7 @@
 use hairline_formats::fxt;
 
 use crate::on::base::sets::Bits;
-use crate::on::callsite::{Callsite, Key};
+use crate::on::callsite::{Callsite, Key, StringId};
 use crate::on::encode::cut;
 use crate::on::encode::fxt::record::fits_string_record;
 use crate::on::encode::sequence::interned_values;
@@ -38,8 +38,8 @@ impl Strings {
     pub(crate) fn set_written(&mut self, callsite: &'static Callsite) {
         let keys = callsite.keys().iter().map(Key::id);
         for id in [callsite.category_id(), callsite.name_id()].into_iter().chain(keys) {
-            if id <= u32::from(fxt::MAX_STRING_INDEX) {
-                self.0.insert(id);
+            if let Some(index) = id.index() {
+                self.0.insert(u32::from(index));
             }
         }
     }
@@ -48,16 +48,16 @@ impl Strings {
     /// sequence.
     pub(crate) fn put_values(&self, out: &mut Vec<u8>, event: &Event<'_>, written: &Bits) {
         for (id, text) in interned_values(event) {
-            if !written.contains(id) && fits_string_record(text) {
+            if !written.contains(id.0) && fits_string_record(text) {
                 self.put_string(out, id, text);
             }
         }
     }
 
     /// Writes the record of a string, if the string has an index and no record yet.
-    fn put_string(&self, out: &mut Vec<u8>, id: u32, text: &str) {
-        if let Ok(index @ 1..=fxt::MAX_STRING_INDEX) = u16::try_from(id)
-            && !self.0.contains(id)
+    fn put_string(&self, out: &mut Vec<u8>, id: StringId, text: &str) {
+        if let Some(index @ 1..) = id.index()
+            && !self.0.contains(u32::from(index))
         {
             fxt::string_record(out, index, cut(text));
         }

@@ -10,13 +10,13 @@
 //! have 56 bits with the top bit set. So their varint always has 8 bytes, and a counter's message has 15.
 
 use hairline_formats::track_event::fields::track_event as event;
-use hairline_formats::track_event::{CounterValue, fields};
+use hairline_formats::track_event::{CounterValue, SequenceId, TrackUuid, fields};
 use hairline_formats::{Value, proto};
 
 use crate::on::base::platform::process;
 use crate::on::base::this_thread::Hot;
 use crate::on::base::uuid;
-use crate::on::callsite::LONGEST_MESSAGE;
+use crate::on::callsite::{LONGEST_MESSAGE, StringId};
 use crate::site::CallsiteKind;
 
 /// `68 02 5a 02 48 02`: the whole message of an end.
@@ -37,17 +37,17 @@ pub(crate) const LONGEST: usize = LONGEST_MESSAGE;
 
 /// The constant part of a callsite's TrackEvent message. The hot path copies messages of up to [`LONGEST`]
 /// bytes; events with longer ones take the cold path.
-pub(crate) fn constant(kind: CallsiteKind, categories: &[u32], name: u64, text: &str) -> Vec<u8> {
+pub(crate) fn constant(kind: CallsiteKind, categories: &[StringId], name: StringId, text: &str) -> Vec<u8> {
     let mut fields = Vec::with_capacity(16);
     proto::put_uint(&mut fields, event::TYPE, event_type(kind) as u64);
     if kind == CallsiteKind::Counter {
-        proto::put_uint(&mut fields, event::TRACK_UUID, counter_uuid(text));
+        proto::put_uint(&mut fields, event::TRACK_UUID, counter_uuid(text).0);
     } else {
-        for iid in categories.iter().filter(|iid| **iid != 0) {
-            proto::put_uint(&mut fields, event::CATEGORY_IIDS, u64::from(*iid));
+        for id in categories.iter().filter(|id| !id.is_none()) {
+            proto::put_uint(&mut fields, event::CATEGORY_IIDS, id.iid());
         }
-        if name != 0 {
-            proto::put_uint(&mut fields, event::NAME_IID, name);
+        if !name.is_none() {
+            proto::put_uint(&mut fields, event::NAME_IID, name.iid());
         }
     }
     #[allow(clippy::cast_possible_truncation)] // a length that this cuts is above LONGEST
@@ -83,24 +83,24 @@ pub(crate) fn counter_value(value: &Value<'_>) -> Option<CounterValue> {
 }
 
 /// Returns the track of the process's counter with this name.
-pub(crate) fn counter_uuid(name: &str) -> u64 {
+pub(crate) fn counter_uuid(name: &str) -> TrackUuid {
     counter_uuid_on(process::track_uuid(), name)
 }
 
 /// Returns the track of the counter with this name on another track.
-pub(crate) fn counter_uuid_on(track_uuid: u64, name: &str) -> u64 {
+pub(crate) fn counter_uuid_on(track_uuid: TrackUuid, name: &str) -> TrackUuid {
     // FNV-1a over the name, mixed with the uuid of the track.
     let hash =
         name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
-    uuid::track_uuid(hash ^ track_uuid)
+    uuid::track_uuid(hash ^ track_uuid.0)
 }
 
 /// Publishes the constant bytes of the packets of a sequence to the hot path: their prefix, and the whole
 /// packet of an end but its time.
-pub(crate) fn set_packet_constants(hot: &Hot, sequence: u32) {
+pub(crate) fn set_packet_constants(hot: &Hot, sequence: SequenceId) {
     let mut bytes = vec![0x0a, 0];
     let field = fields::trace_packet::TRUSTED_PACKET_SEQUENCE_ID;
-    proto::put_uint(&mut bytes, field, u64::from(sequence));
+    proto::put_uint(&mut bytes, field, u64::from(sequence.0));
     let len = bytes.len();
     let packet_base = len + TIME_LEN;
     bytes[1] = packet_base as u8 - 2; // at most 12
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn messages_with_the_largest_string_ids_fit_two_words() {
         for kind in [CallsiteKind::Scope, CallsiteKind::Instant, CallsiteKind::Counter] {
-            let message = constant(kind, &[32_766], 32_767, "x");
+            let message = constant(kind, &[StringId(32_766)], StringId(32_767), "x");
             assert!(message.len() <= LONGEST, "{kind:?}: {}", message.len());
             assert_eq!(usize::from(message[LENGTH_AT]), message.len() - FIELDS_AT);
         }

@@ -6,7 +6,7 @@
 
 use hairline_formats::Value;
 use hairline_formats::track_event as te;
-use hairline_formats::track_event::{CounterValue, Name};
+use hairline_formats::track_event::{CounterValue, Name, SequenceId};
 
 use crate::on::base::few::Few;
 use crate::on::callsite::Callsite;
@@ -31,7 +31,7 @@ pub(crate) enum Interning {
 
 /// The parts of an event's packet that do not come from the event.
 pub(crate) struct Packet<'a> {
-    pub(crate) sequence: u32,
+    pub(crate) sequence: SequenceId,
     pub(crate) interning: Interning,
     /// The increment of an incremental counter.
     pub(crate) counter: Option<CounterValue>,
@@ -113,7 +113,7 @@ impl<'a> Packet<'a> {
             }
             Interning::Interned => {
                 let ids = event.callsite.category_ids();
-                ids.as_slice().iter().for_each(|id| categories.push(Name::Iid(u64::from(*id))));
+                ids.as_slice().iter().for_each(|id| categories.push(Name::Iid(id.iid())));
             }
         }
         categories
@@ -125,7 +125,7 @@ impl<'a> Packet<'a> {
             (Some(name), _) => Some(Name::Text(cut(name))),
             (None, _) if callsite.name().is_empty() => None,
             (None, Interning::SelfContained) => Some(Name::Text(cut(callsite.name()))),
-            (None, Interning::Interned) => Some(Name::Iid(u64::from(callsite.name_id()))),
+            (None, Interning::Interned) => Some(Name::Iid(callsite.name_id().iid())),
         }
     }
 
@@ -156,7 +156,7 @@ impl<'a> Packet<'a> {
 
     fn key<'e>(&self, key: ArgumentName<'e>) -> Name<'e> {
         match (key, self.interning) {
-            (ArgumentName::Key(key), Interning::Interned) => Name::Iid(u64::from(key.id())),
+            (ArgumentName::Key(key), Interning::Interned) => Name::Iid(key.id().iid()),
             (key, _) => Name::Text(cut(key.name())),
         }
     }

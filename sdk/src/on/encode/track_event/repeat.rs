@@ -5,7 +5,7 @@ use hairline_formats::proto;
 use hairline_formats::proto::{FieldValue, Fields};
 use hairline_formats::track_event::fields::{clock, debug_annotation, trace, trace_packet, track_event};
 
-use crate::on::callsite::registry;
+use crate::on::callsite::{StringId, registry};
 use crate::on::encode::begin::{Begin, Note, Repeated};
 use crate::on::encode::cut;
 use crate::on::encode::sequence::State;
@@ -67,9 +67,9 @@ fn put_packet(out: &mut Vec<u8>, state: &State, packets: &[u8], time: BeginTime)
     proto::put_message(out, trace::PACKET, |out| {
         proto::put_uint(out, trace_packet::TIMESTAMP, time.0);
         proto::put_uint(out, trace_packet::TIMESTAMP_CLOCK_ID, u64::from(clock::BOOTTIME));
-        proto::put_uint(out, trace_packet::TRUSTED_PACKET_SEQUENCE_ID, u64::from(state.number));
+        proto::put_uint(out, trace_packet::TRUSTED_PACKET_SEQUENCE_ID, u64::from(state.number.0));
         proto::put_message(out, trace_packet::TRACK_EVENT, |out| {
-            proto::put_uint(out, track_event::TRACK_UUID, state.track_uuid);
+            proto::put_uint(out, track_event::TRACK_UUID, state.track_uuid.0);
             fields(event).for_each(|field| put_event_field(out, field));
         });
     });
@@ -134,7 +134,8 @@ fn put_annotation(out: &mut Vec<u8>, number: u32, annotation: &[u8]) {
 
 /// Writes the text of an interned string.
 fn put_text(out: &mut Vec<u8>, number: u32, iid: u64) {
-    if let Some(text) = registry::string_with(iid) {
+    let id = u32::try_from(iid).ok().map(StringId);
+    if let Some(text) = id.and_then(registry::string_with) {
         proto::put_str(out, number, cut(text));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use hairline_formats::Value;
 use hairline_formats::track_event as te;
-use hairline_formats::track_event::CounterValue;
+use hairline_formats::track_event::{CounterValue, SequenceId, TrackUuid};
 
 use crate::builder::Detail;
 use crate::on::base::platform::process;
@@ -31,14 +31,14 @@ const MAX_SUMS: usize = 4096;
 pub(crate) struct TrackEventSequence {
     pub(crate) state: State,
     /// The last values of incremental counters, by their track: at most [`MAX_SUMS`].
-    sums: HashMap<u64, CounterValue>,
+    sums: HashMap<TrackUuid, CounterValue>,
     /// Log messages so far. The body of each has an interned id of its own.
     bodies: u64,
     repeated: RepeatedPackets,
 }
 
 impl TrackEventSequence {
-    pub(crate) fn new(epoch: Epoch, number: u32, thread: process::Thread, detail: Detail) -> Self {
+    pub(crate) fn new(epoch: Epoch, number: SequenceId, thread: process::Thread, detail: Detail) -> Self {
         let mut state = State::new(epoch, number, thread, detail);
         state.tracks = tracks_at_start(&state);
         let (sums, repeated) = (HashMap::new(), RepeatedPackets::default());

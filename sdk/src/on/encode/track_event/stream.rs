@@ -88,12 +88,12 @@ pub(crate) fn put_late_end(out: &mut Vec<u8>, event: &Event<'_>, now: u64) {
 pub(crate) fn put_tail(out: &mut Vec<u8>, tail: &Tail) {
     let stats = te::TraceStats {
         size: tail.ring,
-        bytes_written: tail.written,
-        chunks_written: tail.chunks,
+        bytes_written: tail.before.bytes,
+        chunks_written: tail.before.chunks,
         chunks_discarded: 0,
         events_lost: tail.lost.total(),
-        flushes_requested: tail.flushes,
-        flushes_succeeded: tail.flushes,
+        flushes_requested: tail.before.flushes,
+        flushes_succeeded: tail.before.flushes,
     };
     te::trace_stats(out, OWN_SEQUENCE, &stats);
     if tail.has_losses() {

@@ -25,20 +25,20 @@ pub(crate) fn put(out: &mut Vec<u8>, state: &State, callsite: &'static Callsite,
     // written once for that callsite, and not tracked for each index.
     let mut entries = Few::<_>::new(Interned::Text { kind: InternedKind::Category, iid: 0, name: "" });
     let ids = callsite.category_ids();
-    for (iid, name) in ids.as_slice().iter().zip(callsite.categories()) {
-        entries.push(Interned::Text { kind: InternedKind::Category, iid: u64::from(*iid), name: cut(name) });
+    for (id, name) in ids.as_slice().iter().zip(callsite.categories()) {
+        entries.push(Interned::Text { kind: InternedKind::Category, iid: id.iid(), name: cut(name) });
     }
-    if callsite.name_id() != 0 {
+    if !callsite.name_id().is_none() {
         entries.push(Interned::Text {
             kind: InternedKind::EventName,
-            iid: u64::from(callsite.name_id()),
+            iid: callsite.name_id().iid(),
             name: cut(callsite.name()),
         });
     }
-    for key in callsite.keys().iter().filter(|k| k.id() != 0) {
+    for key in callsite.keys().iter().filter(|k| !k.id().is_none()) {
         entries.push(Interned::Text {
             kind: InternedKind::AnnotationName,
-            iid: u64::from(key.id()),
+            iid: key.id().iid(),
             name: cut(key.name()),
         });
     }
@@ -57,8 +57,8 @@ pub(crate) fn put(out: &mut Vec<u8>, state: &State, callsite: &'static Callsite,
 /// Writes the strings that the event's values refer to, and the body of its log message.
 pub(crate) fn put_values(out: &mut Vec<u8>, state: &State, event: &Event<'_>, body_iid: u64) {
     for (id, text) in interned_values(event) {
-        if !state.written_values.contains(id) {
-            let text = Interned::Text { kind: InternedKind::AnnotationText, iid: u64::from(id), name: text };
+        if !state.written_values.contains(id.0) {
+            let text = Interned::Text { kind: InternedKind::AnnotationText, iid: id.iid(), name: text };
             te::interned(out, state.number, &[text]);
         }
     }

@@ -2,6 +2,7 @@
 //! its parent.
 
 use hairline_formats::track_event as te;
+use hairline_formats::track_event::{SequenceId, TrackUuid};
 
 use crate::on::base::few::Few;
 use crate::on::base::platform::process;
@@ -20,13 +21,14 @@ use crate::vocabulary::{Ordering, Unit};
 const INCREMENTAL: u64 = 1;
 
 /// Returns the uuid of a counter's track.
-pub(crate) fn counter_track(event: &Event<'_>, incremental: bool) -> u64 {
+pub(crate) fn counter_track(event: &Event<'_>, incremental: bool) -> TrackUuid {
     let name = counter_name(event);
     match event.track {
         None if event.extras.name.is_none() => message::counter_uuid(event.callsite.name()),
         None => message::counter_uuid(name),
         Some(track) => {
-            message::counter_uuid_on(track.uuid() ^ if incremental { INCREMENTAL } else { 0 }, name)
+            let TrackUuid(uuid) = track.uuid();
+            message::counter_uuid_on(TrackUuid(uuid ^ if incremental { INCREMENTAL } else { 0 }), name)
         }
     }
 }
@@ -47,14 +49,14 @@ pub(crate) enum PlainIntervals {
 /// Writes the descriptions of new tracks.
 pub(crate) struct Descriptions<'o, F> {
     pub(crate) out: &'o mut Vec<u8>,
-    pub(crate) sequence: u32,
+    pub(crate) sequence: SequenceId,
     pub(crate) epoch: Epoch,
     pub(crate) plain_intervals: PlainIntervals,
     /// Whether the track with this uuid needs a description.
     pub(crate) is_new: F,
 }
 
-impl<F: FnMut(u64) -> bool> Descriptions<'_, F> {
+impl<F: FnMut(TrackUuid) -> bool> Descriptions<'_, F> {
     /// Writes the descriptions that the event needs.
     pub(crate) fn put_for(&mut self, event: &Event<'_>, incremental: bool) {
         match event.track {
@@ -109,7 +111,7 @@ impl<F: FnMut(u64) -> bool> Descriptions<'_, F> {
         }
     }
 
-    fn put_interval(&mut self, uuid: u64, parent_uuid: u64, name: &str) {
+    fn put_interval(&mut self, uuid: TrackUuid, parent_uuid: TrackUuid, name: &str) {
         let track = te::CustomTrack {
             uuid,
             parent_uuid: Some(parent_uuid),
@@ -124,7 +126,7 @@ impl<F: FnMut(u64) -> bool> Descriptions<'_, F> {
         // From the leaf to the root: at most a few dozen tracks. A described track has described ancestors.
         let mut branch: Vec<Track> = Vec::new();
         let mut next = Some(track.clone());
-        while let Some(track) = next.filter(|t| (self.is_new)(t.uuid())) {
+        while let Some(track) = next.filter(|t| (self.is_new)(t.track_uuid())) {
             next = track.parent();
             branch.push(track);
         }
@@ -136,18 +138,18 @@ impl<F: FnMut(u64) -> bool> Descriptions<'_, F> {
             TrackKind::Process => {
                 let name = process::name();
                 let process = te::ProcessTrack {
-                    uuid: track.uuid(),
+                    uuid: track.track_uuid(),
                     pid: process::id().cast_signed(),
                     name: cut(&name),
                     cmdline: &[],
                 };
                 te::process_descriptor(self.out, self.sequence, &process);
             }
-            TrackKind::Thread(thread) => put_thread(self.out, self.sequence, track.uuid(), thread),
+            TrackKind::Thread(thread) => put_thread(self.out, self.sequence, track.track_uuid(), thread),
             TrackKind::Named(named) => {
                 let custom = te::CustomTrack {
-                    uuid: track.uuid(),
-                    parent_uuid: named.parent.as_ref().map(Track::uuid),
+                    uuid: track.track_uuid(),
+                    parent_uuid: named.parent.as_ref().map(Track::track_uuid),
                     name: cut(&named.name),
                     description: cut(&named.description),
                     child_ordering: match named.ordering {
@@ -189,7 +191,7 @@ impl<F: FnMut(u64) -> bool> Descriptions<'_, F> {
 }
 
 /// Describes the track of a thread.
-pub(crate) fn put_thread(out: &mut Vec<u8>, sequence: u32, uuid: u64, thread: &process::Thread) {
+pub(crate) fn put_thread(out: &mut Vec<u8>, sequence: SequenceId, uuid: TrackUuid, thread: &process::Thread) {
     let track = te::ThreadTrack {
         uuid,
         parent_uuid: process::track_uuid(),

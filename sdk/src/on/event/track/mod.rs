@@ -17,6 +17,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicPtr, AtomicU64};
 
+use hairline_formats::track_event::TrackUuid;
+
 use crate::on::base::platform::process;
 use crate::on::base::{forever, this_thread, uuid};
 use crate::on::event::track;
@@ -41,7 +43,7 @@ pub struct Track(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    uuid: u64,
+    uuid: TrackUuid,
     depth: u32,
     kind: TrackKind,
     open_slices: OpenSlices,
@@ -137,6 +139,10 @@ impl Track {
     /// Returns the uuid of the track in the trace.
     #[must_use]
     pub fn uuid(&self) -> u64 {
+        self.0.uuid.0
+    }
+
+    pub(crate) fn track_uuid(&self) -> TrackUuid {
         self.0.uuid
     }
 
@@ -164,7 +170,7 @@ impl Track {
         Self::make(new_uuid(), depth, TrackKind::Named(named))
     }
 
-    fn make(uuid: u64, depth: u32, kind: TrackKind) -> Self {
+    fn make(uuid: TrackUuid, depth: u32, kind: TrackKind) -> Self {
         Self(Arc::new(Inner { uuid, depth, kind, open_slices: OpenSlices::default() }))
     }
 
@@ -184,26 +190,26 @@ impl Track {
 }
 
 /// Creates a track uuid that does not derive from a process or thread.
-pub(crate) fn new_uuid() -> u64 {
+pub(crate) fn new_uuid() -> TrackUuid {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     uuid::track_uuid(process::random_id() ^ NEXT.fetch_add(1, Relaxed).rotate_left(32))
 }
 
 thread_local! {
-    static OWN_UUID: Cell<u64> = const { Cell::new(0) };
+    static OWN_UUID: Cell<TrackUuid> = const { Cell::new(TrackUuid(0)) };
 }
 
 /// Returns the uuid of this thread's track, the same in all sessions.
 #[inline]
-pub(crate) fn own_uuid() -> u64 {
+pub(crate) fn own_uuid() -> TrackUuid {
     match OWN_UUID.get() {
-        0 => assign_own_uuid(),
+        TrackUuid(0) => assign_own_uuid(),
         uuid => uuid,
     }
 }
 
 #[cold]
-fn assign_own_uuid() -> u64 {
+fn assign_own_uuid() -> TrackUuid {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     let serial = NEXT.fetch_add(1, Relaxed);
     OWN_UUID.set(uuid::track_uuid(process::random_id() ^ serial.wrapping_mul(0x9e37_79b9_7f4a_7c15)));

@@ -17,6 +17,7 @@ use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use hairline_formats::track_event::SequenceId;
 use hairline_formats::{OUT_OF_ORDER, Value};
 use hairline_shm::{ChunkInfo, Lease, LossReason, Region};
 
@@ -25,6 +26,7 @@ use crate::on::base::platform::process;
 use crate::on::base::this_thread::{Hot, Position};
 use crate::on::base::{clock, this_thread};
 use crate::on::callsite::{Callsite, Epoch};
+use crate::on::encode::OWN_SEQUENCE;
 use crate::on::encode::begin::Begin;
 use crate::on::encode::fit;
 use crate::on::encode::no_room::NoRoom;
@@ -125,8 +127,9 @@ impl ChunkWriter {
     /// over.
     pub(crate) fn new(shared: Arc<Shared>) -> Option<Self> {
         let thread = process::Thread::current();
-        let number = shared.region().new_sequence() + 1; // 1 is the drain thread's own
-        let info = ChunkInfo { sequence: number, tid: thread.tid, ..ChunkInfo::default() };
+        // The first is the drain thread's own.
+        let number = SequenceId(shared.region().new_sequence() + OWN_SEQUENCE.0);
+        let info = ChunkInfo { sequence: number.0, tid: thread.tid, ..ChunkInfo::default() };
         let detail = shared.detail();
         let mut end_size = if shared.is_track_event() { TRACK_EVENT_END } else { FXT_END };
         let sequence = AnySequence::new(shared.epoch(), number, thread.clone(), detail);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use hairline_formats::Value;
+use hairline_formats::track_event::TrackUuid;
 
 use crate::on::base::this_thread;
 use crate::on::callsite::{Callsite, Epoch};
@@ -237,7 +238,7 @@ impl Lasting for AsyncScope {
 impl Sealed for AsyncScope {
     #[allow(private_interfaces)]
     fn track_ref(&self) -> Option<TrackRef<'_>> {
-        (self.interval.uuid() != 0).then_some(TrackRef::Async(&self.interval))
+        (self.interval.uuid() != TrackUuid(0)).then_some(TrackRef::Async(&self.interval))
     }
 }
 

@@ -14,7 +14,7 @@ use hairline_formats::{fxt, proto, track_event};
 use hairline_shm::Lease;
 
 use crate::on::base::this_thread::{self, Hot};
-use crate::on::callsite::{Callsite, Epoch};
+use crate::on::callsite::{Callsite, Epoch, StringId};
 use crate::on::encode::MAX_NAME;
 use crate::on::encode::track_event::message::{END_MESSAGE, END_MESSAGE_LEN, FIELDS_AT, LENGTH_AT};
 use crate::on::event::argument::Values;
@@ -374,7 +374,7 @@ impl<A: Arguments> Record<'_, A> {
 #[inline(always)]
 fn own_name_len(callsite: &'static Callsite) -> usize {
     match callsite.name_id() {
-        0 => 0,
-        id => 1 + varint_len(u64::from(id)),
+        StringId::NONE => 0,
+        id => 1 + varint_len(id.iid()),
     }
 }

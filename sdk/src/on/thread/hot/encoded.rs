@@ -49,9 +49,9 @@ impl Encoded {
     #[inline(never)]
     fn put_keyed(&mut self, key: &'static Key, value: &Value<'_>) {
         if self.format == Format::Fxt {
-            self.put_fxt(fxt::StringRef::Index(key.id() as u16), key.name(), value);
+            self.put_fxt(fxt::StringRef::Index(key.id().0 as u16), key.name(), value);
         } else {
-            self.put_annotation(Name::Iid(u64::from(key.id())), value);
+            self.put_annotation(Name::Iid(key.id().iid()), value);
         }
     }
 

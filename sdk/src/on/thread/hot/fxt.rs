@@ -155,7 +155,7 @@ pub(crate) fn in_interval(
     };
     let more = More {
         header: callsite.fxt_header() + change,
-        payload: Some(position.uuid),
+        payload: Some(position.uuid.0),
         begins: false,
         after: Some(position.after),
     };
@@ -250,7 +250,7 @@ impl Visitor<'_> for Put<'_> {
     #[inline(always)]
     fn visit(&mut self, at: usize, value: Value<'_>) {
         if value != Value::Null {
-            let name = fxt::StringRef::Index(self.keys[at].id() as u16);
+            let name = fxt::StringRef::Index(self.keys[at].id().0 as u16);
             fxt::put_argument(self.raw, name, &value);
         }
     }

@@ -234,7 +234,7 @@ pub(crate) fn on_track<V: Values>(
     let has_strings = is_blob || is_end && is_packet || hot.has_seen::<true>(callsite);
     let has_keys = is_end || callsite.keys().len() == values.count() && !(is_blob && values.count() != 0);
     let as_interval = !is_packet && position.in_fxt == InFxt::Interval;
-    let described = if as_interval { position.uuid | AS_INTERVAL } else { position.uuid };
+    let described = if as_interval { position.uuid.0 | AS_INTERVAL } else { position.uuid.0 };
     let is_described = hot.track_cell(position.uuid).get() == described;
     let is_left_to_cold = !is_packet && position.in_fxt == InFxt::Thread;
     let is_written = if is_left_to_cold || !is_described || !has_strings || !has_keys {

@@ -6,7 +6,7 @@
 use std::sync::atomic::{Ordering, compiler_fence};
 
 use hairline_formats::proto::varint_len;
-use hairline_formats::track_event::CounterValue;
+use hairline_formats::track_event::{CounterValue, TrackUuid};
 use hairline_formats::{Value, proto, track_event};
 
 use crate::on::base::this_thread::Hot;
@@ -173,9 +173,9 @@ pub(crate) fn end_on_track(hot: &Hot, position: Position, taken: Taken) -> bool 
 }
 
 #[inline(always)]
-pub(crate) fn put_track(raw: &mut Raw, uuid: u64) {
+pub(crate) fn put_track(raw: &mut Raw, uuid: TrackUuid) {
     raw.word_of(TRACK_TAG, 1);
-    raw.word_of(proto::varint_of_8(uuid), 8);
+    raw.word_of(proto::varint_of_8(uuid.0), 8);
 }
 
 /// Writes an event with arguments, on its thread's track or at a `position` on another track. There, the
@@ -292,7 +292,7 @@ impl Visitor<'_> for Len {
     #[inline(always)]
     fn visit(&mut self, at: usize, value: Value<'_>) {
         if value != Value::Null {
-            self.bytes += track_event::annotation_len(u64::from(self.keys[at].id()), &value);
+            self.bytes += track_event::annotation_len(self.keys[at].id().iid(), &value);
         }
     }
 }
@@ -307,7 +307,7 @@ impl Visitor<'_> for Put<'_> {
     #[inline(always)]
     fn visit(&mut self, at: usize, value: Value<'_>) {
         if value != Value::Null {
-            track_event::put_annotation(self.raw, u64::from(self.keys[at].id()), &value);
+            track_event::put_annotation(self.raw, self.keys[at].id().iid(), &value);
         }
     }
 }
