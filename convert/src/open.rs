@@ -45,12 +45,16 @@ pub fn open<'r>(
 ///
 /// ```
 /// use hairline_convert::{Context, Item, TrackKind, open_twice};
-/// use hairline_formats::track_event::{Event, EventType, ThreadTrack, event, thread_descriptor};
+/// use hairline_formats::track_event::{
+///     Event, EventType, SequenceId, ThreadTrack, TrackUuid, event, thread_descriptor,
+/// };
 ///
 /// let mut trace = Vec::new();
-/// let begin = Event::new(1, EventType::SliceBegin, 1_000);
-/// event(&mut trace, &Event { track_uuid: Some(4), needs_state: false, ..begin });
-/// thread_descriptor(&mut trace, 1, &ThreadTrack { uuid: 4, parent_uuid: 0, pid: 7, tid: 8, name: "main" });
+/// let (sequence, uuid) = (SequenceId(1), TrackUuid(4));
+/// let begin = Event::new(sequence, EventType::SliceBegin, 1_000);
+/// event(&mut trace, &Event { track_uuid: Some(uuid), needs_state: false, ..begin });
+/// let thread = ThreadTrack { uuid, parent_uuid: TrackUuid(0), pid: 7, tid: 8, name: "main" };
+/// thread_descriptor(&mut trace, sequence, &thread);
 ///
 /// let copy = trace.clone();
 /// let again = || Ok(Box::new(std::io::Cursor::new(copy)) as Box<dyn std::io::Read>);

@@ -5,7 +5,6 @@ use std::mem::ManuallyDrop;
 
 use hairline_formats::Value;
 
-use crate::on::base::few::Few;
 use crate::on::base::this_thread;
 use crate::on::callsite::{Callsite, Epoch};
 use crate::on::event::argument::{Argument, Held, Values};
@@ -149,7 +148,11 @@ impl Drop for Scope {
                 Collected::One(number) => {
                     end_with_number(&EndWith { end: End { callsite: self.callsite, open }, number });
                 }
-                ref mut arguments => end_with_more(&End { callsite: self.callsite, open }, arguments),
+                Collected::List(ref mut list) => {
+                    if let Some(list) = list.take() {
+                        end_with_list(&End { callsite: self.callsite, open }, list);
+                    }
+                }
             }
         }
     }
@@ -158,32 +161,15 @@ impl Drop for Scope {
 /// The end of a scope with one number as argument. By reference, like [`End`].
 struct EndWith {
     end: End,
-    number: [Number; 1],
+    number: Number,
 }
 
 /// Ends a recorded scope with one argument. Most scopes with arguments at the end have one number.
 #[inline(never)]
 fn end_with_number(EndWith { end, number }: &EndWith) {
-    if !hot::composed::end_with_numbers(end, number) {
-        end_with_more(end, &mut Collected::One(*number));
-    }
-}
-
-/// Ends a recorded scope with arguments, which it takes.
-#[inline(never)]
-fn end_with_more(end: &End, arguments: &mut Collected) {
-    match arguments {
-        Collected::List(list) => {
-            if let Some(list) = list.take() {
-                end_with_list(end, list);
-            }
-        }
-        Collected::Two(numbers) if hot::composed::end_with_numbers(end, numbers) => {}
-        numbers => {
-            let mut named = Few::<_, 2>::new(("", Value::Null));
-            numbers.numbers().iter().for_each(|(key, number)| named.push((*key, number.value())));
-            end_cold(end.callsite, end.open, named.as_slice());
-        }
+    if !hot::composed::end_with_number(end, number) {
+        let (key, number) = number;
+        end_cold(end.callsite, end.open, &[(key, number.value())]);
     }
 }
 
