@@ -1,7 +1,6 @@
 //! Arguments that a guard collects for the record of its end.
 //!
-//! The guard itself has a single number: nearly all are of this kind. Others are in a list beside it, so that
-//! the guard takes little of the program's stack.
+//! The guard itself has the first two, if they are numbers: nearly all are. Others are in a list beside it.
 
 use std::cell::Cell;
 
@@ -20,7 +19,8 @@ pub(crate) type Number = (&'static str, Plain);
 #[derive(Debug)]
 pub(crate) enum Collected {
     None,
-    One(Number),
+    One([Number; 1]),
+    Two([Number; 2]),
     /// `None` once the end has taken the list.
     List(Option<Box<EndArguments>>),
 }
@@ -31,25 +31,38 @@ impl Collected {
     #[cfg_attr(debug_assertions, inline(never))]
     pub(crate) fn add(&mut self, key: &'static str, value: &Value<'_>) {
         match (Plain::of(value), &*self) {
-            (Some(plain), Self::None) => *self = Self::One((key, plain)),
+            (Some(plain), Self::None) => *self = Self::One([(key, plain)]),
             _ => self.add_another(key, value),
         }
     }
 
     #[inline(never)]
     fn add_another(&mut self, key: &'static str, value: &Value<'_>) {
-        if matches!(value, Value::Null) {
-            return;
+        match (Plain::of(value), &*self) {
+            (Some(plain), Self::One([first])) => *self = Self::Two([*first, (key, plain)]),
+            _ if matches!(value, Value::Null) => {}
+            _ => self.add_to_list(key, value),
         }
+    }
+
+    fn add_to_list(&mut self, key: &'static str, value: &Value<'_>) {
         if let Self::List(Some(list)) = self {
             return list.add_value(key, value);
         }
         let mut list = EndArguments::take_free();
-        if let Self::One((key, number)) = self {
-            list.add_value(key, &number.value());
-        }
+        self.numbers().iter().for_each(|(key, number)| list.add_value(key, &number.value()));
         list.add_value(key, value); // may run code of the program, which may panic
         *self = Self::List(Some(list));
+    }
+
+    /// Returns the arguments that are not in a list.
+    #[inline(always)]
+    pub(crate) fn numbers(&self) -> &[Number] {
+        match self {
+            Self::One(numbers) => numbers,
+            Self::Two(numbers) => numbers,
+            Self::None | Self::List(_) => &[],
+        }
     }
 }
 

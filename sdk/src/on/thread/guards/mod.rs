@@ -5,6 +5,7 @@ use std::mem::ManuallyDrop;
 
 use hairline_formats::Value;
 
+use crate::on::base::few::Few;
 use crate::on::base::this_thread;
 use crate::on::callsite::{Callsite, Epoch};
 use crate::on::event::argument::{Argument, Held, Values};
@@ -15,7 +16,7 @@ use crate::on::event::position::TrackAction;
 use crate::on::event::text::Text;
 use crate::on::event::{Action, Event};
 use crate::on::thread::cold::TrackEnd;
-use crate::on::thread::end_arguments::{Collected, EndArguments};
+use crate::on::thread::end_arguments::{Collected, EndArguments, Number};
 use crate::on::thread::hot::encoded::Encoded;
 use crate::on::thread::open_scope::{End, OpenScope};
 use crate::on::thread::{cold, events, hot};
@@ -143,32 +144,45 @@ impl Drop for Scope {
     #[inline(always)]
     fn drop(&mut self) {
         if let Some(open) = self.open {
-            // Nothing else here: in a build without optimisation, each value has a place of its own on the
-            // stack of the function that has the scope.
             match *self.arguments {
                 Collected::None => events::end(self.callsite, open),
-                ref mut arguments => end_with_arguments(&End { callsite: self.callsite, open }, arguments),
+                Collected::One(number) => {
+                    end_with_number(&EndWith { end: End { callsite: self.callsite, open }, number });
+                }
+                ref mut arguments => end_with_more(&End { callsite: self.callsite, open }, arguments),
             }
         }
     }
 }
 
+/// The end of a scope with one number as argument. By reference, like [`End`].
+struct EndWith {
+    end: End,
+    number: [Number; 1],
+}
+
+/// Ends a recorded scope with one argument. Most scopes with arguments at the end have one number.
+#[inline(never)]
+fn end_with_number(EndWith { end, number }: &EndWith) {
+    if !hot::composed::end_with_numbers(end, number) {
+        end_with_more(end, &mut Collected::One(*number));
+    }
+}
+
 /// Ends a recorded scope with arguments, which it takes.
 #[inline(never)]
-fn end_with_arguments(end: &End, arguments: &mut Collected) {
+fn end_with_more(end: &End, arguments: &mut Collected) {
     match arguments {
-        Collected::None => {}
-        // Most scopes with arguments at the end have one number.
-        Collected::One(number) => {
-            if !hot::composed::end_with_number(end, number) {
-                let (key, number) = number;
-                end_cold(end.callsite, end.open, &[(key, number.value())]);
-            }
-        }
         Collected::List(list) => {
             if let Some(list) = list.take() {
                 end_with_list(end, list);
             }
+        }
+        Collected::Two(numbers) if hot::composed::end_with_numbers(end, numbers) => {}
+        numbers => {
+            let mut named = Few::<_, 2>::new(("", Value::Null));
+            numbers.numbers().iter().for_each(|(key, number)| named.push((*key, number.value())));
+            end_cold(end.callsite, end.open, named.as_slice());
         }
     }
 }

@@ -89,12 +89,12 @@ pub(crate) fn end(callsite: &'static Callsite, open: OpenScope, arguments: &Enco
     Record { callsite, what, name: "", arguments: &arguments }.write(open.epoch).is_some()
 }
 
-/// As [`end`], with a number as argument.
+/// As [`end`], with numbers as arguments.
 #[inline(always)]
-pub(crate) fn end_with_number(end: &End, number: &Number) -> bool {
+pub(crate) fn end_with_numbers<const COUNT: usize>(end: &End, numbers: &[Number; COUNT]) -> bool {
     let End { callsite, open } = *end;
     let what = What::End { id: open.id };
-    Record { callsite, what, name: "", arguments: number }.write(open.epoch).is_some()
+    Record { callsite, what, name: "", arguments: numbers }.write(open.epoch).is_some()
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -184,25 +184,35 @@ impl Arguments for (&[u8], u64) {
 /// The most bytes of the key of a number.
 const LONGEST_KEY: usize = 100;
 
-impl Arguments for Number {
+impl<const COUNT: usize> Arguments for [Number; COUNT] {
     #[inline(always)]
     fn most(&self, format: Format) -> Option<usize> {
-        let key = self.0.len();
-        (1..=LONGEST_KEY).contains(&key).then(|| match format {
-            Format::Fxt => 16 + key.next_multiple_of(8), // header, key, value
-            Format::TrackEvent => track_event::LONGEST_NUMBER + key,
-        })
+        let mut most = 0;
+        for (key, _) in self {
+            if key.is_empty() || key.len() > LONGEST_KEY {
+                return None;
+            }
+            most += match format {
+                Format::Fxt => 16 + key.len().next_multiple_of(8), // header, key, value
+                Format::TrackEvent => track_event::LONGEST_NUMBER + key.len(),
+            };
+        }
+        Some(most)
     }
 
     #[inline(always)]
     fn put_fxt(&self, raw: &mut Raw) -> u64 {
-        fxt::put_number(&mut raw.short(), self.0, &self.1.value());
-        1
+        for (key, number) in self {
+            fxt::put_number(&mut raw.short(), key, &number.value());
+        }
+        self.len() as u64
     }
 
     #[inline(always)]
     fn put_annotations(&self, raw: &mut Raw) {
-        track_event::put_number(&mut raw.short(), self.0, &self.1.value());
+        for (key, number) in self {
+            track_event::put_number(&mut raw.short(), key, &number.value());
+        }
     }
 }
 
