@@ -9,8 +9,12 @@
 //!
 //! A step must be later than the begin. So an event looks at the state, then reads the clock, then begins the
 //! flow. If another event has begun the flow since the look, the caller starts again with a new time. That is
-//! as exact as the clocks of two threads agree. For clones, the shared memory also has the time of the begin,
-//! and a step that is not later gets a later time.
+//! as exact as the clocks of two threads agree.
+//!
+//! The order in the program is not enough: a processor may read its counter before an earlier load is done.
+//! On the hot path an event compares its time with that of the begin, whose lowest bits are beside the epoch
+//! ([`Known::is_before`]). On the other paths it waits for the load ([`after_loads`]). For clones, the shared
+//! memory has the whole time of the begin, and a step that is not later gets a later time.
 
 #![allow(unsafe_code)] // the pointer to the shared memory
 
@@ -25,10 +29,15 @@ const ELSEWHERE: u32 = 1;
 /// Set from the first clone on.
 const SHARED: u64 = 1 << 32;
 
+/// The times of an event and of its flow's begin may seem to be so far apart, in halves of units of 16 ns, if
+/// the event is earlier: 1 ms.
+const EARLIER: u32 = 1 << 17;
+
 /// In which epoch a flow began. Clones share it.
 #[derive(Debug)]
 pub(crate) struct Begun {
-    /// Low half: the epoch in which the flow began, as far as this clone knows; 0 if it has not begun.
+    /// Low half: the epoch in which the flow began, as far as this clone knows; 0 if it has not begun. High
+    /// half: the [`stamp`] of that begin, or of a later event.
     here: AtomicU64,
     /// Null before the first clone. From `Arc::into_raw`.
     shared: AtomicPtr<Shared>,
@@ -71,18 +80,26 @@ impl Begun {
         is_in(self.here.load(Ordering::Relaxed), epoch)
     }
 
-    /// Begins the flow in the trace of this epoch if no clone shares it. Returns `false` if nothing was changed.
-    /// Call it if the flow [is not known](Self::is_known_in) to have begun.
+    /// As [`is_known_in`](Self::is_known_in), with what is known of the begin's time.
     #[inline(always)]
-    pub(crate) fn begin_alone(&self, epoch: u32) -> bool {
+    pub(crate) fn known_in(&self, epoch: u32) -> Option<Known> {
         let here = self.here.load(Ordering::Relaxed);
-        here < SHARED && !is_in(here, epoch) && self.set_here(here, epoch)
+        is_in(here, epoch).then_some(Known { stamp: (here >> 32) as u32 })
+    }
+
+    /// Begins the flow in the trace of this epoch, at the time `now`, if no clone shares it. Returns `false` if
+    /// nothing was changed. Call it if the flow [is not known](Self::is_known_in) to have begun.
+    #[inline(always)]
+    pub(crate) fn begin_alone(&self, epoch: u32, now: u64) -> bool {
+        let here = self.here.load(Ordering::Relaxed);
+        here & SHARED == 0 && !is_in(here, epoch) && self.set_here(here, epoch, now)
     }
 
     #[inline(always)]
-    fn set_here(&self, here: u64, epoch: u32) -> bool {
+    fn set_here(&self, here: u64, epoch: u32, now: u64) -> bool {
         // Relaxed: no other memory depends on it.
-        self.here.compare_exchange(here, u64::from(epoch), Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        let new = stamp(now) | u64::from(epoch);
+        self.here.compare_exchange(here, new, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     /// Returns `None` if the flow has not begun in the trace of this epoch. Otherwise, returns a time that all
@@ -90,6 +107,7 @@ impl Begun {
     pub(crate) fn time_in(&self, epoch: u32) -> Option<u64> {
         let here = self.here.load(Ordering::Relaxed);
         if is_in(here, epoch) {
+            after_loads();
             return Some(0);
         }
         // Acquire pairs with the swap in `begin`: the time is that of the begin.
@@ -98,11 +116,12 @@ impl Begun {
     }
 
     /// Notes for this clone that the flow began in the trace of this epoch. Call it with an event that heeds
-    /// [`time_in`](Self::time_in): later events of this clone do not look at the shared memory.
-    pub(crate) fn set_known(&self, epoch: u32) {
+    /// [`time_in`](Self::time_in), at the time `now`: later events of this clone do not look at the shared
+    /// memory.
+    pub(crate) fn set_known(&self, epoch: u32, now: u64) {
         let here = self.here.load(Ordering::Relaxed);
-        if here >= SHARED && !is_in(here, epoch) {
-            self.here.store(SHARED | u64::from(epoch), Ordering::Relaxed);
+        if here & SHARED != 0 && !is_in(here, epoch) {
+            self.here.store(stamp(now) | SHARED | u64::from(epoch), Ordering::Relaxed);
         }
     }
 
@@ -117,7 +136,7 @@ impl Begun {
             if let Some(shared) = self.shared(here) {
                 return shared.begin(epoch, now);
             }
-            if self.set_here(here, epoch) {
+            if self.set_here(here, epoch, now) {
                 return true;
             }
         }
@@ -125,7 +144,7 @@ impl Begun {
 
     /// Returns the shared memory, if `here` says that there is any.
     fn shared(&self, here: u64) -> Option<&Shared> {
-        if here < SHARED {
+        if here & SHARED == 0 {
             return None;
         }
         fence(Ordering::Acquire); // pairs with the Release of the flag in `clone`: the pointer is set
@@ -170,6 +189,36 @@ impl Shared {
     }
 }
 
+/// The begin of a flow, as far as it is known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known {
+    stamp: u32,
+}
+
+impl Known {
+    /// Whether the begin is surely before `now`. It may be even if not: once in 34 s for 1 ms, and in the same
+    /// 16 ns. Then [`Begun::time_in`] finds out.
+    #[inline(always)]
+    pub(crate) fn is_before(self, now: u64) -> bool {
+        let apart = ((now >> 3) as u32 & !1).wrapping_sub(self.stamp & !1);
+        apart.wrapping_sub(2) < u32::MAX - EARLIER
+    }
+}
+
+/// Returns the lowest 31 bits of a time, in units of 16 ns, at their place above [`SHARED`].
+fn stamp(now: u64) -> u64 {
+    (now >> 4) << 33
+}
+
+/// Makes a clock that is read from here on tell a time after that of all earlier loads.
+fn after_loads() {
+    #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
+    // SAFETY: all processors of this architecture have the instruction.
+    unsafe {
+        std::arch::x86_64::_mm_lfence();
+    }
+}
+
 /// Whether the state says that the flow began in this epoch, or in another process.
 #[inline(always)]
 fn is_in(here: u64, epoch: u32) -> bool {
@@ -196,6 +245,28 @@ impl Drop for Begun {
         if !shared.is_null() {
             // SAFETY: the share that `share` or `clone` gave this clone.
             drop(unsafe { Arc::from_raw(shared) });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_is_surely_after_the_begin_from_the_next_16_ns_on() {
+        for begin in [1 << 40, (1 << 40) + 15, (1 << 35) - 16, (1 << 35) - 1, u64::from(u32::MAX) << 4] {
+            let flow = Begun::new(0);
+            assert!(flow.known_in(4).is_none() && flow.begin_alone(4, begin));
+            let known = flow.known_in(4).expect("it has begun");
+            for before in [0, 1, 15, 16, 100, 500_000] {
+                assert!(!known.is_before(begin - before), "{begin} {before}");
+            }
+            for after in [16, 17, 100, 1_000_000, 10_000_000_000, 34_000_000_000] {
+                assert!(known.is_before(begin + after), "{begin} {after}");
+            }
+            assert_eq!(flow.time_in(4), Some(0));
+            assert!(flow.known_in(6).is_none() && flow.time_in(6).is_none());
         }
     }
 }

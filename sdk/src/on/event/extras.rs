@@ -122,7 +122,7 @@ impl<'a> Extras<'a> {
         for (n, (flow, _)) in self.last_uses().filter(|(_, (_, ends))| !ends) {
             let is_own = own.0 & bit(n) != 0 && n < LAST_BIT;
             if new.0 & bit(n) == 0 || is_own {
-                flow.state().set_known(epoch.get());
+                flow.state().set_known(epoch.get(), now);
             } else if flow.state().begin(epoch.get(), now) {
                 own.0 |= bit(n);
             } else {

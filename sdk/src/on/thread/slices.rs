@@ -60,7 +60,7 @@ fn begin_slice_on<const WARM: bool>(
     }
     let now = hot::with_values::<WARM, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope, &listed)?;
     if let Some(flow) = flow {
-        flow.state().begin_alone(epoch.get());
+        flow.state().begin_alone(epoch.get(), now);
     }
     Some(OpenScope::new(epoch, now))
 }

@@ -123,21 +123,23 @@ pub(crate) fn with_flow<const WARM: bool>(
     flow: &Flow,
 ) -> Option<u64> {
     let state = flow.state();
-    let is_known = || state.is_known_in(epoch.get()).then_some(0);
-    let begun = if WARM { state.time_in(epoch.get()) } else { is_known() }; // before the clock is read
+    // Before the clock is read.
+    let known = if WARM { None } else { state.known_in(epoch.get()) };
+    let time = if WARM { state.time_in(epoch.get()) } else { None };
     let taken = hot.take(Lease::epoch, epoch)?;
-    let can_pass = |now: u64| match begun {
-        Some(_) if !WARM => true,
-        Some(time) if now <= time => false,
-        Some(_) => {
-            state.set_known(epoch.get());
+    let can_pass = |now: u64| match (known, time) {
+        (Some(known), _) => known.is_before(now),
+        (_, Some(time)) if now <= time => false,
+        (_, Some(_)) => {
+            state.set_known(epoch.get(), now);
             true
         }
-        None if WARM => state.begin(epoch.get(), now),
-        None => state.begin_alone(epoch.get()),
+        _ if WARM => state.begin(epoch.get(), now),
+        _ => state.begin_alone(epoch.get(), now),
     };
     if epoch.format() == Format::Fxt {
-        fxt::with_flow::<WARM>(hot, callsite, flow.id(), begun.is_some(), can_pass, taken)
+        let has_begun = known.is_some() || time.is_some();
+        fxt::with_flow::<WARM>(hot, callsite, flow.id(), has_begun, can_pass, taken)
     } else {
         packet::with_flow::<WARM>(hot, callsite, flow.id(), can_pass, taken)
     }
