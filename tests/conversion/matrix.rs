@@ -37,7 +37,7 @@ impl Entry {
 }
 
 /// Why something is not the same.
-enum Why {
+pub(crate) enum Why {
     /// The report says it, in these words.
     Said(&'static str),
     /// It is all there; the importer shows it otherwise.
@@ -46,7 +46,7 @@ enum Why {
 use Why::{Said, Shown as Only};
 
 /// A table that is not the same: of entries that begin so, in this format.
-type Exception = (&'static str, TraceFormat, &'static str, Why);
+pub(crate) type Exception = (&'static str, TraceFormat, &'static str, Why);
 
 #[rustfmt::skip] // a table
 const EXCEPTIONS: &[Exception] = &[
@@ -145,6 +145,7 @@ fn counter(name: &str) -> String {
 fn exception<'e>(entry: &Entry, to: TraceFormat, table: &str) -> Option<&'e Why> {
     EXCEPTIONS
         .iter()
+        .chain(crate::others::EXCEPTIONS)
         .find(|(name, format, of, _)| entry.name.starts_with(name) && (*format, *of) == (to, table))
         .map(|(.., why)| why)
 }

@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args().nth(1).ok_or("the argument is a folder")?;
     let folder = Path::new(&folder);
     for (style, name) in
-        [(TraceStyle::Threaded, "tracing_chrome.json"), (TraceStyle::Async, "tracing_chrome_async.json")]
+        [(TraceStyle::Threaded, "tracing_chrome.json"), (TraceStyle::Async, "tracing_chrome_by_span.json")]
     {
         let chrome = ChromeLayerBuilder::new().file(folder.join(name)).trace_style(style).include_args(true);
         let (layer, guard) = chrome.build();
