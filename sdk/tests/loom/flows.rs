@@ -57,7 +57,7 @@ fn a_flow_that_is_cloned_while_it_begins_begins_once() {
             let flow = Arc::clone(&flow);
             thread::spawn(move || event(&flow.as_ref().clone(), 7).0)
         };
-        let alone = !flow.is_known_in(EPOCH) && flow.begin_alone(EPOCH, 2);
+        let alone = flow.known_in(EPOCH).is_none() && flow.begin_alone(EPOCH, 2);
         let begins = alone || event(&flow, 5).0;
         let other_begins = other.join().unwrap();
         assert!(begins != other_begins);

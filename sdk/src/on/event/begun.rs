@@ -73,14 +73,8 @@ impl Begun {
         self.here.load(Ordering::Relaxed) as u32
     }
 
-    /// Whether this clone knows that the flow began in the trace of this epoch, or in another process. An event
-    /// of another clone may have begun it all the same.
-    #[inline(always)]
-    pub(crate) fn is_known_in(&self, epoch: u32) -> bool {
-        is_in(self.here.load(Ordering::Relaxed), epoch)
-    }
-
-    /// As [`is_known_in`](Self::is_known_in), with what is known of the begin's time.
+    /// Returns what this clone knows of the flow's begin in the trace of this epoch, or in another process.
+    /// `None`: an event of another clone may have begun it all the same.
     #[inline(always)]
     pub(crate) fn known_in(&self, epoch: u32) -> Option<Known> {
         let here = self.here.load(Ordering::Relaxed);
@@ -88,7 +82,7 @@ impl Begun {
     }
 
     /// Begins the flow in the trace of this epoch, at the time `now`, if no clone shares it. Returns `false` if
-    /// nothing was changed. Call it if the flow [is not known](Self::is_known_in) to have begun.
+    /// nothing was changed. Call it if the flow [is not known](Self::known_in) to have begun.
     #[inline(always)]
     pub(crate) fn begin_alone(&self, epoch: u32, now: u64) -> bool {
         let here = self.here.load(Ordering::Relaxed);

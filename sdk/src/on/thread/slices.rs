@@ -54,7 +54,7 @@ fn begin_slice_on<const WARM: bool>(
     values: &[Value<'_>],
     flow: Option<&Flow>,
 ) -> Option<OpenScope> {
-    let listed = Listed(values, flow.map(|flow| (flow.id(), flow.state().is_known_in(epoch.get()))));
+    let listed = Listed(values, flow.map(|flow| (flow.id(), flow.state().known_in(epoch.get()).is_some())));
     if !listed.is_plain() {
         return None;
     }
