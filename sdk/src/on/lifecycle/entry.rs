@@ -45,8 +45,8 @@ pub(crate) fn first_hit(callsite: &'static Callsite) -> Option<Epoch> {
     cold::first_hit(callsite, start_once)
 }
 
-/// The longest wait of an event while another thread starts the session. A start takes some 20 ms. The wait has
-/// a limit, because the starting thread may need a resource of the waiting thread, such as the lock of the
+/// The longest wait of an event while another thread starts the session, which takes less than 1 ms. The wait
+/// has a limit, because the starting thread may need a resource of the waiting thread, such as the lock of the
 /// program's allocator.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
