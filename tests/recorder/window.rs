@@ -197,6 +197,12 @@ fn recurse(depth: u32) {
 
 #[test]
 fn recursion_deeper_than_a_chunk_tells_still_nests() {
+    // Without optimisation, 5,000 frames take more stack than a test has.
+    let deep = std::thread::Builder::new().stack_size(32 << 20).spawn(deep_recursion);
+    deep.expect("a thread").join().expect("its end");
+}
+
+fn deep_recursion() {
     for format in FORMATS {
         for depth in [100, 1000, 5000] {
             let trace = record_with(
