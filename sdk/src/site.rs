@@ -28,6 +28,17 @@ pub struct Site {
     pub counter: CounterOptions,
 }
 
+#[cfg(feature = "enable")]
+impl Site {
+    /// For callsites of this crate's own.
+    pub(crate) const NOWHERE: Self = Self::of_unit(Unit::None);
+
+    /// As [`NOWHERE`](Self::NOWHERE), for a counter with this unit.
+    pub(crate) const fn of_unit(unit: Unit) -> Self {
+        Self { file: "", line: 0, module: "", counter: CounterOptions { unit, ..CounterOptions::NONE } }
+    }
+}
+
 /// The meaning of a counter's values.
 #[derive(Clone, Copy, Debug)]
 pub struct CounterOptions {

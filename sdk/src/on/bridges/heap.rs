@@ -25,7 +25,7 @@ use crate::on::event::Event;
 use crate::on::event::extras::Extras;
 use crate::on::session::current;
 use crate::on::thread::{cold, events};
-use crate::site::{CallsiteKind, CounterOptions, Site};
+use crate::site::{CallsiteKind, Site};
 use crate::vocabulary::Unit;
 
 pub(crate) use crate::on::base::heap::is_counting;
@@ -53,14 +53,10 @@ static LARGE: Callsite = Callsite::with_first_hit(
 
 static COUNTER_KEYS: [Key; 1] = [Key::new("value")];
 static LARGE_KEYS: [Key; 1] = [Key::new("bytes")];
-static IN_BYTES: Site = of_unit(Unit::Bytes);
-static ALLOCATIONS_PER_SECOND: Site = of_unit(Unit::Named("allocations/s"));
-static FREES_PER_SECOND: Site = of_unit(Unit::Named("frees/s"));
-static NOWHERE: Site = of_unit(Unit::None);
-
-const fn of_unit(unit: Unit) -> Site {
-    Site { file: "", line: 0, module: "", counter: CounterOptions { unit, ..CounterOptions::NONE } }
-}
+static IN_BYTES: Site = Site::of_unit(Unit::Bytes);
+static ALLOCATIONS_PER_SECOND: Site = Site::of_unit(Unit::Named("allocations/s"));
+static FREES_PER_SECOND: Site = Site::of_unit(Unit::Named("frees/s"));
+static NOWHERE: Site = Site::NOWHERE;
 
 const fn counter(name: &'static str, site: &'static Site) -> Callsite {
     let first_hit = epoch_without_a_start;

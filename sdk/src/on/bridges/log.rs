@@ -18,7 +18,7 @@ use crate::on::event::extras::Extras;
 use crate::on::event::text::Text;
 use crate::on::lifecycle::{enabled, entry, inherited};
 use crate::on::thread::events;
-use crate::site::{CallsiteKind, CounterOptions, Site};
+use crate::site::{CallsiteKind, Site};
 use crate::vocabulary::Level;
 
 /// The most callsites made for messages. They stay for the rest of the process, and a program may invent
@@ -100,7 +100,7 @@ fn site(record: &Record<'_>) -> Option<&'static Callsite> {
         CallsiteKind::Instant,
         module,
         constant(record).unwrap_or(NAME),
-        Site { file, line, module, ..NOWHERE },
+        Site { file, line, module, ..Site::NOWHERE },
         entry::first_hit,
     );
     sites.insert((site.category(), file_at, line), site);
@@ -114,10 +114,9 @@ fn find(sites: &Sites, target: &str, file_at: usize, line: u32) -> Option<&'stat
 
 /// The name of messages without a place in the source.
 const NAME: &str = "log";
-const NOWHERE: Site = Site { file: "", line: 0, module: "", counter: CounterOptions::NONE };
 
 /// The callsite of all messages beyond [`MAX_SITES`].
-static OVERFLOW: Callsite = Callsite::new(CallsiteKind::Instant, "log", NAME, &[], &NOWHERE);
+static OVERFLOW: Callsite = Callsite::new(CallsiteKind::Instant, "log", NAME, &[], &Site::NOWHERE);
 
 /// Whether the first message was logged. It starts the session that the environment asks for.
 static HAS_ASKED: AtomicBool = AtomicBool::new(false);

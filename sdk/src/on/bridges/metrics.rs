@@ -16,7 +16,7 @@ use crate::on::callsite::{self, Callsite};
 use crate::on::event::argument::{Values, number};
 use crate::on::lifecycle::entry;
 use crate::on::thread::events;
-use crate::site::{CallsiteKind, CounterOptions, Site};
+use crate::site::{CallsiteKind, Site};
 use crate::vocabulary::Unit;
 
 /// The category of all series.
@@ -24,10 +24,6 @@ const CATEGORY: &str = "metrics";
 
 /// The most series. They stay for the rest of the process, and a program may invent labels.
 const MAX_SERIES: usize = 1 << 14;
-
-const fn site(unit: Unit) -> Site {
-    Site { file: "", line: 0, module: "", counter: CounterOptions { unit, ..CounterOptions::NONE } }
-}
 
 pub(crate) fn describe_counter(name: &str, unit: metrics::Unit) {
     describe(SeriesKind::Counter, name, unit);
@@ -116,7 +112,7 @@ fn series(kind: SeriesKind, key: &Key) -> Found {
         Ok(series) => return Found::Series(Arc::clone(series)),
         Err(number) => number,
     };
-    let site = site(tables.unit(kind, key.name()));
+    let site = Site::of_unit(tables.unit(kind, key.name()));
     if let Some(series) = Arc::get_mut(&mut series) {
         series.callsite = memory.fill(CallsiteKind::Counter, CATEGORY, "", site, entry::first_hit);
     }
@@ -220,7 +216,7 @@ impl HistogramFn for Series {
 }
 
 static BEYOND_KEYS: [callsite::Key; 1] = [callsite::Key::new("value")];
-static BEYOND_SITE: Site = site(Unit::Count);
+static BEYOND_SITE: Site = Site::of_unit(Unit::Count);
 static BEYOND: Callsite = Callsite::new(
     CallsiteKind::Counter,
     CATEGORY,

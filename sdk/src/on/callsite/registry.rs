@@ -165,7 +165,7 @@ pub(crate) fn callsite_of(
     let (file, line) = (at.file(), at.line());
     let Some(_busy) = this_thread::enter() else {
         // The thread is inside an event that may hold the lock. Nothing is recorded then.
-        static NOWHERE: Site = Site { file: "", line: 0, module: "", counter: CounterOptions::NONE };
+        static NOWHERE: Site = Site::NOWHERE;
         static NOTHING: Callsite =
             Callsite::with_first_hit(CallsiteKind::Scope, "", "", &[], &NOWHERE, |_| None);
         return &NOTHING;

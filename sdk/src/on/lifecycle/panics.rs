@@ -19,10 +19,10 @@ use crate::on::event::Event;
 use crate::on::event::extras::Extras;
 use crate::on::session::{current, trigger};
 use crate::on::thread::cold;
-use crate::site::{CallsiteKind, CounterOptions, Site};
+use crate::site::{CallsiteKind, Site};
 
 static KEYS: [Key; 2] = [Key::new("message"), Key::new("location")];
-static SITE: Site = Site { file: "", line: 0, module: "", counter: CounterOptions::NONE };
+static SITE: Site = Site::NOWHERE;
 static PANIC: Callsite = Callsite::new(CallsiteKind::Instant, "panic", "panic", &KEYS, &SITE).unfiltered();
 
 /// Installs the hook, once in a process, if the session's settings need it.

@@ -18,22 +18,18 @@ use crate::on::event::Event;
 use crate::on::event::extras::Extras;
 use crate::on::session::current;
 use crate::on::thread::cold;
-use crate::site::{CallsiteKind, CounterOptions, Site};
+use crate::site::{CallsiteKind, Site};
 use crate::vocabulary::Unit;
 
 const CATEGORY: &str = "process";
 
 static KEYS: [Key; 1] = [Key::new("value")];
 
-static IN_BYTES: Site = of_unit(Unit::Bytes);
-static COUNT: Site = of_unit(Unit::Count);
-static PERCENT: Site = of_unit(Unit::Named("%"));
-static PER_SECOND: Site = of_unit(Unit::Named("/s"));
-static BYTES_PER_SECOND: Site = of_unit(Unit::Named("bytes/s"));
-
-const fn of_unit(unit: Unit) -> Site {
-    Site { file: "", line: 0, module: "", counter: CounterOptions { unit, ..CounterOptions::NONE } }
-}
+static IN_BYTES: Site = Site::of_unit(Unit::Bytes);
+static COUNT: Site = Site::of_unit(Unit::Count);
+static PERCENT: Site = Site::of_unit(Unit::Named("%"));
+static PER_SECOND: Site = Site::of_unit(Unit::Named("/s"));
+static BYTES_PER_SECOND: Site = Site::of_unit(Unit::Named("bytes/s"));
 
 /// A counter, and how it comes from the numbers of the system.
 struct Counter {

@@ -235,10 +235,9 @@ fn leave_from_below(span: u64, end: impl FnOnce(&Entry)) {
 mod tests {
     use super::*;
     use crate::site::CallsiteKind;
-    use crate::site::CounterOptions;
     use crate::site::Site;
 
-    static SITE: Site = Site { file: "", line: 0, module: "", counter: CounterOptions::NONE };
+    static SITE: Site = Site::NOWHERE;
     static CALLSITE: Callsite = Callsite::new(CallsiteKind::Scope, "t", "t", &[], &SITE);
 
     fn entries() -> Vec<u64> {
