@@ -8,8 +8,13 @@ use hairline::__private::{Callsite, CallsiteKind, CounterOptions, Scope, Site};
 
 /// Creates callsites of scopes that were never hit. Each has its own name, which begins with `prefix`.
 pub fn callsites(prefix: &str, count: usize) -> &'static [Callsite] {
-    static SITE: Site =
-        Site { file: file!(), line: line!(), module: module_path!(), counter: CounterOptions::NONE };
+    static SITE: Site = Site {
+        file: file!(),
+        line: line!(),
+        module: module_path!(),
+        counter: CounterOptions::NONE,
+        slow_after: 0,
+    };
     let callsite =
         |n| Callsite::new(CallsiteKind::Scope, "bench", format!("{prefix} {n}").leak(), &[], &SITE);
     (0..count).map(callsite).collect::<Vec<_>>().leak()

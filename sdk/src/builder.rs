@@ -8,6 +8,7 @@ use crate::filter::Filter;
 use crate::options::{ClockSource, Format, Overflow};
 use crate::output::MemoryOutput;
 use crate::process_counters::ProcessCounters;
+use crate::slow::SlowRules;
 use crate::vocabulary::Level;
 
 /// The default size of the ring, in bytes: room for 5 to 10 ms of events at the full speed of the hot path.
@@ -18,6 +19,9 @@ pub(crate) const DEFAULT_CHUNK: u32 = 16 << 10;
 
 /// The default time between two heartbeats.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(10);
+
+/// The default number of snapshots of slow slices that are kept.
+const KEEP_SNAPSHOTS: u32 = 10;
 
 /// The default of the shortest time between two triggered snapshots.
 pub(crate) const TRIGGER_INTERVAL: Duration = Duration::from_secs(10);
@@ -45,6 +49,8 @@ pub struct SessionBuilder {
     pub(crate) config: Config,
     categories: Option<String>,
     counters: Option<String>,
+    /// The rules of [`trigger_on_slow`](Self::trigger_on_slow).
+    slow: Vec<(String, Duration)>,
 }
 
 /// All settings of a session.
@@ -67,6 +73,8 @@ pub(crate) struct Config {
     pub(crate) record_panics: bool,
     pub(crate) trigger_on_panic: bool,
     pub(crate) trigger_on_signal: Option<i32>,
+    pub(crate) slow: SlowRules,
+    pub(crate) keep_snapshots: u32,
     pub(crate) finish_on_signals: bool,
     pub(crate) max_file_size: Option<u64>,
     pub(crate) rotate: Option<Rotate>,
@@ -140,6 +148,8 @@ impl SessionBuilder {
                 record_panics: false,
                 trigger_on_panic: false,
                 trigger_on_signal: None,
+                slow: SlowRules::default(),
+                keep_snapshots: KEEP_SNAPSHOTS,
                 finish_on_signals: false,
                 max_file_size: None,
                 rotate: None,
@@ -149,6 +159,7 @@ impl SessionBuilder {
             },
             categories: None,
             counters: None,
+            slow: Vec::new(),
         }
     }
 
@@ -445,6 +456,49 @@ impl SessionBuilder {
         self
     }
 
+    /// Writes a snapshot within 0.2 s after a slice that took `limit` or longer: a scope, an interval of
+    /// [`trace_async!`](crate::trace_async), a span of `tracing` or one of its polls. For sessions with
+    /// [`Overflow::Overwrite`].
+    ///
+    /// `pattern` is `CATEGORY/NAME`, where `*` matches any run of characters; `*/*` is every slice. The name is
+    /// the constant one. Of several rules that match, the last one decides. The option `slow:` of a macro
+    /// counts where no rule matches.
+    ///
+    /// The file is named after the slice: beside `trace.pftrace`, the first one is
+    /// `trace.net-request.1.pftrace`. A snapshot comes at most once in
+    /// [`trigger_interval`](Self::trigger_interval), and the newest [`keep_snapshots`](Self::keep_snapshots)
+    /// stay. [`start`](Self::start) fails if the pattern has no `/`, or the limit is 0.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use hairline::{Overflow, Session, trace_scope};
+    /// # let folder = std::env::temp_dir().join(format!("hairline-slow-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&folder)?;
+    /// let recorder = Session::builder().overflow(Overflow::Overwrite).output(folder.join("trace.pftrace"));
+    /// let session = recorder.trigger_on_slow("net/*", Duration::from_millis(5)).start()?;
+    /// {
+    ///     trace_scope!("net", "request");
+    ///     std::thread::sleep(Duration::from_millis(10));
+    /// }
+    /// session.stop()?; // a snapshot that is due is written
+    /// # if cfg!(feature = "enable") {
+    /// assert!(folder.join("trace.net-request.1.pftrace").exists());
+    /// # }
+    /// # std::fs::remove_dir_all(folder)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn trigger_on_slow(mut self, pattern: impl Into<String>, limit: Duration) -> Self {
+        self.slow.push((pattern.into(), limit));
+        self
+    }
+
+    /// Sets how many snapshots of slow slices are kept (default: 10). When there is one more, the oldest one of
+    /// this session is removed. 0 keeps all.
+    pub fn keep_snapshots(mut self, newest: u32) -> Self {
+        self.config.keep_snapshots = newest;
+        self
+    }
+
     /// Completes the trace when SIGTERM, SIGINT or SIGHUP ends the process (default: `false`). Without this
     /// setting the trace has to be recovered by the command `hairline recover`. The process then dies of the same signal, so
     /// its parent sees the same status as without tracing. A signal that the program handles is left to the
@@ -558,6 +612,8 @@ impl SessionBuilder {
             ("record_panics", config.record_panics),
             ("trigger_on_panic", config.trigger_on_panic),
             ("trigger_on_signal", config.trigger_on_signal.is_some()),
+            ("trigger_on_slow", !self.slow.is_empty() || !config.slow.is_empty()),
+            ("keep_snapshots", config.keep_snapshots != default.keep_snapshots),
             ("finish_on_signals", config.finish_on_signals),
             ("max_file_size", config.max_file_size.is_some()),
             ("rotate", config.rotate.is_some()),
@@ -574,6 +630,9 @@ impl SessionBuilder {
     pub(crate) fn into_config(mut self) -> Result<Config, Error> {
         if let Some(text) = &self.categories {
             self.config.filter = Filter::parse(text)?;
+        }
+        for (pattern, limit) in &self.slow {
+            self.config.slow.add(pattern, *limit)?;
         }
         if let Some(text) = &self.counters {
             self.config.counters = Some(ProcessCounters::parse("counters", text)?);

@@ -140,7 +140,7 @@ impl FromStr for Filter {
 
 /// Whether `text` matches `pattern`, where `*` matches any run of bytes. Takes at most `pattern.len() *
 /// text.len()` steps.
-fn glob(pattern: &[u8], text: &[u8]) -> bool {
+pub(crate) fn glob(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
     let mut retry: Option<(usize, usize)> = None; // after the last '*'; the end of its run so far
     while t < text.len() {

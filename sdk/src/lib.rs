@@ -80,6 +80,7 @@ mod process_counters;
 #[cfg_attr(docsrs, doc(cfg(feature = "recovery")))]
 pub mod recovery;
 mod site;
+mod slow;
 mod summary;
 mod vocabulary;
 mod wrapped;
@@ -159,7 +160,7 @@ pub mod __private {
     pub use crate::on::thread::guards::interval::AsyncScope;
     pub use crate::on::thread::guards::on_track::{TrackScope, track_left_out, track_was_used};
     pub use crate::on::thread::guards::{Scope, log};
-    pub use crate::site::{CallsiteKind, CounterOptions, Site};
+    pub use crate::site::{CallsiteKind, CounterOptions, Site, nanoseconds};
 }
 
 /// For the macros.

@@ -7,7 +7,7 @@ macro_rules! __hairline_no_option {
         ::core::compile_error!(::core::concat!(
             "no event has an option `",
             ::core::stringify!($other),
-            "`: use name, track, flow, end_flow or correlation; an argument is `",
+            "`: use name, track, flow, end_flow, correlation or slow; an argument is `",
             ::core::stringify!($other),
             " = value`"
         ))

@@ -26,6 +26,19 @@ pub struct Site {
     pub module: &'static str,
     /// The meaning of a counter's values.
     pub counter: CounterOptions,
+    /// `slow:`, in ns; 0 without the option.
+    pub slow_after: u64,
+}
+
+/// Returns the ns of the option `slow:`, at least 1.
+#[cfg(feature = "enable")]
+#[must_use]
+pub const fn nanoseconds(limit: std::time::Duration) -> u64 {
+    match limit.as_nanos() {
+        0 => 1,
+        ns if ns > u64::MAX as u128 => u64::MAX,
+        ns => ns as u64,
+    }
 }
 
 #[cfg(feature = "enable")]
@@ -35,7 +48,8 @@ impl Site {
 
     /// As [`NOWHERE`](Self::NOWHERE), for a counter with this unit.
     pub(crate) const fn of_unit(unit: Unit) -> Self {
-        Self { file: "", line: 0, module: "", counter: CounterOptions { unit, ..CounterOptions::NONE } }
+        let counter = CounterOptions { unit, ..CounterOptions::NONE };
+        Self { file: "", line: 0, module: "", counter, slow_after: 0 }
     }
 }
 

@@ -99,7 +99,8 @@ fn every_event() {
     takes_track(&track);
     takes_track(&&Track::thread());
 
-    let mut scope: Scope = scope!("app", "scope", name: "other", flow: &flow, correlation: 7);
+    let mut scope: Scope =
+        scope!("app", "scope", name: "other", flow: &flow, correlation: 7, slow: Duration::from_secs(9));
     let _: bool = scope.arg("key", 1).arg("text", "value").is_recorded();
     drop(scope);
     let mut on_track: TrackScope = scope!("app", "on a track", track: &track, end_flow: &flow);
@@ -320,7 +321,8 @@ fn the_public_types_can_go_to_other_threads() {
 fn the_hidden_constructors_have_the_same_signatures_with_the_feature_on_and_off() {
     use hairline::__private::{Callsite, CallsiteKind, CounterOptions, Extras, Key, Life, Site};
 
-    static SITE: Site = Site { file: "f", line: 1, module: "m", counter: CounterOptions::NONE };
+    static SITE: Site =
+        Site { file: "f", line: 1, module: "m", counter: CounterOptions::NONE, slow_after: 0 };
     static KEYS: [Key; 1] = [Key::new("key")];
     static CALLSITE: Callsite = Callsite::new(CallsiteKind::Scope, "app", "name", &KEYS, &SITE);
 

@@ -5,4 +5,5 @@ mod long;
 mod random;
 mod repeated_begins;
 mod requests;
+mod slow;
 mod window;

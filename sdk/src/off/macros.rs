@@ -101,6 +101,10 @@ macro_rules! __hairline_option {
     (correlation $value:expr) => {
         $value
     };
+    (slow $value:expr) => {{
+        const SLOW: ::core::time::Duration = $value;
+        SLOW
+    }};
     // Of counters.
     (unit $value:expr) => {
         $value

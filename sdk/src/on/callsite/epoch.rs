@@ -42,10 +42,22 @@ impl Epoch {
         self.0.get()
     }
 
+    /// Returns the number, which is never 0.
+    #[inline(always)]
+    pub(crate) const fn number(self) -> NonZeroU32 {
+        self.0
+    }
+
     /// Returns the format of the session.
     #[inline(always)]
     pub(crate) fn format(self) -> Format {
-        if self.get() & TRACK_EVENT == 0 { Format::Fxt } else { Format::TrackEvent }
+        Self::format_of(self.get())
+    }
+
+    /// Returns the format of the session whose epoch has this number.
+    #[inline(always)]
+    pub(crate) const fn format_of(number: u32) -> Format {
+        if number & TRACK_EVENT == 0 { Format::Fxt } else { Format::TrackEvent }
     }
 }
 

@@ -121,6 +121,8 @@ pub struct Callsite {
     keys: &'static [Key],
     site: &'static Site,
     first_hit: FirstHit,
+    /// The duration in ns from which a slice is slow; 0 if none is, so that slices are not timed.
+    slow_after: AtomicU64,
 }
 
 impl Callsite {
@@ -157,6 +159,7 @@ impl Callsite {
             keys,
             site,
             first_hit,
+            slow_after: AtomicU64::new(0),
         }
     }
 
@@ -255,7 +258,7 @@ impl Callsite {
     }
 
     /// Returns its categories: `"net,slow"` has two.
-    pub(crate) fn categories(&self) -> impl Iterator<Item = &'static str> {
+    pub(crate) fn categories(&self) -> impl Iterator<Item = &'static str> + Clone {
         self.category.split(',').map(str::trim).filter(|part| !part.is_empty())
     }
 
@@ -339,6 +342,24 @@ impl Callsite {
         self.word.set(epoch.map_or(0, Epoch::get));
     }
 
+    /// Sets the duration in ns from which a slice is slow; 0 if none is. The caller holds the registry's lock,
+    /// and has set the constants.
+    ///
+    /// The near "seen" bit of a callsite whose slices are timed is always clear. So the hot path leaves them to
+    /// the functions behind it, and other callsites pay nothing.
+    pub(crate) fn set_slow_after(&self, ns: u64) {
+        self.slow_after.store(ns, Ordering::Relaxed);
+        let (byte, mask) = near_bit(if ns == 0 { self.id() } else { NO_ID });
+        self.near_byte.store(byte, Ordering::Relaxed);
+        self.near_mask.store(mask, Ordering::Relaxed);
+    }
+
+    /// Returns the duration in ns from which a slice is slow; 0 if none is.
+    #[inline(always)]
+    pub(crate) fn slow_after(&self) -> u64 {
+        self.slow_after.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn next(&self) -> Option<&'static Callsite> {
         callsite::pointee(self.next.get())
     }
@@ -376,10 +397,7 @@ impl Callsite {
         }
         #[allow(clippy::cast_possible_truncation)] // at most LONGEST_MESSAGE
         self.message_len.store(message.len() as u32, Ordering::Relaxed);
-        self.id.store(serial, Ordering::Relaxed);
-        let (byte, mask) = near_bit(serial);
-        self.near_byte.store(byte, Ordering::Relaxed);
-        self.near_mask.store(mask, Ordering::Relaxed);
+        self.id.store(serial, Ordering::Relaxed); // the registry sets its "seen" bit
     }
 }
 
@@ -400,6 +418,6 @@ pub(crate) struct Constants {
 #[inline]
 pub(crate) fn pointee(p: *mut Callsite) -> Option<&'static Callsite> {
     // SAFETY: null, or made from a `&'static Callsite`: by `Callsite::push` in the list, by `Span::create` in
-    // a span.
+    // a span, by `trigger_slow` in a request.
     unsafe { p.as_ref() }
 }

@@ -16,7 +16,8 @@ use crate::on::base::lock::{Fixed, Grow, Map, Mutex, MutexGuard};
 use crate::on::base::{lock, this_thread};
 use crate::on::callsite::runtime::CallsiteMemory;
 use crate::on::callsite::{Callsite, Constants, Epoch, FirstHit, Link, StringId, pointee};
-use crate::site::{CallsiteKind, CounterOptions, Site};
+use crate::site::{CallsiteKind, Site};
+use crate::slow::SlowRules;
 use crate::vocabulary::Level;
 
 static HEAD: Link<Callsite> = Link::end();
@@ -70,6 +71,7 @@ impl Registry {
         let is_included = session.includes(callsite);
         session.has_matched |= is_included && callsite.is_filtered();
         let is_on = is_included && callsite.level() >= session.level;
+        callsite.set_slow_after(session.slow_after(callsite));
         callsite.set_epoch(is_on.then_some(session.epoch));
     }
 
@@ -87,9 +89,20 @@ pub(crate) struct ActiveSession {
     pub(crate) level: Level,
     /// Whether the filter has included a callsite.
     pub(crate) has_matched: bool,
+    /// Which slices are slow; `None` if the session writes no snapshots of them.
+    pub(crate) slow: Option<SlowRules>,
 }
 
 impl ActiveSession {
+    /// Returns the duration from which a slice of the callsite is slow, in ns; 0 if none is.
+    fn slow_after(&self, callsite: &Callsite) -> u64 {
+        let Some(rules) = self.slow.as_ref().filter(|_| callsite.kind() == CallsiteKind::Scope) else {
+            return 0;
+        };
+        let rule = rules.limit(callsite.categories(), callsite.name());
+        rule.map_or(callsite.site().slow_after, |limit| limit.as_nanos().try_into().unwrap_or(u64::MAX))
+    }
+
     /// Whether the filter includes one of the callsite's categories.
     fn includes(&self, callsite: &Callsite) -> bool {
         if !callsite.is_filtered() {
@@ -179,7 +192,7 @@ pub(crate) fn callsite_of(
     if let Some(callsite) = registry.runtime.get(&key()) {
         return callsite; // another thread's; the lock is released before `memory` is freed
     }
-    let site = Site { file, line, module: "", counter: CounterOptions::NONE };
+    let site = Site { file, line, ..Site::NOWHERE };
     let callsite = memory.fill(CallsiteKind::Scope, category, name, site, first_hit);
     registry.runtime.insert(key(), callsite);
     callsite
@@ -316,9 +329,10 @@ pub(crate) fn active_epoch() -> Option<Epoch> {
 
 /// Switches the callsites that `filter` and `level` match on, with `epoch`, and all others off. The caller
 /// then calls [`notify_bridges`].
-pub(crate) fn activate(epoch: Epoch, filter: Filter, level: Level) {
+/// `slow`: which slices are slow; `None` if the session writes no snapshots of them.
+pub(crate) fn activate(epoch: Epoch, filter: Filter, level: Level, slow: Option<SlowRules>) {
     let before = with(|registry| {
-        let session = ActiveSession { epoch, filter, level, has_matched: false };
+        let session = ActiveSession { epoch, filter, level, has_matched: false, slow };
         let before = registry.active.replace(session);
         ACTIVE_LEVEL.store(level as u8, Ordering::Relaxed);
         ACTIVE_EPOCH.store(epoch.get(), Ordering::Relaxed);

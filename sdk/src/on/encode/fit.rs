@@ -79,10 +79,9 @@ mod tests {
     use crate::on::callsite::Callsite;
     use crate::on::event::extras::Extras;
     use crate::site::CallsiteKind;
-    use crate::site::CounterOptions;
     use crate::site::Site;
 
-    static SITE: Site = Site { file: "f", line: 1, module: "m", counter: CounterOptions::NONE };
+    static SITE: Site = Site { file: "f", line: 1, module: "m", ..Site::NOWHERE };
     static CALLSITE: Callsite = Callsite::new(CallsiteKind::Scope, "t", "n", &[], &SITE);
 
     #[test]

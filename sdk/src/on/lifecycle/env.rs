@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::on::base::stderr::{self, log_level};
 use crate::on::base::variables::{self, one_of, read, variable};
 use crate::options::{ClockSource, parse_size};
+use crate::slow::parse_duration;
 use crate::vocabulary::Level;
 
 /// Reports variables whose names begin like those of this crate, but are not known.
@@ -108,14 +109,20 @@ fn rotate(builder: SessionBuilder, rotation: &str) -> Result<SessionBuilder, Err
 }
 
 /// `HAIRLINE_TRIGGER`: one of its parts.
-fn trigger(builder: SessionBuilder, trigger: &str) -> Result<SessionBuilder, Error> {
-    match trigger.parse() {
-        Ok(signal) => Ok(builder.trigger_on_signal(signal)),
-        Err(_) if trigger.eq_ignore_ascii_case("panic") => Ok(builder.trigger_on_panic(true)),
-        Err(_) => {
-            let expected = "use panic, the number of a signal, or both with a comma between them";
-            Err(Error::Value { what: "HAIRLINE_TRIGGER", value: trigger.to_owned(), expected })
+fn trigger(mut builder: SessionBuilder, trigger: &str) -> Result<SessionBuilder, Error> {
+    let expected = "use panic, the number of a signal, slow:CATEGORY/NAME:LIMIT, every:TIME, keep:FILES, or \
+                    several of them with commas between them";
+    let wrong = || Error::Value { what: "HAIRLINE_TRIGGER", value: trigger.to_owned(), expected };
+    match trigger.split_once(':') {
+        Some(("slow", rule)) => {
+            builder.config.slow.add_text(rule)?;
+            Ok(builder)
         }
+        Some(("every", time)) => Ok(builder.trigger_interval(parse_duration(time).ok_or_else(wrong)?)),
+        Some(("keep", files)) => Ok(builder.keep_snapshots(files.trim().parse().map_err(|_| wrong())?)),
+        Some(_) => Err(wrong()),
+        None if trigger.eq_ignore_ascii_case("panic") => Ok(builder.trigger_on_panic(true)),
+        None => Ok(builder.trigger_on_signal(trigger.parse().map_err(|_| wrong())?)),
     }
 }
 

@@ -9,6 +9,9 @@ macro_rules! __hairline_callsite {
         $crate::__hairline_callsite!($kind, $category, $name, $keys, $crate::__private::CounterOptions::NONE)
     };
     ($kind:ident, $category:expr, $name:expr, $keys:expr, $counter:expr) => {
+        $crate::__hairline_callsite!($kind, $category, $name, $keys, $counter, 0)
+    };
+    ($kind:ident, $category:expr, $name:expr, $keys:expr, $counter:expr, $slow_after:expr) => {
         $crate::__private::Callsite::new(
             $crate::__private::CallsiteKind::$kind,
             $category,
@@ -19,6 +22,7 @@ macro_rules! __hairline_callsite {
                 line: ::core::line!(),
                 module: ::core::module_path!(),
                 counter: $counter,
+                slow_after: $slow_after,
             },
         )
     };
@@ -29,11 +33,15 @@ macro_rules! __hairline_callsite {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __hairline_statics {
-    ($kind:ident, $category:expr, $name:expr, [$(($key:expr))*] $(, $counter:expr)?) => {
+    ($kind:ident, $category:expr, $name:expr, $keys:tt, slow $slow:expr) => {
+        $crate::__hairline_statics!($kind, $category, $name, $keys,
+            $crate::__private::CounterOptions::NONE, $crate::__private::nanoseconds($slow));
+    };
+    ($kind:ident, $category:expr, $name:expr, [$(($key:expr))*] $(, $constant:expr)*) => {
         static __HAIRLINE_KEYS: [$crate::__private::Key; { <[&str]>::len(&[$($key),*]) }] =
             [$($crate::__private::Key::new($key)),*];
         static __HAIRLINE_CALLSITE: $crate::__private::Callsite =
-            $crate::__hairline_callsite!($kind, $category, $name, &__HAIRLINE_KEYS $(, $counter)?);
+            $crate::__hairline_callsite!($kind, $category, $name, &__HAIRLINE_KEYS $(, $constant)*);
     };
 }
 
@@ -54,43 +62,45 @@ macro_rules! __hairline_record {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __hairline_scope_with {
-    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [], []) => {
+    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [], [] $(, slow $slow:expr)?) => {
         $crate::__hairline_record!(
-            (Scope, $category, $name, $keys)
+            (Scope, $category, $name, $keys $(, slow $slow)?)
             off: $crate::__private::Scope::none(&__HAIRLINE_CALLSITE),
             on: $crate::__private::scope_with,
             &$crate::__hairline_values!($(($value))*),
         )
     };
-    ($category:expr, $name:expr, [], [], [.flow(&$flow:expr)], []) => {
+    ($category:expr, $name:expr, [], [], [.flow(&$flow:expr)], [] $(, slow $slow:expr)?) => {
         $crate::__hairline_record!(
-            (Scope, $category, $name, [])
+            (Scope, $category, $name, [] $(, slow $slow)?)
             off: $crate::__private::Scope::none(&__HAIRLINE_CALLSITE),
             on: $crate::__private::Scope::begin_flow,
             ::core::convert::AsRef::as_ref(&$flow),
         )
     };
-    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [.name(&$own_name:expr)], []) => {
+    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [.name(&$own_name:expr)], []
+     $(, slow $slow:expr)?) => {
         $crate::__hairline_record!(
-            (Scope, $category, $name, $keys)
+            (Scope, $category, $name, $keys $(, slow $slow)?)
             off: $crate::__private::Scope::none(&__HAIRLINE_CALLSITE),
             on: $crate::__private::scope_named,
             &$crate::__hairline_values!($(($value))*),
             ::core::convert::AsRef::<str>::as_ref(&$own_name),
         )
     };
-    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [$($options:tt)+], []) => {
+    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [$($options:tt)+], [] $(, slow $slow:expr)?) => {
         $crate::__hairline_record!(
-            (Scope, $category, $name, $keys)
+            (Scope, $category, $name, $keys $(, slow $slow)?)
             off: $crate::__private::Scope::none(&__HAIRLINE_CALLSITE),
             on: $crate::__private::scope_rich,
             &$crate::__hairline_values!($(($value))*),
             &$crate::__private::Extras::new()$($options)+,
         )
     };
-    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [$($options:tt)*], [($track:expr)]) => {
+    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [$($options:tt)*], [($track:expr)]
+     $(, slow $slow:expr)?) => {
         $crate::__hairline_record!(
-            (Scope, $category, $name, $keys)
+            (Scope, $category, $name, $keys $(, slow $slow)?)
             off: $crate::__private::TrackScope::none(&__HAIRLINE_CALLSITE),
             on: $crate::__private::track_scope,
             &$crate::__hairline_values!($(($value))*),
@@ -119,6 +129,9 @@ macro_rules! __hairline_instant_with {
             &$crate::__private::Extras::new()$(.track(&$track))?$($options)*,
         )
     };
+    ($category:expr, $name:expr, $keys:tt, $values:tt, $options:tt, $track:tt, slow $slow:expr) => {
+        ::core::compile_error!("an instant has no duration, and so no option `slow`")
+    };
 }
 
 #[doc(hidden)]
@@ -132,6 +145,9 @@ macro_rules! __hairline_begin_with {
             &$crate::__hairline_values!($(($value))*),
             &$crate::__private::Extras::new().own_track(&$track)$($options)*,
         )
+    };
+    ($category:expr, $name:expr, $keys:tt, $values:tt, $options:tt, $track:tt, slow $slow:expr) => {
+        ::core::compile_error!("`slow:` needs a guard: use scope! or trace_scope! with the option `track:`")
     };
     ($category:expr, $name:expr, $keys:tt, $values:tt, $options:tt, $track:tt) => {
         ::core::compile_error!(
@@ -163,9 +179,10 @@ macro_rules! __hairline_end_with {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __hairline_async_with {
-    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [$($options:tt)*], [$(($track:expr))?]) => {
+    ($category:expr, $name:expr, $keys:tt, [$(($value:expr))*], [$($options:tt)*], [$(($track:expr))?]
+     $(, slow $slow:expr)?) => {
         $crate::__hairline_record!(
-            (Scope, $category, $name, $keys)
+            (Scope, $category, $name, $keys $(, slow $slow)?)
             off: $crate::__private::AsyncScope::none(&__HAIRLINE_CALLSITE),
             on: $crate::__private::async_scope,
             &$crate::__hairline_values!($(($value))*),

@@ -10,9 +10,9 @@
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __hairline_arguments {
-    (($then:ident $category:expr, $name:expr) [$($keys:tt)*] [$($values:tt)*] $options:tt $track:tt
-     $(,)?) => {
-        $crate::$then!($category, $name, [$($keys)*], [$($values)*], $options, $track)
+    (($then:ident $category:expr, $name:expr $(, slow $slow:expr)?)
+     [$($keys:tt)*] [$($values:tt)*] $options:tt $track:tt $(,)?) => {
+        $crate::$then!($category, $name, [$($keys)*], [$($values)*], $options, $track $(, slow $slow)?)
     };
     ($head:tt $keys:tt $values:tt $options:tt [$($track:tt)*] track: $value:expr $(, $($rest:tt)*)?) => {
         $crate::__hairline_arguments!($head $keys $values $options [$($track)* ($value)] $($($rest)*)?)
@@ -65,6 +65,11 @@ macro_rules! __hairline_option {
      ($value:expr) $($rest:tt)*) => {
         $crate::__hairline_arguments!($head $keys $values
             [$($options)* .correlation($value)] $track $($rest)*)
+    };
+    (slow ($then:ident $category:expr, $name:expr) $keys:tt $values:tt $options:tt $track:tt
+     ($value:expr) $($rest:tt)*) => {
+        $crate::__hairline_arguments!(($then $category, $name, slow $value)
+            $keys $values $options $track $($rest)*)
     };
     ($other:ident $($rest:tt)*) => {
         $crate::__hairline_no_option!($other)

@@ -92,7 +92,7 @@ pub(crate) fn child_config(config: &Config) -> Option<Box<Config>> {
     let names_process = expand_for(template, 1, 1) != expand_for(template, 2, 1);
     names_process.then(|| {
         let output = OutputConfig::Path(template.clone());
-        Box::new(Config { output, filter: Filter::default(), ..*config })
+        Box::new(Config { output, filter: Filter::default(), slow: config.slow.clone(), ..*config })
     })
 }
 

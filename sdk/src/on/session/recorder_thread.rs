@@ -4,7 +4,7 @@
 //! ```text
 //! threads ──> ring (the last N MiB, always) ──> Window ──> snapshot(path): head, pieces, tail: a whole trace
 //!                                                 ^
-//!             recorder thread: trigger!, the session's end
+//!             recorder thread: trigger!, slow slices, the session's end
 //! ```
 //!
 //! No thread drains the ring, so the recorder thread sleeps nearly always.
@@ -77,6 +77,9 @@ impl<'s> RecorderThread<'s> {
             let next_sample = hooks::sample(self.shared.epoch().get(), sampled);
             if trigger::take() {
                 self.destination.write_for_trigger(self.shared, self.recorder);
+            }
+            if let Some(callsite) = trigger::take_slow() {
+                self.destination.write_for_slow(self.shared, self.recorder, callsite);
             }
             self.recall_if_refused();
             self.upkeep.refine_clock(self.shared);

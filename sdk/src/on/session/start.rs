@@ -96,9 +96,11 @@ impl Starting {
         let settings = Settings::new(&config, path);
         let shared = Arc::new(Shared::new(format, settings, region, &clock, child_config));
         let (filter, level) = (std::mem::take(&mut config.filter), config.level);
+        let slow = std::mem::take(&mut config.slow);
+        let slow = (config.overflow == Overflow::Overwrite).then_some(slow);
         spawn(&shared, sink, config, clock)?;
         reserved.fill(Arc::clone(&shared));
-        registry::activate(shared.epoch(), filter, level);
+        registry::activate(shared.epoch(), filter, level, slow);
         // Released first, because the bridges look at callsites and run the program's code.
         drop((busy, signals_blocked));
         registry::notify_bridges();
@@ -143,7 +145,7 @@ fn spawn(shared: &Arc<Shared>, sink: Option<Sink>, config: Config, clock: Clock)
         }
         return shared.spawn(move |shared| drain_thread::run(&shared, sink, clock));
     }
-    let destination = Destination::new(config.output, config.trigger_interval);
+    let destination = Destination::new(config.output, config.trigger_interval, config.keep_snapshots);
     if config.trigger_on_panic {
         trigger::set_for_panics();
     }

@@ -1,9 +1,14 @@
-//! Requests for a snapshot of the running flight recorder, from `trigger!`, signals and panics.
+//! Requests for a snapshot of the running flight recorder, from `trigger!`, signals, panics and slow slices.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+use crate::on::callsite::{self, Callsite};
 
 /// Whether a snapshot is requested. The recorder thread clears it.
 static IS_TRIGGERED: AtomicBool = AtomicBool::new(false);
+
+/// The callsite of the first slow slice for which a snapshot is requested; null if there is none.
+static SLOW: AtomicPtr<Callsite> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Whether the running session writes snapshots of panics.
 static IS_FOR_PANICS: AtomicBool = AtomicBool::new(false);
@@ -11,6 +16,19 @@ static IS_FOR_PANICS: AtomicBool = AtomicBool::new(false);
 /// Requests a snapshot of the running flight recorder. Safe in a signal handler: takes no lock.
 pub fn trigger() {
     IS_TRIGGERED.store(true, Ordering::Release); // pairs with the Acquire in `take`
+}
+
+/// Requests a snapshot for a slow slice of the callsite. Takes no lock.
+#[cold]
+pub(crate) fn trigger_slow(callsite: &'static Callsite) {
+    let slow = std::ptr::from_ref(callsite).cast_mut();
+    // Release pairs with the Acquire in `take_slow`. Until that, the first one stays.
+    let _ = SLOW.compare_exchange(std::ptr::null_mut(), slow, Ordering::Release, Ordering::Relaxed);
+}
+
+/// Takes the request for a slow slice. Returns the callsite of the slice.
+pub(crate) fn take_slow() -> Option<&'static Callsite> {
+    callsite::pointee(SLOW.swap(std::ptr::null_mut(), Ordering::Acquire)) // pairs with the Release above
 }
 
 /// Takes the request. Returns whether there was one.
@@ -21,6 +39,7 @@ pub(crate) fn take() -> bool {
 /// Clears the requests to an earlier session.
 pub(crate) fn reset() {
     IS_TRIGGERED.store(false, Ordering::Relaxed);
+    SLOW.store(std::ptr::null_mut(), Ordering::Relaxed);
     IS_FOR_PANICS.store(false, Ordering::Relaxed);
 }
 

@@ -122,7 +122,7 @@ impl Owner {
 #[cold]
 #[inline(never)]
 pub(crate) fn event(epoch: Epoch, event: &Event<'_>) -> Option<Epoch> {
-    begin(epoch, event).map(|open| open.epoch)
+    begin(epoch, event).map(OpenScope::epoch)
 }
 
 /// As [`event`], for an event that may begin a slice on this thread's track.
@@ -141,21 +141,21 @@ pub(crate) fn begin(epoch: Epoch, event: &Event<'_>) -> Option<OpenScope> {
     let _busy = hot.busy();
     fence_constants(); // as in `Hot::take`, which not all events have passed
     let track = event.track.filter(|track| track.is_of(epoch));
-    record(hot, epoch, &Event { track, ..*event }).map(|id| OpenScope { epoch, id })
+    record(hot, epoch, &Event { track, ..*event }).map(|id| OpenScope::with_id(epoch, id))
 }
 
 /// Ends a recorded scope that the hot path cannot end.
 #[cold]
 #[inline(never)]
 pub(crate) fn end(callsite: &'static Callsite, open: OpenScope) {
-    with_writer_of(open.epoch, |hot, writer| writer.end(hot, callsite, open.id));
+    with_writer_of(open.epoch(), |hot, writer| writer.end(hot, callsite, open.id));
 }
 
 /// Ends a recorded scope with arguments, or without them if there is no room.
 #[cold]
 #[inline(never)]
 pub(crate) fn end_with(event: &Event<'_>, open: OpenScope) {
-    with_writer_of(open.epoch, |hot, writer| writer.end_with(hot, event, open.id));
+    with_writer_of(open.epoch(), |hot, writer| writer.end_with(hot, event, open.id));
 }
 
 /// Takes this thread's last slice back: [`ChunkWriter::retract`].

@@ -17,7 +17,7 @@ use crate::on::event::flow::Flow;
 use crate::on::event::position::TrackAction;
 use crate::on::thread::hot::Taken;
 use crate::on::thread::open_scope::{End, OpenScope};
-use crate::on::thread::{cold, hot};
+use crate::on::thread::{cold, hot, slow};
 use crate::options::Format;
 use crate::site::CallsiteKind;
 use crate::vocabulary::Level;
@@ -50,8 +50,9 @@ fn begin_packet(
 #[cold]
 #[inline(never)]
 fn begin_slow(callsite: &'static Callsite) -> Option<OpenScope> {
-    hot::plain::<true>(this_thread::hot(), callsite, CallsiteKind::Scope)
-        .or_else(|| if_scope(callsite, bare(callsite, callsite.epoch()?)))
+    let begun = hot::plain::<true>(this_thread::hot(), callsite, CallsiteKind::Scope)
+        .or_else(|| if_scope(callsite, bare(callsite, callsite.epoch()?)))?;
+    Some(slow::if_timed(callsite, begun))
 }
 
 /// Returns `recorded`, an event of the cold path, if the callsite is a scope's. The end of a scope goes into
@@ -68,7 +69,8 @@ pub(crate) fn begin_rich(
     extras: &Extras<'_>,
 ) -> Option<OpenScope> {
     let recorded = if_scope(callsite, rich(callsite, epoch, values, extras));
-    recorded.filter(|_| extras.track.is_none()) // nor does a slice on a track reserve room
+    // Nor does a slice on a track reserve room.
+    recorded.filter(|_| extras.track.is_none()).map(|begun| slow::if_timed(callsite, begun))
 }
 
 #[inline(never)]
@@ -80,11 +82,15 @@ pub(crate) fn begin_with<V: Values>(
     if V::COLD_ONLY
         && let Some(now) = hot::composed::event(callsite, epoch, values, None)
     {
-        return if_scope(callsite, Some(OpenScope::new(epoch, now)));
+        let begun = if_scope(callsite, Some(OpenScope::new(epoch, now)))?;
+        return Some(slow::if_timed(callsite, begun));
     }
     match hot::with_values::<false, _>(this_thread::hot(), callsite, epoch, CallsiteKind::Scope, values) {
         Some(now) => Some(OpenScope::new(epoch, now)),
-        None => if_scope(callsite, with_values_slow(callsite, epoch, CallsiteKind::Scope, values)),
+        None => {
+            let begun = with_values_slow(callsite, epoch, CallsiteKind::Scope, values);
+            if_scope(callsite, begun).map(|begun| slow::if_timed(callsite, begun))
+        }
     }
 }
 
@@ -106,7 +112,7 @@ pub(crate) fn begin_named<V: Values>(
 fn begin_with_name(callsite: &'static Callsite, name: &str) -> Option<OpenScope> {
     match hot::composed::begin_named(callsite, name) {
         None => begin_named_slow(callsite, callsite.epoch()?, &(), name),
-        recorded => recorded,
+        Some(begun) => Some(slow::if_timed(callsite, begun)),
     }
 }
 
@@ -118,7 +124,10 @@ fn begin_named_with<V: Values>(
     name: &str,
 ) -> Option<OpenScope> {
     match hot::composed::event(callsite, epoch, values, Some(name)) {
-        Some(now) => if_scope(callsite, Some(OpenScope::new(epoch, now))),
+        Some(now) => {
+            let begun = if_scope(callsite, Some(OpenScope::new(epoch, now)))?;
+            Some(slow::if_timed(callsite, begun))
+        }
         None => begin_named_slow(callsite, epoch, values, name),
     }
 }
@@ -133,7 +142,7 @@ fn begin_named_slow<V: Values>(
 ) -> Option<OpenScope> {
     let extras = Extras::new().name(name);
     let event = |values: &[Value<'_>]| cold::begin(epoch, &Event::new(callsite, values, &extras));
-    if_scope(callsite, with_list(values, event))
+    if_scope(callsite, with_list(values, event)).map(|begun| slow::if_timed(callsite, begun))
 }
 
 /// Begins a scope that a flow passes through. Returns the begin if it was recorded.
@@ -152,6 +161,7 @@ fn begin_flow_slow(callsite: &'static Callsite, epoch: Epoch, flow: &Flow) -> Op
         Some(now) => Some(OpenScope::new(epoch, now)),
         None => if_scope(callsite, rich(callsite, epoch, &(), &Extras::new().flow(flow))),
     }
+    .map(|begun| slow::if_timed(callsite, begun))
 }
 
 /// Ends a recorded scope. One that is not the innermost is counted, and its end is marked.
@@ -178,6 +188,7 @@ fn end_slow(end: &End) {
     if !hot::end(this_thread::hot(), end) {
         cold::end(end.callsite, end.open);
     }
+    slow::ended(end.callsite, end.open);
 }
 
 /// Records an instant.

@@ -189,10 +189,9 @@ fn give_back_with_room(key: Key, lane: Lane) {
 mod tests {
     use super::*;
     use crate::site::CallsiteKind;
-    use crate::site::CounterOptions;
     use crate::site::Site;
 
-    static SITE: Site = Site { file: "f", line: 1, module: "m", counter: CounterOptions::NONE };
+    static SITE: Site = Site { file: "f", line: 1, module: "m", ..Site::NOWHERE };
     static ONE: Callsite = Callsite::new(CallsiteKind::Scope, "t", "one", &[], &SITE);
     static OTHER: Callsite = Callsite::new(CallsiteKind::Scope, "t", "other", &[], &SITE);
 

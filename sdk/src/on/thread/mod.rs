@@ -18,3 +18,4 @@ pub(crate) mod retraction;
 pub(crate) mod room;
 #[cfg(feature = "subscriber")]
 pub(crate) mod slices;
+pub(crate) mod slow;

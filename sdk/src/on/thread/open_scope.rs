@@ -1,5 +1,7 @@
 //! A recorded begin, for the end that belongs to it.
 
+use std::num::NonZeroU32;
+
 use crate::on::callsite::{Callsite, Epoch};
 
 /// The begin of a slice on this thread's track. The end of the slice needs it.
@@ -9,7 +11,7 @@ use crate::on::callsite::{Callsite, Epoch};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OpenScope {
     /// The epoch in which the begin was recorded.
-    pub(crate) epoch: Epoch,
+    pub(crate) recorded_in: RecordedIn,
     /// The low half of the begin's time.
     pub(crate) id: u32,
 }
@@ -27,6 +29,53 @@ impl OpenScope {
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)] // the low half is meant
     pub(crate) fn new(epoch: Epoch, now: u64) -> Self {
-        Self { epoch, id: now as u32 }
+        Self::with_id(epoch, now as u32)
+    }
+
+    #[inline(always)]
+    pub(crate) fn with_id(epoch: Epoch, id: u32) -> Self {
+        Self { recorded_in: RecordedIn(epoch.number()), id }
+    }
+
+    /// Returns the epoch in which the begin was recorded.
+    #[inline(always)]
+    pub(crate) fn epoch(self) -> Epoch {
+        self.recorded_in.epoch()
+    }
+
+    /// Returns the same begin as one that is not timed.
+    pub(crate) fn untimed(self) -> Self {
+        Self::with_id(self.epoch(), self.id)
+    }
+}
+
+/// The epoch in which a begin was recorded, and whether the slice is timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RecordedIn(NonZeroU32);
+
+/// Added to the epoch of a slice that is timed. No session has an epoch with this bit: so the end of such a
+/// slice leaves the hot path at its first check.
+const TIMED: u32 = 1 << 30;
+
+impl RecordedIn {
+    /// Returns the number that the hot path compares with the lease's epoch.
+    #[inline(always)]
+    pub(crate) fn number(self) -> u32 {
+        self.0.get()
+    }
+
+    #[inline(always)]
+    pub(crate) fn epoch(self) -> Epoch {
+        // Without the bit, the number is that of an epoch.
+        Epoch::from_raw(self.number() & !TIMED).unwrap_or(Epoch::UNREGISTERED)
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_timed(self) -> bool {
+        self.number() & TIMED != 0
+    }
+
+    pub(crate) fn timed(self) -> Self {
+        Self(self.0 | TIMED)
     }
 }

@@ -12,8 +12,8 @@ use crate::on::event::{Action, Event};
 pub(crate) use crate::on::thread::events::begin as begin_slice;
 pub(crate) use crate::on::thread::events::begin_flow as begin_flow_slice;
 pub(crate) use crate::on::thread::events::{end as end_slice, last_event};
-pub(crate) use crate::on::thread::open_scope::OpenScope;
-use crate::on::thread::{cold, events, hot};
+pub(crate) use crate::on::thread::open_scope::{OpenScope, RecordedIn};
+use crate::on::thread::{cold, events, hot, slow};
 use crate::site::CallsiteKind;
 use crate::vocabulary::Level;
 
@@ -62,7 +62,7 @@ fn begin_slice_on<const WARM: bool>(
     if let Some(flow) = flow {
         flow.state().begin_alone(epoch.get(), now);
     }
-    Some(OpenScope::new(epoch, now))
+    Some(slow::if_timed(callsite, OpenScope::new(epoch, now)))
 }
 
 /// Values whose types are known only at run time, and a flow.
@@ -103,7 +103,7 @@ pub(crate) fn begin_slice_rich(
     values: &[Value<'_>],
     extras: &Extras<'_>,
 ) -> Option<OpenScope> {
-    cold::begin(epoch, &Event::new(callsite, values, extras))
+    cold::begin(epoch, &Event::new(callsite, values, extras)).map(|open| slow::if_timed(callsite, open))
 }
 
 /// Ends a slice with arguments.
@@ -111,6 +111,7 @@ pub(crate) fn end_slice_with(callsite: &'static Callsite, open: OpenScope, named
     let extras = Extras::new();
     let event = Event { action: Action::End, named, ..Event::new(callsite, &[], &extras) };
     cold::end_with(&event, open);
+    slow::ended(callsite, open);
 }
 
 /// Records an instant, whatever the callsite's kind.

@@ -13,7 +13,7 @@ use crate::on::callsite::tables::tracing::SITES;
 use crate::on::callsite::{Callsite, Key, registry};
 use crate::on::lifecycle::{connect, enabled, entry};
 use crate::on::thread::slices;
-use crate::site::{CallsiteKind, CounterOptions, Site};
+use crate::site::{CallsiteKind, Site};
 use crate::vocabulary::Level;
 
 /// Returns the key of a callsite in `by_callsite`: its address.
@@ -144,7 +144,7 @@ fn make(
         file: metadata.file().unwrap_or(""),
         line: metadata.line().unwrap_or(0),
         module: metadata.module_path().unwrap_or(""),
-        counter: CounterOptions::NONE,
+        ..Site::NOWHERE
     };
     let kind = if metadata.is_span() { CallsiteKind::Scope } else { CallsiteKind::Instant };
     memory.with_level(level_of(metadata)).fill(

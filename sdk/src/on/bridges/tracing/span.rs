@@ -455,7 +455,7 @@ impl Span {
     #[inline(never)]
     fn end_again(&self, callsite: &'static Callsite, open: OpenScope) {
         self.end_slice(callsite, open);
-        stack::keep_left(self.address(), open.epoch);
+        stack::keep_left(self.address(), open.epoch());
     }
 
     fn address(&self) -> usize {

@@ -12,7 +12,7 @@ use hairline_shm::Commit;
 use crate::on::base::this_thread;
 use crate::on::callsite::{Callsite, Epoch};
 use crate::on::thread::retraction::{self, Begun};
-use crate::on::thread::slices::{self, OpenScope};
+use crate::on::thread::slices::{self, OpenScope, RecordedIn};
 
 /// An entered span.
 #[derive(Clone, Copy, Debug)]
@@ -54,25 +54,27 @@ struct Stack {
 struct Place {
     span: Cell<u64>,
     callsite: Cell<Option<&'static Callsite>>,
-    epoch: Cell<Option<Epoch>>,
+    recorded_in: Cell<Option<RecordedIn>>,
     id: Cell<u32>,
     is_again: Cell<bool>,
 }
 
 impl Place {
-    const EMPTY: Self = Self {
-        span: Cell::new(0),
-        callsite: Cell::new(None),
-        epoch: Cell::new(None),
-        id: Cell::new(0),
-        is_again: Cell::new(false),
-    };
+    const fn new() -> Self {
+        Self {
+            span: Cell::new(0),
+            callsite: Cell::new(None),
+            recorded_in: Cell::new(None),
+            id: Cell::new(0),
+            is_again: Cell::new(false),
+        }
+    }
 
     #[inline(always)]
     fn set(&self, entry: Entry) {
         self.span.set(entry.span);
         self.callsite.set(Some(entry.callsite));
-        self.epoch.set(entry.open.map(|open| open.epoch));
+        self.recorded_in.set(entry.open.map(|open| open.recorded_in));
         self.id.set(entry.open.map_or(0, |open| open.id));
         self.is_again.set(entry.is_again);
     }
@@ -80,7 +82,8 @@ impl Place {
     /// Returns the entry; `None` if there was never one.
     #[inline(always)]
     fn get(&self) -> Option<Entry> {
-        let open = self.epoch.get().map(|epoch| OpenScope { epoch, id: self.id.get() });
+        let id = self.id.get();
+        let open = self.recorded_in.get().map(|recorded_in| OpenScope { recorded_in, id });
         let (span, is_again) = (self.span.get(), self.is_again.get());
         self.callsite.get().map(|callsite| Entry { span, callsite, open, is_again })
     }
@@ -100,7 +103,7 @@ thread_local! {
     static STACK: Stack = const {
         Stack {
             len: Cell::new(0),
-            near: [const { Place::EMPTY }; NEAR],
+            near: [const { Place::new() }; NEAR],
             begun: Cell::new(Begun::NONE),
             begun_at: Cell::new(usize::MAX),
             left: Cell::new(None),
@@ -283,7 +286,7 @@ fn leave_from_below(span: u64, end: impl FnOnce(&Entry)) {
     }
     end(&own);
     for mut entry in above.into_iter().rev() {
-        let is_on = |open: &OpenScope| entry.callsite.epoch() == Some(open.epoch);
+        let is_on = |open: &OpenScope| entry.callsite.epoch() == Some(open.epoch());
         entry.open = entry.open.filter(is_on).and_then(|_| slices::begin_slice(entry.callsite));
         push(entry);
     }

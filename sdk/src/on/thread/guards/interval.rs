@@ -16,7 +16,7 @@ use crate::on::event::{Event, track};
 use crate::on::thread::cold::TrackEnd;
 use crate::on::thread::end_arguments::EndArguments;
 use crate::on::thread::guards::end_on_track;
-use crate::on::thread::{cold, events, hot, lanes};
+use crate::on::thread::{cold, events, hot, lanes, slow};
 
 /// An interval on a track of its own. It may end on another thread than it began on.
 ///
@@ -197,7 +197,10 @@ impl Drop for AsyncScope {
             }
             let arguments = self.arguments.take();
             match self.end(epoch, arguments) {
-                TrackEnd::Recorded(time) => self.interval.lane.used_until = time,
+                TrackEnd::Recorded(time) => {
+                    self.interval.lane.used_until = time;
+                    slow::check(self.interval.callsite, self.interval.begun_at, time);
+                }
                 TrackEnd::Over | TrackEnd::Lost => {}
                 TrackEnd::Refused => has_ended = false, // the slice stays open
             }
@@ -272,11 +275,10 @@ mod tests {
     use super::*;
     use crate::on::event::track::Track;
     use crate::site::CallsiteKind;
-    use crate::site::CounterOptions;
     use crate::site::Site;
     use crate::{Format, Session};
 
-    static SITE: Site = Site { file: "f", line: 1, module: "m", counter: CounterOptions::NONE };
+    static SITE: Site = Site { file: "f", line: 1, module: "m", ..Site::NOWHERE };
     static CALLSITE: Callsite = Callsite::new(CallsiteKind::Scope, "t", "interval", &[], &SITE);
 
     /// One session at a time.

@@ -19,7 +19,7 @@ use crate::on::thread::cold::TrackEnd;
 use crate::on::thread::end_arguments::{Collected, EndArguments, Number};
 use crate::on::thread::hot::encoded::Encoded;
 use crate::on::thread::open_scope::{End, OpenScope};
-use crate::on::thread::{cold, events, hot};
+use crate::on::thread::{cold, events, hot, slow};
 use crate::options::Format;
 
 pub(crate) mod interval;
@@ -164,7 +164,7 @@ struct EndWith {
 /// Ends a recorded scope with one argument. Most scopes with arguments at the end have one number.
 #[inline(never)]
 fn end_with_number(EndWith { end, number }: &EndWith) {
-    if !hot::composed::end_with_numbers(end, number) {
+    if end.open.recorded_in.is_timed() || !hot::composed::end_with_numbers(end, number) {
         end_with_more(end, &mut Collected::One(*number));
     }
 }
@@ -172,12 +172,23 @@ fn end_with_number(EndWith { end, number }: &EndWith) {
 /// Ends a recorded scope with arguments, which it takes.
 #[inline(never)]
 fn end_with_more(end: &End, arguments: &mut Collected) {
+    if end.open.recorded_in.is_timed() {
+        end_untimed_with(&End { open: end.open.untimed(), ..*end }, arguments);
+        slow::ended(end.callsite, end.open);
+    } else {
+        end_untimed_with(end, arguments);
+    }
+}
+
+#[inline(always)]
+fn end_untimed_with(end: &End, arguments: &mut Collected) {
     match arguments {
         Collected::List(list) => {
             if let Some(list) = list.take() {
                 end_with_list(end, list);
             }
         }
+        Collected::One(number) if hot::composed::end_with_numbers(end, number) => {}
         Collected::Two(numbers) if hot::composed::end_with_numbers(end, numbers) => {}
         numbers => {
             let mut named = Few::<_, 2>::new(("", Value::Null));
@@ -189,7 +200,7 @@ fn end_with_more(end: &End, arguments: &mut Collected) {
 
 #[inline(never)]
 fn end_with_list(&End { callsite, open }: &End, list: Box<EndArguments>) {
-    let mut encoded = Encoded::new(open.epoch.format());
+    let mut encoded = Encoded::new(open.epoch().format());
     list.each(|name, value| encoded.put_named(name, value));
     if !hot::composed::end(callsite, open, &encoded) {
         list.show(|named| end_cold(callsite, open, named));

@@ -11,7 +11,8 @@ use crate::on::event::track::Track;
 use crate::on::thread::cold::TrackEnd;
 use crate::on::thread::end_arguments::EndArguments;
 use crate::on::thread::guards::end_on_track;
-use crate::on::thread::{cold, events};
+use crate::on::thread::open_scope::OpenScope;
+use crate::on::thread::{cold, events, slow};
 
 /// An interval on a [`Track`], from the macro to the drop of this guard, on any thread.
 ///
@@ -31,6 +32,8 @@ pub struct TrackScope {
     epoch: Option<Epoch>,
     /// The epoch in which the begin was recorded.
     recorded_in: Option<Epoch>,
+    /// The time of its begin, in ns.
+    begun_at: u64,
     track: Option<Track>,
     arguments: Option<Box<EndArguments>>,
 }
@@ -39,7 +42,7 @@ impl TrackScope {
     /// Makes a guard that records nothing.
     #[doc(hidden)]
     pub fn none(callsite: &'static Callsite) -> Self {
-        Self { callsite, epoch: None, recorded_in: None, track: None, arguments: None }
+        Self { callsite, epoch: None, recorded_in: None, begun_at: 0, track: None, arguments: None }
     }
 
     /// Begins a slice on the track of the options.
@@ -52,7 +55,8 @@ impl TrackScope {
     ) -> Self {
         let Some(TrackRef::Track(track)) = extras.track else { return Self::none(callsite) };
         let recorded_in = begin_on(callsite, epoch, track, values, extras);
-        Self { callsite, epoch: Some(epoch), recorded_in, track: Some(track.clone()), arguments: None }
+        let (epoch, track) = (Some(epoch), Some(track.clone()));
+        Self { callsite, epoch, recorded_in, begun_at: last_event(), track, arguments: None }
     }
 
     /// Returns whether the begin was recorded.
@@ -75,7 +79,10 @@ impl Drop for TrackScope {
         if let (Some(track), Some(epoch)) = (self.track.take(), self.epoch)
             && track.open_slices().pop(epoch)
         {
-            end_on(&track, self.callsite, epoch, self.arguments.take());
+            let ended = end_on(&track, self.callsite, epoch, self.arguments.take());
+            if let TrackEnd::Recorded(time) = ended {
+                slow::check(self.callsite, self.begun_at, time);
+            }
         }
     }
 }
@@ -88,7 +95,7 @@ fn begin_on(
     values: &impl Values,
     extras: &Extras<'_>,
 ) -> Option<Epoch> {
-    let recorded_in = events::rich(callsite, epoch, values, extras).map(|open| open.epoch);
+    let recorded_in = events::rich(callsite, epoch, values, extras).map(OpenScope::epoch);
     track.open_slices().push(epoch, recorded_in.is_some());
     if recorded_in.is_some() {
         track.open_slices().set_last_time(epoch, last_event());
@@ -144,20 +151,27 @@ pub(crate) fn track_end(
         events::with_list(values, |values| {
             let (after, on) = (track.open_slices().last_time(epoch), Some(TrackRef::Track(track)));
             let event = Event { track: on, after, ..Event::new(callsite, values, &extras) };
-            set_ended(track, epoch, cold::end_on_track(epoch, &event));
+            set_ended(track, epoch, &cold::end_on_track(epoch, &event));
         });
         std::mem::forget(unended);
     }
 }
 
 /// Ends the slice that was begun last on the track, and that is in the trace.
-fn end_on(track: &Track, callsite: &'static Callsite, epoch: Epoch, arguments: Option<Box<EndArguments>>) {
-    set_ended(track, epoch, end_on_track(callsite, epoch, TrackRef::Track(track), arguments));
+fn end_on(
+    track: &Track,
+    callsite: &'static Callsite,
+    epoch: Epoch,
+    arguments: Option<Box<EndArguments>>,
+) -> TrackEnd {
+    let ended = end_on_track(callsite, epoch, TrackRef::Track(track), arguments);
+    set_ended(track, epoch, &ended);
+    ended
 }
 
-fn set_ended(track: &Track, epoch: Epoch, end: TrackEnd) {
+fn set_ended(track: &Track, epoch: Epoch, end: &TrackEnd) {
     if let TrackEnd::Recorded(time) = end {
-        track.open_slices().set_last_time(epoch, time);
+        track.open_slices().set_last_time(epoch, *time);
     }
 }
 

@@ -52,13 +52,13 @@ pub(crate) fn event<V: Values>(
 #[inline(never)]
 fn encoded_event(callsite: &'static Callsite, epoch: Epoch, encoded: &Encoded) -> Option<u64> {
     let arguments = &encoded.get()?;
-    Record { callsite, what: What::of(callsite)?, name: "", arguments }.write(epoch)
+    Record { callsite, what: What::of(callsite)?, name: "", arguments }.write(epoch.get())
 }
 
 #[inline(never)]
 fn encoded_named(callsite: &'static Callsite, epoch: Epoch, encoded: &Encoded, name: &str) -> Option<u64> {
     let arguments = &encoded.get().filter(|_| is_short(name))?;
-    Record { callsite, what: What::of(callsite)?, name, arguments }.write(epoch)
+    Record { callsite, what: What::of(callsite)?, name, arguments }.write(epoch.get())
 }
 
 /// Writes the begin of a scope with a name made at run time and no arguments.
@@ -71,7 +71,7 @@ pub(crate) fn begin_named(callsite: &'static Callsite, name: &str) -> Option<Ope
         return taken.put_back();
     }
     let record = Record { callsite, what: What::Begin, name, arguments: &() };
-    record.write_taken(hot, epoch, 0, taken).map(|now| OpenScope::new(epoch, now))
+    record.write_taken(hot, epoch.format(), 0, taken).map(|now| OpenScope::new(epoch, now))
 }
 
 /// The cold path cuts a long name, and gives an event an empty one.
@@ -80,13 +80,13 @@ fn is_short(name: &str) -> bool {
     (1..=MAX_NAME).contains(&name.len())
 }
 
-/// Writes the end of a recorded scope with arguments, if that is the innermost. Returns false if nothing was
-/// written.
+/// Writes the end of a recorded scope with arguments, if that is the innermost and not timed. Returns false if
+/// nothing was written.
 #[inline(never)]
 pub(crate) fn end(callsite: &'static Callsite, open: OpenScope, arguments: &Encoded) -> bool {
     let Some(arguments) = arguments.get() else { return false };
     let what = What::End { id: open.id };
-    Record { callsite, what, name: "", arguments: &arguments }.write(open.epoch).is_some()
+    Record { callsite, what, name: "", arguments: &arguments }.write(open.recorded_in.number()).is_some()
 }
 
 /// As [`end`], with numbers as arguments.
@@ -94,7 +94,7 @@ pub(crate) fn end(callsite: &'static Callsite, open: OpenScope, arguments: &Enco
 pub(crate) fn end_with_numbers<const COUNT: usize>(end: &End, numbers: &[Number; COUNT]) -> bool {
     let End { callsite, open } = *end;
     let what = What::End { id: open.id };
-    Record { callsite, what, name: "", arguments: numbers }.write(open.epoch).is_some()
+    Record { callsite, what, name: "", arguments: numbers }.write(open.recorded_in.number()).is_some()
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -226,19 +226,21 @@ struct Record<'a, A> {
 }
 
 impl<A: Arguments> Record<'_, A> {
-    /// Writes the record in the session with this epoch. Returns its time, `None` if nothing was written.
+    /// Writes the record in the session whose epoch has this number. Returns its time, `None` if nothing was
+    /// written.
     #[inline(always)]
-    fn write(&self, epoch: Epoch) -> Option<u64> {
-        let most = self.arguments.most(epoch.format())?;
+    fn write(&self, number: u32) -> Option<u64> {
+        let format = Epoch::format_of(number);
+        let most = self.arguments.most(format)?;
         let hot = this_thread::hot();
         let session = if self.what.is_end() { Lease::end_epoch } else { Lease::epoch };
-        let taken = hot.take(session, epoch)?;
-        self.write_taken(hot, epoch, most, taken)
+        let taken = hot.take_number(session, number)?;
+        self.write_taken(hot, format, most, taken)
     }
 
     /// As [`write`](Self::write), with the chunk writer. The arguments take at most `most` bytes.
     #[inline(always)]
-    fn write_taken(&self, hot: &Hot, epoch: Epoch, most: usize, taken: Taken) -> Option<u64> {
+    fn write_taken(&self, hot: &Hot, format: Format, most: usize, taken: Taken) -> Option<u64> {
         // An end follows its begin in the same sequence.
         if !self.what.is_end() && !hot.has_seen::<true>(self.callsite) {
             return taken.put_back();
@@ -248,11 +250,7 @@ impl<A: Arguments> Record<'_, A> {
         {
             return taken.put_back();
         }
-        if epoch.format() == Format::Fxt {
-            self.put_fxt(hot, taken, most)
-        } else {
-            self.put_packet(hot, taken, most)
-        }
+        if format == Format::Fxt { self.put_fxt(hot, taken, most) } else { self.put_packet(hot, taken, most) }
     }
 
     /// ```text

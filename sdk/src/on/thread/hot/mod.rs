@@ -148,7 +148,7 @@ pub(crate) fn with_flow<const WARM: bool>(
 /// Writes the end of a recorded scope, if that is the innermost. Returns false if nothing was written.
 #[inline(always)]
 pub(crate) fn end(hot: &'static Hot, end: &End) -> bool {
-    let epoch = end.open.epoch;
+    let epoch = end.open.epoch();
     let Some(taken) = hot.take(Lease::end_epoch, epoch) else { return false };
     // The room is there: the begin reserved it in this chunk.
     if epoch.format() == Format::Fxt {
@@ -159,7 +159,7 @@ pub(crate) fn end(hot: &'static Hot, end: &End) -> bool {
 }
 
 /// As [`end`]. In a session that writes TrackEvent, `packet` writes the end, in tail position. If nothing was
-/// written, `slow` follows.
+/// written, as for each slice that is timed, `slow` follows.
 #[inline(always)]
 pub(crate) fn end_or(
     hot: &'static Hot,
@@ -167,9 +167,9 @@ pub(crate) fn end_or(
     packet: fn(&'static Hot, &End, u32, Taken),
     slow: fn(&End),
 ) {
-    let epoch = end.open.epoch;
-    let Some(taken) = hot.take(Lease::end_epoch, epoch) else { return slow(end) };
-    if epoch.format() == Format::TrackEvent {
+    let number = end.open.recorded_in.number();
+    let Some(taken) = hot.take_number(Lease::end_epoch, number) else { return slow(end) };
+    if Epoch::format_of(number) == Format::TrackEvent {
         return packet(hot, end, end.open.id, taken);
     }
     if !fxt::end::<false>(hot, end, taken) {

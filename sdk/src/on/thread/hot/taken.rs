@@ -6,7 +6,7 @@ use hairline_shm::abi::CHUNK_HEADER_SIZE;
 use hairline_shm::{ChunkHeader, Commit, Lease};
 
 use crate::on::base::clock;
-use crate::on::base::this_thread::{Hot, NEAR_CALLSITES};
+use crate::on::base::this_thread::{Hot, NEAR_CALLSITES, near_bit};
 use crate::on::callsite::{Callsite, Epoch, fence_constants};
 use crate::on::session::room::OVERHANG;
 use crate::on::thread::raw::Raw;
@@ -28,13 +28,20 @@ impl Hot {
     /// its epoch for ends. Returns `None` if the two differ or the thread is busy; nothing has changed then.
     #[inline(always)]
     pub(crate) fn take(&self, session: impl Fn(&Lease) -> u32, epoch: Epoch) -> Option<Taken> {
+        self.take_number(session, epoch.get())
+    }
+
+    /// As [`take`](Self::take), with the number of an epoch. No session has the number of a slice that is
+    /// timed.
+    #[inline(always)]
+    pub(crate) fn take_number(&self, session: impl Fn(&Lease) -> u32, number: u32) -> Option<Taken> {
         let lease = self.lease();
         // SAFETY: this thread's own lease.
         if unsafe { lease.own_is_busy() } {
             return None;
         }
         lease.set_busy(true);
-        if session(lease) != epoch.get() {
+        if session(lease) != number {
             lease.set_busy(false);
             return None;
         }
@@ -68,7 +75,15 @@ impl Hot {
         let (byte, mask) = callsite.near_bit();
         // SAFETY: `near_bit` made the index, at most NEAR_BYTES.
         let near = unsafe { self.near.get_unchecked(byte as usize) };
-        near.get() & mask != 0 || WARM && self.has_seen_far(callsite.id())
+        near.get() & mask != 0 || WARM && (self.has_seen_far(callsite.id()) || self.has_seen_timed(callsite))
+    }
+
+    /// As [`has_seen`](Self::has_seen), for a callsite whose slices are timed: its near bit is not where
+    /// [`Callsite::near_bit`] says.
+    #[inline]
+    fn has_seen_timed(&self, callsite: &'static Callsite) -> bool {
+        let (byte, mask) = near_bit(callsite.id());
+        callsite.slow_after() != 0 && self.near.get(byte as usize).is_some_and(|near| near.get() & mask != 0)
     }
 
     pub(crate) fn has_seen_far(&self, id: u32) -> bool {

@@ -1,0 +1,84 @@
+//! Slices that are timed, because a slow one triggers a snapshot.
+//!
+//! Only callsites that a rule of the session matches, or that have the option `slow:`, are timed, and only in a
+//! flight recorder. Their slices leave the hot path twice: at the begin, since their near "seen" bit is always
+//! clear, and at the end, since no session has the number of [`RecordedIn::timed`]. So other slices pay
+//! nothing.
+//!
+//! A begin keeps only the low half of its time, its id, which comes again after 4.3 s. The whole times of the
+//! last begins are kept here, for each thread.
+//!
+//! [`RecordedIn::timed`]: crate::on::thread::open_scope::RecordedIn::timed
+
+use std::cell::Cell;
+
+use crate::on::base::this_thread;
+use crate::on::callsite::Callsite;
+use crate::on::session::trigger;
+use crate::on::thread::open_scope::OpenScope;
+
+/// Number of begins whose times a thread keeps. A slice with more timed slices in it has the length that its id
+/// tells: less than 4.3 s.
+const BEGINS: usize = 64;
+
+struct Begins {
+    times: [Cell<u64>; BEGINS],
+    /// The number of begins so far.
+    count: Cell<usize>,
+}
+
+thread_local! {
+    static LAST: Begins = const { Begins { times: [const { Cell::new(0) }; BEGINS], count: Cell::new(0) } };
+}
+
+/// Returns a begin that was just recorded, marked as timed if slices of the callsite are.
+#[inline(always)]
+pub(crate) fn if_timed(callsite: &'static Callsite, begun: OpenScope) -> OpenScope {
+    if callsite.slow_after() == 0 { begun } else { timed(begun) }
+}
+
+#[inline(never)]
+fn timed(begun: OpenScope) -> OpenScope {
+    let now = this_thread::hot().lease().last();
+    LAST.with(|last| {
+        let count = last.count.get();
+        last.times[count % BEGINS].set(now);
+        last.count.set(count.wrapping_add(1));
+    });
+    OpenScope { recorded_in: begun.recorded_in.timed(), ..begun }
+}
+
+/// Looks at a slice that has just ended on this thread, if it is timed.
+#[inline(always)]
+pub(crate) fn ended(callsite: &'static Callsite, open: OpenScope) {
+    if open.recorded_in.is_timed() {
+        ended_timed(callsite, open);
+    }
+}
+
+#[inline(never)]
+fn ended_timed(callsite: &'static Callsite, open: OpenScope) {
+    let now = this_thread::hot().lease().last();
+    let begun = LAST.with(|last| {
+        let count = last.count.get();
+        // The last begin first: nearly always it is the one.
+        let at =
+            (1..=BEGINS).find(|n| last.times[count.wrapping_sub(*n) % BEGINS].get() as u32 == open.id)?;
+        if at == 1 {
+            last.count.set(count.wrapping_sub(1));
+        }
+        Some(last.times[count.wrapping_sub(at) % BEGINS].get())
+    });
+    #[allow(clippy::cast_possible_truncation)] // the low half is meant
+    let by_id = || now - u64::from((now as u32).wrapping_sub(open.id));
+    check(callsite, begun.unwrap_or_else(by_id), now);
+}
+
+/// Requests a snapshot if a slice with these times, in ns, is slow.
+#[inline]
+pub(crate) fn check(callsite: &'static Callsite, begun: u64, ended: u64) {
+    let limit = callsite.slow_after();
+    if limit != 0 && ended.saturating_sub(begun) >= limit {
+        trigger::trigger_slow(callsite);
+    }
+}
