@@ -97,6 +97,7 @@ mod ledger;
 mod looks;
 mod loss;
 mod owner;
+mod platform;
 mod process;
 #[cfg(not(loom))]
 pub mod recover;
