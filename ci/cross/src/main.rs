@@ -6,8 +6,8 @@
 //! hairline-cross events [exit]  records them if the environment asks for a session
 //! hairline-cross window OUT     records more than a flight recorder's ring holds, and takes a snapshot
 //! hairline-cross crowd OUT      more threads than the ring has chunks record, one after the other
-//! hairline-cross forever OUT    records until it is killed
-//! hairline-cross recover        completes the traces of killed processes
+//! hairline-cross forever OUT    records until it is killed; prints its pid
+//! hairline-cross recover PID    completes the trace of a killed process
 //! ```
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -37,7 +37,7 @@ fn main() -> Outcome {
         ["window", out] => window(out),
         ["crowd", out] => crowd(out),
         ["forever", out] => forever(out),
-        ["recover"] => recover(),
+        ["recover", pid] => recover(pid.parse()?),
         _ => Err("record, events, window, crowd, forever or recover".into()),
     }
 }
@@ -112,7 +112,7 @@ fn crowd(out: &str) -> Outcome {
                     std::thread::sleep(Duration::from_millis(1));
                 }
                 trace_instant!("app", "in turn", n);
-                std::thread::sleep(Duration::from_millis(5));
+                std::thread::sleep(Duration::from_millis(10));
                 recorded.fetch_add(1, Ordering::Relaxed);
                 while recorded.load(Ordering::Relaxed) < 200 {
                     std::thread::sleep(Duration::from_millis(5));
@@ -127,7 +127,7 @@ fn crowd(out: &str) -> Outcome {
 
 fn forever(out: &str) -> Outcome {
     let _session = Session::builder().output(out).buffer_size(8 << 20).start()?;
-    println!("recording");
+    println!("recording {}", std::process::id());
     let work = |from: u64| {
         for n in (from..).step_by(2) {
             trace_instant!("app", "step", n);
@@ -143,9 +143,9 @@ fn forever(out: &str) -> Outcome {
     Ok(())
 }
 
-fn recover() -> Outcome {
+fn recover(pid: u32) -> Outcome {
     let mut recovered = 0;
-    for region in recovery::find()?.iter().filter(|region| region.is_dead()) {
+    for region in recovery::find()?.iter().filter(|region| region.pid == pid && region.is_dead()) {
         recovery::recover(&region.path, &recovery::RecoverOptions::new())?;
         recovered += 1;
     }
