@@ -104,7 +104,8 @@ kills() {
     sleep "0.$((i * 7 % 9 + 1))"
     kill -9 "$pid"
     wait "$pid" 2>/dev/null || true
-    "$@" recover "$(sed -n "s/^recording \([0-9]*\).*/\1/p" "$out/said")" | grep -q '^1 recovered' || { echo "ci/cross.sh: kill $i: not recovered"; exit 1; }
+    "$@" recover "$(sed -n "s/^recording \([0-9]*\).*/\1/p" "$out/said")" >"$out/recovered"
+    grep -q '^1 recovered' "$out/recovered" || { echo "ci/cross.sh: kill $i: $(cat "$out/recovered")"; exit 1; }
     ((i % 10)) || judge "$out/killed.$format" "$KEPT" '*2*2*1*'
     rm "$out/killed.$format"
   done
@@ -121,6 +122,7 @@ aarch64() {
     --lib --test vocabulary --test recording --test reliability
   # The kernel starts qemu for the programs that the tests start. Only in this namespace: the machine stays as it is.
   unshare --user --map-root-user --mount bash -c '
+    mount -t tmpfs tmpfs /dev/shm # no other test recovers what is left there
     mount -t binfmt_misc binfmt /proc/sys/fs/binfmt_misc
     echo ":qemu-aarch64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00:\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:$(command -v qemu-aarch64):F" \
       >/proc/sys/fs/binfmt_misc/register

@@ -14,7 +14,7 @@ use crate::on::base::files;
 use crate::on::base::files::unfinished::Unfinished;
 use crate::on::base::files::{RecoveryLock, unfinished};
 use crate::on::base::platform;
-use crate::on::base::platform::Identity;
+use crate::on::base::platform::facts::Identity;
 use crate::recovery::report::RecoverError;
 
 /// Bytes that are copied at a time.

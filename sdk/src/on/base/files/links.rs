@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::on::base::platform;
-use crate::on::base::platform::Link;
+use crate::on::base::platform::facts::Link;
 
 /// Limit of links that are followed from one path, the same as the kernel's.
 const MOST_LINKS: u32 = 40;

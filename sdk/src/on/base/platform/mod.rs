@@ -13,7 +13,7 @@
 //! facts.rs    the types that their functions return
 //! ```
 
-mod facts;
+pub(crate) mod facts;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(not(any(unix, windows)))]
@@ -31,7 +31,6 @@ pub(crate) mod usage;
 #[cfg(windows)]
 mod windows;
 
-pub(crate) use crate::on::base::platform::facts::{Identity, Link, Machine};
 #[cfg(target_os = "linux")]
 pub(crate) use linux::*;
 #[cfg(not(any(unix, windows)))]

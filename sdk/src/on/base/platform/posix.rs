@@ -8,7 +8,9 @@ use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+#[cfg(feature = "recovery")]
+use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use crate::on::base::platform::facts::{Identity, Machine, Resources};

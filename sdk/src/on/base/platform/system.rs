@@ -6,7 +6,8 @@ use hairline_formats::track_event as te;
 
 use crate::on::base::lock;
 pub(crate) use crate::on::base::platform::clocks;
-use crate::on::base::platform::{Machine, machine, timezone_off_mins as read_timezone};
+use crate::on::base::platform::facts::Machine;
+use crate::on::base::platform::{machine, timezone_off_mins as read_timezone};
 
 /// The kernel and the machine.
 #[derive(Debug, Default)]
