@@ -98,6 +98,7 @@ kills() {
   for ((i = 0; i < n; i++)); do
     format=pftrace
     ((i % 2)) && format=fxt
+    : >"$out/said"
     "$@" forever "$out/killed.$format" >"$out/said" &
     pid=$!
     until grep -q recording "$out/said"; do sleep 0.05; done

@@ -107,7 +107,6 @@ pub(crate) unsafe fn replace_by_private(start: NonNull<u8>, len: usize) -> bool 
 /// Makes all threads of this process pass a fence during the call. The kernel interrupts those that run.
 ///
 /// Returns `false` if the system cannot do that (Linux before 4.14, a seccomp filter).
-#[cfg(not(loom))]
 pub(crate) fn fence_all_threads() -> bool {
     // SAFETY: touches no memory of this process.
     let barrier = |command: libc::c_int| unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 };
@@ -131,7 +130,6 @@ pub(crate) fn shown_self() -> Option<Shown> {
 
 /// Returns how `/proc` shows a process. `None` proves nothing: with `hidepid=2`, `/proc` hides the processes
 /// of other users, and those that are not dumpable.
-#[cfg(not(loom))]
 pub(crate) fn shown(pid: u32) -> Option<Shown> {
     shown_as(&pid.to_string())
 }

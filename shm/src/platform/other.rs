@@ -42,7 +42,6 @@ pub(crate) fn create_file(_path: &Path) -> io::Result<File> {
 }
 
 /// Is not supported.
-#[cfg(not(loom))]
 pub(crate) fn open_file(_path: &Path) -> io::Result<File> {
     unsupported()
 }
@@ -53,7 +52,6 @@ pub(crate) fn require_free(_file: &File, _len: usize) -> io::Result<()> {
 }
 
 /// Is not supported.
-#[cfg(not(loom))]
 pub(crate) fn size_of_file_system(_directory: &Path) -> io::Result<u64> {
     unsupported()
 }
@@ -125,29 +123,24 @@ pub(crate) unsafe fn unmap_private(base: NonNull<u8>, len: usize) {
 }
 
 /// Is not supported.
-#[cfg(not(loom))]
 pub(crate) fn try_lock(_file: &File) -> io::Result<()> {
     unsupported()
 }
 
 /// Does nothing.
-#[cfg(not(loom))]
 pub(crate) fn unlock(_file: &File) {}
 
 /// Returns `false`: no file is trusted.
-#[cfg(not(loom))]
 pub(crate) fn is_own(_metadata: &Metadata) -> bool {
     false
 }
 
 /// Returns `false`.
-#[cfg(not(loom))]
 pub(crate) fn is_removed(_file: &File) -> bool {
     false
 }
 
 /// Is not supported.
-#[cfg(not(loom))]
 pub(crate) fn read_exact_at(_file: &File, _bytes: &mut [u8], _offset: u64) -> io::Result<()> {
     unsupported()
 }
@@ -158,19 +151,16 @@ pub(crate) fn bytes_of(path: &Path) -> Cow<'_, [u8]> {
 }
 
 /// Returns the path of these bytes.
-#[cfg(not(loom))]
 pub(crate) fn path_of(bytes: Vec<u8>) -> PathBuf {
     String::from_utf8_lossy(&bytes).into_owned().into()
 }
 
 /// Returns `true`: the system shows no processes.
-#[cfg(not(loom))]
 pub(crate) fn exists(_pid: u32) -> bool {
     true
 }
 
 /// Returns `false`: the system has no such call.
-#[cfg(not(loom))]
 pub(crate) fn fence_all_threads() -> bool {
     false
 }
@@ -186,7 +176,6 @@ pub(crate) fn shown_self() -> Option<Shown> {
 }
 
 /// Returns `None`: the system shows no processes.
-#[cfg(not(loom))]
 pub(crate) fn shown(_pid: u32) -> Option<Shown> {
     None
 }

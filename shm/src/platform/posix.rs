@@ -44,7 +44,6 @@ pub(crate) fn require_free(file: &File, len: usize) -> io::Result<()> {
 }
 
 /// Returns the size of the file system at `directory`, in bytes.
-#[cfg(not(loom))]
 pub(crate) fn size_of_file_system(directory: &Path) -> io::Result<u64> {
     let path = std::ffi::CString::new(directory.as_os_str().as_bytes())?;
     // SAFETY: a struct of integers, for which zeros are valid.
@@ -116,7 +115,6 @@ pub(super) unsafe fn replace(start: NonNull<u8>, len: usize, flag: libc::c_int) 
 }
 
 /// Locks the file. Does not wait: the error is `WouldBlock` if another process has the lock.
-#[cfg(not(loom))]
 pub(crate) fn try_lock(file: &File) -> io::Result<()> {
     // SAFETY: a call on an open descriptor.
     match unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } {
@@ -126,27 +124,23 @@ pub(crate) fn try_lock(file: &File) -> io::Result<()> {
 }
 
 /// Unlocks the file.
-#[cfg(not(loom))]
 pub(crate) fn unlock(file: &File) {
     // SAFETY: a call on an open descriptor.
     unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_UN) };
 }
 
 /// Whether the file belongs to the user of this process. Only such files are trusted.
-#[cfg(not(loom))]
 pub(crate) fn is_own(metadata: &Metadata) -> bool {
     // SAFETY: takes no argument and cannot fail.
     metadata.uid() == unsafe { libc::geteuid() }
 }
 
 /// Whether the file has no name any more.
-#[cfg(not(loom))]
 pub(crate) fn is_removed(file: &File) -> bool {
     file.metadata().is_ok_and(|metadata| metadata.nlink() == 0)
 }
 
 /// Reads the bytes at an offset. The position of the file does not matter.
-#[cfg(not(loom))]
 pub(crate) fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
     file.read_exact_at(bytes, offset)
 }
@@ -157,13 +151,11 @@ pub(crate) fn bytes_of(path: &Path) -> Cow<'_, [u8]> {
 }
 
 /// Returns the path of these bytes.
-#[cfg(not(loom))]
 pub(crate) fn path_of(bytes: Vec<u8>) -> PathBuf {
     OsString::from_vec(bytes).into()
 }
 
 /// Returns `false` only if no process of this pid namespace has the pid.
-#[cfg(not(loom))]
 pub(crate) fn exists(pid: u32) -> bool {
     match libc::pid_t::try_from(pid) {
         Ok(0) => true, // kill(2) takes 0 for the caller's process group

@@ -78,7 +78,6 @@ pub(crate) unsafe fn replace_by_private(start: NonNull<u8>, len: usize) -> bool 
 }
 
 /// Returns `false`: the system has no such call.
-#[cfg(not(loom))]
 pub(crate) fn fence_all_threads() -> bool {
     false
 }
@@ -94,7 +93,6 @@ pub(crate) fn shown_self() -> Option<Shown> {
 }
 
 /// Returns how the system shows a process; `None` if it does not show it.
-#[cfg(not(loom))]
 pub(crate) fn shown(pid: u32) -> Option<Shown> {
     shown_as(pid)
 }

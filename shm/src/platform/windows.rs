@@ -134,7 +134,6 @@ pub(crate) fn create_file(path: &Path) -> io::Result<File> {
 }
 
 /// Opens a file for reading. No link is followed.
-#[cfg(not(loom))]
 pub(crate) fn open_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(FILE_FLAG_OPEN_REPARSE_POINT).open(path)
 }
@@ -145,7 +144,6 @@ pub(crate) fn require_free(_file: &File, _len: usize) -> io::Result<()> {
 }
 
 /// Returns the size of the file system at `directory`, in bytes.
-#[cfg(not(loom))]
 pub(crate) fn size_of_file_system(directory: &Path) -> io::Result<u64> {
     use std::os::windows::ffi::OsStrExt;
     let path: Vec<u16> = directory.as_os_str().encode_wide().chain([0]).collect();
@@ -237,7 +235,6 @@ pub(crate) unsafe fn replace_by_private(_start: NonNull<u8>, _len: usize) -> boo
 pub(crate) fn wipe_on_fork(_mapping: NonNull<u8>, _len: usize) {}
 
 /// Locks the file. Does not wait: the error is `WouldBlock` if another process has the lock.
-#[cfg(not(loom))]
 pub(crate) fn try_lock(file: &File) -> io::Result<()> {
     let mut at = Overlapped { offset_high: LOCKED_BYTE, ..Overlapped::default() };
     // SAFETY: an open handle, and a struct that lives for the call.
@@ -249,7 +246,6 @@ pub(crate) fn try_lock(file: &File) -> io::Result<()> {
 }
 
 /// Unlocks the file.
-#[cfg(not(loom))]
 pub(crate) fn unlock(file: &File) {
     let mut at = Overlapped { offset_high: LOCKED_BYTE, ..Overlapped::default() };
     // SAFETY: as in `try_lock`.
@@ -257,13 +253,11 @@ pub(crate) fn unlock(file: &File) {
 }
 
 /// Returns `true`: the directory says who may have put the file there.
-#[cfg(not(loom))]
 pub(crate) fn is_own(_metadata: &Metadata) -> bool {
     true
 }
 
 /// Whether the file has no name any more.
-#[cfg(not(loom))]
 pub(crate) fn is_removed(file: &File) -> bool {
     let mut information = FileInformation::default();
     // SAFETY: an open handle, and the call writes the struct.
@@ -272,7 +266,6 @@ pub(crate) fn is_removed(file: &File) -> bool {
 }
 
 /// Reads the bytes at an offset.
-#[cfg(not(loom))]
 pub(crate) fn read_exact_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.seek_read(bytes, offset) {
@@ -291,13 +284,11 @@ pub(crate) fn bytes_of(path: &Path) -> Cow<'_, [u8]> {
 }
 
 /// Returns the path of these bytes.
-#[cfg(not(loom))]
 pub(crate) fn path_of(bytes: Vec<u8>) -> PathBuf {
     String::from_utf8_lossy(&bytes).into_owned().into()
 }
 
 /// Makes all threads of this process pass a fence during the call. The system interrupts those that run.
-#[cfg(not(loom))]
 pub(crate) fn fence_all_threads() -> bool {
     // SAFETY: touches no memory of this process.
     unsafe { FlushProcessWriteBuffers() };
@@ -316,7 +307,6 @@ pub(crate) fn shown_self() -> Option<Shown> {
 }
 
 /// Returns how the system shows a process; `None` if this user may not ask.
-#[cfg(not(loom))]
 pub(crate) fn shown(pid: u32) -> Option<Shown> {
     // SAFETY: takes numbers.
     let process = unsafe { OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION | SYNCHRONIZE, 0, pid) };
@@ -340,7 +330,6 @@ fn shown_by(process: RawHandle) -> Option<Shown> {
 }
 
 /// Returns `false` only if no process has the pid.
-#[cfg(not(loom))]
 pub(crate) fn exists(pid: u32) -> bool {
     // SAFETY: takes numbers.
     let process = unsafe { OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, 0, pid) };
