@@ -80,9 +80,9 @@ programs() {
   out=$(mktemp -d)
   for format in pftrace fxt; do
     "$@" record "$out/record.$format"
-    judge "$out/record.$format" "$SLICES" '*constant*guard*instant*interval*job*on the worker*scope*traced*'
+    judge "$out/record.$format" "$SLICES" '*a message,guard,instant,interval,job,made at run time, 24 bytes,on the worker,scope,traced*'
     HAIRLINE=$out/environment.$format "$@" events
-    judge "$out/environment.$format" "$SLICES" '*guard*job*on the worker*scope*'
+    judge "$out/environment.$format" "$SLICES" '*a message,guard,instant,interval,job,made at run time, 24 bytes,on the worker,scope,traced*'
     "$@" window "$out/window.$format"
     judge "$out/window.$format" "select count(*) > 1000 as many from slice where name = 'step'" '*1*'
     echo "$format: recorded, and read by the judge"
@@ -90,7 +90,16 @@ programs() {
   rm -r "$out"
 }
 
-# kills N SIGNAL-COMMAND PROGRAM..: kills the program N times, recovers its trace and asks the judge.
+# crowd PROGRAM..: more threads than chunks.
+crowd() {
+  local out
+  out=$(mktemp -d)
+  "$@" crowd "$out/crowd.pftrace"
+  judge "$out/crowd.pftrace" "$TURNS" '*1*'
+  rm -r "$out"
+}
+
+# kills N PROGRAM..: kills the program N times, recovers its trace and asks the judge.
 kills() {
   local n=$1 out format i pid
   shift
@@ -137,10 +146,7 @@ emulated() {
   local target=aarch64-unknown-linux-gnu
   local program=$CARGO_TARGET_DIR/$target/release/hairline-cross
   programs "$program"
-  out=$(mktemp -d)
-  "$program" crowd "$out/crowd.pftrace"
-  judge "$out/crowd.pftrace" "$TURNS" '*1*'
-  rm -r "$out"
+  crowd "$program"
   kills "${CROSS_KILLS:-100}" "$program"
   cargo test --locked --target $target -p hairline-shm -p hairline-formats -p hairline --all-features --lib
   cargo test --locked --target $target -p hairline-tests --all-features --test vocabulary --test recording
@@ -159,6 +165,8 @@ windows() {
   local wine
   wine=$(command -v wine64 || command -v wine)
   programs "$wine" "$folder/hairline-cross.exe"
+  crowd "$wine" "$folder/hairline-cross.exe"
+  kills "${CROSS_KILLS:-10}" "$wine" "$folder/hairline-cross.exe"
 }
 
 case "${1:-all}" in
