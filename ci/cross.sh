@@ -37,7 +37,9 @@ tools() {
   export __CARGO_TESTS_ONLY_SRC_ROOT=$(echo "$root"/src/rustc-*/library)
   export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
   export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_LINKER=x86_64-w64-mingw32-gcc
-  export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/cross CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_TEST_OPT_LEVEL=1
+  export CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_TEST_OPT_LEVEL=1
+  export CROSS_TARGET_DIR=${CROSS_TARGET_DIR:-${CARGO_TARGET_DIR:-target}/cross} # `aarch64` calls this script again
+  export CARGO_TARGET_DIR=$CROSS_TARGET_DIR
 }
 
 # The library of a target that the packages do not have is built with the program.
