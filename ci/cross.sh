@@ -154,7 +154,9 @@ emulated() {
   # not tested here.
   cargo test --locked --target $target -p hairline-shm -p hairline-formats -p hairline --all-features --lib -- \
     --skip a_child_without_fork_handlers_finds_the_pool_empty
-  cargo test --locked --target $target -p hairline-tests --all-features --test vocabulary --test recording
+  # Its counter has ticks of 1 us: what a random program does has too many equal times.
+  cargo test --locked --target $target -p hairline-tests --all-features --test vocabulary --test recording -- \
+    --skip whatever_threads_do_the_trace_is_what_they_did
   TORTURE_KINDS=fork,spawn,exec,handler,returned TORTURE_CHILDREN=${CROSS_CHILDREN:-100} \
     cargo test --locked --target $target -p hairline-tests --all-features --test reliability -- forking::
 }
