@@ -218,7 +218,7 @@ def add_arrows(module, macros, graph, wrong):
     named = [(path, public, resolve(module, path, macros)) for path, public in module.paths]
     for path in module.globs:
         for target in resolve(module, path, macros):
-            for word in module.words if isinstance(target, Module) else ():
+            for word in module.words - {"crate", "self", "super"} if isinstance(target, Module) else ():
                 named.append(([word], None, find(target, word, macros, frozenset())))
     for call in module.calls & macros.keys() - module.imports.keys():
         named.append(([call], None, {(macros[call], call)}))

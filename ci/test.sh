@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-steps=(judge format lint test release off loom docs examples instructions deny)
+steps=(judge format lint test release off loom docs examples instructions cross deny)
 
 # Tests record millions of events: lightly optimised, with the debug assertions and overflow checks of a test build.
 export CARGO_PROFILE_TEST_OPT_LEVEL=${CARGO_PROFILE_TEST_OPT_LEVEL:-1}
@@ -82,6 +82,10 @@ step_examples() {   # each example runs, and the judge has nothing against its t
 
 step_instructions() { # no event executes more than it may: counts by callgrind, which do not depend on the machine
   ci/instructions.sh
+}
+
+step_cross() {      # other targets, where their compilers and emulators are
+  ci/cross.sh
 }
 
 step_deny() {       # licences, sources and duplicates of the dependencies

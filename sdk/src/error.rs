@@ -72,6 +72,9 @@ pub enum Error {
     Thread(io::Error),
     /// This process is a forked child that records nothing.
     Forked,
+    /// Nothing can record on this platform: it has no threads. The macros do nothing there. The guide lists
+    /// the platforms.
+    Unsupported,
 }
 
 impl fmt::Display for Error {
@@ -99,6 +102,7 @@ impl fmt::Display for Error {
             Self::Value { what, value, expected } => write!(f, "{what} {value:?}: {expected}"),
             Self::Thread(e) => write!(f, "cannot start the drain thread: {e}"),
             Self::Forked => f.write_str("a process forked from a traced one does not trace"),
+            Self::Unsupported => f.write_str("hairline cannot record on this platform, which has no threads"),
         }
     }
 }

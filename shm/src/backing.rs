@@ -1,26 +1,29 @@
-//! The memory under a region: a file in `/dev/shm`, a memfd, or the heap.
+//! The memory under a region: a file, a memfd, or the heap. The file is in `/dev/shm`, or, on other systems
+//! than Linux, in the directory for temporary files.
 //!
-//! | backing | outlives a kill | used                                     |
-//! |---------|-----------------|------------------------------------------|
-//! | file    | yes             | by default                               |
-//! | memfd   | no              | if `/dev/shm` is absent, full or closed  |
-//! | heap    | no              | if the system has neither; loom; tests   |
+//! | backing | outlives a kill | used                                         |
+//! |---------|-----------------|----------------------------------------------|
+//! | file    | yes             | by default                                   |
+//! | memfd   | no              | if the directory is absent, full or closed   |
+//! | heap    | no              | if the system has neither; loom; tests       |
 //!
 //! The pages of a mapping are allocated by a system call before anything touches them. So a full tmpfs is an
 //! error of that call, and not a SIGBUS in the middle of an event. A region allocates its pages step by step,
 //! ahead of their use (`MADV_POPULATE_WRITE`): 512 MiB at once take some 0.3 s. A kernel before 5.14 cannot do
 //! that, so there all pages are allocated at the start (`fallocate`).
 
-#![allow(unsafe_code)] // mmap, the allocator, flock and geteuid
+#![allow(unsafe_code)] // mappings and the allocator
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
-use std::ffi::CString;
+use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::path::PathBuf;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::abi::PAGE;
+use crate::platform;
 
 /// The memory to use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,9 +31,9 @@ pub enum BackingChoice {
     /// The first of file, memfd and heap that the system has.
     #[default]
     Auto,
-    /// A file in `/dev/shm`.
+    /// A file in `/dev/shm`, or in the directory for temporary files.
     File,
-    /// A memfd.
+    /// A memfd, on Linux.
     Memfd,
     /// The heap of the process.
     Heap,
@@ -48,7 +51,8 @@ pub enum BackingChoice {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backing {
-    /// A file in `/dev/shm`. It has this path until the region is closed.
+    /// A file in `/dev/shm`, or in the directory for temporary files. It has this path until the region is
+    /// closed.
     File(String),
     /// A memfd. It ends with the process.
     Memfd,
@@ -56,14 +60,11 @@ pub enum Backing {
     Heap,
 }
 
-/// The directory for the files of regions.
-pub(crate) const DIRECTORY: &str = "/dev/shm";
-
-/// The start of the names of these files. The pid and a random number follow.
+/// The start of the names of regions' files. The pid and a random number follow.
 const NAME: &str = "hairline-";
 
-fn region_path(pid: u32, random: u64) -> String {
-    format!("{DIRECTORY}/{NAME}{pid}-{random:016x}")
+fn region_path(pid: u32, random: u64) -> PathBuf {
+    platform::directory().join(format!("{NAME}{pid}-{random:016x}"))
 }
 
 /// The pid in the name of a region's file. `None` for other names.
@@ -80,7 +81,8 @@ pub(crate) struct Memory {
     base: NonNull<u8>,
     len: usize,
     backing: Backing,
-    linked: bool,
+    /// Whether the file has its name.
+    linked: AtomicBool,
     /// Whether all pages were allocated at the start.
     is_whole: bool,
     /// The process that created the memory. A forked child has the value too, and must not remove the file.
@@ -90,7 +92,7 @@ pub(crate) struct Memory {
 // SAFETY: a mapping and an allocation belong to the process, not to a thread. `abi.rs` says which thread may
 // access which byte.
 unsafe impl Send for Memory {}
-// SAFETY: as above. No method with `&self` changes a field. `release` and `leave_in_child` change the mapping
+// SAFETY: as above. No method with `&self` changes a field but the atomic one. `release` and `leave_in_child` change the mapping
 // by system calls, which several threads may make at once.
 unsafe impl Sync for Memory {}
 
@@ -118,25 +120,18 @@ impl Memory {
     }
 
     fn file(len: usize, first: usize) -> io::Result<Self> {
-        let mut random = [0u8; 8];
-        // SAFETY: the pointer and the length describe `random`.
-        let n = unsafe { libc::getrandom(random.as_mut_ptr().cast(), random.len(), 0) };
-        if n != 8 {
-            return Err(io::Error::last_os_error());
-        }
-        let path = region_path(std::process::id(), u64::from_le_bytes(random));
-        let c_path = CString::new(path.as_str()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW;
-        // SAFETY: `c_path` is NUL-terminated and outlives the call.
-        let fd = unsafe { libc::open(c_path.as_ptr(), flags, 0o600) };
-        let fd = owned(fd)?;
-        let mapped = require_free(&fd, len).and_then(|()| Self::mapped(&fd, len, first));
+        let path = region_path(std::process::id(), platform::random()?);
+        let invalid = |_| io::Error::from(io::ErrorKind::InvalidInput); // not Unicode
+        let name = path.clone().into_os_string().into_string().map_err(invalid)?;
+        let file = platform::create_file(&path)?;
+        let mapped = platform::require_free(&file, len).and_then(|()| Self::mapped(&file, len, first));
         match mapped {
             Ok(mut memory) => {
-                (memory.backing, memory.linked) = (Backing::File(path), true);
+                (memory.backing, memory.linked) = (Backing::File(name), AtomicBool::new(true));
                 Ok(memory)
             }
             Err(e) => {
+                drop(file);
                 let _ = std::fs::remove_file(&path);
                 Err(e)
             }
@@ -144,19 +139,16 @@ impl Memory {
     }
 
     fn memfd(len: usize, first: usize) -> io::Result<Self> {
-        // SAFETY: the name is a NUL-terminated literal.
-        let fd = unsafe { libc::memfd_create(c"hairline".as_ptr(), libc::MFD_CLOEXEC) };
-        let fd = owned(fd)?;
-        Self::mapped(&fd, len, first)
+        Self::mapped(&platform::memory_file()?, len, first)
     }
 
     /// Maps `len` bytes of the empty file, the first of them allocated.
-    fn mapped(fd: &OwnedFd, len: usize, first: usize) -> io::Result<Self> {
-        set_len(fd, len)?;
-        let mut memory = Self::of(map(fd, len)?, len, Backing::Memfd);
+    fn mapped(file: &File, len: usize, first: usize) -> io::Result<Self> {
+        file.set_len(len as u64)?;
+        let mut memory = Self::of(platform::map(file, len)?, len, Backing::Memfd);
         match memory.allocate(0..first) {
             Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
-                reserve(fd, len)?;
+                reserve(file, len)?;
                 memory.is_whole = true;
             }
             allocated => allocated?,
@@ -174,7 +166,7 @@ impl Memory {
     }
 
     fn of(base: NonNull<u8>, len: usize, backing: Backing) -> Self {
-        Self { base, len, backing, linked: false, is_whole: false, pid: std::process::id() }
+        Self { base, len, backing, linked: AtomicBool::new(false), is_whole: false, pid: std::process::id() }
     }
 
     fn layout(len: usize) -> io::Result<Layout> {
@@ -204,14 +196,9 @@ impl Memory {
         if self.backing == Backing::Heap || from >= to {
             return Ok(());
         }
-        let populate = || {
-            // SAFETY: the range is inside of this mapping, and populating changes no byte of it.
-            let done = unsafe {
-                let start = self.base.as_ptr().add(from);
-                libc::madvise(start.cast(), to - from, libc::MADV_POPULATE_WRITE)
-            };
-            if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-        };
+        // SAFETY: the range is inside of this mapping.
+        let start = unsafe { self.base.add(from) };
+        let populate = || platform::populate(start, to - from);
         unless_interrupted(populate)
     }
 
@@ -222,14 +209,11 @@ impl Memory {
     /// Gives the whole pages from byte `from` on back to the system. Ignores errors. Later stores go into new
     /// private memory, and never cause a SIGBUS, even if the file system is full by then.
     ///
-    /// The pages are replaced before they are freed. If they were freed while mapped, a late store would need
-    /// a new page of the full file system.
-    ///
     /// # Safety
     /// The process has no reference to a byte from `from` on that must not become zero.
     pub(crate) unsafe fn release(&self, from: usize) {
         // SAFETY: by the contract.
-        unsafe { self.release_by(from, page_size()) };
+        unsafe { self.release_by(from, platform::page_size()) };
     }
 
     /// As [`release`](Self::release), with pages of `page` bytes.
@@ -243,21 +227,13 @@ impl Memory {
             return;
         }
         // SAFETY: the range is a part of this memory, which stays mapped. Its pages have no other bytes
-        // (`whole_pages`). By the contract its bytes may become zero. `mremap` of 0 bytes makes a second
-        // mapping of the same pages, which only this function knows, and which it unmaps again.
+        // (`whole_pages`). By the contract its bytes may become zero.
         unsafe {
-            let start = self.base.as_ptr().add(start).cast();
+            let start = self.base.add(start);
             if self.backing == Backing::Heap {
-                libc::madvise(start, len, libc::MADV_DONTNEED);
-                return;
-            }
-            let alias = libc::mremap(start, 0, len, libc::MREMAP_MAYMOVE);
-            let is_replaced = replace_by_private(start, len);
-            if alias != libc::MAP_FAILED {
-                if is_replaced {
-                    libc::madvise(alias, len, libc::MADV_REMOVE);
-                }
-                libc::munmap(alias, len);
+                platform::release_heap(start, len);
+            } else {
+                platform::release(start, len);
             }
         }
     }
@@ -282,17 +258,19 @@ impl Memory {
         if self.backing != Backing::Heap {
             // SAFETY: the range is this whole mapping, which stays mapped. By the contract its bytes may
             // become zero.
-            unsafe { replace_by_private(self.base.as_ptr().cast(), self.len) };
+            unsafe { platform::replace_by_private(self.base, self.len) };
         }
     }
 
-    /// Removes the file. The mapping stays until drop.
+    /// Removes the file. The mapping stays until drop. Windows removes no file that is mapped: there the drop
+    /// removes it.
     pub(crate) fn unlink(&self) {
         if let Backing::File(path) = &self.backing
-            && self.linked
+            && self.linked.load(Ordering::Relaxed)
             && self.pid == std::process::id()
+            && std::fs::remove_file(path).is_ok()
         {
-            let _ = std::fs::remove_file(path);
+            self.linked.store(false, Ordering::Relaxed);
         }
     }
 }
@@ -309,16 +287,10 @@ impl Drop for Memory {
             // SAFETY: `base` and `len` are those of the mmap. Mappings that have replaced parts of it are in
             // the same range. The owner of each chunk has the region, which has this value. A lease has a
             // pointer to a chunk only while the chunk lives (`Lease::set`).
-            unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
+            unsafe { platform::unmap(self.base, self.len) };
+            self.unlink();
         }
     }
-}
-
-/// The user of this process. Only files of this user are trusted.
-#[cfg(not(loom))]
-pub(crate) fn own_user() -> u32 {
-    // SAFETY: takes no argument and cannot fail.
-    unsafe { libc::geteuid() }
 }
 
 /// A file with an exclusive lock, which ends when the value is dropped.
@@ -330,11 +302,8 @@ pub(crate) struct Locked(std::fs::File);
 impl Locked {
     /// Locks the file. Does not wait: the error is `WouldBlock` if another process has the lock.
     pub(crate) fn new(file: std::fs::File) -> io::Result<Self> {
-        // SAFETY: a call on an open descriptor.
-        match unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } {
-            0 => Ok(Self(file)),
-            _ => Err(io::Error::last_os_error()),
-        }
+        platform::try_lock(&file)?;
+        Ok(Self(file))
     }
 }
 
@@ -351,22 +320,8 @@ impl Drop for Locked {
     /// Unlocks. Closing the file is not enough: a child that another thread is just starting has the open
     /// file too, until it executes its program.
     fn drop(&mut self) {
-        // SAFETY: a call on an open descriptor.
-        unsafe { libc::flock(self.0.as_raw_fd(), libc::LOCK_UN) };
+        platform::unlock(&self.0);
     }
-}
-
-/// The size of the file system at [`DIRECTORY`], in bytes.
-#[cfg(not(loom))]
-pub(crate) fn directory_size() -> io::Result<u64> {
-    let path = CString::new(DIRECTORY).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-    // SAFETY: a struct of integers, for which zeros are valid.
-    let mut stat: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the path is NUL-terminated, and the call writes to `stat`.
-    if unsafe { libc::statvfs(path.as_ptr(), &raw mut stat) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(stat.f_blocks.saturating_mul(stat.f_frsize))
 }
 
 /// A buffer whose memory goes back to the system when it is dropped. An allocator could keep it.
@@ -383,13 +338,7 @@ unsafe impl Send for Scratch {}
 impl Scratch {
     /// Creates a buffer for `capacity` bytes. The system allocates its pages when they are written.
     pub(crate) fn new(capacity: usize) -> io::Result<Self> {
-        let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: a new mapping at an address that the kernel chooses.
-        let p = unsafe { libc::mmap(std::ptr::null_mut(), capacity.max(1), prot, flags, -1, 0) };
-        if p == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let base = NonNull::new(p.cast()).ok_or_else(io::Error::last_os_error)?;
+        let base = platform::map_private(capacity.max(1))?;
         Ok(Self { base, capacity, len: 0 })
     }
 
@@ -415,32 +364,14 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         // SAFETY: the mapping that `new` has made. No reference to it is left.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), self.capacity.max(1)) };
+        unsafe { platform::unmap_private(self.base, self.capacity.max(1)) };
     }
-}
-
-fn owned(fd: i32) -> io::Result<OwnedFd> {
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the call that returned `fd` has succeeded, and only the caller has it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
-fn file_len(len: usize) -> io::Result<libc::off_t> {
-    libc::off_t::try_from(len).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))
 }
 
 /// The alignment of a region in memory, and of its first chunk, in bytes: the larger of the ABI's and the
 /// system's page.
 pub(crate) fn alignment() -> usize {
-    PAGE.max(page_size())
-}
-
-/// The bytes of the system's smallest page: 4 KiB on x86-64, 16 or 64 KiB on some others.
-fn page_size() -> usize {
-    // SAFETY: takes a number and changes nothing.
-    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(PAGE)
+    PAGE.max(platform::page_size())
 }
 
 /// The bytes of one request in [`reserve`] after a signal has interrupted it. A request takes some
@@ -452,13 +383,13 @@ const RESERVE_TRIES: usize = 100;
 
 /// Reserves `len` bytes for the file, in one request, so that the system can use large pages. If a signal
 /// interrupts it, in many small requests.
-fn reserve(fd: &OwnedFd, len: usize) -> io::Result<()> {
-    let at_once = allocate(fd, 0, len);
+fn reserve(file: &File, len: usize) -> io::Result<()> {
+    let at_once = platform::reserve(file, 0, len);
     if !is_interrupted(&at_once) {
         return at_once;
     }
     let mut parts = (0..len).step_by(RESERVE);
-    parts.try_for_each(|from| unless_interrupted(|| allocate(fd, from, (len - from).min(RESERVE))))
+    parts.try_for_each(|from| unless_interrupted(|| platform::reserve(file, from, (len - from).min(RESERVE))))
 }
 
 fn is_interrupted(done: &io::Result<()>) -> bool {
@@ -469,61 +400,6 @@ fn is_interrupted(done: &io::Result<()>) -> bool {
 fn unless_interrupted(attempt: impl Fn() -> io::Result<()>) -> io::Result<()> {
     let mut attempts = (0..RESERVE_TRIES).map(|_| attempt());
     attempts.find(|done| !is_interrupted(done)).unwrap_or(Err(io::ErrorKind::Interrupted.into()))
-}
-
-/// Returns an error if the file system of the file has less than `len` bytes left. A region needs them sooner
-/// or later, and another kind of memory may have them.
-fn require_free(fd: &OwnedFd, len: usize) -> io::Result<()> {
-    // SAFETY: a struct of integers, for which zeros are valid.
-    let mut stat: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: an open descriptor, and the call writes to `stat`.
-    if unsafe { libc::fstatvfs(fd.as_raw_fd(), &raw mut stat) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // A file system without a limit says that it has no blocks at all.
-    let is_enough = stat.f_blocks == 0 || stat.f_bavail.saturating_mul(stat.f_frsize) >= len as u64;
-    if is_enough { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ENOSPC)) }
-}
-
-fn set_len(fd: &OwnedFd, len: usize) -> io::Result<()> {
-    let len = file_len(len)?;
-    // SAFETY: a call on an open descriptor.
-    match unsafe { libc::ftruncate(fd.as_raw_fd(), len) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-fn allocate(fd: &OwnedFd, at: usize, len: usize) -> io::Result<()> {
-    let (at, len) = (file_len(at)?, file_len(len)?);
-    // SAFETY: a call on an open descriptor.
-    match unsafe { libc::fallocate(fd.as_raw_fd(), 0, at, len) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// Replaces a mapping by zeroed private memory, in one step for all threads. Returns whether the system did
-/// so.
-///
-/// # Safety
-/// The range is a mapping of the caller. The process has no reference to a byte in it that must not become
-/// zero.
-unsafe fn replace_by_private(start: *mut libc::c_void, len: usize) -> bool {
-    let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    let flags = flags | libc::MAP_FIXED | libc::MAP_NORESERVE;
-    // SAFETY: by the contract.
-    unsafe { libc::mmap(start, len, prot, flags, -1, 0) != libc::MAP_FAILED }
-}
-
-fn map(fd: &OwnedFd, len: usize) -> io::Result<NonNull<u8>> {
-    let prot = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: a new mapping of an open descriptor, at an address that the kernel chooses.
-    let p = unsafe { libc::mmap(std::ptr::null_mut(), len, prot, libc::MAP_SHARED, fd.as_raw_fd(), 0) };
-    if p == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
-    }
-    NonNull::new(p.cast()).ok_or_else(io::Error::last_os_error)
 }
 
 #[cfg(all(test, not(loom)))]

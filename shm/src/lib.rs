@@ -38,6 +38,7 @@
 //!   bitmap  looks                     a chunk changes hands
 //!        region                       header, bitmap and chunks
 //! abi  backing  owner  turn  process  wait   layout, memory, and the parts of a region
+//! platform                           the operating system
 //! ```
 //!
 //! # Why no byte is read before it is written
@@ -97,6 +98,7 @@ mod ledger;
 mod looks;
 mod loss;
 mod owner;
+mod platform;
 mod process;
 #[cfg(not(loom))]
 pub mod recover;

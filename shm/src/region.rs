@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)] // forms references into the mapping
 
-use std::os::unix::ffi::OsStrExt;
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use crate::backing::{Backing, BackingChoice, Memory, alignment};
 use crate::error::RegionError;
 use crate::loss::LossReason;
 use crate::owner::Owner;
-use crate::process;
 use crate::step::step;
 use crate::sync::{AtomicU64, Ordering};
 use crate::wait::Waiting;
+use crate::{platform, process};
 
 /// The settings of a region.
 ///
@@ -89,8 +89,8 @@ pub struct About {
 }
 
 impl About {
-    fn parts(&self) -> [&[u8]; 2] {
-        [self.output.as_os_str().as_bytes(), &self.prelude]
+    fn parts(&self) -> [Cow<'_, [u8]>; 2] {
+        [platform::bytes_of(&self.output), (&self.prelude).into()]
     }
 }
 
@@ -205,8 +205,8 @@ impl Region {
         header.format = config.format.into();
         header.overflow = (if config.overwrite { OVERFLOW_OVERWRITE } else { OVERFLOW_DROP }).into();
         header.pid = std::process::id().into();
-        header.process_start = process::start_time(process::SELF).unwrap_or(0).into();
-        header.pid_namespace = process::own_namespace().into();
+        header.process_start = process::own_start().into();
+        header.pid_namespace = platform::namespace().into();
         header.session = config.session.map(Into::into);
         let name = config.process_name.as_bytes();
         let n = name.len().min(header.process_name.as_flattened().len() - 1);
@@ -222,7 +222,7 @@ impl Region {
         for part in [path, prelude] {
             // SAFETY: `create` has reserved the bytes of both parts between the bitmap and the chunks. The
             // region is not shared yet.
-            unsafe { self.at(at).copy_from_nonoverlapping(NonNull::from(part).cast(), part.len()) };
+            unsafe { self.at(at).copy_from_nonoverlapping(NonNull::from(&*part).cast(), part.len()) };
             at += part.len();
         }
         // SAFETY: the memory is page-aligned and at least a page long. The region is not shared yet.

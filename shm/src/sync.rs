@@ -4,6 +4,9 @@ use std::sync::PoisonError;
 use std::time::Instant;
 
 #[cfg(not(loom))]
+use crate::platform;
+
+#[cfg(not(loom))]
 pub(crate) use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence, fence};
 #[cfg(not(loom))]
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
@@ -29,25 +32,12 @@ pub(crate) fn light_fence() {
 #[cfg(loom)]
 pub use interrupts::fence_all_threads;
 
-/// Makes all threads of this process pass a fence during the call. The kernel interrupts those that run.
+/// Makes all threads of this process pass a fence during the call: the system interrupts those that run.
 ///
-/// Returns `false` if the system cannot do that (Linux before 4.14, a seccomp filter).
-#[cfg(all(not(loom), target_os = "linux"))]
-#[allow(unsafe_code)] // a system call
+/// Returns `false` if the system cannot do that: macOS, the BSDs, Linux before 4.14, a seccomp filter.
+#[cfg(not(loom))]
 pub fn fence_all_threads() -> bool {
-    // SAFETY: touches no memory of this process.
-    let barrier = |command: libc::c_int| unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 };
-    // The kernel refuses it until the process is registered. That takes milliseconds if the process has
-    // threads, so it is done at the first use.
-    barrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED)
-        || barrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
-            && barrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED)
-}
-
-/// Returns `false`: this system has no such call.
-#[cfg(all(not(loom), not(target_os = "linux")))]
-pub fn fence_all_threads() -> bool {
-    false
+    platform::fence_all_threads()
 }
 
 /// A function that is `const`, except under loom, whose atomics cannot be created at compile time.

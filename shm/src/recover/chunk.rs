@@ -3,10 +3,10 @@
 use std::fs::File;
 use std::io;
 use std::mem::offset_of;
-use std::os::unix::fs::FileExt;
 
 use crate::abi::{CHUNK_HEADER_SIZE, ChunkHeader, Commit, FLAG_LAST, State, generation};
 use crate::ledger::in_output;
+use crate::platform;
 use crate::recover::header::Facts;
 use crate::runs::{self, Place};
 
@@ -91,7 +91,7 @@ pub(super) struct Header {
 impl Header {
     pub(super) fn read(file: &File, facts: &Facts, number: u32) -> io::Result<Self> {
         let mut raw = [0; CHUNK_HEADER_SIZE];
-        file.read_exact_at(&mut raw, chunk_offset(facts, number))?;
+        platform::read_exact_at(file, &mut raw, chunk_offset(facts, number))?;
         let u32_at = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| raw[at + i]));
         let commit_at = |at: usize| Commit(u64::from_le_bytes(std::array::from_fn(|i| raw[at + i])));
         Ok(Self {

@@ -1,9 +1,9 @@
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::backing::Locked;
+use crate::platform;
 use crate::process::Life;
 use crate::recover::dead::DeadRegion;
 use crate::recover::error::RecoverError;
@@ -40,9 +40,7 @@ impl RegionFile {
     /// If the file is not a readable region of this user.
     pub fn open(path: &Path) -> Result<Self, RecoverError> {
         let failed = |source| RecoverError::File { path: path.to_owned(), source };
-        // Nonblocking: opening a FIFO of that name must not wait.
-        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(failed)?;
+        let file = platform::open_file(path).map_err(failed)?;
         Self::of(file, path.to_owned())
     }
 
@@ -107,7 +105,7 @@ impl RegionFile {
             Err(source) => return Err(RecoverError::File { path, source }),
         };
         // A file without a name was recovered and removed by the process that held the lock before.
-        if file.metadata().is_ok_and(|m| m.nlink() == 0) {
+        if platform::is_removed(&file) {
             return Err(RecoverError::File { path, source: io::ErrorKind::NotFound.into() });
         }
         // Read again: the process may have written after the first read and before its death.

@@ -1,10 +1,11 @@
-//! The search for regions in `/dev/shm`.
+//! The search for regions: in `/dev/shm`, or in the directory for temporary files.
 
 use std::fs::DirEntry;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::backing::{self, DIRECTORY, pid_in};
+use crate::backing::pid_in;
+use crate::platform;
 use crate::process::Life;
 use crate::recover::error::RecoverError;
 use crate::recover::file::RegionFile;
@@ -39,17 +40,17 @@ pub struct Found {
 /// ```
 ///
 /// # Errors
-/// If `/dev/shm` cannot be read. A region that cannot be read is in the result, with the reason.
+/// If the directory of the regions cannot be read. A region that cannot be read is in the result, with the reason.
 pub fn find() -> Result<Vec<Found>, RecoverError> {
-    find_in(Path::new(DIRECTORY))
+    find_in(&platform::directory())
 }
 
-/// The size of `/dev/shm` in bytes. The regions of all processes share it.
+/// The size in bytes of the file system that has the regions: on Linux `/dev/shm`. The regions of all processes share it.
 ///
 /// # Errors
-/// If there is no `/dev/shm`.
+/// If the directory of the regions does not exist.
 pub fn room() -> io::Result<u64> {
-    backing::directory_size()
+    platform::size_of_file_system(&platform::directory())
 }
 
 fn find_in(directory: &Path) -> Result<Vec<Found>, RecoverError> {
@@ -63,7 +64,7 @@ fn find_in(directory: &Path) -> Result<Vec<Found>, RecoverError> {
 }
 
 /// A search for this user's regions in steps of bounded work: other users can put any number of files into
-/// `/dev/shm`.
+/// their directory.
 ///
 /// ```
 /// use hairline_shm::recover::Search;
@@ -89,9 +90,9 @@ impl Search {
     /// Starts a search.
     ///
     /// # Errors
-    /// If `/dev/shm` cannot be read.
+    /// If the directory of the regions cannot be read.
     pub fn new() -> Result<Self, RecoverError> {
-        Self::of(Path::new(DIRECTORY))
+        Self::of(&platform::directory())
     }
 
     fn of(directory: &Path) -> Result<Self, RecoverError> {

@@ -2,10 +2,10 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::abi::CHUNK_HEADER_SIZE;
+use crate::platform;
 use crate::recover::chunk::{Damaged, Entry, Header, Part, chunk_offset, keep_whole_runs};
 use crate::recover::error::RecoverError;
 use crate::recover::header::{Facts, SessionState};
@@ -104,8 +104,8 @@ impl<'r> Fragments<'r> {
         self.buffer.resize(len, 0);
         let payload = chunk_offset(facts, entry.number) + CHUNK_HEADER_SIZE as u64;
         let (head, body) = self.buffer.split_at_mut(context as usize);
-        file.read_exact_at(head, payload).map_err(failed)?;
-        file.read_exact_at(body, payload + u64::from(entry.from)).map_err(failed)?;
+        platform::read_exact_at(file, head, payload).map_err(failed)?;
+        platform::read_exact_at(file, body, payload + u64::from(entry.from)).map_err(failed)?;
         Ok(Some(Fragment {
             sequence: entry.sequence,
             index: entry.index,

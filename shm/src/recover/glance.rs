@@ -17,11 +17,11 @@
 use std::collections::HashSet;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::abi::{CHUNK_HEADER_SIZE, State};
 use crate::looks::copy_between_looks;
+use crate::platform;
 use crate::recover::chunk::{Damaged, Entry, Header, Part, chunk_offset, keep_whole_runs};
 use crate::recover::error::RecoverError;
 use crate::recover::fragments::Fragment;
@@ -155,7 +155,7 @@ impl Glance {
             if let Ok(Some(entry)) = &entry {
                 bytes.resize(start + entry.to as usize, 0);
                 let payload = chunk_offset(&self.facts, number) + CHUNK_HEADER_SIZE as u64;
-                file.read_exact_at(&mut bytes[start..], payload)?;
+                platform::read_exact_at(file, &mut bytes[start..], payload)?;
             }
             Ok((*header, entry))
         })?;

@@ -2,20 +2,18 @@
 
 #![cfg_attr(not(feature = "recovery"), allow(dead_code))] // fields that only recovery reads
 
-use std::ffi::OsString;
 use std::fs::{File, Metadata};
 use std::io;
 use std::mem::offset_of;
-use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use crate::abi::{
     ABI_VERSION, CHUNK_HEADER_SIZE, CHUNK_SIZE_RANGE, MAGIC, MAX_PATH, MAX_PRELUDE, NO_FILE,
     OVERFLOW_OVERWRITE, REGION_ACTIVE, REGION_CLOSED, REGION_HEADER_SIZE, RegionHeader,
 };
-use crate::backing::{self, pid_in};
+use crate::backing::pid_in;
 use crate::loss::{LOSS_REASONS, LossReason};
+use crate::platform;
 use crate::process::{self, Life};
 use crate::recover::error::RecoverError;
 
@@ -155,7 +153,7 @@ pub(super) const NOT_OURS: &str = "not a regular file of this user";
 
 /// Whether a file can be a region that this process may recover, by its metadata alone.
 pub(super) fn is_ours(metadata: &Metadata) -> bool {
-    metadata.is_file() && metadata.uid() == backing::own_user()
+    metadata.is_file() && platform::is_own(metadata)
 }
 
 /// Reads the header of the region in `file`. `path` is for messages, and for the pid if there is no header.
@@ -170,7 +168,7 @@ pub(super) fn facts_of(file: &File, path: &Path) -> Result<Facts, RecoverError> 
 /// Reads and checks the header. Each number is checked before it is used.
 fn read(file: &File, file_len: u64, path: &Path) -> Result<Facts, Wrong> {
     let mut raw = Raw([0; REGION_HEADER_SIZE]);
-    match file.read_exact_at(&mut raw.0, 0) {
+    match platform::read_exact_at(file, &mut raw.0, 0) {
         // The process was killed before it gave the file a length.
         Err(e) if e.kind() == io::ErrorKind::UnexpectedEof && file_len == 0 => {}
         Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Err(Wrong::What("too short")),
@@ -263,10 +261,10 @@ fn about(file: &File, raw: &Raw, chunks_offset: u64) -> Result<(Option<PathBuf>,
     let end = offset + len as u64; // far below 2^33
     require(offset >= REGION_HEADER_SIZE as u64 && end <= chunks_offset, "place of path and head")?;
     let mut about = vec![0; len];
-    file.read_exact_at(&mut about, offset).map_err(Wrong::Io)?;
+    platform::read_exact_at(file, &mut about, offset).map_err(Wrong::Io)?;
     let prelude = about.split_off(path_len);
     require(!about.contains(&0), "a path with a zero in it")?;
-    let output = (!about.is_empty()).then(|| PathBuf::from(OsString::from_vec(about)));
+    let output = (!about.is_empty()).then(|| platform::path_of(about));
     Ok((output, prelude))
 }
 

@@ -12,7 +12,7 @@
 //! # The end of a thread
 //!
 //! Two destructors run at a thread's end, in this order. The destructor of a thread-local (`cold::Owner`)
-//! releases the chunk. The destructor of a `pthread_key` releases the lease, and also the chunk of a thread
+//! releases the chunk. The destructor of a key (on Unix a `pthread_key`) releases the lease, and also the chunk of a thread
 //! whose first event came after its thread-locals were destroyed. If neither runs (in the last round of key
 //! destructors, or in a signal handler after that), the lease stays claimed, and the memory of the thread's
 //! chunk writer is not freed: some KiB for each such thread, and the session's region until the process ends.
@@ -24,13 +24,13 @@
 //! new one. If they did not run (`clone(2)`, `_Fork`), [`own_lease`] detects the fork at the child's first
 //! contact with the cold path. The child then records nothing from there on.
 
-#![allow(unsafe_code)] // pthread keys, and the pool
+#![allow(unsafe_code)] // the pool
 
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use hairline_shm::{Lease, claim_lease, lost_to_fork, release_lease, start_pool_in_child};
 
-use crate::on::base::hooks;
+use crate::on::base::{hooks, platform};
 
 /// The lease of a thread that has not reached the cold path yet. It looks like a lease that a fork has wiped,
 /// so that [`own_lease`] needs one check for both.
@@ -146,28 +146,20 @@ const GONE: u32 = u32::MAX;
 /// whether that succeeded.
 fn register_end(slot: &AtomicPtr<Lease>) -> bool {
     let Some(key) = key() else { return false };
-    // SAFETY: a key that `key` made, which is deleted only when the process ends or this library is unloaded.
-    // Only `ended` dereferences the value, on this thread.
-    unsafe { libc::pthread_setspecific(key, std::ptr::from_ref(slot).cast()) == 0 }
+    platform::set_value(key, std::ptr::from_ref(slot).cast())
 }
 
-fn key() -> Option<libc::pthread_key_t> {
+fn key() -> Option<u32> {
     match KEY.load(Ordering::Acquire) {
         NOT_MADE => {}
         GONE => return None,
         key => return Some(key - 1),
     }
-    let mut key = 0;
-    // SAFETY: the call writes the key. The destructor is a function of this library; `forget_key` deletes the
-    // key before the library is unloaded.
-    if unsafe { libc::pthread_key_create(&raw mut key, Some(ended)) } != 0 {
-        return None;
-    }
+    let key = platform::create_key(ended)?;
     match KEY.compare_exchange(NOT_MADE, key + 1, Ordering::Release, Ordering::Acquire) {
         Ok(_) => Some(key),
         Err(first) => {
-            // SAFETY: the key made above, which no other code has seen.
-            unsafe { libc::pthread_key_delete(key) };
+            platform::delete_key(key);
             (first != GONE).then(|| first - 1)
         }
     }
@@ -177,12 +169,11 @@ fn key() -> Option<libc::pthread_key_t> {
 pub(crate) fn forget_key() {
     let key = KEY.swap(GONE, Ordering::AcqRel);
     if key != NOT_MADE && key != GONE {
-        // SAFETY: a key that `key` made.
-        unsafe { libc::pthread_key_delete(key - 1) };
+        platform::delete_key(key - 1);
     }
 }
 
-extern "C" fn ended(slot: *mut libc::c_void) {
+extern "C" fn ended(slot: *mut std::ffi::c_void) {
     if let Some(hooks) = hooks::get() {
         (hooks.thread_ends)();
     }

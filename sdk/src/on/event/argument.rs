@@ -272,7 +272,8 @@ impl<T: Argument> Argument for Option<T> {
         Self: 'a;
     #[inline(always)]
     fn hold(&self) -> Self::Held<'_> {
-        self.as_ref().map(Argument::hold)
+        // With the path `Argument::hold`, Rust 1.88 says that `T` does not live long enough.
+        self.as_ref().map(|value| value.hold())
     }
 }
 

@@ -211,6 +211,25 @@ fn after_loads() {
     unsafe {
         std::arch::x86_64::_mm_lfence();
     }
+    #[cfg(all(target_arch = "aarch64", not(loom), not(miri)))]
+    // SAFETY: all processors of this architecture have these instructions, which touch no memory. The `dsb`
+    // ends when all earlier loads have their values, and the `isb` keeps the reads of the counter behind it.
+    // A tick can be 50 ns long. So this waits for the next one: the begin may be in the present one.
+    unsafe {
+        std::arch::asm!(
+            "dsb ishld",
+            "isb",
+            "mrs {before}, cntvct_el0",
+            "2:",
+            "isb",
+            "mrs {now}, cntvct_el0",
+            "cmp {now}, {before}",
+            "b.eq 2b",
+            before = out(reg) _,
+            now = out(reg) _,
+            options(nostack),
+        );
+    }
 }
 
 /// Whether the state says that the flow began in this epoch, or in another process.

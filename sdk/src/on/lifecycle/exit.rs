@@ -1,11 +1,9 @@
 //! The handlers of fork and exit. The first thread on the cold path registers them, before it takes a lock of
 //! this crate.
 
-#![allow(unsafe_code)] // atexit
-
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::on::base::lease;
+use crate::on::base::{lease, platform};
 use crate::on::lifecycle::fork;
 use crate::on::session::control;
 
@@ -19,9 +17,7 @@ pub(crate) fn install() {
     static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
     if !IS_INSTALLED.swap(true, Ordering::Relaxed) {
         fork::install();
-        // SAFETY: the handler is a function of this library without arguments. The C library calls it before
-        // it unloads this library.
-        unsafe { libc::atexit(at_exit) };
+        platform::at_exit(at_exit);
     }
 }
 

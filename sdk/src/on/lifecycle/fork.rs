@@ -52,14 +52,14 @@
 //!
 //! `vfork`, `posix_spawn` and their `exec` call no handler and run nothing of this crate.
 
-#![allow(unsafe_code)] // pthread_atfork, and a Box behind an atomic pointer
+#![allow(unsafe_code)] // a region in a child, and a Box behind an atomic pointer
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use hairline_shm::Lease;
 
-use crate::on::base::{files, heap, lock, this_thread};
+use crate::on::base::{files, heap, lock, platform, this_thread};
 use crate::on::callsite::registry;
 use crate::on::event::flow;
 use crate::on::lifecycle::inherited;
@@ -103,9 +103,7 @@ thread_local! {
 
 /// Registers the handlers, once in a process. Forked children inherit them.
 pub(crate) fn install() {
-    // SAFETY: the handlers are functions of this library without arguments. They stay loaded as long as it
-    // does.
-    unsafe { libc::pthread_atfork(Some(prepare), Some(in_parent), Some(in_child)) };
+    platform::at_fork(prepare, in_parent, in_child);
 }
 
 impl Held {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::builder::Config;
 use crate::error::Error;
+use crate::on::base::platform;
 use crate::on::lifecycle::{connect, inherited, panics, process_counters, signals};
 use crate::on::session::shared::Shared;
 use crate::on::session::start::Starting;
@@ -11,9 +12,12 @@ use crate::on::session::start::Starting;
 /// Starts a session.
 ///
 /// # Errors
-/// When a session runs already, when the settings contradict each other, or when a resource that they need
+/// When nothing can record on this platform, when a session runs already, when the settings contradict each other, or when a resource that they need
 /// cannot be created.
 pub(crate) fn start(config: Config) -> Result<Arc<Shared>, Error> {
+    if !platform::CAN_RECORD {
+        return Err(Error::Unsupported);
+    }
     connect::connect();
     let starting = Starting::new(config.clock)?;
     if inherited::take().is_some() {

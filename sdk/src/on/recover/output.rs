@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{fs, io};
@@ -14,6 +13,8 @@ use hairline_shm::recover::{DeadRegion, Facts};
 use crate::on::base::files;
 use crate::on::base::files::unfinished::Unfinished;
 use crate::on::base::files::{RecoveryLock, unfinished};
+use crate::on::base::platform;
+use crate::on::base::platform::facts::Identity;
 use crate::recovery::report::RecoverError;
 
 /// Bytes that are copied at a time.
@@ -116,7 +117,7 @@ impl Output {
         let unfinished = match names {
             Names::Given => {
                 if let Ok(existing) = fs::metadata(&path) {
-                    check_replaceable(&existing, original.as_ref()).map_err(at(&path))?;
+                    check_replaceable(&path, &existing, original.as_ref()).map_err(at(&path))?;
                 }
                 Unfinished::beside(&path)
             }
@@ -155,7 +156,7 @@ impl Output {
         let mut offset = 0;
         while offset < original.complete_len {
             let n = usize::try_from(original.complete_len - offset).map_or(PIECE, |rest| rest.min(PIECE));
-            original.file.read_exact_at(&mut piece[..n], offset).map_err(at(&original.path))?;
+            files::read_exact_at(&original.file, &mut piece[..n], offset).map_err(at(&original.path))?;
             self.write(&piece[..n])?;
             offset += n as u64;
         }
@@ -203,9 +204,7 @@ impl Output {
             }
         };
         // Sync the name too. A directory that cannot be opened is no reason to fail.
-        let mut options = OpenOptions::new();
-        options.read(true).custom_flags(libc::O_DIRECTORY);
-        if let Some(Ok(directory)) = path.parent().map(|parent| options.open(parent)) {
+        if let Some(Ok(directory)) = path.parent().map(platform::open_directory) {
             let _ = directory.sync_all();
         }
         Ok(path)
@@ -228,7 +227,7 @@ struct FromStart<'f> {
 
 impl Read for FromStart<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let n = self.file.read_at(bytes, self.offset)?;
+        let n = platform::read_at(self.file, bytes, self.offset)?;
         self.offset += n as u64;
         Ok(n)
     }
@@ -243,20 +242,21 @@ impl Original {
         loop {
             let Some(file) = open_output(path, usage, notes)? else { return Ok(None) };
             let metadata = file.metadata().map_err(at(path))?;
+            let identity = platform::identity(&file).map_err(at(path))?;
             let locks = usage != Use::CopyOfLiving && metadata.is_file();
             let lock = if locks { RecoveryLock::try_new(&file).map_err(at(path))? } else { None };
             // Read again: the metadata of a locked file does not change any more.
             let metadata = file.metadata().map_err(at(path))?;
             let complete_len = match facts.next_output {
-                Some(next) if next.inode == metadata.ino() => next.len,
+                Some(next) if next.inode == identity.inode => next.len,
                 _ => output_len,
             };
-            if !is_trace(facts, &file, &metadata, complete_len) {
+            if !is_trace(facts, &file, identity, complete_len) {
                 notes.push(format!("{}: holds something else by now", path.display()));
                 return Ok(None);
             }
             // It is this trace, and another process is about to replace or to complete it.
-            if locks && (lock.is_none() || !files::leads_to(path, &metadata)) {
+            if locks && (lock.is_none() || !files::leads_to(path, &file)) {
                 if start.elapsed() >= PATIENCE {
                     let message = "another process has it locked; recover it again when that has ended";
                     return Err(at(path)(io::Error::new(io::ErrorKind::WouldBlock, message)));
@@ -265,7 +265,7 @@ impl Original {
                 continue;
             }
             if usage == Use::Repair {
-                remove_numbered_name(facts, path, &metadata);
+                remove_numbered_name(facts, path, identity);
             }
             return Ok(Some(Self { file, path: path.clone(), complete_len, len: metadata.len(), lock }));
         }
@@ -295,8 +295,7 @@ fn open_output(path: &Path, usage: Use, notes: &mut Vec<String>) -> Result<Optio
     // Nonblocking: the open must not wait if another user put a FIFO at this path.
     let mut options = OpenOptions::new();
     options.read(true).write(usage == Use::Repair);
-    options.custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC | libc::O_NOCTTY);
-    match options.open(path) {
+    match platform::open_at_once(path, &mut options) {
         Ok(file) => Ok(Some(file)),
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
             notes.push(format!("{}: is gone", path.display()));
@@ -308,23 +307,23 @@ fn open_output(path: &Path, usage: Use, notes: &mut Vec<String>) -> Result<Optio
 
 /// Whether the file is the trace of this session: it is regular, has all of its complete part and begins with
 /// the head of the stream.
-fn is_trace(facts: &Facts, file: &File, metadata: &fs::Metadata, complete_len: u64) -> bool {
+fn is_trace(facts: &Facts, file: &File, identity: Identity, complete_len: u64) -> bool {
+    let Ok(metadata) = file.metadata() else { return false };
     metadata.is_file()
         && facts.prelude.len() as u64 <= complete_len
         && complete_len <= metadata.len()
-        && facts.output_inode.is_none_or(|inode| inode == metadata.ino())
+        && facts.output_inode.is_none_or(|inode| inode == identity.inode)
         && files::begins_with(file, &facts.prelude)
 }
 
 /// Checks that a new file may replace the file with this metadata. It may not replace the session's own
 /// output: the process would then write to a file without a name.
-fn check_replaceable(existing: &fs::Metadata, original: Option<&Original>) -> io::Result<()> {
+fn check_replaceable(path: &Path, existing: &fs::Metadata, original: Option<&Original>) -> io::Result<()> {
     if !existing.is_file() {
         return Err(io::Error::other("it exists and is not a regular file; give another path"));
     }
     let Some(original) = original else { return Ok(()) };
-    let own = original.file.metadata()?;
-    if (own.dev(), own.ino()) == (existing.dev(), existing.ino()) {
+    if platform::identity(&original.file)? == platform::identity_at(path)? {
         return Err(io::Error::other("it is the session's own output; give another path"));
     }
     Ok(())
@@ -344,12 +343,11 @@ fn remove_left_over(facts: &Facts) {
 /// Removes the second, numbered name of the current file. A rotation gives the file that name after it has
 /// created the next file, and before the next file takes the path. The process may have been killed in
 /// between.
-fn remove_numbered_name(facts: &Facts, path: &Path, metadata: &fs::Metadata) {
-    let Some(next) = facts.next_output.filter(|next| next.inode != metadata.ino()) else { return };
+fn remove_numbered_name(facts: &Facts, path: &Path, identity: Identity) {
+    let Some(next) = facts.next_output.filter(|next| next.inode != identity.inode) else { return };
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()); // like `Rotation::new`
     let numbered = files::numbered_path(path, next.number);
-    let is_second_name = |m: fs::Metadata| (m.dev(), m.ino()) == (metadata.dev(), metadata.ino());
-    if fs::symlink_metadata(&numbered).is_ok_and(is_second_name) {
+    if platform::identity_of_name(&numbered).is_ok_and(|there| there == identity) {
         let _ = fs::remove_file(numbered);
     }
 }

@@ -19,7 +19,6 @@
 
 use std::borrow::Cow;
 use std::io::{IoSlice, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
@@ -31,6 +30,7 @@ use hairline_shm::{ChunkInfo, Region};
 use crate::on::base::files;
 use crate::on::base::files::OutputFile;
 use crate::on::base::files::unfinished::Unfinished;
+use crate::on::base::platform;
 use crate::options::Format;
 
 /// The rotation of an output's files, and the state that the next file begins with.
@@ -146,8 +146,8 @@ impl Rotation {
             }
             Err(e) => {
                 // Recovery must find the file that the output stays in.
-                if let Ok(metadata) = file.metadata() {
-                    self.region.announce_output(metadata.ino(), *len, self.finished + 1);
+                if let Ok(current) = platform::identity(file) {
+                    self.region.announce_output(current.inode, *len, self.finished + 1);
                 }
                 self.full_at = *len + bytes + self.size;
                 self.error = Some(e);
@@ -161,7 +161,7 @@ impl Rotation {
         let is_current_at_path = self.is_at_path(current)?;
         let (next, len) = self.write_opening()?;
         let number = self.finished + 1;
-        self.region.announce_output(next.file().metadata()?.ino(), len, number);
+        self.region.announce_output(platform::identity(next.file())?.inode, len, number);
         let numbered = files::numbered_path(&self.path, number);
         if is_current_at_path {
             link_to(&self.path, &numbered)?;
@@ -185,9 +185,8 @@ impl Rotation {
     /// # Errors
     /// When the path has another file.
     fn is_at_path(&self, current: &OutputFile) -> io::Result<bool> {
-        let identity = |m: fs::Metadata| (m.dev(), m.ino());
-        let is_current = match fs::metadata(&self.path) {
-            Ok(metadata) => identity(metadata) == current.metadata().map(identity)?,
+        let is_current = match platform::identity_at(&self.path) {
+            Ok(there) => there == platform::identity(current)?,
             Err(e) if e.kind() == io::ErrorKind::NotFound => false,
             Err(e) => return Err(e),
         };

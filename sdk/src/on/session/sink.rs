@@ -2,12 +2,12 @@
 
 use std::io;
 use std::io::{IoSlice, Seek, SeekFrom, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use hairline_shm::{ChunkInfo, Output};
 
 use crate::on::base::files::OutputFile;
+use crate::on::base::platform;
 use crate::on::session::rotation::Rotation;
 use crate::output::MemoryOutput;
 
@@ -88,8 +88,7 @@ impl Sink {
     /// Returns whether the sink's file is no longer at `path`: the file was removed or replaced.
     pub(crate) fn has_vanished(&self, path: &Path) -> bool {
         let Target::File(file, _) = &self.target else { return false };
-        let identity = |m: std::fs::Metadata| (m.dev(), m.ino());
-        file.metadata().ok().map(identity) != std::fs::metadata(path).ok().map(identity)
+        platform::identity(file).ok() != platform::identity_at(path).ok()
     }
 
     /// Writes the stream's head, uncompressed.

@@ -1,7 +1,7 @@
 //! The memory for the leases of all threads.
 //!
 //! The memory is never freed, so the drain thread can read a lease at any moment, also after the end of its
-//! thread. It is mapped with `MADV_WIPEONFORK`: a forked child finds zeros, and a lease of zeros has no
+//! thread. On Linux a fork wipes it (`MADV_WIPEONFORK`): a forked child finds zeros, and a lease of zeros has no
 //! chunk. So a child never writes into a chunk of its parent, also if no fork handler ran (`clone(2)`,
 //! `_Fork`). The child can also detect the fork: a lease that a thread has claimed, and that is not claimed
 //! in memory, is one of the parent.
@@ -18,6 +18,7 @@
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use crate::lease::Lease;
+use crate::platform;
 
 /// Leases of the first page: 4 KiB.
 const FIRST: usize = 64;
@@ -167,14 +168,9 @@ fn map_more() -> Option<()> {
     let number = pages().count();
     let page = MAPPED.get(number)?;
     let len = (FIRST << number) * size_of::<Lease>();
-    let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    // SAFETY: a new mapping at an address that the kernel chooses.
-    let mapped = unsafe { libc::mmap(std::ptr::null_mut(), len, prot, flags, -1, 0) };
-    if mapped == libc::MAP_FAILED {
-        return None;
-    }
-    wipe_on_fork(mapped, len);
-    let leases = mapped.cast::<Lease>();
+    let mapped = platform::map_private(len).ok()?;
+    platform::wipe_on_fork(mapped, len);
+    let leases = mapped.as_ptr().cast::<Lease>();
     if number == 0 {
         // SAFETY: zeroed memory for at least one lease, page-aligned, and not shared yet.
         unsafe { (*leases).is_claimed.store(1, Ordering::Relaxed) }; // the process's mark
@@ -182,20 +178,9 @@ fn map_more() -> Option<()> {
     // Release pairs with the Acquire in `pages`.
     if page.compare_exchange(std::ptr::null_mut(), leases, Ordering::Release, Ordering::Relaxed).is_err() {
         // SAFETY: the mapping that was just made, which no other thread has seen.
-        unsafe { libc::munmap(mapped, len) };
+        unsafe { platform::unmap_private(mapped, len) };
     }
     Some(())
-}
-
-/// Lets a fork wipe the memory, if the kernel can. Otherwise a child relies on the fork handlers.
-fn wipe_on_fork(mapped: *mut libc::c_void, len: usize) {
-    #[cfg(target_os = "linux")]
-    // SAFETY: a whole mapping that `map_more` has just made; the advice changes no byte in this process.
-    unsafe {
-        libc::madvise(mapped, len, libc::MADV_WIPEONFORK);
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = (mapped, len);
 }
 
 #[cfg(test)]

@@ -2,10 +2,10 @@
 //!
 //! # Reading
 //!
-//! With an invariant TSC: `ns = (ticks * multiplier >> 64) + offset`. That costs one `rdtsc`, one
-//! multiplication and one addition. The multiplier is ns per tick as a fraction of 2^64, so the counter must
-//! tick faster than 1 GHz. Multiplier 0 selects the fallback: a call of `clock_gettime(CLOCK_BOOTTIME)` at
-//! each event.
+//! With the processor's counter (`counter.rs`): `ns = (ticks * multiplier >> 64) + offset`. On x86-64 that
+//! costs one `rdtsc`, one multiplication and one addition. The multiplier is ns per tick as a fraction of
+//! 2^64, so the counter must tick faster than 1 GHz. Multiplier 0 selects the fallback: a call of the system,
+//! on Linux `clock_gettime(CLOCK_BOOTTIME)`, at each event.
 //!
 //! # Calibration
 //!
@@ -27,15 +27,17 @@
 //! ([`GAP`](super::thread)). If the old parameters would be [`STALE_NS`] off before the next refinement, the
 //! drain thread sends the next event of each thread to the cold path.
 
-#![allow(unsafe_code)] // rdtsc and clock_gettime
-#![cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // the counter code is for x86-64
-
+mod counter;
 mod published;
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+pub(crate) use crate::on::base::clock::counter::ticks;
+use crate::on::base::clock::counter::{HAS_COUNTER, is_steady};
 use crate::on::base::clock::published::Pair;
+use crate::on::base::platform;
+pub(crate) use crate::on::base::platform::thread_time;
 use crate::options::ClockSource;
 
 /// The shortest time between the two samples of a session's start. A sample is good to some 2 ns.
@@ -70,29 +72,10 @@ pub(crate) fn now(multiplier: u64, offset: u64) -> u64 {
     counter_now(multiplier, offset).unwrap_or_else(boottime)
 }
 
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-pub(crate) fn ticks() -> u64 {
-    // SAFETY: every x86-64 has rdtsc, and it touches no memory.
-    unsafe { core::arch::x86_64::_rdtsc() }
-}
-
-/// There is no counter: every session has the fallback.
-#[cfg(not(target_arch = "x86_64"))]
-#[inline(always)]
-pub(crate) fn ticks() -> u64 {
-    0
-}
-
 /// Returns the current time in ns by the counter. `None` if the parameters select the fallback.
 #[inline(always)]
 pub(crate) fn counter_now(multiplier: u64, offset: u64) -> Option<u64> {
-    #[cfg(target_arch = "x86_64")]
-    if multiplier != 0 {
-        return Some(Parameters { multiplier, offset }.at(ticks()));
-    }
-    let _ = (multiplier, offset);
-    None
+    (HAS_COUNTER && multiplier != 0).then(|| Parameters { multiplier, offset }.at(ticks()))
 }
 
 /// The offset that the hot path uses with the fallback's multiplier 0. The time that
@@ -106,23 +89,10 @@ pub(crate) fn unchecked_at(ticks: u64, multiplier: u64, offset: u64) -> u64 {
     Parameters { multiplier, offset }.at(ticks)
 }
 
-/// Returns `CLOCK_BOOTTIME` in ns.
+/// Returns `CLOCK_BOOTTIME` in ns, or what other systems have in its place.
 #[inline(never)]
 pub(crate) fn boottime() -> u64 {
-    system(libc::CLOCK_BOOTTIME)
-}
-
-/// Returns the CPU time of this thread in ns.
-pub(crate) fn thread_time() -> u64 {
-    system(libc::CLOCK_THREAD_CPUTIME_ID)
-}
-
-/// Returns the time of a system clock in ns; 0 if the system does not have the clock.
-pub(crate) fn system(clock: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid timespec. For an unknown clock the call fails and leaves it unchanged.
-    unsafe { libc::clock_gettime(clock, &raw mut time) };
-    time.tv_sec.cast_unsigned().wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec.cast_unsigned())
+    platform::boottime()
 }
 
 /// Converts ticks of the counter to nanoseconds.
@@ -184,7 +154,6 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    #[cfg(target_arch = "x86_64")]
     fn take() -> Self {
         let tries = (0..TRIES).map(|_| {
             let before = ticks();
@@ -196,7 +165,6 @@ impl Sample {
     }
 
     /// Whether the rate between the samples is certain enough for the start of a session.
-    #[cfg(target_arch = "x86_64")]
     fn is_far_from(&self, first: &Self) -> bool {
         let read = first.width.saturating_add(self.width).saturating_mul(CERTAINTY);
         read <= self.ticks.wrapping_sub(first.ticks)
@@ -287,28 +255,23 @@ impl Published {
 pub(crate) enum Clock {
     /// `CLOCK_BOOTTIME` at each event.
     Fallback,
-    /// As `Fallback`, until the second sample of the TSC is taken.
-    #[cfg(target_arch = "x86_64")]
+    /// As `Fallback`, until the second sample of the counter is taken.
     Calibrating { first: Sample, since: Instant },
-    /// The TSC.
-    #[cfg(target_arch = "x86_64")]
+    /// The processor's counter.
     Counter(Discipline),
 }
 
 impl Clock {
     /// Starts a clock. With the counter, this takes the first sample.
     pub(crate) fn start(source: ClockSource) -> Self {
-        #[cfg(target_arch = "x86_64")]
-        if source == ClockSource::Counter && counter_is_usable() {
+        if HAS_COUNTER && source == ClockSource::Counter && is_steady() && platform::trusts_counter() {
             return Self::Calibrating { first: Sample::take(), since: Instant::now() };
         }
-        let _ = source;
         Self::Fallback
     }
 
     pub(crate) fn parameters(&self) -> Parameters {
         match self {
-            #[cfg(target_arch = "x86_64")]
             Self::Counter(discipline) => discipline.current(),
             _ => Parameters::FALLBACK,
         }
@@ -317,7 +280,6 @@ impl Clock {
     /// Takes the second sample, at the end of a session's start: [`FIRST_BASE`] or more after the first one.
     /// Waits if the start was faster.
     pub(crate) fn calibrate(&mut self) {
-        #[cfg(target_arch = "x86_64")]
         if let Self::Calibrating { first, since } = self {
             while since.elapsed() < FIRST_BASE {
                 std::hint::spin_loop();
@@ -333,9 +295,7 @@ impl Clock {
     pub(crate) fn first_refinement(&self) -> Option<Duration> {
         match self {
             Self::Fallback => None,
-            #[cfg(target_arch = "x86_64")]
             Self::Calibrating { since, .. } => Some(CALIBRATION.saturating_sub(since.elapsed())),
-            #[cfg(target_arch = "x86_64")]
             Self::Counter(_) => Some(FIRST_REFINEMENT),
         }
     }
@@ -346,35 +306,17 @@ impl Clock {
         let before = self.parameters();
         match self {
             Self::Fallback => return false,
-            #[cfg(target_arch = "x86_64")]
             Self::Calibrating { first, .. } => {
                 let (first, second) = (*first, Sample::take());
                 let has_rate = slope(first, second).is_some();
                 *self = if has_rate { Self::Counter(Discipline::new(first, second)) } else { Self::Fallback };
             }
-            #[cfg(target_arch = "x86_64")]
             Self::Counter(discipline) => drop(discipline.update(Sample::take())),
         }
         let after = self.parameters();
         published.store(after);
         after.differs_from(before, next)
     }
-}
-
-/// Checks that the TSC ticks at one rate in all power states, and that the kernel trusts it.
-#[cfg(target_arch = "x86_64")]
-fn counter_is_usable() -> bool {
-    use core::arch::x86_64::__cpuid;
-    // Leaf 0x8000_0007, EDX bit 8: invariant TSC (Intel SDM vol. 3, "Invariant TSC").
-    #[allow(unused_unsafe)] // a safe intrinsic in newer toolchains
-    // SAFETY: every x86-64 has cpuid.
-    let invariant =
-        unsafe { __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & 1 << 8 != 0 };
-    let source = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
-    // A kernel that finds the TSC unstable switches to another clock source. The other sources in this list
-    // are derived from the TSC.
-    let trusted = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "xen"];
-    invariant && source.map_or(true, |s| trusted.contains(&s.trim()))
 }
 
 #[cfg(test)]

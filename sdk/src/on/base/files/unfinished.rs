@@ -8,13 +8,12 @@
 //! dependency.
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions, Permissions};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use crate::on::base::files;
+use crate::on::base::platform;
 use crate::on::base::platform::process;
 
 /// Separates the name of the target from the random number in the name of an unfinished file.
@@ -66,12 +65,8 @@ impl Unfinished {
             let mut name = prefix.clone();
             name.push(format!("{:016x}", u64::from_le_bytes(process::random())));
             let path = target.with_file_name(name);
-            let mut options = OpenOptions::new();
-            // `create_new` is O_EXCL: the kernel does not follow a link at this name either. The standard
-            // library adds O_CLOEXEC.
-            options.read(true).write(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
             tries += 1;
-            match options.open(&path) {
+            match platform::create_private(&path) {
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists && tries < TRIES => {}
                 other => {
                     let file = other?;
@@ -88,7 +83,7 @@ impl Unfinished {
 
     /// Renames the complete file to `target`, in place of any file there. It gets the mode of any new file.
     pub(crate) fn replace(mut self, target: &Path) -> io::Result<()> {
-        open_to_others(&self.file)?;
+        platform::open_to_others(&self.file)?;
         fs::rename(&self.path, target)?;
         self.has_target_name = true;
         Ok(())
@@ -106,7 +101,7 @@ impl Unfinished {
     /// the error `AlreadyExists`.
     #[cfg(feature = "recovery")]
     pub(crate) fn name_if_free(self, target: &Path) -> Result<(), (Self, io::Error)> {
-        if let Err(e) = open_to_others(&self.file) {
+        if let Err(e) = platform::open_to_others(&self.file) {
             return Err((self, e));
         }
         match fs::hard_link(&self.path, target) {
@@ -143,11 +138,11 @@ impl Drop for Unfinished {
 
 /// Returns the prefix that the names of all unfinished files for `target` have.
 fn prefix(target: &Path) -> OsString {
-    let mut name = b".".to_vec();
-    name.extend_from_slice(target.file_name().unwrap_or_default().as_bytes());
-    name.truncate(LONGEST_NAME - MARK.len() - DIGITS);
-    name.extend_from_slice(MARK.as_bytes());
-    OsString::from_vec(name)
+    let mut name = OsString::from(".");
+    name.push(target.file_name().unwrap_or_default());
+    let mut name = platform::shortened(&name, LONGEST_NAME - MARK.len() - DIGITS);
+    name.push(MARK);
+    name
 }
 
 /// Limit of directory entries that [`remove_left_over`] reads, so that a huge directory of another user does
@@ -162,7 +157,9 @@ pub(crate) fn remove_left_over(target: &Path, head: &[u8]) {
     let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let is_unfinished = |entry: &fs::DirEntry| {
         let name = entry.file_name();
-        name.as_bytes().strip_prefix(prefix.as_bytes()).is_some_and(|random| random.len() == DIGITS)
+        name.as_encoded_bytes()
+            .strip_prefix(prefix.as_encoded_bytes())
+            .is_some_and(|random| random.len() == DIGITS)
     };
     let Ok(entries) = fs::read_dir(parent) else { return };
     for entry in entries.take(MOST_ENTRIES).flatten().filter(is_unfinished) {
@@ -173,23 +170,7 @@ pub(crate) fn remove_left_over(target: &Path, head: &[u8]) {
     }
 }
 
-/// Gives a complete file the mode that `open` gives a new file.
-///
-/// # Errors
-/// If the mode cannot be changed.
-fn open_to_others(file: &File) -> io::Result<()> {
-    file.set_permissions(Permissions::from_mode(0o666 & !umask()))
-}
-
-/// Returns the umask of the process. It comes from `/proc`, since umask(2) returns the mask only by changing
-/// it, for all threads. Without `/proc` only the user can read the file.
-fn umask() -> u32 {
-    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-    mask.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o077)
-}
-
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
     #[cfg(feature = "recovery")]

@@ -1,4 +1,4 @@
-//! Hairline's own threads, started by the C library.
+//! Hairline's own threads, on Unix started by the C library.
 //!
 //! The standard library takes a lock of its own at the start of each thread. In a forked child, a thread that
 //! does not exist may hold that lock for ever, and the standard library can start no thread. So these threads
@@ -7,57 +7,27 @@
 //! All signals are blocked in them from the start: the application's handlers belong on the application's
 //! threads.
 
-#![allow(unsafe_code)] // pthread_create
-
 use std::ffi::CStr;
 use std::io;
 use std::sync::OnceLock;
 use std::thread::Thread;
 
-use crate::on::base::platform::process;
+use crate::on::base::platform;
 
 /// A thread that is running, or has ended and can be joined. A drop detaches the thread.
 #[derive(Debug)]
-pub(crate) struct OwnThread(Option<libc::pthread_t>);
-
-type Body = Box<dyn FnOnce() + Send>;
+pub(crate) struct OwnThread(Option<platform::Thread>);
 
 /// Starts a thread. `name` has at most 15 bytes, the limit of the kernel.
 pub(crate) fn spawn(name: &'static CStr, body: impl FnOnce() + Send + 'static) -> io::Result<OwnThread> {
-    let body: Body = Box::new(move || {
-        // SAFETY: the name is NUL-terminated.
-        unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
-        body();
-    });
-    let argument = Box::into_raw(Box::new(body));
-    let mut thread = 0;
-    let outcome = {
-        let _blocked = process::SignalsBlocked::new();
-        // SAFETY: the call writes `thread`; `run` takes ownership of the box if the thread starts.
-        unsafe { libc::pthread_create(&raw mut thread, std::ptr::null(), run, argument.cast()) }
-    };
-    if outcome != 0 {
-        // SAFETY: no thread was started, so this call still owns the box.
-        drop(unsafe { Box::from_raw(argument) });
-        return Err(io::Error::from_raw_os_error(outcome));
-    }
-    Ok(OwnThread(Some(thread)))
-}
-
-extern "C" fn run(argument: *mut libc::c_void) -> *mut libc::c_void {
-    // SAFETY: the box that `spawn` has passed to this thread alone.
-    let body = unsafe { Box::from_raw(argument.cast::<Body>()) };
-    // A panic may not leave an extern "C" function. Each body also catches its own panics.
-    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(*body));
-    std::ptr::null_mut()
+    platform::spawn(name, Box::new(body)).map(|thread| OwnThread(Some(thread)))
 }
 
 impl OwnThread {
     /// Waits until the thread has ended.
     pub(crate) fn join(mut self) {
         if let Some(thread) = self.0.take() {
-            // SAFETY: a thread that was neither joined nor detached.
-            unsafe { libc::pthread_join(thread, std::ptr::null_mut()) };
+            thread.join();
         }
     }
 }
@@ -65,8 +35,7 @@ impl OwnThread {
 impl Drop for OwnThread {
     fn drop(&mut self) {
         if let Some(thread) = self.0.take() {
-            // SAFETY: as in `join`.
-            unsafe { libc::pthread_detach(thread) };
+            thread.detach();
         }
     }
 }

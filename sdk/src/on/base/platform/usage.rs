@@ -1,7 +1,6 @@
 //! What this process uses of the machine.
 
-#![allow(unsafe_code)] // getrusage, sysconf
-
+use crate::on::base::platform;
 use crate::process_counters::{Group, ProcessCounters};
 
 /// The numbers that were asked for, and that the system tells; `None` for others.
@@ -29,67 +28,33 @@ pub(crate) struct Usage {
 impl Usage {
     pub(crate) fn now(wanted: ProcessCounters) -> Self {
         let mut usage = Self::default();
-        let resources = resources();
-        let number = |n: libc::c_long| u64::try_from(n).unwrap_or(0);
+        let resources = platform::resources();
         if let Some(all) = resources.filter(|_| wanted.has(Group::Cpu)) {
-            let time = |t: libc::timeval| number(t.tv_sec) * 1_000_000_000 + number(t.tv_usec) * 1000;
-            usage.cpu = Some(time(all.ru_utime) + time(all.ru_stime));
+            usage.cpu = all.cpu;
         }
         if let Some(all) = resources.filter(|_| wanted.has(Group::Faults)) {
-            usage.major_faults = Some(number(all.ru_majflt));
-            usage.faults = Some(number(all.ru_minflt) + number(all.ru_majflt));
+            (usage.major_faults, usage.faults) = (all.major_faults, all.faults);
         }
         if let Some(all) = resources.filter(|_| wanted.has(Group::Switches)) {
-            usage.waits = Some(number(all.ru_nvcsw));
-            usage.preemptions = Some(number(all.ru_nivcsw));
+            (usage.waits, usage.preemptions) = (all.waits, all.preemptions);
         }
-        // The files of the calling thread: those of the process are empty once its first thread has ended.
         if wanted.has(Group::Rss) {
-            let pages = |text: &str| text.split(' ').nth(1)?.parse().ok();
-            usage.rss = number_in("/proc/thread-self/statm", pages).map(|pages| pages * page_size());
+            usage.rss = platform::rss();
         }
         if wanted.has(Group::Threads) {
-            // The program's name is in parentheses, and may contain some. `num_threads` is field 20.
-            let threads = |text: &str| text.rsplit(") ").next()?.split(' ').nth(17)?.parse().ok();
-            usage.threads = number_in("/proc/thread-self/stat", threads);
+            usage.threads = platform::threads();
         }
         if wanted.has(Group::Files) {
-            // Without the one that lists them.
-            let files = std::fs::read_dir("/proc/thread-self/fd").ok();
-            usage.open_files = files.map(|files| files.count().saturating_sub(1) as u64);
+            usage.open_files = platform::open_files();
         }
         if wanted.has(Group::Io) {
-            let of = |name: &'static str| {
-                let number =
-                    move |text: &str| text.lines().find_map(|line| line.strip_prefix(name))?.parse().ok();
-                number_in("/proc/self/io", number)
-            };
-            usage.read = of("read_bytes: ");
-            usage.written = of("write_bytes: ");
+            (usage.read, usage.written) = platform::disk_bytes();
         }
         usage
     }
 }
 
-fn resources() -> Option<libc::rusage> {
-    // SAFETY: a struct of integers, for which 0 is a value.
-    let mut all: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: writes one `rusage`.
-    (unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut all) } == 0).then_some(all)
-}
-
-/// Returns the number that `find` finds in a file.
-fn number_in(path: &str, find: impl FnOnce(&str) -> Option<u64>) -> Option<u64> {
-    find(&std::fs::read_to_string(path).ok()?)
-}
-
-fn page_size() -> u64 {
-    // SAFETY: takes a number.
-    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    u64::try_from(size).unwrap_or(4096)
-}
-
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
 

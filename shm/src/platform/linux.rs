@@ -1,0 +1,152 @@
+//! Linux.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::ptr::NonNull;
+
+pub(crate) use super::posix::*;
+use crate::platform::Shown;
+
+/// Returns the directory for the files of regions.
+pub(crate) fn directory() -> PathBuf {
+    "/dev/shm".into()
+}
+
+/// Returns a random number.
+pub(crate) fn random() -> io::Result<u64> {
+    let mut random = [0u8; 8];
+    // SAFETY: the pointer and the length describe `random`.
+    let n = unsafe { libc::getrandom(random.as_mut_ptr().cast(), random.len(), 0) };
+    if n == 8 { Ok(u64::from_le_bytes(random)) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Creates a file without a name, in memory.
+pub(crate) fn memory_file() -> io::Result<File> {
+    // SAFETY: the name is a NUL-terminated literal.
+    let fd = unsafe { libc::memfd_create(c"hairline".as_ptr(), libc::MFD_CLOEXEC) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call has succeeded, and only this function has the descriptor.
+    Ok(unsafe { File::from_raw_fd(fd) })
+}
+
+/// Allocates the pages of a part of a mapping, and makes them present.
+///
+/// # Errors
+/// If the system has no more memory. The error is `InvalidInput` if the system cannot do this step by step
+/// (kernels before 5.14): then [`reserve`] allocates the whole file.
+pub(crate) fn populate(start: NonNull<u8>, len: usize) -> io::Result<()> {
+    // SAFETY: populating changes no byte.
+    let done = unsafe { libc::madvise(start.as_ptr().cast(), len, libc::MADV_POPULATE_WRITE) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Allocates a part of a file.
+pub(crate) fn reserve(file: &File, at: usize, len: usize) -> io::Result<()> {
+    let of = |n: usize| libc::off_t::try_from(n).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput));
+    // SAFETY: a call on an open descriptor.
+    match unsafe { libc::fallocate(file.as_raw_fd(), 0, of(at)?, of(len)?) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Gives whole pages of a mapping back to the system, and puts zeroed private memory in their place.
+///
+/// The pages are replaced before they are freed. If they were freed while mapped, a late store would need
+/// a new page of the full file system.
+///
+/// # Safety
+/// The range is whole pages of a mapping of the caller. The process has no reference to a byte in it that
+/// must not become zero.
+pub(crate) unsafe fn release(start: NonNull<u8>, len: usize) {
+    // SAFETY: by the contract. `mremap` of 0 bytes makes a second mapping of the same pages, which only this
+    // function knows, and which it unmaps again.
+    unsafe {
+        let alias = libc::mremap(start.as_ptr().cast(), 0, len, libc::MREMAP_MAYMOVE);
+        let is_replaced = replace_by_private(start, len);
+        if alias != libc::MAP_FAILED {
+            if is_replaced {
+                libc::madvise(alias, len, libc::MADV_REMOVE);
+            }
+            libc::munmap(alias, len);
+        }
+    }
+}
+
+/// Gives whole pages of the heap back to the system. They have zeros afterwards.
+///
+/// # Safety
+/// As [`release`], for memory of the heap.
+pub(crate) unsafe fn release_heap(start: NonNull<u8>, len: usize) {
+    // SAFETY: by the contract.
+    unsafe { libc::madvise(start.as_ptr().cast(), len, libc::MADV_DONTNEED) };
+}
+
+/// Lets a fork wipe a whole mapping of [`map_private`], if the kernel can (from 4.14 on). Otherwise a child
+/// relies on the fork handlers.
+pub(crate) fn wipe_on_fork(mapping: NonNull<u8>, len: usize) {
+    // SAFETY: the advice changes no byte in this process.
+    unsafe { libc::madvise(mapping.as_ptr().cast(), len, libc::MADV_WIPEONFORK) };
+}
+
+/// Replaces a mapping by zeroed private memory, in one step for all threads. Returns whether the system did
+/// so.
+///
+/// # Safety
+/// As [`release`].
+pub(crate) unsafe fn replace_by_private(start: NonNull<u8>, len: usize) -> bool {
+    // SAFETY: by the contract.
+    unsafe { replace(start, len, libc::MAP_NORESERVE) }
+}
+
+/// Makes all threads of this process pass a fence during the call. The kernel interrupts those that run.
+///
+/// Returns `false` if the system cannot do that (Linux before 4.14, a seccomp filter).
+pub(crate) fn fence_all_threads() -> bool {
+    // SAFETY: touches no memory of this process.
+    let barrier = |command: libc::c_int| unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 };
+    // The kernel refuses it until the process is registered. That takes milliseconds if the process has
+    // threads, so it is done at the first use.
+    barrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED)
+        || barrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
+            && barrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED)
+}
+
+/// Returns the inode of this process's pid namespace; 0 if not known.
+pub(crate) fn namespace() -> u64 {
+    std::fs::metadata("/proc/self/ns/pid").map_or(0, |m| m.ino())
+}
+
+/// Returns how `/proc` shows this process. The start is field 22 of `/proc/self/stat`, in clock ticks since
+/// boot.
+pub(crate) fn shown_self() -> Option<Shown> {
+    shown_as("self")
+}
+
+/// Returns how `/proc` shows a process. `None` proves nothing: with `hidepid=2`, `/proc` hides the processes
+/// of other users, and those that are not dumpable.
+pub(crate) fn shown(pid: u32) -> Option<Shown> {
+    shown_as(&pid.to_string())
+}
+
+fn shown_as(pid: &str) -> Option<Shown> {
+    // The name of the command can have any bytes.
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let stat = String::from_utf8_lossy(&stat);
+    // It can have spaces and parentheses too, so count from the last ')'. Field 3 follows it.
+    let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
+    let state = fields.next()?;
+    let start = fields.nth(22 - 4)?.parse().ok()?;
+    // A zombie has ended, unless only its first thread has.
+    let has_ended = matches!(state, "Z" | "X") && threads(pid).is_some_and(|threads| threads <= 1);
+    Some(Shown { has_ended, start })
+}
+
+fn threads(pid: &str) -> Option<usize> {
+    std::fs::read_dir(format!("/proc/{pid}/task")).map(Iterator::count).ok()
+}

@@ -1,0 +1,342 @@
+//! Windows. A region is a mapped file in the user's directory for temporary files.
+//!
+//! The functions of the system that this crate calls are declared here: they are few, and a dependency is
+//! built by each user of the SDK.
+
+use std::borrow::Cow;
+use std::ffi::c_void;
+use std::fs::{File, Metadata, OpenOptions};
+use std::io;
+use std::os::windows::fs::{FileExt, OpenOptionsExt};
+use std::os::windows::io::{AsRawHandle, RawHandle};
+use std::path::{Path, PathBuf};
+use std::ptr::NonNull;
+
+use crate::platform::Shown;
+
+const PAGE_READWRITE: u32 = 4;
+const FILE_MAP_WRITE: u32 = 2;
+const MEM_COMMIT_RESERVE: u32 = 0x3000;
+const MEM_RELEASE: u32 = 0x8000;
+const LOCK_EXCLUSIVE_AT_ONCE: u32 = 1 | 2;
+const ERROR_INVALID_PARAMETER: i32 = 87;
+const ERROR_LOCK_VIOLATION: i32 = 33;
+const FILE_FLAG_OPEN_REPARSE_POINT: u32 = 0x0020_0000;
+const PROCESS_QUERY_LIMITED_INFORMATION: u32 = 0x1000;
+const SYNCHRONIZE: u32 = 0x0010_0000;
+
+/// The offset of the byte that a lock takes. Locks of Windows keep other processes from reading the bytes, so
+/// it is one that no file has.
+const LOCKED_BYTE: u32 = 0x4000_0000;
+
+#[repr(C)]
+#[derive(Default)]
+struct Overlapped {
+    internal: [usize; 2],
+    offset_low: u32,
+    offset_high: u32,
+    event: usize,
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct FileInformation {
+    attributes: u32,
+    times: [[u32; 2]; 3],
+    volume: u32,
+    size: [u32; 2],
+    links: u32,
+    index: [u32; 2],
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct SystemInfo {
+    architecture: u32,
+    page_size: u32,
+    addresses: [usize; 2],
+    mask: usize,
+    processors: [u32; 3],
+    levels: [u16; 2],
+}
+
+#[link(name = "kernel32")]
+unsafe extern "system" {
+    fn CreateFileMappingW(
+        file: RawHandle,
+        security: *const c_void,
+        protect: u32,
+        size_high: u32,
+        size_low: u32,
+        name: *const u16,
+    ) -> RawHandle;
+    fn MapViewOfFile(mapping: RawHandle, access: u32, high: u32, low: u32, len: usize) -> *mut c_void;
+    fn UnmapViewOfFile(base: *const c_void) -> i32;
+    fn VirtualAlloc(at: *const c_void, len: usize, kind: u32, protect: u32) -> *mut c_void;
+    fn VirtualFree(at: *mut c_void, len: usize, kind: u32) -> i32;
+    fn CloseHandle(handle: RawHandle) -> i32;
+    fn LockFileEx(file: RawHandle, flags: u32, zero: u32, low: u32, high: u32, at: *mut Overlapped) -> i32;
+    fn UnlockFileEx(file: RawHandle, zero: u32, low: u32, high: u32, at: *mut Overlapped) -> i32;
+    fn GetFileInformationByHandle(file: RawHandle, information: *mut FileInformation) -> i32;
+    fn GetSystemInfo(information: *mut SystemInfo);
+    fn FlushProcessWriteBuffers();
+    fn GetCurrentProcess() -> RawHandle;
+    fn OpenProcess(access: u32, inherit: i32, pid: u32) -> RawHandle;
+    fn GetProcessTimes(
+        process: RawHandle,
+        start: *mut u64,
+        end: *mut u64,
+        kernel: *mut u64,
+        user: *mut u64,
+    ) -> i32;
+    fn WaitForSingleObject(handle: RawHandle, milliseconds: u32) -> u32;
+    fn GetDiskFreeSpaceExW(path: *const u16, own: *mut u64, total: *mut u64, free: *mut u64) -> i32;
+}
+
+#[link(name = "advapi32")]
+unsafe extern "system" {
+    /// `RtlGenRandom`.
+    fn SystemFunction036(buffer: *mut c_void, len: u32) -> u8;
+}
+
+/// Returns the bytes of a page.
+pub(crate) fn page_size() -> usize {
+    let mut information = SystemInfo::default();
+    // SAFETY: the call writes the struct.
+    unsafe { GetSystemInfo(&raw mut information) };
+    information.page_size as usize
+}
+
+/// Returns the directory for the files of regions.
+pub(crate) fn directory() -> PathBuf {
+    std::env::temp_dir()
+}
+
+/// Returns a random number.
+pub(crate) fn random() -> io::Result<u64> {
+    let mut random = [0u8; 8];
+    // SAFETY: the pointer and the length describe `random`.
+    match unsafe { SystemFunction036(random.as_mut_ptr().cast(), 8) } {
+        0 => Err(io::ErrorKind::Unsupported.into()),
+        _ => Ok(u64::from_le_bytes(random)),
+    }
+}
+
+/// Has no such files.
+pub(crate) fn memory_file() -> io::Result<File> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Creates a file. Its directory says who may access it: only the user may, in the user's own directory for
+/// temporary files.
+pub(crate) fn create_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create_new(true).open(path)
+}
+
+/// Opens a file for reading. No link is followed.
+pub(crate) fn open_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(FILE_FLAG_OPEN_REPARSE_POINT).open(path)
+}
+
+/// Checks nothing: [`map`] allocates the whole file, or fails.
+pub(crate) fn require_free(_file: &File, _len: usize) -> io::Result<()> {
+    Ok(())
+}
+
+/// Returns the size of the file system at `directory`, in bytes.
+pub(crate) fn size_of_file_system(directory: &Path) -> io::Result<u64> {
+    use std::os::windows::ffi::OsStrExt;
+    let path: Vec<u16> = directory.as_os_str().encode_wide().chain([0]).collect();
+    let mut total = 0;
+    let nothing = std::ptr::null_mut();
+    // SAFETY: the path is NUL-terminated, and the call writes one number.
+    match unsafe { GetDiskFreeSpaceExW(path.as_ptr(), nothing, &raw mut total, nothing) } {
+        0 => Err(io::Error::last_os_error()),
+        _ => Ok(total),
+    }
+}
+
+/// Maps the first `len` bytes of a file, shared.
+#[allow(clippy::cast_possible_truncation)] // both halves of a number
+pub(crate) fn map(file: &File, len: usize) -> io::Result<NonNull<u8>> {
+    let (high, low) = ((len as u64 >> 32) as u32, len as u32);
+    // SAFETY: an open handle; the null pointers stand for no name and for the usual rights. The view keeps
+    // the mapping after its handle is closed.
+    let base = unsafe {
+        let none = std::ptr::null();
+        let mapping = CreateFileMappingW(file.as_raw_handle(), none, PAGE_READWRITE, high, low, none.cast());
+        if mapping.is_null() {
+            return Err(io::Error::last_os_error());
+        }
+        let base = NonNull::new(MapViewOfFile(mapping, FILE_MAP_WRITE, 0, 0, len).cast());
+        let base = base.ok_or_else(io::Error::last_os_error);
+        CloseHandle(mapping);
+        base
+    };
+    base
+}
+
+/// Unmaps what [`map`] has mapped.
+///
+/// # Safety
+/// `base` is that of the mapping. No reference to it is left.
+pub(crate) unsafe fn unmap(base: NonNull<u8>, _len: usize) {
+    // SAFETY: by the contract.
+    unsafe { UnmapViewOfFile(base.as_ptr().cast()) };
+}
+
+/// Maps `len` zeroed bytes, not shared.
+pub(crate) fn map_private(len: usize) -> io::Result<NonNull<u8>> {
+    // SAFETY: new memory, at an address that the system chooses.
+    let base = unsafe { VirtualAlloc(std::ptr::null(), len.max(1), MEM_COMMIT_RESERVE, PAGE_READWRITE) };
+    NonNull::new(base.cast()).ok_or_else(io::Error::last_os_error)
+}
+
+/// Unmaps what [`map_private`] has mapped.
+///
+/// # Safety
+/// As [`unmap`].
+pub(crate) unsafe fn unmap_private(base: NonNull<u8>, _len: usize) {
+    // SAFETY: by the contract.
+    unsafe { VirtualFree(base.as_ptr().cast(), 0, MEM_RELEASE) };
+}
+
+/// Does nothing: the file of a mapping is allocated when it gets its length.
+pub(crate) fn populate(_start: NonNull<u8>, _len: usize) -> io::Result<()> {
+    Ok(())
+}
+
+/// Does nothing, as [`populate`].
+pub(crate) fn reserve(_file: &File, _at: usize, _len: usize) -> io::Result<()> {
+    Ok(())
+}
+
+/// Does nothing: the system does not replace a part of a mapping in one step.
+///
+/// # Safety
+/// None needed.
+pub(crate) unsafe fn release(_start: NonNull<u8>, _len: usize) {}
+
+/// Does nothing.
+///
+/// # Safety
+/// None needed.
+pub(crate) unsafe fn release_heap(_start: NonNull<u8>, _len: usize) {}
+
+/// Does nothing: there is no fork.
+///
+/// # Safety
+/// None needed.
+pub(crate) unsafe fn replace_by_private(_start: NonNull<u8>, _len: usize) -> bool {
+    false
+}
+
+/// Does nothing: there is no fork.
+pub(crate) fn wipe_on_fork(_mapping: NonNull<u8>, _len: usize) {}
+
+/// Locks the file. Does not wait: the error is `WouldBlock` if another process has the lock.
+pub(crate) fn try_lock(file: &File) -> io::Result<()> {
+    let mut at = Overlapped { offset_high: LOCKED_BYTE, ..Overlapped::default() };
+    // SAFETY: an open handle, and a struct that lives for the call.
+    if unsafe { LockFileEx(file.as_raw_handle(), LOCK_EXCLUSIVE_AT_ONCE, 0, 1, 0, &raw mut at) } != 0 {
+        return Ok(());
+    }
+    let e = io::Error::last_os_error();
+    Err(if e.raw_os_error() == Some(ERROR_LOCK_VIOLATION) { io::ErrorKind::WouldBlock.into() } else { e })
+}
+
+/// Unlocks the file.
+pub(crate) fn unlock(file: &File) {
+    let mut at = Overlapped { offset_high: LOCKED_BYTE, ..Overlapped::default() };
+    // SAFETY: as in `try_lock`.
+    unsafe { UnlockFileEx(file.as_raw_handle(), 0, 1, 0, &raw mut at) };
+}
+
+/// Returns `true`: the directory says who may have put the file there.
+pub(crate) fn is_own(_metadata: &Metadata) -> bool {
+    true
+}
+
+/// Whether the file has no name any more.
+pub(crate) fn is_removed(file: &File) -> bool {
+    let mut information = FileInformation::default();
+    // SAFETY: an open handle, and the call writes the struct.
+    let is_known = unsafe { GetFileInformationByHandle(file.as_raw_handle(), &raw mut information) } != 0;
+    is_known && information.links == 0
+}
+
+/// Reads the bytes at an offset.
+pub(crate) fn read_exact_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match file.seek_read(bytes, offset) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(n) => (bytes, offset) = (&mut bytes[n..], offset + n as u64),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+/// Returns a path as a region's header has it: in UTF-8. Recovery does not find a path that has none.
+pub(crate) fn bytes_of(path: &Path) -> Cow<'_, [u8]> {
+    path.to_string_lossy().into_owned().into_bytes().into()
+}
+
+/// Returns the path of these bytes.
+pub(crate) fn path_of(bytes: Vec<u8>) -> PathBuf {
+    String::from_utf8_lossy(&bytes).into_owned().into()
+}
+
+/// Makes all threads of this process pass a fence during the call. The system interrupts those that run.
+pub(crate) fn fence_all_threads() -> bool {
+    // SAFETY: touches no memory of this process.
+    unsafe { FlushProcessWriteBuffers() };
+    true
+}
+
+/// Returns a constant: there are no pid namespaces.
+pub(crate) fn namespace() -> u64 {
+    1
+}
+
+/// Returns how the system shows this process. The start is in units of 100 ns.
+pub(crate) fn shown_self() -> Option<Shown> {
+    // SAFETY: a handle that always means this process.
+    shown_by(unsafe { GetCurrentProcess() })
+}
+
+/// Returns how the system shows a process; `None` if this user may not ask.
+pub(crate) fn shown(pid: u32) -> Option<Shown> {
+    // SAFETY: takes numbers.
+    let process = unsafe { OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION | SYNCHRONIZE, 0, pid) };
+    if process.is_null() {
+        return None;
+    }
+    let shown = shown_by(process);
+    // SAFETY: opened above.
+    unsafe { CloseHandle(process) };
+    shown
+}
+
+fn shown_by(process: RawHandle) -> Option<Shown> {
+    let (mut start, mut end, mut kernel, mut user) = (0, 0, 0, 0);
+    // SAFETY: an open handle, and the calls write four numbers.
+    unsafe {
+        let is_known =
+            GetProcessTimes(process, &raw mut start, &raw mut end, &raw mut kernel, &raw mut user) != 0;
+        is_known.then(|| Shown { has_ended: WaitForSingleObject(process, 0) == 0, start })
+    }
+}
+
+/// Returns `false` only if no process has the pid.
+pub(crate) fn exists(pid: u32) -> bool {
+    // SAFETY: takes numbers.
+    let process = unsafe { OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, 0, pid) };
+    if process.is_null() {
+        return io::Error::last_os_error().raw_os_error() != Some(ERROR_INVALID_PARAMETER);
+    }
+    // SAFETY: opened above.
+    unsafe { CloseHandle(process) };
+    true
+}
