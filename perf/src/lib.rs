@@ -44,7 +44,7 @@ mod tasks;
 pub use attributes::{Attributes, Inherit, Layout};
 pub use cpus::online_cpus;
 pub use event::{Event, Id, advice};
-pub use own::{OwnThreads, RING};
+pub use own::{RING, Switches};
 pub use record::{Direction, Mapping, Record, Stamp, Task, Words};
 pub use ring::{Read, Ring};
 pub use tasks::{Change, Named, State, Taken, Tasks};

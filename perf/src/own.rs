@@ -1,6 +1,6 @@
-//! The context switches of all threads of this process, present and future.
+//! The context switches of all threads of this process, present and future, or of the commands that it starts.
 //!
-//! Each present thread gets an event on each processor, which its future threads inherit. All events of a
+//! In this process each present thread gets an event on each processor, which its future threads inherit. All events of a
 //! processor write into one ring. A thread that records pays for nothing but its switches.
 
 use std::io;
@@ -22,9 +22,9 @@ const ROUNDS: usize = 8;
 /// rings are read one after the other.
 const SETTLED_AFTER: u64 = 10_000_000;
 
-/// The events of this process's threads, and their rings.
+/// The events of threads, and their rings.
 #[derive(Debug)]
-pub struct OwnThreads {
+pub struct Switches {
     rings: Vec<Ring>,
     /// All events but those of the rings.
     events: Vec<Event>,
@@ -36,24 +36,17 @@ pub struct OwnThreads {
     malformed: u64,
 }
 
-impl OwnThreads {
+impl Switches {
     /// Opens the events. `now` reads `CLOCK_BOOTTIME` in ns. `may_open`: the most file descriptors to use.
     ///
     /// # Errors
     /// As those of [`Event::open`] and [`Ring::at_most`]; of the kind
     /// [`QuotaExceeded`](io::ErrorKind::QuotaExceeded) if `may_open` is too little.
-    pub fn open(now: impl Fn() -> u64, may_open: u64) -> io::Result<Self> {
+    pub fn of_this_process(now: impl Fn() -> u64, may_open: u64) -> io::Result<Self> {
         let attributes = Attributes::switches().inherit(Inherit::Threads);
         let cpus = online_cpus();
         let pid = std::process::id();
-        let mut own = Self {
-            rings: Vec::new(),
-            events: Vec::new(),
-            tasks: Tasks::new(Some(pid)),
-            lost: 0,
-            told: 0,
-            malformed: 0,
-        };
+        let mut own = Self::new(Tasks::new(Some(pid)));
         let mut opened: Vec<u32> = Vec::new();
         for _ in 0..ROUNDS {
             let new: Vec<u32> = thread_ids().into_iter().filter(|tid| !opened.contains(tid)).collect();
@@ -78,6 +71,25 @@ impl OwnThreads {
             return Err(io::Error::new(io::ErrorKind::NotFound, "/proc has no threads of this process"));
         }
         Ok(own)
+    }
+
+    /// Opens events for the processes that the calling thread starts, and for all that those start: from exec
+    /// on. This process itself is not recorded.
+    ///
+    /// # Errors
+    /// As those of [`Event::open`] and [`Ring::at_most`].
+    pub fn of_commands() -> io::Result<Self> {
+        let attributes = Attributes::switches().inherit(Inherit::All).enable_on_exec();
+        let mut commands = Self::new(Tasks::new(None));
+        for cpu in online_cpus() {
+            let event = Event::open(&attributes, 0, Some(cpu))?;
+            commands.rings.push(Ring::at_most(event, RING, &attributes)?);
+        }
+        Ok(commands)
+    }
+
+    fn new(tasks: Tasks) -> Self {
+        Self { rings: Vec::new(), events: Vec::new(), tasks, lost: 0, told: 0, malformed: 0 }
     }
 
     /// Opens a thread's events on all processors. Returns false when the thread has ended.
@@ -207,7 +219,7 @@ mod tests {
 
     #[test]
     fn this_thread_is_found_and_its_sleep_is_seen() {
-        let Ok(mut own) = OwnThreads::open(|| 0, 10_000) else { return };
+        let Ok(mut own) = Switches::of_this_process(|| 0, 10_000) else { return };
         std::thread::sleep(std::time::Duration::from_millis(2));
         let taken = own.finish();
         let asleep = taken.changes.iter().filter(|change| change.state == State::Asleep).count();
@@ -218,7 +230,7 @@ mod tests {
 
     #[test]
     fn too_few_descriptors_are_an_error_before_any_is_opened() {
-        let Err(e) = OwnThreads::open(|| 0, 0) else { panic!() };
+        let Err(e) = Switches::of_this_process(|| 0, 0) else { panic!() };
         assert_eq!(e.kind(), io::ErrorKind::QuotaExceeded);
     }
 }

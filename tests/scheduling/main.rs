@@ -144,6 +144,7 @@ fn check(file: &Path, printed: &str) {
         match of.name {
             "spins" => near("runnable", of, runnable, waited),
             "preempted" => {
+                assert!(of.preemptions > 0, "{of:?}");
                 near("runnable", of, runnable, waited);
                 assert!(runnable > 20_000_000, "{of:?} {row}");
             }
@@ -197,7 +198,7 @@ fn all_threads_of_the_process_have_states_and_its_name() {
             &[
                 "select count(distinct p.pid), count(distinct t.tid) >= 10 from thread_state s \
                  join thread t using (utid) left join process p using (upid)",
-                "select count(*) from thread_state s join thread t using (utid) where t.upid is null",
+                "select count(*) from thread_state s join thread t using (utid) where t.upid is null or s.state is null",
                 "select count(*) > 0 from thread_state s join thread t using (utid) where t.name = 'main'",
             ],
         );

@@ -25,7 +25,8 @@ use crate::track_event::sequence::packet;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskStateEvent<'a> {
-    /// The number of the processor. Importers need that of a running thread.
+    /// The number of the processor. Importers need that of a running thread, and the same one with its
+    /// next state: that ends the row of the processor.
     pub cpu: Option<i32>,
     /// The name of the thread: the kernel's, at most 15 bytes. "" is not written. The name in a thread's
     /// descriptor is shown before it.

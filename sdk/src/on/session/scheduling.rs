@@ -15,7 +15,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::time::{Duration, Instant};
 
-use hairline_perf::{Change, Named, OwnThreads, State, Taken};
+use hairline_perf::{Change, Named, State, Switches, Taken};
 use hairline_shm::{LossReason, Region};
 
 use crate::on::base::clock;
@@ -48,7 +48,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The context switches of a session.
 #[derive(Debug)]
 pub(crate) struct Scheduling {
-    own: OwnThreads,
+    own: Switches,
     /// The part of the fullest ring at the last read, in percent.
     filled: u64,
     /// The number of the file that has the present states.
@@ -122,7 +122,7 @@ impl Slot {
     /// A sentence that says why the session records no switches, and what helps.
     pub(crate) fn open(&self) -> Result<(), String> {
         // Half of the files are left to the program.
-        let own = OwnThreads::open(clock::boottime, process::file_limit() / 2)
+        let own = Switches::of_this_process(clock::boottime, process::file_limit() / 2)
             .map_err(|e| format!("context switches are not recorded: {e}; {}", hairline_perf::advice(&e)))?;
         let descriptors = Box::into_raw(Box::new(own.raw_fds()));
         DESCRIPTORS.store(descriptors, Ordering::Release);

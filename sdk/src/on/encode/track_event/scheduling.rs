@@ -27,12 +27,13 @@ pub(crate) fn put(out: &mut Vec<u8>, of: &Scheduling<'_>) {
 }
 
 fn put_change(out: &mut Vec<u8>, change: &Change) {
-    let (state, cpu) = match change.state {
-        State::Running => (te::TaskState::Running, i32::try_from(change.cpu).ok()),
-        State::Runnable => (te::TaskState::Runnable, None),
-        State::Asleep => (te::TaskState::InterruptibleSleep, None),
-        State::Dead => (te::TaskState::Dead, None),
+    let state = match change.state {
+        State::Running => te::TaskState::Running,
+        State::Runnable => te::TaskState::Runnable,
+        State::Asleep => te::TaskState::InterruptibleSleep,
+        State::Dead => te::TaskState::Dead,
     };
+    let cpu = i32::try_from(change.cpu).ok();
     let event = te::TaskStateEvent { cpu, ..te::TaskStateEvent::new(i64::from(change.task.tid), state) };
     te::task_state(out, OWN_SEQUENCE, change.time, &event);
 }
