@@ -204,7 +204,8 @@ fn put_change(out: &mut Vec<u8>, format: Format, change: &Change) {
         State::Running => te::TaskState::Running,
         State::Runnable => te::TaskState::Runnable,
         State::Asleep => te::TaskState::InterruptibleSleep,
-        State::Dead => te::TaskState::Dead,
+        // `Dead` would make a second thread of each track that comes later, and a snapshot's head does.
+        State::Dead => te::TaskState::Destroyed,
     };
     let cpu = i32::try_from(change.cpu).ok();
     let event = te::TaskStateEvent { cpu, ..te::TaskStateEvent::new(i64::from(change.task.tid), state) };

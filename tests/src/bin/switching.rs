@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A line of `known`: name, thread, begin and end (ns of `CLOCK_BOOTTIME`), ns without a processor in between,
-//! and the voluntary and involuntary switches from the thread's start to the end.
+//! and the voluntary and involuntary switches from the thread's start to the last number, another time.
 
 #![allow(unsafe_code)] // clock_gettime, getrusage, sched_setaffinity, fork, setrlimit
 
@@ -65,18 +65,19 @@ fn measured(
         let body = move || {
             before();
             let (begin, used) = (clock(libc::CLOCK_BOOTTIME), clock(libc::CLOCK_THREAD_CPUTIME_ID));
-            let waited;
+            let (waited, end);
             {
                 trace_scope!("sched", "work");
                 waited = work();
+                end = clock(libc::CLOCK_BOOTTIME);
             }
             let used = clock(libc::CLOCK_THREAD_CPUTIME_ID) - used;
             let (waits, preemptions) = switches();
-            let end = clock(libc::CLOCK_BOOTTIME);
+            let counted = clock(libc::CLOCK_BOOTTIME);
             // SAFETY: takes nothing.
             let tid = unsafe { libc::syscall(libc::SYS_gettid) };
             let waited = waited.map_or(end - begin - used, |waited| waited.as_nanos() as u64);
-            println!("{name} {tid} {begin} {end} {waited} {waits} {preemptions}");
+            println!("{name} {tid} {begin} {end} {waited} {waits} {preemptions} {counted}");
         };
         thread.spawn_scoped(scope, body).expect("a thread").join().expect("its end");
     });
