@@ -290,3 +290,31 @@ fn the_environment_asks_for_states_and_is_told_why_there_are_none() {
     verdict.require_clean();
     assert_eq!(verdict.results[0].text(), "1");
 }
+
+#[test]
+fn record_has_the_states_of_all_processes_of_a_command() {
+    for extension in FORMATS {
+        let stage = Stage::new();
+        let file = stage.path(extension);
+        let script = "sleep 0.05; sh -c 'sleep 0.05; true'; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hairline_command"));
+        command.args(["record", "--sched", "--wait", "0", "-o"]).arg(&file).args(["--", "sh", "-c", script]);
+        let output = command.env_remove("HAIRLINE").output().expect("it runs");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{told}");
+        if told.contains("no context switches") {
+            eprintln!("{told}: not tested");
+            return;
+        }
+        let asleep = "select count(*) from thread_state s join thread t using (utid) \
+             join process p using (upid) where t.name = 'sleep' and s.state = 'S' and s.dur > 40e6";
+        let shells =
+            "select count(distinct t.tid) from sched s join thread t using (utid) where t.name = 'sh'";
+        let unnamed = "select count(*) from thread_state s join thread t using (utid) \
+             where t.upid is null or s.state is null or t.name is null";
+        let verdict = judge::load(&file, &[asleep, shells, unnamed]);
+        verdict.require_clean();
+        let texts: Vec<String> = verdict.results.iter().map(judge::Rows::text).collect();
+        assert_eq!(texts, ["2", "2", "0"], "{extension}");
+    }
+}
