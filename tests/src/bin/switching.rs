@@ -76,7 +76,7 @@ fn measured(
             let counted = clock(libc::CLOCK_BOOTTIME);
             // SAFETY: takes nothing.
             let tid = unsafe { libc::syscall(libc::SYS_gettid) };
-            let waited = waited.map_or(end - begin - used, |waited| waited.as_nanos() as u64);
+            let waited = waited.map_or((end - begin).saturating_sub(used), |waited| waited.as_nanos() as u64);
             println!("{name} {tid} {begin} {end} {waited} {waits} {preemptions} {counted}");
         };
         thread.spawn_scoped(scope, body).expect("a thread").join().expect("its end");
