@@ -170,8 +170,8 @@ fn main() {
         }
     }
     if way == "environment" || way == "files" {
-        // SAFETY: reads one `rlimit`.
         let limit = libc::rlimit { rlim_cur: 8, rlim_max: 8 };
+        // SAFETY: reads one `rlimit`.
         assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }, 0);
     }
     if way.starts_with("environment") {
