@@ -4,6 +4,7 @@ mod command;
 mod parts;
 mod quiet;
 mod senders;
+mod switches;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ use hairline_convert::splice::Totals;
 
 use crate::record::command::{Command, NotStarted};
 use crate::record::parts::{Parts, RecordResult};
+use crate::record::switches::Recording;
 use crate::text::{complain, count, grouped, size, who};
 
 /// Runs a command and records one trace of all its processes.
@@ -52,6 +54,10 @@ pub(crate) struct Arguments {
     /// overwrite (keep only the latest events).
     #[arg(long, value_name = "POLICY")]
     overflow: Option<String>,
+    /// Also record when each thread of the command and of all its processes runs, waits for a processor or
+    /// sleeps, whether its program has Hairline's macros or not. Needs kernel.perf_event_paranoid 2 or less.
+    #[arg(long)]
+    sched: bool,
     /// Also keep the trace of each process.
     #[arg(long)]
     keep_parts: bool,
@@ -107,6 +113,8 @@ fn record(arguments: &Arguments) -> Result<u8, Failed> {
     check(arguments).map_err(failed)?;
     let (output, format) = output(arguments).map_err(failed)?;
     let parts = Parts::begin(&output, format, arguments.keep_parts).map_err(failed)?;
+    // The command inherits the events of this thread.
+    let recording = arguments.sched.then(|| Recording::begin(parts.directory(), format));
     let command = Command::start(&arguments.command, &variables(arguments, &parts)).map_err(|e| {
         let code = if matches!(e, NotStarted::NotFound(_)) { 127 } else { 126 };
         Failed { why: e.to_string(), code }
@@ -114,7 +122,9 @@ fn record(arguments: &Arguments) -> Result<u8, Failed> {
     let pid = command.pid();
     let ended = command.wait();
     let code = ended.code();
-    let whole = parts.make_whole(pid, Duration::from_secs(arguments.wait.into()), &|| ended.is_interrupted());
+    let switches = recording.map(Recording::end);
+    let whole = parts
+        .make_whole(switches, pid, Duration::from_secs(arguments.wait.into()), &|| ended.is_interrupted());
     match whole {
         Ok((whole, parts)) => {
             report(&whole, &output, &parts);

@@ -21,6 +21,7 @@ use crate::input::open_file;
 use crate::links::{Followed, follow};
 use crate::output::Output;
 use crate::record::quiet;
+use crate::record::switches::Recorded;
 
 /// The interval of checks for processes that outlive the command.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -102,6 +103,7 @@ impl Parts {
     /// processes up to `wait`.
     pub(super) fn make_whole(
         mut self,
+        switches: Option<Result<Recorded, String>>,
         command: u32,
         wait: Duration,
         interrupted: &dyn Fn() -> bool,
@@ -129,7 +131,14 @@ impl Parts {
         let is_quiet = |(pid, _): &(u32, String)| whole.alive.iter().all(|(alive, ..)| alive != pid);
         whole.quiet.retain(is_quiet);
         self.is_kept |= !whole.alive.is_empty();
-        let made = self.list(command, &whole).and_then(|parts| self.write(&parts, &mut whole, interrupted));
+        let made = self.list(command, &whole).and_then(|mut parts| {
+            match switches {
+                Some(Ok(recorded)) => recorded.add_to(&mut parts, &mut whole.notes),
+                Some(Err(why)) => whole.notes.push(why),
+                None => {}
+            }
+            self.write(&parts, &mut whole, interrupted)
+        });
         match made {
             Ok(()) => Ok((whole, self)),
             Err(why) => {

@@ -45,6 +45,14 @@ pub(crate) fn trusts_counter() -> bool {
     source.map_or(true, |s| trusted.contains(&s.trim()))
 }
 
+/// Returns how many files this process may have open.
+pub(crate) fn file_limit() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: writes one `rlimit`. If the call fails, the limit stays 0.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    limit.rlim_cur
+}
+
 /// Returns the calling thread's id.
 pub(crate) fn tid() -> u32 {
     // SAFETY: the call has no arguments and cannot fail.

@@ -14,6 +14,11 @@ use std::thread::JoinHandle;
 
 use crate::on::base::platform::facts::Link;
 
+/// Returns how many files this process may have open, for the kernel's events: there are none here.
+pub(crate) fn file_limit() -> u64 {
+    0
+}
+
 /// Returns a number for the calling thread that no other thread of the process has.
 #[cfg(not(windows))]
 pub(crate) fn tid() -> u32 {

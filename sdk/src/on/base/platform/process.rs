@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use hairline_formats::track_event::TrackUuid;
 
 use crate::on::base::platform::{CAN_RECORD, boottime, fill_randomly, is_first_thread, thread_name};
-pub(crate) use crate::on::base::platform::{SignalsBlocked, is_privileged, tid, write_to_stderr};
+pub(crate) use crate::on::base::platform::{SignalsBlocked, file_limit, is_privileged, tid, write_to_stderr};
 use crate::on::base::uuid;
 
 /// The id and the name of a thread, as a trace shows them.

@@ -39,6 +39,11 @@ pub(crate) fn trusts_counter() -> bool {
     cfg!(target_vendor = "apple")
 }
 
+/// Returns how many files this process may have open, for the kernel's events: there are none here.
+pub(crate) fn file_limit() -> u64 {
+    0
+}
+
 /// Returns a number for the calling thread that no other thread of the process has.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // it fits
 pub(crate) fn tid() -> u32 {
