@@ -3,7 +3,8 @@
 use hairline_formats::DecodeError;
 use hairline_formats::track_event::{
     Correlation, CounterValue, EventType, Location, Name, Packet, PacketData, SystemInfo, TrackEvent,
-    TrackUuid, fields::sequence_flags,
+    TrackUuid,
+    fields::{sequence_flags, trace_packet},
 };
 
 use crate::track_event::read::current::TextRef;
