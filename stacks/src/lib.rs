@@ -26,7 +26,9 @@
 //! this process.
 
 mod file;
+mod fxt;
 mod machine;
+mod names;
 mod order;
 mod packets;
 mod process;

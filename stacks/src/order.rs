@@ -3,7 +3,7 @@
 //! The rings are read one after the other, so a mapping may be read after the samples in it. A record waits
 //! until all rings have been read once more: then no older one can follow.
 
-use hairline_perf::{Record, Stamp};
+use hairline_perf::{Record, Stamp, Task};
 
 /// The longest time between a record's own time and its appearance in a ring, in ns. The kernel takes the
 /// time before it copies the stack.
@@ -13,8 +13,8 @@ const WRITING: u64 = 1_000_000;
 #[derive(Debug)]
 pub(crate) enum Happening {
     Map { pid: u32, start: u64, size: u64, offset: u64, path: Vec<u8> },
-    Fork { parent: u32, child: u32 },
-    Exec { pid: u32 },
+    Fork { parent: Task, child: Task },
+    Comm { task: Task, is_exec: bool, name: Vec<u8> },
     Sample { address: u64, registers: Vec<u64>, stack: Vec<u8> },
     Lost { records: u64 },
 }
@@ -30,10 +30,10 @@ impl Happening {
                 offset: m.offset,
                 path: m.path.to_owned(),
             },
-            Record::Fork { child, parent, .. } if child.pid != parent.pid => {
-                Self::Fork { parent: parent.pid, child: child.pid }
+            Record::Fork { child, parent, .. } => Self::Fork { parent: *parent, child: *child },
+            Record::Comm { task, is_exec, name } => {
+                Self::Comm { task: *task, is_exec: *is_exec, name: (*name).to_owned() }
             }
-            Record::Comm { task, is_exec: true, .. } => Self::Exec { pid: task.pid },
             Record::Sample { address, registers, stack, .. } => Self::Sample {
                 address: *address,
                 registers: registers.iter().collect(),

@@ -6,7 +6,9 @@ use hairline_formats::track_event::{CpuMode, PerfSample, SequenceId, UnwindError
 use hairline_perf::{Record, Stamp};
 
 use crate::file::ProgramFile;
+use crate::fxt::Records;
 use crate::machine::Cache;
+use crate::names::Names;
 use crate::order::{Happening, Order};
 use crate::packets::Packets;
 use crate::process::{Place, Process, Sampled};
@@ -32,7 +34,7 @@ pub struct Totals {
     pub strange: u64,
 }
 
-/// Samples that become packets of one sequence.
+/// Samples that become a part of a trace.
 #[derive(Debug)]
 pub struct Profile {
     order: Order,
@@ -41,10 +43,13 @@ pub struct Profile {
     by_path: HashMap<String, u32>,
     files: Vec<ProgramFile>,
     table: Table,
+    names: Names,
     unknown: u32,
     cache: Box<CacheOf>,
     places: Vec<Place>,
     packets: Packets,
+    /// In FXT.
+    records: Option<Records>,
     /// Dropped records of each processor, for its next sample.
     lost: HashMap<u32, u64>,
     out: Vec<u8>,
@@ -61,19 +66,31 @@ impl std::fmt::Debug for CacheOf {
 }
 
 impl Profile {
-    /// Creates a profile without samples. Its packets have this sequence.
+    /// Creates a profile without samples, for packets of this sequence.
     #[must_use]
-    pub fn new(sequence: SequenceId) -> Self {
+    pub fn packets(sequence: SequenceId) -> Self {
+        Self::new(sequence, None)
+    }
+
+    /// Creates a profile without samples, for FXT records.
+    #[must_use]
+    pub fn fxt() -> Self {
+        Self::new(SequenceId(1), Some(Records::default()))
+    }
+
+    fn new(sequence: SequenceId, records: Option<Records>) -> Self {
         let mut profile = Self {
             order: Order::default(),
             processes: HashMap::new(),
             by_path: HashMap::new(),
             files: Vec::new(),
             table: Table::default(),
+            names: Names::default(),
             unknown: 0,
             cache: Box::new(CacheOf(Cache::new())),
             places: Vec::new(),
             packets: Packets::new(sequence),
+            records,
             lost: HashMap::new(),
             out: Vec::new(),
             totals: Totals::default(),
@@ -99,17 +116,23 @@ impl Profile {
         }
     }
 
-    /// Takes all that has been added, and writes the functions of all frames. Nothing may follow.
-    pub fn finish(&mut self) {
+    /// Takes all that has been added, and writes the functions of all frames and the names of threads and
+    /// processes. Nothing may follow. A process that `has_name` gets none: its own trace has a better one.
+    pub fn finish(&mut self, has_name: &dyn Fn(u32) -> bool) {
         for (stamp, happening) in self.order.rest() {
             self.take(stamp, happening);
         }
+        self.names.write(&mut self.out, self.packets.sequence(), has_name);
         symbols::write(&mut self.out, self.packets.sequence(), &self.files, &self.table);
     }
 
-    /// Returns the packets that have been written since the last call.
-    pub fn take_packets(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.out)
+    /// Returns the part of the trace that has been written since the last call.
+    pub fn take_output(&mut self) -> Vec<u8> {
+        let packets = std::mem::take(&mut self.out);
+        match &mut self.records {
+            Some(records) => records.take(&packets),
+            None => packets,
+        }
     }
 
     /// Returns the numbers of samples and losses.
@@ -125,10 +148,18 @@ impl Profile {
                 self.map(pid, start, size, offset, &path);
             }
             Happening::Fork { parent, child } => {
-                let process = self.processes.get(&parent).cloned().unwrap_or_default();
-                self.processes.insert(child, process);
+                self.names.inherit(parent.tid, child.tid);
+                if parent.pid != child.pid {
+                    let process = self.processes.get(&parent.pid).cloned().unwrap_or_default();
+                    self.processes.insert(child.pid, process);
+                }
             }
-            Happening::Exec { pid } => drop(self.processes.insert(pid, Process::default())),
+            Happening::Comm { task, is_exec, name } => {
+                self.names.set(task.tid, String::from_utf8_lossy(&name).into_owned());
+                if is_exec {
+                    self.processes.insert(task.pid, Process::default());
+                }
+            }
             Happening::Sample { address, registers, stack } => {
                 self.sample(stamp, &Sampled { address, registers: &registers, stack: &stack });
             }
@@ -168,6 +199,7 @@ impl Profile {
         let process = self.processes.entry(stamp.pid).or_default();
         let error = process.unwind(sampled, &mut self.cache.0, &mut self.places);
         let is_cut = !matches!(error, UnwindError::None);
+        self.names.sampled(stamp.pid, stamp.tid, stamp.time);
         self.totals.samples += 1;
         self.totals.cut += u64::from(is_cut);
         self.totals.strange += u64::from(self.places.first().is_some_and(|place| place.mapping.is_none()));
@@ -181,6 +213,9 @@ impl Profile {
             unwind_error: if is_cut { error } else { UnwindError::Unknown },
             lost: self.lost.remove(&stamp.cpu).unwrap_or(0),
         };
+        if let Some(records) = &mut self.records {
+            records.sample(&self.files, &self.table, stamp.time, &sample, &self.places);
+        }
         self.packets.sample(&mut self.out, &self.files, &self.table, stamp.time, &sample);
     }
 }

@@ -14,8 +14,8 @@ use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use crate::file::{Content, ProgramFile, regular};
 use crate::table::Table;
 
-/// The addresses of a packet: it stays far below the size that a reader refuses.
-const ADDRESSES_OF_A_PACKET: usize = 4096;
+/// The addresses of a packet, which has then some 15 KB and rarely more than a blob.
+const ADDRESSES_OF_A_PACKET: usize = 32;
 
 /// A function, with its source if that is known.
 #[derive(Debug)]
@@ -135,10 +135,10 @@ impl Debug<'_> {
             }
         }
         // Debug information of lines only has names without their modules. The symbol table has the whole one.
-        if let Some(function) = functions.last_mut().filter(|function| !function.name.contains("::")) {
-            if let Some(name) = table.name(address).filter(|name| name.contains("::")) {
-                function.name = name;
-            }
+        let whole = table.name(address).filter(|name| name.contains("::"));
+        let short = functions.last_mut().filter(|function| !function.name.contains("::"));
+        if let (Some(function), Some(name)) = (short, whole) {
+            function.name = name;
         }
         functions
     }

@@ -93,7 +93,7 @@ impl Parts {
     /// Begins to read the samples of the command. Without them the recording goes on.
     pub(super) fn sample(&mut self, opened: io::Result<Opened>) {
         let part = samples::part(self.directory.path(), extension(self.format));
-        match opened.and_then(|opened| samples::begin(opened, part)) {
+        match opened.and_then(|opened| samples::begin(opened, self.format, part)) {
             Ok(sampling) => self.sampling = Some(sampling),
             Err(e) => self.no_samples = Some(samples::explain(&e)),
         }
@@ -102,7 +102,9 @@ impl Parts {
     /// Ends the samples: they are a part then.
     fn end_samples(&mut self, whole: &mut RecordResult) {
         whole.notes.extend(self.no_samples.take());
-        match self.sampling.take().map(Sampling::end) {
+        let names = std::fs::read_dir(self.directory.path()).into_iter().flatten().flatten();
+        let known = names.filter_map(|entry| pid_of(&entry.file_name().to_string_lossy())).collect();
+        match self.sampling.take().map(|sampling| sampling.end(known)) {
             Some(Ok(totals)) => whole.samples = Some(totals),
             Some(Err(e)) => whole.notes.push(format!("the samples are incomplete: {e}")),
             None => {}
@@ -208,7 +210,7 @@ impl Parts {
             let is_part = name.ends_with(&suffix) || name.contains(&format!("{suffix}.recovered-"));
             let goes_on = whole.alive.iter().any(|(_, _, path)| *path == entry.path());
             if is_part && !goes_on && entry.metadata().is_ok_and(|m| m.len() > 0) {
-                let pid: Option<u32> = name.split('-').next().and_then(|pid| pid.parse().ok());
+                let pid = pid_of(&name);
                 parts.push((pid != Some(command), pid, name, entry.path()));
             }
         }
@@ -283,6 +285,11 @@ impl Parts {
             let _ = self.directory.keep();
         } // otherwise dropping it removes it
     }
+}
+
+/// The pid in the name of a part.
+fn pid_of(name: &str) -> Option<u32> {
+    name.split('-').next().and_then(|pid| pid.parse().ok())
 }
 
 fn trace_format(format: Format) -> TraceFormat {

@@ -3,14 +3,15 @@
 //! A thread reads the rings while the command runs, and unwinds: a second of a busy processor is 8 MB of
 //! stacks, and a few KB of numbers.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use hairline::Format;
 use hairline_formats::track_event::SequenceId;
 use hairline_perf::{Attributes, Event, Inherit, Ring, online_cpus};
 use hairline_stacks::{Profile, REGISTERS, STACK_BYTES, Totals};
@@ -26,9 +27,12 @@ const LONGEST: Duration = Duration::from_millis(10);
 /// A running recording of samples.
 #[derive(Debug)]
 pub(super) struct Sampling {
-    is_over: Arc<AtomicBool>,
+    known: Arc<OnceLock<Known>>,
     thread: JoinHandle<io::Result<Totals>>,
 }
+
+/// The pids of the processes that have parts of their own.
+type Known = HashSet<u32>;
 
 /// The events of a process that has not yet executed its program.
 #[derive(Debug)]
@@ -54,19 +58,20 @@ pub(super) fn open(pid: u32, frequency: u32) -> io::Result<Opened> {
 }
 
 /// Begins to read the rings. The samples become the file `part`.
-pub(super) fn begin(opened: Opened, part: PathBuf) -> io::Result<Sampling> {
+pub(super) fn begin(opened: Opened, format: Format, part: PathBuf) -> io::Result<Sampling> {
     let file = File::create_new(part)?;
-    let is_over = Arc::new(AtomicBool::new(false));
-    let over = Arc::clone(&is_over);
-    let thread =
-        std::thread::Builder::new().name("samples".to_owned()).spawn(move || read(opened, file, &over))?;
-    Ok(Sampling { is_over, thread })
+    let known = Arc::new(OnceLock::new());
+    let told = Arc::clone(&known);
+    let thread = std::thread::Builder::new()
+        .name("samples".to_owned())
+        .spawn(move || read(opened, format, file, &told))?;
+    Ok(Sampling { known, thread })
 }
 
 impl Sampling {
-    /// Ends the recording and writes the functions of all frames.
-    pub(super) fn end(self) -> io::Result<Totals> {
-        self.is_over.store(true, Ordering::Relaxed);
+    /// Ends the recording and writes the functions of all frames. The `known` processes have names.
+    pub(super) fn end(self, known: Known) -> io::Result<Totals> {
+        let _ = self.known.set(known);
         self.thread.thread().unpark();
         self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread that reads samples panicked")))
     }
@@ -85,11 +90,14 @@ pub(super) fn explain(error: &io::Error) -> String {
     format!("no samples: {error}{help}")
 }
 
-fn read(mut opened: Opened, mut file: File, is_over: &AtomicBool) -> io::Result<Totals> {
-    let mut profile = Profile::new(SequenceId(1));
+fn read(mut opened: Opened, format: Format, mut file: File, known: &OnceLock<Known>) -> io::Result<Totals> {
+    let mut profile = match format {
+        Format::Fxt => Profile::fxt(),
+        _ => Profile::packets(SequenceId(1)),
+    };
     let (mut malformed, mut counted) = (0, 0);
     loop {
-        let is_last = is_over.load(Ordering::Relaxed);
+        let is_last = known.get().is_some();
         let start = now();
         for ring in &mut opened.rings {
             malformed += ring.read(|record, stamp| profile.add(&record, stamp)).malformed;
@@ -98,14 +106,15 @@ fn read(mut opened: Opened, mut file: File, is_over: &AtomicBool) -> io::Result<
         if is_last {
             break;
         }
-        file.write_all(&profile.take_packets())?;
+        file.write_all(&profile.take_output())?;
         std::thread::park_timeout(opened.every);
     }
     for ring in &opened.rings {
         counted += ring.event().lost().unwrap_or(0);
     }
-    profile.finish();
-    file.write_all(&profile.take_packets())?;
+    let known = known.get();
+    profile.finish(&|pid| known.is_some_and(|known| known.contains(&pid)));
+    file.write_all(&profile.take_output())?;
     let totals = profile.totals();
     Ok(Totals { lost: totals.lost.max(counted) + malformed, ..totals })
 }

@@ -266,6 +266,14 @@ messages! {
     /// `ProcessTree`.
     process_tree {
         PROCESSES = 1, "`ProcessTree.Process`, repeated.";
+        THREADS = 2, "`ProcessTree.Thread`, repeated.";
+    }
+
+    /// `ProcessTree.Thread`.
+    process_tree_thread {
+        TID = 1, "`int32`.";
+        NAME = 2, "`string`.";
+        TGID = 3, "`int32`: the process.";
     }
 
     /// `ProcessTree.Process`.

@@ -60,8 +60,9 @@ pub use samples::{
 };
 pub use sequence::{Interned, Name, SequenceStart, SourceLocation, clock_snapshot, interned, sequence_start};
 pub use stream::{
-    MAX_COMPRESSED, Process, SYNCHRONIZATION_MARKER, SystemInfo, TraceStats, compressed_packets,
-    process_tree, synchronization_marker, system_info, trace_stats, trace_stats_of_all, trace_uuid,
+    MAX_COMPRESSED, NamedThread, Process, SYNCHRONIZATION_MARKER, SystemInfo, TraceStats, compressed_packets,
+    process_tree, synchronization_marker, system_info, thread_names, trace_stats, trace_stats_of_all,
+    trace_uuid,
 };
 pub use tracks::{
     CounterTrack, CustomTrack, ProcessTrack, ThreadTrack, counter_descriptor, custom_descriptor,

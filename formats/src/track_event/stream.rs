@@ -2,8 +2,9 @@
 
 use crate::proto::{put_bytes, put_message, put_nonempty, put_nonzero, put_sint64, put_str, put_uint};
 use crate::track_event::fields::{
-    buffer_stats, clock, process_tree as tree, process_tree_process as process, system_info as system, trace,
-    trace_packet, trace_stats as stats, trace_uuid as uuid_fields, utsname,
+    buffer_stats, clock, process_tree as tree, process_tree_process as process,
+    process_tree_thread as thread, system_info as system, trace, trace_packet, trace_stats as stats,
+    trace_uuid as uuid_fields, utsname,
 };
 use crate::track_event::ids::SequenceId;
 use crate::track_event::sequence::packet;
@@ -177,6 +178,42 @@ pub fn process_tree(out: &mut Vec<u8>, sequence: SequenceId, timestamp_ns: u64, 
                     put_str(m, process::CMDLINE, argument);
                 }
             });
+        });
+    });
+}
+
+/// A thread and its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NamedThread<'a> {
+    /// The thread.
+    pub tid: i32,
+    /// The process.
+    pub pid: i32,
+    /// The name.
+    pub name: &'a str,
+}
+
+/// Writes names of threads that have no track. The name of a [`ThreadTrack`](crate::track_event::ThreadTrack)
+/// is the stronger one.
+///
+/// ```
+/// use hairline_formats::track_event::{NamedThread, SequenceId, thread_names};
+///
+/// let mut trace = Vec::new();
+/// thread_names(&mut trace, SequenceId(1), 1_000, &[NamedThread { tid: 71, pid: 70, name: "worker" }]);
+/// ```
+pub fn thread_names(out: &mut Vec<u8>, sequence: SequenceId, timestamp_ns: u64, threads: &[NamedThread<'_>]) {
+    packet(out, sequence, |p| {
+        put_uint(p, trace_packet::TIMESTAMP, timestamp_ns);
+        put_uint(p, trace_packet::TIMESTAMP_CLOCK_ID, u64::from(clock::BOOTTIME));
+        put_message(p, trace_packet::PROCESS_TREE, |t| {
+            for of in threads {
+                put_message(t, tree::THREADS, |m| {
+                    put_sint64(m, thread::TID, i64::from(of.tid));
+                    put_str(m, thread::NAME, of.name);
+                    put_sint64(m, thread::TGID, i64::from(of.pid));
+                });
+            }
         });
     });
 }
