@@ -39,6 +39,7 @@ messages! {
         TRACK_DESCRIPTOR = 60, "`TrackDescriptor`.";
         FIRST_PACKET_ON_SEQUENCE = 87, "`bool`.";
         TRACE_UUID = 89, "`TraceUuid`.";
+        GENERIC_KERNEL_TASK_STATE_EVENT = 117, "`GenericKernelTaskStateEvent`.";
     }
 
     /// `TracePacketDefaults`: defaults for the following packets of the sequence.
@@ -233,6 +234,15 @@ messages! {
         TRACE_WRITER_PACKET_LOSS = 19, "`uint64`.";
     }
 
+    /// `GenericKernelTaskStateEvent`.
+    task_state {
+        CPU = 1, "`int32`: the processor.";
+        COMM = 2, "`string`: the kernel's name of the thread.";
+        TID = 3, "`int64`.";
+        STATE = 4, "[`TaskState`](super::TaskState).";
+        PRIO = 5, "`int32`: the priority.";
+    }
+
     /// `SystemInfo`.
     system_info {
         UTSNAME = 1, "`Utsname`.";
@@ -340,6 +350,21 @@ numbered! {
         ByTrackName = 1, "Those with the same name.";
         None = 2, "None.";
         ByKey = 3, "Those with the same key.";
+    }
+
+    /// `GenericKernelTaskStateEvent.TaskStateEnum`: the state of a thread.
+    #[derive(Default)]
+    #[non_exhaustive]
+    TaskState {
+        #[default] Unknown = 0, "Not given.";
+        Created = 1, "Started, and has not run.";
+        Runnable = 2, "Waits for a processor.";
+        Running = 3, "Runs on a processor.";
+        InterruptibleSleep = 4, "Sleeps; a signal wakes it.";
+        UninterruptibleSleep = 5, "Sleeps; a signal does not wake it.";
+        Stopped = 6, "Stopped by a signal or a debugger.";
+        Dead = 7, "Has ended.";
+        Destroyed = 8, "The kernel has forgotten it.";
     }
 
     /// `LogMessage.Priority`.

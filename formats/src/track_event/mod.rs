@@ -32,6 +32,7 @@ mod legacy;
 mod read;
 mod sequence;
 mod stream;
+mod task_state;
 mod tracks;
 
 pub use annotation::{
@@ -40,7 +41,9 @@ pub use annotation::{
 };
 pub use carry::Carry;
 pub use event::{Correlation, CounterValue, Event, Location, LogMessage, event, event_with};
-pub use fields::{ChildOrdering, CounterType, EventType, InternedKind, Priority, SiblingMerge, Unit};
+pub use fields::{
+    ChildOrdering, CounterType, EventType, InternedKind, Priority, SiblingMerge, TaskState, Unit,
+};
 pub use ids::{SequenceId, TrackUuid};
 #[cfg(feature = "read")]
 pub use legacy::{FlowDirection, LegacyEvent, LegacyId};
@@ -56,6 +59,7 @@ pub use stream::{
     MAX_COMPRESSED, Process, SYNCHRONIZATION_MARKER, SystemInfo, TraceStats, compressed_packets,
     process_tree, synchronization_marker, system_info, trace_stats, trace_stats_of_all, trace_uuid,
 };
+pub use task_state::{TaskStateEvent, task_state};
 pub use tracks::{
     CounterTrack, CustomTrack, ProcessTrack, ThreadTrack, counter_descriptor, custom_descriptor,
     process_descriptor, thread_descriptor,

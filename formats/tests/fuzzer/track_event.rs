@@ -233,6 +233,10 @@ fn stream(unit: Units<'_>) {
     let stats =
         te::TraceStats { size: 1 << 20, bytes_written: 5, events_lost: 3, ..te::TraceStats::default() };
     unit(&|out| te::trace_stats(out, SequenceId(1), &stats));
+    for state in [te::TaskState::Running, te::TaskState::Dead] {
+        let event = te::TaskStateEvent { cpu: Some(-1), comm: "main", tid: 71, state, prio: Some(120) };
+        unit(&|out| te::task_state(out, SequenceId(1), 5, &event));
+    }
     unit(&|out| te::synchronization_marker(out, SequenceId(1)));
     unit(&|out| te::compressed_packets(out, &[0x78, 0x9c, 3, 0, 0, 0, 0, 1]));
     let system = te::SystemInfo {

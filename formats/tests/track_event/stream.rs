@@ -1,7 +1,7 @@
 //! Packets about the trace as a whole are read back.
 
 use super::*;
-use te::{Process, SystemInfo, TraceStats};
+use te::{Process, SystemInfo, TaskState, TaskStateEvent, TraceStats};
 
 proptest! {
     #[test]
@@ -109,6 +109,21 @@ proptest! {
         te::trace_stats(&mut out, SequenceId(5), &stats);
         with_packet(&out, |packet| {
             assert!(matches!(packet.data, Some(PacketData::Stats(read)) if read == stats), "{packet:?}");
+        });
+    }
+
+    #[test]
+    fn a_state_of_a_thread_is_read_back(
+        (cpu, prio, tid) in any::<(Option<i32>, Option<i32>, i64)>(),
+        (state, timestamp, comm) in (0u64..=8, unsigned(), text()),
+    ) {
+        let state = TaskState::from_number(state).unwrap();
+        let event = TaskStateEvent { cpu, comm: &comm, tid, state, prio };
+        let mut out = Vec::new();
+        te::task_state(&mut out, SequenceId(5), timestamp, &event);
+        with_packet(&out, |packet| {
+            assert_eq!(packet.timestamp, Some(timestamp));
+            assert!(matches!(packet.data, Some(PacketData::TaskState(read)) if read == event), "{packet:?}");
         });
     }
 

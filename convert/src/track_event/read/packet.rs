@@ -1,6 +1,7 @@
 //! Reads packets into the state.
 
 use hairline_formats::DecodeError;
+use hairline_formats::track_event::fields::trace_packet;
 use hairline_formats::track_event::{
     Correlation, CounterValue, EventType, Location, Name, Packet, PacketData, SystemInfo, TrackEvent,
     TrackUuid, fields::sequence_flags,
@@ -108,6 +109,9 @@ impl State {
                 self.pending.push_back(Pending::Loss(Loss { events, ..Loss::default() }));
             }
             PacketData::Other { field, .. } => self.foreign(*field, packet),
+            PacketData::TaskState(_) => {
+                self.foreign(trace_packet::GENERIC_KERNEL_TASK_STATE_EVENT, packet);
+            }
             _ => {}
         }
         Ok(())

@@ -12,6 +12,7 @@ use crate::track_event::read::repeated::TrackUuids;
 use crate::track_event::read::stream::{self, Processes};
 use crate::track_event::read::track::TrackDescriptor;
 use crate::track_event::stream::{SYNCHRONIZATION_MARKER, SystemInfo, TraceStats};
+use crate::track_event::task_state::TaskStateEvent;
 
 /// A packet that was read. Absent fields have the values that earlier packets of the sequence set.
 ///
@@ -71,6 +72,10 @@ pub enum PacketData<'a> {
     System(SystemInfo<'a>),
     /// Processes and their command lines.
     Processes(Processes<'a>),
+    /// The state that a thread has from the packet's time on. Missing fields are `None`, "", 0 or
+    /// [`TaskState::Unknown`](crate::track_event::TaskState). A state that the schema does not have is
+    /// [`PacketData::Other`].
+    TaskState(TaskStateEvent<'a>),
     /// Statistics: the sums of all buffers, saturating. Missing fields are 0.
     Stats(TraceStats),
     /// The [marker](crate::track_event::SYNCHRONIZATION_MARKER) at which a reader can begin. Other bytes in
@@ -190,6 +195,11 @@ impl<'a> Packet<'a> {
             }
             (trace_packet::PROCESS_TREE, Bytes { bytes, offset }) => {
                 self.data = Some(PacketData::Processes(Processes::new(Fields::new(bytes, offset))));
+            }
+            (trace_packet::GENERIC_KERNEL_TASK_STATE_EVENT, Bytes { bytes, offset }) => {
+                let event = stream::task_state(Fields::new(bytes, offset))?;
+                let unknown = PacketData::Other { field: number, bytes, offset };
+                self.data = Some(event.map_or(unknown, PacketData::TaskState));
             }
             (trace_packet::TRACE_STATS, Bytes { bytes, offset }) => {
                 let stats = stream::trace_stats(Fields::new(bytes, offset), &mut self.skipped)?;

@@ -3,11 +3,12 @@
 use crate::DecodeError;
 use crate::proto::{FieldValue, Fields};
 use crate::track_event::fields::{
-    buffer_stats, process_tree, process_tree_process as process, system_info as system, trace_stats as stats,
-    trace_uuid as uuid_fields, utsname,
+    TaskState, buffer_stats, process_tree, process_tree_process as process, system_info as system,
+    task_state as state, trace_stats as stats, trace_uuid as uuid_fields, utsname,
 };
 use crate::track_event::read::repeated::Texts;
 use crate::track_event::stream::{SystemInfo, TraceStats};
+use crate::track_event::task_state::TaskStateEvent;
 
 /// Reads `TraceUuid`.
 pub(super) fn trace_uuid(message: Fields<'_>, skipped: &mut u32) -> Result<u128, DecodeError> {
@@ -63,6 +64,27 @@ fn add_utsname<'a>(
         *text = field.value.text().unwrap_or(text);
     }
     Ok(())
+}
+
+/// Reads `GenericKernelTaskStateEvent`. Unknown fields are ignored. `None`: the schema does not
+/// have the state.
+pub(super) fn task_state(message: Fields<'_>) -> Result<Option<TaskStateEvent<'_>>, DecodeError> {
+    let (mut event, mut is_known) = (TaskStateEvent::new(0, TaskState::Unknown), true);
+    for field in message {
+        let field = field?;
+        match (field.number, field.value) {
+            (state::CPU, FieldValue::Varint(v)) => event.cpu = Some(v as i32),
+            (state::COMM, value) => event.comm = value.text().unwrap_or(event.comm),
+            (state::TID, FieldValue::Varint(v)) => event.tid = v.cast_signed(),
+            (state::STATE, FieldValue::Varint(v)) => match TaskState::from_number(v) {
+                Some(state) => event.state = state,
+                None => is_known = false,
+            },
+            (state::PRIO, FieldValue::Varint(v)) => event.prio = Some(v as i32),
+            _ => {}
+        }
+    }
+    Ok(is_known.then_some(event))
 }
 
 /// Reads `TraceStats`: the sums of all its buffers, saturating at [`u64::MAX`].
