@@ -202,6 +202,7 @@ messages! {
     /// `ProcessTree`.
     process_tree {
         PROCESSES = 1, "`ProcessTree.Process`, repeated.";
+        THREADS = 2, "`ProcessTree.Thread`, repeated.";
     }
 
     /// `ProcessTree.Process`.
@@ -209,6 +210,13 @@ messages! {
         PID = 1, "`int32`.";
         PPID = 2, "`int32`: the parent's pid.";
         CMDLINE = 3, "`string`, repeated: the command line, one entry for each argument.";
+    }
+
+    /// `ProcessTree.Thread`.
+    process_tree_thread {
+        TID = 1, "`int32`.";
+        NAME = 2, "`string`.";
+        TGID = 3, "`int32`: the process id.";
     }
 
     /// `TraceStats`.

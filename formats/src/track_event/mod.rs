@@ -51,13 +51,14 @@ pub use legacy::{FlowDirection, LegacyEvent, LegacyId};
 pub use read::{
     Annotation, AnnotationValue, Annotations, ClockReading, ClockReadings, CounterDescriptor, Integers,
     InternedEvent, InternedStrings, Numbers, Packet, PacketData, PacketDefaults, PacketReader, PlainEvent,
-    ProcessDescriptor, Processes, Texts, ThreadDescriptor, TrackDescriptor, TrackEvent, TrackUuids,
+    ProcessDescriptor, Processes, Texts, ThreadDescriptor, Threads, TrackDescriptor, TrackEvent, TrackUuids,
     TreeProcess,
 };
 pub use sequence::{Interned, Name, SequenceStart, SourceLocation, clock_snapshot, interned, sequence_start};
 pub use stream::{
-    MAX_COMPRESSED, Process, SYNCHRONIZATION_MARKER, SystemInfo, TraceStats, compressed_packets,
-    process_tree, synchronization_marker, system_info, trace_stats, trace_stats_of_all, trace_uuid,
+    MAX_COMPRESSED, Process, SYNCHRONIZATION_MARKER, SystemInfo, Thread, TraceStats, compressed_packets,
+    process_threads, process_tree, synchronization_marker, system_info, trace_stats, trace_stats_of_all,
+    trace_uuid,
 };
 pub use task_state::{TaskStateEvent, task_state};
 pub use tracks::{

@@ -73,10 +73,13 @@ fn parts(packet: &Packet<'_>, walk: &mut Walk) -> Result<(), String> {
             track.process.as_ref().map_or(Ok(()), |process| all(process.cmdline(), walk))?;
             track.counter.as_ref().map_or(Ok(()), |counter| all(counter.categories(), walk))
         }
-        Some(PacketData::Processes(processes)) => processes.clone().try_for_each(|process| match process {
-            Ok(process) => all(process.command_line(), walk),
-            Err(e) => walk.part::<()>(Err(e)).map(drop),
-        }),
+        Some(PacketData::Processes(processes)) => {
+            all(processes.threads(), walk)?;
+            processes.clone().try_for_each(|process| match process {
+                Ok(process) => all(process.command_line(), walk),
+                Err(e) => walk.part::<()>(Err(e)).map(drop),
+            })
+        }
         _ => packet.defaults.as_ref().map_or(Ok(()), |d| all(d.extra_counter_track_uuids(), walk)),
     }
 }
@@ -230,6 +233,7 @@ fn stream(unit: Units<'_>) {
     }
     let process = te::Process { pid: 7, parent: Some(1), command_line: &["app", "-v"] };
     unit(&|out| te::process_tree(out, SequenceId(1), 5, &process));
+    unit(&|out| te::process_threads(out, SequenceId(1), 5, &[te::Thread { tid: 8, pid: 7, name: "t" }]));
     let stats =
         te::TraceStats { size: 1 << 20, bytes_written: 5, events_lost: 3, ..te::TraceStats::default() };
     unit(&|out| te::trace_stats(out, SequenceId(1), &stats));

@@ -95,6 +95,18 @@ proptest! {
     }
 
     #[test]
+    fn threads_are_read_back(names in prop::collection::vec((any::<(i32, i32)>(), text()), 0..4)) {
+        let threads: Vec<_> =
+            names.iter().map(|((tid, pid), name)| te::Thread { tid: *tid, pid: *pid, name }).collect();
+        let mut out = Vec::new();
+        te::process_threads(&mut out, SequenceId(5), 7, &threads);
+        with_packet(&out, |packet| {
+            let Some(PacketData::Processes(tree)) = &packet.data else { panic!("{packet:?}") };
+            assert_eq!((all(tree.threads()), tree.clone().count()), (threads.clone(), 0));
+        });
+    }
+
+    #[test]
     fn statistics_are_read_back(numbers in prop::collection::vec(unsigned(), 7)) {
         let stats = TraceStats {
             size: numbers[0],

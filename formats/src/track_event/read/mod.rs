@@ -19,5 +19,5 @@ pub use packet::{ClockReading, ClockReadings, Packet, PacketData, PacketDefaults
 pub use plain::PlainEvent;
 pub use reader::PacketReader;
 pub use repeated::{Integers, Numbers, Texts, TrackUuids};
-pub use stream::{Processes, TreeProcess};
+pub use stream::{Processes, Threads, TreeProcess};
 pub use track::{CounterDescriptor, ProcessDescriptor, ThreadDescriptor, TrackDescriptor};
