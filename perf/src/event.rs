@@ -8,6 +8,26 @@ use crate::sys;
 /// The number of an event, which the stamps of its records have.
 pub type Id = u64;
 
+/// Returns what helps against an error of [`Event::open`], of a ring or of their users.
+#[must_use]
+pub fn advice(e: &io::Error) -> &'static str {
+    match (e.kind(), e.raw_os_error()) {
+        (io::ErrorKind::PermissionDenied, Some(libc::EPERM)) => {
+            "allow perf_event_open in the seccomp profile of the container, or give CAP_PERFMON or more locked \
+             memory (ulimit -l)"
+        }
+        (io::ErrorKind::PermissionDenied, _) => {
+            "set kernel.perf_event_paranoid to 2 or less, or give CAP_PERFMON"
+        }
+        (io::ErrorKind::QuotaExceeded, _) | (_, Some(libc::EMFILE | libc::ENFILE)) => {
+            "raise the limit of open files (ulimit -n)"
+        }
+        (io::ErrorKind::InvalidInput, _) => "Linux 5.13 or later has it",
+        (_, Some(libc::ENOMEM)) => "give more memory",
+        _ => "only Linux with perf events has it",
+    }
+}
+
 /// An event of one thread. It ends when it is dropped, and so do the events that later threads have inherited
 /// from it. It is closed by exec. A forked child has a copy of the descriptor, and must drop it: the event
 /// lives on as long as any process has a descriptor.

@@ -2,6 +2,8 @@
 //! of user stacks, of this user's own threads, without root.
 //!
 //! ```text
+//! own                  the threads of this process
+//! tasks                the states of threads, from the records of all processors
 //! ring  event          memory that the kernel writes; a file descriptor for each event
 //! attributes           the kind of an event
 //! record               the bytes of a ring as typed records
@@ -33,12 +35,16 @@ mod abi;
 mod attributes;
 mod cpus;
 mod event;
+mod own;
 mod record;
 mod ring;
 mod sys;
+mod tasks;
 
 pub use attributes::{Attributes, Inherit, Layout};
 pub use cpus::online_cpus;
-pub use event::{Event, Id};
+pub use event::{Event, Id, advice};
+pub use own::{OwnThreads, RING};
 pub use record::{Direction, Mapping, Record, Stamp, Task, Words};
 pub use ring::{Read, Ring};
+pub use tasks::{Change, Named, State, Taken, Tasks};

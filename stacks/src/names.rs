@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use hairline_formats::track_event::{self as te, NamedThread, SequenceId};
+use hairline_formats::track_event::{self as te, SequenceId};
 
 /// The names of all tasks.
 #[derive(Debug, Default)]
@@ -42,8 +42,8 @@ impl Names {
                 te::process_tree(out, sequence, *time, &of);
             }
             if let Some(name) = name(*tid) {
-                let named = NamedThread { tid: thread, pid: process, name };
-                te::thread_names(out, sequence, *time, &[named]);
+                let named = te::Thread { tid: thread, pid: process, name };
+                te::process_threads(out, sequence, *time, &[named]);
             }
         }
     }

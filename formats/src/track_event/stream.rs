@@ -182,27 +182,35 @@ pub fn process_tree(out: &mut Vec<u8>, sequence: SequenceId, timestamp_ns: u64, 
     });
 }
 
-/// A thread and its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NamedThread<'a> {
-    /// The thread.
+/// `ProcessTree.Thread`: a thread of a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Thread<'a> {
+    /// The thread id.
     pub tid: i32,
-    /// The process.
+    /// The process id.
     pub pid: i32,
-    /// The name.
+    /// The name. That of a thread's track is shown before it.
     pub name: &'a str,
 }
 
-/// Writes names of threads that have no track. The name of a [`ThreadTrack`](crate::track_event::ThreadTrack)
-/// is the stronger one.
+/// Writes `ProcessTree` with threads, at the time `timestamp_ns` of `CLOCK_BOOTTIME`. A thread needs this or a
+/// track of its own, so that importers know its process.
 ///
 /// ```
-/// use hairline_formats::track_event::{NamedThread, SequenceId, thread_names};
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::track_event::{PacketData, PacketReader, SequenceId, Thread, process_threads};
 ///
+/// let worker = Thread { tid: 71, pid: 70, name: "worker" };
 /// let mut trace = Vec::new();
-/// thread_names(&mut trace, SequenceId(1), 1_000, &[NamedThread { tid: 71, pid: 70, name: "worker" }]);
+/// process_threads(&mut trace, SequenceId(1), 1_000, &[worker]);
+/// let mut reader = PacketReader::new(&trace[..]);
+/// let (_, packet) = reader.next()?.unwrap();
+/// let Some(PacketData::Processes(tree)) = packet.data else { panic!() };
+/// assert_eq!(tree.threads().collect::<Result<Vec<_>, _>>()?, [worker]);
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
 /// ```
-pub fn thread_names(out: &mut Vec<u8>, sequence: SequenceId, timestamp_ns: u64, threads: &[NamedThread<'_>]) {
+pub fn process_threads(out: &mut Vec<u8>, sequence: SequenceId, timestamp_ns: u64, threads: &[Thread<'_>]) {
     packet(out, sequence, |p| {
         put_uint(p, trace_packet::TIMESTAMP, timestamp_ns);
         put_uint(p, trace_packet::TIMESTAMP_CLOCK_ID, u64::from(clock::BOOTTIME));
@@ -210,7 +218,7 @@ pub fn thread_names(out: &mut Vec<u8>, sequence: SequenceId, timestamp_ns: u64, 
             for of in threads {
                 put_message(t, tree::THREADS, |m| {
                     put_sint64(m, thread::TID, i64::from(of.tid));
-                    put_str(m, thread::NAME, of.name);
+                    put_nonempty(m, thread::NAME, of.name);
                     put_sint64(m, thread::TGID, i64::from(of.pid));
                 });
             }

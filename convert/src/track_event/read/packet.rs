@@ -1,6 +1,7 @@
 //! Reads packets into the state.
 
 use hairline_formats::DecodeError;
+use hairline_formats::track_event::fields::trace_packet;
 use hairline_formats::track_event::{
     Correlation, CounterValue, EventType, Location, Name, Packet, PacketData, SystemInfo, TrackEvent,
     TrackUuid,
@@ -111,6 +112,9 @@ impl State {
             PacketData::Sample(_) => self.foreign(trace_packet::PERF_SAMPLE, packet),
             PacketData::Symbols(_) => self.foreign(trace_packet::MODULE_SYMBOLS, packet),
             PacketData::Other { field, .. } => self.foreign(*field, packet),
+            PacketData::TaskState(_) => {
+                self.foreign(trace_packet::GENERIC_KERNEL_TASK_STATE_EVENT, packet);
+            }
             _ => {}
         }
         Ok(())
