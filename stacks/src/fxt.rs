@@ -36,6 +36,11 @@ pub(crate) struct Records {
 }
 
 impl Records {
+    /// Continues a stream that has begun.
+    pub(crate) fn within() -> Self {
+        Self { has_started: true, ..Self::default() }
+    }
+
     /// Writes a sample, after its mappings that are new.
     pub(crate) fn sample(
         &mut self,

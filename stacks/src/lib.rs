@@ -31,6 +31,7 @@ mod machine;
 mod names;
 mod order;
 mod packets;
+mod present;
 mod process;
 mod profile;
 mod symbols;

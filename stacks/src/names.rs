@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use hairline_formats::track_event::{self as te, SequenceId};
+use hairline_perf::Task;
 
 /// The names of all tasks.
 #[derive(Debug, Default)]
@@ -30,18 +31,24 @@ impl Names {
         self.sampled.entry((pid, tid)).or_insert(time);
     }
 
-    /// Writes the names of the threads with samples, and of the processes unless `has_name`.
-    pub(crate) fn write(&self, out: &mut Vec<u8>, sequence: SequenceId, has_name: &dyn Fn(u32) -> bool) {
+    /// Writes the names of the threads with samples, and of their processes, unless they have names already. A
+    /// process has a name if its first thread has.
+    pub(crate) fn write(&self, out: &mut Vec<u8>, sequence: SequenceId, has_name: &dyn Fn(Task) -> bool) {
         let mut named = BTreeSet::new();
         for ((pid, tid), time) in &self.sampled {
             let name = |task: u32| self.names.get(&task).map(String::as_str).filter(|name| !name.is_empty());
             let (Ok(process), Ok(thread)) = (i32::try_from(*pid), i32::try_from(*tid)) else { continue };
-            let process_name = if named.insert(*pid) && !has_name(*pid) { name(*pid) } else { None };
+            let process_name = if named.insert(*pid) && !has_name(Task { pid: *pid, tid: *pid }) {
+                name(*pid)
+            } else {
+                None
+            };
             if let Some(name) = process_name {
                 let of = te::Process { pid: process, parent: None, command_line: &[name] };
                 te::process_tree(out, sequence, *time, &of);
             }
-            if let Some(name) = name(*tid) {
+            let is_new = !has_name(Task { pid: *pid, tid: *tid });
+            if let Some(name) = name(*tid).filter(|_| is_new) {
                 let named = te::Thread { tid: thread, pid: process, name };
                 te::process_threads(out, sequence, *time, &[named]);
             }

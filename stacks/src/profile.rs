@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use hairline_formats::track_event::{CpuMode, PerfSample, SequenceId, UnwindError};
-use hairline_perf::{Record, Stamp};
+use hairline_perf::{Record, Stamp, Task};
 
 use crate::file::ProgramFile;
 use crate::fxt::Records;
@@ -11,6 +11,7 @@ use crate::machine::Cache;
 use crate::names::Names;
 use crate::order::{Happening, Order};
 use crate::packets::Packets;
+use crate::present;
 use crate::process::{Place, Process, Sampled};
 use crate::symbols;
 use crate::table::{Mapping, Table};
@@ -78,6 +79,28 @@ impl Profile {
         Self::new(SequenceId(1), Some(Records::default()))
     }
 
+    /// Creates a profile whose FXT records continue a stream: without its start.
+    #[must_use]
+    pub fn fxt_within() -> Self {
+        Self::new(SequenceId(1), Some(Records::within()))
+    }
+
+    /// Adds the mappings and the thread names that a running process has.
+    pub fn add_present(&mut self, pid: u32) {
+        for present in present::mappings(pid) {
+            self.map(
+                pid,
+                present.start,
+                present.end.saturating_sub(present.start),
+                present.offset,
+                &present.path,
+            );
+        }
+        for (tid, name) in present::names(pid) {
+            self.names.set(tid, name);
+        }
+    }
+
     fn new(sequence: SequenceId, records: Option<Records>) -> Self {
         let mut profile = Self {
             order: Order::default(),
@@ -117,8 +140,9 @@ impl Profile {
     }
 
     /// Takes all that has been added, and writes the functions of all frames and the names of threads and
-    /// processes. Nothing may follow. A process that `has_name` gets none: its own trace has a better one.
-    pub fn finish(&mut self, has_name: &dyn Fn(u32) -> bool) {
+    /// processes. Nothing may follow. A thread that `has_name` gets none, and neither does the process of a
+    /// first thread that has: they are in the trace with better ones.
+    pub fn finish(&mut self, has_name: &dyn Fn(Task) -> bool) {
         for (stamp, happening) in self.order.rest() {
             self.take(stamp, happening);
         }

@@ -177,6 +177,8 @@ fn variables(arguments: &Arguments, parts: &Parts) -> Vec<(&'static str, OsStrin
         ("HAIRLINE_CATEGORIES", text(&arguments.categories)),
         ("HAIRLINE_BUFFER", text(&arguments.buffer)),
         ("HAIRLINE_OVERFLOW", text(&arguments.overflow)),
+        // This process samples them: they need not do it again.
+        ("HAIRLINE_SAMPLE", arguments.sample.map(|_| "0".into())),
     ];
     options.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }

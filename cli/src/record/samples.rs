@@ -113,7 +113,7 @@ fn read(mut opened: Opened, format: Format, mut file: File, known: &OnceLock<Kno
         counted += ring.event().lost().unwrap_or(0);
     }
     let known = known.get();
-    profile.finish(&|pid| known.is_some_and(|known| known.contains(&pid)));
+    profile.finish(&|task| known.is_some_and(|known| known.contains(&task.pid)));
     file.write_all(&profile.take_output())?;
     let totals = profile.totals();
     Ok(Totals { lost: totals.lost.max(counted) + malformed, ..totals })

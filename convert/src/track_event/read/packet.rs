@@ -4,8 +4,7 @@ use hairline_formats::DecodeError;
 use hairline_formats::track_event::fields::trace_packet;
 use hairline_formats::track_event::{
     Correlation, CounterValue, EventType, Location, Name, Packet, PacketData, SystemInfo, TrackEvent,
-    TrackUuid,
-    fields::{sequence_flags, trace_packet},
+    TrackUuid, fields::sequence_flags,
 };
 
 use crate::track_event::read::current::TextRef;
