@@ -39,7 +39,7 @@ fn is_permitted(output: &Output) -> bool {
 }
 
 /// For each sample, the functions of its stack, the innermost first, with their lines: one text.
-const STACKS: &str = "create perfetto table stacks as \
+pub(crate) const STACKS: &str = "create perfetto table stacks as \
     with recursive up(sample, callsite, level) as (\
       select id, callsite_id, 0 from perf_sample union all \
       select sample, parent_id, level + 1 from up join stack_profile_callsite c on c.id = callsite \
@@ -71,7 +71,7 @@ fn require_true_samples_in(folder: &Path, program: &Path, trace: &str) {
         let (spend, seventy) = (at("spend"), at("seventy"));
         format!("stack glob '*stir:{stir} *spend:{spend} *seventy:{seventy} *burn:*main*'")
     };
-    let (body, head) = (chain(at("stir")), chain(line("loop of stir")));
+    let (body, head) = (chain(at("stir")), chain(line("for _ in 0..20_000")));
     let chain = format!("select count(*) from stacks where {body} or {head}");
     let sql = [
         STACKS,
@@ -85,9 +85,7 @@ fn require_true_samples_in(folder: &Path, program: &Path, trace: &str) {
     ];
     let verdict = judge::load(folder.join(trace), &sql);
     verdict.require_clean();
-    let numbers: Vec<i64> =
-        verdict.results[1].rows[0].iter().map(|cell| cell.as_i64().expect("a number")).collect();
-    let [samples, with_stack, cut, threads] = numbers[..] else { panic!("{numbers:?}") };
+    let [samples, with_stack, cut, threads] = numbers(&verdict, 1)[..] else { panic!() };
     let count = |at: usize| verdict.results[at].single_i64();
     let (seventy, thirty, chain, rooted) = (count(2), count(3), count(4), count(5));
     assert!(samples > 1_000, "2 s of CPU time at 1997 Hz gave {samples} samples");
@@ -99,6 +97,11 @@ fn require_true_samples_in(folder: &Path, program: &Path, trace: &str) {
     assert!((seventy + thirty) * 50 >= samples * 49, "{seventy} + {thirty} of {samples}");
     assert!(chain * 50 >= seventy * 49, "{chain} of {seventy} in the loop, with these lines");
     assert_eq!(count(6), 1, "the thread and its process have names");
+}
+
+/// The first row of a result.
+pub(crate) fn numbers(verdict: &judge::Verdict, at: usize) -> Vec<i64> {
+    verdict.results[at].rows[0].iter().map(|cell| cell.as_i64().expect("a number")).collect()
 }
 
 #[test]
