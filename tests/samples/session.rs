@@ -79,7 +79,9 @@ fn a_session_samples_present_and_future_threads_with_functions_and_lines() {
 #[test]
 fn the_profiler_records_of_fxt_are_the_samples() {
     let _one = crate::ONE.lock();
-    let Some((trace, _)) = sampled(Format::Fxt, || drop(burn(20))) else { return };
+    let Some((trace, _)) = sampled(Format::Fxt, || _ = std::hint::black_box(burn(20))) else {
+        return;
+    };
     let verdict = judge::load_bytes(&trace, &["select count(*) from perf_sample"]);
     let (mut backtraces, mut inside) = (0, 0);
     let (mut modules, mut mappings) = (HashMap::new(), Vec::new());
