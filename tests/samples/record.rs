@@ -124,6 +124,33 @@ fn shares_names_inlined_functions_and_lines_are_right_in_a_shared_library() {
 }
 
 #[test]
+fn samples_are_in_one_trace_with_the_events_of_other_processes() {
+    let _one = crate::ONE.lock();
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = burn(folder.path(), &[]);
+    for format in FORMATS {
+        let trace = format!("out.{}", extension(format));
+        let both = format!("{} parent 2 0 && {}", env!("CARGO_BIN_EXE_family"), program.display());
+        let output = hairline(folder.path(), &["record", "--sample", "-o", &trace, "--", "sh", "-c", &both]);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        if !is_permitted(&output) {
+            return;
+        }
+        let sql = [
+            "select count(*) from perf_sample join thread using (utid) join process p using (upid) where p.name = 'burn'",
+            "select count(*) from slice where name = 'step'",
+            // Whoever has slices has one thread, samples or not.
+            "select count(*) - count(distinct tid) from thread where tid != 0",
+        ];
+        let verdict = judge::load(folder.path().join(&trace), &sql);
+        verdict.require_clean();
+        assert!(verdict.results[0].single_i64() > 1_000, "{format:?}: {:?}", verdict.results[0]);
+        assert_eq!(verdict.results[1].single_i64(), 20, "{format:?}");
+        assert_eq!(verdict.results[2].single_i64(), 0, "{format:?}: no thread is there twice");
+    }
+}
+
+#[test]
 fn the_exit_code_and_a_missing_command_are_the_same_with_samples() {
     let folder = tempfile::tempdir().expect("a folder");
     let code = |arguments: &[&str]| {
