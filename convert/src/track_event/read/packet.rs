@@ -108,6 +108,8 @@ impl State {
                 self.lost = stats.events_lost;
                 self.pending.push_back(Pending::Loss(Loss { events, ..Loss::default() }));
             }
+            PacketData::Sample(_) => self.foreign(trace_packet::PERF_SAMPLE, packet),
+            PacketData::Symbols(_) => self.foreign(trace_packet::MODULE_SYMBOLS, packet),
             PacketData::Other { field, .. } => self.foreign(*field, packet),
             PacketData::TaskState(_) => {
                 self.foreign(trace_packet::GENERIC_KERNEL_TASK_STATE_EVENT, packet);
@@ -130,7 +132,7 @@ impl State {
             1 => "bundles of ftrace events",
             7 | 9 => "statistics of the system",
             33 => "configurations of tracing",
-            37 | 54 | 66 | 135 => "profiles",
+            37 | 54 | 61 | 66 | 135 => "profiles",
             69 => "events of the tracing service",
             _ => "packets of other kinds",
         };

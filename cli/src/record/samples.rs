@@ -1,0 +1,147 @@
+//! Samples of the command and of all that it starts, by the kernel's perf events.
+//!
+//! A thread reads the rings while the command runs, and unwinds: a second of a busy processor is 8 MB of
+//! stacks, and a few KB of numbers.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use hairline::Format;
+use hairline_formats::track_event::SequenceId;
+use hairline_perf::{Attributes, Event, Inherit, RING, Ring, online_cpus};
+use hairline_stacks::{Profile, REGISTERS, STACK_BYTES, Totals};
+use rustix::process::{Resource, getrlimit};
+use rustix::time::{ClockId, clock_gettime};
+
+/// The largest ring: on a busy machine this process may get no processor for 100 ms.
+const LARGEST: usize = 4 << 20;
+/// The part of a ring that one processor may fill between two readings.
+const FILLED: u64 = 6;
+/// The longest time between two readings.
+const LONGEST: Duration = Duration::from_millis(10);
+
+/// A running recording of samples.
+#[derive(Debug)]
+pub(super) struct Sampling {
+    known: Arc<OnceLock<Known>>,
+    thread: JoinHandle<io::Result<Totals>>,
+}
+
+/// The processes whose threads have names in other parts.
+#[derive(Debug)]
+pub(super) enum Known {
+    All,
+    /// Those with these pids.
+    Of(HashSet<u32>),
+}
+
+impl Known {
+    fn contains(&self, pid: u32) -> bool {
+        match self {
+            Self::All => true,
+            Self::Of(pids) => pids.contains(&pid),
+        }
+    }
+}
+
+/// The events of a process that has not yet executed its program.
+#[derive(Debug)]
+pub(super) struct Opened {
+    rings: Vec<Ring>,
+    every: Duration,
+}
+
+/// Opens the events of process `pid`, which count from its next exec on, `frequency` samples in a second.
+pub(super) fn open(pid: u32, frequency: u32) -> io::Result<Opened> {
+    let attributes = Attributes::cpu_clock(frequency)
+        .user_stack(REGISTERS, STACK_BYTES)
+        .mappings()
+        .tasks()
+        .inherit(Inherit::All)
+        .enable_on_exec();
+    let cpus = online_cpus();
+    let bytes = ring_size(cpus.len());
+    let ring = |cpu| Ring::at_most(Event::open(&attributes, pid, Some(cpu))?, bytes, &attributes);
+    let rings = cpus.into_iter().map(ring).collect::<io::Result<Vec<Ring>>>()?;
+    let smallest = rings.iter().map(Ring::size).min().unwrap_or(RING) as u64;
+    let a_second = u64::from(frequency) * u64::from(STACK_BYTES);
+    let every = Duration::from_micros(smallest * 1_000_000 / FILLED / a_second.max(1));
+    Ok(Opened { rings, every: every.min(LONGEST) })
+}
+
+/// Returns the size of each ring: what a user has without a limit, and what this process may lock besides.
+fn ring_size(cpus: usize) -> usize {
+    let limit = getrlimit(Resource::Memlock).current.unwrap_or(u64::MAX);
+    let own = usize::try_from(limit).unwrap_or(usize::MAX) / cpus.max(1);
+    let bytes = RING.saturating_add(own).min(LARGEST);
+    1 << bytes.ilog2()
+}
+
+/// Begins to read the rings. The samples become the file `part`.
+pub(super) fn begin(opened: Opened, format: Format, part: PathBuf) -> io::Result<Sampling> {
+    let file = File::create_new(part)?;
+    let known = Arc::new(OnceLock::new());
+    let told = Arc::clone(&known);
+    let thread = std::thread::Builder::new()
+        .name("samples".to_owned())
+        .spawn(move || read(opened, format, file, &told))?;
+    Ok(Sampling { known, thread })
+}
+
+impl Sampling {
+    /// Ends the recording and writes the functions of all frames. The `known` processes have names.
+    pub(super) fn end(self, known: Known) -> io::Result<Totals> {
+        let _ = self.known.set(known);
+        self.thread.thread().unpark();
+        self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread that reads samples panicked")))
+    }
+}
+
+/// Why samples cannot be recorded, and what helps.
+pub(super) fn explain(error: &io::Error) -> String {
+    format!("no samples: {error}; {}", hairline_perf::advice(error))
+}
+
+fn read(mut opened: Opened, format: Format, mut file: File, known: &OnceLock<Known>) -> io::Result<Totals> {
+    let mut profile = match format {
+        Format::Fxt => Profile::fxt(),
+        _ => Profile::packets(SequenceId(1)),
+    };
+    let (mut malformed, mut counted) = (0, 0);
+    loop {
+        let is_last = known.get().is_some();
+        let start = now();
+        for ring in &mut opened.rings {
+            malformed += ring.read(|record, stamp| profile.add(&record, stamp)).malformed;
+        }
+        profile.settle(start);
+        if is_last {
+            break;
+        }
+        file.write_all(&profile.take_output())?;
+        std::thread::park_timeout(opened.every);
+    }
+    for ring in &opened.rings {
+        counted += ring.event().lost().unwrap_or(0);
+    }
+    let known = known.get();
+    profile.finish(&|task| known.is_some_and(|known| known.contains(task.pid)));
+    file.write_all(&profile.take_output())?;
+    let totals = profile.totals();
+    Ok(Totals { lost: totals.lost.max(counted) + malformed, ..totals })
+}
+
+fn now() -> u64 {
+    let now = clock_gettime(ClockId::Boottime);
+    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+}
+
+/// The name of the part with the samples.
+pub(super) fn part(directory: &Path, extension: &str) -> PathBuf {
+    directory.join(format!("samples.{extension}"))
+}
