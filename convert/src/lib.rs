@@ -40,6 +40,8 @@ mod nesting;
 mod open;
 mod readings;
 mod report;
+mod samples;
+mod scheduling;
 mod shared_ids;
 pub mod slices;
 pub mod splice;
@@ -60,6 +62,8 @@ pub use model::{
 };
 pub use open::{create, open, open_twice};
 pub use report::Report;
+pub use samples::{Sample, SampleKind, Stack, StackFrame, SymbolLine, Symbols};
+pub use scheduling::{Copied, RunState, Scheduling, StateChange};
 pub use stream::{TraceReader, TraceWriter};
 pub use strings::{StringId, Strings, Text};
 pub use track_event::{TrackEventReader, TrackEventWriter};

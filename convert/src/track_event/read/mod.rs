@@ -17,6 +17,7 @@ mod legacy;
 mod packet;
 mod pending;
 mod plain;
+mod scheduling;
 mod sequence;
 mod state;
 mod table;
@@ -33,7 +34,7 @@ use crate::track_event::read::ahead::LookAhead;
 use crate::track_event::read::interned::Interned;
 use crate::track_event::read::pending::Pending;
 use crate::track_event::read::state::State;
-use crate::{Context, Error, Item, Report, Trace, TraceFormat};
+use crate::{Context, Copied, Error, Item, Report, Scheduling, Trace, TraceFormat};
 
 /// The reader of compressed packets.
 type Inner = track_event::PacketReader<ZlibDecoder<Cursor<Vec<u8>>>>;
@@ -127,6 +128,12 @@ impl<R: Read> TrackEventReader<R> {
                 writer: Some(&*state.writer).filter(|writer| !writer.is_empty()),
                 system: Some(state.system.each_ref().map(String::as_str)),
                 ..Trace::default()
+            }),
+            Pending::Scheduling => Item::Scheduling(Scheduling {
+                changes: &state.scheduler.changes,
+                copy: (!state.foreign.is_empty())
+                    .then_some(Copied { format: TraceFormat::TrackEvent, bytes: &state.foreign }),
+                others: state.scheduler.others,
             }),
             Pending::Foreign(what) => {
                 Item::Foreign { what, format: TraceFormat::TrackEvent, bytes: &state.foreign }

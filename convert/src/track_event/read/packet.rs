@@ -16,6 +16,11 @@ use crate::{Context, EventKind, Loss};
 /// Their thread is that of descriptors that the reader does not know, or of overrides.
 const NO_TRACK: &str = "legacy events without a track, shown on the default track";
 
+/// The field of `FtraceEventBundle`.
+const FTRACE_EVENTS: u32 = 1;
+/// The field of `GenericKernelTaskStateEvent`.
+const TASK_STATE: u32 = 117;
+
 impl State {
     /// Reads a packet: updates the state, and queues its items.
     pub(super) fn packet(&mut self, packet: &Packet<'_>, context: &mut Context) -> Result<(), DecodeError> {
@@ -107,6 +112,8 @@ impl State {
                 self.lost = stats.events_lost;
                 self.pending.push_back(Pending::Loss(Loss { events, ..Loss::default() }));
             }
+            PacketData::Other { field: TASK_STATE, bytes, .. } => self.task_state(bytes, packet, time)?,
+            PacketData::Other { field: FTRACE_EVENTS, bytes, .. } => self.bundle(bytes, packet)?,
             PacketData::Other { field, .. } => self.foreign(*field, packet),
             _ => {}
         }
@@ -120,23 +127,67 @@ impl State {
         self.pending.push_back(Pending::System);
     }
 
+    /// Queues the change of a thread's state.
+    fn task_state(&mut self, bytes: &[u8], packet: &Packet<'_>, time: Option<i64>) -> Result<(), DecodeError> {
+        let Some(time) = time else {
+            self.report.add_defects("thread states left out: their time is unknown", 1);
+            return Ok(());
+        };
+        self.scheduler.task_state(bytes, time)?;
+        self.scheduling(packet);
+        Ok(())
+    }
+
+    /// Queues the changes of thread states in a bundle of ftrace events.
+    fn bundle(&mut self, bytes: &[u8], packet: &Packet<'_>) -> Result<(), DecodeError> {
+        if !self.scheduler.bundle(bytes)? || self.scheduler.changes.is_empty() {
+            self.foreign(FTRACE_EVENTS, packet);
+            return Ok(());
+        }
+        if self.scheduler.is_lossy {
+            self.pending.push_back(Pending::Loss(Loss::default()));
+        }
+        self.scheduling(packet);
+        Ok(())
+    }
+
+    fn scheduling(&mut self, packet: &Packet<'_>) {
+        let malformed = self.scheduler.malformed;
+        if malformed > 0 {
+            self.report.add_defects("thread states left out: they are malformed", malformed);
+        }
+        self.copy(packet);
+        if !self.scheduler.changes.is_empty() {
+            self.pending.push_back(Pending::Scheduling);
+        }
+    }
+
+    /// Stores a packet, if it does not depend on the state of its sequence. Returns whether it does not.
+    fn copy(&mut self, packet: &Packet<'_>) -> bool {
+        self.foreign.clear();
+        let is_free =
+            packet.flags & sequence_flags::NEEDS == 0 && packet.clock_id.is_none_or(|id| id < 64);
+        if is_free {
+            self.foreign.extend_from_slice(packet.bytes());
+        }
+        is_free
+    }
+
     /// Queues a packet that other formats cannot express, if it does not depend on the state of its sequence.
     fn foreign(&mut self, field: u32, packet: &Packet<'_>) {
         let what = match field {
-            1 => "bundles of ftrace events",
+            FTRACE_EVENTS => "bundles of ftrace events",
             7 | 9 => "statistics of the system",
             33 => "configurations of tracing",
             37 | 54 | 66 | 135 => "profiles",
             69 => "events of the tracing service",
             _ => "packets of other kinds",
         };
-        if packet.flags & sequence_flags::NEEDS != 0 || packet.clock_id.is_some_and(|id| id >= 64) {
+        if self.copy(packet) {
+            self.pending.push_back(Pending::Foreign(what));
+        } else {
             self.report.add(what);
-            return;
         }
-        self.foreign.clear();
-        self.foreign.extend_from_slice(packet.bytes());
-        self.pending.push_back(Pending::Foreign(what));
     }
 
     fn take_event(

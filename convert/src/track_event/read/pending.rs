@@ -11,5 +11,6 @@ pub(super) enum Pending {
     Uuid(u128),
     System,
     Clocks,
+    Scheduling,
     Foreign(&'static str),
 }

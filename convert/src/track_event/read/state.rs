@@ -12,6 +12,7 @@ use crate::track_event::read::ahead::{LookAhead, with_description};
 use crate::track_event::read::clocks::Clocks;
 use crate::track_event::read::current::Current;
 use crate::track_event::read::pending::Pending;
+use crate::track_event::read::scheduling::Scheduler;
 use crate::track_event::read::sequence::{Sequence, SharedTexts};
 use crate::track_event::read::table::Table;
 use crate::track_event::read::tracks::{MOST_ANCESTORS, Tracks};
@@ -41,7 +42,9 @@ pub(super) struct State {
     /// The program that wrote the trace, and the machine as in `uname`.
     pub(super) writer: String,
     pub(super) system: [String; 4],
+    /// A packet in its own format; empty if it is not valid by itself.
     pub(super) foreign: Vec<u8>,
+    pub(super) scheduler: Scheduler,
 }
 
 impl State {
