@@ -15,8 +15,6 @@ pub struct Sample<'a> {
     pub cpu: Option<u32>,
     /// What the sample was taken for.
     pub kind: SampleKind,
-    /// The number of events that the sample stands for, at least 1.
-    pub weight: u64,
     /// The call stack.
     pub stack: &'a dyn Stack,
     /// The record in its own format, if it is valid by itself.

@@ -35,6 +35,8 @@ messages! {
         SYSTEM_INFO = 45, "`SystemInfo`.";
         COMPRESSED_PACKETS = 50, "`bytes`: packets, compressed with zlib.";
         TIMESTAMP_CLOCK_ID = 58, "`uint32`: a number of [`clock`](super::clock).";
+        MODULE_SYMBOLS = 61, "`ModuleSymbols`.";
+        PERF_SAMPLE = 66, "`PerfSample`.";
         TRACE_PACKET_DEFAULTS = 59, "`TracePacketDefaults`.";
         TRACK_DESCRIPTOR = 60, "`TrackDescriptor`.";
         FIRST_PACKET_ON_SEQUENCE = 87, "`bool`.";
@@ -128,6 +130,69 @@ messages! {
     /// `InternedData`. Its other fields are those of [`InternedKind`].
     interned_data {
         SOURCE_LOCATIONS = 4, "`SourceLocation`, repeated.";
+        FUNCTION_NAMES = 5, "`InternedString`, repeated.";
+        FRAMES = 6, "`Frame`, repeated.";
+        CALLSTACKS = 7, "`Callstack`, repeated.";
+        BUILD_IDS = 16, "`InternedString`, repeated: raw bytes.";
+        MAPPING_PATHS = 17, "`InternedString`, repeated.";
+        MAPPINGS = 19, "`Mapping`, repeated.";
+    }
+
+    /// `Mapping`: a part of a file in a process's memory.
+    mapping {
+        IID = 1, "`uint64`, from 1.";
+        BUILD_ID = 2, "`uint64`: an interned build id.";
+        START = 4, "`uint64`: the first address.";
+        END = 5, "`uint64`: the address after the last one.";
+        LOAD_BIAS = 6, "`uint64`: the difference of addresses and offsets in the file.";
+        PATH_STRING_IDS = 7, "`uint64`, repeated: interned parts of the path.";
+        EXACT_OFFSET = 8, "`uint64`: the offset of `START` in the file.";
+    }
+
+    /// `Frame`: a place in a program.
+    frame {
+        IID = 1, "`uint64`, from 1.";
+        FUNCTION_NAME_ID = 2, "`uint64`: an interned function name.";
+        MAPPING_ID = 3, "`uint64`: an interned mapping.";
+        REL_PC = 4, "`uint64`: the address as in the file of the mapping.";
+    }
+
+    /// `Callstack`.
+    callstack {
+        IID = 1, "`uint64`, from 1.";
+        FRAME_IDS = 2, "`uint64`, repeated: interned frames, the root first.";
+    }
+
+    /// `PerfSample`.
+    perf_sample {
+        CPU = 1, "`uint32`.";
+        PID = 2, "`uint32`.";
+        TID = 3, "`uint32`.";
+        CALLSTACK_IID = 4, "`uint64`: an interned call stack.";
+        CPU_MODE = 5, "[`CpuMode`](super::CpuMode).";
+        TIMEBASE_COUNT = 6, "`uint64`.";
+        UNWIND_ERROR = 16, "[`UnwindError`](super::UnwindError).";
+        KERNEL_RECORDS_LOST = 17, "`uint64`: samples that the kernel dropped before this one.";
+    }
+
+    /// `ModuleSymbols`: the functions of a file's addresses.
+    module_symbols {
+        PATH = 1, "`string`: the path of the mapping.";
+        BUILD_ID = 2, "`string`: raw bytes, those of the mapping.";
+        ADDRESS_SYMBOLS = 3, "`AddressSymbols`, repeated.";
+    }
+
+    /// `AddressSymbols`.
+    address_symbols {
+        ADDRESS = 1, "`uint64`: a frame's `REL_PC`.";
+        LINES = 2, "`Line`, repeated: the innermost inlined function first.";
+    }
+
+    /// `Line`.
+    line {
+        FUNCTION_NAME = 1, "`string`.";
+        SOURCE_FILE_NAME = 2, "`string`.";
+        LINE_NUMBER = 3, "`uint32`.";
     }
 
     /// The common fields of `EventCategory`, `EventName`, `DebugAnnotationName`, `LogMessageBody` and
@@ -340,6 +405,33 @@ numbered! {
         ByTrackName = 1, "Those with the same name.";
         None = 2, "None.";
         ByKey = 3, "Those with the same key.";
+    }
+
+    /// `Profiling.CpuMode`: what the processor was doing.
+    #[derive(Default)]
+    #[non_exhaustive]
+    CpuMode {
+        #[default] Unknown = 0, "Not given.";
+        Kernel = 1, "The kernel.";
+        User = 2, "A program.";
+        Hypervisor = 3, "The hypervisor.";
+        GuestKernel = 4, "The kernel of a virtual machine.";
+        GuestUser = 5, "A program in a virtual machine.";
+    }
+
+    /// `Profiling.StackUnwindError`: why a call stack ends before its root.
+    #[derive(Default)]
+    #[non_exhaustive]
+    UnwindError {
+        #[default] Unknown = 0, "Not given.";
+        None = 1, "The stack is complete.";
+        MemoryInvalid = 2, "Memory of the stack was not recorded.";
+        UnwindInfo = 3, "There is no information for an address.";
+        Unsupported = 4, "The information is of an unknown kind.";
+        InvalidMap = 5, "An address is in no mapping.";
+        MaxFramesExceeded = 6, "There are more frames than are kept.";
+        RepeatedFrame = 7, "A frame is its own caller.";
+        InvalidElf = 8, "A program's file is malformed.";
     }
 
     /// `LogMessage.Priority`.

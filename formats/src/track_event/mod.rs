@@ -30,6 +30,7 @@ mod ids;
 mod legacy;
 #[cfg(feature = "read")]
 mod read;
+mod samples;
 mod sequence;
 mod stream;
 mod tracks;
@@ -40,16 +41,22 @@ pub use annotation::{
 };
 pub use carry::Carry;
 pub use event::{Correlation, CounterValue, Event, Location, LogMessage, event, event_with};
-pub use fields::{ChildOrdering, CounterType, EventType, InternedKind, Priority, SiblingMerge, Unit};
+pub use fields::{
+    ChildOrdering, CounterType, CpuMode, EventType, InternedKind, Priority, SiblingMerge, Unit, UnwindError,
+};
 pub use ids::{SequenceId, TrackUuid};
 #[cfg(feature = "read")]
 pub use legacy::{FlowDirection, LegacyEvent, LegacyId};
 #[cfg(feature = "read")]
 pub use read::{
     Annotation, AnnotationValue, Annotations, ClockReading, ClockReadings, CounterDescriptor, Integers,
-    InternedEvent, InternedStrings, Numbers, Packet, PacketData, PacketDefaults, PacketReader, PlainEvent,
-    ProcessDescriptor, Processes, Texts, ThreadDescriptor, TrackDescriptor, TrackEvent, TrackUuids,
-    TreeProcess,
+    InternedEvent, InternedStacks, InternedStrings, ModuleSymbols, Numbers, Packet, PacketData,
+    PacketDefaults, PacketReader, PlainEvent, ProcessDescriptor, Processes, Texts, ThreadDescriptor,
+    TrackDescriptor, TrackEvent, TrackUuids, TreeProcess,
+};
+pub use samples::{
+    AddressSymbols, Frame, InternedStack, Line, Mapping, PerfSample, interned_stacks, module_symbols,
+    perf_sample,
 };
 pub use sequence::{Interned, Name, SequenceStart, SourceLocation, clock_snapshot, interned, sequence_start};
 pub use stream::{

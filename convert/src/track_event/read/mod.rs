@@ -17,6 +17,7 @@ mod legacy;
 mod packet;
 mod pending;
 mod plain;
+mod samples;
 mod scheduling;
 mod sequence;
 mod state;
@@ -135,6 +136,8 @@ impl<R: Read> TrackEventReader<R> {
                     .then_some(Copied { format: TraceFormat::TrackEvent, bytes: &state.foreign }),
                 others: state.scheduler.others,
             }),
+            Pending::Sample => Item::Sample(state.current_sample()),
+            Pending::Symbols(index) => Item::Symbols(state.current_symbols(index)),
             Pending::Foreign(what) => {
                 Item::Foreign { what, format: TraceFormat::TrackEvent, bytes: &state.foreign }
             }

@@ -40,6 +40,7 @@ impl State {
                 sequence.set_defaults(defaults)?;
             }
             sequence.intern(packet, &mut self.texts, context, &mut self.report)?;
+            sequence.intern_stacks(packet, &mut self.report)?;
         }
         if let Some(PacketData::Clocks(readings)) = &packet.data
             && self.clocks.snapshot(packet.sequence, readings.clone())?
@@ -114,6 +115,8 @@ impl State {
             }
             PacketData::Other { field: TASK_STATE, bytes, .. } => self.task_state(bytes, packet, time)?,
             PacketData::Other { field: FTRACE_EVENTS, bytes, .. } => self.bundle(bytes, packet)?,
+            PacketData::Sample(sample) => self.sample(index, sample, time),
+            PacketData::Symbols(symbols) => self.symbols(symbols)?,
             PacketData::Other { field, .. } => self.foreign(*field, packet),
             _ => {}
         }
@@ -128,7 +131,12 @@ impl State {
     }
 
     /// Queues the change of a thread's state.
-    fn task_state(&mut self, bytes: &[u8], packet: &Packet<'_>, time: Option<i64>) -> Result<(), DecodeError> {
+    fn task_state(
+        &mut self,
+        bytes: &[u8],
+        packet: &Packet<'_>,
+        time: Option<i64>,
+    ) -> Result<(), DecodeError> {
         let Some(time) = time else {
             self.report.add_defects("thread states left out: their time is unknown", 1);
             return Ok(());
@@ -165,8 +173,7 @@ impl State {
     /// Stores a packet, if it does not depend on the state of its sequence. Returns whether it does not.
     fn copy(&mut self, packet: &Packet<'_>) -> bool {
         self.foreign.clear();
-        let is_free =
-            packet.flags & sequence_flags::NEEDS == 0 && packet.clock_id.is_none_or(|id| id < 64);
+        let is_free = packet.flags & sequence_flags::NEEDS == 0 && packet.clock_id.is_none_or(|id| id < 64);
         if is_free {
             self.foreign.extend_from_slice(packet.bytes());
         }
@@ -179,7 +186,7 @@ impl State {
             FTRACE_EVENTS => "bundles of ftrace events",
             7 | 9 => "statistics of the system",
             33 => "configurations of tracing",
-            37 | 54 | 66 | 135 => "profiles",
+            37 | 54 | 135 => "profiles",
             69 => "events of the tracing service",
             _ => "packets of other kinds",
         };

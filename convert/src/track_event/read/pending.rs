@@ -12,5 +12,8 @@ pub(super) enum Pending {
     System,
     Clocks,
     Scheduling,
+    Sample,
+    /// By index in the current packet.
+    Symbols(usize),
     Foreign(&'static str),
 }

@@ -12,6 +12,7 @@ use crate::track_event::read::ahead::{LookAhead, with_description};
 use crate::track_event::read::clocks::Clocks;
 use crate::track_event::read::current::Current;
 use crate::track_event::read::pending::Pending;
+use crate::track_event::read::samples::CurrentSample;
 use crate::track_event::read::scheduling::Scheduler;
 use crate::track_event::read::sequence::{Sequence, SharedTexts};
 use crate::track_event::read::table::Table;
@@ -45,6 +46,7 @@ pub(super) struct State {
     /// A packet in its own format; empty if it is not valid by itself.
     pub(super) foreign: Vec<u8>,
     pub(super) scheduler: Scheduler,
+    pub(super) sample: CurrentSample,
 }
 
 impl State {

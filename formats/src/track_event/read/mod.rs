@@ -8,6 +8,7 @@ mod packet;
 mod plain;
 mod reader;
 mod repeated;
+mod samples;
 mod stream;
 mod track;
 
@@ -19,5 +20,6 @@ pub use packet::{ClockReading, ClockReadings, Packet, PacketData, PacketDefaults
 pub use plain::PlainEvent;
 pub use reader::PacketReader;
 pub use repeated::{Integers, Numbers, Texts, TrackUuids};
+pub use samples::{InternedStacks, ModuleSymbols};
 pub use stream::{Processes, TreeProcess};
 pub use track::{CounterDescriptor, ProcessDescriptor, ThreadDescriptor, TrackDescriptor};

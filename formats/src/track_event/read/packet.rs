@@ -9,8 +9,10 @@ use crate::track_event::ids::{SequenceId, TrackUuid};
 use crate::track_event::read::event::TrackEvent;
 use crate::track_event::read::interned::InternedStrings;
 use crate::track_event::read::repeated::TrackUuids;
+use crate::track_event::read::samples::{self, InternedStacks, ModuleSymbols};
 use crate::track_event::read::stream::{self, Processes};
 use crate::track_event::read::track::TrackDescriptor;
+use crate::track_event::samples::PerfSample;
 use crate::track_event::stream::{SYNCHRONIZATION_MARKER, SystemInfo, TraceStats};
 
 /// A packet that was read. Absent fields have the values that earlier packets of the sequence set.
@@ -73,6 +75,10 @@ pub enum PacketData<'a> {
     Processes(Processes<'a>),
     /// Statistics: the sums of all buffers, saturating. Missing fields are 0.
     Stats(TraceStats),
+    /// A sample of a call stack.
+    Sample(PerfSample),
+    /// The functions of a file's addresses.
+    Symbols(ModuleSymbols<'a>),
     /// The [marker](crate::track_event::SYNCHRONIZATION_MARKER) at which a reader can begin. Other bytes in
     /// its field are [`PacketData::Other`].
     SynchronizationMarker,
@@ -195,6 +201,13 @@ impl<'a> Packet<'a> {
                 let stats = stream::trace_stats(Fields::new(bytes, offset), &mut self.skipped)?;
                 self.data = Some(PacketData::Stats(stats));
             }
+            (trace_packet::PERF_SAMPLE, Bytes { bytes, offset }) => {
+                let sample = samples::sample(Fields::new(bytes, offset), &mut self.skipped)?;
+                self.data = Some(PacketData::Sample(sample));
+            }
+            (trace_packet::MODULE_SYMBOLS, Bytes { bytes, offset }) => {
+                self.data = Some(PacketData::Symbols(ModuleSymbols::decode(Fields::new(bytes, offset))?));
+            }
             (trace_packet::SYNCHRONIZATION_MARKER, Bytes { bytes, .. })
                 if bytes == SYNCHRONIZATION_MARKER =>
             {
@@ -228,6 +241,12 @@ impl<'a> Packet<'a> {
     #[must_use]
     pub fn interned(&self) -> InternedStrings<'a> {
         InternedStrings::new(if self.has_interned { self.message.clone() } else { Fields::none() })
+    }
+
+    /// Returns the interned parts of call stacks of the packet.
+    #[must_use]
+    pub fn interned_stacks(&self) -> InternedStacks<'a> {
+        InternedStacks::new(if self.has_interned { self.message.clone() } else { Fields::none() })
     }
 }
 

@@ -1,0 +1,162 @@
+//! Changes of thread states to scheduling records.
+
+use std::collections::{HashMap, HashSet};
+use std::io::Write;
+use std::sync::Arc;
+
+use hairline_formats::Value;
+use hairline_formats::fxt::{self, ContextSwitch, StringRef, ThreadState, ThreadWakeup};
+
+use crate::fxt::write::state::FxtWriter;
+use crate::{RunState, Scheduling, StateChange, TraceFormat};
+
+/// The limit for threads whose processor is remembered.
+const MOST_THREADS: usize = 1 << 20;
+
+/// The thread id of no thread: the idle task.
+const IDLE: u64 = 0;
+
+/// What is known between two changes.
+#[derive(Debug, Default)]
+pub(super) struct Scheduled {
+    /// The processor on which each thread runs.
+    cpus: HashMap<u64, u32>,
+    /// A thread that has left its processor. The next one may follow at the same time.
+    leaving: Option<Leaving>,
+    /// The names of threads, which are written last: those with a track have theirs from there.
+    names: HashMap<u64, Arc<str>>,
+    /// The threads with a track that has a name.
+    pub(super) with_track: HashSet<u64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Leaving {
+    time: u64,
+    cpu: u16,
+    tid: u64,
+    state: ThreadState,
+    priority: Option<i32>,
+}
+
+impl<W: Write> FxtWriter<W> {
+    pub(super) fn scheduling(&mut self, scheduling: &Scheduling<'_>) {
+        if let Some(copy) = scheduling.copy.filter(|copy| copy.format == TraceFormat::Fxt) {
+            return self.output.bytes.extend_from_slice(copy.bytes);
+        }
+        self.report.add_many("ftrace events that are not about scheduling left out", scheduling.others);
+        for change in scheduling.changes {
+            self.state_change(change);
+        }
+    }
+
+    fn state_change(&mut self, change: &StateChange) {
+        let Ok(time) = u64::try_from(change.time) else {
+            return self.report.add("thread states before 0, left out");
+        };
+        if let Some(name) = &change.name
+            && self.scheduled.names.len() < MOST_THREADS
+        {
+            self.scheduled.names.insert(change.tid, Arc::clone(name));
+        }
+        let known = self.scheduled.cpus.get(&change.tid).copied();
+        let Ok(cpu) = u16::try_from(change.cpu.or(known).unwrap_or(0)) else {
+            return self.report.add("thread states on processors beyond 16 bits left out");
+        };
+        match change.state {
+            RunState::Running => {
+                if self.scheduled.cpus.len() < MOST_THREADS {
+                    self.scheduled.cpus.insert(change.tid, u32::from(cpu));
+                }
+                self.runs(time, cpu, change);
+            }
+            state if !change.is_wakeup && (known.is_some() || change.cpu.is_some()) => {
+                self.leave();
+                self.scheduled.cpus.remove(&change.tid);
+                let state = self.thread_state(state);
+                let (tid, priority) = (change.tid, change.priority);
+                self.scheduled.leaving = Some(Leaving { time, cpu, tid, state, priority });
+            }
+            RunState::Runnable => {
+                self.leave();
+                self.report.add_many("wakers of threads left out", change.waker.is_some().into());
+                let weight = [(StringRef::Inline("weight"), weight(change.priority))];
+                let args = if change.priority.is_some() { &weight[..] } else { &[] };
+                let wakeup = ThreadWakeup { timestamp: time, cpu, thread: change.tid, args };
+                fxt::thread_wakeup(&mut self.output.bytes, &wakeup);
+            }
+            // A thread that ends is asleep for the last time.
+            RunState::Dead => {}
+            _ => self.report.add("states of threads that did not run before left out"),
+        }
+    }
+
+    fn thread_state(&mut self, state: RunState) -> ThreadState {
+        match state {
+            RunState::Running | RunState::Runnable => ThreadState::Running,
+            RunState::Sleeping => ThreadState::Blocked,
+            RunState::Uninterruptible => {
+                self.report.add("uninterruptible sleeps became sleeps");
+                ThreadState::Blocked
+            }
+            RunState::Stopped => ThreadState::Suspended,
+            RunState::Dead => ThreadState::Dead,
+        }
+    }
+
+    /// Writes the switch to a thread, from the one that leaves the processor at this time.
+    fn runs(&mut self, time: u64, cpu: u16, change: &StateChange) {
+        if self.scheduled.leaving.is_some_and(|leaving| (leaving.time, leaving.cpu) != (time, cpu)) {
+            self.leave();
+        }
+        let leaving = self.scheduled.leaving.take();
+        self.switch(time, cpu, leaving, Some((change.tid, change.priority)));
+    }
+
+    /// Writes the switch to the idle task, if a thread has left its processor.
+    fn leave(&mut self) {
+        if let Some(leaving) = self.scheduled.leaving.take() {
+            self.switch(leaving.time, leaving.cpu, Some(leaving), None);
+        }
+    }
+
+    /// Writes what was held back.
+    pub(super) fn finish_scheduling(&mut self) {
+        self.leave();
+        let Scheduled { names, with_track, .. } = &self.scheduled;
+        let mut names: Vec<_> = names.iter().filter(|(tid, _)| !with_track.contains(tid)).collect();
+        names.sort_unstable();
+        for (tid, name) in names {
+            let name = StringRef::Inline(name);
+            fxt::kernel_object(&mut self.output.bytes, fxt::KERNEL_OBJECT_THREAD, *tid, name, &[]);
+        }
+    }
+
+    fn switch(
+        &mut self,
+        timestamp: u64,
+        cpu: u16,
+        leaving: Option<Leaving>,
+        incoming: Option<(u64, Option<i32>)>,
+    ) {
+        let mut args = Vec::new();
+        if let Some((_, Some(priority))) = incoming {
+            args.push((StringRef::Inline("incoming_weight"), weight(Some(priority))));
+        }
+        if let Some(priority) = leaving.and_then(|leaving| leaving.priority) {
+            args.push((StringRef::Inline("outgoing_weight"), weight(Some(priority))));
+        }
+        let switch = ContextSwitch {
+            timestamp,
+            cpu,
+            outgoing: leaving.map_or(IDLE, |leaving| leaving.tid),
+            outgoing_state: leaving.map_or(ThreadState::Running, |leaving| leaving.state),
+            incoming: incoming.map_or(IDLE, |(tid, _)| tid),
+            args: &args[..],
+        };
+        fxt::context_switch(&mut self.output.bytes, &switch);
+    }
+}
+
+fn weight(priority: Option<i32>) -> Value<'static> {
+    Value::I64(i64::from(priority.unwrap_or(0)))
+}
