@@ -49,6 +49,7 @@ mod starts;
 mod stream;
 mod strings;
 mod ties;
+pub mod timeline;
 mod track_event;
 
 pub use context::Context;
