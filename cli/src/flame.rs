@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use hairline_convert::slices::{Defect, Frame, Key, Slice, SliceSink, Slices};
 use hairline_convert::{Item, TrackId};
 
+use crate::folded::{draw, step};
 use crate::input::identity;
 use crate::outcome::Outcome;
 use crate::output::Output;
@@ -103,14 +104,10 @@ fn gather(arguments: &Arguments) -> Result<(ReadSummary, Flame), String> {
 fn write(folded: &str, arguments: &Arguments) -> io::Result<()> {
     let mut output = Output::create(&arguments.output, &[identity(arguments.trace.path())])?.or_nothing()?;
     if arguments.svg {
-        let mut options = inferno::flamegraph::Options::default();
-        options.title = title(arguments.trace.path());
-        options.count_name = "ns".to_owned();
-        options.name_type = "Slice:".to_owned();
         if folded.is_empty() {
             return Err(io::Error::other("the trace has no slices to draw"));
         }
-        inferno::flamegraph::from_lines(&mut options, folded.lines(), &mut output)?;
+        draw(folded, (title(arguments.trace.path()), "ns", "Slice:"), &mut output)?;
     } else {
         output.write_all(folded.as_bytes())?;
     }
@@ -293,19 +290,4 @@ impl Flame {
             name => step(name),
         }
     }
-}
-
-/// Replaces the characters that separate names in folded stacks.
-fn step(name: &str) -> String {
-    name.chars()
-        .map(|c| {
-            if c == ';' {
-                ':'
-            } else if c.is_control() {
-                ' '
-            } else {
-                c
-            }
-        })
-        .collect()
 }

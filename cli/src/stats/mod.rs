@@ -9,6 +9,7 @@ mod show;
 mod tables;
 
 pub(crate) use gather::{Gather, Gathered};
+pub(crate) use rows::{Row, Rows};
 pub(crate) use tables::{By, Line, Sort, Stats};
 
 use hairline::Filter;

@@ -55,7 +55,12 @@ impl Row {
 
     /// The 50th, 90th and 99th percentile.
     pub(crate) fn percentiles(&self) -> [i64; 3] {
-        let near = self.histogram.percentiles([0.5, 0.9, 0.99], self.count);
+        self.quantiles([0.5, 0.9, 0.99])
+    }
+
+    /// The durations that these fractions of the slices do not exceed.
+    pub(crate) fn quantiles<const N: usize>(&self, parts: [f64; N]) -> [i64; N] {
+        let near = self.histogram.percentiles(parts, self.count);
         near.map(|value| i64::try_from(value).unwrap_or(i64::MAX).clamp(self.min.min(self.max), self.max))
     }
 }
@@ -70,7 +75,7 @@ pub(crate) struct Rows {
 
 impl Rows {
     #[inline]
-    pub(super) fn add(&mut self, what: u32, slice: &Slice) {
+    pub(crate) fn add(&mut self, what: u32, slice: &Slice) {
         let place = self.indices.get(what as usize).copied().unwrap_or(NONE);
         match self.rows.get_mut(place as usize) {
             Some(row) => row.add(slice),
