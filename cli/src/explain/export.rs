@@ -27,7 +27,7 @@ pub(super) fn json(explained: &Explained) -> String {
 }
 
 fn target(survey: &Survey, target: &Target) -> Value {
-    let [_, p50, _, p90, p99, max] = target.chosen.quantiles;
+    let [p50, p90, p99, max] = target.chosen.quantiles;
     let verdict = verdict(survey, target);
     let meanwhile = meanwhile(survey, target).into_iter().take(ROWS);
     let meanwhile = meanwhile.map(|(name, slow, typical)| {

@@ -124,9 +124,9 @@ impl Found<'_> {
     fn chosen(&mut self, number: usize, slice: &Slice, whole: Split, inner: &HashMap<Key, Inner>) {
         let survey = self.survey;
         let target = &mut self.targets[number];
-        let [p40, _, p60, _, p99, _] = target.chosen.quantiles;
-        let is_slow = slice.duration >= p99;
-        let is_typical = (p40..=p60).contains(&slice.duration);
+        let (shortest, longest_typical) = target.chosen.typical;
+        let is_slow = slice.duration >= target.chosen.slow;
+        let is_typical = (shortest..=longest_typical).contains(&slice.duration);
         let tid = survey.track_names.tid(slice.track);
         let bands = [(true, &mut target.all), (is_typical, &mut target.typical), (is_slow, &mut target.slow)];
         for (_, band) in bands.into_iter().filter(|(is_in, _)| *is_in) {

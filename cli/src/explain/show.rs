@@ -42,7 +42,7 @@ pub(super) fn full_name(survey: &Survey, target: &Target) -> String {
 }
 
 fn target_text(out: &mut String, survey: &Survey, target: &Target) {
-    let [_, p50, _, _, p99, max] = target.chosen.quantiles;
+    let [p50, _, p99, max] = target.chosen.quantiles;
     let _ = writeln!(
         out,
         "{}: {}, {} in total; half take at most {}, 99 % at most {}, the slowest {}.",
@@ -55,9 +55,6 @@ fn target_text(out: &mut String, survey: &Survey, target: &Target) {
     );
     for line in verdict(survey, target).lines {
         let _ = writeln!(out, "{line}");
-    }
-    if !target.chosen.name.is_on_thread {
-        out.push_str("These slices are on no thread, so their time is not that of a thread.\n");
     }
     let has_scheduling = target.all.split.unknown < target.all.duration;
     let _ = write!(out, "\n{}", bands(target, has_scheduling).lines(in_colour()));

@@ -46,10 +46,21 @@ pub(super) struct Chosen {
     pub(super) name: SliceName,
     pub(super) count: u64,
     pub(super) total: i64,
-    /// The durations that 40, 50, 60, 90 and 99 % do not exceed, and the longest.
-    pub(super) quantiles: [i64; 6],
+    /// The durations that 50, 90 and 99 % do not exceed, and the longest.
+    pub(super) quantiles: [i64; 4],
+    /// The range of the typical durations: the fifth in the middle.
+    pub(super) typical: (i64, i64),
+    /// The shortest duration of the slowest hundredth.
+    pub(super) slow: i64,
     /// Whether the polls of an async task: intervals on other tracks have the same name.
     pub(super) is_poll: bool,
+}
+
+/// The fraction up to and with the first of the slowest hundredth, which is one slice at least.
+#[allow(clippy::cast_precision_loss)] // a rank, found again by rounding up
+fn slowest(count: u64) -> f64 {
+    let rank = count - count.div_ceil(100) + 1;
+    (rank as f64 - 0.5) / count.max(1) as f64
 }
 
 /// The limit for kinds of slices. Further ones are not explained.
@@ -93,14 +104,20 @@ impl Survey {
         let mut rows: Vec<_> = self.found.rows.iter().filter_map(|row| Some((of(row)?, row))).collect();
         let has_threads = rows.iter().any(|(name, _)| name.is_on_thread);
         rows.retain(|(name, _)| is_meant(name) && (pattern.is_some() || name.is_on_thread == has_threads));
-        rows.sort_by_key(|(name, row)| (std::cmp::Reverse(row.total), name.name.0, name.category.0));
+        // Only of threads is known what they did.
+        rows.sort_by_key(|(name, row)| {
+            (!name.is_on_thread, std::cmp::Reverse(row.total), name.name.0, name.category.0)
+        });
         rows.truncate(most);
         let chosen = |(name, row): (SliceName, &Row)| {
             let interval = SliceName { is_on_thread: false, ..name };
             let is_poll = name.is_on_thread && self.found.numbers.contains_key(&interval);
-            let [p40, p50, p60, p90, p99] = row.quantiles([0.4, 0.5, 0.6, 0.9, 0.99]);
-            let quantiles = [p40, p50, p60, p90, p99, row.max];
-            Chosen { name, count: row.count, total: row.total, quantiles, is_poll }
+            let [p40, p50, p60, p90, p99, slow] =
+                row.quantiles([0.4, 0.5, 0.6, 0.9, 0.99, slowest(row.count)]);
+            // Quantiles of many slices are within 0.8 %.
+            let typical = (p40 - p40 / 64, p60.saturating_add(p60 / 64));
+            let (quantiles, slow) = ([p50, p90, p99, row.max], slow - slow / 128);
+            Chosen { name, count: row.count, total: row.total, quantiles, typical, slow, is_poll }
         };
         rows.into_iter().map(chosen).collect()
     }

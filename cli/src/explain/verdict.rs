@@ -80,7 +80,8 @@ pub(super) fn percent(part: i64, whole: i64) -> String {
 
 pub(super) fn verdict(survey: &Survey, target: &Target) -> Verdict {
     let (typical, slow) = (&target.typical, &target.slow);
-    let is_compared = typical.count > 0 && slow.mean() > typical.mean().saturating_add(typical.mean() / 10 * 3);
+    let is_compared =
+        typical.count > 0 && slow.mean() > typical.mean().saturating_add(typical.mean() / 10 * 3);
     let nothing = Band::default();
     let (band, base) = if is_compared { (slow, typical) } else { (&target.all, &nothing) };
     let extra = band.mean_split().minus(base.mean_split());
@@ -119,6 +120,9 @@ impl Verdict {
             Cause::Running => ("computing", "their thread runs"),
             Cause::Waiting => ("no free core", "their thread could run, but waits for a core,"),
             Cause::Asleep => ("sleep", "their thread is asleep"),
+            Cause::Unknown if !target.chosen.name.is_on_thread => {
+                ("not known, because an interval is on no thread: its slices on threads may tell", "")
+            }
             Cause::Unknown => ("not known, because the trace has no scheduling of their threads", ""),
         };
         let who = if target.slow.count == 1 { "The slowest one takes" } else { "The slowest 1 % take" };
@@ -252,6 +256,9 @@ fn overlapping(survey: &Survey, target: &Target, lines: &mut Vec<String>) {
             percent(slow, 1000),
             percent(typical, 1000)
         ));
+    }
+    if !survey.timeline.is_empty() {
+        return;
     }
     let what = "To know more: record with `hairline record --sched --sample -- COMMAND`, or with \
                 HAIRLINE_SCHED=on and HAIRLINE_SAMPLE=997.";
