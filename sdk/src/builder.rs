@@ -62,6 +62,8 @@ pub(crate) struct Config {
     pub(crate) clock: ClockSource,
     pub(crate) detail: Detail,
     pub(crate) counters: Option<ProcessCounters>,
+    /// Whether the context switches of the threads are recorded.
+    pub(crate) scheduling: bool,
     pub(crate) heartbeat: Duration,
     pub(crate) trigger_interval: Duration,
     pub(crate) record_panics: bool,
@@ -135,6 +137,7 @@ impl SessionBuilder {
                 clock: ClockSource::Counter,
                 detail: Detail::default(),
                 counters: None,
+                scheduling: false,
                 heartbeat: HEARTBEAT,
                 trigger_interval: TRIGGER_INTERVAL,
                 record_panics: false,
@@ -327,6 +330,37 @@ impl SessionBuilder {
     /// ```
     pub fn source_locations(mut self, on: bool) -> Self {
         self.config.detail.source_locations = on;
+        self
+    }
+
+    /// Records when each thread of the process runs, waits for a processor (preempted, or just started) or
+    /// sleeps (default: `false`), for all threads, present and future. The trace has the thread states and the
+    /// rows of the processors that the UI knows, beside the events of the threads. [`categories`](Self::categories)
+    /// does not apply.
+    ///
+    /// The Linux kernel records the switches (perf events), for an ordinary user with
+    /// `kernel.perf_event_paranoid` 2 or less. A switch out and in takes 1 to 2 us more. Recording threads do
+    /// nothing for it. The session opens a file descriptor for each thread and processor, and locks 516 KiB for
+    /// each processor. A thread that can run again after a sleep is asleep until it runs: the kernel reports no
+    /// wake-ups to a user.
+    ///
+    /// Where the kernel does not permit it, or half of the limit of open files is too little, the session
+    /// records all else: a note of the [`Summary`](crate::Summary) has the error and what helps. Switches that
+    /// found no room in the kernel's ring are counted as [`Lost::kernel_ring`](crate::Lost::kernel_ring).
+    ///
+    /// A flight recorder keeps the last 65,536 changes of state. A forked child without a session of its own
+    /// records none.
+    ///
+    /// ```
+    /// # use hairline::{MemoryOutput, Session};
+    /// # let memory = MemoryOutput::new();
+    /// let session = Session::builder().output_memory(&memory).scheduling(true).start()?;
+    /// std::thread::sleep(std::time::Duration::from_millis(1)); // a stretch of sleep in the trace
+    /// session.stop()?;
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
+    pub fn scheduling(mut self, on: bool) -> Self {
+        self.config.scheduling = on;
         self
     }
 
@@ -551,6 +585,7 @@ impl SessionBuilder {
             ("overflow", config.overflow != default.overflow),
             ("clock", config.clock != default.clock),
             ("counters", self.counters.is_some()),
+            ("scheduling", config.scheduling),
             ("thread_time", detail.thread_time != plain.thread_time),
             ("source_locations", detail.source_locations != plain.source_locations),
             ("heartbeat", config.heartbeat != default.heartbeat),

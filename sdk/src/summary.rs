@@ -68,15 +68,28 @@ pub struct Lost {
     /// Chunks, not events: chunks with a header that contradicts itself, since another process has written
     /// into the ring. Their records are not in the trace, and the number of these records is unknown.
     pub damaged: u64,
+    /// Records of the kernel, not events: context switches that found no room in the kernel's ring. See
+    /// [`SessionBuilder::scheduling`](crate::SessionBuilder::scheduling).
+    pub kernel_ring: u64,
 }
 
 impl Lost {
-    /// Returns the number of all events that were not recorded. A damaged chunk counts as one event.
+    /// Returns the number of all events that were not recorded. A damaged chunk and a record of the kernel count
+    /// as one event each.
     #[must_use]
     pub fn total(&self) -> u64 {
-        let Self { buffer_full, reentrant, too_large, thread_exit, output, arguments: _, damaged } = *self;
+        let Self {
+            buffer_full,
+            reentrant,
+            too_large,
+            thread_exit,
+            output,
+            arguments: _,
+            damaged,
+            kernel_ring,
+        } = *self;
         // Saturating: after a crash the numbers come from the region, where another process can write.
-        [buffer_full, reentrant, too_large, thread_exit, output, damaged]
+        [buffer_full, reentrant, too_large, thread_exit, output, damaged, kernel_ring]
             .into_iter()
             .fold(0, u64::saturating_add)
     }

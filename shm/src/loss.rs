@@ -33,10 +33,12 @@ pub enum LossReason {
     /// Not an event: a chunk whose header contradicts itself, because another process has written into it.
     /// Its records are not read.
     Damaged = 6,
+    /// Not an event: a record of the kernel, such as a context switch, that found no room in the kernel's ring.
+    KernelRing = 7,
 }
 
 /// All reasons, in the order of their numbers.
-pub const LOSS_REASONS: [LossReason; 7] = [
+pub const LOSS_REASONS: [LossReason; 8] = [
     LossReason::BufferFull,
     LossReason::Reentrant,
     LossReason::TooLarge,
@@ -44,6 +46,7 @@ pub const LOSS_REASONS: [LossReason; 7] = [
     LossReason::Output,
     LossReason::Argument,
     LossReason::Damaged,
+    LossReason::KernelRing,
 ];
 
 impl LossReason {
@@ -58,6 +61,7 @@ impl LossReason {
             Self::Output => "output",
             Self::Argument => "arguments",
             Self::Damaged => "damaged chunks",
+            Self::KernelRing => "kernel ring full",
         }
     }
 }

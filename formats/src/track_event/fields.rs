@@ -41,6 +41,7 @@ messages! {
         TRACK_DESCRIPTOR = 60, "`TrackDescriptor`.";
         FIRST_PACKET_ON_SEQUENCE = 87, "`bool`.";
         TRACE_UUID = 89, "`TraceUuid`.";
+        GENERIC_KERNEL_TASK_STATE_EVENT = 117, "`GenericKernelTaskStateEvent`.";
     }
 
     /// `TracePacketDefaults`: defaults for the following packets of the sequence.
@@ -266,6 +267,7 @@ messages! {
     /// `ProcessTree`.
     process_tree {
         PROCESSES = 1, "`ProcessTree.Process`, repeated.";
+        THREADS = 2, "`ProcessTree.Thread`, repeated.";
     }
 
     /// `ProcessTree.Process`.
@@ -273,6 +275,13 @@ messages! {
         PID = 1, "`int32`.";
         PPID = 2, "`int32`: the parent's pid.";
         CMDLINE = 3, "`string`, repeated: the command line, one entry for each argument.";
+    }
+
+    /// `ProcessTree.Thread`.
+    process_tree_thread {
+        TID = 1, "`int32`.";
+        NAME = 2, "`string`.";
+        TGID = 3, "`int32`: the process id.";
     }
 
     /// `TraceStats`.
@@ -296,6 +305,15 @@ messages! {
         CHUNKS_READ = 17, "`uint64`.";
         CHUNKS_DISCARDED = 18, "`uint64`.";
         TRACE_WRITER_PACKET_LOSS = 19, "`uint64`.";
+    }
+
+    /// `GenericKernelTaskStateEvent`.
+    task_state {
+        CPU = 1, "`int32`: the processor.";
+        COMM = 2, "`string`: the kernel's name of the thread.";
+        TID = 3, "`int64`.";
+        STATE = 4, "[`TaskState`](super::TaskState).";
+        PRIO = 5, "`int32`: the priority.";
     }
 
     /// `SystemInfo`.
@@ -432,6 +450,21 @@ numbered! {
         MaxFramesExceeded = 6, "There are more frames than are kept.";
         RepeatedFrame = 7, "A frame is its own caller.";
         InvalidElf = 8, "A program's file is malformed.";
+    }
+
+    /// `GenericKernelTaskStateEvent.TaskStateEnum`: the state of a thread.
+    #[derive(Default)]
+    #[non_exhaustive]
+    TaskState {
+        #[default] Unknown = 0, "Not given.";
+        Created = 1, "Started, and has not run.";
+        Runnable = 2, "Waits for a processor.";
+        Running = 3, "Runs on a processor.";
+        InterruptibleSleep = 4, "Sleeps; a signal wakes it.";
+        UninterruptibleSleep = 5, "Sleeps; a signal does not wake it.";
+        Stopped = 6, "Stopped by a signal or a debugger.";
+        Dead = 7, "Has ended.";
+        Destroyed = 8, "The kernel has forgotten it.";
     }
 
     /// `LogMessage.Priority`.

@@ -33,6 +33,7 @@ mod read;
 mod samples;
 mod sequence;
 mod stream;
+mod task_state;
 mod tracks;
 
 pub use annotation::{
@@ -42,7 +43,8 @@ pub use annotation::{
 pub use carry::Carry;
 pub use event::{Correlation, CounterValue, Event, Location, LogMessage, event, event_with};
 pub use fields::{
-    ChildOrdering, CounterType, CpuMode, EventType, InternedKind, Priority, SiblingMerge, Unit, UnwindError,
+    ChildOrdering, CounterType, CpuMode, EventType, InternedKind, Priority, SiblingMerge, TaskState, Unit,
+    UnwindError,
 };
 pub use ids::{SequenceId, TrackUuid};
 #[cfg(feature = "read")]
@@ -51,7 +53,7 @@ pub use legacy::{FlowDirection, LegacyEvent, LegacyId};
 pub use read::{
     Annotation, AnnotationValue, Annotations, ClockReading, ClockReadings, CounterDescriptor, Integers,
     InternedEvent, InternedStacks, InternedStrings, ModuleSymbols, Numbers, Packet, PacketData,
-    PacketDefaults, PacketReader, PlainEvent, ProcessDescriptor, Processes, Texts, ThreadDescriptor,
+    PacketDefaults, PacketReader, PlainEvent, ProcessDescriptor, Processes, Texts, ThreadDescriptor, Threads,
     TrackDescriptor, TrackEvent, TrackUuids, TreeProcess,
 };
 pub use samples::{
@@ -60,9 +62,11 @@ pub use samples::{
 };
 pub use sequence::{Interned, Name, SequenceStart, SourceLocation, clock_snapshot, interned, sequence_start};
 pub use stream::{
-    MAX_COMPRESSED, Process, SYNCHRONIZATION_MARKER, SystemInfo, TraceStats, compressed_packets,
-    process_tree, synchronization_marker, system_info, trace_stats, trace_stats_of_all, trace_uuid,
+    MAX_COMPRESSED, Process, SYNCHRONIZATION_MARKER, SystemInfo, Thread, TraceStats, compressed_packets,
+    process_threads, process_tree, synchronization_marker, system_info, trace_stats, trace_stats_of_all,
+    trace_uuid,
 };
+pub use task_state::{TaskStateEvent, task_state};
 pub use tracks::{
     CounterTrack, CustomTrack, ProcessTrack, ThreadTrack, counter_descriptor, custom_descriptor,
     process_descriptor, thread_descriptor,

@@ -2,8 +2,9 @@
 
 use crate::proto::{put_bytes, put_message, put_nonempty, put_nonzero, put_sint64, put_str, put_uint};
 use crate::track_event::fields::{
-    buffer_stats, clock, process_tree as tree, process_tree_process as process, system_info as system, trace,
-    trace_packet, trace_stats as stats, trace_uuid as uuid_fields, utsname,
+    buffer_stats, clock, process_tree as tree, process_tree_process as process,
+    process_tree_thread as thread, system_info as system, trace, trace_packet, trace_stats as stats,
+    trace_uuid as uuid_fields, utsname,
 };
 use crate::track_event::ids::SequenceId;
 use crate::track_event::sequence::packet;
@@ -177,6 +178,50 @@ pub fn process_tree(out: &mut Vec<u8>, sequence: SequenceId, timestamp_ns: u64, 
                     put_str(m, process::CMDLINE, argument);
                 }
             });
+        });
+    });
+}
+
+/// `ProcessTree.Thread`: a thread of a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Thread<'a> {
+    /// The thread id.
+    pub tid: i32,
+    /// The process id.
+    pub pid: i32,
+    /// The name. That of a thread's track is shown before it.
+    pub name: &'a str,
+}
+
+/// Writes `ProcessTree` with threads, at the time `timestamp_ns` of `CLOCK_BOOTTIME`. A thread needs this or a
+/// track of its own, so that importers know its process.
+///
+/// ```
+/// # #[cfg(feature = "read")] {
+/// use hairline_formats::track_event::{PacketData, PacketReader, SequenceId, Thread, process_threads};
+///
+/// let worker = Thread { tid: 71, pid: 70, name: "worker" };
+/// let mut trace = Vec::new();
+/// process_threads(&mut trace, SequenceId(1), 1_000, &[worker]);
+/// let mut reader = PacketReader::new(&trace[..]);
+/// let (_, packet) = reader.next()?.unwrap();
+/// let Some(PacketData::Processes(tree)) = packet.data else { panic!() };
+/// assert_eq!(tree.threads().collect::<Result<Vec<_>, _>>()?, [worker]);
+/// # }
+/// # Ok::<(), hairline_formats::DecodeError>(())
+/// ```
+pub fn process_threads(out: &mut Vec<u8>, sequence: SequenceId, timestamp_ns: u64, threads: &[Thread<'_>]) {
+    packet(out, sequence, |p| {
+        put_uint(p, trace_packet::TIMESTAMP, timestamp_ns);
+        put_uint(p, trace_packet::TIMESTAMP_CLOCK_ID, u64::from(clock::BOOTTIME));
+        put_message(p, trace_packet::PROCESS_TREE, |t| {
+            for of in threads {
+                put_message(t, tree::THREADS, |m| {
+                    put_sint64(m, thread::TID, i64::from(of.tid));
+                    put_nonempty(m, thread::NAME, of.name);
+                    put_sint64(m, thread::TGID, i64::from(of.pid));
+                });
+            }
         });
     });
 }

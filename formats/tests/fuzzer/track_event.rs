@@ -73,10 +73,13 @@ fn parts(packet: &Packet<'_>, walk: &mut Walk) -> Result<(), String> {
             track.process.as_ref().map_or(Ok(()), |process| all(process.cmdline(), walk))?;
             track.counter.as_ref().map_or(Ok(()), |counter| all(counter.categories(), walk))
         }
-        Some(PacketData::Processes(processes)) => processes.clone().try_for_each(|process| match process {
-            Ok(process) => all(process.command_line(), walk),
-            Err(e) => walk.part::<()>(Err(e)).map(drop),
-        }),
+        Some(PacketData::Processes(processes)) => {
+            all(processes.threads(), walk)?;
+            processes.clone().try_for_each(|process| match process {
+                Ok(process) => all(process.command_line(), walk),
+                Err(e) => walk.part::<()>(Err(e)).map(drop),
+            })
+        }
         _ => packet.defaults.as_ref().map_or(Ok(()), |d| all(d.extra_counter_track_uuids(), walk)),
     }
 }
@@ -230,9 +233,14 @@ fn stream(unit: Units<'_>) {
     }
     let process = te::Process { pid: 7, parent: Some(1), command_line: &["app", "-v"] };
     unit(&|out| te::process_tree(out, SequenceId(1), 5, &process));
+    unit(&|out| te::process_threads(out, SequenceId(1), 5, &[te::Thread { tid: 8, pid: 7, name: "t" }]));
     let stats =
         te::TraceStats { size: 1 << 20, bytes_written: 5, events_lost: 3, ..te::TraceStats::default() };
     unit(&|out| te::trace_stats(out, SequenceId(1), &stats));
+    for state in [te::TaskState::Running, te::TaskState::Dead] {
+        let event = te::TaskStateEvent { cpu: Some(-1), comm: "main", tid: 71, state, prio: Some(120) };
+        unit(&|out| te::task_state(out, SequenceId(1), 5, &event));
+    }
     unit(&|out| te::synchronization_marker(out, SequenceId(1)));
     unit(&|out| te::compressed_packets(out, &[0x78, 0x9c, 3, 0, 0, 0, 0, 1]));
     let system = te::SystemInfo {

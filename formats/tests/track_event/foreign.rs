@@ -213,6 +213,18 @@ fn other_bytes_in_the_markers_field_are_returned() {
 }
 
 #[test]
+fn a_state_that_the_schema_does_not_have_is_returned_as_bytes() {
+    let field = trace_packet::GENERIC_KERNEL_TASK_STATE_EVENT;
+    let trace = packet(|p| put_message(p, field, |e| put_uint(e, fields::task_state::STATE, 9)));
+    with_packet(&trace, |packet| {
+        assert!(
+            matches!(packet.data, Some(PacketData::Other { field: 117, bytes: [0x20, 9], .. })),
+            "{packet:?}"
+        );
+    });
+}
+
+#[test]
 fn statistics_of_many_buffers_are_added_up() {
     use fields::{buffer_stats as buffer, trace_stats as stats};
     let trace = packet(|p| {

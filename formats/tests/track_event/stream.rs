@@ -1,7 +1,7 @@
 //! Packets about the trace as a whole are read back.
 
 use super::*;
-use te::{Process, SystemInfo, TraceStats};
+use te::{Process, SystemInfo, TaskState, TaskStateEvent, TraceStats};
 
 proptest! {
     #[test]
@@ -95,6 +95,18 @@ proptest! {
     }
 
     #[test]
+    fn threads_are_read_back(names in prop::collection::vec((any::<(i32, i32)>(), text()), 0..4)) {
+        let threads: Vec<_> =
+            names.iter().map(|((tid, pid), name)| te::Thread { tid: *tid, pid: *pid, name }).collect();
+        let mut out = Vec::new();
+        te::process_threads(&mut out, SequenceId(5), 7, &threads);
+        with_packet(&out, |packet| {
+            let Some(PacketData::Processes(tree)) = &packet.data else { panic!("{packet:?}") };
+            assert_eq!((all(tree.threads()), tree.clone().count()), (threads.clone(), 0));
+        });
+    }
+
+    #[test]
     fn statistics_are_read_back(numbers in prop::collection::vec(unsigned(), 7)) {
         let stats = TraceStats {
             size: numbers[0],
@@ -109,6 +121,21 @@ proptest! {
         te::trace_stats(&mut out, SequenceId(5), &stats);
         with_packet(&out, |packet| {
             assert!(matches!(packet.data, Some(PacketData::Stats(read)) if read == stats), "{packet:?}");
+        });
+    }
+
+    #[test]
+    fn a_state_of_a_thread_is_read_back(
+        (cpu, prio, tid) in any::<(Option<i32>, Option<i32>, i64)>(),
+        (state, timestamp, comm) in (0u64..=8, unsigned(), text()),
+    ) {
+        let state = TaskState::from_number(state).unwrap();
+        let event = TaskStateEvent { cpu, comm: &comm, tid, state, prio };
+        let mut out = Vec::new();
+        te::task_state(&mut out, SequenceId(5), timestamp, &event);
+        with_packet(&out, |packet| {
+            assert_eq!(packet.timestamp, Some(timestamp));
+            assert!(matches!(packet.data, Some(PacketData::TaskState(read)) if read == event), "{packet:?}");
         });
     }
 

@@ -2,8 +2,8 @@
 
 use hairline_formats::DecodeError;
 use hairline_formats::track_event::{
-    Correlation, CounterValue, EventType, Location, Name, Packet, PacketData, SystemInfo, TrackEvent,
-    TrackUuid, fields::sequence_flags,
+    Correlation, CounterValue, EventType, Location, Name, Packet, PacketData, SystemInfo, TaskStateEvent,
+    TrackEvent, TrackUuid, fields::sequence_flags,
 };
 
 use crate::track_event::read::current::TextRef;
@@ -18,8 +18,6 @@ const NO_TRACK: &str = "legacy events without a track, shown on the default trac
 
 /// The field of `FtraceEventBundle`.
 const FTRACE_EVENTS: u32 = 1;
-/// The field of `GenericKernelTaskStateEvent`.
-const TASK_STATE: u32 = 117;
 
 impl State {
     /// Reads a packet: updates the state, and queues its items.
@@ -113,7 +111,7 @@ impl State {
                 self.lost = stats.events_lost;
                 self.pending.push_back(Pending::Loss(Loss { events, ..Loss::default() }));
             }
-            PacketData::Other { field: TASK_STATE, bytes, .. } => self.task_state(bytes, packet, time)?,
+            PacketData::TaskState(event) => self.task_state(event, packet, time),
             PacketData::Other { field: FTRACE_EVENTS, bytes, .. } => self.bundle(bytes, packet)?,
             PacketData::Sample(sample) => self.sample(index, sample, time),
             PacketData::Symbols(symbols) => self.symbols(symbols)?,
@@ -131,19 +129,13 @@ impl State {
     }
 
     /// Queues the change of a thread's state.
-    fn task_state(
-        &mut self,
-        bytes: &[u8],
-        packet: &Packet<'_>,
-        time: Option<i64>,
-    ) -> Result<(), DecodeError> {
+    fn task_state(&mut self, event: &TaskStateEvent<'_>, packet: &Packet<'_>, time: Option<i64>) {
         let Some(time) = time else {
             self.report.add_defects("thread states left out: their time is unknown", 1);
-            return Ok(());
+            return;
         };
-        self.scheduler.task_state(bytes, time)?;
+        self.scheduler.task_state(event, time);
         self.scheduling(packet);
-        Ok(())
     }
 
     /// Queues the changes of thread states in a bundle of ftrace events.

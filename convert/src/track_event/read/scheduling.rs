@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use hairline_formats::DecodeError;
 use hairline_formats::proto::{Field, FieldValue, Fields};
+use hairline_formats::track_event::{TaskState, TaskStateEvent};
 
 use crate::{RunState, StateChange};
 
@@ -12,15 +13,6 @@ use crate::{RunState, StateChange};
 const MOST_NAMES: usize = 1 << 18;
 /// The limit for changes of one packet. A bundle of the tracing service has some thousand.
 const MOST_CHANGES: usize = 1 << 20;
-
-/// `GenericKernelTaskStateEvent`.
-mod task_state {
-    pub(super) const CPU: u32 = 1;
-    pub(super) const COMM: u32 = 2;
-    pub(super) const TID: u32 = 3;
-    pub(super) const STATE: u32 = 4;
-    pub(super) const PRIO: u32 = 5;
-}
 
 /// `FtraceEventBundle`.
 mod bundle {
@@ -126,34 +118,24 @@ impl Scheduler {
     }
 
     /// Reads a `GenericKernelTaskStateEvent`.
-    pub(super) fn task_state(&mut self, bytes: &[u8], time: i64) -> Result<(), DecodeError> {
+    pub(super) fn task_state(&mut self, event: &TaskStateEvent<'_>, time: i64) {
         self.clear();
-        let (mut cpu, mut comm, mut tid, mut state, mut priority) = (None, None, 0, 0, None);
-        for field in Fields::new(bytes, 0) {
-            let field = field?;
-            match (field.number, number(&field)) {
-                (task_state::CPU, Some(value)) => cpu = Some(value as u32),
-                (task_state::TID, Some(value)) => tid = id(value),
-                (task_state::STATE, Some(value)) => state = value,
-                (task_state::PRIO, Some(value)) => priority = Some(value as i32),
-                (task_state::COMM, None) => comm = text(&field),
-                _ => {}
-            }
-        }
-        let state = match state {
-            2 => RunState::Runnable,
-            3 => RunState::Running,
-            1 | 4 => RunState::Sleeping, // a thread that is created does not run yet
-            5 => RunState::Uninterruptible,
-            6 => RunState::Stopped,
-            7 | 8 => RunState::Dead,
+        let state = match event.state {
+            TaskState::Runnable => RunState::Runnable,
+            TaskState::Running => RunState::Running,
+            // A thread that is created does not run yet.
+            TaskState::Created | TaskState::InterruptibleSleep => RunState::Sleeping,
+            TaskState::UninterruptibleSleep => RunState::Uninterruptible,
+            TaskState::Stopped => RunState::Stopped,
+            TaskState::Dead | TaskState::Destroyed => RunState::Dead,
             _ => {
                 self.malformed += 1;
-                return Ok(());
+                return;
             }
         };
-        self.push(StateChange { cpu, priority, ..StateChange::new(time, tid, state) }, comm);
-        Ok(())
+        let cpu = event.cpu.and_then(|cpu| u32::try_from(cpu).ok());
+        let change = StateChange::new(time, event.tid.cast_unsigned(), state);
+        self.push(StateChange { cpu, priority: event.prio, ..change }, Some(event.comm));
     }
 
     /// Reads an `FtraceEventBundle`. Returns `false` if its clock is not the trace's.

@@ -3,15 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use hairline_formats::proto::{put_message, put_str, put_uint};
-use hairline_formats::track_event::fields::{trace, trace_packet};
+use hairline_formats::track_event::{self as te, TaskState, TaskStateEvent};
 
 use crate::track_event::write::state::State;
 use crate::track_event::write::tracks::GENERAL_SEQUENCE;
-use crate::{Report, RunState, Scheduling, StateChange, TraceFormat, TrackId};
-
-/// `TracePacket.generic_kernel_task_state_event`.
-const TASK_STATE: u32 = 117;
+use crate::{RunState, Scheduling, StateChange, TraceFormat, TrackId};
 
 /// The limit for threads whose state is remembered.
 const MOST_THREADS: usize = 1 << 20;
@@ -69,33 +65,24 @@ impl State {
             self.scheduled.names.insert(change.tid, Arc::clone(name));
         }
         let name = self.scheduled.names.get(&change.tid);
-        put_message(&mut self.out, trace::PACKET, |out| {
-            put_uint(out, trace_packet::TIMESTAMP, time);
-            put_uint(out, trace_packet::TRUSTED_PACKET_SEQUENCE_ID, u64::from(GENERAL_SEQUENCE.0));
-            put_message(out, TASK_STATE, |out| put_task_state(out, change, name, &mut self.report));
-        });
+        self.report.add_many("wakers of threads left out", change.waker.is_some().into());
+        let event = TaskStateEvent {
+            cpu: change.cpu.and_then(|cpu| i32::try_from(cpu).ok()),
+            comm: name.map_or("", |name| name),
+            prio: change.priority,
+            ..TaskStateEvent::new(change.tid.cast_signed(), task_state(change.state))
+        };
+        te::task_state(&mut self.out, GENERAL_SEQUENCE, time, &event);
     }
 }
 
-fn put_task_state(out: &mut Vec<u8>, change: &StateChange, name: Option<&Arc<str>>, report: &mut Report) {
-    let state = match change.state {
-        RunState::Running => 3,
-        RunState::Runnable => 2,
-        RunState::Sleeping => 4,
-        RunState::Uninterruptible => 5,
-        RunState::Stopped => 6,
-        RunState::Dead => 7,
-    };
-    report.add_many("wakers of threads left out", change.waker.is_some().into());
-    if let Some(cpu) = change.cpu {
-        put_uint(out, 1, u64::from(cpu));
-    }
-    if let Some(name) = name {
-        put_str(out, 2, name);
-    }
-    put_uint(out, 3, change.tid);
-    put_uint(out, 4, state);
-    if let Some(priority) = change.priority {
-        put_uint(out, 5, i64::from(priority).cast_unsigned());
+fn task_state(state: RunState) -> TaskState {
+    match state {
+        RunState::Running => TaskState::Running,
+        RunState::Runnable => TaskState::Runnable,
+        RunState::Sleeping => TaskState::InterruptibleSleep,
+        RunState::Uninterruptible => TaskState::UninterruptibleSleep,
+        RunState::Stopped => TaskState::Stopped,
+        RunState::Dead => TaskState::Dead,
     }
 }

@@ -21,5 +21,5 @@ pub use plain::PlainEvent;
 pub use reader::PacketReader;
 pub use repeated::{Integers, Numbers, Texts, TrackUuids};
 pub use samples::{InternedStacks, ModuleSymbols};
-pub use stream::{Processes, TreeProcess};
+pub use stream::{Processes, Threads, TreeProcess};
 pub use track::{CounterDescriptor, ProcessDescriptor, ThreadDescriptor, TrackDescriptor};

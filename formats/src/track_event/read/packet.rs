@@ -14,6 +14,7 @@ use crate::track_event::read::stream::{self, Processes};
 use crate::track_event::read::track::TrackDescriptor;
 use crate::track_event::samples::PerfSample;
 use crate::track_event::stream::{SYNCHRONIZATION_MARKER, SystemInfo, TraceStats};
+use crate::track_event::task_state::TaskStateEvent;
 
 /// A packet that was read. Absent fields have the values that earlier packets of the sequence set.
 ///
@@ -73,6 +74,10 @@ pub enum PacketData<'a> {
     System(SystemInfo<'a>),
     /// Processes and their command lines.
     Processes(Processes<'a>),
+    /// The state that a thread has from the packet's time on. Missing fields are `None`, "", 0 or
+    /// [`TaskState::Unknown`](crate::track_event::TaskState). A state that the schema does not have is
+    /// [`PacketData::Other`].
+    TaskState(TaskStateEvent<'a>),
     /// Statistics: the sums of all buffers, saturating. Missing fields are 0.
     Stats(TraceStats),
     /// A sample of a call stack.
@@ -196,6 +201,11 @@ impl<'a> Packet<'a> {
             }
             (trace_packet::PROCESS_TREE, Bytes { bytes, offset }) => {
                 self.data = Some(PacketData::Processes(Processes::new(Fields::new(bytes, offset))));
+            }
+            (trace_packet::GENERIC_KERNEL_TASK_STATE_EVENT, Bytes { bytes, offset }) => {
+                let event = stream::task_state(Fields::new(bytes, offset))?;
+                let unknown = PacketData::Other { field: number, bytes, offset };
+                self.data = Some(event.map_or(unknown, PacketData::TaskState));
             }
             (trace_packet::TRACE_STATS, Bytes { bytes, offset }) => {
                 let stats = stream::trace_stats(Fields::new(bytes, offset), &mut self.skipped)?;

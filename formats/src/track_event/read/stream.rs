@@ -3,11 +3,12 @@
 use crate::DecodeError;
 use crate::proto::{FieldValue, Fields};
 use crate::track_event::fields::{
-    buffer_stats, process_tree, process_tree_process as process, system_info as system, trace_stats as stats,
-    trace_uuid as uuid_fields, utsname,
+    TaskState, buffer_stats, process_tree, process_tree_process as process, process_tree_thread as thread,
+    system_info as system, task_state as state, trace_stats as stats, trace_uuid as uuid_fields, utsname,
 };
 use crate::track_event::read::repeated::Texts;
-use crate::track_event::stream::{SystemInfo, TraceStats};
+use crate::track_event::stream::{SystemInfo, Thread, TraceStats};
+use crate::track_event::task_state::TaskStateEvent;
 
 /// Reads `TraceUuid`.
 pub(super) fn trace_uuid(message: Fields<'_>, skipped: &mut u32) -> Result<u128, DecodeError> {
@@ -63,6 +64,27 @@ fn add_utsname<'a>(
         *text = field.value.text().unwrap_or(text);
     }
     Ok(())
+}
+
+/// Reads `GenericKernelTaskStateEvent`. Unknown fields are ignored. `None`: the schema does not
+/// have the state.
+pub(super) fn task_state(message: Fields<'_>) -> Result<Option<TaskStateEvent<'_>>, DecodeError> {
+    let (mut event, mut is_known) = (TaskStateEvent::new(0, TaskState::Unknown), true);
+    for field in message {
+        let field = field?;
+        match (field.number, field.value) {
+            (state::CPU, FieldValue::Varint(v)) => event.cpu = Some(v as i32),
+            (state::COMM, value) => event.comm = value.text().unwrap_or(event.comm),
+            (state::TID, FieldValue::Varint(v)) => event.tid = v.cast_signed(),
+            (state::STATE, FieldValue::Varint(v)) => match TaskState::from_number(v) {
+                Some(state) => event.state = state,
+                None => is_known = false,
+            },
+            (state::PRIO, FieldValue::Varint(v)) => event.prio = Some(v as i32),
+            _ => {}
+        }
+    }
+    Ok(is_known.then_some(event))
 }
 
 /// Reads `TraceStats`: the sums of all its buffers, saturating at [`u64::MAX`].
@@ -137,7 +159,7 @@ impl<'a> TreeProcess<'a> {
     }
 }
 
-/// Iterates over the processes of a `ProcessTree`. Its other fields are ignored.
+/// Iterates over the processes of a `ProcessTree`.
 #[derive(Clone, Debug)]
 pub struct Processes<'a> {
     tree: Fields<'a>,
@@ -147,6 +169,12 @@ impl<'a> Processes<'a> {
     pub(super) fn new(tree: Fields<'a>) -> Self {
         Self { tree }
     }
+
+    /// Returns the threads of the tree.
+    #[must_use]
+    pub fn threads(&self) -> Threads<'a> {
+        Threads { tree: self.tree.clone() }
+    }
 }
 
 impl<'a> Iterator for Processes<'a> {
@@ -154,5 +182,35 @@ impl<'a> Iterator for Processes<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         Some(self.tree.next_message(process_tree::PROCESSES)?.and_then(TreeProcess::decode))
+    }
+}
+
+/// Iterates over the threads of a `ProcessTree`. Missing fields are "" or 0.
+#[derive(Clone, Debug)]
+pub struct Threads<'a> {
+    tree: Fields<'a>,
+}
+
+impl<'a> Threads<'a> {
+    fn decode(message: Fields<'a>) -> Result<Thread<'a>, DecodeError> {
+        let mut decoded = Thread::default();
+        for field in message {
+            let field = field?;
+            match (field.number, field.value) {
+                (thread::TID, FieldValue::Varint(v)) => decoded.tid = v as i32,
+                (thread::NAME, value) => decoded.name = value.text().unwrap_or(decoded.name),
+                (thread::TGID, FieldValue::Varint(v)) => decoded.pid = v as i32,
+                _ => {}
+            }
+        }
+        Ok(decoded)
+    }
+}
+
+impl<'a> Iterator for Threads<'a> {
+    type Item = Result<Thread<'a>, DecodeError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.tree.next_message(process_tree::THREADS)?.and_then(Self::decode))
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! stream         head, sequences, late ends, tail: the only file that looks at the format of a trace
+//! scheduling     the states of threads, as the kernel reports them
 //! sequence       what the records of one thread need in either format, as a trait
 //! fxt/           that trait for FXT records, and the stream's own records
 //! track_event/   that trait for TrackEvent packets, and the stream's own packets
@@ -12,6 +13,7 @@ pub(crate) mod constants;
 pub(crate) mod fit;
 pub(crate) mod fxt;
 pub(crate) mod no_room;
+pub(crate) mod scheduling;
 pub(crate) mod sequence;
 pub(crate) mod stream;
 pub(crate) mod tail;

@@ -9,6 +9,7 @@ use crate::builder::Detail;
 use crate::on::base::platform::process;
 use crate::on::callsite::Epoch;
 use crate::on::encode::fxt::sequence::FxtSequence;
+use crate::on::encode::scheduling::Scheduling;
 use crate::on::encode::sequence::Sequence;
 use crate::on::encode::tail::Tail;
 use crate::on::encode::track_event::sequence::TrackEventSequence;
@@ -98,6 +99,14 @@ pub(crate) fn put_late_end(
             track_event::stream::put_late_end(out, event, now);
             0
         }
+    }
+}
+
+/// Writes the names and the states of threads.
+pub(crate) fn put_scheduling(format: Format, out: &mut Vec<u8>, of: &Scheduling<'_>) {
+    match format {
+        Format::Fxt => fxt::scheduling::put(out, of),
+        Format::TrackEvent => track_event::scheduling::put(out, of),
     }
 }
 

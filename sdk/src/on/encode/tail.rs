@@ -42,8 +42,10 @@ impl Tail {
 
     /// Returns all reasons with their losses, in the order of [`LOSS_REASONS`].
     pub(crate) fn losses(&self) -> [(&'static str, u64); LOSS_REASONS.len()] {
-        let Lost { buffer_full, reentrant, too_large, thread_exit, output, arguments, damaged } = self.lost;
-        let numbers = [buffer_full, reentrant, too_large, thread_exit, output, arguments, damaged];
+        let Lost { buffer_full, reentrant, too_large, thread_exit, output, arguments, damaged, kernel_ring } =
+            self.lost;
+        let numbers =
+            [buffer_full, reentrant, too_large, thread_exit, output, arguments, damaged, kernel_ring];
         std::array::from_fn(|n| (LOSS_REASONS[n].as_str(), numbers[n]))
     }
 }

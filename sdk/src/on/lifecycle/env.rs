@@ -65,6 +65,9 @@ pub(crate) fn settings() -> Result<Option<SessionBuilder>, Error> {
     if let Some(counters) = variable("HAIRLINE_COUNTERS")? {
         builder = builder.counters_of("HAIRLINE_COUNTERS", &counters)?;
     }
+    if let Some(on) = on_or_off("HAIRLINE_SCHED")? {
+        builder = builder.scheduling(on);
+    }
     if let Some(on) = on_or_off("HAIRLINE_THREAD_TIME")? {
         builder = builder.thread_time(on);
     }

@@ -276,9 +276,9 @@ fn report_of(facts: &Facts) -> Recovered {
 }
 
 fn lost(facts: &Facts) -> Lost {
-    let [buffer_full, reentrant, too_large, thread_exit, output, arguments, damaged] =
+    let [buffer_full, reentrant, too_large, thread_exit, output, arguments, damaged, kernel_ring] =
         LOSS_REASONS.map(|reason: LossReason| facts.lost(reason));
-    Lost { buffer_full, reentrant, too_large, thread_exit, output, arguments, damaged }
+    Lost { buffer_full, reentrant, too_large, thread_exit, output, arguments, damaged, kernel_ring }
 }
 
 /// Finds the regions in `/dev/shm`.

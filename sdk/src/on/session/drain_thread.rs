@@ -18,6 +18,7 @@ use crate::on::session::end::End;
 use crate::on::session::late_ends::LATE_ROOM;
 use crate::on::session::recall;
 use crate::on::session::recall::Recaller;
+use crate::on::session::scheduling::Scheduling;
 use crate::on::session::shared::Shared;
 use crate::on::session::sink::Sink;
 use crate::on::session::upkeep::Upkeep;
@@ -66,6 +67,8 @@ struct DrainThread<'s> {
     last_heartbeat: Instant,
     /// The sleep before the next pass. It doubles with each pass that finds nothing.
     tick: Duration,
+    /// The context switches, if the session records them.
+    scheduling: Option<Box<Scheduling>>,
     recaller: Recaller,
     last_recall: Option<Instant>,
     /// Whether the last recall was postponed, because the next pass was about to free chunks.
@@ -115,6 +118,7 @@ impl<'s> DrainThread<'s> {
             upkeep: Upkeep::new(clock),
             last_heartbeat: Instant::now(),
             tick: TICK,
+            scheduling: shared.scheduling.close(),
             recaller: Recaller::default(),
             last_recall: None,
             has_postponed_recall: false,
@@ -130,6 +134,7 @@ impl<'s> DrainThread<'s> {
             let sampled = if requests.stop { Sampled::AtEnd } else { Sampled::Regularly };
             self.next_sample = hooks::sample(self.shared.epoch().get(), sampled);
             self.pass(if has_flush || requests.stop { Flush::Now } else { Flush::Later });
+            self.write_switches();
             self.write_heartbeat_if_due();
             self.upkeep.refine_clock(self.shared);
             if requests.stop {
@@ -145,6 +150,7 @@ impl<'s> DrainThread<'s> {
             self.recall_or_sleep();
         }
         self.last_passes();
+        self.write_last_switches();
         self.end();
     }
 
@@ -186,6 +192,27 @@ impl<'s> DrainThread<'s> {
         Ok(count)
     }
 
+    /// Writes the context switches that the kernel has recorded.
+    fn write_switches(&mut self) {
+        let (Some(scheduling), State::Open) = (&mut self.scheduling, self.state) else { return };
+        let (drain, sink) = (&mut self.drain, &mut self.sink);
+        let file = sink.finished_files();
+        if let Err(e) = scheduling.write(self.shared.traced(), file, |bytes| drain.insert(bytes, sink)) {
+            self.fail(e);
+        }
+    }
+
+    /// Ends the recording of context switches, and writes the rest: after all else, so that no track of a
+    /// thread comes after its death.
+    fn write_last_switches(&mut self) {
+        self.write_switches();
+        let Some(scheduling) = self.scheduling.take().filter(|_| self.state == State::Open) else { return };
+        let (drain, sink) = (&mut self.drain, &mut self.sink);
+        if let Err(e) = scheduling.finish(self.shared.traced(), |bytes| drain.insert(bytes, sink)) {
+            self.fail(e);
+        }
+    }
+
     /// Writes the records that the stream repeats from time to time.
     fn write_heartbeat_if_due(&mut self) {
         if self.last_heartbeat.elapsed() < self.shared.settings.heartbeat {
@@ -215,6 +242,7 @@ impl<'s> DrainThread<'s> {
             NextPass::WhenDue => self.tick,
         };
         let longest = longest.min(self.shared.settings.heartbeat);
+        let longest = self.scheduling.as_ref().map_or(longest, |of| longest.min(of.longest_sleep()));
         std::thread::park_timeout(sleep.min(longest).min(self.next_sample.unwrap_or(longest)));
     }
 
@@ -265,6 +293,7 @@ impl<'s> DrainThread<'s> {
     /// Ends the recording after an error of the sink. The ring's content counts as lost.
     fn fail(&mut self, e: io::Error) {
         self.state = if self.sink.is_at_limit() { State::AtLimit } else { State::Failed };
+        self.scheduling = None; // the kernel records no more
         self.shared.deactivate();
         self.shared.region().end_waits();
         if self.state == State::Failed {

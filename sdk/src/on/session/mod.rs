@@ -30,6 +30,7 @@ pub(crate) mod report;
 pub(crate) mod requests;
 pub(crate) mod room;
 pub(crate) mod rotation;
+pub(crate) mod scheduling;
 pub(crate) mod settings;
 pub(crate) mod shared;
 pub(crate) mod sink;

@@ -24,6 +24,8 @@ use crate::on::session::destination::Destination;
 use crate::on::session::end::End;
 use crate::on::session::flight_recorder::FlightRecorder;
 use crate::on::session::recall::Recaller;
+use crate::on::session::scheduling;
+use crate::on::session::scheduling::Keep;
 use crate::on::session::shared::Shared;
 use crate::on::session::trigger;
 use crate::on::session::upkeep::Upkeep;
@@ -40,6 +42,7 @@ pub(crate) fn run(shared: &Arc<Shared>, destination: Destination, clock: Clock) 
     });
     let end = std::panic::catch_unwind(life).unwrap_or_else(|_| Err(io::Error::other("the output panicked")));
     shared.deactivate();
+    drop(shared.scheduling.close());
     match shared.recorder() {
         Some(recorder) => recorder.close(shared.region()),
         // SAFETY: this is the session's only thread, and it has no drain.
@@ -78,6 +81,7 @@ impl<'s> RecorderThread<'s> {
             if trigger::take() {
                 self.destination.write_for_trigger(self.shared, self.recorder);
             }
+            let next_read = self.keep_switches(stop);
             self.recall_if_refused();
             self.upkeep.refine_clock(self.shared);
             self.shared.region().note_time(self.shared.now());
@@ -85,7 +89,7 @@ impl<'s> RecorderThread<'s> {
                 return self.destination.write_last(self.shared, self.recorder);
             }
             if !self.upkeep.allocate_ahead(self.shared) {
-                let sleep = next_sample.unwrap_or(TICK).min(TICK);
+                let sleep = next_sample.unwrap_or(TICK).min(next_read).min(TICK);
                 std::thread::park_timeout(sleep.min(self.upkeep.longest_sleep()));
             }
         }
@@ -101,6 +105,16 @@ impl<'s> RecorderThread<'s> {
             self.shared.requests.set_panics_done(requests.panics_requested);
         }
         requests.stop
+    }
+
+    /// Keeps the context switches that the kernel has recorded. Returns the longest time until the next call.
+    fn keep_switches(&self, is_last: bool) -> Duration {
+        // A snapshot that has them reads the rings itself.
+        let Some(mut scheduling) = self.shared.scheduling.take() else { return scheduling::TICK };
+        scheduling.keep(self.shared.traced(), if is_last { Keep::All } else { Keep::Settled });
+        let next = scheduling.longest_sleep();
+        self.shared.scheduling.put(Some(scheduling));
+        next
     }
 
     /// Recalls chunks if events were dropped since the last call, because threads hold all chunks.

@@ -90,6 +90,11 @@ impl Rotation {
         self.full_at.saturating_sub(len)
     }
 
+    /// Returns the number of files before the newest one.
+    pub(crate) fn finished(&self) -> u64 {
+        self.finished
+    }
+
     /// Returns the error that kept the output in its present file.
     pub(crate) fn error(&self) -> Option<&io::Error> {
         self.error.as_ref()

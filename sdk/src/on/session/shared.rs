@@ -1,8 +1,8 @@
 //! The state that the threads of a session share: the threads that record, the drain thread or recorder
 //! thread, and the threads that make requests.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use hairline_formats::track_event::SequenceId;
@@ -21,6 +21,7 @@ use crate::on::session::ended_sequences::EndedSequences;
 use crate::on::session::flight_recorder::FlightRecorder;
 use crate::on::session::late_ends::LateEnds;
 use crate::on::session::requests::Requests;
+use crate::on::session::scheduling;
 use crate::on::session::settings::Settings;
 use crate::on::session::stray::StrayBefore;
 use crate::on::session::thread_list::ThreadList;
@@ -45,6 +46,10 @@ pub(crate) struct Shared {
     pub(crate) threads: ThreadList,
     pub(crate) chunks_for_ends: ChunksForEnds,
     pub(crate) stray_before: StrayBefore,
+    /// The context switches of the threads.
+    pub(crate) scheduling: scheduling::Slot,
+    /// Why the session records none, though its settings ask for them.
+    pub(crate) scheduling_note: OnceLock<String>,
     /// Slices that ended out of order.
     out_of_order: AtomicU64,
     /// Remarks on the filter, from the end of the recording on.
@@ -75,6 +80,8 @@ impl Shared {
             threads: ThreadList::default(),
             chunks_for_ends: ChunksForEnds::default(),
             stray_before: StrayBefore::now(),
+            scheduling: scheduling::Slot::default(),
+            scheduling_note: OnceLock::new(),
             out_of_order: AtomicU64::new(0),
             filter_notes: Mutex::default(),
             child_config: Mutex::new(child_config),
@@ -101,6 +108,11 @@ impl Shared {
             shared.drain.set_to_current();
             life(shared);
         })
+    }
+
+    /// Returns what the context switches need of the session.
+    pub(crate) fn traced(&self) -> scheduling::Traced<'_> {
+        scheduling::Traced { region: &self.region, format: self.format(), threads: &self.threads }
     }
 
     pub(crate) fn epoch(&self) -> Epoch {

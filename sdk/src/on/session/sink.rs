@@ -67,6 +67,11 @@ impl Sink {
         self.rotation.as_ref().and_then(Rotation::error)
     }
 
+    /// Returns the number of files that are finished.
+    pub(crate) fn finished_files(&self) -> u64 {
+        self.rotation.as_ref().map_or(0, Rotation::finished)
+    }
+
     /// Returns whether the target is a file or memory. Then a write neither waits for a reader nor runs the
     /// program's code.
     pub(crate) fn is_file_or_memory(&self) -> bool {

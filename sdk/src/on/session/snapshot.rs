@@ -6,6 +6,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use hairline_formats::fxt;
+use hairline_perf::Taken;
 use hairline_shm::Window;
 
 use crate::on::base::files::unfinished::Unfinished;
@@ -16,6 +17,7 @@ use crate::on::event::flow::Flow;
 use crate::on::session::end::End;
 use crate::on::session::flight_recorder::FlightRecorder;
 use crate::on::session::open_slices::CopiedBegins;
+use crate::on::session::scheduling;
 use crate::on::session::shared::Shared;
 use crate::options::Format;
 
@@ -74,6 +76,9 @@ fn write_trace(
     let head = stream::head(shared.format(), u128::from_le_bytes(process::random()));
     write(&head)?;
     let mut bytes = (head.len() + open.len()) as u64;
+    // The window was taken before: the threads of its tracks have died later, or are in the history.
+    let Taken { names, changes } = shared.scheduling.history(shared.traced());
+    bytes += scheduling::put_names(shared.traced(), &names, &mut write)?;
     let mut records_by_sequence = HashMap::new();
     let mut chunks = 0;
     let mut flows = (shared.format() == Format::Fxt).then(fxt::FlowStarts::default);
@@ -92,6 +97,7 @@ fn write_trace(
         *records_by_sequence.entry(piece.info.sequence).or_insert(0) += u64::from(piece.records);
         chunks += 1;
     }
+    bytes += scheduling::put_changes(shared.traced(), &changes, &mut write)?;
     let tail = shared.tail(BeforeTail { bytes, chunks, flushes: 0 });
     write(&tail)?;
     Ok(End {

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::on::base::clock::Clock;
 use crate::on::base::platform::process;
 use crate::on::base::this_thread::Busy;
-use crate::on::base::{files, this_thread};
+use crate::on::base::{files, stderr, this_thread};
 use crate::on::callsite::registry;
 use crate::on::encode::stream;
 #[cfg(feature = "compress")]
@@ -95,6 +95,9 @@ impl Starting {
         region.activate(sink.as_ref().and_then(Sink::file_len));
         let settings = Settings::new(&config, path);
         let shared = Arc::new(Shared::new(format, settings, region, &clock, child_config));
+        if config.scheduling {
+            record_switches(&shared); // before the session's own thread starts, so that it is seen too
+        }
         let (filter, level) = (std::mem::take(&mut config.filter), config.level);
         spawn(&shared, sink, config, clock)?;
         reserved.fill(Arc::clone(&shared));
@@ -103,6 +106,16 @@ impl Starting {
         drop((busy, signals_blocked));
         registry::notify_bridges();
         Ok(shared)
+    }
+}
+
+/// Opens the events of context switches. If that fails, the session goes on without.
+fn record_switches(shared: &Shared) {
+    if let Err(note) = shared.scheduling.open() {
+        if shared.settings.is_from_environment {
+            stderr::write(stderr::Level::Error, format_args!("{note}"));
+        }
+        let _ = shared.scheduling_note.set(note);
     }
 }
 

@@ -42,9 +42,9 @@ impl Shared {
     }
 
     fn lost(&self) -> Lost {
-        let [buffer_full, reentrant, too_large, thread_exit, output, arguments, damaged] =
+        let [buffer_full, reentrant, too_large, thread_exit, output, arguments, damaged, kernel_ring] =
             LOSS_REASONS.map(|reason| self.lost_for(reason));
-        Lost { buffer_full, reentrant, too_large, thread_exit, output, arguments, damaged }
+        Lost { buffer_full, reentrant, too_large, thread_exit, output, arguments, damaged, kernel_ring }
     }
 
     fn lost_for(&self, reason: LossReason) -> u64 {
@@ -66,6 +66,7 @@ impl Shared {
 
     fn notes(&self) -> Vec<String> {
         let mut notes = self.filter_notes().to_vec();
+        notes.extend(self.scheduling_note.get().cloned());
         if matches!(self.region().backing(), Backing::Memfd | Backing::Heap) {
             let note = "no room in /dev/shm: if the process is killed, the content of the ring is lost";
             notes.push(note.to_owned());

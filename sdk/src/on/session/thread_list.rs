@@ -37,6 +37,11 @@ impl ThreadList {
         drop(thread); // frees the thread's name outside of the lock
     }
 
+    /// Returns whether a thread with this id has recorded.
+    pub(crate) fn contains(&self, tid: u32) -> bool {
+        self.0.lock_unless_lost().is_some_and(|list| list.listed.iter().any(|(_, thread)| thread.tid == tid))
+    }
+
     /// Returns the summary of each listed thread, and one of all others together.
     pub(crate) fn summaries(&self, end: &End) -> Vec<ThreadSummary> {
         let (listed, unlisted) = self.copy();

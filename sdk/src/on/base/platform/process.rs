@@ -112,6 +112,14 @@ impl Drop for SignalsBlocked {
     }
 }
 
+/// Returns how many files this process may have open.
+pub(crate) fn file_limit() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: writes one `rlimit`. If the call fails, the limit stays 0.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    limit.rlim_cur
+}
+
 /// Returns the id of this process.
 pub(crate) fn id() -> u32 {
     std::process::id()

@@ -2,6 +2,7 @@
 
 pub(crate) mod record;
 pub(crate) mod repeat;
+pub(crate) mod scheduling;
 pub(crate) mod sequence;
 pub(crate) mod stream;
 pub(crate) mod strings;

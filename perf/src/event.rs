@@ -1,0 +1,109 @@
+//! An event: a file descriptor of the kernel.
+
+use std::io;
+
+use crate::attributes::Attributes;
+use crate::sys;
+
+/// The number of an event, which the stamps of its records have.
+pub type Id = u64;
+
+/// Returns what helps against an error of [`Event::open`], of a ring or of their users.
+#[must_use]
+pub fn advice(e: &io::Error) -> &'static str {
+    match (e.kind(), e.raw_os_error()) {
+        (io::ErrorKind::PermissionDenied, Some(libc::EPERM)) => {
+            "allow perf_event_open in the seccomp profile of the container, or give CAP_PERFMON or more locked \
+             memory (ulimit -l)"
+        }
+        (io::ErrorKind::PermissionDenied, _) => {
+            "set kernel.perf_event_paranoid to 2 or less, or give CAP_PERFMON"
+        }
+        (io::ErrorKind::QuotaExceeded, _) | (_, Some(libc::EMFILE | libc::ENFILE)) => {
+            "raise the limit of open files (ulimit -n)"
+        }
+        (io::ErrorKind::InvalidInput, _) => "Linux 5.13 or later has it",
+        (_, Some(libc::ENOMEM)) => "give more memory",
+        _ => "only Linux with perf events has it",
+    }
+}
+
+/// An event of one thread. It ends when it is dropped, and so do the events that later threads have inherited
+/// from it. It is closed by exec. A forked child has a copy of the descriptor, and must drop it: the event
+/// lives on as long as any process has a descriptor.
+#[derive(Debug)]
+pub struct Event {
+    pub(crate) fd: sys::Fd,
+    counts_lost: bool,
+}
+
+impl Event {
+    /// Opens an event for a thread (0: the calling one), on one processor or on all. Without processor an
+    /// inherited event cannot have a ring.
+    ///
+    /// # Errors
+    /// [`Unsupported`](io::ErrorKind::Unsupported) where there are no perf events. Otherwise the kernel's:
+    /// `EACCES` or `EPERM` if the user may not do that (`kernel.perf_event_paranoid`, `CAP_PERFMON`), or a
+    /// seccomp filter forbids it; `ESRCH` if the thread has ended; `EMFILE` without a free descriptor;
+    /// `ENODEV` if the processor is offline; `EINVAL` if the kernel is too old for an attribute.
+    pub fn open(attributes: &Attributes, tid: u32, cpu: Option<u32>) -> io::Result<Self> {
+        let open = |attributes: &Attributes| sys::open(&attributes.0, tid, cpu);
+        match open(attributes) {
+            Ok(fd) => Ok(Self { fd, counts_lost: true }),
+            Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
+                Ok(Self { fd: open(&attributes.without_lost())?, counts_lost: false })
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Starts to count.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn enable(&self) -> io::Result<()> {
+        sys::enable(&self.fd)
+    }
+
+    /// Ends the counting, also in the threads that have inherited the event.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn disable(&self) -> io::Result<()> {
+        sys::disable(&self.fd)
+    }
+
+    /// Lets the kernel write this event's records into the ring of `other`, which has the same processor.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn write_to_ring_of(&self, other: &Self) -> io::Result<()> {
+        sys::set_output(&self.fd, &other.fd)
+    }
+
+    /// Returns the number that the stamps of its records have.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn id(&self) -> io::Result<Id> {
+        let mut words = [0; 3];
+        sys::read_words(&self.fd, &mut words)?;
+        Ok(words[1])
+    }
+
+    /// Returns the number of records that found no room in the ring, of this event and of those that later
+    /// threads have inherited. `None`: the kernel is older than 6.0 and does not count them.
+    #[must_use]
+    pub fn lost(&self) -> Option<u64> {
+        let mut words = [0; 3]; // a count that means nothing here, the id, the lost records
+        let is_read = self.counts_lost && sys::read_words(&self.fd, &mut words).is_ok_and(|n| n == 3);
+        is_read.then_some(words[2])
+    }
+
+    /// Returns the number of the file descriptor, for `poll`: readable when the ring has reached the
+    /// watermark.
+    #[must_use]
+    pub fn raw_fd(&self) -> i32 {
+        sys::raw(&self.fd)
+    }
+}

@@ -1,0 +1,166 @@
+//! Linux: `perf_event_open`, `ioctl`, `mmap` and `read`.
+
+#![allow(unsafe_code)] // system calls, and memory that the kernel writes
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::abi::{EventAttr, FLAG_CLOEXEC, ioctl, page};
+
+/// A file descriptor.
+pub(crate) type Fd = OwnedFd;
+
+/// Opens an event of the thread `tid`, on one processor or on all.
+pub(crate) fn open(attr: &EventAttr, tid: u32, cpu: Option<u32>) -> io::Result<Fd> {
+    let tid = libc::pid_t::try_from(tid).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let cpu = match cpu.map(libc::c_int::try_from) {
+        None => -1,
+        Some(cpu) => cpu.map_err(|_| io::ErrorKind::InvalidInput)?,
+    };
+    let no_group: libc::c_int = -1;
+    // SAFETY: `attr` is a valid `perf_event_attr` of the size that it states, and the kernel only reads it.
+    let fd = unsafe {
+        let flags = libc::c_ulong::from(FLAG_CLOEXEC);
+        libc::syscall(libc::SYS_perf_event_open, std::ptr::from_ref(attr), tid, cpu, no_group, flags)
+    };
+    match RawFd::try_from(fd) {
+        // SAFETY: the kernel has just made the descriptor for this call, so nobody else owns it.
+        Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[allow(clippy::cast_lossless)] // the request is a c_ulong or a c_int, as the C library has it
+fn control(fd: &Fd, request: u32, argument: libc::c_int) -> io::Result<()> {
+    // SAFETY: these requests take a number and touch no memory of this process.
+    let result = unsafe { libc::ioctl(fd.as_raw_fd(), request as _, argument) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+pub(crate) fn enable(fd: &Fd) -> io::Result<()> {
+    control(fd, ioctl::ENABLE, 0)
+}
+
+pub(crate) fn disable(fd: &Fd) -> io::Result<()> {
+    control(fd, ioctl::DISABLE, 0)
+}
+
+pub(crate) fn set_output(fd: &Fd, ring: &Fd) -> io::Result<()> {
+    control(fd, ioctl::SET_OUTPUT, ring.as_raw_fd())
+}
+
+/// Reads the values of an event. Returns their number.
+pub(crate) fn read_words(fd: &Fd, words: &mut [u64]) -> io::Result<usize> {
+    // SAFETY: the kernel writes at most the size of `words`, and any bytes are valid numbers.
+    let bytes = unsafe { libc::read(fd.as_raw_fd(), words.as_mut_ptr().cast(), size_of_val(words)) };
+    usize::try_from(bytes).map(|bytes| bytes / 8).map_err(|_| io::Error::last_os_error())
+}
+
+pub(crate) fn raw(fd: &Fd) -> i32 {
+    fd.as_raw_fd()
+}
+
+/// The mapped pages of a ring: one with the positions, then the data.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    start: NonNull<u8>,
+    /// The bytes of the mapping.
+    length: usize,
+    data: usize,
+    /// A power of two.
+    size: usize,
+    /// The process that has the mapping. The kernel leaves it out of forked children.
+    pid: u32,
+}
+
+// SAFETY: the memory belongs to the value alone, and its positions are accessed by atomics.
+unsafe impl Send for Memory {}
+
+impl Memory {
+    /// Maps a ring with `size` bytes of data: a power of two, and at least a page.
+    pub(crate) fn map(fd: &Fd, size: usize) -> io::Result<Self> {
+        let page = page_size();
+        if !size.is_power_of_two() || size < page {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let length = size.checked_add(page).ok_or(io::ErrorKind::InvalidInput)?;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping at an address that the kernel chooses.
+        let start = unsafe {
+            libc::mmap(std::ptr::null_mut(), length, protection, libc::MAP_SHARED, fd.as_raw_fd(), 0)
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let Some(start) = NonNull::new(start.cast()) else { return Err(io::ErrorKind::OutOfMemory.into()) };
+        let mut memory = Self { start, length, data: page, size, pid: std::process::id() };
+        // Kernels before 4.1 leave both fields at 0: the data begin at the second page.
+        let (data, stated) = (memory.word(page::DATA_OFFSET), memory.word(page::DATA_SIZE));
+        let (data, stated) = (data.load(Ordering::Relaxed), stated.load(Ordering::Relaxed));
+        if stated != 0 {
+            let fits = stated == size as u64 && data.checked_add(stated) == Some(length as u64);
+            memory.data = usize::try_from(data).ok().filter(|_| fits).ok_or(io::ErrorKind::InvalidData)?;
+        }
+        Ok(memory)
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// A field of the first page.
+    fn word(&self, offset: usize) -> &AtomicU64 {
+        // SAFETY: the first page is mapped as long as `self` lives, `offset` is a constant inside of it and a
+        // multiple of 8, and the kernel stores these fields as whole words.
+        unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(offset).cast()) }
+    }
+
+    /// The end of the records. They are visible: the load (Acquire) pairs with the barrier of the kernel's
+    /// `perf_output_put_handle`, which stores the position behind the record.
+    pub(crate) fn head(&self) -> u64 {
+        self.word(page::DATA_HEAD).load(Ordering::Acquire)
+    }
+
+    /// The position up to which this process has read. Only it stores this field.
+    pub(crate) fn tail(&self) -> u64 {
+        self.word(page::DATA_TAIL).load(Ordering::Relaxed)
+    }
+
+    /// Frees the room before `tail`. The store (Release) pairs with the kernel's load of the position in
+    /// `__perf_output_begin`, after which it overwrites the room: all reads of it have happened.
+    pub(crate) fn set_tail(&self, tail: u64) {
+        self.word(page::DATA_TAIL).store(tail, Ordering::Release);
+    }
+
+    /// Copies the bytes from the position `from` on. They may go on at the start of the ring. At most as many
+    /// as the ring has.
+    pub(crate) fn copy(&self, from: u64, to: &mut [u8]) {
+        let length = to.len().min(self.size);
+        let at = (from & (self.size as u64 - 1)) as usize;
+        let first = length.min(self.size - at);
+        // SAFETY: `at + first` and `length - first` are at most the size of the data, which is mapped. The
+        // kernel does not write between tail and head. `to` is memory of Rust, so it does not overlap.
+        unsafe {
+            let data = self.start.as_ptr().add(self.data);
+            std::ptr::copy_nonoverlapping(data.add(at), to.as_mut_ptr(), first);
+            std::ptr::copy_nonoverlapping(data, to.as_mut_ptr().add(first), length - first);
+        }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if self.pid != std::process::id() {
+            return; // a forked child does not have the mapping, and may have another one there
+        }
+        // SAFETY: the mapping is this value's own, and nothing points into it after this.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.length) };
+    }
+}
+
+fn page_size() -> usize {
+    // SAFETY: the argument is a number.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+}

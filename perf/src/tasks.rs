@@ -1,0 +1,382 @@
+//! The states of threads, from the records of all processors.
+//!
+//! Each ring is in the order of time, but a thread moves from one processor to another. So the records of all
+//! rings wait here until none that is older can come: [`Tasks::take`] gets them up to a time.
+//!
+//! | record | state from then on |
+//! |---|---|
+//! | `Fork` | runnable |
+//! | `Switch` in | running |
+//! | `Switch` out, preempted | runnable |
+//! | `Switch` out, waiting | asleep: the kernel does not report to a user what for |
+//! | `Exit` | dead; no switch follows |
+//!
+//! A thread that can run again after a sleep stays asleep until it runs: wake-ups need more rights.
+//!
+//! A record that repeats the state of its thread is ignored. Two events may count for one thread: it was
+//! opened, and has inherited from a thread that was opened before.
+
+use std::collections::HashMap;
+
+use crate::record::{Direction, Record, Stamp, Task};
+
+/// The state of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// The thread runs.
+    Running,
+    /// The thread waits for a processor.
+    Runnable,
+    /// The thread waits for something else.
+    Asleep,
+    /// The thread has ended.
+    Dead,
+}
+
+/// A thread gets into a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// `CLOCK_BOOTTIME`, in ns.
+    pub time: u64,
+    /// The thread.
+    pub task: Task,
+    /// The processor, in which the change happened.
+    pub cpu: u32,
+    /// The state from then on.
+    pub state: State,
+}
+
+/// The kernel's name of a thread, for a thread that is new or has another name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The thread.
+    pub task: Task,
+    /// At most 15 bytes.
+    pub name: Box<str>,
+}
+
+/// What [`Tasks::take`] returns.
+#[derive(Clone, Debug, Default)]
+pub struct Taken {
+    /// Names, before the changes of their threads.
+    pub names: Vec<Named>,
+    /// Changes, in the order of time.
+    pub changes: Vec<Change>,
+}
+
+/// Follows the states of threads.
+///
+/// ```
+/// use hairline_perf::{Direction, Record, Stamp, State, Tasks};
+///
+/// let mut tasks = Tasks::new(None);
+/// let at = |time, cpu| Stamp { pid: 70, tid: 71, time, id: 0, cpu };
+/// tasks.add(&Record::Switch { direction: Direction::In }, at(300, 1)); // the ring of processor 1
+/// tasks.add(&Record::Switch { direction: Direction::In }, at(100, 0)); // and of processor 0
+/// tasks.add(&Record::Switch { direction: Direction::OutWaiting }, at(200, 0));
+/// let states: Vec<_> = tasks.take(250).changes.iter().map(|change| (change.time, change.state)).collect();
+/// assert_eq!(states, [(100, State::Running), (200, State::Asleep)]);
+/// ```
+#[derive(Debug)]
+pub struct Tasks {
+    /// The process whose threads count. `None`: all.
+    only: Option<u32>,
+    /// Records that older ones may precede.
+    pending: Vec<Pending>,
+    known: HashMap<u32, Known>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    stamp: Stamp,
+    what: What,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum What {
+    Switch(Direction),
+    Fork(Task),
+    Exit(Task),
+    Name(Task, Name),
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Name {
+    bytes: [u8; 16],
+    length: u8,
+}
+
+/// A thread.
+#[derive(Debug)]
+struct Known {
+    task: Task,
+    /// `None`: unknown yet.
+    state: Option<State>,
+    /// The time and the processor of its last change; before it, those at which it was found.
+    time: u64,
+    cpu: u32,
+    name: Name,
+    /// Whether its name was returned.
+    is_named: bool,
+}
+
+impl Name {
+    fn new(name: &[u8]) -> Self {
+        let length = name.len().min(16);
+        let mut bytes = [0; 16];
+        bytes[..length].copy_from_slice(&name[..length]);
+        Self { bytes, length: length as u8 }
+    }
+
+    fn text(&self) -> Box<str> {
+        String::from_utf8_lossy(&self.bytes[..usize::from(self.length)]).into()
+    }
+}
+
+impl Tasks {
+    /// Follows the threads of one process, or of all that have records.
+    #[must_use]
+    pub fn new(only: Option<u32>) -> Self {
+        Self { only, pending: Vec::new(), known: HashMap::new() }
+    }
+
+    /// Adds a thread that exists when the recording begins, at `time`. Without a state, its first record tells
+    /// what it was: a thread that loses its processor has run.
+    pub fn found(&mut self, task: Task, name: &[u8], time: u64, cpu: u32, state: Option<State>) -> bool {
+        let known = Known { task, state, time, cpu, name: Name::new(name), is_named: false };
+        self.known.insert(task.tid, known).is_none()
+    }
+
+    /// Adds a record. Records without a meaning for states are ignored.
+    pub fn add(&mut self, record: &Record<'_>, stamp: Stamp) {
+        let (what, pid) = match *record {
+            Record::Switch { direction } => (What::Switch(direction), stamp.pid),
+            Record::Fork { child, .. } => (What::Fork(child), child.pid),
+            Record::Exit { task, .. } => (What::Exit(task), task.pid),
+            Record::Comm { task, name, .. } => (What::Name(task, Name::new(name)), task.pid),
+            _ => return,
+        };
+        if self.only.is_none_or(|only| only == pid) {
+            self.pending.push(Pending { stamp, what });
+        }
+    }
+
+    /// Returns the number of records that wait.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Returns what the records up to this time (inclusive) tell. Later calls pass no earlier time.
+    pub fn take(&mut self, until: u64) -> Taken {
+        self.pending.sort_by_key(|pending| pending.stamp.time); // stable: a ring is in order
+        let ready = self.pending.partition_point(|pending| pending.stamp.time <= until);
+        let mut taken = Taken::default();
+        let records: Vec<Pending> = self.pending.drain(..ready).collect();
+        for Pending { stamp, what } in records {
+            match what {
+                What::Switch(direction) => self.switched(direction, stamp, &mut taken),
+                What::Fork(child) => self.forked(child, stamp, &mut taken),
+                What::Name(task, name) => self.renamed(task, name, stamp, &mut taken),
+                What::Exit(task) => self.ended(task, stamp, &mut taken),
+            }
+        }
+        self.known.values_mut().for_each(|known| known.put_name(&mut taken.names));
+        taken
+    }
+
+    /// Returns what is left at the end: threads that have been running the whole time have no record.
+    pub fn take_rest(&mut self) -> Taken {
+        let mut taken = self.take(u64::MAX);
+        for known in self.known.values_mut().filter(|known| known.state.is_none()) {
+            let (time, cpu) = (known.time, known.cpu);
+            known.put(State::Running, time, cpu, &mut taken.changes);
+        }
+        taken
+    }
+
+    /// Returns the names and the last changes of all threads, for another file that is read alone.
+    #[must_use]
+    pub fn now(&self) -> Taken {
+        let names = |known: &Known| Named { task: known.task, name: known.name.text() };
+        let change = |known: &Known| {
+            let Known { task, time, cpu, state, .. } = *known;
+            state.map(|state| Change { time, task, cpu, state })
+        };
+        Taken {
+            names: self.known.values().map(names).collect(),
+            changes: self.known.values().filter_map(change).collect(),
+        }
+    }
+
+    fn switched(&mut self, direction: Direction, stamp: Stamp, taken: &mut Taken) {
+        let task = Task { pid: stamp.pid, tid: stamp.tid };
+        if task.tid == 0 {
+            return;
+        }
+        let known = self.known.entry(task.tid).or_insert_with(|| Known::new(task, stamp));
+        let state = match direction {
+            Direction::In => State::Running,
+            Direction::OutPreempted => State::Runnable,
+            Direction::OutWaiting => State::Asleep,
+        };
+        if known.state.is_none() && direction != Direction::In {
+            let since = known.time.min(stamp.time);
+            known.put(State::Running, since, stamp.cpu, &mut taken.changes);
+        }
+        if known.state == Some(State::Running) && direction == Direction::In && known.cpu != stamp.cpu {
+            // The record between was lost, and is counted.
+            known.put(State::Runnable, stamp.time, known.cpu, &mut taken.changes);
+        }
+        known.put(state, stamp.time, stamp.cpu, &mut taken.changes);
+    }
+
+    fn forked(&mut self, child: Task, stamp: Stamp, taken: &mut Taken) {
+        let parent = self.known.get(&stamp.tid).map(|parent| parent.name);
+        if self.known.contains_key(&child.tid) {
+            return; // found, or forked by a thread with two events
+        }
+        let mut known = Known { name: parent.unwrap_or_default(), ..Known::new(child, stamp) };
+        known.put(State::Runnable, stamp.time, stamp.cpu, &mut taken.changes);
+        self.known.insert(child.tid, known);
+    }
+
+    fn renamed(&mut self, task: Task, name: Name, stamp: Stamp, taken: &mut Taken) {
+        let known = self.known.entry(task.tid).or_insert_with(|| Known::new(task, stamp));
+        known.is_named &= known.name == name;
+        known.name = name;
+        if known.state.is_none() && task.tid == stamp.tid {
+            known.put(State::Running, stamp.time, stamp.cpu, &mut taken.changes); // it names itself
+        }
+    }
+
+    fn ended(&mut self, task: Task, stamp: Stamp, taken: &mut Taken) {
+        // Of two events the second finds no thread.
+        let Some(mut known) = self.known.remove(&task.tid) else { return };
+        if known.state.is_none() {
+            let since = known.time;
+            known.put(State::Running, since, stamp.cpu, &mut taken.changes);
+        }
+        known.put_name(&mut taken.names);
+        known.put(State::Dead, stamp.time, stamp.cpu, &mut taken.changes);
+    }
+}
+
+impl Known {
+    fn new(task: Task, stamp: Stamp) -> Self {
+        let Stamp { time, cpu, .. } = stamp;
+        Self { task, state: None, time, cpu, name: Name::default(), is_named: false }
+    }
+
+    fn put(&mut self, state: State, time: u64, cpu: u32, changes: &mut Vec<Change>) {
+        if self.state != Some(state) {
+            (self.state, self.time, self.cpu) = (Some(state), time, cpu);
+            changes.push(Change { time, task: self.task, cpu, state });
+        }
+    }
+
+    fn put_name(&mut self, names: &mut Vec<Named>) {
+        if !self.is_named && self.name.length > 0 {
+            self.is_named = true;
+            names.push(Named { task: self.task, name: self.name.text() });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TASK: Task = Task { pid: 70, tid: 71 };
+
+    fn at(time: u64, cpu: u32) -> Stamp {
+        Stamp { pid: 70, tid: 71, time, id: 0, cpu }
+    }
+
+    fn switch(direction: Direction) -> Record<'static> {
+        Record::Switch { direction }
+    }
+
+    fn states(taken: &Taken) -> Vec<(u64, u32, State)> {
+        taken.changes.iter().map(|c| (c.time, c.cpu, c.state)).collect()
+    }
+
+    #[test]
+    fn a_thread_that_was_found_running_has_run_since() {
+        let mut tasks = Tasks::new(Some(70));
+        tasks.found(TASK, b"main", 10, 0, None);
+        tasks.add(&switch(Direction::OutPreempted), at(50, 1));
+        let taken = tasks.take(100);
+        assert_eq!(states(&taken), [(10, 1, State::Running), (50, 1, State::Runnable)]);
+        assert_eq!(taken.names, [Named { task: TASK, name: "main".into() }]);
+        assert!(tasks.take(200).names.is_empty());
+    }
+
+    #[test]
+    fn a_thread_that_was_found_waiting_for_a_processor_has_no_state_before_it_runs() {
+        let mut tasks = Tasks::new(None);
+        tasks.found(TASK, b"", 10, 0, None);
+        tasks.add(&switch(Direction::In), at(50, 1));
+        assert_eq!(states(&tasks.take(100)), [(50, 1, State::Running)]);
+    }
+
+    #[test]
+    fn a_thread_without_a_switch_has_run_from_the_begin_to_the_end() {
+        let mut tasks = Tasks::new(None);
+        tasks.found(TASK, b"", 10, 3, None);
+        assert!(tasks.take(100).changes.is_empty());
+        assert_eq!(states(&tasks.take_rest()), [(10, 3, State::Running)]);
+    }
+
+    #[test]
+    fn two_events_of_one_thread_count_once() {
+        let mut tasks = Tasks::new(None);
+        for (direction, time) in [(Direction::In, 10), (Direction::OutWaiting, 20), (Direction::In, 30)] {
+            tasks.add(&switch(direction), at(time, 1));
+            tasks.add(&switch(direction), at(time + 1, 1));
+        }
+        let exit = Record::Exit { task: TASK, time: 40 };
+        tasks.add(&exit, at(40, 1));
+        tasks.add(&exit, at(41, 1));
+        let expected =
+            [(10, 1, State::Running), (20, 1, State::Asleep), (30, 1, State::Running), (40, 1, State::Dead)];
+        assert_eq!(states(&tasks.take(100)), expected);
+    }
+
+    #[test]
+    fn a_lost_switch_leaves_no_thread_on_two_processors() {
+        let mut tasks = Tasks::new(None);
+        tasks.add(&switch(Direction::In), at(10, 1));
+        tasks.add(&switch(Direction::In), at(30, 0));
+        let expected = [(10, 1, State::Running), (30, 1, State::Runnable), (30, 0, State::Running)];
+        assert_eq!(states(&tasks.take(100)), expected);
+    }
+
+    #[test]
+    fn new_threads_have_the_names_of_their_parents_until_they_have_their_own() {
+        let mut tasks = Tasks::new(Some(70));
+        tasks.found(TASK, b"app", 1, 0, None);
+        let child = Task { pid: 70, tid: 72 };
+        let other = Task { pid: 99, tid: 99 };
+        tasks.add(&Record::Fork { child, parent: TASK, time: 5 }, at(5, 0));
+        tasks.add(&Record::Fork { child: other, parent: TASK, time: 6 }, at(6, 0));
+        let taken = tasks.take(7);
+        assert!(taken.names.contains(&Named { task: child, name: "app".into() }) && taken.names.len() == 2);
+        assert_eq!(taken.changes, [Change { time: 5, task: child, cpu: 0, state: State::Runnable }]);
+        tasks.add(&Record::Comm { task: child, name: b"worker", is_exec: false }, at(8, 0));
+        tasks.add(&Record::Exit { task: child, time: 9 }, at(9, 0));
+        let taken = tasks.take(10);
+        assert_eq!(taken.names, [Named { task: child, name: "worker".into() }]);
+        assert_eq!(taken.changes, [Change { time: 9, task: child, cpu: 0, state: State::Dead }]);
+        assert_eq!(tasks.now().names.len(), 1, "an ended thread is forgotten");
+    }
+
+    #[test]
+    fn records_that_older_ones_may_precede_wait() {
+        let mut tasks = Tasks::new(None);
+        tasks.add(&switch(Direction::OutWaiting), at(200, 1));
+        assert!(tasks.take(150).changes.is_empty() && tasks.waiting() == 1);
+        tasks.add(&switch(Direction::In), at(160, 1));
+        assert_eq!(states(&tasks.take(200)), [(160, 1, State::Running), (200, 1, State::Asleep)]);
+    }
+}

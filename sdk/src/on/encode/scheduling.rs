@@ -1,0 +1,18 @@
+//! The states of threads, as the kernel reports them.
+
+use hairline_perf::{Change, Named};
+
+/// Names and states of this process's threads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scheduling<'a> {
+    /// Names of threads, before their changes.
+    pub(crate) names: &'a [Named],
+    pub(crate) changes: &'a [Change],
+    /// The time of the trace, in ns.
+    pub(crate) now: u64,
+}
+
+/// Returns the name that a trace shows: the main thread's is the process's name for the kernel.
+pub(crate) fn shown(named: &Named) -> &str {
+    if named.task.pid == named.task.tid { "main" } else { &named.name }
+}

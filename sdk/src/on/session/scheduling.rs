@@ -1,0 +1,319 @@
+//! Context switches of the process's threads: the session's own thread reads them from the kernel's rings.
+//!
+//! ```text
+//! kernel: a ring for each processor ──> drain thread, each pass ──> sink
+//!                                  └──> recorder thread, each tick ──> history ──> snapshot
+//! ```
+//!
+//! The states go to the sink after the bytes of the pass. So the track of a thread is in the file before the
+//! thread's death: importers take a later track for another thread.
+
+#![allow(unsafe_code)] // closes descriptors in a forked child
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::time::{Duration, Instant};
+
+use hairline_perf::{Change, Named, OwnThreads, State, Taken};
+use hairline_shm::{LossReason, Region};
+
+use crate::on::base::clock;
+use crate::on::base::lock::Mutex;
+use crate::on::base::platform::process;
+use crate::on::encode::scheduling::Scheduling as Encoded;
+use crate::on::encode::stream;
+use crate::on::session::thread_list::ThreadList;
+use crate::options::Format;
+
+/// The longest time between two reads of the rings. A ring has room for some 13,000 switches, and a processor
+/// makes some 200,000 in a second at most.
+pub(crate) const TICK: Duration = Duration::from_millis(50);
+
+/// The time until the next read of rings that fill faster than that.
+const SHORT_TICK: Duration = Duration::from_millis(5);
+
+/// A ring that is so full at a read, in percent, is read again after [`SHORT_TICK`].
+const FILLED: u64 = 20;
+
+/// The changes that a flight recorder keeps: 1.5 MiB.
+const KEPT: usize = 1 << 16;
+
+/// The most changes in one write, so that a rotated file is not much longer than its size.
+const PIECE: usize = 1024;
+
+/// The longest wait of a snapshot for the recorder thread, which reads the rings.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The context switches of a session.
+#[derive(Debug)]
+pub(crate) struct Scheduling {
+    own: OwnThreads,
+    /// The part of the fullest ring at the last read, in percent.
+    filled: u64,
+    /// The number of the file that has the present states.
+    file: u64,
+    /// In a flight recorder.
+    history: History,
+}
+
+/// The last changes of a flight recorder.
+#[derive(Debug, Default)]
+struct History {
+    changes: VecDeque<Change>,
+    /// The last change of each thread before those.
+    before: HashMap<u32, Change>,
+    names: HashMap<u32, Named>,
+}
+
+/// The session whose threads are traced.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Traced<'s> {
+    pub(crate) region: &'s Region,
+    pub(crate) format: Format,
+    /// The threads that have recorded.
+    pub(crate) threads: &'s ThreadList,
+}
+
+/// Where a session keeps its [`Scheduling`], while no thread uses it.
+#[derive(Debug, Default)]
+pub(crate) struct Slot {
+    scheduling: Mutex<Option<Box<Scheduling>>>,
+    /// Whether the session records switches, and has not ended.
+    is_open: AtomicBool,
+}
+
+/// How much a flight recorder takes of what its rings have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keep {
+    /// What no older record can precede.
+    Settled,
+    /// The last millisecond is left out.
+    Recent,
+    /// All. The recording ends.
+    All,
+}
+
+/// How old a record is that a snapshot takes. The kernel has long written those before it, unless the machine
+/// takes the processor away in the middle of a switch.
+const RECENT: u64 = 1_000_000;
+
+/// The descriptors of the running session, which a forked child closes: the kernel would otherwise go on
+/// recording for the child's whole life.
+static DESCRIPTORS: AtomicPtr<Vec<i32>> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Closes the parent's events in a forked child.
+pub(crate) fn close_in_child() {
+    let descriptors = DESCRIPTORS.swap(std::ptr::null_mut(), Ordering::Relaxed);
+    // SAFETY: null, or from the `Box` of `open`, which is freed only after the pointer was replaced. The memory
+    // is not freed here, because another thread may have held the allocator's lock at the fork.
+    let Some(descriptors) = (unsafe { descriptors.as_ref() }) else { return };
+    for descriptor in descriptors {
+        // SAFETY: a descriptor that was open at the fork. The thread that owns it does not exist in this
+        // process, so no code uses or closes it here.
+        unsafe { libc::close(*descriptor) };
+    }
+}
+
+impl Slot {
+    /// Opens the events of the process's threads.
+    ///
+    /// # Errors
+    /// A sentence that says why the session records no switches, and what helps.
+    pub(crate) fn open(&self) -> Result<(), String> {
+        // Half of the files are left to the program.
+        let own = OwnThreads::open(clock::boottime, process::file_limit() / 2)
+            .map_err(|e| format!("context switches are not recorded: {e}; {}", hairline_perf::advice(&e)))?;
+        let descriptors = Box::into_raw(Box::new(own.raw_fds()));
+        DESCRIPTORS.store(descriptors, Ordering::Release);
+        self.is_open.store(true, Ordering::Relaxed);
+        self.put(Some(Box::new(Scheduling { own, filled: 0, file: 0, history: History::default() })));
+        Ok(())
+    }
+
+    /// Returns whether the session records switches.
+    pub(crate) fn is_open(&self) -> bool {
+        self.is_open.load(Ordering::Relaxed)
+    }
+
+    /// Takes the switches for good: no snapshot waits for them.
+    pub(crate) fn close(&self) -> Option<Box<Scheduling>> {
+        self.is_open.store(false, Ordering::Relaxed);
+        self.take()
+    }
+
+    /// Takes the switches, if the session records them and no other thread has them.
+    pub(crate) fn take(&self) -> Option<Box<Scheduling>> {
+        self.scheduling.lock_unless_lost()?.take()
+    }
+
+    /// Returns what [`take`](Self::take) took.
+    pub(crate) fn put(&self, mut scheduling: Option<Box<Scheduling>>) {
+        if scheduling.is_some()
+            && let Some(mut slot) = self.scheduling.lock_unless_lost()
+        {
+            std::mem::swap(&mut *slot, &mut scheduling); // nothing is freed under the lock
+        }
+    }
+
+    /// Returns the history of a flight recorder up to now, for a snapshot.
+    pub(crate) fn history(&self, of: Traced<'_>) -> Taken {
+        let until = Instant::now() + PATIENCE;
+        let mut taken = self.take();
+        while taken.is_none() && self.is_open() && Instant::now() < until {
+            std::thread::sleep(Duration::from_micros(200)); // another thread has them, for a read
+            taken = self.take();
+        }
+        let Some(mut taken) = taken else { return Taken::default() };
+        taken.keep(of, Keep::Recent);
+        let history =
+            Taken { names: taken.history.names.values().cloned().collect(), changes: taken.history.all() };
+        self.put(Some(taken));
+        history
+    }
+}
+
+impl Scheduling {
+    /// Reads the rings, and counts what they have lost.
+    fn read(&mut self, of: Traced<'_>, is_last: bool) {
+        self.filled = self.own.read();
+        let lost = self.own.newly_lost(is_last);
+        if lost > 0 {
+            of.region.count_lost(LossReason::KernelRing, lost);
+        }
+    }
+
+    /// Returns the longest time until the next read.
+    pub(crate) fn longest_sleep(&self) -> Duration {
+        if self.filled > FILLED { SHORT_TICK } else { TICK }
+    }
+
+    /// Writes what has happened since the last call. `file` is the number of the output's present file: each
+    /// file begins with the present states.
+    pub(crate) fn write(
+        &mut self,
+        of: Traced<'_>,
+        file: u64,
+        write: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.read(of, false);
+        let mut taken = self.own.take(clock::boottime());
+        if std::mem::replace(&mut self.file, file) != file {
+            let now = self.own.now();
+            taken.names = now.names;
+            taken.changes.extend(now.changes);
+            taken.changes.sort_by_key(|change| (change.time, change.task.tid));
+            taken.changes.dedup();
+        }
+        put(of, &taken, write)
+    }
+
+    /// Ends the recording, and writes the rest.
+    pub(crate) fn finish(
+        mut self: Box<Self>,
+        of: Traced<'_>,
+        write: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.own.disable();
+        self.read(of, true);
+        let rest = self.own.finish();
+        put(of, &rest, write)
+    }
+
+    /// Moves what has happened into the history of a flight recorder.
+    pub(crate) fn keep(&mut self, of: Traced<'_>, keep: Keep) {
+        self.read(of, keep == Keep::All);
+        let taken = match keep {
+            Keep::Settled => self.own.take(clock::boottime()),
+            Keep::Recent => self.own.take_until(clock::boottime().saturating_sub(RECENT)),
+            Keep::All => self.own.finish(),
+        };
+        self.history.add(taken);
+    }
+}
+
+impl Drop for Scheduling {
+    fn drop(&mut self) {
+        // A child that is forked from here on keeps descriptors of events that record nothing.
+        self.own.disable();
+        let descriptors = DESCRIPTORS.swap(std::ptr::null_mut(), Ordering::AcqRel);
+        if !descriptors.is_null() {
+            // SAFETY: from the `Box` of `open`; the swap gives it to this thread alone.
+            drop(unsafe { Box::from_raw(descriptors) });
+        }
+    }
+}
+
+impl History {
+    fn add(&mut self, taken: Taken) {
+        self.names.extend(taken.names.into_iter().map(|named| (named.task.tid, named)));
+        for change in taken.changes {
+            if self.changes.len() == KEPT
+                && let Some(oldest) = self.changes.pop_front()
+            {
+                self.forget(oldest);
+            }
+            self.changes.push_back(change);
+        }
+    }
+
+    fn forget(&mut self, oldest: Change) {
+        if oldest.state == State::Dead {
+            self.before.remove(&oldest.task.tid);
+            self.names.remove(&oldest.task.tid);
+        } else {
+            self.before.insert(oldest.task.tid, oldest);
+        }
+    }
+
+    /// Returns the states at the history's begin, and its changes.
+    fn all(&self) -> Vec<Change> {
+        let begin = self.changes.front().map_or(0, |change| change.time);
+        let before = self.before.values().map(|change| Change { time: change.time.max(begin), ..*change });
+        before.chain(self.changes.iter().copied()).collect()
+    }
+}
+
+/// Writes what a pass has found.
+fn put(of: Traced<'_>, taken: &Taken, mut write: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    // The name of a thread that records is in its own sequence: the whole name, where the kernel's is cut. In
+    // FXT the later of two names counts.
+    let is_silent = |named: &&Named| !of.threads.contains(named.task.tid);
+    let names: Vec<Named> = taken.names.iter().filter(is_silent).cloned().collect();
+    put_names(of, &names, &mut write)?;
+    put_changes(of, &taken.changes, &mut write).map(drop)
+}
+
+/// Writes the names of threads. Returns the number of bytes.
+pub(crate) fn put_names(
+    of: Traced<'_>,
+    names: &[Named],
+    write: &mut impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<u64> {
+    put_pieces(of, names, write, |names, now| Encoded { names, changes: &[], now })
+}
+
+/// Writes the changes of threads. Returns the number of bytes.
+pub(crate) fn put_changes(
+    of: Traced<'_>,
+    changes: &[Change],
+    write: &mut impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<u64> {
+    put_pieces(of, changes, write, |changes, now| Encoded { names: &[], changes, now })
+}
+
+fn put_pieces<T>(
+    of: Traced<'_>,
+    all: &[T],
+    write: &mut impl FnMut(&[u8]) -> io::Result<()>,
+    encoded: impl Fn(&[T], u64) -> Encoded<'_>,
+) -> io::Result<u64> {
+    let (mut out, mut bytes) = (Vec::new(), 0);
+    for piece in all.chunks(PIECE) {
+        out.clear();
+        stream::put_scheduling(of.format, &mut out, &encoded(piece, clock::boottime()));
+        write(&out)?;
+        bytes += out.len() as u64;
+    }
+    Ok(bytes)
+}
