@@ -140,11 +140,6 @@ impl Samples {
         all.for_each(|samples| samples.sort_by_key(|(time, _)| *time));
     }
 
-    /// Whether there are none.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
     /// The number of samples.
     pub(crate) fn len(&self) -> usize {
         self.count

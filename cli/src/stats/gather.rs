@@ -4,6 +4,7 @@ use std::io;
 
 use hairline::Filter;
 use hairline_convert::slices::{Defect, Frame, Key, Keys, Slice, SliceSink, Slices};
+use hairline_convert::timeline::Timeline;
 use hairline_convert::{Event, EventKind, Item, TrackId};
 
 use crate::stats::groups::Groups;
@@ -49,6 +50,8 @@ pub(crate) struct Gathered {
     /// Other tracks, those of one name and process together.
     pub(crate) tracks: Rows,
     pub(crate) groups: Groups,
+    /// Whether the rows have the time in which threads ran and waited.
+    pub(crate) has_scheduling: bool,
     /// Whether events came too late to be put in order, so that the numbers are not true.
     pub(crate) is_untrue: bool,
 }
@@ -69,6 +72,9 @@ struct Counting {
     wanted: Vec<bool>,
     since: Option<i64>,
     groups: Groups,
+    /// What the scheduler did, from an earlier reading, and the thread of each track.
+    timeline: Option<Timeline>,
+    tids: Vec<Option<u64>>,
     /// Whether an event came too late to be put in order.
     is_late: bool,
     /// Slices that are not in the tables yet.
@@ -95,6 +101,13 @@ impl Gather {
         self.counting.since = time;
     }
 
+    /// Adds up the time in which the threads of slices ran and waited.
+    #[must_use]
+    pub(crate) fn with_timeline(mut self, timeline: Timeline) -> Self {
+        self.counting.timeline = Some(timeline);
+        self
+    }
+
     /// Returns and clears the counts, with a copy of the keys.
     pub(crate) fn take(&mut self) -> (Gathered, Keys) {
         self.counting.settle();
@@ -110,6 +123,7 @@ impl Gather {
         self.counting.settle();
         self.counting.gathered.groups = self.counting.groups;
         self.counting.gathered.is_untrue = self.counting.is_late;
+        self.counting.gathered.has_scheduling = self.counting.timeline.is_some();
         Ok((self.counting.gathered, self.slices.into_keys(), self.track_names))
     }
 }
@@ -131,6 +145,7 @@ impl ItemVisitor for Gather {
                 self.track_names.set(track);
                 self.counting.settle(); // by the earlier description
                 self.counting.groups.set(track, &self.track_names);
+                self.counting.set_thread(track.id, &self.track_names);
             }
             Item::Loss(loss) => {
                 gathered.totals.losses += 1;
@@ -179,7 +194,29 @@ impl Counting {
         self.pending.iter().for_each(|slice| names.add(slice.name.0, slice));
         self.pending.iter().for_each(|slice| categories.add(slice.category.0, slice));
         self.pending.iter().for_each(|slice| threads.add(slice.track.0, slice));
+        if let Some(timeline) = &self.timeline {
+            for slice in &self.pending {
+                let Some(tid) = self.tids.get(slice.track.0 as usize).copied().flatten() else { continue };
+                let split = timeline.split(tid, slice.start, slice.start.saturating_add(slice.duration));
+                names.add_split(slice.name.0, &split);
+                categories.add_split(slice.category.0, &split);
+                // A thread is busy in its outermost slices only.
+                if slice.busy > 0 {
+                    threads.add_split(slice.track.0, &split);
+                }
+            }
+        }
         self.pending.clear();
+    }
+
+    fn set_thread(&mut self, track: TrackId, names: &TrackNames) {
+        if self.timeline.is_some() {
+            let index = track.0 as usize;
+            if self.tids.len() <= index {
+                self.tids.resize(index + 1, None);
+            }
+            self.tids[index] = names.tid(track);
+        }
     }
 }
 
