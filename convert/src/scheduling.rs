@@ -51,13 +51,16 @@ pub struct StateChange {
     pub priority: Option<i32>,
     /// The thread's name, if it is new or has changed.
     pub name: Option<Arc<str>>,
+    /// The process of the thread, if the trace says it with the name.
+    pub pid: Option<u64>,
 }
 
 impl StateChange {
     /// A change without further properties.
     #[must_use]
     pub fn new(time: i64, tid: u64, state: RunState) -> Self {
-        Self { time, tid, state, cpu: None, is_wakeup: false, waker: None, priority: None, name: None }
+        let (cpu, waker, priority, name, pid) = (None, None, None, None, None);
+        Self { time, tid, state, cpu, is_wakeup: false, waker, priority, name, pid }
     }
 }
 

@@ -9,10 +9,9 @@ use crate::explain::survey::Survey;
 use crate::explain::target::{MOST, Target};
 use crate::trace::ItemVisitor;
 
-/// A thread that is woken runs a moment later. A slice that ends less than this before its sleep does, or
-/// [`AFTER`] later, may have woken it.
-const BEFORE: i64 = 500_000;
-const AFTER: i64 = 100_000;
+/// A thread that is woken runs a moment later, and the one that woke it may end its slice a moment later. A slice
+/// that ends so near the end of a sleep, or nearer than a twentieth of the sleep, may have ended it.
+const NEAR: i64 = 200_000;
 
 pub(super) struct Meanwhile<'s> {
     slices: Slices,
@@ -103,11 +102,12 @@ impl Found<'_> {
             Kind::Slow => other.overlap_slow = other.overlap_slow.saturating_add(overlap),
             Kind::Typical => other.overlap_typical = other.overlap_typical.saturating_add(overlap),
             Kind::Sleep => {
-                let ends_with_it = (question.end - BEFORE..=question.end + AFTER).contains(&end);
+                let slept = question.end - question.start;
+                let ends_with_it = end.abs_diff(question.end) <= NEAR.max(slept / 20).unsigned_abs();
                 // A slice that was there for a short time only ends now by chance.
-                if ends_with_it && overlap >= (question.end - question.start) / 4 {
+                if ends_with_it && overlap >= slept / 4 {
                     other.ended += 1;
-                    other.ended_time = other.ended_time.saturating_add(question.end - question.start);
+                    other.ended_time = other.ended_time.saturating_add(slept);
                 }
             }
         }

@@ -175,15 +175,18 @@ const NO_SAMPLES: &str =
     "Functions: unknown, because no stack sample is inside (hairline record --sample records them).";
 
 fn waiting(survey: &Survey, band: &Band, lines: &mut Vec<String>) {
-    let threads = largest(&band.holders, |tid| survey.thread_name(*tid), 3);
-    if threads.is_empty() {
-        lines.push(
-            "The thread that had the core is not in the trace: a thread of another program.".to_owned(),
-        );
+    let mut threads = largest(&band.holders, |tid| survey.thread_name(*tid), 3);
+    let (whole, known) = (band.split.waiting, band.holders.values().sum::<i64>());
+    threads.retain(|thread| thread.time >= whole / 50);
+    let others = percent(whole - known, whole);
+    lines.push(if threads.is_empty() {
+        "Why: the core was busy with threads that are not in the trace, those of other programs.".to_owned()
+    } else if known >= whole / 10 * 9 {
+        format!("Why: the core was busy with the threads {} of that time.", list(&threads, whole))
     } else {
-        let whole = band.split.waiting;
-        lines.push(format!("The core was busy with the threads {} of that time.", list(&threads, whole)));
-    }
+        let threads = list(&threads, whole);
+        format!("Why: the core was busy with the threads {threads}; with threads of other programs {others}.")
+    });
 }
 
 fn asleep(survey: &Survey, target: &Target, band: &Band, lines: &mut Vec<String>) {

@@ -20,8 +20,8 @@ pub(super) fn put(
     let time = |ticks| tables.rate().ns(ticks).ok_or(TIME);
     let tid = |thread: ThreadRef| Ok(tables.thread(thread).ok_or(UNKNOWN_THREAD)?.thread);
     let mut add = |time: i64, tid: u64, state: RunState, cpu: u32, priority: Option<i32>| {
-        // The idle task is no thread.
-        if tid != 0 {
+        // The idle task is no thread. By convention it has the lowest weight.
+        if tid != 0 && priority != Some(i32::MIN) {
             changes.push(StateChange { cpu: Some(cpu), priority, ..StateChange::new(time, tid, state) });
         }
     };

@@ -16,6 +16,9 @@ const MOST_THREADS: usize = 1 << 20;
 /// The thread id of no thread: the idle task.
 const IDLE: u64 = 0;
 
+/// The weight of the idle task: importers show no row for it.
+const IDLE_WEIGHT: i32 = i32::MIN;
+
 /// What is known between two changes.
 #[derive(Debug, Default)]
 pub(super) struct Scheduled {
@@ -24,7 +27,7 @@ pub(super) struct Scheduled {
     /// A thread that has left its processor. The next one may follow at the same time.
     leaving: Option<Leaving>,
     /// The names of threads, which are written last: those with a track have theirs from there.
-    names: HashMap<u64, Arc<str>>,
+    names: HashMap<u64, (Arc<str>, Option<u64>)>,
     /// The threads with a track that has a name.
     pub(super) with_track: HashSet<u64>,
 }
@@ -56,7 +59,7 @@ impl<W: Write> FxtWriter<W> {
         if let Some(name) = &change.name
             && self.scheduled.names.len() < MOST_THREADS
         {
-            self.scheduled.names.insert(change.tid, Arc::clone(name));
+            self.scheduled.names.insert(change.tid, (Arc::clone(name), change.pid));
         }
         let known = self.scheduled.cpus.get(&change.tid).copied();
         let Ok(cpu) = u16::try_from(change.cpu.or(known).unwrap_or(0)) else {
@@ -125,9 +128,10 @@ impl<W: Write> FxtWriter<W> {
         let Scheduled { names, with_track, .. } = &self.scheduled;
         let mut names: Vec<_> = names.iter().filter(|(tid, _)| !with_track.contains(tid)).collect();
         names.sort_unstable();
-        for (tid, name) in names {
-            let name = StringRef::Inline(name);
-            fxt::kernel_object(&mut self.output.bytes, fxt::KERNEL_OBJECT_THREAD, *tid, name, &[]);
+        for (tid, (name, pid)) in names {
+            let (name, out) = (StringRef::Inline(name), &mut self.output.bytes);
+            let process = pid.map(|pid| (StringRef::Inline("process"), Value::Koid(pid)));
+            fxt::kernel_object(out, fxt::KERNEL_OBJECT_THREAD, *tid, name, process.as_slice());
         }
     }
 
@@ -139,11 +143,12 @@ impl<W: Write> FxtWriter<W> {
         incoming: Option<(u64, Option<i32>)>,
     ) {
         let mut args = Vec::new();
-        if let Some((_, Some(priority))) = incoming {
-            args.push((StringRef::Inline("incoming_weight"), weight(Some(priority))));
-        }
-        if let Some(priority) = leaving.and_then(|leaving| leaving.priority) {
-            args.push((StringRef::Inline("outgoing_weight"), weight(Some(priority))));
+        let incoming_weight = incoming.map_or(Some(IDLE_WEIGHT), |(_, priority)| priority);
+        let outgoing_weight = leaving.map_or(Some(IDLE_WEIGHT), |leaving| leaving.priority);
+        for (name, priority) in [("incoming_weight", incoming_weight), ("outgoing_weight", outgoing_weight)] {
+            if priority.is_some() {
+                args.push((StringRef::Inline(name), weight(priority)));
+            }
         }
         let switch = ContextSwitch {
             timestamp,

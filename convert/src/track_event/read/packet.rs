@@ -105,6 +105,9 @@ impl State {
                 for process in processes.clone() {
                     self.tracks.describe_process(&process?, context, &mut self.pending)?;
                 }
+                for thread in processes.threads() {
+                    self.scheduler.in_tree(&thread?);
+                }
             }
             PacketData::Stats(stats) if stats.events_lost > self.lost => {
                 let events = stats.events_lost - self.lost;

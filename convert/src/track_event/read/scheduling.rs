@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hairline_formats::DecodeError;
 use hairline_formats::proto::{Field, FieldValue, Fields};
-use hairline_formats::track_event::{TaskState, TaskStateEvent};
+use hairline_formats::track_event::{TaskState, TaskStateEvent, Thread};
 
 use crate::{RunState, StateChange};
 
@@ -56,6 +56,8 @@ pub(super) struct Scheduler {
     pub(super) malformed: u64,
     pub(super) is_lossy: bool,
     names: HashMap<u64, Arc<str>>,
+    /// Names and processes of threads in process trees, until the next change of the thread.
+    in_trees: HashMap<u64, (Arc<str>, u64)>,
     /// The thread that runs on each processor, for the compact encoding.
     running: HashMap<u32, u64>,
 }
@@ -113,8 +115,19 @@ impl Scheduler {
             self.malformed += 1;
             return;
         }
-        let name = self.name(change.tid, name);
-        self.changes.push(StateChange { name, ..change });
+        let (name, pid) = match self.in_trees.remove(&change.tid) {
+            Some((name, pid)) => (Some(name), Some(pid)),
+            None => (self.name(change.tid, name), None),
+        };
+        self.changes.push(StateChange { name, pid, ..change });
+    }
+
+    /// Stores the name of a thread in a process tree.
+    pub(super) fn in_tree(&mut self, thread: &Thread<'_>) {
+        let (tid, pid) = (u64::from(thread.tid.cast_unsigned()), u64::from(thread.pid.cast_unsigned()));
+        if !thread.name.is_empty() && self.in_trees.len() < MOST_NAMES {
+            self.in_trees.insert(tid, (thread.name.into(), pid));
+        }
     }
 
     /// Reads a `GenericKernelTaskStateEvent`.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use hairline_formats::track_event::{self as te, TaskState, TaskStateEvent};
+use hairline_formats::track_event::{self as te, TaskState, TaskStateEvent, Thread};
 
 use crate::track_event::write::state::State;
 use crate::track_event::write::tracks::GENERAL_SEQUENCE;
@@ -39,12 +39,25 @@ impl Scheduled {
 
 impl State {
     pub(super) fn scheduling(&mut self, scheduling: &Scheduling<'_>) {
+        self.thread_names(scheduling.changes);
         if let Some(copy) = scheduling.copy.filter(|copy| copy.format == TraceFormat::TrackEvent) {
             return self.copy(copy.bytes);
         }
         self.report.add_many(OTHERS, scheduling.others);
         for change in scheduling.changes {
             self.state_change(change);
+        }
+    }
+
+    /// Writes the names that come with a process. They are in no packet with a state.
+    fn thread_names(&mut self, changes: &[StateChange]) {
+        let named = |change: &StateChange| {
+            let (pid, tid) = (i32::try_from(change.pid?).ok()?, i32::try_from(change.tid).ok()?);
+            Some((Thread { tid, pid, name: "" }, Arc::clone(change.name.as_ref()?)))
+        };
+        for (thread, name) in changes.iter().filter_map(named) {
+            let thread = Thread { name: &name, ..thread };
+            te::process_threads(&mut self.out, GENERAL_SEQUENCE, self.time, &[thread]);
         }
     }
 
