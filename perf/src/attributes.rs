@@ -85,6 +85,12 @@ impl Attributes {
         })
     }
 
+    /// Adds [`Record::Fork`](crate::Record), `Comm` and `Exit`.
+    #[must_use]
+    pub fn tasks(self) -> Self {
+        self.with(flag::COMM | flag::COMM_EXEC | flag::TASK)
+    }
+
     /// Adds [`Record::Mmap`](crate::Record) for each file that is mapped to be executed.
     #[must_use]
     pub fn mappings(self) -> Self {

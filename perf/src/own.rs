@@ -1,129 +1,51 @@
-//! The context switches of all threads of this process, present and future.
-//!
-//! Each present thread gets an event on each processor, which its future threads inherit. All events of a
-//! processor write into one ring. A thread that records pays for nothing but its switches.
+//! The context switches of all threads of this process, present and future. A thread that records pays for
+//! nothing but its switches.
 
 use std::io;
 
 use crate::attributes::{Attributes, Inherit};
-use crate::cpus::online_cpus;
-use crate::event::Event;
-use crate::record::{Record, Task};
-use crate::ring::Ring;
+use crate::own_events::OwnEvents;
+use crate::record::Task;
 use crate::tasks::{State, Taken, Tasks};
-
-/// The bytes of a ring that a user has for each processor without a limit, but for one page.
-pub const RING: usize = 512 << 10;
-
-/// The most looks for new threads while the events are opened.
-const ROUNDS: usize = 8;
 
 /// Records up to this age wait: the kernel takes the time of a record before it writes the record, and the
 /// rings are read one after the other.
 const SETTLED_AFTER: u64 = 10_000_000;
 
-/// The events of this process's threads, and their rings.
+/// The switches of this process's threads.
 #[derive(Debug)]
 pub struct OwnThreads {
-    rings: Vec<Ring>,
-    /// All events but those of the rings.
-    events: Vec<Event>,
+    events: OwnEvents,
     tasks: Tasks,
-    /// Lost records that were returned.
-    lost: u64,
-    /// Lost records that the rings have told of, and records that are malformed.
-    told: u64,
-    malformed: u64,
 }
 
 impl OwnThreads {
     /// Opens the events. `now` reads `CLOCK_BOOTTIME` in ns. `may_open`: the most file descriptors to use.
     ///
     /// # Errors
-    /// As those of [`Event::open`] and [`Ring::at_most`]; of the kind
-    /// [`QuotaExceeded`](io::ErrorKind::QuotaExceeded) if `may_open` is too little.
+    /// Those of [`OwnEvents::open`].
     pub fn open(now: impl Fn() -> u64, may_open: u64) -> io::Result<Self> {
         let attributes = Attributes::switches().inherit(Inherit::Threads);
-        let cpus = online_cpus();
         let pid = std::process::id();
-        let mut own = Self {
-            rings: Vec::new(),
-            events: Vec::new(),
-            tasks: Tasks::new(Some(pid)),
-            lost: 0,
-            told: 0,
-            malformed: 0,
-        };
-        let mut opened: Vec<u32> = Vec::new();
-        for _ in 0..ROUNDS {
-            let new: Vec<u32> = thread_ids().into_iter().filter(|tid| !opened.contains(tid)).collect();
-            if new.is_empty() {
-                break;
+        let mut tasks = Tasks::new(Some(pid));
+        let events = OwnEvents::open(&attributes, may_open, |tid| {
+            if let Some((name, state, cpu)) = thread_now(tid) {
+                tasks.found(Task { pid, tid }, name.as_bytes(), now(), cpu, state);
             }
-            let needed = (opened.len() + new.len()) as u64 * cpus.len() as u64;
-            if needed > may_open {
-                let what = format!("{needed} file descriptors are needed, one for each thread and processor");
-                return Err(io::Error::new(io::ErrorKind::QuotaExceeded, what));
-            }
-            for tid in new {
-                opened.push(tid);
-                if own.open_thread(tid, &cpus, &attributes)?
-                    && let Some((name, state, cpu)) = thread_now(tid)
-                {
-                    own.tasks.found(Task { pid, tid }, name.as_bytes(), now(), cpu, state);
-                }
-            }
-        }
-        if own.rings.is_empty() {
-            return Err(io::Error::new(io::ErrorKind::NotFound, "/proc has no threads of this process"));
-        }
-        Ok(own)
-    }
-
-    /// Opens a thread's events on all processors. Returns false when the thread has ended.
-    fn open_thread(&mut self, tid: u32, cpus: &[u32], attributes: &Attributes) -> io::Result<bool> {
-        let is_first = self.rings.is_empty();
-        for (index, cpu) in cpus.iter().enumerate() {
-            let event = match Event::open(attributes, tid, Some(*cpu)) {
-                Err(e) if e.raw_os_error() == Some(libc::ESRCH) => {
-                    self.rings.retain(|_| !is_first); // so that the next thread makes them all
-                    return Ok(false);
-                }
-                event => event?,
-            };
-            match self.rings.get(index) {
-                Some(ring) => {
-                    event.write_to_ring_of(ring.event())?;
-                    self.events.push(event);
-                }
-                None => self.rings.push(Ring::at_most(event, RING, attributes)?),
-            }
-        }
-        Ok(true)
+        })?;
+        Ok(Self { events, tasks })
     }
 
     /// Returns the file descriptors, which a forked child closes.
     #[must_use]
     pub fn raw_fds(&self) -> Vec<i32> {
-        let rings = self.rings.iter().map(Ring::event);
-        rings.chain(&self.events).map(Event::raw_fd).collect()
+        self.events.raw_fds()
     }
 
     /// Reads the rings. Returns the part of the fullest ring that was filled, in percent.
     pub fn read(&mut self) -> u64 {
-        let Self { rings, tasks, told, malformed, .. } = self;
-        let mut fullest = 0;
-        for ring in rings {
-            let read = ring.read(|record, stamp| {
-                if let Record::Lost { records } = record {
-                    *told = told.saturating_add(records);
-                }
-                tasks.add(&record, stamp);
-            });
-            *malformed += read.malformed;
-            fullest = fullest.max(read.bytes.saturating_mul(100) / ring.size() as u64);
-        }
-        fullest
+        let Self { events, tasks } = self;
+        events.read(|record, stamp| tasks.add(&record, stamp))
     }
 
     /// Returns what the records tell that are old enough at `now`.
@@ -151,29 +73,13 @@ impl OwnThreads {
 
     /// Ends the recording. The descriptors stay open.
     pub fn disable(&self) {
-        let rings = self.rings.iter().map(Ring::event);
-        rings.chain(&self.events).for_each(|event| drop(event.disable()));
+        self.events.disable();
     }
 
-    /// Returns the number of records that were lost since the last call: the kernel's rings were full. At the
-    /// end (`ask`) the kernel is asked about each event: a ring tells of a loss only when it has room again.
+    /// Returns the number of records that were lost since the last call: see [`OwnEvents::newly_lost`].
     pub fn newly_lost(&mut self, ask: bool) -> u64 {
-        let mut all = self.told;
-        if ask {
-            let events = self.rings.iter().map(Ring::event).chain(&self.events);
-            all = all.max(events.filter_map(Event::lost).fold(0, u64::saturating_add));
-        }
-        let all = all.saturating_add(self.malformed);
-        let new = all.saturating_sub(self.lost);
-        self.lost = self.lost.max(all);
-        new
+        self.events.newly_lost(ask)
     }
-}
-
-/// Returns the ids of this process's threads.
-fn thread_ids() -> Vec<u32> {
-    let Ok(entries) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
-    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// Returns the name, the state and the processor of a thread of this process. No state: it runs or could run.

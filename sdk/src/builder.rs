@@ -64,6 +64,8 @@ pub(crate) struct Config {
     pub(crate) counters: Option<ProcessCounters>,
     /// Whether the context switches of the threads are recorded.
     pub(crate) scheduling: bool,
+    /// The samples of call stacks in a second of CPU time.
+    pub(crate) sampling: Option<u32>,
     pub(crate) heartbeat: Duration,
     pub(crate) trigger_interval: Duration,
     pub(crate) record_panics: bool,
@@ -138,6 +140,7 @@ impl SessionBuilder {
                 detail: Detail::default(),
                 counters: None,
                 scheduling: false,
+                sampling: None,
                 heartbeat: HEARTBEAT,
                 trigger_interval: TRIGGER_INTERVAL,
                 record_panics: false,
@@ -364,6 +367,35 @@ impl SessionBuilder {
         self
     }
 
+    /// Records the call stacks of the process's threads, present and future, `frequency` times in a second of
+    /// CPU time of each thread (default: 0, none; at most 10,000). 997 is a good choice: it does not keep step
+    /// with timers. The UI shows the samples as a flame graph of each selection, with functions, inlined
+    /// functions and lines.
+    ///
+    /// The Linux kernel takes the samples (perf events), for an ordinary user with `kernel.perf_event_paranoid`
+    /// 2 or less. Each interrupts its thread for some 30 us. The session's own thread unwinds the stacks, of
+    /// which the kernel copies 8 KiB; frame pointers are not needed. It looks up the functions when the session
+    /// ends, which takes as long as it takes to read the debug information. Release builds have lines with
+    /// `debug = "line-tables-only"`.
+    ///
+    /// It needs the crate's feature `sampling`. Without it, where the kernel does not permit it, in a flight
+    /// recorder and with a rotated output, the session records all else: a note of the
+    /// [`Summary`](crate::Summary) says why. Samples that found no room in the kernel's ring are counted as
+    /// [`Lost::kernel_ring`](crate::Lost::kernel_ring).
+    ///
+    /// ```
+    /// # use hairline::{MemoryOutput, Session};
+    /// # let memory = MemoryOutput::new();
+    /// let session = Session::builder().output_memory(&memory).sampling(997).start()?;
+    /// // ... what takes CPU time is in the samples
+    /// session.stop()?;
+    /// # Ok::<(), hairline::Error>(())
+    /// ```
+    pub fn sampling(mut self, frequency: u32) -> Self {
+        self.config.sampling = (frequency > 0).then_some(frequency.min(10_000));
+        self
+    }
+
     /// Records counters of the process (default: none), sampled ten times in a second by the session's own
     /// thread. The text is a list of these groups between commas, or `all`. `@100` at its end is the number of
     /// samples in a second, from 1 to 1000.
@@ -586,6 +618,7 @@ impl SessionBuilder {
             ("clock", config.clock != default.clock),
             ("counters", self.counters.is_some()),
             ("scheduling", config.scheduling),
+            ("sampling", config.sampling.is_some()),
             ("thread_time", detail.thread_time != plain.thread_time),
             ("source_locations", detail.source_locations != plain.source_locations),
             ("heartbeat", config.heartbeat != default.heartbeat),

@@ -17,6 +17,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::{Handle, Signals};
 
 use crate::record::senders::Senders;
+use crate::record::start;
 use crate::signals::heeded;
 
 /// Two Ctrl-C within this time kill a command that does not react to one.
@@ -81,9 +82,11 @@ pub(super) struct Ended {
 }
 
 impl Command {
+    /// Starts the command. `before_exec` is called with its pid before it executes its program.
     pub(super) fn start(
         command: &[OsString],
         variables: &[(&'static str, OsString)],
+        before_exec: Option<&mut dyn FnMut(u32)>,
     ) -> Result<Self, NotStarted> {
         let (program, arguments) = command.split_first().map_or((OsStr::new(""), command), |(p, a)| (p, a));
         let failed = |e: io::Error| {
@@ -101,11 +104,13 @@ impl Command {
         let mut signals = Signals::new(all).map_err(failed)?;
         let handle = signals.handle();
         let heeding = Arc::clone(&target);
-        let child = std::process::Command::new(program)
-            .args(arguments)
-            .envs(variables.iter().cloned())
-            .spawn()
-            .map_err(failed)?;
+        let mut command = std::process::Command::new(program);
+        command.args(arguments).envs(variables.iter().cloned());
+        let child = match before_exec {
+            Some(before_exec) => start::spawn(command, before_exec),
+            None => command.spawn(),
+        };
+        let child = child.map_err(failed)?;
         if let Some(pid) = Pid::from_raw(child.id().cast_signed()) {
             *lock(&target.state) = State::Running { pid, heard: false };
         }

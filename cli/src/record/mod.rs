@@ -3,7 +3,9 @@
 mod command;
 mod parts;
 mod quiet;
+mod samples;
 mod senders;
+mod start;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -28,6 +30,7 @@ use crate::text::{complain, count, grouped, size, who};
   hairline record -- ./server --port 80
   hairline record -o build.pftrace --categories 'net,db.*' -- make test
   hairline record --overflow block --buffer 64M -- ./batch     nothing is lost, the program waits
+  hairline record --sample -- ./program                        where each thread spends its CPU time
   hairline record --format fxt -o out.fxt -- ./program         the format that costs the program least
 
 Exit codes:
@@ -52,6 +55,10 @@ pub(crate) struct Arguments {
     /// overwrite (keep only the latest events).
     #[arg(long, value_name = "POLICY")]
     overflow: Option<String>,
+    /// Also record call stacks, HZ times in a second of CPU time (1 to 10000).
+    #[arg(long, value_name = "HZ", num_args = 0..=1, default_missing_value = "997",
+        value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    sample: Option<u32>,
     /// Also keep the trace of each process.
     #[arg(long)]
     keep_parts: bool,
@@ -106,11 +113,19 @@ fn record(arguments: &Arguments) -> Result<u8, Failed> {
     let failed = |why: String| Failed { why, code: FAILED };
     check(arguments).map_err(failed)?;
     let (output, format) = output(arguments).map_err(failed)?;
-    let parts = Parts::begin(&output, format, arguments.keep_parts).map_err(failed)?;
-    let command = Command::start(&arguments.command, &variables(arguments, &parts)).map_err(|e| {
+    let mut parts = Parts::begin(&output, format, arguments.keep_parts).map_err(failed)?;
+    let mut opened = None;
+    let mut open = |pid| opened = arguments.sample.map(|frequency| samples::open(pid, frequency));
+    let before_exec: Option<&mut dyn FnMut(u32)> =
+        if arguments.sample.is_some() { Some(&mut open) } else { None };
+    let variables = variables(arguments, &parts);
+    let command = Command::start(&arguments.command, &variables, before_exec).map_err(|e| {
         let code = if matches!(e, NotStarted::NotFound(_)) { 127 } else { 126 };
         Failed { why: e.to_string(), code }
     })?;
+    if let Some(opened) = opened {
+        parts.sample(opened);
+    }
     let pid = command.pid();
     let ended = command.wait();
     let code = ended.code();
@@ -162,13 +177,15 @@ fn variables(arguments: &Arguments, parts: &Parts) -> Vec<(&'static str, OsStrin
         ("HAIRLINE_CATEGORIES", text(&arguments.categories)),
         ("HAIRLINE_BUFFER", text(&arguments.buffer)),
         ("HAIRLINE_OVERFLOW", text(&arguments.overflow)),
+        // This process samples them: they need not do it again.
+        ("HAIRLINE_SAMPLE", arguments.sample.map(|_| "0".into())),
     ];
     options.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
 /// Prints the result.
 fn report(whole: &RecordResult, output: &Path, parts: &Parts) {
-    let RecordResult { totals, recovered, alive, quiet, notes, .. } = whole;
+    let RecordResult { totals, recovered, alive, quiet, notes, samples, .. } = whole;
     notes.iter().for_each(complain);
     for (pid, name, path) in alive {
         let who = who(*pid, name);
@@ -203,10 +220,25 @@ fn report(whole: &RecordResult, output: &Path, parts: &Parts) {
         ));
     }
     complain(about(totals, output));
+    if let Some(samples) = samples {
+        report_samples(samples);
+    }
     let output = output.display();
     complain(format_args!("open it at https://ui.perfetto.dev, or by: hairline view {output}"));
     if parts.are_kept() {
         complain(format_args!("the processes' own traces are in {}", parts.directory().display()));
+    }
+}
+
+fn report_samples(samples: &hairline_stacks::Totals) {
+    let cut = match samples.cut {
+        0 => String::new(),
+        cut => format!(", {} without their root", grouped(cut)),
+    };
+    complain(format_args!("{}{cut}", count(samples.samples, "sample")));
+    if samples.lost > 0 {
+        let lost = count(samples.lost, "sample");
+        complain(format_args!("{lost} lost because the kernel's ring was full: use a smaller --sample"));
     }
 }
 

@@ -21,6 +21,7 @@ use crate::input::open_file;
 use crate::links::{Followed, follow};
 use crate::output::Output;
 use crate::record::quiet;
+use crate::record::samples::{self, Opened, Sampling};
 
 /// The interval of checks for processes that outlive the command.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -41,6 +42,9 @@ pub(super) struct Parts {
     directory: TempDir,
     output: PathBuf,
     format: Format,
+    sampling: Option<Sampling>,
+    /// Why there are no samples.
+    no_samples: Option<String>,
     /// Whether the directory is kept: the user asked for it, or a part is still needed.
     is_kept: bool,
 }
@@ -58,6 +62,8 @@ pub(super) struct RecordResult {
     /// Running processes that have recorded nothing: pid, name.
     pub(super) quiet: Vec<(u32, String)>,
     pub(super) notes: Vec<String>,
+    /// The numbers of samples, if they were asked for.
+    pub(super) samples: Option<hairline_stacks::Totals>,
 }
 
 impl Parts {
@@ -80,7 +86,29 @@ impl Parts {
         if directory.path().to_str().is_none() {
             return Err(format!("{}: its path must be UTF-8", output.display()));
         }
-        Ok(Self { directory, output: folder.join(name), format, is_kept: keep })
+        let output = folder.join(name);
+        Ok(Self { directory, output, format, sampling: None, no_samples: None, is_kept: keep })
+    }
+
+    /// Begins to read the samples of the command. Without them the recording goes on.
+    pub(super) fn sample(&mut self, opened: io::Result<Opened>) {
+        let part = samples::part(self.directory.path(), extension(self.format));
+        match opened.and_then(|opened| samples::begin(opened, self.format, part)) {
+            Ok(sampling) => self.sampling = Some(sampling),
+            Err(e) => self.no_samples = Some(samples::explain(&e)),
+        }
+    }
+
+    /// Ends the samples: they are a part then.
+    fn end_samples(&mut self, whole: &mut RecordResult) {
+        whole.notes.extend(self.no_samples.take());
+        let names = std::fs::read_dir(self.directory.path()).into_iter().flatten().flatten();
+        let known = names.filter_map(|entry| pid_of(&entry.file_name().to_string_lossy())).collect();
+        match self.sampling.take().map(|sampling| sampling.end(known)) {
+            Some(Ok(totals)) => whole.samples = Some(totals),
+            Some(Err(e)) => whole.notes.push(format!("the samples are incomplete: {e}")),
+            None => {}
+        }
     }
 
     /// The value of `HAIRLINE` for the processes.
@@ -126,6 +154,7 @@ impl Parts {
             }
             std::thread::sleep(LOOK_EVERY);
         }
+        self.end_samples(&mut whole);
         let is_quiet = |(pid, _): &(u32, String)| whole.alive.iter().all(|(alive, ..)| alive != pid);
         whole.quiet.retain(is_quiet);
         self.is_kept |= !whole.alive.is_empty();
@@ -181,7 +210,7 @@ impl Parts {
             let is_part = name.ends_with(&suffix) || name.contains(&format!("{suffix}.recovered-"));
             let goes_on = whole.alive.iter().any(|(_, _, path)| *path == entry.path());
             if is_part && !goes_on && entry.metadata().is_ok_and(|m| m.len() > 0) {
-                let pid: Option<u32> = name.split('-').next().and_then(|pid| pid.parse().ok());
+                let pid = pid_of(&name);
                 parts.push((pid != Some(command), pid, name, entry.path()));
             }
         }
@@ -256,6 +285,11 @@ impl Parts {
             let _ = self.directory.keep();
         } // otherwise dropping it removes it
     }
+}
+
+/// The pid in the name of a part.
+fn pid_of(name: &str) -> Option<u32> {
+    name.split('-').next().and_then(|pid| pid.parse().ok())
 }
 
 fn trace_format(format: Format) -> TraceFormat {

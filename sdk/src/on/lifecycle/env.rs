@@ -68,6 +68,11 @@ pub(crate) fn settings() -> Result<Option<SessionBuilder>, Error> {
     if let Some(on) = on_or_off("HAIRLINE_SCHED")? {
         builder = builder.scheduling(on);
     }
+    if let Some(frequency) = variable("HAIRLINE_SAMPLE")? {
+        let expected = "use the number of samples in a second, 1 to 10000, or 0 for none";
+        let wrong = |_| Error::Value { what: "HAIRLINE_SAMPLE", value: frequency.clone(), expected };
+        builder = builder.sampling(frequency.trim().parse().map_err(wrong)?);
+    }
     if let Some(on) = on_or_off("HAIRLINE_THREAD_TIME")? {
         builder = builder.thread_time(on);
     }

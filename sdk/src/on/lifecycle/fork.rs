@@ -63,7 +63,7 @@ use crate::on::base::{files, heap, lock, this_thread};
 use crate::on::callsite::registry;
 use crate::on::event::flow;
 use crate::on::lifecycle::inherited;
-use crate::on::session::{current, scheduling};
+use crate::on::session::{current, sampling, scheduling};
 use crate::on::thread::{cold, lanes};
 
 /// The longest wait of a fork for all locks of this crate together.
@@ -168,6 +168,7 @@ extern "C" fn in_child() {
     heap::set_session(false);
     files::close_in_child();
     scheduling::close_in_child();
+    sampling::close_in_child();
     flow::detach_after_fork();
     let Some(Fork { lease, mut locks, is_consistent }) = take_fork() else { return forget_all() };
     cold::leave_in_child(lease);

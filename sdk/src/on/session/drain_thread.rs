@@ -18,6 +18,7 @@ use crate::on::session::end::End;
 use crate::on::session::late_ends::LATE_ROOM;
 use crate::on::session::recall;
 use crate::on::session::recall::Recaller;
+use crate::on::session::sampling::Sampling;
 use crate::on::session::scheduling::Scheduling;
 use crate::on::session::shared::Shared;
 use crate::on::session::sink::Sink;
@@ -69,6 +70,8 @@ struct DrainThread<'s> {
     tick: Duration,
     /// The context switches, if the session records them.
     scheduling: Option<Box<Scheduling>>,
+    /// The samples of call stacks, if the session records them.
+    sampling: Option<Box<Sampling>>,
     recaller: Recaller,
     last_recall: Option<Instant>,
     /// Whether the last recall was postponed, because the next pass was about to free chunks.
@@ -119,6 +122,7 @@ impl<'s> DrainThread<'s> {
             last_heartbeat: Instant::now(),
             tick: TICK,
             scheduling: shared.scheduling.close(),
+            sampling: shared.sampling.close(),
             recaller: Recaller::default(),
             last_recall: None,
             has_postponed_recall: false,
@@ -135,6 +139,7 @@ impl<'s> DrainThread<'s> {
             self.next_sample = hooks::sample(self.shared.epoch().get(), sampled);
             self.pass(if has_flush || requests.stop { Flush::Now } else { Flush::Later });
             self.write_switches();
+            self.write_samples();
             self.write_heartbeat_if_due();
             self.upkeep.refine_clock(self.shared);
             if requests.stop {
@@ -150,6 +155,7 @@ impl<'s> DrainThread<'s> {
             self.recall_or_sleep();
         }
         self.last_passes();
+        self.write_last_samples();
         self.write_last_switches();
         self.end();
     }
@@ -202,6 +208,24 @@ impl<'s> DrainThread<'s> {
         }
     }
 
+    /// Writes the samples that the kernel has recorded.
+    fn write_samples(&mut self) {
+        let (Some(sampling), State::Open) = (&mut self.sampling, self.state) else { return };
+        let (drain, sink) = (&mut self.drain, &mut self.sink);
+        if let Err(e) = sampling.write(self.shared.traced(), |bytes| drain.insert(bytes, sink)) {
+            self.fail(e);
+        }
+    }
+
+    /// Ends the recording of samples, and writes the rest with the functions of all frames.
+    fn write_last_samples(&mut self) {
+        let Some(sampling) = self.sampling.take().filter(|_| self.state == State::Open) else { return };
+        let (drain, sink) = (&mut self.drain, &mut self.sink);
+        if let Err(e) = sampling.finish(self.shared.traced(), |bytes| drain.insert(bytes, sink)) {
+            self.fail(e);
+        }
+    }
+
     /// Ends the recording of context switches, and writes the rest: after all else, so that no track of a
     /// thread comes after its death.
     fn write_last_switches(&mut self) {
@@ -243,6 +267,7 @@ impl<'s> DrainThread<'s> {
         };
         let longest = longest.min(self.shared.settings.heartbeat);
         let longest = self.scheduling.as_ref().map_or(longest, |of| longest.min(of.longest_sleep()));
+        let longest = self.sampling.as_ref().map_or(longest, |of| longest.min(of.longest_sleep()));
         std::thread::park_timeout(sleep.min(longest).min(self.next_sample.unwrap_or(longest)));
     }
 
@@ -294,6 +319,7 @@ impl<'s> DrainThread<'s> {
     fn fail(&mut self, e: io::Error) {
         self.state = if self.sink.is_at_limit() { State::AtLimit } else { State::Failed };
         self.scheduling = None; // the kernel records no more
+        self.sampling = None;
         self.shared.deactivate();
         self.shared.region().end_waits();
         if self.state == State::Failed {

@@ -8,11 +8,9 @@
 //! The states go to the sink after the bytes of the pass. So the track of a thread is in the file before the
 //! thread's death: importers take a later track for another thread.
 
-#![allow(unsafe_code)] // closes descriptors in a forked child
-
 use std::collections::{HashMap, VecDeque};
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hairline_perf::{Change, Named, OwnThreads, State, Taken};
@@ -23,6 +21,7 @@ use crate::on::base::lock::Mutex;
 use crate::on::base::platform::process;
 use crate::on::encode::scheduling::Scheduling as Encoded;
 use crate::on::encode::stream;
+use crate::on::session::descriptors::Descriptors;
 use crate::on::session::thread_list::ThreadList;
 use crate::options::Format;
 
@@ -98,21 +97,11 @@ pub(crate) enum Keep {
 /// takes the processor away in the middle of a switch.
 const RECENT: u64 = 1_000_000;
 
-/// The descriptors of the running session, which a forked child closes: the kernel would otherwise go on
-/// recording for the child's whole life.
-static DESCRIPTORS: AtomicPtr<Vec<i32>> = AtomicPtr::new(std::ptr::null_mut());
+static DESCRIPTORS: Descriptors = Descriptors::none();
 
 /// Closes the parent's events in a forked child.
 pub(crate) fn close_in_child() {
-    let descriptors = DESCRIPTORS.swap(std::ptr::null_mut(), Ordering::Relaxed);
-    // SAFETY: null, or from the `Box` of `open`, which is freed only after the pointer was replaced. The memory
-    // is not freed here, because another thread may have held the allocator's lock at the fork.
-    let Some(descriptors) = (unsafe { descriptors.as_ref() }) else { return };
-    for descriptor in descriptors {
-        // SAFETY: a descriptor that was open at the fork. The thread that owns it does not exist in this
-        // process, so no code uses or closes it here.
-        unsafe { libc::close(*descriptor) };
-    }
+    DESCRIPTORS.close_in_child();
 }
 
 impl Slot {
@@ -124,8 +113,7 @@ impl Slot {
         // Half of the files are left to the program.
         let own = OwnThreads::open(clock::boottime, process::file_limit() / 2)
             .map_err(|e| format!("context switches are not recorded: {e}; {}", hairline_perf::advice(&e)))?;
-        let descriptors = Box::into_raw(Box::new(own.raw_fds()));
-        DESCRIPTORS.store(descriptors, Ordering::Release);
+        DESCRIPTORS.set(own.raw_fds());
         self.is_open.store(true, Ordering::Relaxed);
         self.put(Some(Box::new(Scheduling { own, filled: 0, file: 0, history: History::default() })));
         Ok(())
@@ -236,11 +224,7 @@ impl Drop for Scheduling {
     fn drop(&mut self) {
         // A child that is forked from here on keeps descriptors of events that record nothing.
         self.own.disable();
-        let descriptors = DESCRIPTORS.swap(std::ptr::null_mut(), Ordering::AcqRel);
-        if !descriptors.is_null() {
-            // SAFETY: from the `Box` of `open`; the swap gives it to this thread alone.
-            drop(unsafe { Box::from_raw(descriptors) });
-        }
+        DESCRIPTORS.clear();
     }
 }
 

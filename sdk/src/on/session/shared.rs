@@ -21,10 +21,10 @@ use crate::on::session::ended_sequences::EndedSequences;
 use crate::on::session::flight_recorder::FlightRecorder;
 use crate::on::session::late_ends::LateEnds;
 use crate::on::session::requests::Requests;
-use crate::on::session::scheduling;
 use crate::on::session::settings::Settings;
 use crate::on::session::stray::StrayBefore;
 use crate::on::session::thread_list::ThreadList;
+use crate::on::session::{sampling, scheduling};
 use crate::options::Format;
 
 /// The state that the threads of a session share.
@@ -50,6 +50,10 @@ pub(crate) struct Shared {
     pub(crate) scheduling: scheduling::Slot,
     /// Why the session records none, though its settings ask for them.
     pub(crate) scheduling_note: OnceLock<String>,
+    /// The samples of the threads.
+    pub(crate) sampling: sampling::Slot,
+    /// Why the session records none, though its settings ask for them.
+    pub(crate) sampling_note: OnceLock<String>,
     /// Slices that ended out of order.
     out_of_order: AtomicU64,
     /// Remarks on the filter, from the end of the recording on.
@@ -82,6 +86,8 @@ impl Shared {
             stray_before: StrayBefore::now(),
             scheduling: scheduling::Slot::default(),
             scheduling_note: OnceLock::new(),
+            sampling: sampling::Slot::default(),
+            sampling_note: OnceLock::new(),
             out_of_order: AtomicU64::new(0),
             filter_notes: Mutex::default(),
             child_config: Mutex::new(child_config),

@@ -98,6 +98,9 @@ impl Starting {
         if config.scheduling {
             record_switches(&shared); // before the session's own thread starts, so that it is seen too
         }
+        if let Some(frequency) = config.sampling {
+            record_samples(&shared, &config, frequency);
+        }
         let (filter, level) = (std::mem::take(&mut config.filter), config.level);
         spawn(&shared, sink, config, clock)?;
         reserved.fill(Arc::clone(&shared));
@@ -116,6 +119,22 @@ fn record_switches(shared: &Shared) {
             stderr::write(stderr::Level::Error, format_args!("{note}"));
         }
         let _ = shared.scheduling_note.set(note);
+    }
+}
+
+/// Opens the events of samples. If that fails, the session goes on without.
+fn record_samples(shared: &Shared, config: &Config, frequency: u32) {
+    let is_one_file = config.overflow != Overflow::Overwrite && config.rotate.is_none();
+    let opened = if is_one_file {
+        shared.sampling.open(frequency, shared.format(), || shared.region().new_sequence())
+    } else {
+        Err("samples are not recorded: a flight recorder and a rotated output have none".to_owned())
+    };
+    if let Err(note) = opened {
+        if shared.settings.is_from_environment {
+            stderr::write(stderr::Level::Error, format_args!("{note}"));
+        }
+        let _ = shared.sampling_note.set(note);
     }
 }
 

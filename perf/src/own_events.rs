@@ -1,0 +1,146 @@
+//! Events of all threads of this process, present and future.
+//!
+//! Each present thread gets an event on each processor, which its future threads inherit. All events of a
+//! processor write into one ring.
+
+use std::io;
+
+use crate::attributes::Attributes;
+use crate::cpus::online_cpus;
+use crate::event::Event;
+use crate::record::{Record, Stamp};
+use crate::ring::Ring;
+
+/// The bytes of a ring that a user has for each processor without a limit, but for one page.
+pub const RING: usize = 512 << 10;
+
+/// The most looks for new threads while the events are opened.
+const ROUNDS: usize = 8;
+
+/// The events of this process's threads, and their rings.
+#[derive(Debug)]
+pub struct OwnEvents {
+    rings: Vec<Ring>,
+    /// All events but those of the rings.
+    events: Vec<Event>,
+    /// Lost records that were returned.
+    lost: u64,
+    /// Lost records that the rings have told of, and records that are malformed.
+    told: u64,
+    malformed: u64,
+}
+
+impl OwnEvents {
+    /// Opens the events, which future threads should inherit, and calls `each` for each present thread.
+    /// `may_open`: the most file descriptors to use.
+    ///
+    /// # Errors
+    /// As those of [`Event::open`] and [`Ring::at_most`]; of the kind
+    /// [`QuotaExceeded`](io::ErrorKind::QuotaExceeded) if `may_open` is too little.
+    pub fn open(attributes: &Attributes, may_open: u64, mut each: impl FnMut(u32)) -> io::Result<Self> {
+        let cpus = online_cpus();
+        let mut own = Self { rings: Vec::new(), events: Vec::new(), lost: 0, told: 0, malformed: 0 };
+        let mut opened: Vec<u32> = Vec::new();
+        for _ in 0..ROUNDS {
+            let new: Vec<u32> = thread_ids().into_iter().filter(|tid| !opened.contains(tid)).collect();
+            if new.is_empty() {
+                break;
+            }
+            let needed = (opened.len() + new.len()) as u64 * cpus.len() as u64;
+            if needed > may_open {
+                let what = format!("{needed} file descriptors are needed, one for each thread and processor");
+                return Err(io::Error::new(io::ErrorKind::QuotaExceeded, what));
+            }
+            for tid in new {
+                opened.push(tid);
+                if own.open_thread(tid, &cpus, attributes)? {
+                    each(tid);
+                }
+            }
+        }
+        if own.rings.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "/proc has no threads of this process"));
+        }
+        Ok(own)
+    }
+
+    /// Opens a thread's events on all processors. Returns false when the thread has ended.
+    fn open_thread(&mut self, tid: u32, cpus: &[u32], attributes: &Attributes) -> io::Result<bool> {
+        let is_first = self.rings.is_empty();
+        for (index, cpu) in cpus.iter().enumerate() {
+            let event = match Event::open(attributes, tid, Some(*cpu)) {
+                Err(e) if e.raw_os_error() == Some(libc::ESRCH) => {
+                    self.rings.retain(|_| !is_first); // so that the next thread makes them all
+                    return Ok(false);
+                }
+                event => event?,
+            };
+            match self.rings.get(index) {
+                Some(ring) => {
+                    event.write_to_ring_of(ring.event())?;
+                    self.events.push(event);
+                }
+                None => self.rings.push(Ring::at_most(event, RING, attributes)?),
+            }
+        }
+        Ok(true)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Event> {
+        self.rings.iter().map(Ring::event).chain(&self.events)
+    }
+
+    /// Returns the file descriptors, which a forked child closes.
+    #[must_use]
+    pub fn raw_fds(&self) -> Vec<i32> {
+        self.all().map(Event::raw_fd).collect()
+    }
+
+    /// Returns the size of the smallest ring, in bytes.
+    #[must_use]
+    pub fn smallest_ring(&self) -> u64 {
+        self.rings.iter().map(Ring::size).min().unwrap_or(0) as u64
+    }
+
+    /// Calls `each` for the records of all rings, ring by ring. Returns the part of the fullest ring that was
+    /// filled, in percent.
+    pub fn read(&mut self, mut each: impl FnMut(Record<'_>, Stamp)) -> u64 {
+        let Self { rings, told, malformed, .. } = self;
+        let mut fullest = 0;
+        for ring in rings {
+            let read = ring.read(|record, stamp| {
+                if let Record::Lost { records } = record {
+                    *told = told.saturating_add(records);
+                }
+                each(record, stamp);
+            });
+            *malformed += read.malformed;
+            fullest = fullest.max(read.bytes.saturating_mul(100) / ring.size() as u64);
+        }
+        fullest
+    }
+
+    /// Ends the recording. The descriptors stay open.
+    pub fn disable(&self) {
+        self.all().for_each(|event| drop(event.disable()));
+    }
+
+    /// Returns the number of records that were lost since the last call: the kernel's rings were full. At the
+    /// end (`ask`) the kernel is asked about each event: a ring tells of a loss only when it has room again.
+    pub fn newly_lost(&mut self, ask: bool) -> u64 {
+        let mut all = self.told;
+        if ask {
+            all = all.max(self.all().filter_map(Event::lost).fold(0, u64::saturating_add));
+        }
+        let all = all.saturating_add(self.malformed);
+        let new = all.saturating_sub(self.lost);
+        self.lost = self.lost.max(all);
+        new
+    }
+}
+
+/// Returns the ids of this process's threads.
+fn thread_ids() -> Vec<u32> {
+    let Ok(entries) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}

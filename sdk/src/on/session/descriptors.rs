@@ -1,0 +1,43 @@
+//! Descriptors of the kernel's events, which a forked child closes: the kernel would otherwise go on recording
+//! for the child's whole life.
+
+#![allow(unsafe_code)] // closes descriptors, and shares a list without a lock
+
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// The descriptors of the running session.
+#[derive(Debug)]
+pub(crate) struct Descriptors(AtomicPtr<Vec<i32>>);
+
+impl Descriptors {
+    pub(crate) const fn none() -> Self {
+        Self(AtomicPtr::new(std::ptr::null_mut()))
+    }
+
+    /// Sets the list. It was empty.
+    pub(crate) fn set(&self, descriptors: Vec<i32>) {
+        self.0.store(Box::into_raw(Box::new(descriptors)), Ordering::Release);
+    }
+
+    /// Empties the list, in the process that has set it.
+    pub(crate) fn clear(&self) {
+        let descriptors = self.0.swap(std::ptr::null_mut(), Ordering::AcqRel);
+        if !descriptors.is_null() {
+            // SAFETY: from the `Box` of `set`; the swap gives it to this thread alone.
+            drop(unsafe { Box::from_raw(descriptors) });
+        }
+    }
+
+    /// Closes the parent's descriptors in a forked child.
+    pub(crate) fn close_in_child(&self) {
+        let descriptors = self.0.swap(std::ptr::null_mut(), Ordering::Relaxed);
+        // SAFETY: null, or from the `Box` of `set`, which is freed only after the pointer was replaced. The
+        // memory is not freed here, because another thread may have held the allocator's lock at the fork.
+        let Some(descriptors) = (unsafe { descriptors.as_ref() }) else { return };
+        for descriptor in descriptors {
+            // SAFETY: a descriptor that was open at the fork. The thread that owns it does not exist in this
+            // process, so no code uses or closes it here.
+            unsafe { libc::close(*descriptor) };
+        }
+    }
+}

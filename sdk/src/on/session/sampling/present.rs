@@ -1,0 +1,133 @@
+//! Samples from the kernel's rings into the session's sink.
+
+use std::io;
+use std::time::Duration;
+
+use hairline_formats::track_event::SequenceId;
+use hairline_perf::{Attributes, Inherit, OwnEvents};
+use hairline_shm::LossReason;
+use hairline_stacks::{Profile, REGISTERS, STACK_BYTES};
+
+use crate::on::base::clock;
+use crate::on::base::lock::Mutex;
+use crate::on::base::platform::process;
+use crate::on::encode::OWN_SEQUENCE;
+use crate::on::session::descriptors::Descriptors;
+use crate::on::session::scheduling::Traced;
+use crate::options::Format;
+
+/// The part of a ring that one processor may fill between two reads.
+const FILLED: u64 = 6;
+
+/// The longest time between two reads of the rings.
+const LONGEST: Duration = Duration::from_millis(10);
+
+static DESCRIPTORS: Descriptors = Descriptors::none();
+
+/// Closes the parent's events in a forked child.
+pub(crate) fn close_in_child() {
+    DESCRIPTORS.close_in_child();
+}
+
+/// The samples of a session.
+#[derive(Debug)]
+pub(crate) struct Sampling {
+    events: OwnEvents,
+    profile: Profile,
+    every: Duration,
+}
+
+/// Where a session keeps its [`Sampling`] until its drain thread has it.
+#[derive(Debug, Default)]
+pub(crate) struct Slot(Mutex<Option<Box<Sampling>>>);
+
+impl Slot {
+    /// Opens the events of the process's threads, `frequency` samples in a second of CPU time.
+    ///
+    /// # Errors
+    /// A sentence that says why the session records no samples, and what helps.
+    pub(crate) fn open(
+        &self,
+        frequency: u32,
+        format: Format,
+        sequence: impl FnOnce() -> u32,
+    ) -> Result<(), String> {
+        let attributes = Attributes::cpu_clock(frequency)
+            .user_stack(REGISTERS, STACK_BYTES)
+            .mappings()
+            .tasks()
+            .inherit(Inherit::Threads);
+        // Half of the files are left to the program.
+        let events = OwnEvents::open(&attributes, process::file_limit() / 2, |_| {})
+            .map_err(|e| format!("samples are not recorded: {e}; {}", hairline_perf::advice(&e)))?;
+        DESCRIPTORS.set(events.raw_fds());
+        let mut profile = match format {
+            Format::Fxt => Profile::fxt_within(),
+            Format::TrackEvent => Profile::packets(SequenceId(sequence() + OWN_SEQUENCE.0)),
+        };
+        // After the events are open: a file that is mapped meanwhile is found twice, and not missed.
+        profile.add_present(process::id());
+        let a_second = u64::from(frequency) * u64::from(STACK_BYTES);
+        let every = Duration::from_micros(events.smallest_ring() * 1_000_000 / FILLED / a_second.max(1));
+        let sampling = Box::new(Sampling { events, profile, every: every.min(LONGEST) });
+        if let Some(mut slot) = self.0.lock_unless_lost() {
+            *slot = Some(sampling);
+        }
+        Ok(())
+    }
+
+    /// Takes the samples, for good.
+    pub(crate) fn close(&self) -> Option<Box<Sampling>> {
+        self.0.lock_unless_lost()?.take()
+    }
+}
+
+impl Sampling {
+    /// Returns the longest time until the next read.
+    pub(crate) fn longest_sleep(&self) -> Duration {
+        self.every
+    }
+
+    fn read(&mut self, of: Traced<'_>, is_last: bool) {
+        let start = clock::boottime();
+        let Self { events, profile, .. } = self;
+        events.read(|record, stamp| profile.add(&record, stamp));
+        profile.settle(start);
+        let lost = events.newly_lost(is_last);
+        if lost > 0 {
+            of.region.count_lost(LossReason::KernelRing, lost);
+        }
+    }
+
+    /// Writes the samples since the last call.
+    pub(crate) fn write(
+        &mut self,
+        of: Traced<'_>,
+        mut write: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.read(of, false);
+        let out = self.profile.take_output();
+        if out.is_empty() { Ok(()) } else { write(&out) }
+    }
+
+    /// Ends the recording, and writes the rest and the functions of all frames.
+    pub(crate) fn finish(
+        mut self: Box<Self>,
+        of: Traced<'_>,
+        mut write: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.events.disable();
+        self.read(of, true);
+        // The process has a track, and so has each thread that records.
+        self.profile.finish(&|task| task.tid == task.pid || of.threads.contains(task.tid));
+        write(&self.profile.take_output())
+    }
+}
+
+impl Drop for Sampling {
+    fn drop(&mut self) {
+        // A child that is forked from here on keeps descriptors of events that record nothing.
+        self.events.disable();
+        DESCRIPTORS.clear();
+    }
+}

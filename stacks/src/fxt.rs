@@ -1,0 +1,151 @@
+//! Samples as FXT: profiler records, and the packets in blobs.
+//!
+//! The profiler records are those of the format's document: modules, mappings and backtraces. They have no
+//! place for functions, and Perfetto passes over them. The packets in blobs have them, and Perfetto shows
+//! them. Blobs come first: a reader that knows their samples can skip the backtraces, which are the same.
+
+use std::collections::{HashMap, HashSet};
+
+use hairline_formats::fxt::{self, Backtrace, Mmap, Module, StringRef, ThreadRef};
+use hairline_formats::track_event::PerfSample;
+
+use crate::file::ProgramFile;
+use crate::process::Place;
+use crate::table::Table;
+
+/// The name of the blobs.
+const BLOBS: &str = "samples";
+
+/// The packets of a blob: whole ones only, so that each record can be read on its own.
+const BLOB_BYTES: usize = 24 << 10;
+
+/// Times are in ns.
+const TICKS_PER_SECOND: u64 = 1_000_000_000;
+
+/// The records of one provider.
+#[derive(Debug, Default)]
+pub(crate) struct Records {
+    has_started: bool,
+    /// The ids of modules by process and file.
+    modules: HashMap<(u32, u32), u16>,
+    /// The written mappings of each process.
+    mappings: HashSet<(u32, u32)>,
+    out: Vec<u8>,
+    /// The frames of a stack.
+    addresses: Vec<u64>,
+}
+
+impl Records {
+    /// Continues a stream that has begun.
+    pub(crate) fn within() -> Self {
+        Self { has_started: true, ..Self::default() }
+    }
+
+    /// Writes a sample, after its mappings that are new.
+    pub(crate) fn sample(
+        &mut self,
+        files: &[ProgramFile],
+        table: &Table,
+        timestamp: u64,
+        sample: &PerfSample,
+        places: &[Place],
+    ) {
+        let process = u64::from(sample.pid);
+        for number in places.iter().filter_map(|place| place.mapping) {
+            if self.mappings.insert((sample.pid, number)) {
+                self.mapping(files, table, timestamp, sample.pid, number);
+            }
+        }
+        self.addresses.clear();
+        self.addresses.extend(places.iter().map(|place| place.address));
+        let thread = ThreadRef::Inline { process, thread: u64::from(sample.tid) };
+        fxt::backtrace(&mut self.out, &Backtrace { timestamp, thread, frames: &self.addresses[..] });
+    }
+
+    fn mapping(&mut self, files: &[ProgramFile], table: &Table, timestamp: u64, pid: u32, number: u32) {
+        let Some(of) = table.mappings.values().get(number as usize) else { return };
+        let Some(file) = files.get(of.file as usize) else { return };
+        let thread = ThreadRef::Inline { process: u64::from(pid), thread: 0 };
+        // A process with more modules than ids gets frames without one.
+        let Ok(next) = u16::try_from(self.modules.len()) else { return };
+        let id = *self.modules.entry((pid, of.file)).or_insert_with(|| {
+            let build_id = &file.build_id[..];
+            fxt::module(&mut self.out, &Module { timestamp, thread, id: next, name: &file.path, build_id });
+            next
+        });
+        fxt::mmap(
+            &mut self.out,
+            &Mmap {
+                timestamp,
+                thread,
+                module_id: id,
+                flags: 0,
+                start: of.start,
+                range: of.end.wrapping_sub(of.start),
+                vaddr: of.start.wrapping_sub(of.bias),
+            },
+        );
+    }
+
+    /// Returns what has been written since the last call, with these packets in front.
+    pub(crate) fn take(&mut self, packets: &[u8]) -> Vec<u8> {
+        let mut whole = Vec::new();
+        if !self.has_started {
+            self.has_started = true;
+            fxt::magic(&mut whole);
+            fxt::provider_info(&mut whole, 0, "hairline");
+            fxt::provider_section(&mut whole, 0);
+            fxt::initialization(&mut whole, TICKS_PER_SECOND);
+        }
+        for packets in blobs(packets) {
+            fxt::blob(&mut whole, StringRef::Inline(BLOBS), fxt::BLOB_PERFETTO, packets);
+        }
+        whole.append(&mut self.out);
+        whole
+    }
+}
+
+/// Cuts packets into pieces for blobs.
+fn blobs(packets: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = packets;
+    std::iter::from_fn(move || {
+        let mut end = 0;
+        while let Some(size) = packet_size(&rest[end..]) {
+            if end > 0 && end + size > BLOB_BYTES {
+                break;
+            }
+            end += size;
+        }
+        let blob;
+        (blob, rest) = rest.split_at(end);
+        (!blob.is_empty()).then_some(blob)
+    })
+}
+
+/// The size of the first packet, with its tag and its length.
+fn packet_size(packets: &[u8]) -> Option<usize> {
+    let (_, packet) = packets.split_first()?;
+    let digits = packet.iter().position(|byte| byte & 0x80 == 0)? + 1;
+    let length =
+        (0..).zip(&packet[..digits]).fold(0, |sum, (i, byte)| sum | usize::from(byte & 0x7f) << (7 * i));
+    Some((1 + digits + length).min(packets.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use hairline_formats::proto::put_bytes;
+
+    use super::*;
+
+    #[test]
+    fn blobs_hold_whole_packets() {
+        let mut packets = Vec::new();
+        for size in [1, 10, 200, BLOB_BYTES - 100, 300, 3 * BLOB_BYTES, 5] {
+            put_bytes(&mut packets, 1, &vec![7; size]);
+        }
+        let sizes: Vec<usize> = blobs(&packets).map(<[u8]>::len).collect();
+        assert_eq!(sizes.iter().sum::<usize>(), packets.len());
+        assert_eq!(sizes.len(), 5, "{sizes:?}");
+        assert_eq!(blobs(&[]).count(), 0);
+    }
+}

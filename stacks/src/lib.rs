@@ -1,0 +1,42 @@
+//! Call stacks of samples: unwound while the program runs, symbolised when it has ended, and written as
+//! packets or FXT records.
+//!
+//! ```text
+//!  records of the kernel's rings          hairline-perf
+//!         |  Profile::add
+//!         v
+//!  order: by time                         the rings of two processors are read one after the other
+//!         |
+//!         v
+//!  processes: mappings, unwinding         a file is opened when it is mapped, so that it may be replaced
+//!         |                               later
+//!         v
+//!  table: frames and stacks, each once    a sample is then a time, a thread and the number of a stack
+//!         |
+//!         v
+//!  packets | fxt  <--- symbols            each address once, at the end
+//! ```
+//!
+//! Unwinding is the work of [framehop](https://docs.rs/framehop), with the first bytes of the stack that the
+//! kernel has copied: a build without frame pointers needs no change. Functions, inlined functions and lines
+//! come from [addr2line](https://docs.rs/addr2line).
+//!
+//! What this crate reads belongs to other programs: files may be malformed, replaced while they are read, or
+//! no files at all. They lead to frames without a function, never to a panic or to a mapping that ends below
+//! this process.
+
+mod file;
+mod fxt;
+mod machine;
+mod names;
+mod order;
+mod packets;
+mod present;
+mod process;
+mod profile;
+mod symbols;
+mod table;
+mod vdso;
+
+pub use machine::{REGISTERS, STACK_BYTES};
+pub use profile::{Profile, Totals};

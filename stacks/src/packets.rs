@@ -1,0 +1,93 @@
+//! Samples as packets.
+
+use hairline_formats::track_event::{
+    Frame as FramePart, InternedStack, Mapping as MappingPart, PerfSample, SequenceId, interned_stacks,
+    perf_sample,
+};
+
+use crate::file::ProgramFile;
+use crate::table::Table;
+
+/// The packets of one sequence.
+#[derive(Debug)]
+pub(crate) struct Packets {
+    sequence: SequenceId,
+    /// The numbers below these have been written.
+    files: usize,
+    mappings: usize,
+    frames: usize,
+    stacks: usize,
+    has_started: bool,
+}
+
+impl Packets {
+    pub(crate) fn new(sequence: SequenceId) -> Self {
+        Self { sequence, files: 0, mappings: 0, frames: 0, stacks: 0, has_started: false }
+    }
+
+    pub(crate) fn sequence(&self) -> SequenceId {
+        self.sequence
+    }
+
+    /// Writes a sample, after what is new in the tables.
+    pub(crate) fn sample(
+        &mut self,
+        out: &mut Vec<u8>,
+        files: &[ProgramFile],
+        table: &Table,
+        time: u64,
+        sample: &PerfSample,
+    ) {
+        self.intern(out, files, table);
+        perf_sample(out, self.sequence, time, sample);
+    }
+
+    fn intern(&mut self, out: &mut Vec<u8>, files: &[ProgramFile], table: &Table) {
+        if self.stacks == table.stacks.values().len() && self.has_started {
+            return;
+        }
+        let stacks: Vec<Vec<u64>> = table.stacks.values()[self.stacks..]
+            .iter()
+            .map(|stack| stack.iter().map(|frame| iid(*frame)).collect())
+            .collect();
+        let paths: Vec<[u64; 1]> =
+            table.mappings.values()[self.mappings..].iter().map(|m| [iid(m.file)]).collect();
+        let mut entries = Vec::new();
+        for (number, file) in (0..).zip(files).skip(self.files) {
+            entries.push(InternedStack::Path { iid: iid(number), path: &file.path });
+            if !file.build_id.is_empty() {
+                entries.push(InternedStack::BuildId { iid: iid(number), bytes: &file.build_id });
+            }
+        }
+        for ((number, of), path) in (0..).zip(table.mappings.values()).skip(self.mappings).zip(&paths) {
+            let has_build_id = files.get(of.file as usize).is_some_and(|file| !file.build_id.is_empty());
+            let mapping = MappingPart {
+                build_id: if has_build_id { iid(of.file) } else { 0 },
+                path: &path[..],
+                start: of.start,
+                end: of.end,
+                offset: of.offset,
+                load_bias: of.start.wrapping_sub(of.offset).wrapping_sub(of.bias),
+            };
+            entries.push(InternedStack::Mapping { iid: iid(number), mapping });
+        }
+        for (number, of) in (0..).zip(table.frames.values()).skip(self.frames) {
+            let frame = FramePart { function: 0, mapping: iid(of.mapping), rel_pc: of.rel_pc };
+            entries.push(InternedStack::Frame { iid: iid(number), frame });
+        }
+        for (number, frames) in (self.stacks as u32..).zip(&stacks) {
+            entries.push(InternedStack::Callstack { iid: iid(number), frames });
+        }
+        interned_stacks(out, self.sequence, !self.has_started, &entries);
+        self.has_started = true;
+        self.files = files.len();
+        self.mappings = table.mappings.values().len();
+        self.frames = table.frames.values().len();
+        self.stacks = table.stacks.values().len();
+    }
+}
+
+/// The id of the item with this number: ids begin with 1.
+pub(crate) fn iid(number: u32) -> u64 {
+    u64::from(number) + 1
+}

@@ -1,0 +1,121 @@
+//! The mappings of a process, and the unwinding of its stacks.
+
+use std::collections::BTreeMap;
+
+use framehop::Unwinder as _;
+use hairline_formats::track_event::UnwindError;
+
+use crate::file::ProgramFile;
+use crate::machine::{Cache, Section, Unwinder, registers};
+
+/// The frames of a stack that are kept: an FXT record has no room for more.
+pub(crate) const MOST_FRAMES: usize = 255;
+
+/// The memory of a process that has code.
+#[derive(Clone, Default)]
+pub(crate) struct Process {
+    /// By their first address.
+    mappings: BTreeMap<u64, Mapped>,
+    unwinder: Unwinder<Section>,
+}
+
+/// A mapping.
+#[derive(Clone, Copy, Debug)]
+struct Mapped {
+    end: u64,
+    /// The number of the mapping in the [table](crate::table).
+    number: u32,
+    /// The difference of addresses in the process and in the file.
+    bias: u64,
+}
+
+/// A place in a mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Place {
+    /// The number of the mapping. `None`: code that no file has.
+    pub(crate) mapping: Option<u32>,
+    /// The address as in the mapping's file.
+    pub(crate) rel_pc: u64,
+    /// The address in the process. In a caller it is inside of the call.
+    pub(crate) address: u64,
+}
+
+impl std::fmt::Debug for Process {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Process").field("mappings", &self.mappings).finish_non_exhaustive()
+    }
+}
+
+impl Process {
+    /// Adds a mapping, and removes those that it covers.
+    pub(crate) fn map(&mut self, start: u64, end: u64, offset: u64, number: u32, file: &ProgramFile) {
+        let covered: Vec<u64> =
+            self.mappings.range(..end).filter(|(_, m)| m.end > start).map(|(start, _)| *start).collect();
+        for start in covered {
+            self.mappings.remove(&start);
+            self.unwinder.remove_module(start);
+        }
+        let bias = file.bias(start, offset);
+        if let Some(bias) = bias {
+            self.unwinder.add_module(file.module(start..end, bias));
+        }
+        // Without a file, the addresses of the trace are those of the process.
+        self.mappings.insert(start, Mapped { end, number, bias: bias.unwrap_or(0) });
+    }
+
+    fn place(&self, address: u64) -> Place {
+        let found = self.mappings.range(..=address).next_back().filter(|(_, m)| address < m.end);
+        match found {
+            Some((_, m)) => Place { mapping: Some(m.number), rel_pc: address.wrapping_sub(m.bias), address },
+            None => Place { mapping: None, rel_pc: address, address },
+        }
+    }
+
+    /// Unwinds a stack into `places`, the innermost first. Returns why it ends before its root.
+    pub(crate) fn unwind(
+        &self,
+        sample: &Sampled<'_>,
+        cache: &mut Cache,
+        places: &mut Vec<Place>,
+    ) -> UnwindError {
+        let Some((ip, sp, registers)) = registers(sample.registers) else {
+            places.push(self.place(sample.address));
+            return UnwindError::Unknown;
+        };
+        let mut read = |address: u64| {
+            let at = address.checked_sub(sp).and_then(|at| usize::try_from(at).ok()).ok_or(())?;
+            let bytes = sample.stack.get(at..).and_then(<[u8]>::first_chunk).ok_or(())?;
+            Ok(u64::from_ne_bytes(*bytes))
+        };
+        let mut frames = self.unwinder.iter_frames(ip, registers, cache, &mut read);
+        loop {
+            match frames.next() {
+                Ok(Some(frame)) => {
+                    if places.len() == MOST_FRAMES {
+                        break UnwindError::MaxFramesExceeded;
+                    }
+                    let place = self.place(frame.address_for_lookup());
+                    // A frame outside of all code is what the unwinder made of a register that is none.
+                    if place.mapping.is_none() && !places.is_empty() {
+                        break UnwindError::InvalidMap;
+                    }
+                    places.push(place);
+                }
+                Ok(None) => break UnwindError::None,
+                Err(framehop::Error::CouldNotReadStack(_)) => break UnwindError::MemoryInvalid,
+                Err(_) => break UnwindError::UnwindInfo,
+            }
+        }
+    }
+}
+
+/// What a sample has of a thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sampled<'a> {
+    /// The instruction.
+    pub(crate) address: u64,
+    /// The registers of the mask [`REGISTERS`](crate::REGISTERS). Empty if the thread has none.
+    pub(crate) registers: &'a [u64],
+    /// The memory from the stack pointer on.
+    pub(crate) stack: &'a [u8],
+}

@@ -1,0 +1,174 @@
+//! The functions of addresses: from the debug information with inlined functions and lines, else from the
+//! symbol table.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use addr2line::Context;
+use addr2line::gimli::{Dwarf, EndianSlice, RunTimeEndian, SectionId};
+use hairline_formats::track_event::{AddressSymbols, Line, SequenceId, module_symbols};
+use object::read::ReadCache;
+use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
+
+use crate::file::{Content, ProgramFile, regular};
+use crate::table::Table;
+
+/// The addresses of a packet, which has then some 15 KB and rarely more than a blob.
+const ADDRESSES_OF_A_PACKET: usize = 32;
+
+/// A function, with its source if that is known.
+#[derive(Debug)]
+struct Function {
+    name: String,
+    file: String,
+    line: u32,
+}
+
+/// Writes the functions of all frames.
+pub(crate) fn write(out: &mut Vec<u8>, sequence: SequenceId, files: &[ProgramFile], table: &Table) {
+    let mut addresses: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
+    for frame in table.frames.values() {
+        if let Some(mapping) = table.mappings.values().get(frame.mapping as usize) {
+            addresses.entry(mapping.file).or_default().insert(frame.rel_pc);
+        }
+    }
+    for (file, addresses) in addresses {
+        let Some(file) = files.get(file as usize) else { continue };
+        let found = functions(file, &addresses);
+        let symbols: Vec<AddressSymbols<'_>> = found.iter().map(|(at, found)| symbols(*at, found)).collect();
+        // Importers begin each path with a slash, also that of a mapping without a file.
+        let slash = if file.path.starts_with('/') { "" } else { "/" };
+        let path = format!("{slash}{}", file.path);
+        for symbols in symbols.chunks(ADDRESSES_OF_A_PACKET) {
+            module_symbols(out, sequence, &path, &file.build_id, symbols);
+        }
+    }
+}
+
+fn symbols(address: u64, functions: &[Function]) -> AddressSymbols<'_> {
+    let lines = functions.iter().map(|of| Line { function: &of.name, file: &of.file, line: of.line });
+    AddressSymbols { address, lines: lines.collect() }
+}
+
+/// Returns the functions of each address that has any.
+fn functions(file: &ProgramFile, addresses: &BTreeSet<u64>) -> Vec<(u64, Vec<Function>)> {
+    let Some(content) = file.content() else { return Vec::new() };
+    let Some(elf) = same(&content, &file.build_id) else { return Vec::new() };
+    let table = SymbolTable::new(&elf);
+    let mut found = Vec::new();
+    let mut look_up = |debug: Option<&Debug<'_>>| {
+        for address in addresses {
+            let inlined = debug.map_or(Vec::new(), |debug| debug.functions(*address, &table));
+            let functions = if inlined.is_empty() { table.function(*address) } else { inlined };
+            if !functions.is_empty() {
+                found.push((*address, functions));
+            }
+        }
+    };
+    if elf.section_by_name(".debug_info").is_some() {
+        with_debug(&elf, &mut look_up);
+        return found;
+    }
+    // A distribution has the debug information in a file of its own, by the build id.
+    let separate = separate(&file.build_id).and_then(|path| regular(&path));
+    let Some(separate) = separate else {
+        look_up(None);
+        return found;
+    };
+    let content: Content<'_> = ReadCache::new(Box::new(separate));
+    match same(&content, &file.build_id) {
+        Some(elf) => with_debug(&elf, &mut look_up),
+        None => look_up(None),
+    }
+    found
+}
+
+type Elf<'a, 'c> = object::File<'a, &'a Content<'c>>;
+
+/// Parses a file. `None`: it is malformed, or another one than was mapped.
+fn same<'a, 'c>(content: &'a Content<'c>, build_id: &[u8]) -> Option<Elf<'a, 'c>> {
+    let elf = object::File::parse(content).ok()?;
+    (elf.build_id().ok().flatten().unwrap_or_default() == build_id).then_some(elf)
+}
+
+fn separate(build_id: &[u8]) -> Option<PathBuf> {
+    let hex: Vec<String> = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
+    let (first, rest) = hex.split_first()?;
+    Some(PathBuf::from(format!("/usr/lib/debug/.build-id/{first}/{}.debug", rest.concat())))
+}
+
+/// Calls `look_up` with the debug information.
+fn with_debug(elf: &Elf<'_, '_>, look_up: &mut dyn FnMut(Option<&Debug<'_>>)) {
+    let endian = if elf.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
+    let section = |id: SectionId| -> Result<Cow<'_, [u8]>, object::Error> {
+        elf.section_by_name(id.name()).map_or(Ok(Cow::Borrowed(&[][..])), |s| s.uncompressed_data())
+    };
+    let Ok(sections) = addr2line::gimli::DwarfSections::load(section) else { return look_up(None) };
+    let dwarf: Dwarf<EndianSlice<'_, RunTimeEndian>> =
+        sections.borrow(|section| EndianSlice::new(section, endian));
+    match Context::from_dwarf(dwarf) {
+        Ok(context) => look_up(Some(&Debug(context))),
+        Err(_) => look_up(None),
+    }
+}
+
+/// The debug information of a file.
+struct Debug<'a>(Context<EndianSlice<'a, RunTimeEndian>>);
+
+impl Debug<'_> {
+    /// Returns the function at the address and, if it is inlined, its callers up to one that is not.
+    fn functions(&self, address: u64, table: &SymbolTable) -> Vec<Function> {
+        let mut functions = Vec::new();
+        let Ok(mut frames) = self.0.find_frames(address).skip_all_loads() else { return functions };
+        while let Ok(Some(frame)) = frames.next() {
+            let name = frame.function.as_ref().and_then(|f| f.demangle().ok().map(Cow::into_owned));
+            let (mut file, mut line) = (String::new(), 0);
+            if let Some(location) = frame.location {
+                file = location.file.unwrap_or_default().to_owned();
+                line = location.line.unwrap_or(0);
+            }
+            // A unit may have lines and no functions.
+            let name = name.or_else(|| table.name(address));
+            if let Some(name) = name {
+                functions.push(Function { name, file, line });
+            }
+        }
+        // Debug information of lines only has names without their modules. The symbol table has the whole one.
+        let whole = table.name(address).filter(|name| name.contains("::"));
+        let short = functions.last_mut().filter(|function| !function.name.contains("::"));
+        if let (Some(function), Some(name)) = (short, whole) {
+            function.name = name;
+        }
+        functions
+    }
+}
+
+/// The functions of the symbol tables, by address.
+struct SymbolTable(Vec<(u64, u64, String)>);
+
+impl SymbolTable {
+    fn new(elf: &Elf<'_, '_>) -> Self {
+        let mut symbols: Vec<(u64, u64, String)> = elf
+            .symbols()
+            .chain(elf.dynamic_symbols())
+            .filter(|symbol| symbol.is_definition() && symbol.kind() == SymbolKind::Text)
+            .filter_map(|symbol| Some((symbol.address(), symbol.size(), symbol.name().ok()?.to_owned())))
+            .collect();
+        symbols.sort();
+        Self(symbols)
+    }
+
+    fn name(&self, address: u64) -> Option<String> {
+        let after = self.0.partition_point(|(start, ..)| *start <= address);
+        let (start, size, name) = self.0[..after].last()?;
+        // Code by hand may have symbols without a size.
+        let is_inside = *size == 0 || address - start < *size;
+        is_inside.then(|| addr2line::demangle_auto(Cow::from(name), None).into_owned())
+    }
+
+    fn function(&self, address: u64) -> Vec<Function> {
+        let function = |name| Function { name, file: String::new(), line: 0 };
+        self.name(address).map(function).into_iter().collect()
+    }
+}

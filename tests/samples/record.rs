@@ -1,0 +1,132 @@
+//! `hairline record --sample`, as an ordinary user.
+
+#![allow(unsafe_code)] // geteuid
+
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use hairline_tests::judge;
+use hairline_tests::recording::{FORMATS, extension};
+
+use crate::programs::{burn, caller, line};
+
+/// The user `nobody`.
+const NOBODY: u32 = 65_534;
+
+/// Runs the command in a folder, as an ordinary user also if the tests run as root.
+fn hairline(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hairline_command"));
+    command.current_dir(folder).args(arguments);
+    // SAFETY: asks for a number.
+    if unsafe { libc::geteuid() } == 0 {
+        let all = std::fs::Permissions::from_mode(0o777);
+        std::fs::set_permissions(folder, all).expect("the folder's mode is set");
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    command.output().expect("it runs")
+}
+
+/// Whether this system permits samples. Some containers do not.
+fn is_permitted(output: &Output) -> bool {
+    let said = String::from_utf8_lossy(&output.stderr);
+    let is_forbidden = said.contains("no samples: ");
+    if is_forbidden {
+        eprintln!("skipped: {said}");
+    }
+    !is_forbidden
+}
+
+/// For each sample, the functions of its stack, the innermost first, with their lines: one text.
+const STACKS: &str = "create perfetto table stacks as \
+    with recursive up(sample, callsite, level) as (\
+      select id, callsite_id, 0 from perf_sample union all \
+      select sample, parent_id, level + 1 from up join stack_profile_callsite c on c.id = callsite \
+        where parent_id is not null), \
+    functions as (select sample, level, s.id as inlined, \
+      coalesce(s.name, '?') || ':' || coalesce(s.line_number, 0) as function \
+      from up join stack_profile_callsite c on c.id = callsite join stack_profile_frame f on f.id = c.frame_id \
+      left join stack_profile_symbol s using (symbol_set_id) order by sample, level, s.id) \
+    select sample, ' ' || group_concat(function, ' ') || ' ' as stack from functions group by sample";
+
+/// Records the program and requires that its samples tell the truth.
+fn require_true_samples(folder: &Path, program: &Path) {
+    for format in FORMATS {
+        require_true_samples_in(folder, program, &format!("out.{}", extension(format)));
+    }
+}
+
+fn require_true_samples_in(folder: &Path, program: &Path, trace: &str) {
+    let program = program.to_str().expect("UTF-8");
+    let output = hairline(folder, &["record", "--sample", "1997", "-o", trace, "--", program]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    if !is_permitted(&output) {
+        return;
+    }
+    let at = |function: &str| line(&format!("line of {function}"));
+    // `seventy` and what is inlined into it, with their lines, below their caller.
+    let chain = |stir: i64| {
+        let (spend, seventy) = (at("spend"), at("seventy"));
+        format!("stack glob '*stir:{stir} *spend:{spend} *seventy:{seventy} *burn:*main*'")
+    };
+    let (body, head) = (chain(at("stir")), chain(line("loop of stir")));
+    let chain = format!("select count(*) from stacks where {body} or {head}");
+    let sql = [
+        STACKS,
+        "select count(*), count(callsite_id), sum(unwind_error is not null), count(distinct utid) from perf_sample",
+        "select count(*) from stacks where stack glob '*seventy:*'",
+        "select count(*) from stacks where stack glob '*thirty:*'",
+        &chain,
+        "select count(*) from stacks where stack glob '*_start:*'",
+        "select count(*) from thread join process using (upid) where process.name != '' and thread.name != '' \
+            and utid in (select utid from perf_sample)",
+    ];
+    let verdict = judge::load(folder.join(trace), &sql);
+    verdict.require_clean();
+    let numbers: Vec<i64> =
+        verdict.results[1].rows[0].iter().map(|cell| cell.as_i64().expect("a number")).collect();
+    let [samples, with_stack, cut, threads] = numbers[..] else { panic!("{numbers:?}") };
+    let count = |at: usize| verdict.results[at].single_i64();
+    let (seventy, thirty, chain, rooted) = (count(2), count(3), count(4), count(5));
+    assert!(samples > 1_000, "2 s of CPU time at 1997 Hz gave {samples} samples");
+    assert_eq!((with_stack, threads), (samples, 1));
+    assert!(said.contains(" samples"), "{said}");
+    assert!(cut * 50 <= samples && rooted * 50 >= samples * 49, "{cut} of {samples} without their root");
+    let share = |part: i64| part as f64 * 100.0 / (seventy + thirty) as f64;
+    assert!((share(seventy) - 70.0).abs() <= 3.0, "{seventy} : {thirty}");
+    assert!((seventy + thirty) * 50 >= samples * 49, "{seventy} + {thirty} of {samples}");
+    assert!(chain * 50 >= seventy * 49, "{chain} of {seventy} in the loop, with these lines");
+    assert_eq!(count(6), 1, "the thread and its process have names");
+}
+
+#[test]
+fn shares_names_inlined_functions_and_lines_are_right_without_frame_pointers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    require_true_samples(folder.path(), &burn(folder.path(), &["-Cforce-frame-pointers=no"]));
+}
+
+#[test]
+fn shares_names_inlined_functions_and_lines_are_right_with_frame_pointers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    require_true_samples(folder.path(), &burn(folder.path(), &["-Cforce-frame-pointers=yes"]));
+}
+
+#[test]
+fn shares_names_inlined_functions_and_lines_are_right_in_a_shared_library() {
+    let folder = tempfile::tempdir().expect("a folder");
+    require_true_samples(folder.path(), &caller(folder.path()));
+}
+
+#[test]
+fn the_exit_code_and_a_missing_command_are_the_same_with_samples() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let code = |arguments: &[&str]| {
+        let all = [&["record", "--sample", "--"], arguments].concat();
+        hairline(folder.path(), &all).status.code()
+    };
+    assert_eq!(code(&["sh", "-c", "exit 7"]), Some(7));
+    assert_eq!(code(&["./does-not-exist"]), Some(127));
+    assert_eq!(code(&["/"]), Some(126));
+}
