@@ -166,8 +166,20 @@ impl Timeline {
         });
     }
 
+    /// Forgets the changes before a time, except for the last one of each thread. Further changes may be added,
+    /// and [`finish`](Self::finish) called again.
+    pub fn forget_before(&mut self, time: i64) {
+        self.threads.values_mut().for_each(|thread| thread.forget_before(time));
+        self.threads.retain(|_, thread| {
+            !thread.changes.is_empty()
+                && thread.changes.last().is_none_or(|last| last.state != RunState::Dead)
+        });
+        self.changes = self.threads.values().map(|thread| thread.changes.len()).sum();
+    }
+
     /// Sorts the changes. Call it before the first question.
     pub fn finish(&mut self) {
+        self.cpus.clear();
         for (tid, thread) in &mut self.threads {
             thread.finish();
             for (index, change) in thread.changes.iter().enumerate() {
@@ -262,8 +274,16 @@ impl Timeline {
 }
 
 impl Thread {
+    /// Drops the changes before the one that is in effect at a time.
+    fn forget_before(&mut self, time: i64) {
+        let first = self.changes.partition_point(|change| change.time <= time).saturating_sub(1);
+        self.changes.drain(..first);
+        self.until = None;
+    }
+
     /// Sorts the changes, removes those without effect, and adds up.
     fn finish(&mut self) {
+        self.sums.clear();
         // A thread may leave its processor and come to another one at the same time.
         self.changes.sort_by_key(|change| change.time);
         let mut state = None;
@@ -398,6 +418,18 @@ mod tests {
             }
         });
         assert_eq!(found, [(9, 20)]);
+    }
+
+    #[test]
+    fn what_is_forgotten_does_not_change_later_answers() {
+        let states = [RunState::Running, RunState::Sleeping];
+        let changes: Vec<_> = (0..200).map(|n| at(n * 10, states[n as usize % 2])).collect();
+        let mut all = timeline(&changes);
+        let before = all.split(8, 1_005, 1_995);
+        all.forget_before(1_000);
+        all.finish();
+        assert_eq!(all.split(8, 1_005, 1_995), before);
+        assert_eq!((all.split(8, 0, 1_000).unknown, all.changes), (1_000, 100));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use hairline_convert::timeline::Split;
 use serde_json::{Value, json};
 
-use crate::explain::Explained;
+use crate::explain::explained::Explained;
 use crate::explain::survey::Survey;
 use crate::explain::target::{Band, Target};
 use crate::explain::verdict::{Share, inner, largest, meanwhile, verdict};

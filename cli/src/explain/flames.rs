@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use crate::explain::Explained;
+use crate::explain::explained::Explained;
 use crate::explain::show::full_name;
 use crate::folded::{draw, step};
 use crate::input::identity;

@@ -2,11 +2,11 @@
 
 use std::io;
 
-use hairline_convert::slices::{Frame, Slice, SliceSink, Slices};
+use hairline_convert::slices::{Frame, Key, Slice, SliceSink, Slices};
 use hairline_convert::{Item, TrackId};
 
 use crate::explain::survey::Survey;
-use crate::explain::target::{MOST, Target};
+use crate::explain::target::{MOST, Other, Target};
 use crate::trace::ItemVisitor;
 
 /// A thread that is woken runs a moment later, and the one that woke it may end its slice a moment later. A slice
@@ -89,23 +89,41 @@ impl ItemVisitor for Meanwhile<'_> {
 }
 
 impl Found<'_> {
+    fn other(&mut self, question: &Question, key: (Key, Key, TrackId)) -> &mut Other {
+        self.targets[question.target].others.entry(key).or_default()
+    }
+
     fn answer(&mut self, question: Question, slice: &Slice, end: i64) {
         let overlap = end.min(question.end).saturating_sub(slice.start.max(question.start));
         let key = (slice.category, slice.name, slice.track);
-        let others = &mut self.targets[question.target].others;
+        let others = &self.targets[question.target].others;
         if overlap <= 0 || question.track == slice.track || others.len() >= MOST && !others.contains_key(&key)
         {
             return;
         }
-        let other = others.entry(key).or_default();
         match question.kind {
-            Kind::Slow => other.overlap_slow = other.overlap_slow.saturating_add(overlap),
-            Kind::Typical => other.overlap_typical = other.overlap_typical.saturating_add(overlap),
+            Kind::Slow => {
+                let other = self.other(&question, key);
+                other.overlap_slow = other.overlap_slow.saturating_add(overlap);
+            }
+            Kind::Typical => {
+                let other = self.other(&question, key);
+                other.overlap_typical = other.overlap_typical.saturating_add(overlap);
+            }
             Kind::Sleep => {
                 let slept = question.end - question.start;
-                let ends_with_it = end.abs_diff(question.end) <= NEAR.max(slept / 20).unsigned_abs();
+                let is_near = end.abs_diff(question.end) <= NEAR.max(slept / 20).unsigned_abs();
+                // A thread that has woken another one may lose its core before it ends its slice.
+                let ran_since = || {
+                    let tid = self.survey.track_names.tid(slice.track)?;
+                    Some(self.survey.timeline.split(tid, question.end, end))
+                        .filter(|split| split.unknown == 0)
+                };
+                let ends_with_it =
+                    is_near || end > question.end && ran_since().is_some_and(|split| split.running <= NEAR);
                 // A slice that was there for a short time only ends now by chance.
                 if ends_with_it && overlap >= slept / 4 {
+                    let other = self.other(&question, key);
                     other.ended += 1;
                     other.ended_time = other.ended_time.saturating_add(slept);
                 }

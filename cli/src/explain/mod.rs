@@ -1,5 +1,6 @@
 //! `hairline explain`
 
+mod explained;
 mod export;
 mod flames;
 mod gather;
@@ -14,14 +15,14 @@ use std::path::PathBuf;
 
 use hairline_convert::slices::Slices;
 
+use crate::explain::explained::Explained;
 use crate::explain::gather::Gather;
 use crate::explain::meanwhile::Meanwhile;
 use crate::explain::pattern::Pattern;
 use crate::explain::survey::Survey;
-use crate::explain::target::Target;
 use crate::outcome::Outcome;
 use crate::text::{failed, put, written};
-use crate::trace::{ReadSummary, TraceArguments, unsorted};
+use crate::trace::{TraceArguments, unsorted};
 
 /// Says why slices take long: running, waiting for a core, or asleep; in which function, and on what.
 ///
@@ -54,13 +55,6 @@ pub(crate) struct Arguments {
     /// they slept if the trace has such samples.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-}
-
-/// What was found out.
-struct Explained {
-    summary: ReadSummary,
-    survey: Survey,
-    targets: Vec<Target>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::explain::Explained;
+use crate::explain::explained::Explained;
 use crate::explain::survey::Survey;
 use crate::explain::target::{Band, Target};
 use crate::explain::verdict::{Share, inner, largest, meanwhile, percent, verdict};

@@ -19,6 +19,7 @@ mod lasting;
 mod open;
 mod output;
 mod record;
+mod scheduled;
 mod scheduling;
 mod state;
 mod strings;

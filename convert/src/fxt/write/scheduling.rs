@@ -1,45 +1,20 @@
 //! Changes of thread states to scheduling records.
 
-use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::sync::Arc;
 
 use hairline_formats::Value;
 use hairline_formats::fxt::{self, ContextSwitch, StringRef, ThreadState, ThreadWakeup};
 
+use crate::fxt::write::scheduled::{Leaving, MOST_THREADS, Scheduled};
 use crate::fxt::write::state::FxtWriter;
 use crate::{RunState, Scheduling, StateChange, TraceFormat};
-
-/// The limit for threads whose processor is remembered.
-const MOST_THREADS: usize = 1 << 20;
 
 /// The thread id of no thread: the idle task.
 const IDLE: u64 = 0;
 
 /// The weight of the idle task: importers show no row for it.
 const IDLE_WEIGHT: i32 = i32::MIN;
-
-/// What is known between two changes.
-#[derive(Debug, Default)]
-pub(super) struct Scheduled {
-    /// The processor on which each thread runs.
-    cpus: HashMap<u64, u32>,
-    /// A thread that has left its processor. The next one may follow at the same time.
-    leaving: Option<Leaving>,
-    /// The names of threads, which are written last: those with a track have theirs from there.
-    names: HashMap<u64, (Arc<str>, Option<u64>)>,
-    /// The threads with a track that has a name.
-    pub(super) with_track: HashSet<u64>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Leaving {
-    time: u64,
-    cpu: u16,
-    tid: u64,
-    state: ThreadState,
-    priority: Option<i32>,
-}
 
 impl<W: Write> FxtWriter<W> {
     pub(super) fn scheduling(&mut self, scheduling: &Scheduling<'_>) {

@@ -9,7 +9,7 @@ use crate::fxt::write::arguments::EncodedArguments;
 use crate::fxt::write::flows::Flows;
 use crate::fxt::write::lasting::LastingFlows;
 use crate::fxt::write::output::Output;
-use crate::fxt::write::scheduling::Scheduled;
+use crate::fxt::write::scheduled::Scheduled;
 use crate::fxt::write::strings::Strings;
 use crate::fxt::write::threads::Threads;
 use crate::fxt::write::tracks::{OutputTrackKind, Tracks};

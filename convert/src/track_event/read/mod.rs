@@ -20,6 +20,7 @@ mod plain;
 mod samples;
 mod scheduling;
 mod sequence;
+mod stacks;
 mod state;
 mod table;
 mod tracks;

@@ -9,7 +9,7 @@ use hairline_formats::track_event::{
     CounterValue, Interned, InternedKind, Packet, PacketDefaults, SequenceId, SourceLocation, TrackUuid,
 };
 
-use crate::track_event::read::samples::Stacks;
+use crate::track_event::read::stacks::Stacks;
 use crate::track_event::read::table::{InternedText, Table};
 use crate::{Context, Report};
 

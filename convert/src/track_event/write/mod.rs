@@ -7,6 +7,7 @@
 mod event;
 mod flow_names;
 mod flows;
+mod scheduled;
 mod scheduling;
 mod sequence;
 mod state;

@@ -1,41 +1,15 @@
 //! Changes of thread states to packets.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use hairline_formats::track_event::{self as te, TaskState, TaskStateEvent, Thread};
 
+use crate::track_event::write::scheduled::MOST_THREADS;
 use crate::track_event::write::state::State;
 use crate::track_event::write::tracks::GENERAL_SEQUENCE;
-use crate::{RunState, Scheduling, StateChange, TraceFormat, TrackId};
-
-/// The limit for threads whose state is remembered.
-const MOST_THREADS: usize = 1 << 20;
+use crate::{RunState, Scheduling, StateChange, TraceFormat};
 
 pub(crate) const OTHERS: &str = "ftrace events that are not about scheduling left out";
-
-/// What is known of each thread.
-#[derive(Debug, Default)]
-pub(super) struct Scheduled {
-    /// The tracks of threads.
-    pub(super) tracks: HashMap<u64, TrackId>,
-    running: HashMap<u64, bool>,
-    names: HashMap<u64, Arc<str>>,
-}
-
-impl Scheduled {
-    /// Whether a change has no effect: the wakeup of a thread that runs.
-    fn is_idle(&mut self, change: &StateChange) -> bool {
-        let running = self.running.get(&change.tid).copied();
-        if change.is_wakeup && running == Some(true) {
-            return true;
-        }
-        if running.is_some() || self.running.len() < MOST_THREADS {
-            self.running.insert(change.tid, change.state.is_running());
-        }
-        false
-    }
-}
 
 impl State {
     pub(super) fn scheduling(&mut self, scheduling: &Scheduling<'_>) {

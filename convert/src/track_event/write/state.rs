@@ -6,7 +6,7 @@ use crate::readings::Readings;
 use crate::track_event::stacks::Stacks;
 use crate::track_event::write::flow_names::FlowNames;
 use crate::track_event::write::flows::Flows;
-use crate::track_event::write::scheduling::Scheduled;
+use crate::track_event::write::scheduled::Scheduled;
 use crate::track_event::write::sequence::{Locations, Sequence};
 use crate::track_event::write::tracks::Tracks;
 
