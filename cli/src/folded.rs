@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-/// Draws a flame graph of folded stacks. The words are its title, the unit of the weights, and what a name is.
+/// Draws a flame graph of folded stacks. The words are its title, the unit of the weights, and what a name
+/// is.
 pub(crate) fn draw(
     folded: &str,
     (title, unit, what): (String, &str, &str),

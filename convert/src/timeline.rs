@@ -1,8 +1,8 @@
 //! The states of all threads over time, for questions about any stretch of it.
 //!
 //! Changes of states arrive in any order: a tracer writes those of one processor after those of another. So
-//! they are stored (16 bytes each, at most 4,194,304) and sorted by [`Timeline::finish`]. After that, the sums
-//! of a stretch take a binary search and a look at 32 changes at most.
+//! they are stored (16 bytes each, at most 4,194,304) and sorted by [`Timeline::finish`]. After that, the
+//! sums of a stretch take a binary search and a look at 32 changes at most.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -166,8 +166,8 @@ impl Timeline {
         });
     }
 
-    /// Forgets the changes before a time, except for the last one of each thread. Further changes may be added,
-    /// and [`finish`](Self::finish) called again.
+    /// Forgets the changes before a time, except for the last one of each thread. Further changes may be
+    /// added, and [`finish`](Self::finish) called again.
     pub fn forget_before(&mut self, time: i64) {
         self.threads.values_mut().for_each(|thread| thread.forget_before(time));
         self.threads.retain(|_, thread| {

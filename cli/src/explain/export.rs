@@ -84,13 +84,15 @@ fn band(survey: &Survey, band: &Band) -> Value {
         shares.into_iter().map(one).collect::<Vec<_>>()
     };
     let thread = |tid: &u64| survey.thread_name(*tid);
+    let on_cpu = largest(&band.on_cpu, |stack| survey.samples.leaf(*stack), ROWS);
+    let off_cpu = largest(&band.off_cpu, |stack| survey.samples.names(*stack).join(";"), ROWS);
     json!({
         "count": band.count,
         "total_ns": band.duration,
         "split": split(&band.split),
         "inner": inner.collect::<Vec<_>>(),
-        "functions_on_cpu": shares(largest(&band.on_cpu, |stack| survey.samples.leaf(*stack), ROWS), "samples"),
-        "stacks_asleep": shares(largest(&band.off_cpu, |stack| survey.samples.names(*stack).join(";"), ROWS), "ns"),
+        "functions_on_cpu": shares(on_cpu, "samples"),
+        "stacks_asleep": shares(off_cpu, "ns"),
         "threads_on_core": shares(largest(&band.holders, thread, ROWS), "ns"),
         "wakers": shares(largest(&band.wakers, thread, ROWS), "ns"),
     })

@@ -9,8 +9,8 @@ use crate::explain::survey::Survey;
 use crate::explain::target::{MOST, Other, Target};
 use crate::trace::ItemVisitor;
 
-/// A thread that is woken runs a moment later, and the one that woke it may end its slice a moment later. A slice
-/// that ends so near the end of a sleep, or nearer than a twentieth of the sleep, may have ended it.
+/// A thread that is woken runs a moment later, and the one that woke it may end its slice a moment later. A
+/// slice that ends so near the end of a sleep, or nearer than a twentieth of the sleep, may have ended it.
 const NEAR: i64 = 200_000;
 
 pub(super) struct Meanwhile<'s> {

@@ -27,10 +27,10 @@ use crate::trace::{TraceArguments, unsorted};
 /// Says why slices take long: running, waiting for a core, or asleep; in which function, and on what.
 ///
 /// Takes the slices of one name, or the ten names that took most, and compares the slowest hundredth with the
-/// typical ones: the time that their thread ran, waited for a core and slept; the inner slices in which it did;
-/// the functions on the CPU, and the stacks in which it slept; the threads that had the core meanwhile. The
-/// first lines name the cause. A trace without scheduling still shows inner slices, and what other threads did
-/// meanwhile. Reads the trace up to three times, so it must be a file.
+/// typical ones: the time that their thread ran, waited for a core and slept; the inner slices in which it
+/// did; the functions on the CPU, and the stacks in which it slept; the threads that had the core meanwhile.
+/// The first lines name the cause. A trace without scheduling still shows inner slices, and what other
+/// threads did meanwhile. Reads the trace up to three times, so it must be a file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline explain trace.pftrace
@@ -46,7 +46,8 @@ pub(crate) struct Arguments {
     #[arg(value_name = "[CATEGORY/]NAME")]
     pattern: Option<Pattern>,
     /// Explain so many names at most.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100))]
     top: u32,
     /// Print everything as JSON, times in nanoseconds.
     #[arg(long)]

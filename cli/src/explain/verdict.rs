@@ -191,8 +191,8 @@ fn waiting(survey: &Survey, band: &Band, lines: &mut Vec<String>) {
 
 fn asleep(survey: &Survey, target: &Target, band: &Band, lines: &mut Vec<String>) {
     if target.chosen.is_poll {
-        let what = "Why: this is a poll of an async task, which must not sleep: a blocking call in it holds up \
-                    the other tasks of its thread.";
+        let what = "Why: this is a poll of an async task, which must not sleep: a blocking call in it \
+                    holds up the other tasks of its thread.";
         lines.push(what.to_owned());
     }
     let stacks = largest(&band.off_cpu, |stack| survey.samples.leaf(*stack), 3);

@@ -28,9 +28,10 @@ use crate::track_names::TrackNames;
 /// Prints totals, then tables by category, by name and by thread: the number of slices, their time with and
 /// without inner slices (total, self), minimum, maximum and percentiles. Percentiles are exact for up to 32
 /// slices, otherwise within 1 %. A thread is busy while a slice is open on it. Slices on tracks that are no
-/// threads, like the lives of async tasks, are intervals with tables of their own: their time overlaps that of
-/// threads. If the trace has scheduling and is a file, running and waiting are the times in which the threads of
-/// slices were on a core and waited for one. Tracks of one name are one row. Slices without an end are counted, but are in no table.
+/// threads, like the lives of async tasks, are intervals with tables of their own: their time overlaps that
+/// of threads. If the trace has scheduling and is a file, running and waiting are the times in which the
+/// threads of slices were on a core and waited for one. Tracks of one name are one row. Slices without an end
+/// are counted, but are in no table.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline stats trace.pftrace

@@ -1,5 +1,5 @@
-//! A program whose requests are slow for one reason, for the tests of `hairline explain`. Its second argument is
-//! the trace to write.
+//! A program whose requests are slow for one reason, for the tests of `hairline explain`. Its second argument
+//! is the trace to write.
 //!
 //! ```text
 //! slow lock         another thread holds the lock that some requests need
