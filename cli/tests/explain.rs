@@ -342,3 +342,67 @@ fn a_name_that_is_not_there_is_an_error_that_says_where_names_are() {
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && text.contains("x/*") && text.contains("hairline stats"), "{text}");
 }
+
+/// The output of another command on the same trace.
+fn command(folder: &Path, arguments: &[&str]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
+    let output = command.current_dir(folder).args(arguments).stdin(Stdio::null()).output().expect("it ran");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn stats_has_the_times_running_and_waiting_where_there_is_scheduling() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let starved = || {
+        requests("request", |trace, middle| {
+            trace.switch(middle, (SERVER, State::Preempted), HOG);
+            trace.switch(middle + 50 * MS, (HOG, State::Preempted), SERVER);
+            None
+        })
+    };
+    for shape in [Shape::States, Shape::Ftrace] {
+        fs::write(folder.path().join("t.pftrace"), starved().finish(shape)).expect("written");
+        let text = command(folder.path(), &["stats", "t.pftrace", "--json"]);
+        let all: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        for row in [&all["names"][0], &all["categories"][0], &all["by_thread"][0]] {
+            let ns = |name: &str| row[name].as_u64();
+            assert_eq!((ns("running_ns"), ns("waiting_ns")), (Some(1_000 * MS), Some(100 * MS)), "{row}");
+        }
+    }
+    fs::write(folder.path().join("t.pftrace"), starved().finish(Shape::Nothing)).expect("written");
+    assert!(!command(folder.path(), &["stats", "t.pftrace"]).contains("running"), "there is none to show");
+}
+
+#[test]
+fn flame_draws_the_functions_of_samples() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut trace = Planted::new().finish(Shape::Nothing);
+    let sequence = SequenceId(9);
+    let mapping = Mapping { path: &[][..], build_id: 1, ..Mapping::default() };
+    te::interned_stacks(
+        &mut trace,
+        sequence,
+        true,
+        &[
+            InternedStack::BuildId { iid: 1, bytes: &[1] },
+            InternedStack::Function { iid: 1, name: "main" },
+            InternedStack::Mapping { iid: 1, mapping },
+            InternedStack::Frame { iid: 1, frame: Frame { function: 1, mapping: 1, rel_pc: 1 } },
+            InternedStack::Frame { iid: 2, frame: Frame { function: 0, mapping: 1, rel_pc: 2 } },
+            InternedStack::Callstack { iid: 1, frames: &[1, 2] },
+        ],
+    );
+    for time in [5, 6, 7] {
+        let sample = PerfSample { pid: 100, tid: SERVER as u32, callstack: 1, ..PerfSample::default() };
+        te::perf_sample(&mut trace, sequence, time, &sample);
+    }
+    let line = |function| te::Line { function, file: "", line: 1 };
+    let symbols = te::AddressSymbols { address: 2, lines: vec![line("inlined"), line("around")] };
+    te::module_symbols(&mut trace, sequence, "", &[1], &[symbols]);
+    fs::write(folder.path().join("t.pftrace"), trace).expect("written");
+    let folded = command(folder.path(), &["flame", "t.pftrace", "--samples", "--by", "all"]);
+    assert_eq!(folded, "main;around;inlined 3\n");
+    let by_thread = command(folder.path(), &["flame", "t.pftrace", "--samples"]);
+    assert!(by_thread.contains("server (101);main;around;inlined 3"), "{by_thread}");
+}

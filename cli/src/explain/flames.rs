@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::explain::explained::Explained;
 use crate::explain::show::full_name;
+use crate::explain::verdict::total;
 use crate::folded::{draw, step};
 use crate::input::identity;
 use crate::outcome::Outcome;
@@ -17,7 +18,7 @@ pub(super) fn write(explained: &Explained, path: &Path, trace: &Path) -> Outcome
     let (samples, all) = (&explained.survey.samples, &target.all);
     let mut lines = Vec::new();
     // Both are times: a sample on the CPU stands for its share of the time that the slices ran.
-    let on_cpu: i64 = all.on_cpu.values().sum();
+    let on_cpu = total(all.on_cpu.values().copied());
     let stacks = all.on_cpu.iter().map(|(stack, count)| {
         let time = i128::from(*count) * i128::from(all.split.running.max(on_cpu)) / i128::from(on_cpu.max(1));
         ("on the CPU", *stack, time)

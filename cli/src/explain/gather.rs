@@ -55,8 +55,8 @@ impl<'s> Gather<'s> {
         self.slices.finish(&mut self.found)?;
         let mut targets = self.found.targets;
         for target in &mut targets {
-            longest(&mut target.sleeps, MOST_SLEEPS, |sleep| sleep.end - sleep.start);
-            longest(&mut target.examples, MOST_EXAMPLES, |example| example.end - example.start);
+            longest(&mut target.sleeps, MOST_SLEEPS, |sleep| sleep.end.saturating_sub(sleep.start));
+            longest(&mut target.examples, MOST_EXAMPLES, |example| example.end.saturating_sub(example.start));
         }
         Ok(targets)
     }
@@ -146,7 +146,9 @@ impl Found<'_> {
         if is_slow || is_typical {
             target.examples.push(Example { track: slice.track, start: slice.start, end, is_slow });
             if target.examples.len() >= 16 * MOST_EXAMPLES {
-                longest(&mut target.examples, MOST_EXAMPLES, |example| example.end - example.start);
+                longest(&mut target.examples, MOST_EXAMPLES, |example| {
+                    example.end.saturating_sub(example.start)
+                });
             }
         }
         if let Some(tid) = tid.filter(|_| is_slow) {
@@ -157,7 +159,7 @@ impl Found<'_> {
                 }
             });
             if target.sleeps.len() >= 16 * MOST_SLEEPS {
-                longest(&mut target.sleeps, MOST_SLEEPS, |sleep| sleep.end - sleep.start);
+                longest(&mut target.sleeps, MOST_SLEEPS, |sleep| sleep.end.saturating_sub(sleep.start));
             }
         }
     }
@@ -171,7 +173,7 @@ fn look_inside(survey: &Survey, band: &mut Band, tid: u64, slice: &Slice) {
     }
     let timeline = &survey.timeline;
     timeline.stretches(tid, start, end, &mut |stretch| {
-        let duration = stretch.end - stretch.start;
+        let duration = stretch.end.saturating_sub(stretch.start);
         match stretch.state {
             Some(RunState::Runnable) => {
                 let Some(cpu) = stretch.cpu else { return };

@@ -111,7 +111,7 @@ impl Found<'_> {
                 other.overlap_typical = other.overlap_typical.saturating_add(overlap);
             }
             Kind::Sleep => {
-                let slept = question.end - question.start;
+                let slept = question.end.saturating_sub(question.start);
                 let is_near = end.abs_diff(question.end) <= NEAR.max(slept / 20).unsigned_abs();
                 // A thread that has woken another one may lose its core before it ends its slice.
                 let ran_since = || {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::explain::explained::Explained;
 use crate::explain::survey::Survey;
 use crate::explain::target::{Band, Target};
-use crate::explain::verdict::{Share, inner, largest, meanwhile, percent, verdict};
+use crate::explain::verdict::{Share, inner, largest, meanwhile, percent, total, verdict};
 use crate::table::{Table, in_colour, plain};
 use crate::text::{duration, grouped, grouped_count};
 
@@ -117,7 +117,7 @@ fn lists(out: &mut String, survey: &Survey, target: &Target) {
     let band = |has: fn(&Band) -> bool| if has(slow) { (slow, "the slowest 1 %") } else { (all, "all") };
     let (of, who) = band(|band| !band.on_cpu.is_empty());
     let functions = largest(&of.on_cpu, |stack| survey.samples.leaf(*stack), ROWS);
-    let samples = of.on_cpu.values().sum();
+    let samples = total(of.on_cpu.values().copied());
     list(out, &format!("functions on the CPU in {who}"), &functions, samples, |share| {
         grouped_count(share.unsigned_abs(), "sample")
     });

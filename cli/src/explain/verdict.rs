@@ -50,9 +50,14 @@ impl Cause {
             Self::Running => split.running,
             Self::Waiting => split.waiting,
             Self::Asleep => split.asleep,
-            Self::Unknown => split.running + split.waiting + split.asleep + split.unknown,
+            Self::Unknown => total([split.running, split.waiting, split.asleep, split.unknown]),
         }
     }
+}
+
+/// A sum that a made-up trace cannot let overflow.
+pub(super) fn total(all: impl IntoIterator<Item = i64>) -> i64 {
+    all.into_iter().fold(0, i64::saturating_add)
 }
 
 /// A name with its share.
@@ -65,7 +70,8 @@ pub(super) struct Share {
 pub(super) fn largest<K>(sums: &HashMap<K, i64>, name: impl Fn(&K) -> String, most: usize) -> Vec<Share> {
     let mut by_name: HashMap<String, i64> = HashMap::new();
     for (key, time) in sums {
-        *by_name.entry(name(key)).or_default() += time;
+        let sum = by_name.entry(name(key)).or_default();
+        *sum = sum.saturating_add(*time);
     }
     let mut all: Vec<_> = by_name.into_iter().map(|(what, time)| Share { what, time }).collect();
     all.sort_by(|a, b| b.time.cmp(&a.time).then_with(|| a.what.cmp(&b.what)));
@@ -162,7 +168,7 @@ fn list(shares: &[Share], whole: i64) -> String {
 }
 
 fn running(survey: &Survey, band: &Band, lines: &mut Vec<String>) {
-    let whole = band.on_cpu.values().sum();
+    let whole = total(band.on_cpu.values().copied());
     let functions = largest(&band.on_cpu, |stack| survey.samples.leaf(*stack), 3);
     if functions.is_empty() {
         lines.push(NO_SAMPLES.to_owned());
@@ -176,9 +182,9 @@ const NO_SAMPLES: &str =
 
 fn waiting(survey: &Survey, band: &Band, lines: &mut Vec<String>) {
     let mut threads = largest(&band.holders, |tid| survey.thread_name(*tid), 3);
-    let (whole, known) = (band.split.waiting, band.holders.values().sum::<i64>());
+    let (whole, known) = (band.split.waiting, total(band.holders.values().copied()));
     threads.retain(|thread| thread.time >= whole / 50);
-    let others = percent(whole - known, whole);
+    let others = percent(whole.saturating_sub(known), whole);
     lines.push(if threads.is_empty() {
         "Why: the core was busy with threads that are not in the trace, those of other programs.".to_owned()
     } else if known >= whole / 10 * 9 {
@@ -200,7 +206,7 @@ fn asleep(survey: &Survey, target: &Target, band: &Band, lines: &mut Vec<String>
         lines.push(format!("Functions that sleep: {}.", list(&stacks, band.split.asleep)));
     }
     let wakers = largest(&band.wakers, |tid| survey.thread_name(*tid), 2);
-    let whole = target.sleeps.iter().map(|sleep| sleep.end - sleep.start).sum::<i64>();
+    let whole = total(target.sleeps.iter().map(|sleep| sleep.end.saturating_sub(sleep.start)));
     if let Some(ending) = ending(survey, target).filter(|ending| ending.time >= whole / 2) {
         lines.push(format!(
             "Why: {} of {} sleeps end when `{}` ends on {}: that thread had what they wait for, like a lock \
@@ -272,7 +278,7 @@ fn overlapping(survey: &Survey, target: &Target, lines: &mut Vec<String>) {
 pub(super) fn meanwhile(survey: &Survey, target: &Target) -> Vec<(String, i64, i64)> {
     let time = |is_slow: bool| {
         let of_kind = target.examples.iter().filter(|example| example.is_slow == is_slow);
-        of_kind.map(|example| example.end - example.start).sum::<i64>()
+        total(of_kind.map(|example| example.end.saturating_sub(example.start)))
     };
     let (slow, typical) = (time(true), time(false));
     let share = |part: i64, whole: i64| {
