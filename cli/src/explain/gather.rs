@@ -84,8 +84,8 @@ impl Found<'_> {
     fn around(&self, track: TrackId, above: &mut [Frame]) -> Option<u32> {
         let known = above.iter().rposition(|frame| frame.mark != 0);
         let mut mark = known.map_or(OUTSIDE, |known| above[known].mark);
-        for depth in known.map_or(0, |known| known + 1)..above.len() {
-            let frame = &mut above[depth];
+        let first = known.map_or(0, |known| known + 1);
+        for (depth, frame) in above.iter_mut().enumerate().skip(first) {
             if self.number(frame.category, frame.name, track).is_some() {
                 mark = depth as u32 + 2;
             }
