@@ -88,6 +88,11 @@ pub(crate) struct Position {
     pub(crate) changes: u64,
 }
 
+impl Position {
+    /// The position before any record.
+    pub(crate) const START: Self = Self { commit: Commit(0), last: 0, changes: 0 };
+}
+
 /// A flag beside the uuid of a track, which has 56 bits.
 pub(crate) const AS_INTERVAL: u64 = 1 << 63;
 
@@ -105,8 +110,16 @@ impl Hot {
             far_len: Cell::new(0),
             near: [const { Cell::new(0) }; NEAR_BYTES + 1],
             tracks: [const { Cell::new(0) }; NEAR_TRACKS],
-            cold_position: Cell::new(Position { commit: Commit(0), last: 0, changes: 0 }),
+            cold_position: Cell::new(Position::START),
         }
+    }
+
+    /// Returns the [changes](Position::changes) up to the last record that the cold path has written.
+    #[cfg_attr(not(feature = "subscriber"), allow(dead_code))]
+    #[inline(always)]
+    pub(crate) fn changes(&self) -> u64 {
+        // SAFETY: this thread's own cell; nothing writes it while one of its fields is read.
+        unsafe { (*self.cold_position.as_ptr()).changes }
     }
 
     /// Returns the thread's lease, for the hot path. A thread without its own lease has one that is always

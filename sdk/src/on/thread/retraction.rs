@@ -15,7 +15,7 @@
 use hairline_shm::Commit;
 
 use crate::on::base::clock;
-use crate::on::base::this_thread::{self, Position};
+use crate::on::base::this_thread::{self, Hot, Position};
 use crate::on::callsite::Epoch;
 use crate::on::thread::cold;
 
@@ -34,48 +34,58 @@ pub(crate) struct Begun {
     time: u64,
 }
 
-/// A slice that may be taken back: nothing was recorded inside of it, and it was the last one of its thread.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LastSlice {
-    begin: Position,
-    end: Commit,
-}
-
 /// Returns the position after this thread's last record.
+#[inline]
 pub(crate) fn position() -> Position {
     let hot = this_thread::hot();
     let lease = hot.lease();
-    Position { commit: lease.commit(), last: lease.last(), changes: hot.cold_position.get().changes }
+    Position { commit: lease.commit(), last: lease.last(), changes: hot.changes() }
 }
 
 impl Begun {
+    /// No slice.
+    pub(crate) const NONE: Self = Self { position: Position::START, time: 0 };
+
     /// Call it after a slice was begun at `before`.
+    #[inline]
     pub(crate) fn new(before: Position) -> Self {
         let hot = this_thread::hot();
-        let cold = hot.cold_position.get();
-        if cold.changes == before.changes {
-            return Self { position: before, time: hot.lease().last() };
+        if hot.changes() == before.changes {
+            Self { position: before, time: hot.lease().last() }
+        } else {
+            Self::after_changes(hot)
         }
-        // The chunk or the strings have changed: the cold path has written the begin, and that took longer than
-        // a drop does.
-        Self { position: cold, time: clock::now(hot.multiplier.get(), hot.offset.get()) }
     }
 
-    /// Call it after the slice was ended. Returns the slice if it is short, and nothing is inside of it.
-    pub(crate) fn ended(&self) -> Option<LastSlice> {
-        let (begin, now) = (self.position, position());
-        let is_last = now.changes == begin.changes && now.commit.records() == begin.commit.records() + 2;
-        let is_short = now.last - self.time.min(now.last) <= LONGEST;
-        (is_last && is_short).then_some(LastSlice { begin, end: now.commit })
+    /// As [`new`](Self::new), if the chunk or the strings have changed: the cold path has written the begin,
+    /// and that took longer than a drop does.
+    #[cold]
+    fn after_changes(hot: &Hot) -> Self {
+        Self { position: hot.cold_position.get(), time: clock::now(hot.multiplier.get(), hot.offset.get()) }
+    }
+
+    /// Returns whether the slice, which has just ended, is short and has nothing inside of it.
+    #[inline]
+    pub(crate) fn is_short_and_empty(&self) -> bool {
+        let hot = this_thread::hot();
+        let lease = hot.lease();
+        let begin = &self.position;
+        let is_last =
+            hot.changes() == begin.changes && lease.commit().records() == begin.commit.records() + 2;
+        is_last && lease.last().saturating_sub(self.time) <= LONGEST
+    }
+
+    /// Takes the slice back, which ended with the commit `end`, if it is still the last one of this thread
+    /// and no reader has it. `epoch` is that of its callsite.
+    pub(crate) fn retract(&self, end: Commit, epoch: Epoch) {
+        if last_commit() == end {
+            cold::retract(epoch, &self.position, end);
+        }
     }
 }
 
-impl LastSlice {
-    /// Takes the slice back, if it is still the last one of this thread and no reader has it. `epoch` is that
-    /// of its callsite.
-    pub(crate) fn retract(&self, epoch: Epoch) {
-        if this_thread::hot().lease().commit() == self.end {
-            cold::retract(epoch, &self.begin, self.end);
-        }
-    }
+/// Returns the commit of this thread's last record.
+#[inline]
+pub(crate) fn last_commit() -> Commit {
+    this_thread::hot().lease().commit()
 }

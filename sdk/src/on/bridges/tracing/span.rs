@@ -9,7 +9,7 @@ use tracing_core::span::Record;
 
 use crate::on::base::lock::{Mutex, MutexGuard};
 use crate::on::bridges::tracing::fields::{Fields, Visited};
-use crate::on::bridges::tracing::stack::{Entry, Left};
+use crate::on::bridges::tracing::stack::Entry;
 use crate::on::bridges::tracing::{Mode, stack};
 use crate::on::callsite;
 use crate::on::callsite::{Callsite, Epoch};
@@ -455,21 +455,11 @@ impl Span {
     #[inline(never)]
     fn end_again(&self, callsite: &'static Callsite, open: OpenScope) {
         self.end_slice(callsite, open);
-        let slice = stack::begun_of_left().and_then(|begun| begun.ended());
-        stack::keep_left(slice.map(|slice| Left { span: self.address(), recorded_in: open.epoch, slice }));
+        stack::keep_left(self.address(), open.epoch);
     }
 
     fn address(&self) -> usize {
         std::ptr::from_ref(self).addr()
-    }
-
-    /// Takes the slice of the last entry back, if that was on this thread and nothing was recorded since its
-    /// begin: it is the entry in which a future was dropped.
-    #[inline(never)]
-    fn retract_last_entry(&self) {
-        if let Some(left) = stack::take_left().filter(|left| left.span == self.address()) {
-            left.slice.retract(left.recorded_in);
-        }
     }
 
     #[cold]
@@ -513,16 +503,23 @@ impl Span {
     /// Closes the span. Nobody else refers to it.
     #[inline]
     pub(crate) fn close(&self) {
-        if self.has(FLOW)
-            && !self.has(LIFE)
+        let state = self.state.load(Ordering::Acquire); // as in `has`
+        if state & (FLOW | LIFE | LATE) != 0 || self.entries() > 1 {
+            self.close_with_details(state);
+        }
+    }
+
+    #[inline(never)]
+    fn close_with_details(&self, state: u32) {
+        if state & (FLOW | LIFE) == FLOW
             && let Some(callsite) = self.callsite()
         {
             callsite.count_done_at_once();
         }
         if self.entries() > 1 {
-            self.retract_last_entry();
+            stack::retract_left(self.address());
         }
-        if self.has(LIFE | LATE) {
+        if state & (LIFE | LATE) != 0 {
             self.end();
         }
     }

@@ -7,9 +7,11 @@
 
 use std::cell::{Cell, RefCell};
 
+use hairline_shm::Commit;
+
 use crate::on::base::this_thread;
 use crate::on::callsite::{Callsite, Epoch};
-use crate::on::thread::retraction::{Begun, LastSlice};
+use crate::on::thread::retraction::{self, Begun};
 use crate::on::thread::slices::{self, OpenScope};
 
 /// An entered span.
@@ -38,28 +40,69 @@ const NEAR: usize = 32;
 
 struct Stack {
     len: Cell<usize>,
-    near: [Cell<Option<Entry>>; NEAR],
-    /// The begins of those entries that may be the last ones of their spans.
-    begun: [Cell<Option<Begun>>; NEAR],
-    /// The slice of the entry that was left last, if it may be taken back.
+    near: [Place; NEAR],
+    /// The begin of the last slice that may be taken back, and the index of its entry. One is enough: what
+    /// began before it has something inside.
+    begun: Cell<Begun>,
+    begun_at: Cell<usize>,
+    /// The entry of `begun`, if that was left last and may be taken back.
     left: Cell<Option<Left>>,
+}
+
+/// A place for an [`Entry`]. Each field is stored and loaded by itself, in one access of its size: a processor
+/// waits when it loads at once what was stored in parts a moment before.
+struct Place {
+    span: Cell<u64>,
+    callsite: Cell<Option<&'static Callsite>>,
+    epoch: Cell<Option<Epoch>>,
+    id: Cell<u32>,
+    is_again: Cell<bool>,
+}
+
+impl Place {
+    const EMPTY: Self = Self {
+        span: Cell::new(0),
+        callsite: Cell::new(None),
+        epoch: Cell::new(None),
+        id: Cell::new(0),
+        is_again: Cell::new(false),
+    };
+
+    #[inline(always)]
+    fn set(&self, entry: Entry) {
+        self.span.set(entry.span);
+        self.callsite.set(Some(entry.callsite));
+        self.epoch.set(entry.open.map(|open| open.epoch));
+        self.id.set(entry.open.map_or(0, |open| open.id));
+        self.is_again.set(entry.is_again);
+    }
+
+    /// Returns the entry; `None` if there was never one.
+    #[inline(always)]
+    fn get(&self) -> Option<Entry> {
+        let open = self.epoch.get().map(|epoch| OpenScope { epoch, id: self.id.get() });
+        let (span, is_again) = (self.span.get(), self.is_again.get());
+        self.callsite.get().map(|callsite| Entry { span, callsite, open, is_again })
+    }
 }
 
 /// An entry that was left.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Left {
+struct Left {
     /// The address of the span.
-    pub(crate) span: usize,
-    pub(crate) recorded_in: Epoch,
-    pub(crate) slice: LastSlice,
+    span: usize,
+    recorded_in: Epoch,
+    /// The commit of its end.
+    end: Commit,
 }
 
 thread_local! {
     static STACK: Stack = const {
         Stack {
             len: Cell::new(0),
-            near: [const { Cell::new(None) }; NEAR],
-            begun: [const { Cell::new(None) }; NEAR],
+            near: [const { Place::EMPTY }; NEAR],
+            begun: Cell::new(Begun::NONE),
+            begun_at: Cell::new(usize::MAX),
             left: Cell::new(None),
         }
     };
@@ -92,20 +135,23 @@ fn top_of_far() -> Option<Entry> {
     far(|far| far.last().copied()).flatten()
 }
 
+/// Takes the fields of an entry one by one, so that they are in registers.
 #[cold]
-fn push_far(entry: Entry) -> Option<()> {
+#[inline(never)]
+fn push_far(span: u64, callsite: &'static Callsite, open: Option<OpenScope>, is_again: bool) -> Option<()> {
     // An allocator's spans would find the list borrowed. They are not recorded.
     let _busy = this_thread::busy();
-    far(|far| far.push(entry))
+    far(|far| far.push(Entry { span, callsite, open, is_again }))
 }
 
 impl Stack {
-    #[inline]
+    #[inline(always)]
     fn push(&self, entry: Entry) {
         let len = self.len.get();
+        let Entry { span, callsite, open, is_again } = entry;
         match self.near.get(len) {
-            Some(place) => place.set(Some(entry)),
-            None if push_far(entry).is_none() => return, // the thread ends
+            Some(place) => place.set(entry),
+            None if push_far(span, callsite, open, is_again).is_none() => return, // the thread ends
             None => {}
         }
         self.len.set(len + 1);
@@ -130,33 +176,42 @@ impl Stack {
     }
 }
 
-#[inline]
+#[inline(always)]
 pub(crate) fn push(entry: Entry) {
     stack().push(entry);
 }
 
-/// Keeps the begin of the slice of the next entry.
+/// Keeps the begin of the slice of the next entry; `None` if that must not be taken back.
+#[inline]
 pub(crate) fn keep_begun(begun: Option<Begun>) {
     let stack = stack();
-    if let Some(place) = stack.begun.get(stack.len.get()) {
-        place.set(begun);
+    match begun {
+        Some(begun) => {
+            stack.begun.set(begun);
+            stack.begun_at.set(stack.len.get());
+        }
+        None if stack.begun_at.get() == stack.len.get() => stack.begun_at.set(usize::MAX),
+        None => {}
     }
 }
 
-/// Returns the begin of the slice that [`leave`] has just removed, if it was kept.
-pub(crate) fn begun_of_left() -> Option<Begun> {
+/// Keeps the slice of the entry that [`leave`] has just removed, if it may be taken back. Call it when the
+/// slice has ended. `span` is the address of its span.
+#[inline]
+pub(crate) fn keep_left(span: usize, recorded_in: Epoch) {
     let stack = stack();
-    stack.begun.get(stack.len.get())?.take()
+    let may_be_taken_back = stack.begun_at.get() == stack.len.get() && stack.begun.get().is_short_and_empty();
+    let left = || Left { span, recorded_in, end: retraction::last_commit() };
+    stack.left.set(may_be_taken_back.then(left));
 }
 
-/// Keeps the slice of an entry that was left.
-pub(crate) fn keep_left(left: Option<Left>) {
-    stack().left.set(left);
-}
-
-/// Removes and returns the slice that was kept last.
-pub(crate) fn take_left() -> Option<Left> {
-    stack().left.take()
+/// Takes the slice of the last entry back, if that was an entry of the span at this address, on this thread,
+/// and nothing was recorded since its begin: it is the entry in which a future was dropped.
+pub(crate) fn retract_left(span: usize) {
+    let stack = stack();
+    if let Some(left) = stack.left.take().filter(|left| left.span == span) {
+        stack.begun.get().retract(left.end, left.recorded_in);
+    }
 }
 
 /// Returns the id of the span that was entered last; 0 if none is entered.
@@ -164,8 +219,10 @@ pub(crate) fn take_left() -> Option<Left> {
 pub(crate) fn top_span() -> u64 {
     let stack = stack();
     let Some(at) = stack.len.get().checked_sub(1) else { return 0 };
-    let near = stack.near.get(at).map_or_else(top_of_far, Cell::get);
-    near.map_or(0, |entry| entry.span)
+    match stack.near.get(at) {
+        Some(place) => place.span.get(),
+        None => top_of_far().map_or(0, |entry| entry.span),
+    }
 }
 
 /// Returns the span that was entered last.
@@ -186,7 +243,8 @@ fn pop() -> Option<Entry> {
 pub(crate) fn leave_near(span: u64) -> Option<Entry> {
     let stack = stack();
     let at = stack.len.get().wrapping_sub(1);
-    let entry = stack.near.get(at)?.get().filter(|entry| entry.span == span)?;
+    let place = stack.near.get(at).filter(|place| place.span.get() == span)?;
+    let entry = place.get()?;
     stack.len.set(at);
     Some(entry)
 }
