@@ -373,7 +373,7 @@ impl SessionBuilder {
     /// functions and lines.
     ///
     /// The Linux kernel takes the samples (perf events), for an ordinary user with `kernel.perf_event_paranoid`
-    /// 2 or less. Each interrupts its thread for some 30 us. The session's own thread unwinds the stacks, of
+    /// 2 or less. Each interrupts its thread for some 20 us. The session's own thread unwinds the stacks, of
     /// which the kernel copies 8 KiB; frame pointers are not needed. It looks up the functions when the session
     /// ends, which takes as long as it takes to read the debug information. Release builds have lines with
     /// `debug = "line-tables-only"`.

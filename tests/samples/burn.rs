@@ -18,7 +18,7 @@ fn cpu_ns() -> i64 {
 
 #[inline(always)]
 fn stir(mut word: u64) -> u64 {
-    for _ in 0..20_000 { // loop of stir
+    for _ in 0..20_000 {
         word = black_box(word.wrapping_mul(6_364_136_223_846_793_005).rotate_left(7)); // line of stir
     }
     word

@@ -13,12 +13,13 @@ use std::time::Duration;
 
 use hairline::Format;
 use hairline_formats::track_event::SequenceId;
-use hairline_perf::{Attributes, Event, Inherit, Ring, online_cpus};
+use hairline_perf::{Attributes, Event, Inherit, RING, Ring, online_cpus};
 use hairline_stacks::{Profile, REGISTERS, STACK_BYTES, Totals};
+use rustix::process::{Resource, getrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
-/// The rings' size for each processor: as much as the kernel gives each user without a limit.
-const RING: usize = 512 << 10;
+/// The largest ring: on a busy machine this process may get no processor for 100 ms.
+const LARGEST: usize = 4 << 20;
 /// The part of a ring that one processor may fill between two readings.
 const FILLED: u64 = 6;
 /// The longest time between two readings.
@@ -49,12 +50,22 @@ pub(super) fn open(pid: u32, frequency: u32) -> io::Result<Opened> {
         .tasks()
         .inherit(Inherit::All)
         .enable_on_exec();
-    let ring = |cpu| Ring::at_most(Event::open(&attributes, pid, Some(cpu))?, RING, &attributes);
-    let rings = online_cpus().into_iter().map(ring).collect::<io::Result<Vec<Ring>>>()?;
+    let cpus = online_cpus();
+    let bytes = ring_size(cpus.len());
+    let ring = |cpu| Ring::at_most(Event::open(&attributes, pid, Some(cpu))?, bytes, &attributes);
+    let rings = cpus.into_iter().map(ring).collect::<io::Result<Vec<Ring>>>()?;
     let smallest = rings.iter().map(Ring::size).min().unwrap_or(RING) as u64;
     let a_second = u64::from(frequency) * u64::from(STACK_BYTES);
     let every = Duration::from_micros(smallest * 1_000_000 / FILLED / a_second.max(1));
     Ok(Opened { rings, every: every.min(LONGEST) })
+}
+
+/// Returns the size of each ring: what a user has without a limit, and what this process may lock besides.
+fn ring_size(cpus: usize) -> usize {
+    let limit = getrlimit(Resource::Memlock).current.unwrap_or(u64::MAX);
+    let own = usize::try_from(limit).unwrap_or(usize::MAX) / cpus.max(1);
+    let bytes = RING.saturating_add(own).min(LARGEST);
+    1 << bytes.ilog2()
 }
 
 /// Begins to read the rings. The samples become the file `part`.
@@ -79,15 +90,7 @@ impl Sampling {
 
 /// Why samples cannot be recorded, and what helps.
 pub(super) fn explain(error: &io::Error) -> String {
-    let level = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
-    let help = match (error.kind(), level.trim()) {
-        (io::ErrorKind::PermissionDenied, "3" | "4") => {
-            "; kernel.perf_event_paranoid must be at most 2, or the user needs CAP_PERFMON"
-        }
-        (io::ErrorKind::PermissionDenied, _) => "; is perf_event_open forbidden, as in many containers?",
-        _ => "",
-    };
-    format!("no samples: {error}{help}")
+    format!("no samples: {error}; {}", hairline_perf::advice(error))
 }
 
 fn read(mut opened: Opened, format: Format, mut file: File, known: &OnceLock<Known>) -> io::Result<Totals> {

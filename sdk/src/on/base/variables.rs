@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::on::base::platform::process;
 
 /// The names of all variables that this crate reads.
-const KNOWN: [&str; 17] = [
+const KNOWN: [&str; 19] = [
     "HAIRLINE",
     "HAIRLINE_BUFFER",
     "HAIRLINE_CATEGORIES",
@@ -18,6 +18,8 @@ const KNOWN: [&str; 17] = [
     "HAIRLINE_OVERFLOW",
     "HAIRLINE_PANICS",
     "HAIRLINE_ROTATE",
+    "HAIRLINE_SAMPLE",
+    "HAIRLINE_SCHED",
     "HAIRLINE_SIGNALS",
     "HAIRLINE_SOURCE_LOCATIONS",
     "HAIRLINE_THREAD_TIME",

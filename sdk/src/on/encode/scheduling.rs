@@ -8,8 +8,8 @@ pub(crate) struct Scheduling<'a> {
     /// Names of threads, before their changes.
     pub(crate) names: &'a [Named],
     pub(crate) changes: &'a [Change],
-    /// The time of the trace, in ns.
-    pub(crate) now: u64,
+    /// The time of the names, in ns: not after the death of their threads.
+    pub(crate) time: u64,
 }
 
 /// Returns the name that a trace shows: the main thread's is the process's name for the kernel.

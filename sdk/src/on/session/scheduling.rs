@@ -264,17 +264,21 @@ fn put(of: Traced<'_>, taken: &Taken, mut write: impl FnMut(&[u8]) -> io::Result
     // FXT the later of two names counts.
     let is_silent = |named: &&Named| !of.threads.contains(named.task.tid);
     let names: Vec<Named> = taken.names.iter().filter(is_silent).cloned().collect();
-    put_names(of, &names, &mut write)?;
+    put_names(of, &names, &taken.changes, &mut write)?;
     put_changes(of, &taken.changes, &mut write).map(drop)
 }
 
-/// Writes the names of threads. Returns the number of bytes.
+/// Writes the names of threads that have these changes. Returns the number of bytes.
 pub(crate) fn put_names(
     of: Traced<'_>,
     names: &[Named],
+    changes: &[Change],
     write: &mut impl FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Result<u64> {
-    put_pieces(of, names, write, |names, now| Encoded { names, changes: &[], now })
+    // Importers sort the names by time too, and take one after a thread's death for another thread's.
+    let time = changes.iter().map(|change| change.time).min().unwrap_or_else(clock::boottime);
+    let encoded = |names| Encoded { names, changes: &[], time };
+    put_pieces(of, names.chunks(PIECE).map(encoded), write)
 }
 
 /// Writes the changes of threads. Returns the number of bytes.
@@ -283,19 +287,19 @@ pub(crate) fn put_changes(
     changes: &[Change],
     write: &mut impl FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Result<u64> {
-    put_pieces(of, changes, write, |changes, now| Encoded { names: &[], changes, now })
+    let encoded = |changes| Encoded { names: &[], changes, time: 0 };
+    put_pieces(of, changes.chunks(PIECE).map(encoded), write)
 }
 
-fn put_pieces<T>(
+fn put_pieces<'a>(
     of: Traced<'_>,
-    all: &[T],
+    pieces: impl Iterator<Item = Encoded<'a>>,
     write: &mut impl FnMut(&[u8]) -> io::Result<()>,
-    encoded: impl Fn(&[T], u64) -> Encoded<'_>,
 ) -> io::Result<u64> {
     let (mut out, mut bytes) = (Vec::new(), 0);
-    for piece in all.chunks(PIECE) {
+    for piece in pieces {
         out.clear();
-        stream::put_scheduling(of.format, &mut out, &encoded(piece, clock::boottime()));
+        stream::put_scheduling(of.format, &mut out, &piece);
         write(&out)?;
         bytes += out.len() as u64;
     }

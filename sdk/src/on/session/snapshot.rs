@@ -78,7 +78,7 @@ fn write_trace(
     let mut bytes = (head.len() + open.len()) as u64;
     // The window was taken before: the threads of its tracks have died later, or are in the history.
     let Taken { names, changes } = shared.scheduling.history(shared.traced());
-    bytes += scheduling::put_names(shared.traced(), &names, &mut write)?;
+    bytes += scheduling::put_names(shared.traced(), &names, &changes, &mut write)?;
     let mut records_by_sequence = HashMap::new();
     let mut chunks = 0;
     let mut flows = (shared.format() == Format::Fxt).then(fxt::FlowStarts::default);

@@ -21,7 +21,7 @@ pub(crate) fn put(out: &mut Vec<u8>, of: &Scheduling<'_>) {
                 name: shown(named),
             })
             .collect();
-        te::process_threads(out, OWN_SEQUENCE, of.now, &threads);
+        te::process_threads(out, OWN_SEQUENCE, of.time, &threads);
     }
     of.changes.iter().for_each(|change| put_change(out, change));
 }

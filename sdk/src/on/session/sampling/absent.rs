@@ -13,7 +13,7 @@ pub(crate) struct Sampling(Infallible);
 
 /// The place of no samples.
 #[derive(Debug, Default)]
-pub(crate) struct Slot;
+pub(crate) struct Slot {}
 
 impl Slot {
     #[allow(clippy::unused_self)] // as in the twin
@@ -38,6 +38,7 @@ impl Sampling {
         match self.0 {}
     }
 
+    #[allow(clippy::boxed_local)] // as in the twin
     pub(crate) fn finish(
         self: Box<Self>,
         _: Traced<'_>,

@@ -1,0 +1,287 @@
+//! Context switches in a trace: the states of threads are those that the program measures itself.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use hairline::recovery::RecoverOptions;
+use hairline_tests::judge;
+
+/// User and group of `nobody`.
+const NOBODY: u32 = 65534;
+
+const FORMATS: [&str; 2] = ["fxt", "pftrace"];
+
+/// A directory for a trace, of the user that records it: `nobody` where this test runs as root.
+struct Stage {
+    directory: tempfile::TempDir,
+    is_root: bool,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        let is_root = std::os::unix::fs::chown(directory.path(), Some(NOBODY), Some(NOBODY)).is_ok();
+        Self { directory, is_root }
+    }
+
+    fn path(&self, extension: &str) -> PathBuf {
+        self.directory.path().join(format!("trace.{extension}"))
+    }
+
+    fn command(&self, way: &str, file: &Path) -> Command {
+        // A copy that `nobody` can execute, wherever the build is.
+        let program = self.directory.path().join("switching");
+        std::fs::copy(env!("CARGO_BIN_EXE_switching"), &program).expect("copied");
+        let mut command = Command::new(program);
+        command.arg(way).arg(file).env_remove("HAIRLINE");
+        // Regions of another user are not recovered.
+        if self.is_root && way != "killed" {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        command
+    }
+
+    fn run(&self, way: &str, file: &Path, more: &[&str]) -> String {
+        let output = self.command(way, file).args(more).output().expect("it runs");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).expect("text")
+    }
+}
+
+/// Whether this user may record switches here.
+fn is_permitted(printed: &str) -> bool {
+    if let Some(note) = printed.lines().find(|line| line.starts_with("note: context switches")) {
+        eprintln!("{note}: not tested");
+        return false;
+    }
+    true
+}
+
+/// What a thread has measured.
+#[derive(Debug)]
+struct Measured<'a> {
+    name: &'a str,
+    tid: &'a str,
+    begin: u64,
+    end: u64,
+    waited: u64,
+    waits: u64,
+    preemptions: u64,
+}
+
+fn measured(line: &str) -> Option<Measured<'_>> {
+    let words: Vec<&str> = line.split(' ').collect();
+    let [name, tid, begin, end, waited, waits, preemptions] = words[..] else { return None };
+    let number = |text: &str| text.parse::<u64>().ok();
+    Some(Measured {
+        name,
+        tid,
+        begin: number(begin)?,
+        end: number(end)?,
+        waited: number(waited)?,
+        waits: number(waits)?,
+        preemptions: number(preemptions)?,
+    })
+}
+
+/// Nanoseconds in the states Running, R and S between two times, and the thread's switches out before the end.
+fn sql(of: &Measured<'_>) -> String {
+    let Measured { tid, begin, end, .. } = of;
+    let within = |state: &str| {
+        format!(
+            "(select ifnull(sum(min(s.ts + iif(s.dur < 0, 1 << 60, s.dur), {end}) - max(s.ts, {begin})), 0) \
+             from thread_state s join thread t using (utid) where t.tid = {tid} and s.state = '{state}' \
+             and s.ts < {end} and s.ts + iif(s.dur < 0, 1 << 60, s.dur) > {begin})"
+        )
+    };
+    let out = |state: &str| {
+        format!(
+            "(select count(*) from sched s join thread t using (utid) where t.tid = {tid} \
+             and s.end_state = '{state}' and s.ts + s.dur <= {end})"
+        )
+    };
+    let threads = format!("(select count(*) || '/' || max(name) from thread where tid = {tid})");
+    format!(
+        "select {}, {}, {}, {}, {}, {threads}",
+        within("Running"),
+        within("R"),
+        within("S"),
+        out("S"),
+        out("R")
+    )
+}
+
+fn near(what: &str, of: &Measured<'_>, traced: u64, truth: u64) {
+    // The kernel counts its work for a switch as CPU time of the thread. The record comes after that work.
+    let switching = (of.waits + of.preemptions) * 30_000;
+    let off = traced.abs_diff(truth);
+    assert!(
+        off <= truth / 20 + 100_000 + switching,
+        "{what}: {traced} ns in the trace, {truth} ns measured: {of:?}"
+    );
+}
+
+/// Checks the threads of `switching known`.
+fn check(file: &Path, printed: &str) {
+    let threads: Vec<Measured<'_>> = printed.lines().filter_map(measured).collect();
+    assert_eq!(threads.len(), 7, "{printed}");
+    assert!(printed.contains("lost 0"), "{printed}");
+    let queries: Vec<String> = threads.iter().map(sql).collect();
+    let queries: Vec<&str> = queries.iter().map(String::as_str).collect();
+    let verdict = judge::load(file, &queries);
+    verdict.require_clean();
+    for (of, rows) in threads.iter().zip(&verdict.results) {
+        let row = rows.text();
+        let columns: Vec<&str> = row.split('\t').collect();
+        let number = |index: usize| columns[index].parse::<u64>().expect("a number");
+        let (running, runnable, asleep) = (number(0), number(1), number(2));
+        let waited = of.waited;
+        near("waiting", of, runnable + asleep, waited);
+        near("running", of, running, of.end - of.begin - waited);
+        match of.name {
+            "spins" => near("runnable", of, runnable, waited),
+            "preempted" => {
+                near("runnable", of, runnable, waited);
+                assert!(runnable > 20_000_000, "{of:?} {row}");
+            }
+            "sleeps" | "mutex" | "channel" => {
+                assert!(asleep > 15_000_000, "{of:?} {row}");
+            }
+            "disk" => assert!(asleep > 0 && of.waits > 0, "{of:?} {row}"),
+            _ => assert!(of.waits >= 190, "{of:?} {row}"),
+        }
+        assert_eq!((number(3), number(4)), (of.waits, of.preemptions), "{of:?} {row}");
+        assert_eq!(columns[5], format!("1/{}", of.name), "one thread, with its name");
+    }
+}
+
+#[test]
+fn the_states_of_threads_are_those_that_the_program_measures() {
+    for extension in FORMATS {
+        let stage = Stage::new();
+        let file = stage.path(extension);
+        let printed = stage.run("known", &file, &[]);
+        if is_permitted(&printed) {
+            check(&file, &printed);
+        }
+    }
+}
+
+#[test]
+fn a_flight_recorder_has_the_last_states() {
+    for extension in FORMATS {
+        let stage = Stage::new();
+        let file = stage.path(extension);
+        let printed = stage.run("known", &file, &["ring"]);
+        if is_permitted(&printed) {
+            check(&file, &printed);
+        }
+    }
+}
+
+#[test]
+fn all_threads_of_the_process_have_states_and_its_name() {
+    let stage = Stage::new();
+    for extension in FORMATS {
+        let file = stage.path(extension);
+        let printed = stage.run("known", &file, &[]);
+        if !is_permitted(&printed) {
+            return;
+        }
+        // The session's own thread and the rival record no events.
+        let verdict = judge::load(
+            &file,
+            &[
+                "select count(distinct p.pid), count(distinct t.tid) >= 10 from thread_state s \
+                 join thread t using (utid) left join process p using (upid)",
+                "select count(*) from thread_state s join thread t using (utid) where t.upid is null",
+                "select count(*) > 0 from thread_state s join thread t using (utid) where t.name = 'main'",
+            ],
+        );
+        verdict.require_clean();
+        let texts: Vec<String> = verdict.results.iter().map(judge::Rows::text).collect();
+        assert_eq!(texts, ["1\t1", "0", "1"], "{extension}");
+    }
+}
+
+#[test]
+fn a_killed_process_leaves_the_states_that_were_drained() {
+    for extension in FORMATS {
+        let stage = Stage::new();
+        let file = stage.path(extension);
+        let mut child = stage.command("killed", &file).stdout(Stdio::piped()).spawn().expect("it starts");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("a line");
+        std::thread::sleep(Duration::from_millis(600));
+        child.kill().expect("killed");
+        child.wait().expect("its end");
+        let left = hairline::recovery::find().expect("regions");
+        let left =
+            left.iter().find(|region| region.pid == child.id()).expect("the region of the dead process");
+        hairline::recovery::recover(&left.path, &RecoverOptions::new()).expect("recovered");
+        let verdict = judge::load(
+            &file,
+            &["select count(*) from sched s join thread t using (utid) where t.name = 'endless'"],
+        );
+        verdict.require_clean();
+        let switches: u64 = verdict.results[0].text().parse().expect("a number");
+        if switches == 0 {
+            eprintln!("no switches here: not tested");
+            continue;
+        }
+        assert!(switches > 200, "{switches} of some 450");
+    }
+}
+
+#[test]
+fn a_forked_child_has_none_of_the_events_and_no_states() {
+    for extension in FORMATS {
+        let stage = Stage::new();
+        let file = stage.path(extension);
+        let printed = stage.run("fork", &file, &[]);
+        if !is_permitted(&printed) {
+            return;
+        }
+        assert!(printed.contains("0 events in the child"), "{printed}");
+        let child = printed.lines().find_map(|line| line.strip_prefix("child ")).expect("its id");
+        let sql = format!("select count(*) from thread where tid = {child}");
+        let verdict = judge::load(&file, &[&sql]);
+        verdict.require_clean();
+        assert_eq!(verdict.results[0].text(), "0", "{extension}");
+    }
+}
+
+#[test]
+fn without_descriptors_the_session_goes_on_and_says_what_helps() {
+    let stage = Stage::new();
+    let printed = stage.run("files", &stage.path("pftrace"), &[]);
+    assert!(
+        printed.contains("context switches are not recorded") && printed.contains("ulimit -n"),
+        "{printed}"
+    );
+}
+
+#[test]
+fn the_environment_asks_for_states_and_is_told_why_there_are_none() {
+    let stage = Stage::new();
+    let file = stage.path("pftrace");
+    let run = |way: &str, value: &str| {
+        let mut command = stage.command(way, &file);
+        let output = command.env("HAIRLINE", &file).env("HAIRLINE_SCHED", value).output().expect("it runs");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).expect("text")
+    };
+    let told = run("environment", "on");
+    assert_eq!(told.matches("context switches are not recorded").count(), 1, "{told}");
+    assert_eq!(run("environment", "off"), "");
+    assert!(run("environment", "perhaps").contains("use on or off"));
+    if !run("environment-files", "on").is_empty() {
+        return; // not permitted here
+    }
+    let verdict = judge::load(&file, &["select count(*) > 0 from sched s join thread t using (utid)"]);
+    verdict.require_clean();
+    assert_eq!(verdict.results[0].text(), "1");
+}

@@ -1,0 +1,215 @@
+//! A program with known waits, for the tests of context switches.
+//!
+//! ```text
+//! switching known FILE [ring]    threads that spin, sleep and wait; their own measurements on stdout
+//! switching killed FILE          waits for its end, and switches meanwhile
+//! switching fork FILE            forks a child that lives on, and ends
+//! switching files FILE           with a limit of open files that is too low for events
+//! switching environment FILE     the same, without a session of its own
+//! switching environment-files FILE   as many threads, and no such limit
+//! ```
+//!
+//! A line of `known`: name, thread, begin and end (ns of `CLOCK_BOOTTIME`), ns without a processor in between,
+//! and the voluntary and involuntary switches from the thread's start to the end.
+
+#![allow(unsafe_code)] // clock_gettime, getrusage, sched_setaffinity, fork, setrlimit
+
+use std::fs::File;
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, Instant};
+
+use hairline::{Overflow, Session, trace_scope};
+
+fn clock(id: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes one `timespec`.
+    assert_eq!(unsafe { libc::clock_gettime(id, &raw mut time) }, 0);
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
+}
+
+/// The voluntary and the involuntary switches of this thread.
+fn switches() -> (i64, i64) {
+    // SAFETY: a struct of integers, for which 0 is a value; the call writes one.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        assert_eq!(libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage), 0);
+        usage
+    };
+    (usage.ru_nvcsw, usage.ru_nivcsw)
+}
+
+/// Binds this thread to the first processor that it may use.
+fn bind() {
+    // SAFETY: sets of bits, for which 0 is a value.
+    unsafe {
+        let mut all: libc::cpu_set_t = std::mem::zeroed();
+        let size = size_of::<libc::cpu_set_t>();
+        assert_eq!(libc::sched_getaffinity(0, size, &raw mut all), 0);
+        let first = (0..libc::CPU_SETSIZE as usize).find(|cpu| libc::CPU_ISSET(*cpu, &all)).expect("one");
+        let mut one: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(first, &mut one);
+        assert_eq!(libc::sched_setaffinity(0, size, &raw const one), 0);
+    }
+}
+
+/// Does something on a thread of its own, and prints what the thread measures.
+fn measured(
+    name: &'static str,
+    before: impl FnOnce() + Send,
+    work: impl FnOnce() -> Option<Duration> + Send,
+) {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name(name.to_owned());
+        let body = move || {
+            before();
+            let (begin, used) = (clock(libc::CLOCK_BOOTTIME), clock(libc::CLOCK_THREAD_CPUTIME_ID));
+            let waited;
+            {
+                trace_scope!("sched", "work");
+                waited = work();
+            }
+            let used = clock(libc::CLOCK_THREAD_CPUTIME_ID) - used;
+            let (waits, preemptions) = switches();
+            let end = clock(libc::CLOCK_BOOTTIME);
+            // SAFETY: takes nothing.
+            let tid = unsafe { libc::syscall(libc::SYS_gettid) };
+            let waited = waited.map_or(end - begin - used, |waited| waited.as_nanos() as u64);
+            println!("{name} {tid} {begin} {end} {waited} {waits} {preemptions}");
+        };
+        thread.spawn_scoped(scope, body).expect("a thread").join().expect("its end");
+    });
+}
+
+/// A gap between two looks at the clock is a time without a processor if it is at least so long: interrupts
+/// take less, another thread takes more.
+const GAP: Duration = Duration::from_micros(200);
+
+/// Spins. Returns the time without a processor.
+fn spin(time: Duration) -> Option<Duration> {
+    let (began, mut waited) = (Instant::now(), Duration::ZERO);
+    let mut last = began;
+    while last - began < time {
+        let now = Instant::now();
+        if now - last >= GAP {
+            waited += now - last;
+        }
+        last = now;
+    }
+    Some(waited)
+}
+
+/// Waits in a call. Returns the time that it has taken.
+fn wait(call: impl FnOnce()) -> Option<Duration> {
+    let began = Instant::now();
+    call();
+    Some(began.elapsed())
+}
+
+fn known(directory: &std::path::Path) {
+    const WAIT: Duration = Duration::from_millis(20);
+    measured("spins", || {}, || spin(Duration::from_millis(30)));
+    measured("sleeps", || {}, || wait(|| std::thread::sleep(WAIT)));
+    let over = Arc::new(AtomicBool::new(false));
+    let rival = {
+        let over = Arc::clone(&over);
+        std::thread::spawn(move || {
+            bind();
+            while !over.load(Ordering::Relaxed) {
+                std::hint::black_box(&over);
+            }
+        })
+    };
+    measured("preempted", bind, || spin(Duration::from_millis(100)));
+    over.store(true, Ordering::Relaxed);
+    rival.join().expect("its end");
+    let mutex = Mutex::new(());
+    std::thread::scope(|scope| {
+        let held = mutex.lock().expect("free");
+        scope.spawn(|| measured("mutex", || {}, || wait(|| drop(mutex.lock()))));
+        std::thread::sleep(WAIT);
+        drop(held);
+    });
+    let (sender, receiver) = mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(|| measured("channel", || {}, move || wait(|| receiver.recv().expect("a message"))));
+        std::thread::sleep(WAIT);
+        sender.send(()).expect("a receiver");
+    });
+    let mut file = File::create(directory.join("disk")).expect("a file");
+    measured(
+        "disk",
+        || {},
+        || {
+            for _ in 0..20 {
+                file.write_all(&[7; 1 << 20]).expect("written");
+                file.sync_all().expect("on the disk");
+            }
+            None
+        },
+    );
+    measured(
+        "often",
+        || {},
+        || {
+            (0..200).for_each(|_| std::thread::sleep(Duration::from_micros(50)));
+            None
+        },
+    );
+}
+
+fn main() {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let [way, file, rest @ ..] = arguments.as_slice() else { panic!("switching WAY FILE [ring]") };
+    let directory = std::path::Path::new(file).parent().expect("a directory");
+    if way == "environment-files" || way == "environment" || way == "files" {
+        for _ in 0..4 {
+            std::thread::spawn(|| std::thread::sleep(Duration::from_secs(60)));
+        }
+    }
+    if way == "environment" || way == "files" {
+        // SAFETY: reads one `rlimit`.
+        let limit = libc::rlimit { rlim_cur: 8, rlim_max: 8 };
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }, 0);
+    }
+    if way.starts_with("environment") {
+        trace_scope!("sched", "work");
+        return std::thread::sleep(Duration::from_millis(20));
+    }
+    let overflow = if rest.is_empty() { Overflow::Drop } else { Overflow::Overwrite };
+    let builder = Session::builder().output(file).scheduling(true).overflow(overflow);
+    let session = builder.start().expect("a session");
+    match way.as_str() {
+        "known" => known(directory),
+        "killed" => {
+            println!("recording");
+            measured(
+                "endless",
+                || {},
+                || loop {
+                    std::thread::sleep(Duration::from_millis(1));
+                },
+            );
+        }
+        "fork" => {
+            // SAFETY: the child only sleeps and ends.
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                let open = std::fs::read_dir("/proc/self/fd").expect("files").flatten();
+                let of_perf = open.filter(|file| {
+                    std::fs::read_link(file.path()).is_ok_and(|to| to.ends_with("anon_inode:[perf_event]"))
+                });
+                println!("{} events in the child", of_perf.count());
+                (0..100).for_each(|_| std::thread::sleep(Duration::from_micros(100)));
+                hairline_tests::children::exit_at_once(0);
+            }
+            hairline_tests::children::expect_success(child, Duration::from_secs(10));
+            println!("child {child}");
+        }
+        _ => {}
+    }
+    let summary = session.stop().expect("a stopped session");
+    println!("lost {}", summary.lost.kernel_ring);
+    summary.notes.iter().for_each(|note| println!("note: {note}"));
+}
