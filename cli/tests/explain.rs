@@ -309,7 +309,9 @@ fn a_trace_without_scheduling_shows_what_it_can_and_says_how_to_get_more() {
     });
     let text = explain(folder.path(), &trace.finish(Shape::Nothing), &["request"]);
     let first: String = text.lines().take(5).collect::<Vec<_>>().join("\n");
-    for word in ["no scheduling", "inside `lookup`", "`rebuild`", "hairline record --sched"] {
+    for word in
+        ["no scheduling", "inside `lookup`", "`rebuild`", "HAIRLINE_SCHED=on hairline record --sample"]
+    {
         assert!(first.contains(word), "{word}: {text}");
     }
 }

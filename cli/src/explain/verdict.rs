@@ -269,8 +269,8 @@ fn overlapping(survey: &Survey, target: &Target, lines: &mut Vec<String>) {
     if !survey.timeline.is_empty() {
         return;
     }
-    let what = "To know more: record with `hairline record --sched --sample -- COMMAND`, or with \
-                HAIRLINE_SCHED=on and HAIRLINE_SAMPLE=997.";
+    let what = "To know more, record scheduling and stack samples: \
+                `HAIRLINE_SCHED=on hairline record --sample -- COMMAND`.";
     lines.push(what.to_owned());
 }
 
