@@ -46,7 +46,10 @@ fn task_state(out: &mut Vec<u8>, time: u64, cpu: u64, tid: u64, state: u64) {
         put_uint(out, 8, time);
         put_uint(out, 10, 1);
         put_message(out, 117, |out| {
-            put_uint(out, 1, cpu);
+            // Importers read it of running threads only, and writers leave it out.
+            if state == 3 {
+                put_uint(out, 1, cpu);
+            }
             put_str(out, 2, "comm");
             put_uint(out, 3, tid);
             put_uint(out, 4, state);

@@ -40,10 +40,14 @@ use hairline_formats::fxt::{self, EventKind, Record};
 use hairline_formats::{DecodeError, DecodeErrorKind};
 
 use crate::fxt::read::current::Current;
+use crate::fxt::read::profile::Profile;
 use crate::fxt::read::rate::Rate;
 use crate::fxt::read::reason::{DAMAGED, Reason, TIME, TOO_MANY_TRACKS, UNKNOWN_STRING};
 use crate::fxt::read::state::Step;
-use crate::{Context, Copied, Error, Item, Loss, Report, Sample, Scheduling, Trace, TraceFormat};
+use crate::fxt::read::tables::Tables;
+use crate::{
+    Context, Copied, Error, Item, Loss, Report, Sample, Scheduling, StateChange, Trace, TraceFormat,
+};
 
 const TOO_MANY_PROVIDERS: &str = "providers whose tables were dropped";
 
@@ -149,27 +153,39 @@ impl<R: Read> FxtReader<R> {
                 }
             }
             record => {
-                let Some(what) = foreign::put(&mut self.own, &record, tables)? else {
-                    self.report.add("records of unknown kinds left out");
-                    return Ok(Step::Nothing);
-                };
-                if scheduling::put(&mut self.changes, &record, tables)? {
-                    return Ok(Step::Scheduling);
-                }
-                match record {
-                    Record::Module(module) => self.profile.module(&module, tables)?,
-                    Record::Mmap(mmap) => self.profile.mmap(&mmap, tables)?,
-                    Record::Backtrace(backtrace) => {
-                        self.profile.backtrace(&backtrace, tables)?;
-                        return Ok(Step::Sample);
-                    }
-                    _ => return Ok(Step::Foreign(what)),
-                }
-                return Ok(Step::Copied);
+                let state = (&mut self.changes, &mut self.profile);
+                return copied(&mut self.own, state, &mut self.report, &record, tables);
             }
         }
         Ok(Step::Nothing)
     }
+}
+
+/// Reads a record that a writer of FXT copies.
+fn copied(
+    own: &mut Vec<u8>,
+    (changes, profile): (&mut Vec<StateChange>, &mut Profile),
+    report: &mut Report,
+    record: &Record<'_>,
+    tables: &Tables,
+) -> Result<Step, Reason> {
+    let Some(what) = foreign::put(own, record, tables)? else {
+        report.add("records of unknown kinds left out");
+        return Ok(Step::Nothing);
+    };
+    if scheduling::put(changes, record, tables)? {
+        return Ok(Step::Scheduling);
+    }
+    match record {
+        Record::Module(module) => profile.module(module, tables)?,
+        Record::Mmap(mmap) => profile.mmap(mmap, tables)?,
+        Record::Backtrace(backtrace) => {
+            profile.backtrace(backtrace, tables)?;
+            return Ok(Step::Sample);
+        }
+        _ => return Ok(Step::Foreign(what)),
+    }
+    Ok(Step::Copied)
 }
 
 fn copy(bytes: &[u8]) -> Copied<'_> {
