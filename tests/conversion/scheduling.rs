@@ -46,10 +46,8 @@ fn task_state(out: &mut Vec<u8>, time: u64, cpu: u64, tid: u64, state: u64) {
         put_uint(out, 8, time);
         put_uint(out, 10, 1);
         put_message(out, 117, |out| {
-            // Importers read it of running threads only, and writers leave it out.
-            if state == 3 {
-                put_uint(out, 1, cpu);
-            }
+            // Without it, importers leave the last row of a processor other than 0 open.
+            put_uint(out, 1, cpu);
             put_str(out, 2, "comm");
             put_uint(out, 3, tid);
             put_uint(out, 4, state);
