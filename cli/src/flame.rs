@@ -9,9 +9,11 @@ use clap::ValueEnum;
 use hairline_convert::slices::{Defect, Frame, Key, Slice, SliceSink, Slices};
 use hairline_convert::{Item, TrackId};
 
+use crate::folded::{draw, step};
 use crate::input::identity;
 use crate::outcome::Outcome;
 use crate::output::Output;
+use crate::samples::Samples;
 use crate::text::{complain, failed, grouped};
 use crate::trace::{ItemVisitor, ReadSummary, TraceArguments, unsorted};
 use crate::track_names::TrackNames;
@@ -26,6 +28,7 @@ use crate::track_names::TrackNames;
 #[command(after_help = "Examples:
   hairline flame trace.pftrace --svg -o trace.svg
   hairline flame trace.fxt --by all | sort -k2 -n
+  hairline flame trace.pftrace --samples --svg -o functions.svg
   hairline flame trace.fxt -o trace.folded       to be dropped on https://www.speedscope.app")]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -42,6 +45,9 @@ pub(crate) struct Arguments {
     /// Weights without the time of inner slices, as other programs expect (default).
     #[arg(long = "self", conflicts_with = "total")]
     own: bool,
+    /// The functions of stack samples instead of slices. The weights are numbers of samples.
+    #[arg(long, conflicts_with_all = ["own", "total"])]
+    samples: bool,
     /// Weights with the time of inner slices. For people: programs would count that time twice.
     #[arg(long)]
     total: bool,
@@ -58,6 +64,9 @@ enum By {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    if arguments.samples {
+        return run_samples(arguments);
+    }
     let (summary, flame) = match gather(arguments) {
         Ok(all) => all,
         Err(e) => return failed(e),
@@ -76,8 +85,29 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             summary.name
         ));
     }
-    let outcome = summary.outcome();
-    match write(&flame.folded(arguments.by, arguments.total), arguments) {
+    finish(&flame.folded(arguments.by, arguments.total), arguments, summary.outcome())
+}
+
+/// Draws stack samples.
+fn run_samples(arguments: &Arguments) -> Outcome {
+    let mut sampled = Sampled::default();
+    let summary = match arguments.trace.show(false, &mut sampled) {
+        Ok(summary) => summary,
+        Err(e) => return failed(e),
+    };
+    if sampled.samples.left_out > 0 {
+        let left_out = grouped(sampled.samples.left_out);
+        complain(format_args!(
+            "{}: {left_out} samples are not shown, because there are too many",
+            summary.name
+        ));
+    }
+    finish(&sampled.folded(arguments.by), arguments, summary.outcome())
+}
+
+/// Writes the output.
+fn finish(folded: &str, arguments: &Arguments, outcome: Outcome) -> Outcome {
+    match write(folded, arguments) {
         Ok(()) => outcome,
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => outcome,
         Err(e) => {
@@ -103,14 +133,12 @@ fn gather(arguments: &Arguments) -> Result<(ReadSummary, Flame), String> {
 fn write(folded: &str, arguments: &Arguments) -> io::Result<()> {
     let mut output = Output::create(&arguments.output, &[identity(arguments.trace.path())])?.or_nothing()?;
     if arguments.svg {
-        let mut options = inferno::flamegraph::Options::default();
-        options.title = title(arguments.trace.path());
-        options.count_name = "ns".to_owned();
-        options.name_type = "Slice:".to_owned();
         if folded.is_empty() {
-            return Err(io::Error::other("the trace has no slices to draw"));
+            let what = if arguments.samples { "stack samples" } else { "slices" };
+            return Err(io::Error::other(format!("the trace has no {what} to draw")));
         }
-        inferno::flamegraph::from_lines(&mut options, folded.lines(), &mut output)?;
+        let (unit, what) = if arguments.samples { ("samples", "Function:") } else { ("ns", "Slice:") };
+        draw(folded, (title(arguments.trace.path()), unit, what), &mut output)?;
     } else {
         output.write_all(folded.as_bytes())?;
     }
@@ -119,6 +147,57 @@ fn write(folded: &str, arguments: &Arguments) -> io::Result<()> {
 
 fn title(path: &Path) -> String {
     path.file_name().map_or_else(|| "trace".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// Collects stack samples.
+#[derive(Default)]
+struct Sampled {
+    samples: Samples,
+    track_names: TrackNames,
+}
+
+impl ItemVisitor for Sampled {
+    fn item(&mut self, item: &Item<'_>) {
+        match item {
+            Item::Track(track) => self.track_names.set(track),
+            _ => self.samples.item(item),
+        }
+    }
+}
+
+impl Sampled {
+    /// One line for each stack.
+    fn folded(&self, by: By) -> String {
+        let mut weights: HashMap<String, i64> = HashMap::new();
+        for (tid, stack) in self.samples.all_on_cpu() {
+            let mut steps = place(&self.track_names, by, self.track_names.thread(tid), tid);
+            steps.extend(self.samples.names(stack).iter().map(|name| step(name)));
+            *weights.entry(steps.join(";")).or_default() += 1;
+        }
+        lines(weights)
+    }
+}
+
+/// The process and the thread of a sample.
+fn place(names: &TrackNames, by: By, track: Option<TrackId>, tid: u64) -> Vec<String> {
+    let process = track.and_then(|track| names.process_of(track));
+    let process = process.map_or_else(|| "(no process)".to_owned(), |process| step(&names.name(process)));
+    let thread = track.map_or_else(|| format!("thread {tid}"), |track| step(&names.name(track)));
+    match by {
+        By::Thread => vec![process, thread],
+        By::Process => vec![process],
+        By::All => Vec::new(),
+    }
+}
+
+/// The lines of all stacks, in alphabetical order.
+fn lines(weights: HashMap<String, i64>) -> String {
+    let mut lines: Vec<_> = weights.into_iter().collect();
+    lines.sort_unstable();
+    lines.iter().fold(String::new(), |mut out, (stack, weight)| {
+        let _ = writeln!(out, "{stack} {weight}");
+        out
+    })
 }
 
 /// Collects stacks.
@@ -261,12 +340,7 @@ impl Flame {
             let sum = weights.entry(stack).or_default();
             *sum = sum.saturating_add(weight);
         }
-        let mut lines: Vec<_> = weights.into_iter().collect();
-        lines.sort_unstable();
-        lines.iter().fold(String::new(), |mut out, (stack, weight)| {
-            let _ = writeln!(out, "{stack} {weight}");
-            out
-        })
+        lines(weights)
     }
 
     fn place(&self, by: By, track: TrackId, steps: &mut Vec<String>) {
@@ -293,19 +367,4 @@ impl Flame {
             name => step(name),
         }
     }
-}
-
-/// Replaces the characters that separate names in folded stacks.
-fn step(name: &str) -> String {
-    name.chars()
-        .map(|c| {
-            if c == ';' {
-                ':'
-            } else if c.is_control() {
-                ' '
-            } else {
-                c
-            }
-        })
-        .collect()
 }

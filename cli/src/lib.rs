@@ -4,7 +4,9 @@
 
 mod completions;
 mod convert;
+mod explain;
 mod flame;
+mod folded;
 mod format;
 mod input;
 mod links;
@@ -16,6 +18,7 @@ mod packed;
 mod record;
 mod recover;
 mod region;
+mod samples;
 mod signals;
 mod snapshot;
 mod stats;
@@ -48,6 +51,7 @@ enum Command {
     Convert(convert::Arguments),
     Merge(merge::Arguments),
     Stats(stats::Arguments),
+    Explain(explain::Arguments),
     Flame(flame::Arguments),
     Top(top::Arguments),
     Validate(validate::Arguments),
@@ -77,6 +81,7 @@ pub fn main() -> ExitCode {
         Command::Convert(arguments) => convert::run(&arguments).into(),
         Command::Merge(arguments) => merge::run(&arguments).into(),
         Command::Stats(arguments) => stats::run(&arguments).into(),
+        Command::Explain(arguments) => explain::run(&arguments).into(),
         Command::Flame(arguments) => flame::run(&arguments).into(),
         Command::Top(arguments) => top::run(&arguments).into(),
         Command::Validate(arguments) => validate::run(&arguments).into(),

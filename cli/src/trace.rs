@@ -72,12 +72,17 @@ impl TraceArguments {
 }
 
 impl TraceArguments {
+    /// Whether the trace can be read only once.
+    pub(crate) fn is_stream(&self) -> bool {
+        is_standard(&self.trace) || stream_identity(&self.trace).is_some()
+    }
+
     /// Reads the trace once more, for a visitor that sorts its events.
     ///
     /// # Errors
     /// Fails also if the trace is no regular file, because a stream can be read only once.
     pub(crate) fn show_again<L: ItemVisitor>(&self, visitor: &mut L) -> Result<ReadSummary, String> {
-        if is_standard(&self.trace) || stream_identity(&self.trace).is_some() {
+        if self.is_stream() {
             let what = "its events are not in order of time: save it to a file, which can be read twice";
             return Err(format!("{}: {what}", self.trace.display()));
         }

@@ -1,11 +1,15 @@
 //! The names of tracks.
 
+use std::collections::HashMap;
+
 use hairline_convert::{Track, TrackId, TrackKind};
 
 /// Tracks by number.
 #[derive(Debug, Default)]
 pub(crate) struct TrackNames {
     tracks: Vec<NamedTrack>,
+    /// The tracks of threads, by thread id.
+    by_tid: HashMap<u64, TrackId>,
     pub(crate) processes: u64,
     pub(crate) threads: u64,
 }
@@ -42,6 +46,9 @@ impl TrackNames {
         if let Some(count) = count.filter(|_| named.kind == Owner::Other) {
             *count += 1;
         }
+        if let Owner::Thread(tid) = kind {
+            self.by_tid.insert(tid, track.id);
+        }
         *named = NamedTrack { name: track.name.to_string(), parent: track.parent, kind };
     }
 
@@ -56,6 +63,19 @@ impl TrackNames {
             (Owner::Other, "") => format!("track {}", track.0),
             (Owner::Other, name) => format!("track {name}"),
         }
+    }
+
+    /// The thread id of a track, if it is that of a thread.
+    pub(crate) fn tid(&self, track: TrackId) -> Option<u64> {
+        match self.tracks.get(track.0 as usize)?.kind {
+            Owner::Thread(tid) => Some(tid),
+            _ => None,
+        }
+    }
+
+    /// The track of a thread.
+    pub(crate) fn thread(&self, tid: u64) -> Option<TrackId> {
+        self.by_tid.get(&tid).copied()
     }
 
     /// The process of a track: the track itself or an ancestor.

@@ -19,7 +19,7 @@ use crate::track_names::TrackNames;
 /// refer to undefined entries, begins without an end, ends without a begin, overlapping slices, slices that
 /// ended while a later one of their thread was open, threads whose events are out of order, flows with one
 /// end, and lost events. Shows the first three of each kind with the offset of the record. Counts the records
-/// of each kind that it does not read, like context switches and ftrace events. A trace of which it
+/// of each kind that it does not read, like statistics of the system and heap dumps. A trace of which it
 /// understands no event is not valid. Sound traces have slices without an end and flows with one end too,
 /// because a recording ends at some moment: both are shown, and affect the exit code only with --strict.
 #[derive(Debug, clap::Args)]

@@ -40,6 +40,8 @@ mod nesting;
 mod open;
 mod readings;
 mod report;
+mod samples;
+mod scheduling;
 mod shared_ids;
 pub mod slices;
 pub mod splice;
@@ -47,6 +49,7 @@ mod starts;
 mod stream;
 mod strings;
 mod ties;
+pub mod timeline;
 mod track_event;
 
 pub use context::Context;
@@ -60,6 +63,8 @@ pub use model::{
 };
 pub use open::{create, open, open_twice};
 pub use report::Report;
+pub use samples::{Sample, SampleKind, Stack, StackFrame, SymbolLine, Symbols};
+pub use scheduling::{Copied, RunState, Scheduling, StateChange};
 pub use stream::{TraceReader, TraceWriter};
 pub use strings::{StringId, Strings, Text};
 pub use track_event::{TrackEventReader, TrackEventWriter};

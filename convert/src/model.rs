@@ -7,6 +7,8 @@ use hairline_formats::track_event::{
     ChildOrdering, CounterType, CounterValue, Priority, SiblingMerge, SourceLocation, Unit,
 };
 
+use crate::samples::{Sample, Symbols};
+use crate::scheduling::{Copied, Scheduling};
 use crate::{Text, TraceFormat};
 
 /// The content of one record, packet or JSON object.
@@ -41,10 +43,19 @@ pub enum Item<'a> {
     Event(Event<'a>),
     /// Events are missing from the trace.
     Loss(Loss),
+    /// Changes of thread states.
+    Scheduling(Scheduling<'a>),
+    /// A stack sample.
+    Sample(Sample<'a>),
+    /// Names for an address of stack samples. May follow the samples.
+    Symbols(Symbols<'a>),
+    /// Data that the reader has understood, and that is part of later items. A writer of its format copies it,
+    /// other writers ignore it.
+    Copied(Copied<'a>),
     /// Data that only its own format can express. A writer of the same format may copy it; other writers
     /// count it.
     Foreign {
-        /// The plural name for the [`Report`](crate::Report), for example "context switches".
+        /// The plural name for the [`Report`](crate::Report), for example "kernel objects".
         what: &'static str,
         /// The format of the bytes.
         format: TraceFormat,

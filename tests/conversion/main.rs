@@ -12,6 +12,7 @@ mod matrix;
 mod merging;
 mod others;
 mod packets;
+mod scheduling;
 mod track_event;
 
 use std::io::{Cursor, Read};

@@ -1,5 +1,6 @@
 //! The command `hairline`, before the judge: what it leaves loads without complaint, and is what was recorded.
 
+mod explain;
 mod looks;
 mod order;
 mod others;

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::stats::show::has_states;
 use crate::stats::tables::{By, Line, Stats, TableArguments};
 
 /// The numeric columns of a row.
@@ -20,6 +21,9 @@ fn numbers(stats: &Stats<'_>, by: By, line: &Line<'_>) -> Vec<(&'static str, Val
     ];
     if by == By::Thread {
         numbers.push(("busy_ns", json!(row.busy)));
+    }
+    if has_states(stats, by) {
+        numbers.extend([("running_ns", json!(row.running)), ("waiting_ns", json!(row.waiting))]);
     }
     if by == By::Track {
         numbers.push(("tracks", json!(stats.tracks_of(row))));

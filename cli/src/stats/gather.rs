@@ -4,6 +4,7 @@ use std::io;
 
 use hairline::Filter;
 use hairline_convert::slices::{Defect, Frame, Key, Keys, Slice, SliceSink, Slices};
+use hairline_convert::timeline::Timeline;
 use hairline_convert::{Event, EventKind, Item, TrackId};
 
 use crate::stats::groups::Groups;
@@ -49,6 +50,8 @@ pub(crate) struct Gathered {
     /// Other tracks, those of one name and process together.
     pub(crate) tracks: Rows,
     pub(crate) groups: Groups,
+    /// Whether the rows have the time in which threads ran and waited.
+    pub(crate) has_scheduling: bool,
     /// Whether events came too late to be put in order, so that the numbers are not true.
     pub(crate) is_untrue: bool,
 }
@@ -69,6 +72,11 @@ struct Counting {
     wanted: Vec<bool>,
     since: Option<i64>,
     groups: Groups,
+    /// What the scheduler did, from an earlier reading, and the thread of each track.
+    timeline: Option<Timeline>,
+    tids: Vec<Option<u64>>,
+    /// Slices whose thread's changes are still to come, if the timeline grows with the trace.
+    unsplit: Option<Vec<Slice>>,
     /// Whether an event came too late to be put in order.
     is_late: bool,
     /// Slices that are not in the tables yet.
@@ -78,6 +86,13 @@ struct Counting {
 /// The number of slices counted together. Each slice updates cells that the previous one did not touch. In a
 /// batch the processor fetches several of them at once, which is three times as fast.
 const BATCH: usize = 256;
+
+/// The limit for slices that wait for the changes of their threads, 64 bytes each. Further ones have no times
+/// running and waiting.
+const MOST_UNSPLIT: usize = 1 << 20;
+
+/// How long a growing trace's changes are kept, in nanoseconds: longer than most slices.
+const REMEMBERED: i64 = 60_000_000_000;
 
 impl Gather {
     /// Counts only slices whose category passes the filter.
@@ -95,9 +110,25 @@ impl Gather {
         self.counting.since = time;
     }
 
+    /// Adds up the time in which the threads of slices ran and waited.
+    #[must_use]
+    pub(crate) fn with_timeline(mut self, timeline: Timeline) -> Self {
+        self.counting.timeline = Some(timeline);
+        self
+    }
+
+    /// As `with_timeline`, for a trace whose scheduling is not known before.
+    #[must_use]
+    pub(crate) fn with_live_timeline(mut self) -> Self {
+        self.counting.timeline = Some(Timeline::default());
+        self.counting.unsplit = Some(Vec::new());
+        self
+    }
+
     /// Returns and clears the counts, with a copy of the keys.
     pub(crate) fn take(&mut self) -> (Gathered, Keys) {
         self.counting.settle();
+        self.counting.split_live();
         (std::mem::take(&mut self.counting.gathered), self.slices.keys().clone())
     }
 
@@ -108,8 +139,11 @@ impl Gather {
     pub(crate) fn finish(mut self) -> io::Result<(Gathered, Keys, TrackNames)> {
         self.slices.finish(&mut self.counting)?;
         self.counting.settle();
+        let is_empty = self.counting.timeline.as_ref().is_none_or(Timeline::is_empty);
+        self.counting.split_live();
         self.counting.gathered.groups = self.counting.groups;
         self.counting.gathered.is_untrue = self.counting.is_late;
+        self.counting.gathered.has_scheduling = !is_empty;
         Ok((self.counting.gathered, self.slices.into_keys(), self.track_names))
     }
 }
@@ -131,13 +165,35 @@ impl ItemVisitor for Gather {
                 self.track_names.set(track);
                 self.counting.settle(); // by the earlier description
                 self.counting.groups.set(track, &self.track_names);
+                self.counting.set_thread(track.id, &self.track_names);
             }
             Item::Loss(loss) => {
                 gathered.totals.losses += 1;
                 gathered.totals.lost_events = gathered.totals.lost_events.saturating_add(loss.events);
             }
             Item::Foreign { .. } => gathered.totals.foreign += 1,
+            Item::Scheduling(scheduling) => {
+                if let (Some(timeline), Some(_)) = (&mut self.counting.timeline, &self.counting.unsplit) {
+                    timeline.add(scheduling);
+                }
+            }
             _ => {}
+        }
+    }
+}
+
+impl Gathered {
+    /// Adds the time in which the threads of slices ran and waited.
+    fn split(&mut self, slices: &[Slice], timeline: &Timeline, tids: &[Option<u64>]) {
+        for slice in slices {
+            let Some(tid) = tids.get(slice.track.0 as usize).copied().flatten() else { continue };
+            let split = timeline.split(tid, slice.start, slice.start.saturating_add(slice.duration));
+            self.names.add_split(slice.name.0, &split);
+            self.categories.add_split(slice.category.0, &split);
+            // A thread is busy in its outermost slices only.
+            if slice.busy > 0 {
+                self.threads.add_split(slice.track.0, &split);
+            }
         }
     }
 }
@@ -179,7 +235,36 @@ impl Counting {
         self.pending.iter().for_each(|slice| names.add(slice.name.0, slice));
         self.pending.iter().for_each(|slice| categories.add(slice.category.0, slice));
         self.pending.iter().for_each(|slice| threads.add(slice.track.0, slice));
+        match &mut self.unsplit {
+            Some(unsplit) if unsplit.len() < MOST_UNSPLIT => unsplit.append(&mut self.pending),
+            Some(_) => {}
+            None => {
+                if let Some(timeline) = &self.timeline {
+                    self.gathered.split(&self.pending, timeline, &self.tids);
+                }
+            }
+        }
         self.pending.clear();
+    }
+
+    /// Splits the slices since the last call, when the changes of their threads are there.
+    fn split_live(&mut self) {
+        let (Some(timeline), Some(unsplit)) = (&mut self.timeline, &mut self.unsplit) else { return };
+        self.gathered.has_scheduling = !timeline.is_empty();
+        timeline.finish();
+        self.gathered.split(unsplit, timeline, &self.tids);
+        unsplit.clear();
+        timeline.forget_before(self.gathered.totals.last.unwrap_or(0).saturating_sub(REMEMBERED));
+    }
+
+    fn set_thread(&mut self, track: TrackId, names: &TrackNames) {
+        if self.timeline.is_some() {
+            let index = track.0 as usize;
+            if self.tids.len() <= index {
+                self.tids.resize(index + 1, None);
+            }
+            self.tids[index] = names.tid(track);
+        }
     }
 }
 

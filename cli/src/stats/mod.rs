@@ -9,15 +9,18 @@ mod show;
 mod tables;
 
 pub(crate) use gather::{Gather, Gathered};
+pub(crate) use rows::{Row, Rows};
 pub(crate) use tables::{By, Line, Sort, Stats};
 
 use hairline::Filter;
+use hairline_convert::Item;
 use hairline_convert::slices::Keys;
+use hairline_convert::timeline::Timeline;
 
 use crate::outcome::Outcome;
 use crate::stats::tables::TableArguments;
 use crate::text::{failed, put, written};
-use crate::trace::{ReadSummary, TraceArguments, unsorted};
+use crate::trace::{ItemVisitor, ReadSummary, TraceArguments, unsorted};
 use crate::track_names::TrackNames;
 
 /// Shows what a trace contains, and where the time went.
@@ -25,8 +28,10 @@ use crate::track_names::TrackNames;
 /// Prints totals, then tables by category, by name and by thread: the number of slices, their time with and
 /// without inner slices (total, self), minimum, maximum and percentiles. Percentiles are exact for up to 32
 /// slices, otherwise within 1 %. A thread is busy while a slice is open on it. Slices on tracks that are no
-/// threads, like the lives of async tasks, are intervals with tables of their own: their time overlaps that of
-/// threads. Tracks of one name are one row. Slices without an end are counted, but are in no table.
+/// threads, like the lives of async tasks, are intervals with tables of their own: their time overlaps that
+/// of threads. If the trace has scheduling and is a file, running and waiting are the times in which the
+/// threads of slices were on a core and waited for one. Tracks of one name are one row. Slices without an end
+/// are counted, but are in no table.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline stats trace.pftrace
@@ -77,15 +82,38 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     written(put(&shown), "stdout").max(summary.outcome())
 }
 
-/// Counts all, in order of time.
+/// Counts all, in order of time. A trace with scheduling is read a second time, when it is known what each
+/// thread did.
 fn gather(arguments: &Arguments) -> Result<(ReadSummary, (Gathered, Keys, TrackNames)), String> {
-    let mut gather = Gather::new(arguments.category.clone());
-    let summary = arguments.trace.show(false, &mut gather)?;
+    let filter = || arguments.category.clone();
+    let mut first = First { gather: Gather::new(filter()), timeline: Timeline::default() };
+    let summary = arguments.trace.show(false, &mut first)?;
+    let First { gather, mut timeline } = first;
     let all = gather.finish().map_err(unsorted)?;
-    if !all.0.is_untrue {
+    let has_scheduling = !timeline.is_empty() && !arguments.trace.is_stream();
+    if !all.0.is_untrue && !has_scheduling {
         return Ok((summary, all));
     }
-    let mut gather = Gather::in_order(arguments.category.clone());
+    let mut gather = if all.0.is_untrue { Gather::in_order(filter()) } else { Gather::new(filter()) };
+    if has_scheduling {
+        timeline.finish();
+        gather = gather.with_timeline(timeline);
+    }
     let summary = arguments.trace.show_again(&mut gather)?;
     Ok((summary, gather.finish().map_err(unsorted)?))
+}
+
+/// The first reading.
+struct First {
+    gather: Gather,
+    timeline: Timeline,
+}
+
+impl ItemVisitor for First {
+    fn item(&mut self, item: &Item<'_>) {
+        if let Item::Scheduling(scheduling) = item {
+            self.timeline.add(scheduling);
+        }
+        self.gather.item(item);
+    }
 }

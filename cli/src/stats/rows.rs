@@ -1,6 +1,7 @@
 //! Counts by name, by category and by track.
 
 use hairline_convert::slices::{Key, Slice};
+use hairline_convert::timeline::Split;
 
 use crate::stats::histogram::Histogram;
 
@@ -17,6 +18,9 @@ pub(crate) struct Row {
     pub(crate) total: i64,
     pub(crate) own: i64,
     pub(crate) busy: i64,
+    /// The time in which the threads ran, and in which they waited for a core, if that is known.
+    pub(crate) running: i64,
+    pub(crate) waiting: i64,
     pub(crate) min: i64,
     pub(crate) max: i64,
     /// The category of all slices, if they have the same.
@@ -32,6 +36,8 @@ impl Row {
             total: 0,
             own: 0,
             busy: 0,
+            running: 0,
+            waiting: 0,
             min: i64::MAX,
             max: 0,
             category: Some(category),
@@ -55,7 +61,12 @@ impl Row {
 
     /// The 50th, 90th and 99th percentile.
     pub(crate) fn percentiles(&self) -> [i64; 3] {
-        let near = self.histogram.percentiles([0.5, 0.9, 0.99], self.count);
+        self.quantiles([0.5, 0.9, 0.99])
+    }
+
+    /// The durations that these fractions of the slices do not exceed.
+    pub(crate) fn quantiles<const N: usize>(&self, parts: [f64; N]) -> [i64; N] {
+        let near = self.histogram.percentiles(parts, self.count);
         near.map(|value| i64::try_from(value).unwrap_or(i64::MAX).clamp(self.min.min(self.max), self.max))
     }
 }
@@ -70,7 +81,7 @@ pub(crate) struct Rows {
 
 impl Rows {
     #[inline]
-    pub(super) fn add(&mut self, what: u32, slice: &Slice) {
+    pub(crate) fn add(&mut self, what: u32, slice: &Slice) {
         let place = self.indices.get(what as usize).copied().unwrap_or(NONE);
         match self.rows.get_mut(place as usize) {
             Some(row) => row.add(slice),
@@ -91,6 +102,20 @@ impl Rows {
         let mut row = Row::new(Some(what), slice.category);
         row.add(slice);
         self.rows.push(row);
+    }
+
+    /// Adds the time in which a slice's thread ran and waited.
+    pub(super) fn add_split(&mut self, what: u32, split: &Split) {
+        let place = self.indices.get(what as usize).copied().unwrap_or(NONE);
+        let row = match self.rows.get_mut(place as usize) {
+            Some(row) => row,
+            None => match self.others.as_deref_mut() {
+                Some(others) => others,
+                None => return,
+            },
+        };
+        row.running = row.running.saturating_add(split.running);
+        row.waiting = row.waiting.saturating_add(split.waiting);
     }
 
     /// The rows, in order of their first slice.

@@ -61,7 +61,11 @@ fn table(stats: &Stats<'_>, by: By, lines: &[Line<'_>]) -> Table {
         By::Thread => (2, vec![by.title(), "process", "busy", "busy %"]),
         By::Track => (2, vec![by.title(), "process", "tracks"]),
     };
+    let has_states = has_states(stats, by);
     titles.extend(numbers);
+    if has_states {
+        titles.extend(["running", "waiting"]);
+    }
     let mut table = Table::new(texts, &titles);
     let span = stats.gathered.totals.span();
     for line in lines {
@@ -79,9 +83,17 @@ fn table(stats: &Stats<'_>, by: By, lines: &[Line<'_>]) -> Table {
         cells.push(grouped(row.count));
         let [p50, p90, p99] = line.percentiles;
         cells.extend([row.total, row.own, row.min, p50, p90, p99, row.max].map(duration));
+        if has_states {
+            cells.extend([row.running, row.waiting].map(duration));
+        }
         table.add(cells);
     }
     table
+}
+
+/// Whether a table has the times in which threads ran and waited. Other tracks are no threads.
+pub(super) fn has_states(stats: &Stats<'_>, by: By) -> bool {
+    stats.gathered.has_scheduling && matches!(by, By::Category | By::Name | By::Thread)
 }
 
 #[allow(clippy::cast_precision_loss)] // one digit is shown

@@ -66,6 +66,10 @@ pub(crate) enum Sort {
     Own,
     /// Their time without enclosing slices: the busy time of a thread
     Busy,
+    /// The time in which their threads ran, if the trace has scheduling
+    Running,
+    /// The time in which their threads waited for a core
+    Waiting,
     /// The shortest
     Min,
     /// The 50th percentile
@@ -105,6 +109,8 @@ impl Line<'_> {
             Sort::Total => self.row.total,
             Sort::Own => self.row.own,
             Sort::Busy => self.row.busy,
+            Sort::Running => self.row.running,
+            Sort::Waiting => self.row.waiting,
             Sort::Min => self.row.min,
             Sort::P50 => self.percentiles[0],
             Sort::P90 => self.percentiles[1],

@@ -70,7 +70,7 @@ impl Follow {
         let name = path.display().to_string();
         let (file, _) = open_file(path).map_err(|e| format!("{name}: {e}"))?;
         let shared = Arc::new(Shared {
-            gather: Mutex::new(Gather::new(None)),
+            gather: Mutex::new(Gather::new(None).with_live_timeline()),
             is_read: AtomicBool::new(false),
             position: AtomicU64::new(0),
             is_wanted: AtomicBool::new(false),

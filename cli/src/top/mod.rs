@@ -26,7 +26,9 @@ use crate::top::source::SliceSource;
 ///
 /// Each second prints a table of the slices that ended in that second: their number, their time with and
 /// without inner slices, percentiles. It reads the trace file of the process or its ring from outside, so the
-/// process has no extra work. Times are sums over threads: ten threads in one slice take 10 s a second.
+/// process has no extra work. If it records scheduling, running and waiting are the times in which the
+/// threads of the slices were on a core and waited for one. Times are sums over threads: ten threads in one
+/// slice take 10 s a second.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   hairline top 4711

@@ -56,21 +56,28 @@ impl Rates {
         if self.behind > MUCH {
             title += &format!(", {} behind", size(self.behind));
         }
-        let titles = ["name", "category", "count/s", "total/s", "self/s", "p50", "p90", "p99", "max"];
+        let mut titles = vec!["name", "category", "count/s", "total/s", "self/s", "p50", "p90", "p99", "max"];
+        let has_states = self.gathered.has_scheduling;
+        if has_states {
+            titles.extend(["running/s", "waiting/s"]);
+        }
         let mut table = Table::new(2, &titles);
-        lines[..rows].iter().for_each(|line| table.add(cells(line, seconds)));
+        lines[..rows].iter().for_each(|line| table.add(cells(line, seconds, has_states)));
         let screen = if std::io::stdout().is_terminal() { CLEAR } else { "" };
         format!("{screen}{title}\n{}\n", table.lines(in_colour()))
     }
 }
 
-fn cells(line: &Line<'_>, seconds: f64) -> Vec<String> {
+fn cells(line: &Line<'_>, seconds: f64, has_states: bool) -> Vec<String> {
     let row = line.row;
     let [p50, p90, p99] = line.percentiles;
     let time = |ns: i64| duration(per_second(ns.unsigned_abs(), seconds).cast_signed());
     let mut cells = vec![line.what.clone(), line.of.clone(), grouped(per_second(row.count, seconds))];
     cells.extend([row.total, row.own].map(time));
     cells.extend([p50, p90, p99, row.max].map(duration));
+    if has_states {
+        cells.extend([row.running, row.waiting].map(time));
+    }
     cells
 }
 

@@ -48,7 +48,7 @@ impl SliceSource for Recorder {
     fn take(&mut self, _: &AtomicBool) -> Result<Rates, String> {
         let path = self.folder.path().join("snapshot");
         self.snapshot(&path)?;
-        let mut gather = Gather::new(None);
+        let mut gather = Gather::new(None).with_live_timeline();
         gather.since(self.since);
         trace::show(&path, None, false, &mut gather)?;
         let (gathered, keys, _) = gather.finish().map_err(|e| e.to_string())?;

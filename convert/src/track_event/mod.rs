@@ -3,6 +3,7 @@
 mod binding;
 mod describe;
 mod read;
+pub(crate) mod stacks;
 mod write;
 
 pub(crate) use binding::binding;

@@ -12,7 +12,9 @@
 //! | log record | part of the next instant with the same time, otherwise an instant: see [`log`] |
 //! | Perfetto blob | the items of its packets: see [`blobs`] |
 //! | provider event | a loss |
-//! | scheduling, profiler, other objects and blobs | foreign items, with times in nanoseconds: see [`foreign`] |
+//! | scheduling | changes of thread states, with a copy of the record: see [`scheduling`] |
+//! | backtrace | a stack sample, with a copy: see [`profile`]; modules and mappings: copies |
+//! | other objects and blobs | foreign items, with times in nanoseconds: see [`foreign`] |
 
 mod blobs;
 mod current;
@@ -22,8 +24,10 @@ mod log;
 mod plain;
 mod prepare;
 mod prepared;
+mod profile;
 mod rate;
 mod reason;
+mod scheduling;
 mod state;
 mod tables;
 mod tracks;
@@ -36,10 +40,14 @@ use hairline_formats::fxt::{self, EventKind, Record};
 use hairline_formats::{DecodeError, DecodeErrorKind};
 
 use crate::fxt::read::current::Current;
+use crate::fxt::read::profile::Profile;
 use crate::fxt::read::rate::Rate;
 use crate::fxt::read::reason::{DAMAGED, Reason, TIME, TOO_MANY_TRACKS, UNKNOWN_STRING};
 use crate::fxt::read::state::Step;
-use crate::{Context, Error, Item, Loss, Report, Trace, TraceFormat};
+use crate::fxt::read::tables::Tables;
+use crate::{
+    Context, Copied, Error, Item, Loss, Report, Sample, Scheduling, StateChange, Trace, TraceFormat,
+};
 
 const TOO_MANY_PROVIDERS: &str = "providers whose tables were dropped";
 
@@ -144,13 +152,44 @@ impl<R: Read> FxtReader<R> {
                     self.report.add("Perfetto blobs that hold no packets left out");
                 }
             }
-            record => match foreign::put(&mut self.own, &record, tables)? {
-                Some(what) => return Ok(Step::Foreign(what)),
-                None => self.report.add("records of unknown kinds left out"),
-            },
+            record => {
+                let state = (&mut self.changes, &mut self.profile);
+                return copied(&mut self.own, state, &mut self.report, &record, tables);
+            }
         }
         Ok(Step::Nothing)
     }
+}
+
+/// Reads a record that a writer of FXT copies.
+fn copied(
+    own: &mut Vec<u8>,
+    (changes, profile): (&mut Vec<StateChange>, &mut Profile),
+    report: &mut Report,
+    record: &Record<'_>,
+    tables: &Tables,
+) -> Result<Step, Reason> {
+    let Some(what) = foreign::put(own, record, tables)? else {
+        report.add("records of unknown kinds left out");
+        return Ok(Step::Nothing);
+    };
+    if scheduling::put(changes, record, tables)? {
+        return Ok(Step::Scheduling);
+    }
+    match record {
+        Record::Module(module) => profile.module(module, tables)?,
+        Record::Mmap(mmap) => profile.mmap(mmap, tables)?,
+        Record::Backtrace(backtrace) => {
+            profile.backtrace(backtrace, tables)?;
+            return Ok(Step::Sample);
+        }
+        _ => return Ok(Step::Foreign(what)),
+    }
+    Ok(Step::Copied)
+}
+
+fn copy(bytes: &[u8]) -> Copied<'_> {
+    Copied { format: TraceFormat::Fxt, bytes }
 }
 
 impl<R: Read> crate::stream::TraceReader for FxtReader<R> {
@@ -184,6 +223,12 @@ impl<R: Read> crate::stream::TraceReader for FxtReader<R> {
                 }
                 Step::Log(time, track) => Item::Event(self.log.event(time, track)),
                 Step::Foreign(what) => Item::Foreign { what, format: TraceFormat::Fxt, bytes: &self.own },
+                Step::Scheduling => {
+                    let copy = Some(copy(&self.own));
+                    Item::Scheduling(Scheduling { changes: &self.changes, copy, others: 0 })
+                }
+                Step::Sample => Item::Sample(Sample { copy: Some(copy(&self.own)), ..self.profile.sample() }),
+                Step::Copied => Item::Copied(copy(&self.own)),
                 Step::Provider => Item::Trace(Trace { writer: Some(&self.provider), ..Trace::default() }),
                 Step::Lost(events) => Item::Loss(Loss { events, ..Loss::default() }),
             }));

@@ -6,9 +6,10 @@ use crate::fxt::read::blobs::Blobs;
 use crate::fxt::read::current::Current;
 use crate::fxt::read::log::PendingLog;
 use crate::fxt::read::prepared::Prepared;
+use crate::fxt::read::profile::Profile;
 use crate::fxt::read::tracks::Tracks;
 use crate::starts::Starts;
-use crate::{Report, TrackId};
+use crate::{Report, StateChange, TrackId};
 
 /// Reads FXT.
 ///
@@ -53,8 +54,11 @@ pub struct FxtReader<R> {
     /// The number of values of the current counter record that were returned.
     pub(super) given: usize,
     pub(super) started: bool,
-    /// The copy of a foreign record.
+    /// The copy of a record.
     pub(super) own: Vec<u8>,
+    /// The changes of thread states in the current record.
+    pub(super) changes: Vec<StateChange>,
+    pub(super) profile: Profile,
     pub(super) provider: String,
     pub(super) starts: Starts,
     pub(super) report: Report,
@@ -73,6 +77,11 @@ pub(super) enum Step {
     /// A log message without an instant.
     Log(i64, TrackId),
     Foreign(&'static str),
+    /// Changes of thread states.
+    Scheduling,
+    Sample,
+    /// A record that later items depend on.
+    Copied,
     Provider,
     /// The number of lost events; 0 if unknown.
     Lost(u64),
@@ -92,6 +101,8 @@ impl<R: Read> FxtReader<R> {
             given: 0,
             started: false,
             own: Vec::new(),
+            changes: Vec::new(),
+            profile: Profile::default(),
             provider: String::new(),
             starts: Starts::default(),
             report: Report::default(),

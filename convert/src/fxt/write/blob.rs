@@ -16,7 +16,9 @@ use crate::fxt::write::tracks::{OutputTrackKind, Tracks, mix};
 use crate::nesting::BESIDE;
 use crate::report::TOO_DEEP;
 use crate::track_event::{binding, describe};
-use crate::{Categories, Event, EventKind, Log, Trace, Track, TrackId, TrackKind};
+use crate::{
+    Categories, Copied, Event, EventKind, Log, Sample, Trace, TraceFormat, Track, TrackId, TrackKind,
+};
 
 /// The packet sequence of all packets.
 const SEQUENCE: SequenceId = SequenceId(1);
@@ -45,6 +47,15 @@ impl<W: Write> FxtWriter<W> {
     pub(super) fn put_command_line(&mut self, track: &Track) {
         let uuids = (uuid(&self.tracks, track.id), None);
         describe(&mut self.packets, SEQUENCE, track, uuids, &[], self.last_time);
+        self.put_blob();
+    }
+
+    /// Writes a stack sample.
+    pub(super) fn sample(&mut self, sample: &Sample<'_>) {
+        if let Some(Copied { format: TraceFormat::Fxt, bytes }) = sample.copy {
+            return self.output.bytes.extend_from_slice(bytes);
+        }
+        self.stacks.put(&mut self.packets, sample, &mut self.report);
         self.put_blob();
     }
 
@@ -141,7 +152,7 @@ impl<W: Write> FxtWriter<W> {
         self.report.add_many("log messages became arguments", u64::from(event.log.is_some()));
     }
 
-    fn put_blob(&mut self) {
+    pub(super) fn put_blob(&mut self) {
         if !self.packets.is_empty() {
             let out = &mut self.output.bytes;
             fxt::blob(out, StringRef::Empty, fxt::BLOB_PERFETTO, &self.packets);

@@ -7,6 +7,8 @@
 //! | async intervals | async records with an id that is unique in the trace |
 //! | log messages | log records, and an instant with the text as an argument, because importers ignore log records |
 //! | other tracks, other counters, several values at one moment | TrackEvent packets in Perfetto blobs: see [`blob`] |
+//! | thread states | context switches and wakeups: see [`scheduling`] |
+//! | stack samples and their symbols | packets in Perfetto blobs |
 //! | losses | provider events, and an instant that importers show |
 //! | foreign records of FXT | copies |
 
@@ -17,6 +19,8 @@ mod lasting;
 mod open;
 mod output;
 mod record;
+mod scheduled;
+mod scheduling;
 mod state;
 mod strings;
 mod threads;
@@ -32,8 +36,9 @@ use hairline_formats::fxt::{self, StringRef};
 use crate::fxt::write::strings::Strings;
 use crate::fxt::write::tracks::OutputTrackKind;
 use crate::report::LATE_THREADS;
+use crate::track_event::stacks::put_symbols;
 use crate::{
-    Categories, Event, EventKind, Item, Loss, Report, Trace, TraceFormat, Track, TrackId, TrackKind,
+    Categories, Copied, Event, EventKind, Item, Loss, Report, Trace, TraceFormat, Track, TrackId, TrackKind,
 };
 
 const NS: u64 = 1_000_000_000;
@@ -78,6 +83,9 @@ impl<W: Write> FxtWriter<W> {
         }
         if track.name.is_empty() {
             return;
+        }
+        if let TrackKind::Thread { tid, .. } = track.kind {
+            self.scheduled.with_track.insert(tid);
         }
         let (kind, koid, process) = match track.kind {
             TrackKind::Process { pid, .. } => (fxt::KERNEL_OBJECT_PROCESS, pid, None),
@@ -154,6 +162,16 @@ impl<W: Write> crate::stream::TraceWriter for FxtWriter<W> {
             Item::Track(track) => self.track(track),
             Item::Event(event) => self.event(event),
             Item::Loss(loss) => self.loss(loss),
+            Item::Scheduling(scheduling) => self.scheduling(scheduling),
+            Item::Sample(sample) => self.sample(sample),
+            Item::Symbols(symbols) => {
+                put_symbols(&mut self.packets, symbols);
+                self.put_blob();
+            }
+            Item::Copied(Copied { format: TraceFormat::Fxt, bytes }) => {
+                self.output.bytes.extend_from_slice(bytes);
+            }
+            Item::Copied(_) => {}
             Item::Foreign { what, format, bytes } => self.foreign(what, *format, bytes),
         }
         self.output.settle()
@@ -163,6 +181,7 @@ impl<W: Write> crate::stream::TraceWriter for FxtWriter<W> {
         if self.provider == 0 {
             self.start("hairline");
         }
+        self.finish_scheduling();
         self.lasting.finish();
         self.write_points(i64::MAX);
         let never_came = self.waiting.drain().map(|(_, flows)| flows.len() as u64).sum();

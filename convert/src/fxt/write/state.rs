@@ -9,11 +9,13 @@ use crate::fxt::write::arguments::EncodedArguments;
 use crate::fxt::write::flows::Flows;
 use crate::fxt::write::lasting::LastingFlows;
 use crate::fxt::write::output::Output;
+use crate::fxt::write::scheduled::Scheduled;
 use crate::fxt::write::strings::Strings;
 use crate::fxt::write::threads::Threads;
 use crate::fxt::write::tracks::{OutputTrackKind, Tracks};
 use crate::nesting::Nesting;
 use crate::readings::Readings;
+use crate::track_event::stacks::Stacks;
 use crate::{FlowStep, Report, TrackId};
 
 /// Writes FXT.
@@ -54,6 +56,8 @@ pub struct FxtWriter<W> {
     pub(super) provider_name: String,
     pub(super) last_time: u64,
     pub(super) readings: Readings,
+    pub(super) scheduled: Scheduled,
+    pub(super) stacks: Stacks,
     pub(super) report: Report,
 }
 
@@ -88,6 +92,8 @@ impl<W: Write> FxtWriter<W> {
             provider_name: String::new(),
             last_time: 0,
             readings: Readings::default(),
+            scheduled: Scheduled::default(),
+            stacks: Stacks::default(),
             report: Report::default(),
         }
     }

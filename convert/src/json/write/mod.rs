@@ -38,7 +38,7 @@ use hairline_formats::Value;
 use hairline_formats::trace_event_json::Json;
 
 use crate::json::write::state::finished;
-use crate::{Item, Loss, Report, Trace, TraceFormat};
+use crate::{Copied, Item, Loss, Report, Trace, TraceFormat};
 
 impl<W: Write> JsonWriter<W> {
     fn trace(&mut self, trace: &Trace<'_>) {
@@ -83,6 +83,15 @@ impl<W: Write> crate::stream::TraceWriter for JsonWriter<W> {
             Item::Track(track) => self.tracks.add(track, &mut self.report),
             Item::Event(event) => return self.event(event),
             Item::Loss(loss) => return self.loss(loss),
+            Item::Scheduling(scheduling) => {
+                self.report.add_many("thread states left out", scheduling.changes.len() as u64);
+            }
+            Item::Sample(_) => self.report.add("stack samples left out"),
+            Item::Symbols(_) => self.report.add("functions of stack samples left out"),
+            Item::Copied(Copied { format: TraceFormat::Json, bytes }) => {
+                return self.foreign("", TraceFormat::Json, bytes);
+            }
+            Item::Copied(_) => {}
             Item::Foreign { what, format, bytes } => return self.foreign(what, *format, bytes),
         }
         Ok(())

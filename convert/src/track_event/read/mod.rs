@@ -17,7 +17,10 @@ mod legacy;
 mod packet;
 mod pending;
 mod plain;
+mod samples;
+mod scheduling;
 mod sequence;
+mod stacks;
 mod state;
 mod table;
 mod tracks;
@@ -33,7 +36,7 @@ use crate::track_event::read::ahead::LookAhead;
 use crate::track_event::read::interned::Interned;
 use crate::track_event::read::pending::Pending;
 use crate::track_event::read::state::State;
-use crate::{Context, Error, Item, Report, Trace, TraceFormat};
+use crate::{Context, Copied, Error, Item, Report, Scheduling, Trace, TraceFormat};
 
 /// The reader of compressed packets.
 type Inner = track_event::PacketReader<ZlibDecoder<Cursor<Vec<u8>>>>;
@@ -128,6 +131,14 @@ impl<R: Read> TrackEventReader<R> {
                 system: Some(state.system.each_ref().map(String::as_str)),
                 ..Trace::default()
             }),
+            Pending::Scheduling => Item::Scheduling(Scheduling {
+                changes: &state.scheduler.changes,
+                copy: (!state.foreign.is_empty())
+                    .then_some(Copied { format: TraceFormat::TrackEvent, bytes: &state.foreign }),
+                others: state.scheduler.others,
+            }),
+            Pending::Sample => Item::Sample(state.current_sample()),
+            Pending::Symbols(index) => Item::Symbols(state.current_symbols(index)),
             Pending::Foreign(what) => {
                 Item::Foreign { what, format: TraceFormat::TrackEvent, bytes: &state.foreign }
             }

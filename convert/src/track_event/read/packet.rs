@@ -1,10 +1,9 @@
 //! Reads packets into the state.
 
 use hairline_formats::DecodeError;
-use hairline_formats::track_event::fields::trace_packet;
 use hairline_formats::track_event::{
-    Correlation, CounterValue, EventType, Location, Name, Packet, PacketData, SystemInfo, TrackEvent,
-    TrackUuid, fields::sequence_flags,
+    Correlation, CounterValue, EventType, Location, Name, Packet, PacketData, SystemInfo, TaskStateEvent,
+    TrackEvent, TrackUuid, fields::sequence_flags,
 };
 
 use crate::track_event::read::current::TextRef;
@@ -16,6 +15,9 @@ use crate::{Context, EventKind, Loss};
 
 /// Their thread is that of descriptors that the reader does not know, or of overrides.
 const NO_TRACK: &str = "legacy events without a track, shown on the default track";
+
+/// The field of `FtraceEventBundle`.
+const FTRACE_EVENTS: u32 = 1;
 
 impl State {
     /// Reads a packet: updates the state, and queues its items.
@@ -36,6 +38,7 @@ impl State {
                 sequence.set_defaults(defaults)?;
             }
             sequence.intern(packet, &mut self.texts, context, &mut self.report)?;
+            sequence.intern_stacks(packet, &mut self.report)?;
         }
         if let Some(PacketData::Clocks(readings)) = &packet.data
             && self.clocks.snapshot(packet.sequence, readings.clone())?
@@ -102,18 +105,20 @@ impl State {
                 for process in processes.clone() {
                     self.tracks.describe_process(&process?, context, &mut self.pending)?;
                 }
+                for thread in processes.threads() {
+                    self.scheduler.in_tree(&thread?);
+                }
             }
             PacketData::Stats(stats) if stats.events_lost > self.lost => {
                 let events = stats.events_lost - self.lost;
                 self.lost = stats.events_lost;
                 self.pending.push_back(Pending::Loss(Loss { events, ..Loss::default() }));
             }
-            PacketData::Sample(_) => self.foreign(trace_packet::PERF_SAMPLE, packet),
-            PacketData::Symbols(_) => self.foreign(trace_packet::MODULE_SYMBOLS, packet),
+            PacketData::TaskState(event) => self.task_state(event, packet, time),
+            PacketData::Other { field: FTRACE_EVENTS, bytes, .. } => self.bundle(bytes, packet)?,
+            PacketData::Sample(sample) => self.sample(index, sample, time),
+            PacketData::Symbols(symbols) => self.symbols(symbols)?,
             PacketData::Other { field, .. } => self.foreign(*field, packet),
-            PacketData::TaskState(_) => {
-                self.foreign(trace_packet::GENERIC_KERNEL_TASK_STATE_EVENT, packet);
-            }
             _ => {}
         }
         Ok(())
@@ -126,23 +131,65 @@ impl State {
         self.pending.push_back(Pending::System);
     }
 
+    /// Queues the change of a thread's state.
+    fn task_state(&mut self, event: &TaskStateEvent<'_>, packet: &Packet<'_>, time: Option<i64>) {
+        let Some(time) = time else {
+            self.report.add_defects("thread states left out: their time is unknown", 1);
+            return;
+        };
+        self.scheduler.task_state(event, time);
+        self.scheduling(packet);
+    }
+
+    /// Queues the changes of thread states in a bundle of ftrace events.
+    fn bundle(&mut self, bytes: &[u8], packet: &Packet<'_>) -> Result<(), DecodeError> {
+        if !self.scheduler.bundle(bytes)? || self.scheduler.changes.is_empty() {
+            self.foreign(FTRACE_EVENTS, packet);
+            return Ok(());
+        }
+        if self.scheduler.is_lossy {
+            self.pending.push_back(Pending::Loss(Loss::default()));
+        }
+        self.scheduling(packet);
+        Ok(())
+    }
+
+    fn scheduling(&mut self, packet: &Packet<'_>) {
+        let malformed = self.scheduler.malformed;
+        if malformed > 0 {
+            self.report.add_defects("thread states left out: they are malformed", malformed);
+        }
+        self.copy(packet);
+        if !self.scheduler.changes.is_empty() {
+            self.pending.push_back(Pending::Scheduling);
+        }
+    }
+
+    /// Stores a packet, if it does not depend on the state of its sequence. Returns whether it does not.
+    fn copy(&mut self, packet: &Packet<'_>) -> bool {
+        self.foreign.clear();
+        let is_free = packet.flags & sequence_flags::NEEDS == 0 && packet.clock_id.is_none_or(|id| id < 64);
+        if is_free {
+            self.foreign.extend_from_slice(packet.bytes());
+        }
+        is_free
+    }
+
     /// Queues a packet that other formats cannot express, if it does not depend on the state of its sequence.
     fn foreign(&mut self, field: u32, packet: &Packet<'_>) {
         let what = match field {
-            1 => "bundles of ftrace events",
+            FTRACE_EVENTS => "bundles of ftrace events",
             7 | 9 => "statistics of the system",
             33 => "configurations of tracing",
-            37 | 54 | 61 | 66 | 135 => "profiles",
+            37 | 54 | 135 => "profiles",
             69 => "events of the tracing service",
             _ => "packets of other kinds",
         };
-        if packet.flags & sequence_flags::NEEDS != 0 || packet.clock_id.is_some_and(|id| id >= 64) {
+        if self.copy(packet) {
+            self.pending.push_back(Pending::Foreign(what));
+        } else {
             self.report.add(what);
-            return;
         }
-        self.foreign.clear();
-        self.foreign.extend_from_slice(packet.bytes());
-        self.pending.push_back(Pending::Foreign(what));
     }
 
     fn take_event(

@@ -11,5 +11,9 @@ pub(super) enum Pending {
     Uuid(u128),
     System,
     Clocks,
+    Scheduling,
+    Sample,
+    /// By index in the current packet.
+    Symbols(usize),
     Foreign(&'static str),
 }

@@ -9,6 +9,7 @@ use hairline_formats::track_event::{
     CounterValue, Interned, InternedKind, Packet, PacketDefaults, SequenceId, SourceLocation, TrackUuid,
 };
 
+use crate::track_event::read::stacks::Stacks;
 use crate::track_event::read::table::{InternedText, Table};
 use crate::{Context, Report};
 
@@ -54,6 +55,8 @@ pub(super) struct Sequence {
     pub(super) log_bodies: Table<InternedText>,
     pub(super) correlations: Table<InternedText>,
     pub(super) locations: Table<OwnedLocation>,
+    /// The parts of call stacks, on a sequence of samples.
+    pub(super) stacks: Option<Box<Stacks>>,
     pub(super) undefined: UndefinedArguments,
 }
 

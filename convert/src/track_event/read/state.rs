@@ -12,7 +12,9 @@ use crate::track_event::read::ahead::{LookAhead, with_description};
 use crate::track_event::read::clocks::Clocks;
 use crate::track_event::read::current::Current;
 use crate::track_event::read::pending::Pending;
+use crate::track_event::read::scheduling::Scheduler;
 use crate::track_event::read::sequence::{Sequence, SharedTexts};
+use crate::track_event::read::stacks::CurrentSample;
 use crate::track_event::read::table::Table;
 use crate::track_event::read::tracks::{MOST_ANCESTORS, Tracks};
 use crate::{Context, Report};
@@ -41,7 +43,10 @@ pub(super) struct State {
     /// The program that wrote the trace, and the machine as in `uname`.
     pub(super) writer: String,
     pub(super) system: [String; 4],
+    /// A packet in its own format; empty if it is not valid by itself.
     pub(super) foreign: Vec<u8>,
+    pub(super) scheduler: Scheduler,
+    pub(super) sample: CurrentSample,
 }
 
 impl State {

@@ -7,6 +7,8 @@
 mod event;
 mod flow_names;
 mod flows;
+mod scheduled;
+mod scheduling;
 mod sequence;
 mod state;
 mod tracks;
@@ -17,10 +19,11 @@ use hairline_formats::proto::{Fields, put_field, put_message, put_uint};
 use hairline_formats::track_event::fields::{clock, trace, trace_packet};
 use hairline_formats::track_event::{self as te, SequenceId, SystemInfo, TraceStats, TrackUuid};
 
+use crate::track_event::stacks::put_symbols;
 use crate::track_event::write::sequence::Sequence;
 use crate::track_event::write::state::{GATHERED, State};
 use crate::track_event::write::tracks::GENERAL_SEQUENCE;
-use crate::{Item, Loss, Report, Trace, TraceFormat};
+use crate::{Copied, Item, Loss, Report, Trace, TraceFormat, TrackKind};
 
 /// The sequence of copied packets.
 const COPIED: SequenceId = SequenceId(u32::MAX);
@@ -67,9 +70,22 @@ impl<W: Write> crate::stream::TraceWriter for TrackEventWriter<W> {
         let state = &mut self.state;
         match item {
             Item::Event(event) => state.event(event),
-            Item::Track(track) => state.tracks.add(track, &mut state.report),
+            Item::Track(track) => {
+                state.tracks.add(track, &mut state.report);
+                if let TrackKind::Thread { tid, .. } = track.kind {
+                    state.scheduled.tracks.insert(tid, track.id);
+                }
+            }
             Item::Trace(trace) => state.trace(trace),
             Item::Loss(loss) => state.loss(*loss),
+            Item::Scheduling(scheduling) => state.scheduling(scheduling),
+            Item::Sample(sample) => match sample.copy {
+                Some(Copied { format: TraceFormat::TrackEvent, bytes }) => state.copy(bytes),
+                _ => state.stacks.put(&mut state.out, sample, &mut state.report),
+            },
+            Item::Symbols(symbols) => put_symbols(&mut state.out, symbols),
+            Item::Copied(Copied { format: TraceFormat::TrackEvent, bytes }) => state.copy(bytes),
+            Item::Copied(_) => {}
             Item::Foreign { format: TraceFormat::TrackEvent, bytes, .. } => state.copy(bytes),
             Item::Foreign { what, .. } => state.report.add(what),
         }

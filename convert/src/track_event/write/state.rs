@@ -3,8 +3,10 @@
 use crate::Report;
 use crate::nesting::Nesting;
 use crate::readings::Readings;
+use crate::track_event::stacks::Stacks;
 use crate::track_event::write::flow_names::FlowNames;
 use crate::track_event::write::flows::Flows;
+use crate::track_event::write::scheduled::Scheduled;
 use crate::track_event::write::sequence::{Locations, Sequence};
 use crate::track_event::write::tracks::Tracks;
 
@@ -31,6 +33,8 @@ pub(super) struct State {
     pub(super) readings: Readings,
     pub(super) flows: Flows,
     pub(super) nesting: Nesting,
+    pub(super) scheduled: Scheduled,
+    pub(super) stacks: Stacks,
     pub(super) flow_names: FlowNames,
     /// Several categories as one text.
     pub(super) joined: String,

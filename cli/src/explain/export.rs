@@ -1,0 +1,99 @@
+//! Output for programs. The names and units are stable.
+
+use hairline_convert::timeline::Split;
+use serde_json::{Value, json};
+
+use crate::explain::explained::Explained;
+use crate::explain::survey::Survey;
+use crate::explain::target::{Band, Target};
+use crate::explain::verdict::{Share, inner, largest, meanwhile, verdict};
+
+/// The limit for the rows of each list.
+const ROWS: usize = 100;
+
+pub(super) fn json(explained: &Explained) -> String {
+    let survey = &explained.survey;
+    let all = json!({
+        "trace": explained.summary.name,
+        "has_scheduling": !survey.timeline.is_empty(),
+        "samples": survey.samples.len(),
+        "scheduling_left_out": survey.timeline.left_out(),
+        "samples_left_out": survey.samples.left_out,
+        "names": explained.targets.iter().map(|of| target(survey, of)).collect::<Vec<_>>(),
+    });
+    let mut text = serde_json::to_string_pretty(&all).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+fn target(survey: &Survey, target: &Target) -> Value {
+    let [p50, p90, p99, max] = target.chosen.quantiles;
+    let verdict = verdict(survey, target);
+    let meanwhile = meanwhile(survey, target).into_iter().take(ROWS);
+    let meanwhile = meanwhile.map(|(name, slow, typical)| {
+        json!({ "name": name, "slowest_per_mille": slow, "typical_per_mille": typical })
+    });
+    json!({
+        "name": survey.keys().text(target.chosen.name.name),
+        "category": survey.keys().text(target.chosen.name.category),
+        "is_on_thread": target.chosen.name.is_on_thread,
+        "is_poll": target.chosen.is_poll,
+        "count": target.chosen.count,
+        "total_ns": target.chosen.total,
+        "p50_ns": p50,
+        "p90_ns": p90,
+        "p99_ns": p99,
+        "max_ns": max,
+        "cause": {
+            "state": verdict.cause.name(),
+            "extra_ns": verdict.extra,
+            "in_state_ns": verdict.share,
+            "is_compared": verdict.is_compared,
+            "inside": verdict.inside.map(|name| survey.keys().text(name)),
+            "text": verdict.lines,
+        },
+        "all": band(survey, &target.all),
+        "typical": band(survey, &target.typical),
+        "slowest": band(survey, &target.slow),
+        "meanwhile": meanwhile.collect::<Vec<_>>(),
+    })
+}
+
+fn split(split: &Split) -> Value {
+    json!({
+        "running_ns": split.running,
+        "waiting_ns": split.waiting,
+        "asleep_ns": split.asleep,
+        "uninterruptible_ns": split.uninterruptible,
+        "unknown_ns": split.unknown,
+    })
+}
+
+/// Sums of all slices of a band.
+fn band(survey: &Survey, band: &Band) -> Value {
+    let inner = inner(band).into_iter().take(ROWS).map(|(name, inner)| {
+        json!({
+            "name": survey.keys().text(name),
+            "count": inner.count,
+            "total_ns": inner.total,
+            "own": split(&inner.own),
+        })
+    });
+    let shares = |shares: Vec<Share>, unit: &str| {
+        let one = |share: Share| json!({ "name": share.what, unit: share.time });
+        shares.into_iter().map(one).collect::<Vec<_>>()
+    };
+    let thread = |tid: &u64| survey.thread_name(*tid);
+    let on_cpu = largest(&band.on_cpu, |stack| survey.samples.leaf(*stack), ROWS);
+    let off_cpu = largest(&band.off_cpu, |stack| survey.samples.names(*stack).join(";"), ROWS);
+    json!({
+        "count": band.count,
+        "total_ns": band.duration,
+        "split": split(&band.split),
+        "inner": inner.collect::<Vec<_>>(),
+        "functions_on_cpu": shares(on_cpu, "samples"),
+        "stacks_asleep": shares(off_cpu, "ns"),
+        "threads_on_core": shares(largest(&band.holders, thread, ROWS), "ns"),
+        "wakers": shares(largest(&band.wakers, thread, ROWS), "ns"),
+    })
+}

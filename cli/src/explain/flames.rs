@@ -1,0 +1,49 @@
+//! The flame graph of one name.
+
+use std::io;
+use std::path::Path;
+
+use crate::explain::explained::Explained;
+use crate::explain::show::full_name;
+use crate::explain::verdict::total;
+use crate::folded::{draw, step};
+use crate::input::identity;
+use crate::outcome::Outcome;
+use crate::output::Output;
+use crate::text::complain;
+
+/// Draws the stacks inside the slices of the first name.
+pub(super) fn write(explained: &Explained, path: &Path, trace: &Path) -> Outcome {
+    let Some(target) = explained.targets.first() else { return Outcome::Failed };
+    let (samples, all) = (&explained.survey.samples, &target.all);
+    let mut lines = Vec::new();
+    // Both are times: a sample on the CPU stands for its share of the time that the slices ran.
+    let on_cpu = total(all.on_cpu.values().copied());
+    let stacks = all.on_cpu.iter().map(|(stack, count)| {
+        let time = i128::from(*count) * i128::from(all.split.running.max(on_cpu)) / i128::from(on_cpu.max(1));
+        ("on the CPU", *stack, time)
+    });
+    let asleep = all.off_cpu.iter().map(|(stack, time)| ("asleep", *stack, i128::from(*time)));
+    for (state, stack, time) in stacks.chain(asleep) {
+        let names = samples.names(stack).iter().map(|name| step(name)).collect::<Vec<_>>().join(";");
+        lines.push(format!("{state};{names} {time}"));
+    }
+    lines.sort_unstable();
+    let drawn = if lines.is_empty() {
+        Err(io::Error::other("the trace has no stack samples inside these slices"))
+    } else {
+        Output::create(path, &[identity(trace)]).and_then(|output| {
+            let mut output = output.or_nothing()?;
+            let title = full_name(&explained.survey, target);
+            draw(&lines.join("\n"), (title, "ns", "Function:"), &mut output)?;
+            output.keep()
+        })
+    };
+    match drawn {
+        Ok(()) => Outcome::Done,
+        Err(e) => {
+            complain(format_args!("{}: {e}", path.display()));
+            Outcome::Failed
+        }
+    }
+}

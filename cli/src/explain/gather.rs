@@ -1,0 +1,235 @@
+//! The second reading: how the time of the chosen slices splits.
+
+use std::collections::HashMap;
+use std::io;
+
+use hairline_convert::slices::{Frame, Key, Slice, SliceSink, Slices};
+use hairline_convert::timeline::Split;
+use hairline_convert::{Item, RunState, SampleKind, TrackId};
+
+use crate::explain::survey::{Chosen, SliceName, Survey};
+use crate::explain::target::{Band, Example, Inner, MOST, Sleep, Target, add};
+use crate::trace::ItemVisitor;
+
+/// The limit for examples and for sleeps of one name.
+const MOST_EXAMPLES: usize = 128;
+const MOST_SLEEPS: usize = 1024;
+
+/// The mark of a frame that is in no chosen slice. Other marks are 2 plus the depth of the innermost chosen
+/// slice around the frame, or of itself.
+const OUTSIDE: u32 = 1;
+
+pub(super) struct Gather<'s> {
+    slices: Slices,
+    found: Found<'s>,
+}
+
+struct Found<'s> {
+    survey: &'s Survey,
+    numbers: HashMap<SliceName, usize>,
+    targets: Vec<Target>,
+    /// What the slices inside open chosen slices add up to, by track and depth of the chosen one.
+    open: HashMap<(TrackId, u32), HashMap<Key, Inner>>,
+    /// The split of finished slices inside the open slice at each depth, by track.
+    below: Vec<Vec<Split>>,
+}
+
+impl<'s> Gather<'s> {
+    pub(super) fn new(survey: &'s Survey, slices: Slices, chosen: Vec<Chosen>) -> Self {
+        let numbers = chosen.iter().enumerate().map(|(number, chosen)| (chosen.name, number)).collect();
+        let target = |chosen| Target {
+            chosen,
+            all: Band::default(),
+            typical: Band::default(),
+            slow: Band::default(),
+            examples: Vec::new(),
+            sleeps: Vec::new(),
+            others: HashMap::new(),
+        };
+        let targets = chosen.into_iter().map(target).collect();
+        let found = Found { survey, numbers, targets, open: HashMap::new(), below: Vec::new() };
+        Self { slices, found }
+    }
+
+    pub(super) fn finish(mut self) -> io::Result<Vec<Target>> {
+        self.slices.finish(&mut self.found)?;
+        let mut targets = self.found.targets;
+        for target in &mut targets {
+            longest(&mut target.sleeps, MOST_SLEEPS, |sleep| sleep.end.saturating_sub(sleep.start));
+            longest(&mut target.examples, MOST_EXAMPLES, |example| example.end.saturating_sub(example.start));
+        }
+        Ok(targets)
+    }
+}
+
+/// Keeps the longest.
+fn longest<T>(all: &mut Vec<T>, most: usize, duration: impl Fn(&T) -> i64) {
+    all.sort_by_key(|one| std::cmp::Reverse(duration(one)));
+    all.truncate(most);
+}
+
+impl ItemVisitor for Gather<'_> {
+    fn item(&mut self, item: &Item<'_>) {
+        self.slices.item(item, &mut self.found);
+    }
+}
+
+impl Found<'_> {
+    fn number(&self, category: Key, name: Key, track: TrackId) -> Option<usize> {
+        let is_on_thread = self.survey.track_names.tid(track).is_some();
+        self.numbers.get(&SliceName { category, name, is_on_thread }).copied()
+    }
+
+    /// The depth of the innermost chosen slice around. Marks the frames with theirs.
+    fn around(&self, track: TrackId, above: &mut [Frame]) -> Option<u32> {
+        let known = above.iter().rposition(|frame| frame.mark != 0);
+        let mut mark = known.map_or(OUTSIDE, |known| above[known].mark);
+        let first = known.map_or(0, |known| known + 1);
+        for (depth, frame) in above.iter_mut().enumerate().skip(first) {
+            if self.number(frame.category, frame.name, track).is_some() {
+                mark = depth as u32 + 2;
+            }
+            frame.mark = mark;
+        }
+        mark.checked_sub(2)
+    }
+
+    /// The split of a slice's own time, and of all of it.
+    fn splits(&mut self, slice: &Slice, depth: usize) -> (Split, Split) {
+        let whole = match self.survey.track_names.tid(slice.track) {
+            Some(tid) => {
+                self.survey.timeline.split(tid, slice.start, slice.start.saturating_add(slice.duration))
+            }
+            None => Split { unknown: slice.duration, ..Split::default() },
+        };
+        let track = slice.track.0 as usize;
+        if self.below.len() <= track {
+            self.below.resize_with(track + 1, Vec::new);
+        }
+        let below = &mut self.below[track];
+        if below.len() <= depth + 1 {
+            below.resize(depth + 2, Split::default());
+        }
+        let inner = std::mem::take(&mut below[depth + 1]);
+        below[depth] = below[depth].plus(whole);
+        (whole.minus(inner), whole)
+    }
+
+    fn inner(&mut self, track: TrackId, depth: u32, name: Key, inner: &Inner) {
+        let names = self.open.entry((track, depth)).or_default();
+        let name = if names.len() < MOST || names.contains_key(&name) { name } else { Key::OTHER };
+        names.entry(name).or_default().add(inner);
+    }
+
+    fn chosen(&mut self, number: usize, slice: &Slice, whole: Split, inner: &HashMap<Key, Inner>) {
+        let survey = self.survey;
+        let target = &mut self.targets[number];
+        let (shortest, longest_typical) = target.chosen.typical;
+        let is_slow = slice.duration >= target.chosen.slow;
+        let is_typical = (shortest..=longest_typical).contains(&slice.duration);
+        let tid = survey.track_names.tid(slice.track);
+        let bands = [(true, &mut target.all), (is_typical, &mut target.typical), (is_slow, &mut target.slow)];
+        for (_, band) in bands.into_iter().filter(|(is_in, _)| *is_in) {
+            band.count += 1;
+            band.duration = band.duration.saturating_add(slice.duration);
+            band.split = band.split.plus(whole);
+            for (name, inner) in inner {
+                let name =
+                    if band.inner.len() < MOST || band.inner.contains_key(name) { *name } else { Key::OTHER };
+                band.inner.entry(name).or_default().add(inner);
+            }
+            if let Some(tid) = tid {
+                look_inside(survey, band, tid, slice);
+            }
+        }
+        let end = slice.start.saturating_add(slice.duration);
+        if is_slow || is_typical {
+            target.examples.push(Example { track: slice.track, start: slice.start, end, is_slow });
+            if target.examples.len() >= 16 * MOST_EXAMPLES {
+                longest(&mut target.examples, MOST_EXAMPLES, |example| {
+                    example.end.saturating_sub(example.start)
+                });
+            }
+        }
+        if let Some(tid) = tid.filter(|_| is_slow) {
+            survey.timeline.stretches(tid, slice.start, end, &mut |stretch| {
+                if stretch.state.is_some_and(RunState::is_asleep) && stretch.is_whole {
+                    let (start, end) = (stretch.start, stretch.end);
+                    target.sleeps.push(Sleep { track: slice.track, start, end });
+                }
+            });
+            if target.sleeps.len() >= 16 * MOST_SLEEPS {
+                longest(&mut target.sleeps, MOST_SLEEPS, |sleep| sleep.end.saturating_sub(sleep.start));
+            }
+        }
+    }
+}
+
+/// Adds what the thread of a slice did: samples, and what it waited for.
+fn look_inside(survey: &Survey, band: &mut Band, tid: u64, slice: &Slice) {
+    let (start, end) = (slice.start, slice.start.saturating_add(slice.duration));
+    for (_, stack) in survey.samples.of(SampleKind::OnCpu, tid, start, end) {
+        add(&mut band.on_cpu, *stack, 1);
+    }
+    let timeline = &survey.timeline;
+    timeline.stretches(tid, start, end, &mut |stretch| {
+        let duration = stretch.end.saturating_sub(stretch.start);
+        match stretch.state {
+            Some(RunState::Runnable) => {
+                let Some(cpu) = stretch.cpu else { return };
+                timeline.ran_on(cpu, stretch.start, stretch.end, &mut |other, time| {
+                    if other != tid {
+                        add(&mut band.holders, other, time);
+                    }
+                });
+            }
+            Some(state) if state.is_asleep() => {
+                if let Some(waker) = stretch.waker {
+                    add(&mut band.wakers, waker, duration);
+                }
+                // The sample is taken a moment before the thread leaves its processor.
+                const BEFORE: i64 = 100_000;
+                let off_cpu = survey.samples.of(
+                    SampleKind::OffCpu,
+                    tid,
+                    stretch.start.saturating_sub(BEFORE),
+                    stretch.start.saturating_add(1),
+                );
+                if let Some((_, stack)) = off_cpu.last() {
+                    add(&mut band.off_cpu, *stack, duration);
+                }
+            }
+            _ => {}
+        }
+    });
+}
+
+impl SliceSink for Found<'_> {
+    fn slice(&mut self, slice: &Slice, above: &mut [Frame]) {
+        let around = self.around(slice.track, above);
+        let number = self.number(slice.category, slice.name, slice.track);
+        if around.is_none() && number.is_none() {
+            return;
+        }
+        let depth = above.len();
+        let (own, whole) = self.splits(slice, depth);
+        let itself = Inner { count: 1, total: slice.duration, own };
+        if let Some(number) = number {
+            let mut inner = self.open.remove(&(slice.track, depth as u32)).unwrap_or_default();
+            inner.entry(slice.name).or_default().add(&itself);
+            self.chosen(number, slice, whole, &inner);
+            // Slices inside it are inside the next chosen one around it too.
+            if let Some(around) = around {
+                inner.iter().for_each(|(name, inner)| self.inner(slice.track, around, *name, inner));
+            }
+        } else if let Some(around) = around {
+            self.inner(slice.track, around, slice.name, &itself);
+        }
+        if around.is_none() {
+            // Nothing around it asks for the split of what is inside.
+            if let Some(below) = self.below.get_mut(slice.track.0 as usize) {
+                below.iter_mut().for_each(|split| *split = Split::default());
+            }
+        }
+    }
+}

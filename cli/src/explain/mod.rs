@@ -1,0 +1,107 @@
+//! `hairline explain`
+
+mod explained;
+mod export;
+mod flames;
+mod gather;
+mod meanwhile;
+mod pattern;
+mod show;
+mod survey;
+mod target;
+mod verdict;
+
+use std::path::PathBuf;
+
+use hairline_convert::slices::Slices;
+
+use crate::explain::explained::Explained;
+use crate::explain::gather::Gather;
+use crate::explain::meanwhile::Meanwhile;
+use crate::explain::pattern::Pattern;
+use crate::explain::survey::Survey;
+use crate::outcome::Outcome;
+use crate::text::{failed, put, written};
+use crate::trace::{TraceArguments, unsorted};
+
+/// Says why slices take long: running, waiting for a core, or asleep; in which function, and on what.
+///
+/// Takes the slices of one name, or the ten names that took most, and compares the slowest hundredth with the
+/// typical ones: the time that their thread ran, waited for a core and slept; the inner slices in which it
+/// did; the functions on the CPU, and the stacks in which it slept; the threads that had the core meanwhile.
+/// The first lines name the cause. A trace without scheduling still shows inner slices, and what other
+/// threads did meanwhile. Reads the trace up to three times, so it must be a file.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  hairline explain trace.pftrace
+  hairline explain trace.pftrace net/request
+  hairline explain trace.pftrace 'net/*'
+  hairline explain trace.pftrace net/request --svg request.svg
+  hairline explain trace.fxt db/query --json | jq '.names[0].cause'")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    trace: TraceArguments,
+    /// The slices to explain, by name or by category and name; * matches any characters. Default: the ten
+    /// names that took most.
+    #[arg(value_name = "[CATEGORY/]NAME")]
+    pattern: Option<Pattern>,
+    /// Explain so many names at most.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100))]
+    top: u32,
+    /// Print everything as JSON, times in nanoseconds.
+    #[arg(long)]
+    json: bool,
+    /// Draw a flame graph of the functions inside the slices of the first name: where they ran, and where
+    /// they slept if the trace has such samples.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let explained = match explain(arguments) {
+        Ok(explained) => explained,
+        Err(e) => return failed(e),
+    };
+    let shown = if arguments.json { export::json(&explained) } else { show::text(&explained) };
+    let mut outcome = written(put(&shown), "stdout").max(explained.summary.outcome());
+    if let Some(path) = &arguments.svg {
+        outcome = outcome.max(flames::write(&explained, path, arguments.trace.path()));
+    }
+    outcome
+}
+
+fn explain(arguments: &Arguments) -> Result<Explained, String> {
+    if arguments.trace.is_stream() {
+        let what = "it is read several times: save it to a file";
+        return Err(format!("{}: {what}", arguments.trace.path().display()));
+    }
+    // Slices whose events are out of order are sorted, which the first reading finds out.
+    let mut new_slices: fn() -> Slices = Slices::new;
+    let mut survey = Survey::new(new_slices());
+    let mut summary = arguments.trace.show(false, &mut survey)?;
+    survey.finish().map_err(unsorted)?;
+    if survey.is_late() {
+        new_slices = || Slices::in_order(tempfile::tempfile);
+        survey = Survey::new(new_slices());
+        summary = arguments.trace.show_again(&mut survey)?;
+        survey.finish().map_err(unsorted)?;
+    }
+    let chosen = survey.choose(arguments.pattern.as_ref(), arguments.top as usize);
+    if chosen.is_empty() {
+        let what = arguments.pattern.as_ref().map_or_else(
+            || "it has no slices".to_owned(),
+            |pattern| format!("it has no slices of the name {pattern}; `hairline stats` shows all names"),
+        );
+        return Err(format!("{}: {what}", summary.name));
+    }
+    let mut gather = Gather::new(&survey, new_slices(), chosen);
+    arguments.trace.show_again(&mut gather)?;
+    let targets = gather.finish().map_err(unsorted)?;
+    let mut meanwhile = Meanwhile::new(&survey, new_slices(), targets);
+    if meanwhile.has_questions() {
+        arguments.trace.show_again(&mut meanwhile)?;
+    }
+    let targets = meanwhile.finish().map_err(unsorted)?;
+    Ok(Explained { summary, survey, targets })
+}

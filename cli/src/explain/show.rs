@@ -1,0 +1,158 @@
+//! Output for people.
+
+use std::fmt::Write;
+
+use crate::explain::explained::Explained;
+use crate::explain::survey::Survey;
+use crate::explain::target::{Band, Target};
+use crate::explain::verdict::{Share, inner, largest, meanwhile, percent, total, verdict};
+use crate::table::{Table, in_colour, plain};
+use crate::text::{duration, grouped, grouped_count};
+
+/// The limit for the rows of each list.
+const ROWS: usize = 6;
+
+pub(super) fn text(explained: &Explained) -> String {
+    let mut out = String::new();
+    for (index, target) in explained.targets.iter().enumerate() {
+        if index > 0 {
+            out.push('\n');
+        }
+        target_text(&mut out, &explained.survey, target);
+    }
+    let notes = [
+        (
+            explained.survey.timeline.left_out(),
+            "changes of thread states beyond the first 4,194,304 left out",
+        ),
+        (explained.survey.samples.left_out, "stack samples beyond the limit left out"),
+    ];
+    for (count, what) in notes.into_iter().filter(|(count, _)| *count > 0) {
+        let _ = writeln!(out, "{} {what}", grouped(count));
+    }
+    out
+}
+
+/// The category and the name.
+pub(super) fn full_name(survey: &Survey, target: &Target) -> String {
+    let name = target.chosen.name;
+    let (category, name) = (survey.keys().text(name.category), survey.keys().text(name.name));
+    let name = if name.is_empty() { "(no name)" } else { name };
+    if category.is_empty() { name.to_owned() } else { format!("{category}/{name}") }
+}
+
+fn target_text(out: &mut String, survey: &Survey, target: &Target) {
+    let [p50, _, p99, max] = target.chosen.quantiles;
+    let _ = writeln!(
+        out,
+        "{}: {}, {} in total; half take at most {}, 99 % at most {}, the slowest {}.",
+        plain(&full_name(survey, target)),
+        grouped_count(target.chosen.count, "slice"),
+        duration(target.chosen.total),
+        duration(p50),
+        duration(p99),
+        duration(max),
+    );
+    for line in verdict(survey, target).lines {
+        let _ = writeln!(out, "{line}");
+    }
+    let has_scheduling = target.all.split.unknown < target.all.duration;
+    let _ = write!(out, "\n{}", bands(target, has_scheduling).lines(in_colour()));
+    let _ = write!(out, "\n{}", inner_table(survey, target, has_scheduling).lines(in_colour()));
+    lists(out, survey, target);
+}
+
+/// The means of the bands.
+fn bands(target: &Target, has_scheduling: bool) -> Table {
+    let mut titles = vec!["per slice, on average", "slices", "time"];
+    if has_scheduling {
+        titles.extend(["running", "waiting for a core", "asleep"]);
+    }
+    let mut table = Table::new(1, &titles);
+    let rows = [("all", &target.all), ("typical", &target.typical), ("slowest 1 %", &target.slow)];
+    for (what, band) in rows {
+        let split = band.mean_split();
+        let mut row = vec![what.to_owned(), grouped(band.count), duration(band.mean())];
+        if has_scheduling {
+            row.extend([split.running, split.waiting, split.asleep].map(duration));
+        }
+        table.add(row);
+    }
+    table
+}
+
+/// The inner slices of the slowest, beside those of the typical ones.
+fn inner_table(survey: &Survey, target: &Target, has_scheduling: bool) -> Table {
+    let mut titles = vec!["own time in the slowest 1 %", "count", "total"];
+    if has_scheduling {
+        titles.extend(["running", "waiting for a core", "asleep"]);
+    } else {
+        titles.push("own");
+    }
+    titles.push("total if typical");
+    let mut table = Table::new(1, &titles);
+    let slow = &target.slow;
+    for (name, of) in inner(slow).into_iter().take(ROWS) {
+        let what = if name == target.chosen.name.name {
+            "(itself)".to_owned()
+        } else {
+            survey.keys().text(name).to_owned()
+        };
+        let own = |time: i64| duration(slow.per_slice(time));
+        let mut row = vec![what, grouped(of.count), own(of.total)];
+        if has_scheduling {
+            row.extend([of.own.running, of.own.waiting, of.own.asleep].map(own));
+        } else {
+            row.push(own(of.own.unknown));
+        }
+        let typical = target.typical.inner.get(&name).map_or(0, |inner| inner.total);
+        row.push(duration(target.typical.per_slice(typical)));
+        table.add(row);
+    }
+    table
+}
+
+fn lists(out: &mut String, survey: &Survey, target: &Target) {
+    let (slow, all) = (&target.slow, &target.all);
+    let band = |has: fn(&Band) -> bool| if has(slow) { (slow, "the slowest 1 %") } else { (all, "all") };
+    let (of, who) = band(|band| !band.on_cpu.is_empty());
+    let functions = largest(&of.on_cpu, |stack| survey.samples.leaf(*stack), ROWS);
+    let samples = total(of.on_cpu.values().copied());
+    list(out, &format!("functions on the CPU in {who}"), &functions, samples, |share| {
+        grouped_count(share.unsigned_abs(), "sample")
+    });
+    let (of, who) = band(|band| !band.off_cpu.is_empty());
+    let reversed = |stack: &_| {
+        let mut names = survey.samples.names(*stack);
+        names.reverse();
+        names.truncate(4);
+        names.join(" < ")
+    };
+    let stacks = largest(&of.off_cpu, reversed, ROWS);
+    list(out, &format!("stacks in which {who} slept"), &stacks, of.split.asleep, duration);
+    let (of, who) = band(|band| band.split.waiting > 0);
+    let threads = largest(&of.holders, |tid| survey.thread_name(*tid), ROWS);
+    list(out, &format!("threads that had the core while {who} waited"), &threads, of.split.waiting, duration);
+    let (of, who) = band(|band| !band.wakers.is_empty());
+    let threads = largest(&of.wakers, |tid| survey.thread_name(*tid), ROWS);
+    list(out, &format!("threads that woke {who}"), &threads, of.split.asleep, duration);
+    let others = meanwhile(survey, target);
+    if !others.is_empty() {
+        let mut table = Table::new(1, &["on other threads meanwhile", "slowest 1 %", "typical"]);
+        for (name, slow, typical) in others.into_iter().take(ROWS) {
+            table.add(vec![name, percent(slow, 1000), percent(typical, 1000)]);
+        }
+        let _ = write!(out, "\n{}", table.lines(in_colour()));
+    }
+}
+
+fn list(out: &mut String, title: &str, shares: &[Share], whole: i64, unit: impl Fn(i64) -> String) {
+    if shares.is_empty() {
+        return;
+    }
+    let mut table = Table::new(1, &[title, "", "share"]);
+    for share in shares {
+        table.add(vec![share.what.clone(), unit(share.time), percent(share.time, whole)]);
+    }
+    let _ = write!(out, "\n{}", table.lines(in_colour()));
+}

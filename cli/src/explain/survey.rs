@@ -1,0 +1,173 @@
+//! The first reading: which names there are, what the scheduler did, and the stack samples.
+
+use std::collections::HashMap;
+use std::io;
+
+use hairline_convert::slices::{Defect, Frame, Key, Keys, Slice, SliceSink, Slices};
+use hairline_convert::timeline::Timeline;
+use hairline_convert::{Item, TrackId};
+
+use crate::explain::pattern::Pattern;
+use crate::samples::Samples;
+use crate::stats::{Row, Rows};
+use crate::trace::ItemVisitor;
+use crate::track_names::TrackNames;
+
+/// What the whole trace has.
+pub(super) struct Survey {
+    slices: Slices,
+    found: Found,
+    pub(super) track_names: TrackNames,
+    pub(super) timeline: Timeline,
+    pub(super) samples: Samples,
+}
+
+/// The kinds of slices.
+#[derive(Default)]
+struct Found {
+    numbers: HashMap<SliceName, u32>,
+    names: Vec<SliceName>,
+    rows: Rows,
+    is_thread: Vec<bool>,
+    is_late: bool,
+}
+
+/// The slices that are explained together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct SliceName {
+    pub(super) category: Key,
+    pub(super) name: Key,
+    /// Whether they are on threads.
+    pub(super) is_on_thread: bool,
+}
+
+/// A kind of slices that is to be explained.
+pub(super) struct Chosen {
+    pub(super) name: SliceName,
+    pub(super) count: u64,
+    pub(super) total: i64,
+    /// The durations that 50, 90 and 99 % do not exceed, and the longest.
+    pub(super) quantiles: [i64; 4],
+    /// The range of the typical durations: the fifth in the middle.
+    pub(super) typical: (i64, i64),
+    /// The shortest duration of the slowest hundredth.
+    pub(super) slow: i64,
+    /// Whether the polls of an async task: intervals on other tracks have the same name.
+    pub(super) is_poll: bool,
+}
+
+/// The fraction up to and with the first of the slowest hundredth, which is one slice at least.
+#[allow(clippy::cast_precision_loss)] // a rank, found again by rounding up
+fn slowest(count: u64) -> f64 {
+    let rank = count - count.div_ceil(100) + 1;
+    (rank as f64 - 0.5) / count.max(1) as f64
+}
+
+/// The limit for kinds of slices. Further ones are not explained.
+const MOST_NAMES: usize = 1 << 14;
+
+impl Survey {
+    pub(super) fn new(slices: Slices) -> Self {
+        Self {
+            slices,
+            found: Found::default(),
+            track_names: TrackNames::default(),
+            timeline: Timeline::default(),
+            samples: Samples::default(),
+        }
+    }
+
+    pub(super) fn finish(&mut self) -> io::Result<()> {
+        self.slices.finish(&mut self.found)?;
+        self.timeline.finish();
+        self.samples.finish();
+        Ok(())
+    }
+
+    /// Whether events came too late to be put in order.
+    pub(super) fn is_late(&self) -> bool {
+        self.found.is_late
+    }
+
+    /// The names. Each reading of the trace gives the same ones the same keys.
+    pub(super) fn keys(&self) -> &Keys {
+        self.slices.keys()
+    }
+
+    /// The kinds of slices that a pattern means, or that took most: the longest first.
+    pub(super) fn choose(&self, pattern: Option<&Pattern>, most: usize) -> Vec<Chosen> {
+        let of = |row: &Row| Some(self.found.names[row.what? as usize]);
+        let is_meant = |name: &SliceName| match pattern {
+            Some(pattern) => pattern.matches(self.keys().text(name.category), self.keys().text(name.name)),
+            None => true,
+        };
+        let mut rows: Vec<_> = self.found.rows.iter().filter_map(|row| Some((of(row)?, row))).collect();
+        let has_threads = rows.iter().any(|(name, _)| name.is_on_thread);
+        rows.retain(|(name, _)| is_meant(name) && (pattern.is_some() || name.is_on_thread == has_threads));
+        // Only of threads is known what they did.
+        rows.sort_by_key(|(name, row)| {
+            (!name.is_on_thread, std::cmp::Reverse(row.total), name.name.0, name.category.0)
+        });
+        rows.truncate(most);
+        let chosen = |(name, row): (SliceName, &Row)| {
+            let interval = SliceName { is_on_thread: false, ..name };
+            let is_poll = name.is_on_thread && self.found.numbers.contains_key(&interval);
+            let [p40, p50, p60, p90, p99, slow] =
+                row.quantiles([0.4, 0.5, 0.6, 0.9, 0.99, slowest(row.count)]);
+            // Quantiles of many slices are within 0.8 %.
+            let typical = (p40 - p40 / 64, p60.saturating_add(p60 / 64));
+            let (quantiles, slow) = ([p50, p90, p99, row.max], slow - slow / 128);
+            Chosen { name, count: row.count, total: row.total, quantiles, typical, slow, is_poll }
+        };
+        rows.into_iter().map(chosen).collect()
+    }
+
+    /// The name of a thread: that of its track, or the scheduler's.
+    pub(super) fn thread_name(&self, tid: u64) -> String {
+        match (self.track_names.thread(tid), self.timeline.name(tid)) {
+            (Some(track), _) => self.track_names.name(track),
+            (None, Some(name)) => format!("{name} ({tid})"),
+            (None, None) => format!("thread {tid}"),
+        }
+    }
+}
+
+impl ItemVisitor for Survey {
+    fn item(&mut self, item: &Item<'_>) {
+        match item {
+            Item::Track(track) => {
+                self.track_names.set(track);
+                let index = track.id.0 as usize;
+                if self.found.is_thread.len() <= index {
+                    self.found.is_thread.resize(index + 1, false);
+                }
+                self.found.is_thread[index] = self.track_names.tid(track.id).is_some();
+            }
+            Item::Scheduling(scheduling) => self.timeline.add(scheduling),
+            _ => self.samples.item(item),
+        }
+        self.slices.item(item, &mut self.found);
+    }
+}
+
+impl SliceSink for Found {
+    fn slice(&mut self, slice: &Slice, _: &mut [Frame]) {
+        let is_on_thread = self.is_thread.get(slice.track.0 as usize) == Some(&true);
+        let name = SliceName { category: slice.category, name: slice.name, is_on_thread };
+        let next = self.names.len();
+        let number = match self.numbers.get(&name) {
+            Some(number) => *number,
+            None if next >= MOST_NAMES => return,
+            None => {
+                self.names.push(name);
+                self.numbers.insert(name, next as u32);
+                next as u32
+            }
+        };
+        self.rows.add(number, slice);
+    }
+
+    fn defect(&mut self, what: Defect, _: TrackId, _: i64, _: Key) {
+        self.is_late |= what == Defect::Late;
+    }
+}

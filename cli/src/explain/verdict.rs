@@ -1,0 +1,308 @@
+//! The cause, in a few sentences.
+
+use std::collections::HashMap;
+
+use hairline_convert::slices::Key;
+use hairline_convert::timeline::Split;
+
+use crate::explain::survey::Survey;
+use crate::explain::target::{Band, Inner, Other, Target};
+use crate::table::plain;
+use crate::text::duration;
+
+/// Why the slices of one name take long.
+pub(super) struct Verdict {
+    pub(super) cause: Cause,
+    /// How much longer the slowest take than the typical ones; without a comparison, how long they take.
+    pub(super) extra: i64,
+    /// How much of that is in the state of the cause.
+    pub(super) share: i64,
+    /// Whether the slowest are compared with the typical ones.
+    pub(super) is_compared: bool,
+    /// The name of the inner slices in which it happens.
+    pub(super) inside: Option<Key>,
+    /// The sentences: the cause, the place, and what led to it.
+    pub(super) lines: Vec<String>,
+}
+
+/// What the time went to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    Running,
+    Waiting,
+    Asleep,
+    /// The trace has no scheduling.
+    Unknown,
+}
+
+impl Cause {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Waiting => "waiting for a core",
+            Self::Asleep => "asleep",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    fn of(self, split: &Split) -> i64 {
+        match self {
+            Self::Running => split.running,
+            Self::Waiting => split.waiting,
+            Self::Asleep => split.asleep,
+            Self::Unknown => total([split.running, split.waiting, split.asleep, split.unknown]),
+        }
+    }
+}
+
+/// A sum that a made-up trace cannot let overflow.
+pub(super) fn total(all: impl IntoIterator<Item = i64>) -> i64 {
+    all.into_iter().fold(0, i64::saturating_add)
+}
+
+/// A name with its share.
+pub(super) struct Share {
+    pub(super) what: String,
+    pub(super) time: i64,
+}
+
+/// The largest sums of a map, each with its name. Equal names are one.
+pub(super) fn largest<K>(sums: &HashMap<K, i64>, name: impl Fn(&K) -> String, most: usize) -> Vec<Share> {
+    let mut by_name: HashMap<String, i64> = HashMap::new();
+    for (key, time) in sums {
+        let sum = by_name.entry(name(key)).or_default();
+        *sum = sum.saturating_add(*time);
+    }
+    let mut all: Vec<_> = by_name.into_iter().map(|(what, time)| Share { what, time }).collect();
+    all.sort_by(|a, b| b.time.cmp(&a.time).then_with(|| a.what.cmp(&b.what)));
+    all.truncate(most);
+    all
+}
+
+#[allow(clippy::cast_precision_loss)] // no digits are shown
+pub(super) fn percent(part: i64, whole: i64) -> String {
+    if whole <= 0 { "0 %".to_owned() } else { format!("{:.0} %", 100.0 * part as f64 / whole as f64) }
+}
+
+pub(super) fn verdict(survey: &Survey, target: &Target) -> Verdict {
+    let (typical, slow) = (&target.typical, &target.slow);
+    let is_compared =
+        typical.count > 0 && slow.mean() > typical.mean().saturating_add(typical.mean() / 10 * 3);
+    let nothing = Band::default();
+    let (band, base) = if is_compared { (slow, typical) } else { (&target.all, &nothing) };
+    let extra = band.mean_split().minus(base.mean_split());
+    let is_known = band.split.unknown < band.duration / 2;
+    let cause = match (is_known, extra) {
+        (false, _) => Cause::Unknown,
+        (_, Split { running, waiting, asleep, .. }) if waiting > running && waiting >= asleep => {
+            Cause::Waiting
+        }
+        (_, Split { running, asleep, .. }) if asleep > running => Cause::Asleep,
+        _ => Cause::Running,
+    };
+    let mut verdict = Verdict {
+        cause,
+        extra: band.mean().saturating_sub(base.mean()),
+        share: cause.of(&extra),
+        is_compared,
+        inside: None,
+        lines: Vec::new(),
+    };
+    verdict.lines.push(verdict.headline(target));
+    verdict.place(survey, target, (band, base));
+    match cause {
+        Cause::Running => running(survey, band, &mut verdict.lines),
+        Cause::Waiting => waiting(survey, band, &mut verdict.lines),
+        Cause::Asleep => asleep(survey, target, band, &mut verdict.lines),
+        Cause::Unknown => overlapping(survey, target, &mut verdict.lines),
+    }
+    verdict
+}
+
+impl Verdict {
+    fn headline(&self, target: &Target) -> String {
+        let (extra, share) = (duration(self.extra), duration(self.share.min(self.extra)));
+        let (what, does) = match self.cause {
+            Cause::Running => ("computing", "their thread runs"),
+            Cause::Waiting => ("no free core", "their thread could run, but waits for a core,"),
+            Cause::Asleep => ("sleep", "their thread is asleep"),
+            Cause::Unknown if !target.chosen.name.is_on_thread => {
+                ("not known, because an interval is on no thread: its slices on threads may tell", "")
+            }
+            Cause::Unknown => ("not known, because the trace has no scheduling of their threads", ""),
+        };
+        let who = if target.slow.count == 1 { "The slowest one takes" } else { "The slowest 1 % take" };
+        match (self.cause, self.is_compared) {
+            (Cause::Unknown, true) => format!("Cause: {what}. {who} {extra} longer than a typical one."),
+            (Cause::Unknown, false) => format!("Cause: {what}. They take {extra} each."),
+            (_, true) => {
+                format!(
+                    "Cause: {what}. {who} {extra} longer than a typical one, and {does} for {share} of that."
+                )
+            }
+            (_, false) => format!("Cause: {what}. They take {extra} each, and {does} for {share} of that."),
+        }
+    }
+
+    /// Finds the inner slices in which the time of the cause passes.
+    fn place(&mut self, survey: &Survey, target: &Target, (band, base): (&Band, &Band)) {
+        let own = |band: &Band, name: &Key| {
+            band.per_slice(band.inner.get(name).map_or(0, |inner| self.cause.of(&inner.own)))
+        };
+        let more = band.inner.keys().map(|name| (own(band, name).saturating_sub(own(base, name)), *name));
+        let Some((time, name)) = more.max_by_key(|(time, name)| (*time, name.0)) else { return };
+        self.inside = Some(name);
+        let (time, of) = (duration(time.min(self.extra)), percent(time, self.share));
+        self.lines.push(if name == target.chosen.name.name {
+            format!("Where: {time} ({of}) in itself, not in an inner slice.")
+        } else {
+            format!("Where: {time} ({of}) inside `{}`.", plain(survey.keys().text(name)))
+        });
+    }
+}
+
+/// A list of shares as a part of a sentence.
+fn list(shares: &[Share], whole: i64) -> String {
+    let one = |share: &Share| format!("`{}` {}", plain(&share.what), percent(share.time, whole));
+    shares.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+fn running(survey: &Survey, band: &Band, lines: &mut Vec<String>) {
+    let whole = total(band.on_cpu.values().copied());
+    let functions = largest(&band.on_cpu, |stack| survey.samples.leaf(*stack), 3);
+    if functions.is_empty() {
+        lines.push(NO_SAMPLES.to_owned());
+    } else {
+        lines.push(format!("Functions on the CPU: {}.", list(&functions, whole)));
+    }
+}
+
+const NO_SAMPLES: &str =
+    "Functions: unknown, because no stack sample is inside (hairline record --sample records them).";
+
+fn waiting(survey: &Survey, band: &Band, lines: &mut Vec<String>) {
+    let mut threads = largest(&band.holders, |tid| survey.thread_name(*tid), 3);
+    let (whole, known) = (band.split.waiting, total(band.holders.values().copied()));
+    threads.retain(|thread| thread.time >= whole / 50);
+    let others = percent(whole.saturating_sub(known), whole);
+    lines.push(if threads.is_empty() {
+        "Why: the core was busy with threads that are not in the trace, those of other programs.".to_owned()
+    } else if known >= whole / 10 * 9 {
+        format!("Why: the core was busy with the threads {} of that time.", list(&threads, whole))
+    } else {
+        let threads = list(&threads, whole);
+        format!("Why: the core was busy with the threads {threads}; with threads of other programs {others}.")
+    });
+}
+
+fn asleep(survey: &Survey, target: &Target, band: &Band, lines: &mut Vec<String>) {
+    if target.chosen.is_poll {
+        let what = "Why: this is a poll of an async task, which must not sleep: a blocking call in it \
+                    holds up the other tasks of its thread.";
+        lines.push(what.to_owned());
+    }
+    let stacks = largest(&band.off_cpu, |stack| survey.samples.leaf(*stack), 3);
+    if !stacks.is_empty() {
+        lines.push(format!("Functions that sleep: {}.", list(&stacks, band.split.asleep)));
+    }
+    let wakers = largest(&band.wakers, |tid| survey.thread_name(*tid), 2);
+    let whole = total(target.sleeps.iter().map(|sleep| sleep.end.saturating_sub(sleep.start)));
+    if let Some(ending) = ending(survey, target).filter(|ending| ending.time >= whole / 2) {
+        lines.push(format!(
+            "Why: {} of {} sleeps end when `{}` ends on {}: that thread had what they wait for, like a lock \
+             or an answer.",
+            ending.count,
+            target.sleeps.len(),
+            plain(&ending.name),
+            plain(&ending.threads),
+        ));
+    } else if band.split.uninterruptible > band.split.asleep / 2 {
+        lines.push("Why: the sleep is uninterruptible, so it is for a disk as a rule.".to_owned());
+    } else if !wakers.is_empty() {
+        lines.push(format!("Why: the threads {} wake them up.", list(&wakers, band.split.asleep)));
+    } else if !target.chosen.is_poll {
+        let what = "Why: no other traced thread ends anything when they wake up, so they wait for something \
+                    outside: a disk, the network, a timer, another process.";
+        lines.push(what.to_owned());
+    }
+}
+
+/// What ends when sleeps end.
+struct Ending {
+    name: String,
+    threads: String,
+    count: u64,
+    time: i64,
+}
+
+fn ending(survey: &Survey, target: &Target) -> Option<Ending> {
+    let mut by_name: HashMap<(Key, Key), (Other, u64, hairline_convert::TrackId)> = HashMap::new();
+    for ((category, name, track), other) in target.others.iter().filter(|(_, other)| other.ended > 0) {
+        let (sum, tracks, first) = by_name.entry((*category, *name)).or_insert((Other::default(), 0, *track));
+        sum.ended += other.ended;
+        sum.ended_time = sum.ended_time.saturating_add(other.ended_time);
+        sum.overlap_slow = sum.overlap_slow.saturating_add(other.overlap_slow);
+        *tracks += 1;
+        *first = (*first).min(*track);
+    }
+    let most = by_name.values().map(|(sum, ..)| sum.ended_time).max()?;
+    // The innermost of those that end together.
+    let best = by_name.iter().filter(|(_, (sum, ..))| sum.ended_time >= most / 10 * 9);
+    let ((_, name), (sum, tracks, track)) = best.min_by_key(|(key, (sum, ..))| (sum.overlap_slow, **key))?;
+    let threads = match tracks {
+        1 => format!("the thread {}", survey.track_names.name(*track)),
+        many => format!("{many} threads"),
+    };
+    let name = survey.keys().text(*name).to_owned();
+    Some(Ending { name, threads, count: sum.ended.min(target.sleeps.len() as u64), time: sum.ended_time })
+}
+
+fn overlapping(survey: &Survey, target: &Target, lines: &mut Vec<String>) {
+    if let Some((name, slow, typical)) = meanwhile(survey, target).into_iter().next() {
+        lines.push(format!(
+            "Meanwhile on other threads: `{}`, for {} of the time of the slowest and {} of the typical ones.",
+            plain(&name),
+            percent(slow, 1000),
+            percent(typical, 1000)
+        ));
+    }
+    if !survey.timeline.is_empty() {
+        return;
+    }
+    let what = "To know more, record scheduling and stack samples: \
+                `HAIRLINE_SCHED=on hairline record --sample -- COMMAND`.";
+    lines.push(what.to_owned());
+}
+
+/// The slices of other threads at the time of the slowest examples, and of the typical ones, in thousandths.
+pub(super) fn meanwhile(survey: &Survey, target: &Target) -> Vec<(String, i64, i64)> {
+    let time = |is_slow: bool| {
+        let of_kind = target.examples.iter().filter(|example| example.is_slow == is_slow);
+        total(of_kind.map(|example| example.end.saturating_sub(example.start)))
+    };
+    let (slow, typical) = (time(true), time(false));
+    let share = |part: i64, whole: i64| {
+        let thousandths = i128::from(part) * 1000 / i128::from(whole.max(1));
+        i64::try_from(thousandths).unwrap_or(i64::MAX)
+    };
+    let mut by_name: HashMap<Key, (i64, i64)> = HashMap::new();
+    for ((_, name, _), other) in &target.others {
+        let sums = by_name.entry(*name).or_default();
+        sums.0 = sums.0.saturating_add(other.overlap_slow);
+        sums.1 = sums.1.saturating_add(other.overlap_typical);
+    }
+    let named = |(name, (a, b)): (Key, (i64, i64))| {
+        (survey.keys().text(name).to_owned(), share(a, slow), share(b, typical))
+    };
+    let mut all: Vec<_> = by_name.into_iter().map(named).filter(|(_, slow, _)| *slow > 0).collect();
+    all.sort_by(|a, b| (b.1 - b.2).cmp(&(a.1 - a.2)).then_with(|| a.0.cmp(&b.0)));
+    all
+}
+
+/// The inner slices of a band, those with the most time of their own first.
+pub(super) fn inner(band: &Band) -> Vec<(Key, Inner)> {
+    let mut all: Vec<_> = band.inner.iter().map(|(name, inner)| (*name, *inner)).collect();
+    let own = |inner: &Inner| Cause::Unknown.of(&inner.own);
+    all.sort_by_key(|(name, inner)| (std::cmp::Reverse(own(inner)), name.0));
+    all
+}

@@ -1,0 +1,199 @@
+//! Stack samples of a whole trace: a tree of functions, and the samples of each thread in order of time.
+
+use std::collections::HashMap;
+
+use hairline_convert::{Item, Sample, SampleKind, StackFrame, Symbols};
+
+/// The limit for samples, 16 bytes each.
+const MOST_SAMPLES: usize = 1 << 22;
+/// The limit for different stacks, some 60 bytes each.
+const MOST_NODES: usize = 1 << 20;
+/// The limit for symbols and modules.
+const MOST_SYMBOLS: usize = 1 << 20;
+/// The limit for frames of one stack.
+const MOST_FRAMES: usize = 512;
+
+/// A stack: the number of its innermost frame in the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct StackId(u32);
+
+/// The samples of a trace.
+#[derive(Debug, Default)]
+pub(crate) struct Samples {
+    on_cpu: HashMap<u64, Vec<(i64, StackId)>>,
+    off_cpu: HashMap<u64, Vec<(i64, StackId)>>,
+    nodes: Vec<Node>,
+    steps: HashMap<(Option<StackId>, u32), StackId>,
+    frames: Vec<FrameKey>,
+    frame_ids: HashMap<FrameKey, u32>,
+    modules: HashMap<(String, Vec<u8>), u32>,
+    module_names: Vec<String>,
+    symbols: HashMap<(u32, u64), Box<[String]>>,
+    count: usize,
+    pub(crate) left_out: u64,
+}
+
+#[derive(Debug)]
+struct Node {
+    below: Option<StackId>,
+    frame: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct FrameKey {
+    function: String,
+    module: u32,
+    address: u64,
+}
+
+impl Samples {
+    /// Stores an item, if it is a sample or a symbol.
+    pub(crate) fn item(&mut self, item: &Item<'_>) {
+        match item {
+            Item::Sample(sample) => self.add(sample),
+            Item::Symbols(symbols) => self.symbols(symbols),
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, sample: &Sample<'_>) {
+        let (mut stack, mut depth, mut is_full) = (None, 0, self.count >= MOST_SAMPLES);
+        sample.stack.each(&mut |frame| {
+            depth += 1;
+            if is_full || depth > MOST_FRAMES {
+                return;
+            }
+            let frame = self.frame(&frame);
+            match self.step(stack, frame) {
+                Some(next) => stack = Some(next),
+                None => is_full = true,
+            }
+        });
+        match stack.filter(|_| !is_full) {
+            Some(stack) => {
+                self.count += 1;
+                let of_kind = match sample.kind {
+                    SampleKind::OnCpu => &mut self.on_cpu,
+                    SampleKind::OffCpu => &mut self.off_cpu,
+                };
+                of_kind.entry(sample.tid).or_default().push((sample.time, stack));
+            }
+            None => self.left_out += 1,
+        }
+    }
+
+    fn step(&mut self, below: Option<StackId>, frame: u32) -> Option<StackId> {
+        if let Some(known) = self.steps.get(&(below, frame)) {
+            return Some(*known);
+        }
+        if self.nodes.len() >= MOST_NODES {
+            return None;
+        }
+        let id = StackId(self.nodes.len() as u32); // at most MOST_NODES
+        self.nodes.push(Node { below, frame });
+        self.steps.insert((below, frame), id);
+        Some(id)
+    }
+
+    fn frame(&mut self, frame: &StackFrame<'_>) -> u32 {
+        let module = self.module(frame.module, frame.build_id);
+        // Inlined functions share an address, so the name is part of the key.
+        let key = FrameKey { function: frame.function.to_owned(), module, address: frame.address };
+        if let Some(id) = self.frame_ids.get(&key) {
+            return *id;
+        }
+        if self.frames.len() >= MOST_NODES {
+            return self.frames.len() as u32 - 1;
+        }
+        let id = self.frames.len() as u32;
+        self.frames.push(key.clone());
+        self.frame_ids.insert(key, id);
+        id
+    }
+
+    fn module(&mut self, path: &str, build_id: &[u8]) -> u32 {
+        let key = (path.to_owned(), build_id.to_owned());
+        if let Some(id) = self.modules.get(&key) {
+            return *id;
+        }
+        let id = self.module_names.len() as u32;
+        if self.module_names.len() < MOST_SYMBOLS {
+            self.module_names.push(path.to_owned());
+            self.modules.insert(key, id);
+        }
+        id
+    }
+
+    fn symbols(&mut self, symbols: &Symbols<'_>) {
+        if self.symbols.len() >= MOST_SYMBOLS {
+            return;
+        }
+        let module = self.module(symbols.module, symbols.build_id);
+        // The outermost function first, as in stacks.
+        let names = symbols.lines.iter().rev().map(|line| line.function.clone()).collect();
+        self.symbols.insert((module, symbols.address), names);
+    }
+
+    /// Sorts the samples. Call it before the first question.
+    pub(crate) fn finish(&mut self) {
+        let all = self.on_cpu.values_mut().chain(self.off_cpu.values_mut());
+        all.for_each(|samples| samples.sort_by_key(|(time, _)| *time));
+    }
+
+    /// The number of samples.
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// The samples of a thread from `start` until before `end`, those in which it ran or those in which it
+    /// left its processor.
+    pub(crate) fn of(&self, kind: SampleKind, tid: u64, start: i64, end: i64) -> &[(i64, StackId)] {
+        let of_kind = match kind {
+            SampleKind::OnCpu => &self.on_cpu,
+            SampleKind::OffCpu => &self.off_cpu,
+        };
+        let all = of_kind.get(&tid).map_or(&[][..], |all| all);
+        let (from, to) =
+            (all.partition_point(|(time, _)| *time < start), all.partition_point(|(time, _)| *time < end));
+        &all[from..to.max(from)]
+    }
+
+    /// All samples in which a thread ran: threads and stacks.
+    pub(crate) fn all_on_cpu(&self) -> impl Iterator<Item = (u64, StackId)> {
+        self.on_cpu.iter().flat_map(|(tid, samples)| samples.iter().map(|(_, stack)| (*tid, *stack)))
+    }
+
+    /// The names of the functions of a stack, the outermost first.
+    pub(crate) fn names(&self, stack: StackId) -> Vec<String> {
+        let mut frames = Vec::new();
+        let mut next = Some(stack);
+        while let Some(StackId(id)) = next {
+            let node = &self.nodes[id as usize];
+            frames.push(node.frame);
+            next = node.below;
+        }
+        frames.iter().rev().flat_map(|frame| self.frame_names(*frame)).collect()
+    }
+
+    /// The function of a frame, with the functions that are inlined in it.
+    fn frame_names(&self, frame: u32) -> Vec<String> {
+        let FrameKey { function, module, address } = &self.frames[frame as usize];
+        if !function.is_empty() {
+            return vec![function.clone()];
+        }
+        match self.symbols.get(&(*module, *address)) {
+            Some(names) if !names.is_empty() => names.to_vec(),
+            _ => {
+                let path = self.module_names.get(*module as usize).map_or("", |name| name);
+                let file = path.rsplit('/').next().filter(|file| !file.is_empty()).unwrap_or("?");
+                vec![format!("{file}+{address:#x}")]
+            }
+        }
+    }
+
+    /// The innermost function of a stack.
+    pub(crate) fn leaf(&self, stack: StackId) -> String {
+        let frame = self.nodes[stack.0 as usize].frame;
+        self.frame_names(frame).pop().unwrap_or_default()
+    }
+}

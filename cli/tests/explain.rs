@@ -1,0 +1,410 @@
+//! `hairline explain` names the cause that was planted in a trace.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use hairline_formats::proto::{put_message, put_str, put_uint};
+use hairline_formats::track_event::fields::{trace, trace_packet};
+use hairline_formats::track_event::{
+    self as te, CustomTrack, Event, EventType, Frame, InternedStack, Mapping, Name, PerfSample, SequenceId,
+    ThreadTrack, TrackUuid,
+};
+
+const MS: u64 = 1_000_000;
+const SERVER: u64 = 101;
+const OTHER: u64 = 102;
+const HOG: u64 = 900;
+/// A track that is no thread.
+const LIVES: u64 = 7;
+const SEQUENCE: SequenceId = SequenceId(1);
+
+/// How a trace says what the scheduler did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    /// A packet for each state.
+    States,
+    /// Bundles of ftrace events, as Perfetto's own tracing service writes them.
+    Ftrace,
+    /// Not at all.
+    Nothing,
+}
+
+/// A trace in the making.
+struct Planted {
+    out: Vec<u8>,
+    /// Time, thread that leaves with its state, thread that comes; all on processor 0.
+    switches: Vec<(u64, (u64, State), u64)>,
+    now: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Preempted,
+    Asleep,
+    Disk,
+}
+
+impl Planted {
+    fn new() -> Self {
+        let mut out = Vec::new();
+        for (tid, name) in [(SERVER, "server"), (OTHER, "rebuilder")] {
+            let (uuid, parent_uuid) = (TrackUuid(tid), TrackUuid(0));
+            let thread = ThreadTrack { uuid, parent_uuid, pid: 100, tid: tid as i64, name };
+            te::thread_descriptor(&mut out, SEQUENCE, &thread);
+        }
+        let track = CustomTrack { uuid: TrackUuid(LIVES), name: "lives", ..CustomTrack::default() };
+        te::custom_descriptor(&mut out, SEQUENCE, &track);
+        Self { out, switches: Vec::new(), now: 1_000 * MS }
+    }
+
+    fn slice(&mut self, track: u64, (start, end): (u64, u64), category: &str, name: &str) {
+        for (kind, time) in [(EventType::SliceBegin, start), (EventType::SliceEnd, end)] {
+            let categories = [Name::Text(category)];
+            let event = Event {
+                needs_state: false,
+                track_uuid: Some(TrackUuid(track)),
+                name: (kind == EventType::SliceBegin).then_some(Name::Text(name)),
+                categories: if kind == EventType::SliceBegin { &categories } else { &[] },
+                ..Event::new(SEQUENCE, kind, time)
+            };
+            te::event(&mut self.out, &event);
+        }
+    }
+
+    fn switch(&mut self, time: u64, from: (u64, State), to: u64) {
+        self.switches.push((time, from, to));
+    }
+
+    /// The trace with its scheduling in a shape.
+    fn finish(mut self, shape: Shape) -> Vec<u8> {
+        match shape {
+            Shape::Nothing => {}
+            Shape::States => {
+                for (time, (from, state), to) in std::mem::take(&mut self.switches) {
+                    let state = match state {
+                        State::Preempted => 2,
+                        State::Asleep => 4,
+                        State::Disk => 5,
+                    };
+                    for (tid, state) in [(from, state), (to, 3)].into_iter().filter(|(tid, _)| *tid != 0) {
+                        put_message(&mut self.out, trace::PACKET, |out| {
+                            put_uint(out, trace_packet::TIMESTAMP, time);
+                            put_message(out, 117, |out| {
+                                put_uint(out, 1, 0);
+                                put_str(out, 2, if tid == HOG { "hog" } else { "server" });
+                                put_uint(out, 3, tid);
+                                put_uint(out, 4, state);
+                            });
+                        });
+                    }
+                }
+            }
+            Shape::Ftrace => put_message(&mut self.out, trace::PACKET, |out| {
+                put_message(out, 1, |out| {
+                    put_uint(out, 1, 0);
+                    for (time, (from, state), to) in &self.switches {
+                        put_ftrace_switch(out, *time, (*from, *state), *to);
+                    }
+                });
+            }),
+        }
+        self.out
+    }
+}
+
+fn put_ftrace_switch(out: &mut Vec<u8>, time: u64, (from, state): (u64, State), to: u64) {
+    let name = |tid| if tid == HOG { "hog" } else { "some" };
+    put_message(out, 2, |out| {
+        put_uint(out, 1, time);
+        put_message(out, 4, |out| {
+            put_str(out, 1, name(from));
+            put_uint(out, 2, from);
+            put_uint(
+                out,
+                4,
+                match state {
+                    State::Preempted => 0,
+                    State::Asleep => 1,
+                    State::Disk => 2,
+                },
+            );
+            put_str(out, 5, name(to));
+            put_uint(out, 6, to);
+        });
+    });
+}
+
+/// 200 requests of 5 ms, of which one in a hundred takes 50 ms longer, as `plant` says. It gets the time at
+/// which the request is in the middle of its work, and returns the name of the inner slice around the delay.
+fn requests(
+    name: &str,
+    mut plant: impl FnMut(&mut Planted, u64) -> Option<(&'static str, &'static str)>,
+) -> Planted {
+    let mut trace = Planted::new();
+    trace.switch(trace.now, (0, State::Preempted), SERVER);
+    for number in 0..200 {
+        let start = trace.now;
+        let middle = start + 2 * MS;
+        let is_slow = number % 100 == 50;
+        let until = if is_slow { middle + 50 * MS } else { middle };
+        let inner = if is_slow { plant(&mut trace, middle) } else { None };
+        if let Some((category, name)) = inner {
+            trace.slice(SERVER, (middle - MS / 10, until + MS / 10), category, name);
+        }
+        let end = until + 3 * MS;
+        trace.slice(SERVER, (start, end), "net", name);
+        trace.now = end + MS;
+    }
+    let now = trace.now;
+    trace.switch(now, (SERVER, State::Asleep), 0);
+    // The order of the slices in the file is that of their begins.
+    trace
+}
+
+/// The output of `hairline explain`.
+fn explain(folder: &Path, trace: &[u8], more: &[&str]) -> String {
+    fs::write(folder.join("t.pftrace"), trace).expect("written");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
+    let command = command.current_dir(folder).args(["explain", "t.pftrace"]).args(more).stdin(Stdio::null());
+    let output = command.output().expect("it ran");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// Requires these words in the first five lines, whatever the shape of the scheduling.
+#[track_caller]
+fn require(name: &str, plant: impl Fn() -> Planted, words: &[&str]) {
+    let folder = tempfile::tempdir().expect("a folder");
+    for shape in [Shape::States, Shape::Ftrace] {
+        let text = explain(folder.path(), &plant().finish(shape), &[name]);
+        let first: String = text.lines().take(5).collect::<Vec<_>>().join("\n");
+        for word in words {
+            assert!(first.contains(word), "{shape:?}: no {word:?} in the first lines of\n{text}");
+        }
+        if std::env::var_os("SHOW").is_some() {
+            println!("{text}\n");
+        }
+    }
+}
+
+/// A sleep of 50 ms, in which another thread may run.
+fn sleeps(trace: &mut Planted, from: u64, state: State, other: u64) {
+    trace.switch(from, (SERVER, state), other);
+    trace.switch(from + 50 * MS, (other, State::Asleep), SERVER);
+}
+
+#[test]
+fn lock_contention_is_named_with_the_slice_that_holds_the_lock() {
+    let plant = || {
+        requests("request", |trace, middle| {
+            sleeps(trace, middle, State::Asleep, OTHER);
+            trace.slice(OTHER, (middle - MS, middle + 50 * MS - MS / 100), "cache", "rebuild");
+            Some(("cache", "lookup"))
+        })
+    };
+    require(
+        "net/request",
+        plant,
+        &[
+            "Cause: sleep.",
+            "50.0 ms of that",
+            "inside `lookup`",
+            "2 of 2 sleeps end when `rebuild` ends on the thread rebuilder (102)",
+        ],
+    );
+}
+
+#[test]
+fn cpu_starvation_is_named_with_the_thread_that_had_the_core() {
+    let plant = || {
+        requests("request", |trace, middle| {
+            trace.switch(middle, (SERVER, State::Preempted), HOG);
+            trace.switch(middle + 50 * MS, (HOG, State::Preempted), SERVER);
+            None
+        })
+    };
+    require("net/request", plant, &["Cause: no free core.", "50.0 ms of that", "`hog (900)` 100 %"]);
+}
+
+#[test]
+fn a_slow_disk_is_named() {
+    let plant = || {
+        requests("request", |trace, middle| {
+            sleeps(trace, middle, State::Disk, 0);
+            Some(("disk", "read"))
+        })
+    };
+    require("net/request", plant, &["Cause: sleep.", "inside `read`", "uninterruptible", "disk"]);
+}
+
+#[test]
+fn a_blocking_call_in_a_poll_is_named() {
+    let plant = || {
+        let mut trace = requests("handler", |trace, middle| {
+            sleeps(trace, middle, State::Asleep, 0);
+            None
+        });
+        let now = trace.now;
+        trace.slice(LIVES, (1_000 * MS, now), "net", "handler");
+        trace
+    };
+    require("net/handler", plant, &["Cause: sleep.", "a poll of an async task", "a blocking call"]);
+}
+
+#[test]
+fn a_slow_dependency_is_named() {
+    let plant = || {
+        requests("request", |trace, middle| {
+            sleeps(trace, middle, State::Asleep, 0);
+            Some(("rpc", "inventory"))
+        })
+    };
+    require("net/request", plant, &["Cause: sleep.", "inside `inventory`", "wait for something outside"]);
+}
+
+#[test]
+fn computing_is_named_with_the_functions() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut times = Vec::new();
+    let trace = requests("request", |_, middle| {
+        times.push(middle);
+        Some(("", "parse"))
+    });
+    let mut trace = trace.finish(Shape::States);
+    let sequence = SequenceId(9);
+    let frame = |function| Frame { function, mapping: 1, rel_pc: function };
+    te::interned_stacks(
+        &mut trace,
+        sequence,
+        true,
+        &[
+            InternedStack::Function { iid: 1, name: "main" },
+            InternedStack::Function { iid: 2, name: "hash" },
+            InternedStack::Mapping { iid: 1, mapping: Mapping { path: &[][..], ..Mapping::default() } },
+            InternedStack::Frame { iid: 1, frame: frame(1) },
+            InternedStack::Frame { iid: 2, frame: frame(2) },
+            InternedStack::Callstack { iid: 1, frames: &[1, 2] },
+        ],
+    );
+    for time in times {
+        let sample = PerfSample { pid: 100, tid: SERVER as u32, callstack: 1, ..PerfSample::default() };
+        (0..50).for_each(|n| te::perf_sample(&mut trace, sequence, time + n * MS, &sample));
+    }
+    let text = explain(folder.path(), &trace, &["net/request", "--svg", "f.svg"]);
+    let first: String = text.lines().take(5).collect::<Vec<_>>().join("\n");
+    for word in ["Cause: computing.", "inside `parse`", "`hash` 100 %"] {
+        assert!(first.contains(word), "{word}: {text}");
+    }
+    let svg = fs::read_to_string(folder.path().join("f.svg")).expect("drawn");
+    assert!(svg.contains("hash") && svg.contains("net/request"));
+}
+
+#[test]
+fn a_trace_without_scheduling_shows_what_it_can_and_says_how_to_get_more() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = requests("request", |trace, middle| {
+        trace.slice(OTHER, (middle - MS, middle + 50 * MS), "cache", "rebuild");
+        Some(("cache", "lookup"))
+    });
+    let text = explain(folder.path(), &trace.finish(Shape::Nothing), &["request"]);
+    let first: String = text.lines().take(5).collect::<Vec<_>>().join("\n");
+    for word in
+        ["no scheduling", "inside `lookup`", "`rebuild`", "HAIRLINE_SCHED=on hairline record --sample"]
+    {
+        assert!(first.contains(word), "{word}: {text}");
+    }
+}
+
+#[test]
+fn the_sums_in_json_are_those_of_the_trace() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = requests("request", |trace, middle| {
+        sleeps(trace, middle, State::Asleep, OTHER);
+        None
+    });
+    let text = explain(folder.path(), &trace.finish(Shape::States), &["--json"]);
+    let all: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let of = &all["names"][0];
+    assert_eq!((of["count"].as_u64(), of["cause"]["state"].as_str()), (Some(200), Some("asleep")));
+    let split = &of["all"]["split"];
+    let ns = |name: &str| split[name].as_u64();
+    assert_eq!((ns("running_ns"), ns("asleep_ns")), (Some(200 * 5 * MS), Some(2 * 50 * MS)));
+    assert_eq!((ns("waiting_ns"), ns("unknown_ns")), (Some(0), Some(0)));
+    assert_eq!(of["slowest"]["count"].as_u64(), Some(2));
+}
+
+#[test]
+fn a_name_that_is_not_there_is_an_error_that_says_where_names_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("t.pftrace"), requests("request", |_, _| None).finish(Shape::States))
+        .unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
+    let output = command.current_dir(folder.path()).args(["explain", "t.pftrace", "x/*"]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && text.contains("x/*") && text.contains("hairline stats"), "{text}");
+}
+
+/// The output of another command on the same trace.
+fn command(folder: &Path, arguments: &[&str]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hairline"));
+    let output = command.current_dir(folder).args(arguments).stdin(Stdio::null()).output().expect("it ran");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn stats_has_the_times_running_and_waiting_where_there_is_scheduling() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let starved = || {
+        requests("request", |trace, middle| {
+            trace.switch(middle, (SERVER, State::Preempted), HOG);
+            trace.switch(middle + 50 * MS, (HOG, State::Preempted), SERVER);
+            None
+        })
+    };
+    for shape in [Shape::States, Shape::Ftrace] {
+        fs::write(folder.path().join("t.pftrace"), starved().finish(shape)).expect("written");
+        let text = command(folder.path(), &["stats", "t.pftrace", "--json"]);
+        let all: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        for row in [&all["names"][0], &all["categories"][0], &all["by_thread"][0]] {
+            let ns = |name: &str| row[name].as_u64();
+            assert_eq!((ns("running_ns"), ns("waiting_ns")), (Some(1_000 * MS), Some(100 * MS)), "{row}");
+        }
+    }
+    fs::write(folder.path().join("t.pftrace"), starved().finish(Shape::Nothing)).expect("written");
+    assert!(!command(folder.path(), &["stats", "t.pftrace"]).contains("running"), "there is none to show");
+}
+
+#[test]
+fn flame_draws_the_functions_of_samples() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut trace = Planted::new().finish(Shape::Nothing);
+    let sequence = SequenceId(9);
+    let mapping = Mapping { path: &[][..], build_id: 1, ..Mapping::default() };
+    te::interned_stacks(
+        &mut trace,
+        sequence,
+        true,
+        &[
+            InternedStack::BuildId { iid: 1, bytes: &[1] },
+            InternedStack::Function { iid: 1, name: "main" },
+            InternedStack::Mapping { iid: 1, mapping },
+            InternedStack::Frame { iid: 1, frame: Frame { function: 1, mapping: 1, rel_pc: 1 } },
+            InternedStack::Frame { iid: 2, frame: Frame { function: 0, mapping: 1, rel_pc: 2 } },
+            InternedStack::Callstack { iid: 1, frames: &[1, 2] },
+        ],
+    );
+    for time in [5, 6, 7] {
+        let sample = PerfSample { pid: 100, tid: SERVER as u32, callstack: 1, ..PerfSample::default() };
+        te::perf_sample(&mut trace, sequence, time, &sample);
+    }
+    let line = |function| te::Line { function, file: "", line: 1 };
+    let symbols = te::AddressSymbols { address: 2, lines: vec![line("inlined"), line("around")] };
+    te::module_symbols(&mut trace, sequence, "", &[1], &[symbols]);
+    fs::write(folder.path().join("t.pftrace"), trace).expect("written");
+    let folded = command(folder.path(), &["flame", "t.pftrace", "--samples", "--by", "all"]);
+    assert_eq!(folded, "main;around;inlined 3\n");
+    let by_thread = command(folder.path(), &["flame", "t.pftrace", "--samples"]);
+    assert!(by_thread.contains("server (101);main;around;inlined 3"), "{by_thread}");
+}

@@ -1,0 +1,91 @@
+//! Stack samples: which function a thread was in at a moment.
+
+use crate::scheduling::Copied;
+
+/// The call stack of a thread at a moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample<'a> {
+    /// The time in nanoseconds, on the trace's clock.
+    pub time: i64,
+    /// The process id; 0 if unknown.
+    pub pid: u64,
+    /// The thread id.
+    pub tid: u64,
+    /// The processor, if known.
+    pub cpu: Option<u32>,
+    /// What the sample was taken for.
+    pub kind: SampleKind,
+    /// The call stack.
+    pub stack: &'a dyn Stack,
+    /// The record in its own format, if it is valid by itself.
+    pub copy: Option<Copied<'a>>,
+}
+
+/// What a sample was taken for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SampleKind {
+    /// The thread ran at this moment.
+    #[default]
+    OnCpu,
+    /// The thread left its processor at this moment.
+    OffCpu,
+}
+
+/// A call stack, decoded on demand.
+pub trait Stack {
+    /// Calls `show` for each frame, the outermost first.
+    fn each(&self, show: &mut dyn FnMut(StackFrame<'_>));
+}
+
+impl std::fmt::Debug for dyn Stack + '_ {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut list = f.debug_list();
+        self.each(&mut |frame| {
+            list.entry(&frame);
+        });
+        list.finish()
+    }
+}
+
+impl Stack for &[StackFrame<'_>] {
+    fn each(&self, show: &mut dyn FnMut(StackFrame<'_>)) {
+        self.iter().for_each(|frame| show(*frame));
+    }
+}
+
+/// A frame of a call stack. Unknown properties are "" or 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StackFrame<'a> {
+    /// The name of the function. [`Symbols`] that follow in the trace may have it instead.
+    pub function: &'a str,
+    /// The path of the program or library.
+    pub module: &'a str,
+    /// The module's build id.
+    pub build_id: &'a [u8],
+    /// The address relative to the module.
+    pub address: u64,
+}
+
+/// The source of an address, found after it was sampled.
+#[derive(Clone, Copy, Debug)]
+pub struct Symbols<'a> {
+    /// The path of the program or library.
+    pub module: &'a str,
+    /// The module's build id.
+    pub build_id: &'a [u8],
+    /// The address relative to the module.
+    pub address: u64,
+    /// The function, after the functions that are inlined in it, the innermost first.
+    pub lines: &'a [SymbolLine],
+}
+
+/// A function at an address.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SymbolLine {
+    /// The function's name.
+    pub function: String,
+    /// The path of the source file, or "".
+    pub file: String,
+    /// The line in the file, or 0.
+    pub line: u32,
+}

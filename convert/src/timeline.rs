@@ -1,0 +1,442 @@
+//! The states of all threads over time, for questions about any stretch of it.
+//!
+//! Changes of states arrive in any order: a tracer writes those of one processor after those of another. So
+//! they are stored (16 bytes each, at most 4,194,304) and sorted by [`Timeline::finish`]. After that, the
+//! sums of a stretch take a binary search and a look at 32 changes at most.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::{RunState, Scheduling, StateChange};
+
+/// The limit for changes: 64 MiB, and less than as much again for the processors.
+const MOST_CHANGES: usize = 1 << 22;
+/// The number of changes between two stored sums.
+const BLOCK: usize = 32;
+
+/// How long a thread was in each state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Split {
+    /// On a processor, in nanoseconds.
+    pub running: i64,
+    /// Ready to run, but without a processor.
+    pub waiting: i64,
+    /// Asleep: waiting for anything else. Includes `uninterruptible`.
+    pub asleep: i64,
+    /// Asleep and not to be interrupted, as a rule for a disk.
+    pub uninterruptible: i64,
+    /// The trace does not say.
+    pub unknown: i64,
+}
+
+impl Split {
+    /// The sum of both.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        self.with(other, i64::saturating_add)
+    }
+
+    /// The difference of both, never negative.
+    #[must_use]
+    pub fn minus(self, other: Self) -> Self {
+        self.with(other, |a, b| a.saturating_sub(b).max(0))
+    }
+
+    fn with(self, other: Self, f: impl Fn(i64, i64) -> i64) -> Self {
+        Self {
+            running: f(self.running, other.running),
+            waiting: f(self.waiting, other.waiting),
+            asleep: f(self.asleep, other.asleep),
+            uninterruptible: f(self.uninterruptible, other.uninterruptible),
+            unknown: f(self.unknown, other.unknown),
+        }
+    }
+
+    fn add(&mut self, state: Option<RunState>, duration: i64) {
+        let sum = match state {
+            Some(RunState::Running) => &mut self.running,
+            Some(RunState::Runnable) => &mut self.waiting,
+            Some(state) if state.is_asleep() => {
+                if state == RunState::Uninterruptible {
+                    self.uninterruptible = self.uninterruptible.saturating_add(duration);
+                }
+                &mut self.asleep
+            }
+            _ => &mut self.unknown,
+        };
+        *sum = sum.saturating_add(duration);
+    }
+}
+
+/// A time in which the state of a thread did not change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// Its begin, in nanoseconds.
+    pub start: i64,
+    /// Its end.
+    pub end: i64,
+    /// The state, if it is known.
+    pub state: Option<RunState>,
+    /// The processor on which the thread runs, or runs next.
+    pub cpu: Option<u32>,
+    /// Whether the thread's state changes at `end`, or only the question ends there.
+    pub is_whole: bool,
+    /// The thread that ended this sleep, if the trace says so.
+    pub waker: Option<u64>,
+}
+
+/// The states of all threads over time.
+///
+/// ```
+/// use hairline_convert::timeline::{Split, Timeline};
+/// use hairline_convert::{RunState, Scheduling, StateChange};
+///
+/// let changes = [
+///     StateChange { cpu: Some(0), ..StateChange::new(1_000, 8, RunState::Running) },
+///     StateChange { cpu: Some(0), ..StateChange::new(3_000, 8, RunState::Runnable) }, // preempted
+///     StateChange { cpu: Some(0), ..StateChange::new(7_000, 8, RunState::Running) },
+/// ];
+/// let mut timeline = Timeline::default();
+/// timeline.add(&Scheduling { changes: &changes, copy: None, others: 0 });
+/// timeline.finish();
+/// let split = timeline.split(8, 2_000, 8_000);
+/// assert_eq!(split, Split { running: 2_000, waiting: 4_000, ..Split::default() });
+/// ```
+#[derive(Debug, Default)]
+pub struct Timeline {
+    threads: HashMap<u64, Thread>,
+    names: HashMap<u64, Arc<str>>,
+    /// The stretches in which a thread ran, for each processor, in order of time.
+    cpus: HashMap<u32, Vec<Run>>,
+    changes: usize,
+    left_out: u64,
+}
+
+#[derive(Debug, Default)]
+struct Thread {
+    changes: Vec<Change>,
+    /// The sums up to every 32nd change.
+    sums: Vec<Split>,
+    /// The first change that was dropped.
+    until: Option<i64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    time: i64,
+    waker: u32,
+    cpu: u16,
+    state: RunState,
+    is_wakeup: bool,
+}
+
+/// Stands for a processor that is unknown.
+const NO_CPU: u16 = u16::MAX;
+
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    start: i64,
+    end: i64,
+    tid: u64,
+}
+
+impl Timeline {
+    /// Adds changes, in any order.
+    pub fn add(&mut self, scheduling: &Scheduling<'_>) {
+        scheduling.changes.iter().for_each(|change| self.change(change));
+    }
+
+    fn change(&mut self, change: &StateChange) {
+        if let Some(name) = &change.name {
+            self.names.insert(change.tid, Arc::clone(name));
+        }
+        let thread = self.threads.entry(change.tid).or_default();
+        if self.changes >= MOST_CHANGES {
+            self.left_out += 1;
+            thread.until = Some(thread.until.map_or(change.time, |until| until.min(change.time)));
+            return;
+        }
+        self.changes += 1;
+        thread.changes.push(Change {
+            time: change.time,
+            waker: change.waker.and_then(|waker| u32::try_from(waker).ok()).unwrap_or(0),
+            cpu: change.cpu.and_then(|cpu| u16::try_from(cpu).ok()).unwrap_or(NO_CPU),
+            state: change.state,
+            is_wakeup: change.is_wakeup,
+        });
+    }
+
+    /// Forgets the changes before a time, except for the last one of each thread. Further changes may be
+    /// added, and [`finish`](Self::finish) called again.
+    pub fn forget_before(&mut self, time: i64) {
+        self.threads.values_mut().for_each(|thread| thread.forget_before(time));
+        self.threads.retain(|_, thread| {
+            !thread.changes.is_empty()
+                && thread.changes.last().is_none_or(|last| last.state != RunState::Dead)
+        });
+        self.changes = self.threads.values().map(|thread| thread.changes.len()).sum();
+    }
+
+    /// Sorts the changes. Call it before the first question.
+    pub fn finish(&mut self) {
+        self.cpus.clear();
+        for (tid, thread) in &mut self.threads {
+            thread.finish();
+            for (index, change) in thread.changes.iter().enumerate() {
+                if change.state.is_running() && change.cpu != NO_CPU {
+                    let end = thread.changes.get(index + 1).map_or(i64::MAX, |next| next.time);
+                    let run = Run { start: change.time, end, tid: *tid };
+                    self.cpus.entry(u32::from(change.cpu)).or_default().push(run);
+                }
+            }
+        }
+        self.cpus.values_mut().for_each(|runs| runs.sort_unstable_by_key(|run| run.start));
+    }
+
+    /// Whether there are no changes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.changes == 0
+    }
+
+    /// The number of changes beyond the limit, which are not part of any answer.
+    #[must_use]
+    pub fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// The scheduler's name of a thread.
+    #[must_use]
+    pub fn name(&self, tid: u64) -> Option<&str> {
+        self.names.get(&tid).map(|name| &**name)
+    }
+
+    /// Whether the trace has changes of this thread.
+    #[must_use]
+    pub fn has(&self, tid: u64) -> bool {
+        self.threads.get(&tid).is_some_and(|thread| !thread.changes.is_empty())
+    }
+
+    /// How long a thread was in each state from `start` to `end`.
+    #[must_use]
+    pub fn split(&self, tid: u64, start: i64, end: i64) -> Split {
+        match self.threads.get(&tid) {
+            Some(thread) => thread.until(end.max(start)).minus(thread.until(start)),
+            None => Split { unknown: end.saturating_sub(start).max(0), ..Split::default() },
+        }
+    }
+
+    /// The state of a thread at a time.
+    #[must_use]
+    pub fn state(&self, tid: u64, time: i64) -> Option<RunState> {
+        let thread = self.threads.get(&tid)?;
+        let index = thread.changes.partition_point(|change| change.time <= time);
+        thread.state_before(index)
+    }
+
+    /// Shows the stretches of a thread from `start` to `end`, cut to that time.
+    pub fn stretches(&self, tid: u64, start: i64, end: i64, show: &mut dyn FnMut(&Stretch)) {
+        let Some(thread) = self.threads.get(&tid) else { return };
+        let mut index = thread.changes.partition_point(|change| change.time <= start);
+        let mut from = start;
+        while from < end {
+            let next = thread.changes.get(index);
+            let until = next.map_or(end, |next| next.time.min(end));
+            let state = thread.state_before(index);
+            let next_run = thread.changes[index..].iter().take(4).find(|change| change.state.is_running());
+            let own = index.checked_sub(1).map(|index| thread.changes[index]);
+            let at = if state == Some(RunState::Running) { own } else { next_run.copied() };
+            let woken = next.filter(|next| next.is_wakeup && next.waker != 0);
+            show(&Stretch {
+                start: from,
+                end: until,
+                state,
+                cpu: at.map(|change| change.cpu).filter(|cpu| *cpu != NO_CPU).map(u32::from),
+                is_whole: next.is_some_and(|next| next.time <= end),
+                waker: woken.map(|next| u64::from(next.waker)),
+            });
+            from = until;
+            index += 1;
+        }
+    }
+
+    /// Shows the threads that ran on a processor from `start` to `end`, each with its time.
+    pub fn ran_on(&self, cpu: u32, start: i64, end: i64, show: &mut dyn FnMut(u64, i64)) {
+        let Some(runs) = self.cpus.get(&cpu) else { return };
+        let first = runs.partition_point(|run| run.start < start).saturating_sub(1);
+        for run in runs[first..].iter().take_while(|run| run.start < end) {
+            let time = run.end.min(end).saturating_sub(run.start.max(start));
+            if time > 0 {
+                show(run.tid, time);
+            }
+        }
+    }
+}
+
+impl Thread {
+    /// Drops the changes before the one that is in effect at a time.
+    fn forget_before(&mut self, time: i64) {
+        let first = self.changes.partition_point(|change| change.time <= time).saturating_sub(1);
+        self.changes.drain(..first);
+        self.until = None;
+    }
+
+    /// Sorts the changes, removes those without effect, and adds up.
+    fn finish(&mut self) {
+        self.sums.clear();
+        // A thread may leave its processor and come to another one at the same time.
+        self.changes.sort_by_key(|change| change.time);
+        let mut state = None;
+        self.changes.retain(|change| {
+            let has_effect = !change.is_wakeup || state.is_none_or(RunState::is_asleep);
+            let is_new = state != Some(change.state) || change.state.is_running();
+            if has_effect && is_new {
+                state = Some(change.state);
+            }
+            has_effect && is_new
+        });
+        if let Some(until) = self.until {
+            self.changes.retain(|change| change.time < until);
+        }
+        self.changes.shrink_to_fit();
+        let mut sum = Split::default();
+        for index in 0..self.changes.len() {
+            if index % BLOCK == 0 {
+                self.sums.push(sum);
+            }
+            if let Some(next) = self.changes.get(index + 1) {
+                sum.add(Some(self.changes[index].state), next.time.saturating_sub(self.changes[index].time));
+            }
+        }
+    }
+
+    /// The state before the change with this index.
+    fn state_before(&self, index: usize) -> Option<RunState> {
+        match index.checked_sub(1) {
+            Some(_) if index == self.changes.len() && self.until.is_some() => None,
+            Some(before) => Some(self.changes[before].state).filter(|state| *state != RunState::Dead),
+            // The first change of a thread that ran is that it leaves its processor.
+            None => {
+                let first = self.changes.first()?;
+                let ran = !first.is_wakeup && first.cpu != NO_CPU && !first.state.is_running();
+                ran.then_some(RunState::Running)
+            }
+        }
+    }
+
+    /// The sums from the first change to a time. Negative before it, so that differences are right.
+    fn until(&self, time: i64) -> Split {
+        let index = self.changes.partition_point(|change| change.time <= time);
+        let Some(last) = index.checked_sub(1) else {
+            let mut split = Split::default();
+            let first = self.changes.first().map_or(0, |first| first.time);
+            split.add(self.state_before(0), time.saturating_sub(first));
+            return split;
+        };
+        let block = last / BLOCK;
+        let mut split = self.sums.get(block).copied().unwrap_or_default();
+        for index in block * BLOCK..last {
+            let (change, next) = (self.changes[index], self.changes[index + 1]);
+            split.add(
+                Some(change.state).filter(|s| *s != RunState::Dead),
+                next.time.saturating_sub(change.time),
+            );
+        }
+        split.add(self.state_before(index), time.saturating_sub(self.changes[last].time));
+        split
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timeline(changes: &[StateChange]) -> Timeline {
+        let mut timeline = Timeline::default();
+        timeline.add(&Scheduling { changes, copy: None, others: 0 });
+        timeline.finish();
+        timeline
+    }
+
+    fn at(time: i64, state: RunState) -> StateChange {
+        StateChange { cpu: Some(0), ..StateChange::new(time, 8, state) }
+    }
+
+    /// A pseudo-random sequence that is the same each time.
+    fn random(seed: &mut u64) -> u64 {
+        *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        *seed >> 33
+    }
+
+    #[test]
+    fn sums_are_those_of_the_stretches() {
+        let mut seed = 7;
+        let states = [RunState::Running, RunState::Runnable, RunState::Sleeping, RunState::Uninterruptible];
+        let mut changes: Vec<_> = (0..500)
+            .map(|_| at((random(&mut seed) % 10_000) as i64, states[random(&mut seed) as usize % 4]))
+            .collect();
+        changes.rotate_left(100);
+        let timeline = timeline(&changes);
+        for _ in 0..300 {
+            let start = (random(&mut seed) % 10_500) as i64 - 200;
+            let end = start + (random(&mut seed) % 3_000) as i64;
+            let mut naive = Split::default();
+            timeline.stretches(8, start, end, &mut |stretch| {
+                naive.add(stretch.state, stretch.end - stretch.start);
+            });
+            let split = timeline.split(8, start, end);
+            assert_eq!(split, naive, "{start} to {end}");
+            let sum = split.running + split.waiting + split.asleep + split.unknown;
+            assert_eq!(sum, end - start, "nothing is missing and nothing twice");
+        }
+    }
+
+    #[test]
+    fn a_wakeup_counts_only_in_a_sleep() {
+        let wakeup = |time| StateChange { is_wakeup: true, ..at(time, RunState::Runnable) };
+        let all = [at(0, RunState::Running), wakeup(5), at(10, RunState::Sleeping), wakeup(30), wakeup(35)];
+        let split = timeline(&all).split(8, 0, 40);
+        assert_eq!(split, Split { running: 10, asleep: 20, waiting: 10, ..Split::default() });
+    }
+
+    #[test]
+    fn the_thread_on_the_processor_meanwhile_is_known() {
+        let other = |time, state| StateChange { cpu: Some(0), ..StateChange::new(time, 9, state) };
+        let all = [
+            at(0, RunState::Running),
+            at(10, RunState::Runnable),
+            other(10, RunState::Running),
+            other(30, RunState::Sleeping),
+            at(30, RunState::Running),
+        ];
+        let (timeline, mut found) = (timeline(&all), Vec::new());
+        timeline.stretches(8, 5, 40, &mut |stretch| {
+            if stretch.state == Some(RunState::Runnable) {
+                timeline.ran_on(stretch.cpu.unwrap(), stretch.start, stretch.end, &mut |tid, time| {
+                    found.push((tid, time));
+                });
+            }
+        });
+        assert_eq!(found, [(9, 20)]);
+    }
+
+    #[test]
+    fn what_is_forgotten_does_not_change_later_answers() {
+        let states = [RunState::Running, RunState::Sleeping];
+        let changes: Vec<_> = (0..200).map(|n| at(n * 10, states[n as usize % 2])).collect();
+        let mut all = timeline(&changes);
+        let before = all.split(8, 1_005, 1_995);
+        all.forget_before(1_000);
+        all.finish();
+        assert_eq!(all.split(8, 1_005, 1_995), before);
+        assert_eq!((all.split(8, 0, 1_000).unknown, all.changes), (1_000, 100));
+    }
+
+    #[test]
+    fn a_thread_that_leaves_its_processor_first_ran_before() {
+        let timeline = timeline(&[at(100, RunState::Sleeping), at(200, RunState::Running)]);
+        let split = timeline.split(8, 50, 250);
+        assert_eq!(split, Split { running: 100, asleep: 100, ..Split::default() });
+        assert_eq!(timeline.split(9, 0, 10).unknown, 10);
+    }
+}

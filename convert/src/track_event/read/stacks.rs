@@ -1,0 +1,123 @@
+//! The interned parts of call stacks, and the current sample.
+
+use std::sync::Arc;
+
+use hairline_formats::DecodeError;
+use hairline_formats::proto::{Field, FieldValue, Fields};
+use hairline_formats::track_event::{Frame, InternedStack, Numbers, PerfSample};
+
+use crate::track_event::read::table::Table;
+use crate::{SampleKind, SymbolLine};
+
+/// The limit for the interned parts of one sequence, in units of about 50 bytes.
+const MOST_PARTS: usize = 1 << 21;
+/// The limit for the bytes of their texts.
+const MOST_BYTES: usize = 32 << 20;
+
+/// The counter of context switches in `PerfEvents.Counter`, and the tracepoint for the same.
+const CONTEXT_SWITCHES: u64 = 4;
+const SCHED_SWITCH: &[u8] = b"sched:sched_switch";
+
+/// The interned parts of call stacks.
+#[derive(Debug, Default)]
+pub(super) struct Stacks {
+    pub(super) functions: Table<Arc<str>>,
+    pub(super) paths: Table<Arc<str>>,
+    pub(super) build_ids: Table<Arc<[u8]>>,
+    pub(super) mappings: Table<StackModule>,
+    pub(super) frames: Table<Frame>,
+    pub(super) callstacks: Table<Box<[u64]>>,
+    pub(super) kind: SampleKind,
+    pub(super) parts: usize,
+    pub(super) bytes: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct StackModule {
+    pub(super) build_id: u64,
+    pub(super) path: Arc<str>,
+}
+
+/// The current sample, and the current packet of symbols.
+#[derive(Debug, Default)]
+pub(super) struct CurrentSample {
+    pub(super) time: i64,
+    pub(super) sample: PerfSample,
+    pub(super) sequence: usize,
+    pub(super) module: String,
+    pub(super) build_id: Vec<u8>,
+    pub(super) addresses: Vec<(u64, Vec<SymbolLine>)>,
+}
+
+impl Stacks {
+    /// Stores an interned part. Returns `false` if there are too many.
+    pub(super) fn add(&mut self, part: InternedStack<'_, Numbers<'_>>) -> Result<bool, DecodeError> {
+        self.parts += 1;
+        if self.parts > MOST_PARTS || self.bytes > MOST_BYTES {
+            return Ok(false);
+        }
+        match part {
+            InternedStack::BuildId { iid, bytes } => {
+                self.bytes += bytes.len();
+                self.build_ids.set(iid, bytes.into());
+            }
+            InternedStack::Path { iid, path } => {
+                self.bytes += path.len();
+                self.paths.set(iid, path.into());
+            }
+            InternedStack::Function { iid, name } => {
+                self.bytes += name.len();
+                self.functions.set(iid, name.into());
+            }
+            InternedStack::Mapping { iid, mapping } => {
+                let mut path = String::new();
+                for part in mapping.path {
+                    if let Some(part) = self.paths.get(part?)
+                        && path.len() + part.len() < 4096
+                    {
+                        if !part.starts_with('/') && !path.is_empty() {
+                            path.push('/');
+                        }
+                        path.push_str(part);
+                    }
+                }
+                self.bytes += path.len();
+                self.mappings.set(iid, StackModule { build_id: mapping.build_id, path: path.into() });
+            }
+            InternedStack::Frame { iid, frame } => self.frames.set(iid, frame),
+            InternedStack::Callstack { iid, frames } => {
+                let frames = frames.collect::<Result<Box<[u64]>, _>>()?;
+                self.parts += frames.len() / 4;
+                self.callstacks.set(iid, frames);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads what the samples of the sequence were taken for.
+    pub(super) fn set_kind(&mut self, defaults: Fields<'_>) {
+        // TracePacketDefaults.perf_sample_defaults.timebase
+        let Some(timebase) = inner(defaults, 12).and_then(|samples| inner(samples, 1)) else { return };
+        let is_switch = timebase.map_while(Result::ok).any(|field| match field.value {
+            FieldValue::Varint(counter) => field.number == 4 && counter == CONTEXT_SWITCHES,
+            FieldValue::Bytes { bytes, offset } if field.number == 3 => {
+                let name = Fields::new(bytes, offset).map_while(Result::ok).find(|field| field.number == 1);
+                name.is_some_and(
+                    |name| matches!(name.value, FieldValue::Bytes { bytes, .. } if bytes == SCHED_SWITCH),
+                )
+            }
+            _ => false,
+        });
+        self.kind = if is_switch { SampleKind::OffCpu } else { SampleKind::OnCpu };
+    }
+}
+
+/// The message in a field.
+pub(super) fn inner(mut message: Fields<'_>, number: u32) -> Option<Fields<'_>> {
+    message.find_map(|field| match field.ok()? {
+        Field { number: found, value: FieldValue::Bytes { bytes, offset }, .. } if found == number => {
+            Some(Fields::new(bytes, offset))
+        }
+        _ => None,
+    })
+}

@@ -1,0 +1,142 @@
+//! Stack samples to packets, for Perfetto traces and for Perfetto blobs in FXT.
+
+use std::collections::HashMap;
+
+use hairline_formats::proto::{put_message, put_uint};
+use hairline_formats::track_event::fields::{sequence_flags, trace, trace_packet};
+use hairline_formats::track_event::{
+    self as te, AddressSymbols, Frame, InternedStack, Line, Mapping, PerfSample, SequenceId,
+};
+
+use crate::{Report, Sample, SampleKind, StackFrame, Symbols};
+
+/// The packet sequences: for samples of running threads, and of threads that leave their processor.
+const SEQUENCES: [SequenceId; 2] = [SequenceId(u32::MAX - 2), SequenceId(u32::MAX - 1)];
+
+/// The limit for interned parts. Beyond it, the sequence starts anew.
+const MOST_PARTS: usize = 1 << 18;
+
+/// The counter of context switches, in `PerfEvents.Counter`.
+const CONTEXT_SWITCHES: u64 = 4;
+
+/// Writes samples.
+#[derive(Debug, Default)]
+pub(crate) struct Stacks {
+    sequences: [Interned; 2],
+}
+
+/// The interned parts of one sequence.
+#[derive(Debug, Default)]
+struct Interned {
+    functions: HashMap<Box<str>, u64>,
+    modules: HashMap<(Box<str>, Box<[u8]>), u64>,
+    /// By function, mapping and address.
+    frames: HashMap<[u64; 3], u64>,
+    callstacks: HashMap<Box<[u64]>, u64>,
+}
+
+impl Interned {
+    fn len(&self) -> usize {
+        self.functions.len() + self.modules.len() + self.frames.len() + self.callstacks.len()
+    }
+
+    fn frame(&mut self, out: &mut Vec<u8>, sequence: SequenceId, frame: &StackFrame<'_>) -> u64 {
+        let frame = Frame {
+            function: self.function(out, sequence, frame.function),
+            mapping: self.module(out, sequence, frame),
+            rel_pc: frame.address,
+        };
+        let next = self.frames.len() as u64 + 1;
+        *self.frames.entry([frame.function, frame.mapping, frame.rel_pc]).or_insert_with(|| {
+            te::interned_stacks(out, sequence, false, &[InternedStack::Frame { iid: next, frame }]);
+            next
+        })
+    }
+
+    fn function(&mut self, out: &mut Vec<u8>, sequence: SequenceId, name: &str) -> u64 {
+        if name.is_empty() {
+            return 0;
+        }
+        if let Some(iid) = self.functions.get(name) {
+            return *iid;
+        }
+        let iid = self.functions.len() as u64 + 1;
+        te::interned_stacks(out, sequence, false, &[InternedStack::Function { iid, name }]);
+        self.functions.insert(name.into(), iid);
+        iid
+    }
+
+    /// Importers drop a call stack with a frame without a mapping, so a frame without a module has one too.
+    fn module(&mut self, out: &mut Vec<u8>, sequence: SequenceId, frame: &StackFrame<'_>) -> u64 {
+        let key = (Box::from(frame.module), Box::from(frame.build_id));
+        let next = self.modules.len() as u64 + 1;
+        *self.modules.entry(key).or_insert_with(|| {
+            let mapping = Mapping { build_id: next, path: &[next][..], ..Mapping::default() };
+            te::interned_stacks(
+                out,
+                sequence,
+                false,
+                &[
+                    InternedStack::Path { iid: next, path: frame.module },
+                    InternedStack::BuildId { iid: next, bytes: frame.build_id },
+                    InternedStack::Mapping { iid: next, mapping },
+                ],
+            );
+            next
+        })
+    }
+}
+
+impl Stacks {
+    /// Writes a sample, after the parts of its call stack that are new.
+    pub(crate) fn put(&mut self, out: &mut Vec<u8>, sample: &Sample<'_>, report: &mut Report) {
+        let (Ok(time), Ok(pid), Ok(tid)) =
+            (u64::try_from(sample.time), u32::try_from(sample.pid), u32::try_from(sample.tid))
+        else {
+            return report.add("stack samples before 0 or of ids beyond 32 bits left out");
+        };
+        let index = usize::from(sample.kind == SampleKind::OffCpu);
+        let (sequence, interned) = (SEQUENCES[index], &mut self.sequences[index]);
+        if interned.len() == 0 || interned.len() > MOST_PARTS {
+            *interned = Interned::default();
+            start(out, sequence, sample.kind);
+        }
+        let mut frames = Vec::new();
+        sample.stack.each(&mut |frame| frames.push(interned.frame(out, sequence, &frame)));
+        let callstack = if frames.is_empty() {
+            0
+        } else if let Some(iid) = interned.callstacks.get(&frames[..]) {
+            *iid
+        } else {
+            let iid = interned.callstacks.len() as u64 + 1;
+            te::interned_stacks(out, sequence, false, &[InternedStack::Callstack { iid, frames: &frames }]);
+            interned.callstacks.insert(frames.into(), iid);
+            iid
+        };
+        let sample = PerfSample { cpu: sample.cpu, pid, tid, callstack, ..PerfSample::default() };
+        te::perf_sample(out, sequence, time, &sample);
+    }
+}
+
+/// Starts a sequence: voids its ids, and says what its samples are.
+fn start(out: &mut Vec<u8>, sequence: SequenceId, kind: SampleKind) {
+    let flags = sequence_flags::CLEARED | sequence_flags::NEEDS;
+    put_message(out, trace::PACKET, |out| {
+        put_uint(out, trace_packet::TRUSTED_PACKET_SEQUENCE_ID, u64::from(sequence.0));
+        put_uint(out, trace_packet::SEQUENCE_FLAGS, u64::from(flags));
+        if kind == SampleKind::OffCpu {
+            // perf_sample_defaults.timebase.counter
+            put_message(out, trace_packet::TRACE_PACKET_DEFAULTS, |out| {
+                put_message(out, 12, |out| put_message(out, 1, |out| put_uint(out, 4, CONTEXT_SWITCHES)));
+            });
+        }
+    });
+}
+
+/// Writes the functions of an address.
+pub(crate) fn put_symbols(out: &mut Vec<u8>, symbols: &Symbols<'_>) {
+    let lines = symbols.lines.iter();
+    let lines = lines.map(|of| Line { function: &of.function, file: &of.file, line: of.line }).collect();
+    let of = AddressSymbols { address: symbols.address, lines };
+    te::module_symbols(out, SEQUENCES[0], symbols.module, symbols.build_id, &[of]);
+}

@@ -1,0 +1,65 @@
+//! `hairline explain` finds the cause that was planted in a program, in what the program recorded itself.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+
+use super::{hairline, run, stderr, without_tracing};
+
+/// Records the program `slow` with scheduling, and requires the words in the first five lines. Without
+/// permission for the kernel's events, there is nothing to explain.
+/// The programs run one after the other: they would take each other's core.
+#[track_caller]
+fn require(cause: &str, name: &str, words: &[&str]) {
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = tempfile::tempdir().expect("a folder");
+    for file in ["t.pftrace", "t.fxt"] {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_slow"));
+        without_tracing(&mut program);
+        program.current_dir(folder.path()).args([cause, file]);
+        let recorded = run(&mut program);
+        assert!(recorded.status.success(), "{}", stderr(&recorded));
+        let text = explain(folder.path(), file, name);
+        if text.contains("no scheduling") {
+            eprintln!("skipped: {}", stderr(&recorded));
+            return;
+        }
+        let first: String = text.lines().take(5).collect::<Vec<_>>().join("\n");
+        for word in words {
+            assert!(first.contains(word), "{file}: no {word:?} in the first lines of\n{text}");
+        }
+    }
+}
+
+fn explain(folder: &Path, file: &str, name: &str) -> String {
+    let output = run(hairline(folder).args(["explain", file, name]));
+    assert!(output.status.success(), "{}", stderr(&output));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn lock_contention() {
+    let words = ["Cause: sleep.", "inside `lookup`", "end when `rebuild` ends on the thread rebuilder"];
+    require("lock", "net/request", &words);
+}
+
+#[test]
+fn cpu_starvation() {
+    require("starvation", "net/request", &["Cause: no free core.", "`hog ("]);
+}
+
+#[test]
+fn a_slow_disk() {
+    require("disk", "net/request", &["Cause: sleep.", "inside `sync`", "outside: a disk"]);
+}
+
+#[test]
+fn a_blocking_call_in_a_poll() {
+    require("blocking", "net/handler", &["Cause: sleep.", "a poll of an async task", "a blocking call"]);
+}
+
+#[test]
+fn a_slow_dependency() {
+    require("dependency", "net/request", &["Cause: sleep.", "inside `inventory`", "outside"]);
+}
