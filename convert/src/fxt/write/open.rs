@@ -1,5 +1,8 @@
 //! The open slices of a thread. An end of FXT closes the innermost one, whatever its name. In other formats
 //! an end closes the innermost slice with its name and category, and the slices inside it.
+//!
+//! Which slices are open is known in the order of the file. Importers sort by time. So in a thread whose events
+//! are not in that order, an end may close another slice, as soon as names decide.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -16,7 +19,7 @@ pub(super) struct OpenSlices {
     more: usize,
     latest: i64,
     is_unsorted: bool,
-    has_named_ends: bool,
+    has_labelled_ends: bool,
 }
 
 /// What an end needs in FXT.
@@ -29,9 +32,9 @@ pub(super) enum Ends {
 }
 
 impl OpenSlices {
-    /// Returns whether an end with a name, earlier in the file, may belong to another slice for that begin.
+    /// Returns whether an end with a label, earlier in the file, may belong to another slice for that begin.
     pub(super) fn begin(&mut self, event: &Event<'_>) -> bool {
-        let is_doubtful = self.has_named_ends && event.time < self.latest;
+        let is_doubtful = self.has_labelled_ends && event.time < self.latest;
         self.pass(event.time);
         if self.labels.len() < MOST {
             self.labels.push(labels(event));
@@ -44,7 +47,7 @@ impl OpenSlices {
     pub(super) fn end(&mut self, event: &Event<'_>) -> Ends {
         self.pass(event.time);
         let (name, category) = labels(event);
-        self.has_named_ends |= name != NONE;
+        self.has_labelled_ends |= (name, category) != (NONE, NONE);
         let matches = |open: &(u64, u64)| {
             (name == NONE || open.0 == NONE || open.0 == name) && (category == NONE || open.1 == category)
         };
@@ -52,14 +55,14 @@ impl OpenSlices {
             self.more -= 1;
             return if (name, category) == (NONE, NONE) { Ends::Records(1) } else { Ends::Doubtful };
         }
+        if self.is_unsorted && self.has_labelled_ends {
+            self.labels.pop();
+            return Ends::Doubtful;
+        }
         let Some(top) = self.labels.last() else { return Ends::Records(1) };
         if matches(top) {
             self.labels.pop();
             return Ends::Records(1);
-        }
-        if self.is_unsorted {
-            self.labels.pop();
-            return Ends::Doubtful;
         }
         let Some(place) = self.labels.iter().rposition(matches) else { return Ends::Records(0) };
         let count = self.labels.len() - place;

@@ -1,5 +1,6 @@
 //! Writes plain events: nearly all events have a name, at most one category, and arguments only.
 
+use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use hairline_formats::trace_event_json::{Args, PlainEvent, PlainPhase};
@@ -65,7 +66,7 @@ pub(super) fn kind(kind: EventKind) -> Option<PlainPhase> {
 pub(super) fn rank(kind: PlainPhase) -> Rank {
     match kind {
         PlainPhase::End => Rank::End,
-        PlainPhase::Complete { .. } => Rank::Complete,
+        PlainPhase::Complete { dur } => Rank::Complete(Reverse(dur)),
         _ => Rank::Other,
     }
 }
