@@ -45,23 +45,33 @@ fn written(input: &[u8], to: TraceFormat) -> Outcome<Vec<u8>> {
     Ok(output)
 }
 
-fn convert(input: &[u8], output: Option<&mut Vec<u8>>, to: TraceFormat) -> Outcome<()> {
+/// Calls `show` with each item of a trace, by reference: an item is large.
+fn each(input: &[u8], mut show: impl FnMut(&Item<'_>) -> io::Result<()>) -> Outcome<()> {
     let (mut context, mut reader) = (Context::new(), open(input, None)?);
+    loop {
+        match reader.next(&mut context) {
+            Ok(Some(ref item)) => show(item)?,
+            Ok(None) => return Ok(()),
+            Err(e) => return Err(e.into()),
+        }
+    }
+}
+
+fn convert(input: &[u8], output: Option<&mut Vec<u8>>, to: TraceFormat) -> Outcome<()> {
     let mut writer = match output {
         Some(output) => create(to, output),
         None => create(to, io::sink()),
     };
-    while let Some(item) = &reader.next(&mut context)? {
-        writer.write(item)?;
-    }
+    each(input, |item| writer.write(item))?;
     Ok(writer.finish()?)
 }
 
 fn read(input: &[u8]) -> Outcome<u64> {
-    let (mut context, mut reader, mut events) = (Context::new(), open(input, None)?, 0);
-    while let Some(item) = &reader.next(&mut context)? {
+    let mut events = 0;
+    each(input, |item| {
         events += u64::from(matches!(item, Item::Event(_)));
-    }
+        Ok(())
+    })?;
     Ok(events)
 }
 
@@ -77,11 +87,11 @@ impl SliceSink for Sum {
 }
 
 fn pair(input: &[u8]) -> Outcome<i64> {
-    let (mut context, mut reader, mut slices, mut sum) =
-        (Context::new(), open(input, None)?, Slices::new(), Sum(0));
-    while let Some(item) = &reader.next(&mut context)? {
+    let (mut slices, mut sum) = (Slices::new(), Sum(0));
+    each(input, |item| {
         slices.item(item, &mut sum);
-    }
+        Ok(())
+    })?;
     slices.finish(&mut sum)?;
     Ok(sum.0)
 }

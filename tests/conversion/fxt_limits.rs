@@ -1,8 +1,8 @@
 //! What FXT has no place for, and what its importers ask for: items that come from other formats, written as FXT.
 
 use hairline_convert::{
-    Categories, CounterTrack, Event, EventKind, FlowStep, FxtWriter, Item, Log, Loss, Report, Text,
-    TraceWriter, Track, TrackId, TrackKind,
+    Categories, CounterTrack, Event, EventDetails, EventKind, FlowStep, FxtWriter, Item, Log, Loss, Report,
+    Text, TraceWriter, Track, TrackId, TrackKind,
 };
 use hairline_formats::track_event::{CounterValue, Priority, SourceLocation, Unit};
 use hairline_formats::{Entries, Value};
@@ -116,13 +116,13 @@ impl Entries for Nested {
 fn nested_values_places_and_correlations_become_arguments() {
     let args: &[(Text<'_>, Value<'_>)] =
         &[("map".into(), Value::Dict(&Nested)), ("list".into(), Value::Array(&Nested))];
-    let event = Event {
-        args: &args,
+    let details = EventDetails {
         correlation: Some("request 3"),
         location: Some(SourceLocation { file: "main.rs", function: "main", line: 7 }),
         log: Some(Log { body: "a message", priority: Priority::Warn, tag: None }),
-        ..named(10, MAIN, EventKind::Instant, "all")
+        ..EventDetails::default()
     };
+    let event = Event { args: &args, details: Some(&details), ..named(10, MAIN, EventKind::Instant, "all") };
     let (args, report) = rows(&[Item::Event(event)], ARGS);
     let expected = [
         "map.a\t1",

@@ -147,7 +147,7 @@ impl Totals {
     fn event(&mut self, event: &Event<'_>) {
         self.events += 1;
         self.flow_points +=
-            (event.flows.len() + event.ending_flows.len()) as u64 + u64::from(event.bound.is_some());
+            (event.flows().len() + event.ending_flows().len()) as u64 + u64::from(event.bound().is_some());
         self.counter_values += event.extra_counters.len() as u64;
         let mut end = event.time;
         match event.kind {

@@ -180,7 +180,7 @@ impl<R: Read> crate::stream::TraceReader for FxtReader<R> {
                     return Ok(None);
                 }
                 Step::Event => {
-                    return Ok(Some(Item::Event(self.prepared.event(&self.current, &self.log))));
+                    return Ok(Some(Item::Event(self.prepared.event(self))));
                 }
                 Step::Log(time, track) => Item::Event(self.log.event(time, track)),
                 Step::Foreign(what) => Item::Foreign { what, format: TraceFormat::Fxt, bytes: &self.own },

@@ -2,9 +2,9 @@
 
 use std::io::Read;
 
-use crate::fxt::read::current::{Current, StringForm};
-use crate::fxt::read::log::PendingLog;
-use crate::{Arguments, Categories, Event, EventKind, NoArguments, TrackId};
+use crate::fxt::read::current::StringForm;
+use crate::fxt::read::state::FxtReader;
+use crate::{Arguments, Categories, Detailed, Event, EventDetails, EventKind, NoArguments, TrackId};
 
 /// An event without its texts and arguments.
 #[derive(Clone, Copy, Debug)]
@@ -26,8 +26,10 @@ impl Default for Prepared {
 }
 
 impl Prepared {
+    /// The event. `reader` has the current record, and the log message if there is one.
     #[inline]
-    pub(super) fn event<'a, R: Read>(&self, current: &'a Current<R>, log: &'a PendingLog) -> Event<'a> {
+    pub(super) fn event<'a, R: Read>(&self, reader: &'a FxtReader<R>) -> Event<'a> {
+        let current = &reader.current;
         // The argument of a counter is its value.
         let has_args = !matches!(self.kind, EventKind::Counter(_)) && !Arguments::is_empty(current);
         Event {
@@ -37,8 +39,15 @@ impl Prepared {
                 form => Categories::One(current.text(form, |event| event.category)),
             },
             args: if has_args { current } else { &NoArguments },
-            log: self.is_log.then(|| log.log(current)),
+            details: self.is_log.then_some(reader as &dyn Detailed),
             ..Event::new(self.time, self.track, self.kind)
         }
+    }
+}
+
+/// The details of an instant with a log message.
+impl<R: Read> Detailed for FxtReader<R> {
+    fn details(&self) -> EventDetails<'_> {
+        EventDetails { log: Some(self.log.log(&self.current)), ..EventDetails::default() }
     }
 }

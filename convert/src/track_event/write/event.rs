@@ -189,8 +189,8 @@ impl State {
         if !event.args.is_empty() {
             event.args.each(&mut |name, value| put_argument(out, fields, sequence, report, name, value));
         }
-        let location = event.location.map(|at| sequence.location(out, locations, at));
-        let log = event.log.map(|log| {
+        let location = event.location().map(|at| sequence.location(out, locations, at));
+        let log = event.log().map(|log| {
             let body_iid = sequence.log_body(out, log.body);
             let tag = log.tag.map(|tag| sequence.location(out, locations, tag));
             let source_location_iid = if let Some(Location::Iid(iid)) = tag { iid } else { 0 };
@@ -204,9 +204,9 @@ impl State {
             name,
             track_uuid: form.track.or((class != TrackClass::Thread).then_some(uuid)),
             counter: form.counter,
-            flow_ids: event.flows,
-            terminating_flow_ids: event.ending_flows,
-            correlation: event.correlation.map(|text| te::Correlation::Name(Name::Text(text))),
+            flow_ids: event.flows(),
+            terminating_flow_ids: event.ending_flows(),
+            correlation: event.correlation().map(|text| te::Correlation::Name(Name::Text(text))),
             location,
             log,
             ..te::Event::new(sequence.number, form.kind, timestamp)
@@ -221,11 +221,11 @@ impl State {
 
     #[inline]
     fn count_cut_flows(&mut self, event: &Event<'_>) {
-        if let Some((id, _)) = event.bound {
+        if let Some((id, _)) = event.bound() {
             self.report.add_many(CUT, self.flows.through(&[id]));
         }
-        if !event.flows.is_empty() || !event.ending_flows.is_empty() {
-            let cut = self.flows.through(event.flows) + self.flows.through(event.ending_flows);
+        if !event.flows().is_empty() || !event.ending_flows().is_empty() {
+            let cut = self.flows.through(event.flows()) + self.flows.through(event.ending_flows());
             self.report.add_many(CUT, cut);
         }
     }
@@ -308,7 +308,7 @@ impl State {
 
 /// The legacy part of an event: its phase, and the flow that it is bound to.
 fn legacy_event(event: &Event<'_>, legacy: Option<LegacyEvent<'static>>) -> Option<LegacyEvent<'static>> {
-    let Some(bound) = event.bound else { return legacy };
+    let Some(bound) = event.bound() else { return legacy };
     Some(LegacyEvent { bind: Some(binding(bound)), ..legacy.unwrap_or_default() })
 }
 
