@@ -31,6 +31,7 @@ mod legacy;
 #[cfg(feature = "read")]
 mod read;
 mod sequence;
+mod short;
 mod stream;
 mod tracks;
 
@@ -52,6 +53,7 @@ pub use read::{
     TreeProcess,
 };
 pub use sequence::{Interned, Name, SequenceStart, SourceLocation, clock_snapshot, interned, sequence_start};
+pub use short::ShortEvent;
 pub use stream::{
     MAX_COMPRESSED, Process, SYNCHRONIZATION_MARKER, SystemInfo, TraceStats, compressed_packets,
     process_tree, synchronization_marker, system_info, trace_stats, trace_stats_of_all, trace_uuid,

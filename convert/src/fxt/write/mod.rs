@@ -17,6 +17,7 @@ mod lasting;
 mod open;
 mod output;
 mod record;
+mod short;
 mod state;
 mod strings;
 mod threads;
@@ -90,6 +91,9 @@ impl<W: Write> FxtWriter<W> {
     }
 
     fn event(&mut self, event: &Event<'_>) {
+        if self.short(event) {
+            return;
+        }
         let time = u64::try_from(event.time).unwrap_or_else(|_| {
             self.report.add("times before 0, which became 0");
             0

@@ -46,14 +46,12 @@ impl OpenSlices {
 
     pub(super) fn end(&mut self, event: &Event<'_>) -> Ends {
         self.pass(event.time);
-        let (name, category) = labels(event);
-        self.has_labelled_ends |= (name, category) != (NONE, NONE);
-        let matches = |open: &(u64, u64)| {
-            (name == NONE || open.0 == NONE || open.0 == name) && (category == NONE || open.1 == category)
-        };
+        let label = labels(event);
+        self.has_labelled_ends |= label != (NONE, NONE);
+        let matches = |open: &(u64, u64)| closes(label, *open);
         if self.more > 0 {
             self.more -= 1;
-            return if (name, category) == (NONE, NONE) { Ends::Records(1) } else { Ends::Doubtful };
+            return if label == (NONE, NONE) { Ends::Records(1) } else { Ends::Doubtful };
         }
         if self.is_unsorted && self.has_labelled_ends {
             self.labels.pop();
@@ -70,6 +68,32 @@ impl OpenSlices {
         Ends::Records(count)
     }
 
+    /// As `begin`, if the slice needs nothing more. Otherwise returns `false` and changes nothing.
+    #[inline]
+    pub(super) fn begin_in_order(&mut self, event: &Event<'_>) -> bool {
+        if event.time < self.latest || self.labels.len() >= MOST {
+            return false;
+        }
+        self.latest = event.time;
+        self.labels.push(labels(event));
+        true
+    }
+
+    /// As `end`, if the event closes the innermost slice, whose label is known. Otherwise returns `false` and
+    /// changes nothing.
+    #[inline]
+    pub(super) fn end_innermost(&mut self, event: &Event<'_>) -> bool {
+        let is_doubtful = self.is_unsorted || event.time < self.latest || self.more > 0;
+        let label = labels(event);
+        if is_doubtful || !self.labels.last().is_some_and(|open| closes(label, *open)) {
+            return false;
+        }
+        self.labels.pop();
+        self.has_labelled_ends |= label != (NONE, NONE);
+        self.latest = event.time;
+        true
+    }
+
     fn pass(&mut self, time: i64) {
         self.is_unsorted |= time < self.latest;
         self.latest = time;
@@ -78,6 +102,13 @@ impl OpenSlices {
 
 const NONE: u64 = 0;
 
+/// Whether an end closes a slice, by the name and category of each.
+#[inline]
+fn closes((name, category): (u64, u64), open: (u64, u64)) -> bool {
+    (name == NONE || open.0 == NONE || open.0 == name) && (category == NONE || open.1 == category)
+}
+
+#[inline]
 fn labels(event: &Event<'_>) -> (u64, u64) {
     let category = match event.categories {
         Categories::None => NONE,

@@ -8,6 +8,7 @@ mod event;
 mod flow_names;
 mod flows;
 mod sequence;
+mod short;
 mod state;
 mod tracks;
 
