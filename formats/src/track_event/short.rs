@@ -51,24 +51,35 @@ const TYPE: u64 = short_tag(event::TYPE, WireType::Varint);
 const CATEGORY: u64 = short_tag(event::CATEGORY_IIDS, WireType::Varint);
 const NAME: u64 = short_tag(event::NAME_IID, WireType::Varint);
 
-/// The bytes of a packet before further fields: at most 7, 6, 5 and 5, and 8 are stored at once.
-const HEAD: usize = 32;
-/// The bytes of the time.
-const TAIL: usize = 16;
+/// The bytes of a packet without further fields: at most 7, 6, 5, 5 and 9, and eight are stored at once.
+const MOST: usize = 40;
 
-/// Bytes that are stored eight at a time.
-struct Bytes<const N: usize> {
-    bytes: [u8; N],
+/// Room for a packet at the end of an output. Eight bytes are stored at a time, and not loaded again before the
+/// packet is done: loading bytes that were stored in other pieces takes as long as all else.
+struct Room<'a> {
+    bytes: &'a mut [u8; MOST],
     len: usize,
 }
 
-impl<const N: usize> Bytes<N> {
+impl Room<'_> {
     /// Appends the low `len` bytes of a word.
-    #[inline(always)] // the array then needs no zeros
+    #[inline(always)] // the length stays in a register
     fn put(&mut self, word: u64, len: usize) {
         self.bytes[self.len..self.len + 8].copy_from_slice(&word.to_le_bytes());
         self.len += len;
     }
+}
+
+/// Appends what `write` stores.
+#[inline(always)] // as `Room::put`
+fn with_room(out: &mut Vec<u8>, write: impl FnOnce(&mut Room<'_>)) {
+    let start = out.len();
+    out.extend_from_slice(&[0; MOST]);
+    let Some(bytes) = out[start..].first_chunk_mut() else { return };
+    let mut room = Room { bytes, len: 0 };
+    write(&mut room);
+    let len = room.len;
+    out.truncate(start + len);
 }
 
 /// A field of one number below 2^28, in the low bytes of a word, and its size; 0 is no field.
@@ -98,23 +109,27 @@ impl ShortEvent {
         if packet_len > 0x7f {
             return self.put_long(out, fields);
         }
-        let mut head = Bytes::<{ HEAD + TAIL }> { bytes: [0; HEAD + TAIL], len: 0 };
-        head.put(PACKET | (packet_len as u64) << 8 | SEQUENCE << 16 | sequence << 24, 3 + sequence_len);
         let flags = FLAGS | u64::from(sequence_flags::NEEDS) << 8;
-        head.put(flags | EVENT << 16 | (event_len as u64) << 24 | TYPE << 32 | (self.kind as u64) << 40, 6);
-        head.put(category, category_len);
-        head.put(name, name_len);
-        if !fields.is_empty() {
-            out.extend_from_slice(&head.bytes[..head.len]);
-            out.extend_from_slice(fields);
-            head.len = 0;
+        let head = |room: &mut Room<'_>| {
+            room.put(PACKET | (packet_len as u64) << 8 | SEQUENCE << 16 | sequence << 24, 3 + sequence_len);
+            let event = EVENT << 16 | (event_len as u64) << 24 | TYPE << 32 | (self.kind as u64) << 40;
+            room.put(flags | event, 6);
+            room.put(category, category_len);
+            room.put(name, name_len);
+        };
+        let tail = |room: &mut Room<'_>| {
+            room.put(TIMESTAMP, 1);
+            room.put(time, time_len);
+        };
+        if fields.is_empty() {
+            return with_room(out, |room| {
+                head(room);
+                tail(room);
+            });
         }
-        head.put(TIMESTAMP, 1);
-        head.put(time, time_len);
-        // A copy of a known length is no call.
-        let end = out.len() + head.len;
-        out.extend_from_slice(&head.bytes);
-        out.truncate(end);
+        with_room(out, head);
+        out.extend_from_slice(fields);
+        with_room(out, tail);
     }
 
     #[cold]

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use hairline_formats::fxt::{self, MAX_RECORD_WORDS};
+use hairline_formats::fxt::{self, MAX_RECORD_WORDS, PutWords as _};
 
 use crate::fxt::write::state::FxtWriter;
 use crate::fxt::write::tracks::{OutputTrack, OutputTrackKind};
@@ -49,12 +49,11 @@ impl<W: Write> FxtWriter<W> {
             strings.end_record();
         }
         let header = fxt::event_header(kind, words as u64, count, thread, category, name);
-        let mut record = [0; 16];
-        record[..8].copy_from_slice(&header.to_le_bytes());
-        record[8..].copy_from_slice(&time.to_le_bytes());
-        self.output.bytes.extend_from_slice(&record);
+        let out = &mut self.output.bytes;
+        out.word(header);
+        out.word(time);
         if words > 2 {
-            self.output.bytes.extend_from_slice(&self.args.bytes);
+            out.extend_from_slice(&self.args.bytes);
         }
         true
     }
