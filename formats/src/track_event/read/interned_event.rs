@@ -184,12 +184,12 @@ impl<'a> InternedEvent<'a> {
         let (mut category, mut name, mut at) = (0, 0, WHOLE_LEN + 2);
         word >>= 16;
         if word as u8 == CATEGORY && at < event_end {
-            let (value, len) = short_number(word >> 8)?;
+            let (value, len) = short_id(word >> 8)?;
             (category, at) = (value, at + 1 + len);
             word = load(at)?;
         }
         if word as u8 == NAME && at < event_end {
-            let (value, len) = short_number(word >> 8)?;
+            let (value, len) = short_id(word >> 8)?;
             (name, at) = (value, at + 1 + len);
         }
         let annotated_from = at;
@@ -214,6 +214,12 @@ impl<'a> InternedEvent<'a> {
         let annotated = bytes.get(annotated_from..event_end)?;
         Some((Self { sequence, flags, timestamp, kind, name, category, track_uuid: None, annotated }, end))
     }
+}
+
+/// Reads an id, which is not 0, as [`short_number`] does.
+#[inline(always)] // as `decode`
+fn short_id(word: u64) -> Option<(u64, usize)> {
+    short_number(word).filter(|(id, _)| *id != 0)
 }
 
 /// Reads a varint of at most four bytes from the low bytes of a word. Returns it with its size.
