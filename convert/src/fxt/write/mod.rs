@@ -39,6 +39,9 @@ use crate::{
 
 const NS: u64 = 1_000_000_000;
 
+/// Negative ids, which some tracers make of addresses, are such ids too.
+const CUT_IDS: &str = "process and thread ids beyond 32 bits, which importers cut";
+
 impl<W: Write> FxtWriter<W> {
     /// Starts the section of a provider, with empty tables.
     fn start(&mut self, provider: &str) {
@@ -74,6 +77,9 @@ impl<W: Write> FxtWriter<W> {
             self.report.add(LATE_THREADS);
         }
         self.tracks.set(track);
+        if let TrackKind::Process { pid: id, .. } | TrackKind::Thread { tid: id, .. } = track.kind {
+            self.report.add_many(CUT_IDS, u64::from(u32::try_from(id).is_err()));
+        }
         if matches!(&track.kind, TrackKind::Process { command_line, .. } if !command_line.is_empty()) {
             self.put_command_line(track);
         }
