@@ -1,7 +1,7 @@
-//! The speed of conversions: megabytes of input in a second, in memory, on one thread. The column of the floor
-//! has the speed of Perfetto's tools on the same bytes, where `tests/oracle/setup.sh` has fetched them: beside
-//! reading and slices, trace_processor, which reads and pairs at once; beside conversions to JSON, traceconv. It
-//! converts to no other of the formats.
+//! The speed of conversions: megabytes of input in a second, in memory, on one thread. The column of the
+//! floor has the speed of Perfetto's tools on the same bytes, where `tests/oracle/setup.sh` has fetched them:
+//! beside reading and slices, trace_processor, which reads and pairs at once; beside conversions to JSON,
+//! traceconv. It converts to no other of the formats.
 
 use std::io;
 use std::path::Path;
@@ -19,8 +19,8 @@ use crate::timing::Samples;
 const FORMATS: [(TraceFormat, &str); 3] =
     [(TraceFormat::TrackEvent, "TrackEvent"), (TraceFormat::Fxt, "FXT"), (TraceFormat::Json, "JSON")];
 
-/// In MB/s, for each format: the goals of reading and pairing, of converting to the formats of sessions, and of
-/// converting to JSON, whose text is several times as long.
+/// In MB/s, for each format: the goals of reading and pairing, of converting to the formats of sessions, and
+/// of converting to JSON, whose text is several times as long.
 const BUDGETS: [[f64; 3]; 3] = [[1000.0, 500.0, 200.0], [1000.0, 500.0, 200.0], [400.0, 400.0, 100.0]];
 
 /// Records as a program does: scopes, one in four with arguments, instants and counters.

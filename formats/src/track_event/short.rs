@@ -1,5 +1,5 @@
-//! Writes the smallest events: slices and instants whose name and category are interned ids. Nearly all events
-//! of a trace are of this kind.
+//! Writes the smallest events: slices and instants whose name and category are interned ids. Nearly all
+//! events of a trace are of this kind.
 
 use crate::proto::{WireType, tag, varint_up_to_8};
 use crate::track_event::event::{Event, event_with};
@@ -54,8 +54,8 @@ const NAME: u64 = short_tag(event::NAME_IID, WireType::Varint);
 /// The bytes of a packet without further fields: at most 7, 6, 5, 5 and 9, and eight are stored at once.
 const MOST: usize = 40;
 
-/// Room for a packet at the end of an output. Eight bytes are stored at a time, and not loaded again before the
-/// packet is done: loading bytes that were stored in other pieces takes as long as all else.
+/// Room for a packet at the end of an output. Eight bytes are stored at a time, and not loaded again before
+/// the packet is done: loading bytes that were stored in other pieces takes as long as all else.
 struct Room<'a> {
     bytes: &'a mut [u8; MOST],
     len: usize,

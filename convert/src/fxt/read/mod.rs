@@ -39,7 +39,7 @@ use crate::fxt::read::current::Current;
 use crate::fxt::read::rate::Rate;
 use crate::fxt::read::reason::{DAMAGED, Reason, TIME, TOO_MANY_TRACKS, UNKNOWN_STRING};
 use crate::fxt::read::state::Step;
-use crate::{Context, Error, Item, Loss, Report, Trace, TraceFormat};
+use crate::{Context, Detailed, Error, EventDetails, Item, Loss, Report, Trace, TraceFormat};
 
 const TOO_MANY_PROVIDERS: &str = "providers whose tables were dropped";
 
@@ -180,7 +180,7 @@ impl<R: Read> crate::stream::TraceReader for FxtReader<R> {
                     return Ok(None);
                 }
                 Step::Event => {
-                    return Ok(Some(Item::Event(self.prepared.event(self))));
+                    return Ok(Some(Item::Event(self.prepared.event(&self.current, self))));
                 }
                 Step::Log(time, track) => Item::Event(self.log.event(time, track)),
                 Step::Foreign(what) => Item::Foreign { what, format: TraceFormat::Fxt, bytes: &self.own },
@@ -196,5 +196,12 @@ impl<R: Read> crate::stream::TraceReader for FxtReader<R> {
 
     fn position(&self) -> u64 {
         self.position
+    }
+}
+
+/// The details of an instant with a log message.
+impl<R: Read> Detailed for FxtReader<R> {
+    fn details(&self) -> EventDetails<'_> {
+        EventDetails { log: Some(self.log.log(&self.current)), ..EventDetails::default() }
     }
 }

@@ -2,9 +2,8 @@
 
 use std::io::Read;
 
-use crate::fxt::read::current::StringForm;
-use crate::fxt::read::state::FxtReader;
-use crate::{Arguments, Categories, Detailed, Event, EventDetails, EventKind, NoArguments, TrackId};
+use crate::fxt::read::current::{Current, StringForm};
+use crate::{Arguments, Categories, Detailed, Event, EventKind, NoArguments, TrackId};
 
 /// An event without its texts and arguments.
 #[derive(Clone, Copy, Debug)]
@@ -26,10 +25,9 @@ impl Default for Prepared {
 }
 
 impl Prepared {
-    /// The event. `reader` has the current record, and the log message if there is one.
+    /// The event. `details` are those of an instant with a log message.
     #[inline]
-    pub(super) fn event<'a, R: Read>(&self, reader: &'a FxtReader<R>) -> Event<'a> {
-        let current = &reader.current;
+    pub(super) fn event<'a, R: Read>(&self, current: &'a Current<R>, details: &'a dyn Detailed) -> Event<'a> {
         // The argument of a counter is its value.
         let has_args = !matches!(self.kind, EventKind::Counter(_)) && !Arguments::is_empty(current);
         Event {
@@ -39,15 +37,8 @@ impl Prepared {
                 form => Categories::One(current.text(form, |event| event.category)),
             },
             args: if has_args { current } else { &NoArguments },
-            details: self.is_log.then_some(reader as &dyn Detailed),
+            details: self.is_log.then_some(details),
             ..Event::new(self.time, self.track, self.kind)
         }
-    }
-}
-
-/// The details of an instant with a log message.
-impl<R: Read> Detailed for FxtReader<R> {
-    fn details(&self) -> EventDetails<'_> {
-        EventDetails { log: Some(self.log.log(&self.current)), ..EventDetails::default() }
     }
 }

@@ -149,8 +149,8 @@ impl<'a> InternedEvent<'a> {
     }
 }
 
-/// The first eight bytes of a packet with its tag, as Hairline writes it: its length, and its `HEAD`, each number
-/// in one byte.
+/// The first eight bytes of a packet with its tag, as Hairline writes it: its length, and its `HEAD`, each
+/// number in one byte.
 const WHOLE: u64 = tag(trace::PACKET, WireType::Bytes) as u64 | HEAD << 16;
 const WHOLE_MASK: u64 = 0x80ff_80ff_80ff_80ff;
 const WHOLE_LEN: usize = 8;
@@ -163,8 +163,8 @@ impl<'a> InternedEvent<'a> {
     /// track, with numbers below 2^28. Returns it with the size of its packet. Returns `None` for all other
     /// packets, which [`decode`](Self::decode) may read.
     ///
-    /// It loads eight bytes at a time and finds the size of a number without a branch, because sizes of names and
-    /// times have no order that a processor could learn.
+    /// It loads eight bytes at a time and finds the size of a number without a branch, because sizes of names
+    /// and times have no order that a processor could learn.
     #[inline(always)] // as `decode`
     pub(crate) fn decode_short(trace: &'a [u8]) -> Option<(Self, usize)> {
         let bytes: &[u8; LONGEST] = trace.first_chunk()?;
